@@ -1,0 +1,1805 @@
+#!/bin/sh
+# shellcheck disable=SC2317 # shellcheck does not see what traps and get_"$tool" call
+# Certificate Vault: the client. It sets up, replaces, shows and removes scheduled downloads of certificates and keys,
+# and it is what the schedule runs. `sh install.sh --help` tells how to use it.
+#
+# It runs as root on machines that are not ours, so: nothing runs before the last line was read, nothing is evaluated
+# that came from outside, the API key is never an argument of any program, and a destination only ever changes from one
+# complete set of files to another. Plain POSIX: no `local`, no arrays, no GNU-only flags. Lists are texts with one
+# entry a line (no value may hold a line break), and loops read them from descriptor 4, so that what runs inside a
+# loop cannot swallow the list.
+
+# The vault that serves this script puts its own address between the quotes of this line.
+default_server=''
+
+default_file_mode=0644
+private_key_mode=0600
+
+# Exit codes. 0 is done, 1 refused or failed, 2 misused.
+exit_fetch=10
+exit_check=11
+exit_write=12
+exit_reload=13
+exit_verify=14
+exit_busy=75
+
+usage() {
+  cat <<'EOF'
+Keeps the files of a certificate on this machine as they are in the vault.
+
+Set up a job (again: replace it):
+  SERVICE_API_KEY=... sh install.sh --server URL --certificate NAME --file ARTIFACT[=OUTPUT]... --destination DIR
+    --server URL             the vault; https, or http on this machine itself
+    --certificate NAME       the name of the certificate in the vault
+    --file ARTIFACT[=OUTPUT] repeatable: certificate.crt, chain.crt, fullchain.crt (fullchain.pem), private.key
+                             (private-key.pem); OUTPUT is the name of the file in DIR
+    --destination DIR        where the files go
+    --reload-command CMD     runs when files have changed, and again until it succeeds
+    --schedule CRON          five fields or @daily and the like; default: once a day at a minute chosen at random
+    --key-file FILE          has the API key, in place of SERVICE_API_KEY
+    --ca-file FILE           the root that signed the vault's own certificate
+    --pin sha256//BASE64     the public key of the vault's own certificate; without --ca-file, nothing else is trusted
+    --owner USER, --group GROUP   of the files
+    --mode MODE              of the files (default 0644); private keys are always 0600
+    --verify HOST:PORT       after the reload: is the new certificate served there?
+    --allow-http             send the API key and receive keys unencrypted
+    --dry-run                say what would be done, and do nothing
+Jobs that are there (each names jobs by JOB, or by --server, --certificate and --destination):
+    --list                   one line for each
+    --status [JOB]           how they are doing; fails if one is not well
+    --run [JOB]              do now what the schedule does
+    --uninstall [JOB]        remove job, schedule and key; the files in DIR stay
+    --help                   this text
+Exit codes: 0 done, 1 failed, 2 misused, 10 fetch, 11 check, 12 write, 13 reload, 14 verify, 75 another run is busy.
+EOF
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Messages and the end
+
+# What went right and was worth a line; what went wrong.
+say() { message info "$1"; }
+warn() { message warning "$1"; }
+
+# Nothing new: for the log, and for a person who looks on. Cron would mail every line on stderr, every day.
+whisper() {
+  if [ -t 2 ]; then message info "$1"; else to_syslog info "$1"; fi
+}
+
+message() {
+  cat <<EOF >&2
+certificate-vault: ${job_id:+$job_id: }$2
+EOF
+  to_syslog "$1" "$2"
+}
+
+to_syslog() {
+  command -v logger >/dev/null 2>&1 || return 0
+  logger -t certificate-vault -p "daemon.$1" "${job_id:+$job_id: }$2" >/dev/null 2>&1 </dev/null || :
+}
+
+# fail CODE MESSAGE: the only way to end with an error. A run notes how it ended, for --status.
+fail() {
+  message err "$2"
+  [ -z "$run_state" ] || record_run "$1" "$2"
+  exit "$1"
+}
+
+misused() {
+  message err "$1"
+  exit 2
+}
+
+# Whatever happens, no temporary file with a key in it, no lock and no child stays behind (kill -9 excepted: what that
+# leaves is removed by the next run).
+at_exit() {
+  at_exit_code=$?
+  trap '' HUP INT TERM
+  [ -z "$saved_terminal" ] || stty "$saved_terminal" </dev/tty
+  [ -z "$limited" ] || kill_tree "$limited" TERM
+  [ -z "$staging" ] || remove_staging
+  [ "$undo_install" = no ] || take_back_job
+  [ -z "$scratch" ] || rm -rf "$scratch"
+  release_lock
+  exit "$at_exit_code"
+}
+
+set_traps() {
+  trap at_exit 0
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  trap end_limited USR1
+}
+
+initialize() {
+  umask_before=$(umask)
+  umask 077
+  set -f
+  # Cron has a short PATH and BSDs keep things in /usr/local. What the caller has comes first.
+  PATH=${PATH:+$PATH:}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+  LC_ALL=C
+  export PATH LC_ALL
+  tab=$(printf '\t')
+  cr=$(printf '\r')
+  newline='
+'
+  # The world can shorten these; CERTIFICATE_VAULT_* is documented in docs/client-installer.md.
+  connect_seconds=$(whole_number "${CERTIFICATE_VAULT_CONNECT_SECONDS:-}" 10)
+  fetch_seconds=$(whole_number "${CERTIFICATE_VAULT_FETCH_SECONDS:-}" 60)
+  fetch_tries=$(whole_number "${CERTIFICATE_VAULT_FETCH_TRIES:-}" 3)
+  pause_seconds=$(whole_number "${CERTIFICATE_VAULT_PAUSE_SECONDS:-}" 3)
+  reload_seconds=$(whole_number "${CERTIFICATE_VAULT_RELOAD_SECONDS:-}" 120)
+  verify_tries=$(whole_number "${CERTIFICATE_VAULT_VERIFY_TRIES:-}" 10)
+  lock_seconds=$(whole_number "${CERTIFICATE_VAULT_LOCK_SECONDS:-}" 0)
+  job_id='' run_state='' saved_terminal='' limited='' staging='' previous='' scratch='' held_lock=''
+  tool='' has_openssl=no server='' certificate='' destination='' files='' reload='' schedule='' scheduler=''
+  owner='' group='' mode='' verify='' pin='' ca=no allow_http=no api_key='' state_root=''
+  authorized=no undo_install=no timed_out=no
+  set_traps
+}
+
+whole_number() {
+  case $1 in
+    '' | *[!0-9]*) printf '%s' "$2" ;;
+    *) printf '%s' "$1" ;;
+  esac
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Processes: time limits and locks
+
+# with_limit SECONDS COMMAND...: the command's status, or 124 when it was stopped. `timeout` is not everywhere, and only
+# ends the process it started; a reload command that hangs has children.
+with_limit() {
+  limit_seconds=$1
+  shift
+  # Standard input of background commands is /dev/null unless it is given again.
+  {
+    "$@" <&5 5<&- &
+  } 5<&0
+  limited=$!
+  wait_limited "$limit_seconds"
+}
+
+# wait_limited SECONDS: for the background process `limited`. The clock is a process of its own, and not a part of this
+# shell: that would hold on to our output after we have ended. It sees within a second that there is nothing to time.
+wait_limited() {
+  timed_out=no
+  # shellcheck disable=SC2016 # the inner shell expands these
+  sh -c '
+    seconds=0
+    while kill -0 "$1"; do
+      if [ "$seconds" -ge "$2" ]; then kill -s USR1 "$3"; sleep 1; fi
+      sleep 1
+      seconds=$((seconds + 1))
+    done' clock "$limited" "$1" $$ </dev/null >/dev/null 2>&1 &
+  # A signal ends `wait`, but not what is waited for.
+  while :; do
+    wait "$limited" 2>/dev/null
+    limited_status=$?
+    kill -0 "$limited" 2>/dev/null || break
+  done
+  limited=''
+  [ "$timed_out" = no ] || limited_status=124
+  return "$limited_status"
+}
+
+# The clock says that the time is over: first the polite signal, two seconds later the other one.
+end_limited() {
+  [ -n "$limited" ] || return 0
+  if [ "$timed_out" = no ]; then
+    timed_out=yes
+    kill_tree "$limited" TERM
+  else
+    kill_tree "$limited" KILL
+  fi
+}
+
+# kill_tree PID SIGNAL: the process and everything it started.
+kill_tree() {
+  kill_list=$(process_parents | awk -v root="$1" '
+    { parent[$1] = $2; order[NR] = $1 }
+    END {
+      found[root] = 1; printf "%s", root
+      for (again = 1; again; ) {
+        again = 0
+        for (i = 1; i <= NR; i++) if (!(order[i] in found) && (parent[order[i]] in found)) {
+          found[order[i]] = 1; printf " %s", order[i]; again = 1
+        }
+      }
+    }')
+  # shellcheck disable=SC2086 # process ids, to be split
+  kill -s "$2" $kill_list 2>/dev/null
+}
+
+process_parents() {
+  ps -A -o pid= -o ppid= 2>/dev/null || ps -o pid,ppid 2>/dev/null
+}
+
+# When the process started, in whatever form the system has it; nothing if there is none. Together with the process id
+# it tells the owner of a lock from a stranger who got the same number after a reboot.
+process_start() {
+  if [ -r /proc/self/stat ]; then
+    # The program's name stands in parentheses and may hold spaces.
+    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20
+  else
+    ps -o lstart= -p "$1" 2>/dev/null | tr -s ' ' '_'
+  fi
+}
+
+# take_lock FILE SECONDS: waits so long for a living owner; a dead owner's lock is taken over. The lock comes into
+# being with its content by link(2), so there is never one without an owner.
+take_lock() {
+  lock_file=$1
+  lock_waited=0
+  lock_me="$$ $(process_start $$)"
+  printf '%s\n' "$lock_me" >"$lock_file.$$" || fail "$exit_write" "cannot write to ${lock_file%/*}"
+  until ln "$lock_file.$$" "$lock_file" 2>/dev/null; do
+    lock_owner=$(cat "$lock_file" 2>/dev/null) || lock_owner=''
+    if [ -n "$lock_owner" ] && ! lock_lives "$lock_owner"; then
+      # Of several who see the dead owner one gets the file by rename; if it is not the dead one's any more, it is
+      # given back.
+      if mv "$lock_file" "$lock_file.dead.$$" 2>/dev/null; then
+        [ "$(cat "$lock_file.dead.$$")" = "$lock_owner" ] || ln "$lock_file.dead.$$" "$lock_file" 2>/dev/null
+        rm -f "$lock_file.dead.$$"
+      else
+        sleep 1
+      fi
+    elif [ ! -e "$lock_file" ] && [ "$lock_waited" -lt 3 ]; then
+      # It was given up just now.
+      :
+    elif [ "$lock_waited" -ge "$2" ]; then
+      rm -f "$lock_file.$$"
+      return 1
+    else
+      sleep 1
+    fi
+    lock_waited=$((lock_waited + 1))
+    [ "$lock_waited" -lt 100000 ] || return 1
+  done
+  rm -f "$lock_file.$$"
+  held_lock=$lock_file
+}
+
+lock_lives() {
+  case ${1%% *} in
+    '' | *[!0-9]*) return 1 ;;
+  esac
+  [ "$(process_start "${1%% *}")" = "${1#* }" ]
+}
+
+release_lock() {
+  [ -z "$held_lock" ] || rm -f "$held_lock"
+  held_lock=''
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Places
+
+# Jobs live in a private directory: root's in /etc and /var/lib, others' where the XDG specification puts such things.
+# CERTIFICATE_VAULT_HOME moves everything under one directory.
+find_places() {
+  if [ -n "${CERTIFICATE_VAULT_HOME:-}" ]; then
+    jobs_root=$CERTIFICATE_VAULT_HOME/jobs
+    state_root=$CERTIFICATE_VAULT_HOME/state
+    unit_directory=$CERTIFICATE_VAULT_HOME/systemd
+  elif [ "$(id -u)" -eq 0 ]; then
+    jobs_root=/etc/certificate-vault/jobs
+    state_root=/var/lib/certificate-vault
+    unit_directory=/etc/systemd/system
+  else
+    [ -n "${HOME:-}" ] || fail 1 "HOME is not set"
+    jobs_root=${XDG_CONFIG_HOME:-$HOME/.config}/certificate-vault/jobs
+    state_root=${XDG_STATE_HOME:-$HOME/.local/state}/certificate-vault
+    unit_directory=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user
+  fi
+  systemctl_scope=--system
+  [ "$(id -u)" -eq 0 ] || systemctl_scope=--user
+  # The path stands in crontabs and unit files, whose rules for quoting differ from system to system.
+  case $jobs_root$state_root in
+    *[!A-Za-z0-9/._\ @+,:=-]*) fail 1 "the path $jobs_root has characters that do not fit into a crontab" ;;
+    /*) ;;
+    *) fail 1 "the path $jobs_root does not begin with /" ;;
+  esac
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checks of what was given
+
+# Everything is kept in files with one value a line, and shown on terminals.
+refuse_control() {
+  case $2 in
+    *[[:cntrl:]]*) misused "$1 must not have line breaks or control characters" ;;
+  esac
+}
+
+# Sets `server` without a slash at its end, and server_scheme, server_host (no brackets), server_port, server_path.
+check_server() {
+  server=$1
+  while :; do
+    case $server in
+      */) server=${server%/} ;;
+      *) break ;;
+    esac
+  done
+  case $server in
+    *[!]A-Za-z0-9.:/_~%+[-]*) misused "--server: \"$1\" is not an address like https://vault.example" ;;
+    https://?*) server_scheme=https server_port=443 ;;
+    http://?*) server_scheme=http server_port=80 ;;
+    *) misused "--server: \"$1\" does not begin with https://" ;;
+  esac
+  server_authority=${server#*://}
+  server_path=''
+  case $server_authority in
+    */*) server_path=/${server_authority#*/} server_authority=${server_authority%%/*} ;;
+  esac
+  case $server_authority in
+    \[*\]) server_host=${server_authority#\[} server_host=${server_host%\]} ;;
+    \[*\]:*) server_host=${server_authority#\[} server_port=${server_authority##*\]:} server_host=${server_host%%\]*} ;;
+    *:*) server_host=${server_authority%:*} server_port=${server_authority##*:} ;;
+    *) server_host=$server_authority ;;
+  esac
+  case $server_port in
+    '' | *[!0-9]*) misused "--server: \"$1\" has no valid port" ;;
+  esac
+  case $server_authority in
+    \[*) case $server_host in *[!0-9A-Fa-f:.]* | '') misused "--server: \"$1\" has no valid address" ;; esac ;;
+    *) case $server_host in *[!A-Za-z0-9.-]* | '') misused "--server: \"$1\" has no valid host" ;; esac ;;
+  esac
+  [ "$server_scheme" = https ] || is_loopback "$server_host" || [ "$allow_http" = yes ] ||
+    misused "plain http would show the API key and private keys to everybody on the way to $server_host;
+use https, or accept the risk with --allow-http"
+}
+
+is_loopback() {
+  case $1 in
+    localhost | ::1) return 0 ;;
+    # 127.example.com is a name on the network.
+    127.*[!0-9.]*) return 1 ;;
+    127.*) return 0 ;;
+    *) return 1 ;;
+  esac
+}
+
+check_certificate() {
+  case $1 in
+    '' | .* | '*' | *[!A-Za-z0-9*._-]*) misused "--certificate: \"$1\" cannot be the name of a certificate" ;;
+  esac
+  [ "${#1}" -le 128 ] || misused "--certificate: the name is too long"
+  certificate=$1
+}
+
+# One spelling for each directory, since it is part of the job's name. Links are not followed: what they point to may
+# change by intention.
+check_destination() {
+  case $1 in
+    '') misused "--destination: it is empty" ;;
+    /*) destination=$1 ;;
+    *) destination=$(pwd)/$1 ;;
+  esac
+  case $destination/ in
+    */../*) misused "--destination: write the path without \"..\"" ;;
+  esac
+  # A final letter keeps trailing spaces and marks where a slash at the end would be.
+  destination=$(printf '%s' "$destination/" | sed -e 's|//*|/|g' -e ':again' -e 's|/\./|/|g' -e 't again' -e 's|$|x|')
+  destination=${destination%/x}
+  [ -n "$destination" ] || misused "--destination: the root directory is no place for certificates"
+}
+
+# add_file ARTIFACT[=OUTPUT]: into `files`, a line "ARTIFACT OUTPUT" each.
+add_file() {
+  refuse_control --file "$1"
+  file_artifact=${1%%=*}
+  file_output=$file_artifact
+  case $1 in
+    *=*) file_output=${1#*=} ;;
+  esac
+  case $file_artifact in
+    certificate.crt | chain.crt | fullchain.crt | private.key | fullchain.pem | private-key.pem) ;;
+    *) misused "--file: the vault has no artifact \"$file_artifact\"; there are certificate.crt, chain.crt, \
+fullchain.crt, private.key, and fullchain.pem and private-key.pem as other names of the last two" ;;
+  esac
+  case $file_output in
+    '') misused "--file: the name of the file for $file_artifact is empty" ;;
+    . | .. | */*) misused "--file: \"$file_output\" is not a plain file name" ;;
+    .vault-*) misused "--file: names that begin with .vault- are used by this program" ;;
+  esac
+  [ "${#file_output}" -le 200 ] || misused "--file: the name \"$file_output\" is too long"
+  # On macOS two names that differ by case are one file.
+  file_folded=$(fold_case "$file_output")
+  while IFS= read -r file_line <&4; do
+    [ "$(fold_case "${file_line#* }")" != "$file_folded" ] ||
+      misused "--file: two files would have the name \"$file_output\""
+  done 4<<EOF
+$files
+EOF
+  files=$files${files:+$newline}"$file_artifact $file_output"
+}
+
+fold_case() {
+  tr '[:upper:]' '[:lower:]' <<EOF
+$1
+EOF
+}
+
+is_leaf() {
+  case $1 in certificate.crt | fullchain.crt | fullchain.pem) return 0 ;; *) return 1 ;; esac
+}
+
+is_key() {
+  case $1 in private.key | private-key.pem) return 0 ;; *) return 1 ;; esac
+}
+
+check_options() {
+  [ -n "$server" ] || misused "--server is missing"
+  [ -n "$certificate" ] || misused "--certificate is missing"
+  [ -n "$destination" ] || misused "--destination is missing"
+  [ -n "$files" ] || misused "--file is missing: name at least one artifact"
+  case $mode in
+    '' | [0-7][0-7][0-7] | 0[0-7][0-7][0-7]) ;;
+    *) misused "--mode: \"$mode\" is not an octal mode like 0644" ;;
+  esac
+  case $owner$group in
+    -* | *[!A-Za-z0-9._@\\+-]*) misused "--owner, --group: not the name of a user or group" ;;
+  esac
+  case $pin in
+    '') ;;
+    sha256//*[!A-Za-z0-9+/=]*) misused "--pin: not of the form sha256//BASE64" ;;
+    sha256//*=) [ "${#pin}" -eq 52 ] || misused "--pin: not of the form sha256//BASE64" ;;
+    *) misused "--pin: not of the form sha256//BASE64" ;;
+  esac
+  case $verify in
+    '') return ;;
+    *[!]A-Za-z0-9.:[-]* | :* | *: | -*) misused "--verify: \"$verify\" is not HOST:PORT" ;;
+    *:*) case ${verify##*:} in *[!0-9]*) misused "--verify: \"$verify\" is not HOST:PORT" ;; esac ;;
+    *) misused "--verify: \"$verify\" is not HOST:PORT" ;;
+  esac
+  [ "$has_openssl" = yes ] || fail 1 "--verify needs the openssl program, which is not installed"
+  [ -n "$(first_leaf)" ] || misused "--verify needs certificate.crt or fullchain.crt among the files"
+}
+
+# The output name of the first file that begins with the certificate itself.
+first_leaf() {
+  while IFS= read -r leaf_line <&4; do
+    if is_leaf "${leaf_line%% *}"; then
+      printf '%s\n' "${leaf_line#* }"
+      return
+    fi
+  done 4<<EOF
+$files
+EOF
+}
+
+# From --key-file, the environment, or a person at the terminal, who does not see it. It leaves the environment, so
+# that no child inherits it.
+read_api_key() {
+  if [ -n "$key_file" ]; then
+    [ -r "$key_file" ] || fail 1 "--key-file: cannot read $key_file"
+    IFS= read -r api_key <"$key_file" || [ -n "$api_key" ] || fail 1 "--key-file: $key_file is empty"
+  elif [ -n "${SERVICE_API_KEY:-}" ]; then
+    api_key=$SERVICE_API_KEY
+  elif (: </dev/tty) 2>/dev/null; then
+    saved_terminal=$(stty -g </dev/tty) || fail 1 "cannot ask for the API key at this terminal"
+    stty -echo </dev/tty
+    printf 'API key: ' >/dev/tty
+    IFS= read -r api_key </dev/tty || api_key=''
+    stty "$saved_terminal" </dev/tty
+    saved_terminal=''
+    printf '\n' >/dev/tty
+  else
+    misused "there is no API key: set SERVICE_API_KEY, or use --key-file"
+  fi
+  unset SERVICE_API_KEY
+  api_key=${api_key%"$cr"}
+  case $api_key in
+    '' | *[!A-Za-z0-9._~+/=-]*) misused "the API key is empty or has characters that no API key has" ;;
+  esac
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Schedules
+
+# cron_to_calendar: reads a cron schedule, writes what systemd.time(7) calls it, one OnCalendar value a line; fails,
+# with the reason, where it is not one. It also is the check of schedules for cron itself.
+cron_to_calendar() {
+  awk '
+    function refuse(why) { print why; failed = 1; exit 1 }
+    function number(text, names,   i) {
+      if (text ~ /^[0-9]+$/ && length(text) <= 2) return text + 0
+      i = names == "" ? 0 : index(names, tolower(text))
+      if (length(text) == 3 && i % 3 == 1 && text ~ /^[A-Za-z]+$/) return (i - 1) / 3 + (names ~ /^jan/)
+      refuse("\"" text "\" is not a number or name that fits there")
+    }
+    # Fills set[field, value]; full[field] when nothing is left out.
+    function expand(field, text, low, high, names,   parts, count, i, piece, slash, step, dash, from, to, value) {
+      if (text ~ /^,/ || text ~ /,$/ || text ~ /,,/) refuse("\"" text "\" has an empty part")
+      count = split(text, parts, ",")
+      for (i = 1; i <= count; i++) {
+        piece = parts[i]; step = 1; slash = index(piece, "/")
+        if (slash) {
+          step = substr(piece, slash + 1); piece = substr(piece, 1, slash - 1)
+          if (step !~ /^[0-9]+$/ || step + 0 < 1) refuse("\"" parts[i] "\" has no valid step")
+          step += 0
+        }
+        dash = index(piece, "-")
+        if (piece == "*") { from = low; to = field == 5 ? 6 : high }
+        else if (dash) { from = number(substr(piece, 1, dash - 1), names); to = number(substr(piece, dash + 1), names) }
+        else {
+          if (slash) refuse("\"" parts[i] "\" has a step without a range")
+          from = to = number(piece, names)
+        }
+        if (from < low || to > high) refuse("\"" parts[i] "\" is not between " low " and " high)
+        if (from > to) refuse("\"" parts[i] "\" runs backwards")
+        for (value = from; value <= to; value += step) set[field, field == 5 ? value % 7 : value] = 1
+      }
+      full[field] = 1
+      for (value = low; value <= (field == 5 ? 6 : high); value++) if (!((field, value) in set)) full[field] = 0
+    }
+    function list(field, low, high,   text, value) {
+      if (full[field]) return "*"
+      for (value = low; value <= high; value++) if ((field, value) in set)
+        text = text (text == "" ? "" : ",") sprintf("%02d", value)
+      return text
+    }
+    function weekdays(   text, value, day) {
+      if (full[5]) return ""
+      split("Sun Mon Tue Wed Thu Fri Sat", day, " ")
+      for (value = 0; value <= 6; value++) if ((5, value) in set) text = text (text == "" ? "" : ",") day[value + 1]
+      return text " "
+    }
+    # Whether a month of the set has a day of the set.
+    function exists(   month, day, days) {
+      split("31 29 31 30 31 30 31 31 30 31 30 31", days, " ")
+      for (month = 1; month <= 12; month++) if ((4, month) in set)
+        for (day = 1; day <= days[month]; day++) if ((3, day) in set) return 1
+      return 0
+    }
+    NR > 1 { refuse("it has more than one line") }
+    {
+      if ($0 ~ /^@/) {
+        macro["@yearly"] = macro["@annually"] = "0 0 1 1 *"; macro["@monthly"] = "0 0 1 * *"
+        macro["@weekly"] = "0 0 * * 0"; macro["@daily"] = macro["@midnight"] = "0 0 * * *"
+        macro["@hourly"] = "0 * * * *"
+        if (!($1 in macro) || NF != 1) refuse("\"" $0 "\" is not a schedule by time")
+        $0 = macro[$1]
+      }
+      if (NF != 5) refuse("it has " NF " fields, not 5")
+      expand(1, $1, 0, 59, ""); expand(2, $2, 0, 23, ""); expand(3, $3, 1, 31, "")
+      expand(4, $4, 1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"); expand(5, $5, 0, 7, "sunmontuewedthufrisat")
+      time = list(2, 0, 23) ":" list(1, 0, 59) ":00"
+      # Cron: where both days are given, either will do; a field that begins with a star does not count as given.
+      either = $3 !~ /^\*/ && $5 !~ /^\*/
+      if (!either && !exists()) refuse("no month has such a day")
+      if (!either) print weekdays() "*-" list(4, 1, 12) "-" list(3, 1, 31) " " time
+      else {
+        if (exists()) print "*-" list(4, 1, 12) "-" list(3, 1, 31) " " time
+        print weekdays() "*-" list(4, 1, 12) "-* " time
+      }
+    }
+    END { if (!failed && NR == 0) { print "it is empty"; exit 1 } }
+  ' <<EOF
+$1
+EOF
+}
+
+# Once a day at a minute that no clock chose: machines that are set up in the same second must not ask in the same one.
+random_schedule() {
+  random=$(od -A n -N 2 -t u2 /dev/urandom 2>/dev/null | tr -d ' \n')
+  [ -n "$random" ] || random=$(printf '%s %s %s' "$(uname -n)" "$(date)" "$$" | cksum | cut -c 1-4)
+  printf '%s %s * * *\n' "$((random % 1440 % 60))" "$((random % 1440 / 60))"
+}
+
+# Sets `scheduler` to cron or systemd before anything is touched.
+choose_scheduler() {
+  if command -v crontab >/dev/null 2>&1; then
+    scheduler=cron
+    read_crontab >/dev/null || fail 1 "crontab -l fails, so the crontab cannot be changed without losing it: $crontab_says"
+  elif systemctl "$systemctl_scope" show --property=Version >/dev/null 2>&1 </dev/null; then
+    scheduler=systemd
+  else
+    fail 1 "there is neither crontab nor a running systemd to schedule the downloads; install cron"
+  fi
+}
+
+# The crontab as it is. A user without one has an empty one; any other failure is a failure, for who takes it for an
+# empty crontab wipes it. Sets crontab_says.
+read_crontab() {
+  crontab_says=''
+  crontab_text=$(crontab -l 2>"$scratch/crontab.error" </dev/null && printf x) && {
+    printf '%s' "${crontab_text%x}"
+    return 0
+  }
+  crontab_says=$(cat "$scratch/crontab.error")
+  case $crontab_says in
+    *"no crontab for"* | *"can't open"*"No such file or directory"*) return 0 ;;
+    *) return 1 ;;
+  esac
+}
+
+# change_crontab ID [LINE]: takes the job's line away and adds the new one. It is found by its whole last word: another
+# job's id may begin or end like this one's.
+change_crontab() (
+  # The lock of the job is not this shell's to release.
+  held_lock=''
+  trap release_lock 0
+  take_lock "$state_root/crontab.lock" 60 || fail "$exit_busy" "another installer has been changing the crontab for a minute"
+  read_crontab >"$scratch/crontab.old" ||
+    fail 1 "crontab -l fails, so the crontab cannot be changed without losing it: $(cat "$scratch/crontab.error")"
+  {
+    awk -v tag=" # certificate-vault:$1" 'substr($0, length($0) - length(tag) + 1) != tag' "$scratch/crontab.old"
+    [ -z "${2:-}" ] || cat <<EOF
+$2 # certificate-vault:$1
+EOF
+  } >"$scratch/crontab.new" || fail 1 "cannot write the new crontab"
+  cmp -s "$scratch/crontab.old" "$scratch/crontab.new" && exit 0
+  crontab "$scratch/crontab.new" </dev/null || fail 1 "crontab refuses the new crontab; it stays as it was"
+)
+
+cron_line() {
+  printf "%s /bin/sh '%s' --run %s\n" "$schedule" "$jobs_root/$job_id/install.sh" "$job_id"
+}
+
+unit_service() {
+  cat <<EOF
+[Unit]
+Description=Downloads of a certificate from the vault (job $job_id)
+EOF
+  # The manager of a user knows no such target.
+  [ "$systemctl_scope" = --user ] || printf 'Wants=network-online.target\nAfter=network-online.target\n'
+  cat <<EOF
+
+[Service]
+Type=oneshot
+ExecStart=/bin/sh "$jobs_root/$job_id/install.sh" --run $job_id
+TimeoutStartSec=15min
+EOF
+}
+
+unit_timer() {
+  cat <<EOF
+[Unit]
+Description=Downloads of a certificate from the vault (job $job_id): $schedule
+
+[Timer]
+EOF
+  cron_to_calendar "$schedule" | sed 's/^/OnCalendar=/'
+  # A machine that was off when it was due catches up; and no minute of its own for the timer to choose.
+  cat <<EOF
+Persistent=true
+AccuracySec=1s
+
+[Install]
+WantedBy=timers.target
+EOF
+}
+
+install_schedule() {
+  if [ "$scheduler" = cron ]; then
+    change_crontab "$job_id" "$(cron_line)" || return 1
+    remove_units
+    return 0
+  fi
+  if ! install_units; then
+    remove_units
+    return 1
+  fi
+  [ "$systemctl_scope" = --system ] ||
+    say "the timer runs while you are signed in; \"loginctl enable-linger\" makes it run always"
+}
+
+install_units() {
+  unit=certificate-vault-$job_id
+  (umask 022 && mkdir -p "$unit_directory" && unit_service >"$scratch/$unit.service" && unit_timer >"$scratch/$unit.timer") &&
+    mv -f "$scratch/$unit.service" "$scratch/$unit.timer" "$unit_directory/" &&
+    systemctl "$systemctl_scope" daemon-reload </dev/null >&2 &&
+    systemctl "$systemctl_scope" enable "$unit.timer" </dev/null >&2 &&
+    systemctl "$systemctl_scope" restart "$unit.timer" </dev/null >&2
+}
+
+remove_units() {
+  unit=certificate-vault-$job_id
+  [ -e "$unit_directory/$unit.timer" ] || return 0
+  systemctl "$systemctl_scope" disable --now "$unit.timer" </dev/null >/dev/null 2>&1
+  rm -f "$unit_directory/$unit.timer" "$unit_directory/$unit.service"
+  systemctl "$systemctl_scope" daemon-reload </dev/null >/dev/null 2>&1
+  return 0
+}
+
+remove_schedule() {
+  if command -v crontab >/dev/null 2>&1; then
+    change_crontab "$job_id" || return 1
+  fi
+  remove_units
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Jobs on disk
+
+# A job is named by server, certificate and destination: a readable part, and a checksum of all three. Should two have
+# the same checksum, the later one counts on.
+find_job_id() {
+  job_base=$(printf '%s' "$certificate" | tr '*' '_' | cut -c 1-60)
+  job_base=$job_base-$(printf '%s\n' "$server" "$certificate" "$destination" | cksum | cut -d ' ' -f 1)
+  job_id=$job_base
+  job_count=1
+  while [ -f "$jobs_root/$job_id/job" ] && ! is_this_job "$job_id"; do
+    job_count=$((job_count + 1))
+    job_id=$job_base-$job_count
+  done
+}
+
+is_this_job() {
+  [ "$(job_value "$1" server)" = "$server" ] && [ "$(job_value "$1" certificate)" = "$certificate" ] &&
+    [ "$(job_value "$1" destination)" = "$destination" ]
+}
+
+# job_value ID NAME: one value of a job that may not be the one at hand.
+job_value() {
+  sed -n "s/^$2=//p" "$jobs_root/$1/job" 2>/dev/null
+}
+
+write_job() {
+  cat <<EOF
+state=$state_root
+server=$server
+certificate=$certificate
+destination=$destination
+schedule=$schedule
+scheduler=$scheduler
+reload=$reload
+owner=$owner
+group=$group
+mode=$mode
+verify=$verify
+pin=$pin
+ca=$ca
+allow_http=$allow_http
+EOF
+  while IFS= read -r job_line <&4; do
+    cat <<EOF
+file=$job_line
+EOF
+  done 4<<EOF
+$files
+EOF
+}
+
+# Reads values, never code.
+read_job() {
+  [ -r "$jobs_root/$1/job" ] || fail 1 "there is no job \"$1\" in $jobs_root"
+  job_id=$1 files=''
+  while IFS= read -r job_line <&4; do
+    job_text=${job_line#*=}
+    case ${job_line%%=*} in
+      state) state_root=$job_text ;;
+      server) server=$job_text ;;
+      certificate) certificate=$job_text ;;
+      destination) destination=$job_text ;;
+      schedule) schedule=$job_text ;;
+      scheduler) scheduler=$job_text ;;
+      reload) reload=$job_text ;;
+      owner) owner=$job_text ;;
+      group) group=$job_text ;;
+      mode) mode=$job_text ;;
+      verify) verify=$job_text ;;
+      pin) pin=$job_text ;;
+      ca) ca=$job_text ;;
+      allow_http) allow_http=$job_text ;;
+      file) files=$files${files:+$newline}$job_text ;;
+      *) fail 1 "$jobs_root/$1/job has a line that this version does not know: ${job_line%%=*}" ;;
+    esac
+  done 4<"$jobs_root/$1/job"
+}
+
+# The ids of the jobs that match what was given on the command line, one a line.
+matching_jobs() {
+  for candidate in $(set +f && cd "$jobs_root" 2>/dev/null && for found in *; do
+    [ ! -f "$found/job" ] || printf '%s\n' "$found"
+  done); do
+    [ -z "$wanted_job" ] || [ "$candidate" = "$wanted_job" ] || continue
+    [ -z "$server" ] || [ "$(job_value "$candidate" server)" = "$server" ] || continue
+    [ -z "$certificate" ] || [ "$(job_value "$candidate" certificate)" = "$certificate" ] || continue
+    [ -z "$destination" ] || [ "$(job_value "$candidate" destination)" = "$destination" ] || continue
+    printf '%s\n' "$candidate"
+  done
+}
+
+# Two jobs that write the same file would undo each other's work for ever.
+refuse_shared_files() {
+  for other in $(wanted_job='' server='' certificate='' matching_jobs); do
+    [ "$other" != "$job_id" ] || continue
+    while IFS= read -r own_line <&4; do
+      job_value "$other" file | cut -d ' ' -f 2- | grep -F -x -e "${own_line#* }" >/dev/null || continue
+      fail 1 "the job $other installs a file \"${own_line#* }\" in $destination already; choose another name, or remove \
+that job with --uninstall $other"
+    done 4<<EOF
+$files
+EOF
+  done
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# HTTP
+
+# Sets `tool`. A program that is there but does not run does not count. Two that are called wget are not among them: that
+# of BusyBox takes headers from its command line only, where everybody can read the key, and follows redirects with it;
+# Wget2 follows them as well, whatever --max-redirect says, and does not show the head of a 304. Where there is nothing
+# else, the request is written by this script: over openssl s_client or, without TLS, over nc.
+choose_tool() {
+  if openssl version >/dev/null 2>&1 </dev/null; then has_openssl=yes; fi
+  if curl --version >/dev/null 2>&1 </dev/null; then
+    tool=curl
+  elif wget --version 2>/dev/null </dev/null | grep '^GNU Wget 1' >/dev/null; then
+    tool=wget
+  elif [ -n "$pin" ]; then
+    fail 1 "--pin needs curl or GNU wget, and neither is installed"
+  elif [ "$server_scheme" = https ]; then
+    [ "$has_openssl" = yes ] || fail 1 "one of the programs curl, GNU wget and openssl is needed and none is installed \
+(the wget of BusyBox would show the API key to every user of this machine)"
+    tool=openssl
+  elif command -v nc >/dev/null 2>&1; then
+    tool=nc
+  else
+    fail 1 "one of the programs curl, GNU wget and nc is needed and none is installed"
+  fi
+}
+
+# http_get PATH BODY [ETAG]: one request, with the key if `authorized` is yes. Sets http_status (000 where there was no
+# answer), http_version, http_etag, http_length, http_location, http_error. Redirects are not followed.
+http_get() {
+  http_url=$server$1
+  : >"$2"
+  : >"$scratch/head"
+  : >"$scratch/error"
+  get_"$tool" "$1" "$2" "${3:-}"
+  http_exit=$?
+  parse_head
+  http_error=$(tail -n 1 "$scratch/error" | tr -d '[:cntrl:]')
+  case $tool-$http_exit in
+    # Curl's own clock, or ours.
+    curl-28 | *-124)
+      http_status=000
+      http_error="nothing complete within $fetch_seconds seconds"
+      ;;
+  esac
+  # A body that is shorter than announced is no answer.
+  if [ "$http_status" = 200 ] && [ -n "$http_length" ] && [ "$(byte_count "$2")" != "$http_length" ]; then
+    http_status=000
+    http_error="the connection ended after $(byte_count "$2") of $http_length bytes"
+  elif [ "$http_status" = 200 ] && [ "$http_exit" -ne 0 ]; then
+    http_status=000
+  fi
+}
+
+byte_count() {
+  wc -c <"$1" | tr -d ' '
+}
+
+# `cat` and here-documents write secrets: printf is not built into every shell, and would have them as arguments.
+get_curl() {
+  {
+    [ "$authorized" = no ] || cat <<EOF
+header = "Authorization: Bearer $api_key"
+EOF
+  } >"$scratch/curl.config"
+  set -- --silent --show-error --output "$2" --dump-header "$scratch/head" --proto "=$server_scheme" \
+    --connect-timeout "$connect_seconds" --max-time "$fetch_seconds" --config "$scratch/curl.config" \
+    ${3:+--header} ${3:+"If-None-Match: $3"}
+  [ "$ca" = no ] || set -- "$@" --cacert "$ca_path"
+  [ -z "$pin" ] || set -- "$@" --pinnedpubkey "$pin"
+  # The pinned key is then the only thing that is trusted, and it is enough.
+  [ -z "$pin" ] || [ "$ca" = yes ] || set -- "$@" --insecure
+  ! is_loopback "$server_host" || set -- "$@" --noproxy '*'
+  # -q, and first: a .curlrc could switch off what is checked here. --globoff: brackets of IPv6 addresses.
+  with_limit "$((fetch_seconds + 5))" curl -q --globoff "$@" "$http_url" 2>"$scratch/error"
+}
+
+get_wget() {
+  {
+    [ "$authorized" = no ] || cat <<EOF
+header = Authorization: Bearer $api_key
+EOF
+  } >"$scratch/wgetrc"
+  set -- --server-response --no-verbose --output-document="$2" --max-redirect=0 --tries=1 --no-netrc --no-hsts --no-cookies \
+    --timeout="$connect_seconds" --read-timeout="$fetch_seconds" ${3:+--header="If-None-Match: $3"}
+  [ "$ca" = no ] || set -- "$@" --ca-certificate="$ca_path"
+  [ -z "$pin" ] || set -- "$@" --pinnedpubkey="$pin"
+  [ -z "$pin" ] || [ "$ca" = yes ] || set -- "$@" --no-check-certificate
+  ! is_loopback "$server_host" || set -- "$@" --no-proxy
+  with_limit "$fetch_seconds" wget --config="$scratch/wgetrc" "$@" "$http_url" 2>"$scratch/head"
+  wget_exit=$?
+  grep -i -e '^wget: ' -e failed -e unable -e error "$scratch/head" >"$scratch/error"
+  return "$wget_exit"
+}
+
+# HTTP/1.0: no chunks, and the end of the connection is the end of the body.
+write_request() {
+  cat <<EOF
+GET $server_path$1 HTTP/1.0$cr
+Host: $server_authority$cr
+User-Agent: certificate-vault-client$cr
+Accept: */*$cr
+Connection: close$cr
+EOF
+  [ "$authorized" = no ] || cat <<EOF
+Authorization: Bearer $api_key$cr
+EOF
+  [ -z "$2" ] || cat <<EOF
+If-None-Match: $2$cr
+EOF
+  cat <<EOF
+$cr
+EOF
+}
+
+# split_answer BODY: head and body of what came over the wire.
+split_answer() {
+  sed "/^$cr\$/q" "$scratch/answer" >"$scratch/head"
+  tail -c "+$(($(byte_count "$scratch/head") + 1))" "$scratch/answer" >"$1"
+}
+
+get_nc() {
+  write_request "$1" "$3" >"$scratch/request"
+  nc_request=$scratch/request
+  # At the end of its input, BusyBox's nc closes its side of the connection, and many servers take that for the end of
+  # the interest in an answer. A pipe that is open for writing as well has no end.
+  if nc --help 2>&1 </dev/null | grep BusyBox >/dev/null; then
+    nc_request=$scratch/wire
+    [ -p "$nc_request" ] || mkfifo "$nc_request"
+  fi
+  {
+    [ "$nc_request" = "$scratch/request" ] || cat "$scratch/request" >&6
+    with_limit "$fetch_seconds" nc "$server_host" "$server_port" <&6 >"$scratch/answer" 2>"$scratch/error"
+  } 6<>"$nc_request"
+  nc_exit=$?
+  split_answer "$2"
+  return "$nc_exit"
+}
+
+# -verify makes a wrong certificate an error only together with -verify_return_error, and the name has to be asked for.
+get_openssl() {
+  write_request "$1" "$3" >"$scratch/request"
+  openssl_body=$2
+  case $server_host in
+    *:*) set -- -connect "[$server_host]:$server_port" -verify_ip "$server_host" ;;
+    *[!0-9.]*) set -- -connect "$server_host:$server_port" -servername "$server_host" -verify_hostname "$server_host" ;;
+    *) set -- -connect "$server_host:$server_port" -verify_ip "$server_host" ;;
+  esac
+  [ "$ca" = no ] || set -- "$@" -CAfile "$ca_path"
+  with_limit "$fetch_seconds" openssl s_client -quiet -verify 10 -verify_return_error "$@" \
+    <"$scratch/request" >"$scratch/answer" 2>"$scratch/error"
+  # Its exit code also reports how the other side closed the connection; the length of the body is what counts.
+  [ "$?" -ne 124 ] || return 124
+  split_answer "$openssl_body"
+}
+
+# The last head in the file is the answer's: a proxy's may come before it.
+parse_head() {
+  # Not inside the here-document: old versions of bash misread quotes there.
+  head_values=$(awk '
+    { sub(/\r$/, ""); sub(/^[ \t]+/, "") }
+    /^HTTP\/[0-9.]+ [0-9][0-9][0-9]/ { split("", field); status = $2; next }
+    (colon = index($0, ":")) {
+      value = substr($0, colon + 1); gsub(/^[ \t]+|[ \t]+$/, "", value)
+      field[tolower(substr($0, 1, colon - 1))] = value
+    }
+    END {
+      version = field["certificate-version"]; etag = field["etag"]; size = field["content-length"]
+      # The awk of the BSDs and of macOS wants the brackets.
+      print (status == "" ? "000" : status)
+      print (version ~ /^[1-9][0-9]*$/ && length(version) < 10 ? version : "")
+      print (etag ~ /^(W\/)?"[!#-~]*"$/ && length(etag) < 200 ? etag : "")
+      print (size ~ /^[0-9]+$/ ? size : "")
+      gsub(/[^!-~]/, "", field["location"])
+      print substr(field["location"], 1, 200)
+    }' "$scratch/head")
+  {
+    IFS= read -r http_status
+    IFS= read -r http_version
+    IFS= read -r http_etag
+    IFS= read -r http_length
+    IFS= read -r http_location
+  } <<EOF
+$head_values
+EOF
+}
+
+# get_patiently PATH BODY [ETAG]: with retries where a retry can help; ends the run where there is no 200 or 304.
+get_patiently() {
+  tries=0
+  while :; do
+    http_get "$@"
+    tries=$((tries + 1))
+    case $http_status in
+      200 | 304) return ;;
+      000 | 408 | 429 | 5??) [ "$tries" -lt "$fetch_tries" ] || break ;;
+      *) break ;;
+    esac
+    sleep "$((pause_seconds * tries))"
+  done
+  case $http_status in
+    000) fetch_failed "$http_url: ${http_error:-the connection failed}" ;;
+    401) fetch_failed "$http_url: 401: the API key is not valid (unknown, revoked or expired); set the job up again with a new one" ;;
+    403) fetch_failed "$http_url: 403: the API key may not have this file: it needs the scope and the certificate in its list" ;;
+    404) fetch_failed "$http_url: 404: the vault has no certificate \"$certificate\", or not this version any more" ;;
+    409) fetch_failed "$http_url: 409: nothing has been issued for \"$certificate\" yet" ;;
+    3??) fetch_failed "$http_url: the server sends us on to $http_location, where the API key is not sent; \
+if that is the vault, use it as --server" ;;
+    *) fetch_failed "$http_url: the server answers $http_status" ;;
+  esac
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A run: fetch
+
+# What this and earlier runs know of a file is a line in `state` (or `pending`, before a reload has succeeded):
+# version, entity tag, checksum, artifact and output name, with tabs between them.
+
+checksum() {
+  cksum <"$1" | tr ' ' ':'
+}
+
+# look_up ARTIFACT OUTPUT: sets known_etag and known_sum if the file on disk is the one that was
+# installed; empty where it is missing or altered. The checksum guards against accidents, not against root.
+look_up() {
+  known_etag='' known_sum=''
+  [ -f "$destination/$2" ] && [ -r "$destination/$2" ] || return 0
+  disk_sum=$(checksum "$destination/$2")
+  for known_file in "$run_state/pending" "$run_state/state"; do
+    [ -r "$known_file" ] || continue
+    while IFS=$tab read -r _ row_etag row_sum row_artifact row_output <&4; do
+      if [ "$row_artifact" = "$1" ] && [ "$row_output" = "$2" ] && [ "$row_sum" = "$disk_sum" ]; then
+        known_etag=$row_etag known_sum=$row_sum
+        return 0
+      fi
+    done 4<"$known_file"
+  done
+}
+
+# The first answer tells which version is current, a 304 as well as a 200; all others are asked for that version. So
+# the files belong together though the vault may renew in between.
+fetch_all() {
+  pinned='' fetched=no
+  : >"$scratch/next"
+  authorized=yes
+  while IFS= read -r line <&4; do
+    artifact=${line%% *} output=${line#* }
+    look_up "$artifact" "$output"
+    get_patiently "/api/v1/certificates/$certificate/$artifact${pinned:+?version=$pinned}" "$staging/$output" "$known_etag"
+    [ -n "$http_version" ] || fetch_failed "$http_url: the answer is not the vault's: it has no Certificate-Version"
+    [ -z "$pinned" ] || [ "$http_version" = "$pinned" ] ||
+      fetch_failed "$http_url: asked for version $pinned, the server sent version $http_version"
+    pinned=$http_version
+    if [ "$http_status" = 304 ]; then
+      [ -n "$known_etag" ] || fetch_failed "$http_url: the server says 304 though nothing was there to compare with"
+      rm -f "$staging/$output"
+      next_etag=$known_etag next_sum=$known_sum
+    else
+      check_pem "$artifact" "$staging/$output"
+      [ -n "$http_etag" ] || fetch_failed "$http_url: the answer is not the vault's: it has no ETag"
+      next_etag=$http_etag next_sum=$(checksum "$staging/$output") fetched=yes
+    fi
+    cat <<EOF >>"$scratch/next"
+$pinned$tab$next_etag$tab$next_sum$tab$artifact$tab$output
+EOF
+  done 4<<EOF
+$files
+EOF
+  authorized=no
+}
+
+# A reload that is due does not wait for the vault to come back, as long as the files are those it is due for.
+fetch_failed() {
+  if [ -n "$run_state" ] && [ -e "$run_state/pending" ] && disk_is "$run_state/pending"; then
+    warn "$1"
+    reload_and_verify
+    commit "$run_state/pending"
+  fi
+  fail "$exit_fetch" "$1"
+}
+
+# disk_is ROWS: whether every file on disk is the one in the list.
+disk_is() {
+  while IFS=$tab read -r _ _ row_sum _ row_output <&4; do
+    [ -r "$destination/$row_output" ] && [ "$(checksum "$destination/$row_output")" = "$row_sum" ] || return 1
+  done 4<"$1"
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A run: check
+
+# check_pem ARTIFACT FILE: whole blocks of the right kind and nothing else. Only chain.crt may be empty.
+check_pem() {
+  pem_label=CERTIFICATE pem_least=1 pem_most=100
+  if is_key "$1"; then pem_label='PRIVATE KEY' pem_most=1; fi
+  [ "$1" != chain.crt ] || pem_least=0
+  awk -v label="$pem_label" -v least="$pem_least" -v most="$pem_most" '
+    { sub(/\r$/, "") }
+    $0 == "-----BEGIN " label "-----" { if (inside) wrong = 1; inside = 1; size = 0; next }
+    $0 == "-----END " label "-----" { if (!inside || !size) wrong = 1; inside = 0; blocks++; next }
+    inside && /^[A-Za-z0-9+\/]+=?=?$/ { size += length($0); next }
+    !inside && /^$/ { next }
+    { wrong = 1 }
+    END { exit wrong || inside || blocks < least || blocks > most }
+  ' "$2" || fail "$exit_check" "$1: what the server sent is not a whole PEM file; nothing was changed"
+}
+
+# The file as it is after this run: the new one, or the one on disk that is still current.
+effective() {
+  if [ -f "$staging/$1" ]; then printf '%s\n' "$staging/$1"; else printf '%s\n' "$destination/$1"; fi
+}
+
+check_all() {
+  installed_version=$(cut -f 1 "$run_state/state" 2>/dev/null | head -n 1)
+  if [ "$has_openssl" = no ]; then
+    [ "$fetched" = no ] || say "openssl is not installed: not checked whether the certificate has expired, \
+is older than the one on disk, and belongs to the key"
+    # Without it the vault's numbers must do.
+    [ -z "$installed_version" ] || [ -z "$(first_leaf)" ] || [ ! -f "$destination/$(first_leaf)" ] ||
+      [ "$pinned" -ge "$installed_version" ] || fail "$exit_check" "$(older_message)"
+    return
+  fi
+  while IFS= read -r line <&4; do
+    is_leaf "${line%% *}" || continue
+    leaf_path=$(effective "${line#* }")
+    check_leaf "$leaf_path" "$destination/${line#* }"
+    check_keys "$leaf_path"
+  done 4<<EOF
+$files
+EOF
+}
+
+check_leaf() {
+  openssl x509 -noout -in "$1" >/dev/null 2>&1 </dev/null || fail "$exit_check" "openssl cannot read the certificate that the server sent"
+  openssl x509 -noout -checkend 0 -in "$1" >/dev/null 2>&1 </dev/null ||
+    fail "$exit_check" "the certificate in the vault has expired; nothing was changed"
+  [ "$1" != "$2" ] && [ -f "$2" ] || return 0
+  leaf_begins=$(not_before "$1") disk_begins=$(not_before "$2")
+  # What cannot be read on disk is no reason to keep it.
+  [ -n "$disk_begins" ] || return 0
+  ! earlier "$leaf_begins" "$disk_begins" || fail "$exit_check" "$(older_message)"
+  # A certificate that was deleted in the vault and made again counts from 1.
+  [ -z "$installed_version" ] || [ "$pinned" -ge "$installed_version" ] || earlier "$disk_begins" "$leaf_begins" ||
+    fail "$exit_check" "$(older_message)"
+}
+
+# Fourteen digits are too many for the arithmetic of some shells.
+earlier() {
+  awk 'BEGIN { exit !(ARGV[1] + 0 < ARGV[2] + 0) }' "$1" "$2"
+}
+
+older_message() {
+  printf '%s\n' "the certificate that the server sent is older than the one in $destination, which stays; \
+if this is intended, remove $destination/$(first_leaf) and run the job again"
+}
+
+# The beginning of the validity as a number that sorts: `date` reads dates on some systems only, and differently.
+not_before() {
+  openssl x509 -noout -startdate -in "$1" 2>/dev/null </dev/null | sed 's/^notBefore=//' | awk '
+    { split($3, time, ":"); month = (index("JanFebMarAprMayJunJulAugSepOctNovDec", $1) + 2) / 3
+      if (NF >= 4) printf "%04d%02d%02d%02d%02d%02d\n", $4, month, $2, time[1], time[2], time[3] }'
+}
+
+check_keys() {
+  leaf_key=$(openssl x509 -noout -pubkey -in "$1" 2>/dev/null </dev/null)
+  while IFS= read -r key_line <&4; do
+    is_key "${key_line%% *}" || continue
+    own_key=$(openssl pkey -pubout -in "$(effective "${key_line#* }")" 2>/dev/null </dev/null)
+    if [ -z "$own_key" ] || [ "$own_key" != "$leaf_key" ]; then
+      fail "$exit_check" "${key_line%% *} does not belong to the certificate; nothing was changed"
+    fi
+  done 4<<EOF
+$files
+EOF
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A run: write
+
+# The staging directory is inside the destination: the same file system for sure, also where the destination is a mount
+# or a link. Dot names: services that read whole directories leave them alone.
+make_staging() {
+  if [ ! -d "$destination" ]; then
+    (umask 022 && mkdir -p "$destination") 2>/dev/null || fail "$exit_write" "cannot make the directory $destination"
+  fi
+  # Whoever may write there could turn our files into links to others.
+  [ -z "$(find "$destination/." -prune -perm -0002 ! -perm -1000 2>/dev/null)" ] ||
+    fail "$exit_write" "everybody can write to $destination; that is no place for private keys"
+  staging_path=$destination/.vault-staging-$job_id
+  previous=$destination/.vault-previous-$job_id
+  recover
+  rm -rf "$staging_path"
+  mkdir "$staging_path" 2>/dev/null || fail "$exit_write" "cannot write to $destination"
+  staging=$staging_path
+}
+
+remove_staging() {
+  rm -rf "$staging"
+  # Backups under a mark belong to a swap that was interrupted: the next run needs them.
+  [ -e "$previous/.vault-swapping" ] || rm -rf "$previous"
+}
+
+# A run that was ended between its first and last rename (by a power cut, say) left a mark: back to the old files,
+# unless all the new ones had arrived.
+recover() {
+  (set +f; rm -rf "$destination/.vault-copy-$job_id-"*)
+  if [ -e "$previous/.vault-swapping" ]; then
+    if [ ! -e "$run_state/pending" ] || ! disk_is "$run_state/pending"; then
+      warn "an earlier run was interrupted while it replaced files: the old files are put back"
+      roll_back || fail "$exit_write" "cannot put the old files back; they are in $previous"
+    fi
+  fi
+  rm -rf "$previous"
+}
+
+# Only what differs is replaced: sets `changed` to the names of those files.
+find_changes() {
+  changed=''
+  while IFS= read -r line <&4; do
+    output=${line#* }
+    [ -f "$staging/$output" ] || continue
+    if cmp -s "$staging/$output" "$destination/$output"; then
+      rm -f "$staging/$output"
+      continue
+    fi
+    set_rights "${line%% *}" "$staging/$output"
+    changed=$changed${changed:+$newline}$output
+  done 4<<EOF
+$files
+EOF
+}
+
+# Before the swap, so that a file is never there with the wrong rights; and where somebody changed them since.
+set_rights() {
+  rights_mode=${mode:-$default_file_mode}
+  ! is_key "$1" || rights_mode=$private_key_mode
+  if [ -n "$(find "$2" -prune -type f ! -perm "$rights_mode")" ]; then
+    chmod "$rights_mode" "$2" 2>/dev/null || without_modes || fail "$exit_write" "cannot set the mode of $2"
+  fi
+  if [ -n "$owner" ] && [ -n "$(find "$2" -prune ! -user "$owner" 2>&1)" ]; then
+    chown "$owner" "$2" 2>/dev/null || fail "$exit_write" "cannot make $owner the owner of $2"
+  fi
+  if [ -n "$group" ] && [ -n "$(find "$2" -prune ! -group "$group" 2>&1)" ]; then
+    chgrp "$group" "$2" 2>/dev/null || fail "$exit_write" "cannot make $group the group of $2"
+  fi
+}
+
+# A file system without modes of its own (Proxmox's pmxcfs) refuses every change to another mode.
+without_modes() {
+  : >"$staging/.vault-probe"
+  if chmod 0600 "$staging/.vault-probe" 2>/dev/null && chmod 0640 "$staging/.vault-probe" 2>/dev/null; then return 1; fi
+  [ -n "$told_modes" ] || whisper "$destination keeps modes of its own"
+  told_modes=yes
+}
+
+# Whether a file that is renamed from the staging directory into the destination stays the same file. Some file systems
+# refuse that, and mv then may copy.
+renames_across() {
+  : >"$staging/.vault-probe"
+  probe_before=$(inode "$staging/.vault-probe")
+  mv -f "$staging/.vault-probe" "$destination/.vault-copy-$job_id-probe" 2>/dev/null || return 1
+  probe_after=$(inode "$destination/.vault-copy-$job_id-probe")
+  rm -f "$destination/.vault-copy-$job_id-probe"
+  [ "$probe_before" = "$probe_after" ]
+}
+
+inode() {
+  # shellcheck disable=SC2012 # find has no portable way to print it, and only the number is read
+  ls -di "$1" | awk '{ print $1; exit }'
+}
+
+# All or none. The old files are copied first. All renames are done by one mv, which outlives this script: whoever kills
+# that finds either the old files or the new ones.
+swap() {
+  mkdir "$previous" || fail "$exit_write" "cannot write to $destination"
+  set --
+  while IFS= read -r output <&4; do
+    if [ -e "$destination/$output" ] || [ -h "$destination/$output" ]; then
+      [ -f "$destination/$output" ] || [ -h "$destination/$output" ] ||
+        fail "$exit_write" "$destination/$output is not a file"
+      cp -p "$destination/$output" "$previous/$output" 2>/dev/null || cp "$destination/$output" "$previous/$output" ||
+        fail "$exit_write" "cannot keep a copy of $destination/$output"
+    fi
+    set -- "$@" "$staging/$output"
+  done 4<<EOF
+$changed
+EOF
+  cat <<EOF >"$previous/.vault-changed" || fail "$exit_write" "cannot write to $destination"
+$changed
+EOF
+  to_disk "$@"
+  replace_state "$scratch/next" "$run_state/pending"
+  # Only now is all there that a way back needs.
+  : >"$previous/.vault-swapping" || fail "$exit_write" "cannot write to $destination"
+  if renames_across; then mv -f "$@" "$destination/" 2>"$scratch/error"; else swap_by_copy 2>"$scratch/error"; fi || {
+    swap_error=$(tail -n 1 "$scratch/error" | tr -d '[:cntrl:]')
+    roll_back || fail "$exit_write" "cannot replace the files, and cannot put the old ones back; they are in $previous: $swap_error"
+    rm -f "$run_state/pending"
+    [ ! -e "$scratch/pending.before" ] || mv -f "$scratch/pending.before" "$run_state/pending"
+    fail "$exit_write" "cannot replace the files in $destination; the old ones are in place: $swap_error"
+  }
+  rm -f "$previous/.vault-swapping"
+  rm -rf "$previous"
+}
+
+# In a subshell, which outlives this script as well.
+swap_by_copy() (
+  trap - 0 HUP INT TERM
+  copies=0
+  while IFS= read -r output <&4; do
+    copies=$((copies + 1))
+    cp -p "$staging/$output" "$destination/.vault-copy-$job_id-$copies" ||
+      cp "$staging/$output" "$destination/.vault-copy-$job_id-$copies" || exit 1
+  done 4<<EOF
+$changed
+EOF
+  copies=0
+  while IFS= read -r output <&4; do
+    copies=$((copies + 1))
+    mv -f "$destination/.vault-copy-$job_id-$copies" "$destination/$output" || exit 1
+  done 4<<EOF
+$changed
+EOF
+)
+
+# Every changed file as it was before: the copy, or nothing.
+roll_back() (
+  trap - 0 HUP INT TERM
+  replaced=$(cat "$previous/.vault-changed") || exit 1
+  while IFS= read -r output <&4; do
+    if [ -f "$previous/$output" ]; then
+      cmp -s "$previous/$output" "$destination/$output" || mv -f "$previous/$output" "$destination/" ||
+        cp "$previous/$output" "$destination/$output" || exit 1
+    elif [ -f "$destination/$output" ]; then
+      rm -f "$destination/$output" || exit 1
+    fi
+  done 4<<EOF
+$replaced
+EOF
+  rm -f "$previous/.vault-swapping"
+)
+
+# Some sync whole file systems whatever they are given; that is right too, only slower.
+to_disk() {
+  sync "$@" >/dev/null 2>&1 </dev/null || sync
+}
+
+# replace_state FROM TO: whole or not at all.
+replace_state() {
+  { cp "$1" "$2.new" && mv -f "$2.new" "$2"; } || fail "$exit_write" "cannot write to $run_state"
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A run: reload, verify, commit
+
+reload_and_verify() {
+  if [ -n "$reload" ]; then
+    # Its own shell, in / as cron does it; what it says is for the person who reads the message.
+    (cd / && umask "$umask_before" && unset LC_ALL && exec sh -c "$reload") </dev/null >"$scratch/reload.log" 2>&1 &
+    limited=$!
+    wait_limited "$reload_seconds"
+    reload_status=$?
+    if [ "$reload_status" -ne 0 ]; then
+      tail -n 20 "$scratch/reload.log" >&2
+      [ "$reload_status" -ne 124 ] ||
+        fail "$exit_reload" "the reload command was stopped after $reload_seconds seconds; it is tried again at the next run"
+      fail "$exit_reload" "the reload command failed with code $reload_status; it is tried again at the next run"
+    fi
+  fi
+  [ -z "$verify" ] || verify_served
+}
+
+# Services take a moment to load what is new, so this looks several times.
+verify_served() {
+  own_print=$(fingerprint <"$destination/$(first_leaf)")
+  verify_count=0
+  while :; do
+    served_certificate
+    served_print=$(fingerprint <"$scratch/served")
+    [ "$served_print" != "$own_print" ] || return 0
+    verify_count=$((verify_count + 1))
+    [ "$verify_count" -lt "$verify_tries" ] || break
+    sleep 1
+  done
+  if [ -n "$served_print" ]; then
+    fail "$exit_verify" "$verify serves another certificate than the new one; reload and check are tried again at the next run"
+  fi
+  fail "$exit_verify" "$verify does not speak TLS or cannot be reached; reload and check are tried again at the next run"
+}
+
+fingerprint() {
+  openssl x509 -noout -fingerprint -sha256 2>/dev/null
+}
+
+# The certificate is asked for by the name the service is known under: HOST, or the first name in the certificate.
+served_certificate() {
+  verify_name=${verify%:*}
+  case $verify_name in
+    *[!0-9.]*.*) ;;
+    *)
+      verify_name=$(openssl x509 -noout -text -in "$destination/$(first_leaf)" 2>/dev/null </dev/null |
+        sed -n 's/.*DNS:\([^, ]*\).*/\1/p' | head -n 1)
+      case $verify_name in '*.'*) verify_name=www.${verify_name#??} ;; esac
+      ;;
+  esac
+  set -- -connect "$verify"
+  [ -z "$verify_name" ] || set -- "$@" -servername "$verify_name"
+  # Protocols that begin without TLS and change over.
+  case ${verify##*:} in
+    25 | 587) set -- "$@" -starttls smtp ;;
+    110) set -- "$@" -starttls pop3 ;;
+    143) set -- "$@" -starttls imap ;;
+    21) set -- "$@" -starttls ftp ;;
+    389) set -- "$@" -starttls ldap ;;
+    3306) set -- "$@" -starttls mysql ;;
+    5432) set -- "$@" -starttls postgres ;;
+    5222) set -- "$@" -starttls xmpp ;;
+  esac
+  with_limit "$connect_seconds" openssl s_client "$@" </dev/null >"$scratch/served" 2>/dev/null
+}
+
+# commit ROWS: what is known from now on. Not before reload and verification, or a reload that fails once would never
+# be tried again.
+commit() {
+  cmp -s "$1" "$run_state/state" || replace_state "$1" "$run_state/state"
+  rm -f "$run_state/pending"
+}
+
+# record_run CODE MESSAGE, for --status.
+record_run() {
+  {
+    cat <<EOF >"$run_state/last-run.new" && mv -f "$run_state/last-run.new" "$run_state/last-run"
+$(date -u '+%Y-%m-%dT%H:%M:%SZ') $1 $2
+EOF
+  } 2>/dev/null || :
+}
+
+make_scratch() {
+  mkdir -p "$1" 2>/dev/null || fail "$exit_write" "cannot make the directory $1"
+  scratch=$1/scratch.$$
+  rm -rf "$scratch"
+  mkdir "$scratch" || fail "$exit_write" "cannot write to $1"
+}
+
+run_job() {
+  read_job "$1"
+  run_directory=$state_root/$job_id
+  mkdir -p "$run_directory" || fail "$exit_write" "cannot make the directory $run_directory"
+  take_lock "$run_directory/lock" "$lock_seconds" || fail "$exit_busy" "another run of this job is under way"
+  run_state=$run_directory
+  # What a run that was killed left behind, keys among it.
+  (set +f; rm -rf "$run_state"/scratch.* "$run_state"/lock.[0-9]* "$run_state"/*.new)
+  make_scratch "$run_state"
+  check_server "$server"
+  choose_tool
+  IFS= read -r api_key <"$jobs_root/$job_id/api-key" || fail 1 "cannot read $jobs_root/$job_id/api-key"
+  ca_path=$jobs_root/$job_id/ca.pem
+  told_modes=''
+  make_staging
+  if [ -e "$run_state/pending" ]; then cp "$run_state/pending" "$scratch/pending.before"; fi
+  fetch_all
+  check_all
+  find_changes
+  # The rights of files that stay, if somebody changed them.
+  while IFS= read -r line <&4; do
+    [ -f "$staging/${line#* }" ] || set_rights "${line%% *}" "$destination/${line#* }"
+  done 4<<EOF
+$files
+EOF
+  [ -z "$changed" ] || swap
+  if [ -n "$changed" ] || [ -e "$run_state/pending" ]; then
+    reload_and_verify
+    outcome="version $pinned is installed in $destination"
+    commit "$scratch/next"
+    say "$outcome"
+  else
+    outcome="unchanged, version $pinned"
+    commit "$scratch/next"
+    whisper "$outcome"
+  fi
+  record_run 0 "$outcome"
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Setting up
+
+# A copy of this script for the schedule to run: the file it was started from or, where it came through a pipe, the same
+# file from the server once more, over the connection that was checked.
+copy_script() {
+  if [ -f "$0" ] && grep '^# Certificate Vault: the client\.' "$0" >/dev/null 2>&1; then
+    cat "$0" >"$1" || fail "$exit_write" "cannot write $1"
+  else
+    authorized=no
+    get_patiently /client/install.sh "$1"
+  fi
+  # shellcheck disable=SC2016 # the line as it stands at the end of this file
+  { [ "$(tail -n 1 "$1")" = 'main "$@"' ] && sh -n "$1" 2>/dev/null; } ||
+    fail "$exit_fetch" "$server/client/install.sh is not a whole installer"
+}
+
+install_job() {
+  make_scratch "$scratch_root"
+  choose_tool
+  check_options
+  find_job_id
+  choose_scheduler
+  if [ -z "$schedule" ]; then schedule=$(job_value "$job_id" schedule); fi
+  if [ -z "$schedule" ] && [ "$dry_run" = no ]; then schedule=$(random_schedule); fi
+  calendar=$(cron_to_calendar "${schedule:-@daily}") || misused "--schedule: \"$schedule\": $calendar"
+  [ -z "$ca_file" ] || { ca=yes && grep -e '-----BEGIN CERTIFICATE-----' "$ca_file" >/dev/null 2>&1; } ||
+    fail 1 "--ca-file: $ca_file is not a PEM file with certificates"
+  refuse_shared_files
+  if [ "$dry_run" = yes ]; then
+    explain_job
+    return
+  fi
+  read_api_key
+  job_directory=$jobs_root/$job_id
+  job_was_there=no
+  [ ! -f "$job_directory/job" ] || job_was_there=yes
+  undo_install=yes
+  mkdir -p "$job_directory" "$state_root/$job_id" || fail "$exit_write" "cannot write to $jobs_root and $state_root"
+  chmod 0700 "$jobs_root" "$job_directory" "$state_root" "$state_root/$job_id" || fail "$exit_write" "cannot protect $jobs_root"
+  take_lock "$state_root/$job_id/lock" 120 || fail "$exit_busy" "a run of this job has been under way for two minutes"
+  put_job
+  release_lock
+  # The same program that the schedule will start.
+  CERTIFICATE_VAULT_LOCK_SECONDS=120 /bin/sh "$job_directory/install.sh" --run "$job_id" </dev/null
+  first_run=$?
+  case $first_run in
+    0 | "$exit_reload" | "$exit_verify") ;;
+    *)
+      # The run has said what is wrong.
+      message err "the first download failed, so nothing was set up"
+      exit "$first_run"
+      ;;
+  esac
+  install_schedule || fail 1 "cannot install the schedule, so nothing was set up; the downloaded files stay"
+  undo_install=no
+  rm -rf "$job_directory/old"
+  say "scheduled: $schedule ($scheduler)"
+  exit "$first_run"
+}
+
+# All files of the job by one mv, as in the destination: a job is never half old and half new. What it was before stays
+# in `old` until the first download has succeeded.
+put_job() {
+  rm -rf "$job_directory/new" "$job_directory/old"
+  mkdir "$job_directory/new" "$job_directory/old" || fail "$exit_write" "cannot write to $job_directory"
+  if [ -f "$job_directory/job" ]; then
+    for part in job api-key install.sh ca.pem; do
+      [ ! -f "$job_directory/$part" ] || cp -p "$job_directory/$part" "$job_directory/old/$part" ||
+        fail "$exit_write" "cannot write to $job_directory"
+    done
+    : >"$job_directory/old/.complete"
+  fi
+  ca_path=$job_directory/new/ca.pem
+  { [ "$ca" = no ] || cat "$ca_file"; } >"$ca_path"
+  copy_script "$job_directory/new/install.sh"
+  write_job >"$job_directory/new/job" || fail "$exit_write" "cannot write to $job_directory"
+  cat <<EOF >"$job_directory/new/api-key" || fail "$exit_write" "cannot write to $job_directory"
+$api_key
+EOF
+  (cd "$job_directory/new" && chmod 0600 job api-key ca.pem && chmod 0700 install.sh && mv -f install.sh ca.pem api-key job ../) ||
+    fail "$exit_write" "cannot write to $job_directory"
+  rm -rf "$job_directory/new"
+}
+
+# The job that was here before, or none.
+take_back_job() {
+  undo_install=no
+  if [ "$job_was_there" = no ]; then
+    rm -rf "$job_directory" "${state_root:?}/$job_id"
+    # Only if they are empty, that is if nothing else is here.
+    rmdir "$jobs_root" "$state_root" 2>/dev/null
+  elif [ -f "$job_directory/old/.complete" ]; then
+    rm -f "$job_directory/old/.complete"
+    (set +f && cd "$job_directory/old" && mv -f ./* ../) && rm -rf "$job_directory/old"
+  fi
+  rm -rf "$job_directory/new"
+}
+
+explain_job() {
+  if [ -f "$jobs_root/$job_id/job" ]; then explain_verb=replace; else explain_verb='set up'; fi
+  cat <<EOF
+would $explain_verb the job $job_id
+  server       $server
+  certificate  $certificate
+  destination  $destination
+  files        $(show_files)
+  schedule     ${schedule:-once a day, at a minute chosen at random} ($scheduler)
+  reload       ${reload:-none}
+  kept in      $jobs_root/$job_id and $state_root/$job_id
+EOF
+}
+
+show_files() {
+  while IFS= read -r line <&4; do
+    printf '%s%s -> %s' "${show_comma:-}" "${line%% *}" "${line#* }"
+    show_comma=', '
+  done 4<<EOF
+$files
+EOF
+  show_comma=''
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Looking after jobs
+
+# Sets `selected` to the ids that were asked for.
+select_jobs() {
+  selected=$(matching_jobs)
+  [ -n "$selected" ] || [ -z "$wanted_job$certificate$destination" ] || fail 1 "there is no such job; --list shows those that are there"
+}
+
+list_jobs() {
+  for id in $(matching_jobs); do
+    printf '%s\t%s\t%s\t%s\t%s\n' "$id" "$(job_value "$id" certificate)" "$(job_value "$id" server)" \
+      "$(job_value "$id" destination)" "$(job_value "$id" schedule)"
+  done
+}
+
+show_status() {
+  select_jobs
+  [ -n "$selected" ] || say "there are no jobs"
+  all_well=0
+  for id in $selected; do
+    (status_of "$id") || all_well=1
+  done
+  return "$all_well"
+}
+
+status_of() {
+  read_job "$1"
+  run_directory=$state_root/$1
+  last=$(cat "$run_directory/last-run" 2>/dev/null) || last=''
+  last_code=${last#* }
+  last_code=${last_code%% *}
+  cat <<EOF
+$1
+  server       $server
+  certificate  $certificate
+  destination  $destination
+  files        $(show_files)
+  schedule     $schedule ($scheduler)
+  reload       ${reload:-none}
+  version      $(cut -f 1 "$run_directory/state" 2>/dev/null | head -n 1)
+  expires      $(openssl x509 -noout -enddate -in "$destination/$(first_leaf)" 2>/dev/null </dev/null | sed 's/^notAfter=//')
+  last run     ${last:-never}
+EOF
+  if [ -e "$run_directory/pending" ]; then
+    printf '  pending      the reload has not succeeded yet\n'
+    return 1
+  fi
+  [ "$last_code" = 0 ]
+}
+
+# Several jobs are run by a process each, as the schedule does: a run ends with an exit code.
+run_jobs() {
+  select_jobs
+  worst=0
+  case $selected in
+    '') fail 1 "there are no jobs" ;;
+    *"$newline"*)
+      for id in $selected; do
+        /bin/sh "$jobs_root/$id/install.sh" --run "$id" </dev/null || worst=$?
+      done
+      ;;
+    *) run_job "$selected" ;;
+  esac
+  return "$worst"
+}
+
+uninstall_jobs() {
+  select_jobs
+  case $selected in
+    '') fail 1 "there is no such job" ;;
+    *"$newline"*) misused "this means several jobs; say which: $(printf '%s' "$selected" | tr '\n' ' ')" ;;
+  esac
+  read_job "$selected"
+  if [ "$dry_run" = yes ]; then
+    printf 'would remove the job %s, its schedule and its API key; the files in %s would stay\n' "$job_id" "$destination"
+    return
+  fi
+  make_scratch "$scratch_root"
+  mkdir -p "$state_root/$job_id"
+  take_lock "$state_root/$job_id/lock" 120 || fail "$exit_busy" "a run of this job has been under way for two minutes"
+  remove_schedule || fail 1 "cannot remove the schedule, so the job stays"
+  rm -rf "${jobs_root:?}/$job_id" "${state_root:?}/$job_id" "$destination/.vault-staging-$job_id" \
+    "$destination/.vault-previous-$job_id"
+  held_lock=''
+  rmdir "$jobs_root" 2>/dev/null
+  say "removed; the files in $destination stay"
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The command line
+
+# Each option is one word, `--name value` or `--name=value`.
+read_options() {
+  action=install wanted_job='' key_file='' ca_file='' dry_run=no given_server=''
+  while [ $# -gt 0 ]; do
+    option=${1%%=*}
+    case $option in
+      --list | --help | --dry-run | --allow-http)
+        [ "$option" = "$1" ] || misused "$option takes no value"
+        case $option in
+          --list) action=list ;;
+          --help) action=help ;;
+          --dry-run) dry_run=yes ;;
+          --allow-http) allow_http=yes ;;
+        esac
+        shift
+        continue
+        ;;
+      --status | --run | --uninstall)
+        action=${option#--}
+        case $1 in *=*) wanted_job=${1#*=} ;; esac
+        shift
+        case ${1:-} in '' | -*) ;; *) wanted_job=$1 && shift ;; esac
+        continue
+        ;;
+      --server | --certificate | --file | --destination | --reload-command | --schedule) ;;
+      --key-file | --ca-file | --pin | --owner | --group | --mode | --verify) ;;
+      *) misused "there is no option \"$1\"; --help tells which there are" ;;
+    esac
+    case $1 in
+      *=*) value=${1#*=} ;;
+      *)
+        [ $# -ge 2 ] || misused "$option needs a value"
+        value=$2
+        shift
+        ;;
+    esac
+    shift
+    refuse_control "$option" "$value"
+    case $option in
+      --server) given_server=$value ;;
+      --certificate) check_certificate "$value" ;;
+      --file) add_file "$value" ;;
+      --destination) check_destination "$value" ;;
+      --reload-command) reload=$value ;;
+      --schedule) schedule=$value ;;
+      --key-file) key_file=$value ;;
+      --ca-file) ca_file=$value ;;
+      --pin) pin=$value ;;
+      --owner) owner=$value ;;
+      --group) group=$value ;;
+      --mode) mode=$value ;;
+      --verify) verify=$value ;;
+    esac
+  done
+  [ "$action" != install ] || [ -n "$given_server" ] || given_server=$default_server
+  # To name a job is no risk.
+  [ "$action" = install ] || allow_http=yes
+  [ -z "$given_server" ] || check_server "$given_server"
+}
+
+main() {
+  # When the script comes through a pipe, standard input is the script.
+  exec </dev/null
+  set -u
+  initialize
+  read_options "$@"
+  if [ "$action" = help ]; then
+    usage
+    exit 0
+  fi
+  find_places
+  # The schedule runs the job's own copy: everything is where that is.
+  if [ "$action" = run ] && [ -n "$wanted_job" ] && [ -f "${0%/*}/job" ] && [ "${0%/*}" != "$0" ]; then
+    jobs_root=$(cd "${0%/*}/.." && pwd)
+  fi
+  scratch_root=${TMPDIR:-/tmp}
+  case $action in
+    install) install_job ;;
+    list) list_jobs ;;
+    status) show_status ;;
+    run) run_jobs ;;
+    uninstall) uninstall_jobs ;;
+  esac
+  exit $?
+}
+
+main "$@"

@@ -1,0 +1,131 @@
+/**
+ * What it costs to start: the time until a command has done its work and until a server listens, and the memory and
+ * disk that an idle server takes.
+ */
+import { type ChildProcessByStdio, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Figure, median } from './figure.ts';
+
+const rounds = 10;
+
+type Server = ChildProcessByStdio<null, Readable, null>;
+
+/** Measures the executable at `program`; medians of ten rounds, in a vault of its own. */
+export async function measureStart(program: string): Promise<Figure[]> {
+  const data = mkdtempSync(join(tmpdir(), 'vault-bench-'));
+  try {
+    run(program, ['certificate', 'create', '--name', 'a', '--domain', 'a.test', '--data-dir', data]);
+    const create = ['api-key', 'create', '--name', 'n', '--scope', 'certificates:read', '--certificate', '*'];
+    const created: number[] = [];
+    const served: ServerFigures[] = [];
+    for (let round = 0; round < rounds; round++) {
+      created.push(run(program, [...create, '--data-dir', data]));
+      served.push(await serveOnce(program, data));
+    }
+    return [
+      { name: 'vault --version', value: median(timesOf(() => run(program, ['--version']))), unit: 'ms' },
+      { name: 'vault api-key create', value: median(created), unit: 'ms' },
+      {
+        name: 'vault serve until it listens',
+        value: median(served.map(({ listening }) => listening)),
+        unit: 'ms',
+      },
+      {
+        name: 'memory of the idle server',
+        value: median(served.map(({ idle }) => idle.resident)),
+        unit: 'MB',
+      },
+      {
+        name: 'memory after one request',
+        value: median(served.map(({ asked }) => asked.resident)),
+        unit: 'MB',
+      },
+      {
+        name: 'without the pages of its file',
+        value: median(served.map(({ asked }) => asked.own)),
+        unit: 'MB',
+      },
+      { name: 'size of the executable', value: statSync(program).size / 1e6, unit: 'MB' },
+    ];
+  } finally {
+    rmSync(data, { recursive: true });
+  }
+}
+
+function timesOf(measure: () => number): number[] {
+  return Array.from({ length: rounds }, measure);
+}
+
+/** Milliseconds until the command has ended. */
+function run(program: string, args: string[]): number {
+  const started = performance.now();
+  const { status, stderr } = spawnSync(program, args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`vault ${args.join(' ')} failed: ${stderr}`);
+  return performance.now() - started;
+}
+
+type ServerFigures = {
+  /** Milliseconds from the start to the line that says so. */
+  readonly listening: number;
+  /** Before and after the first request. */
+  readonly idle: Memory;
+  readonly asked: Memory;
+};
+
+/** MB: all that is resident (VmRSS), and what the kernel could not drop and read again from the file (RssAnon). */
+type Memory = { readonly resident: number; readonly own: number };
+
+async function serveOnce(program: string, data: string): Promise<ServerFigures> {
+  const started = performance.now();
+  const args = ['serve', '--data-dir', data, '--listen', '127.0.0.1:0'];
+  const server = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+  const ended = once(server, 'exit');
+  try {
+    const url = await listeningUrl(server);
+    const listening = performance.now() - started;
+    const idle = await quietMemory(server);
+    const { status } = await fetch(`${url}/api/v1/health`, { headers: { connection: 'close' } });
+    if (status !== 200) throw new Error(`health answers ${status}`);
+    return { listening, idle, asked: await quietMemory(server) };
+  } finally {
+    server.kill();
+    await ended;
+  }
+}
+
+async function listeningUrl(server: Server): Promise<string> {
+  for await (const line of createInterface(server.stdout)) {
+    const url = /^listening on (\S+)$/.exec(line)?.[1];
+    if (url !== undefined) return url;
+  }
+  throw new Error('vault serve ended before it listened');
+}
+
+/** Memory once the process has used no processor time for half a second. */
+async function quietMemory(server: Server): Promise<Memory> {
+  let before = -1;
+  for (;;) {
+    const used = processorTime(server);
+    if (used === before) break;
+    before = used;
+    await delay(500);
+  }
+  const status = readFileSync(`/proc/${server.pid}/status`, 'utf8');
+  const megabytes = (field: string) => {
+    const kilobytes = new RegExp(`^${field}:\\s*(\\d+) kB$`, 'm').exec(status)?.[1];
+    return (Number(kilobytes) * 1024) / 1e6;
+  };
+  return { resident: megabytes('VmRSS'), own: megabytes('RssAnon') };
+}
+
+/** utime and stime (proc(5)), in ticks of 10 ms; the name before them may hold spaces. */
+function processorTime(server: Server): number {
+  const fields = readFileSync(`/proc/${server.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return Number(fields[11]) + Number(fields[12]);
+}

@@ -1,0 +1,18 @@
+/**
+ * The name that identifies a certificate in paths, allowlists and commands. Only `parseCertName` makes one, so code
+ * that holds a `CertName` need not check again.
+ */
+declare const brand: unique symbol;
+
+export type CertName = string & { readonly [brand]: 'CertName' };
+
+const pattern = /^(?!\.)[A-Za-z0-9*._-]{1,128}$/;
+
+/** The rule in words, for messages. */
+export const certNameRule =
+  'a certificate name has 1 to 128 letters, digits or "*._-", does not begin with a dot, and is not "*" alone';
+
+/** The name, or undefined where the text breaks the rule. */
+export function parseCertName(text: string): CertName | undefined {
+  return text !== '*' && pattern.test(text) ? (text as CertName) : undefined;
+}

@@ -1,0 +1,15 @@
+/** Lengths of time as people write them in options: a whole number and a unit. */
+
+const units = { m: 60_000, h: 3_600_000, d: 86_400_000, y: 365 * 86_400_000 } as const;
+
+export const second = 1000;
+export const minute = units.m;
+export const hour = units.h;
+export const day = units.d;
+
+/** Milliseconds of `30m`, `160h`, `90d` or `10y` (a year has 365 days), or undefined for anything else. */
+export function parseDuration(text: string): number | undefined {
+  const match = /^([1-9]\d{0,5})([mhdy])$/.exec(text);
+  if (match === null) return undefined;
+  return Number(match[1]) * units[match[2] as keyof typeof units];
+}

@@ -1,0 +1,45 @@
+/**
+ * What a certificate is for: DNS names, wildcards and IP addresses, normalised so that the same name is always
+ * written the same way (RFC 5280 §4.2.1.6, RFC 8738).
+ */
+import { isIP } from 'node:net';
+import { domainToASCII } from 'node:url';
+
+declare const brand: unique symbol;
+
+/** A normalised DNS name (`*.` in front allowed), IPv4 or IPv6 address. */
+export type Identifier = string & { readonly [brand]: 'Identifier' };
+
+/** The host parser of URLs, which knows IDNA, would stop at these, leave them out or decode them. */
+const noPartOfName = /[\s\p{Cc}/\\?#%]/u;
+const longestName = 253;
+const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** The rule in words, for messages. */
+export const identifierRule =
+  'a domain is a DNS name such as www.example.com, a wildcard such as *.example.com, or an IP address';
+
+/** The normalised name (lower case, A-labels, no trailing dot, shortest IPv6), or undefined where it is none. */
+export function parseIdentifier(text: string): Identifier | undefined {
+  if (isIP(text) !== 0) return normalAddress(text);
+  if (noPartOfName.test(text)) return undefined;
+  const wildcard = text.startsWith('*.');
+  const ascii = domainToASCII(wildcard ? text.slice(2) : text).replace(/\.$/, '');
+  const labels = ascii.split('.');
+  if (!labels.every((part) => label.test(part)) || isIP(ascii) !== 0) return undefined;
+  if (wildcard && labels.length < 2) return undefined;
+  const name = wildcard ? `*.${ascii}` : ascii;
+  return name.length > longestName ? undefined : (name as Identifier);
+}
+
+/** Whether the identifier is an IP address rather than a DNS name. */
+export function isAddress(identifier: Identifier): boolean {
+  return isIP(identifier) !== 0;
+}
+
+function normalAddress(text: string): Identifier | undefined {
+  if (isIP(text) === 4) return text as Identifier;
+  // A zone (fe80::1%eth0) means something on one host only; a certificate cannot hold it.
+  if (text.includes('%')) return undefined;
+  return new URL(`http://[${text}]/`).hostname.slice(1, -1) as Identifier;
+}

@@ -1,0 +1,14 @@
+/**
+ * What is wrong around the vault (files, settings, the database, a port), told to whoever started the command.
+ * It never reaches an HTTP caller: there it counts as a bug and is shown as `internal`.
+ */
+export class OperatorError extends Error {
+  /** A sentence that says what to do now. */
+  readonly hint: string | undefined;
+
+  constructor(message: string, options: { readonly hint?: string; readonly cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'OperatorError';
+    this.hint = options.hint;
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Everything that a caller of the vault may be told is wrong, in one table: code, HTTP status and the sentence that is
+ * used when the place that throws has nothing better to say. Anything else that is thrown is a bug.
+ */
+
+type Row = { readonly status: number; readonly detail: string };
+
+const table = {
+  invalid_request: { status: 400, detail: 'The request is not valid.' },
+  unauthenticated: {
+    status: 401,
+    detail: 'A valid API key is needed: send it as "Authorization: Bearer <API_KEY>".',
+  },
+  forbidden: { status: 403, detail: 'This is not allowed with the credentials that were sent.' },
+  not_found: { status: 404, detail: 'There is nothing at this path.' },
+  certificate_not_found: { status: 404, detail: 'There is no certificate of this name.' },
+  version_not_found: { status: 404, detail: 'The certificate has no such version.' },
+  acme_account_not_found: { status: 404, detail: 'There is no such ACME account.' },
+  api_key_not_found: { status: 404, detail: 'There is no API key with this id.' },
+  method_not_allowed: { status: 405, detail: 'The method is not allowed here; Allow lists those that are.' },
+  certificate_exists: { status: 409, detail: 'A certificate of this name exists already.' },
+  certificate_in_use: { status: 409, detail: 'API keys still name this certificate in their allowlists.' },
+  not_renewable: {
+    status: 409,
+    detail: 'The certificate was imported and has no issuer that could renew it.',
+  },
+  no_current_version: { status: 409, detail: 'Nothing has been issued for this certificate yet.' },
+  acme_account_current: { status: 409, detail: 'An issuer uses this ACME account; it cannot be deleted.' },
+  api_key_active: { status: 409, detail: 'The API key is not revoked; only revoked keys can be deleted.' },
+  payload_too_large: { status: 413, detail: 'The request is too large.' },
+  rate_limited: { status: 429, detail: 'Too many requests; wait as long as Retry-After says.' },
+  internal: { status: 500, detail: 'The vault failed; its log has the cause under the request id.' },
+  unavailable: { status: 503, detail: 'The vault cannot do this right now; try again in a moment.' },
+} as const satisfies Record<string, Row>;
+
+export type ProblemCode = keyof typeof table;
+
+/** One refused part of the input: `path` names it (`domains.0`, `--scope`), `message` says what is wrong with it. */
+export type InputError = { readonly path: string; readonly message: string };
+
+export type ProblemOptions = {
+  /** A sentence about this case, in place of the table's. */
+  readonly detail?: string;
+  /** A sentence that says what to do now. */
+  readonly hint?: string;
+  readonly errors?: readonly InputError[];
+  readonly cause?: unknown;
+};
+
+/** The body of an error answer (RFC 9457 with the members of the interface specification). */
+export type ProblemBody = { status: number; code: ProblemCode; detail: string; errors?: InputError[] };
+
+/** The only kind of error whose text reaches a caller. */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  readonly status: number;
+  readonly hint: string | undefined;
+  readonly errors: readonly InputError[];
+
+  constructor(code: ProblemCode, options: ProblemOptions = {}) {
+    super(options.detail ?? table[code].detail, { cause: options.cause });
+    this.name = 'Problem';
+    this.code = code;
+    this.status = table[code].status;
+    this.hint = options.hint;
+    this.errors = options.errors ?? [];
+  }
+
+  /** The answer's JSON; the hint follows the detail as a sentence of its own. */
+  get body(): ProblemBody {
+    return {
+      status: this.status,
+      code: this.code,
+      detail: this.hint === undefined ? this.message : `${this.message} ${this.hint}`,
+      ...(this.errors.length > 0 && { errors: [...this.errors] }),
+    };
+  }
+}
+
+/** All codes, in the table's order, for the API's description. */
+export const problemCodes = Object.keys(table) as ProblemCode[];
+
+/** The HTTP status of a code. */
+export function statusOf(code: ProblemCode): number {
+  return table[code].status;
+}

@@ -1,0 +1,111 @@
+/** `vault api-key …`: keys are made, listed, revoked and deleted directly in the database, without HTTP. */
+import { scopes } from '../base/scope.ts';
+import { createApiKey, deleteApiKey, revokeApiKey, viewApiKeys } from '../domain/api-keys.ts';
+import { localCli } from '../domain/audit.ts';
+import { createApiKeyInput, parseInput } from '../domain/inputs.ts';
+import type { Vault } from '../domain/vault.ts';
+import { command, commandGroup } from './command.ts';
+import { Misuse } from './misuse.ts';
+import { jsonText } from './output.ts';
+import { withVault } from './with-vault.ts';
+
+const idOption = {
+  id: {
+    type: 'string',
+    valueHint: 'N',
+    required: true,
+    description: 'the id that "vault api-key list" shows',
+  },
+} as const;
+
+const create = command({
+  name: 'api-key create',
+  description: 'make an API key and print it, once',
+  options: {
+    name: { type: 'string', valueHint: 'NAME', required: true, description: 'what it is for' },
+    scope: {
+      type: 'string',
+      valueHint: 'SCOPE',
+      required: true,
+      multiple: true,
+      description: scopes.join(', '),
+    },
+    certificate: {
+      type: 'string',
+      valueHint: 'NAME',
+      required: true,
+      multiple: true,
+      description: 'a certificate it may read, or "*" for any, also those to come',
+    },
+    'expires-at': {
+      type: 'string',
+      valueHint: 'TIME',
+      description: 'when it ends, such as 2030-01-31T00:00:00Z',
+    },
+  },
+  run: async (args, terminal) => {
+    const input = parseInput(createApiKeyInput, {
+      name: args.name,
+      scopes: args.scope,
+      certificates: args.certificate,
+      ...(args['expires-at'] !== undefined && { expires_at: args['expires-at'] }),
+    });
+    await withVault(args, terminal, 'create', async (vault) => {
+      const { raw } = await createApiKey(vault, localCli, input);
+      terminal.stdout.write(`${raw.expose()}\n`);
+      terminal.stderr.write(
+        'This is the only time the key is shown; keep it where only its client can read it.\n',
+      );
+    });
+  },
+});
+
+const list = command({
+  name: 'api-key list',
+  description: 'list all API keys as JSON',
+  options: {},
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault) => {
+      terminal.stdout.write(jsonText(await viewApiKeys(vault)));
+    }),
+});
+
+const revoke = byId('api-key revoke', 'end an API key at once', 'revoked', (vault, id) =>
+  revokeApiKey(vault, localCli, id),
+);
+
+const remove = byId('api-key delete', 'remove a revoked API key', 'deleted', (vault, id) =>
+  deleteApiKey(vault, localCli, id),
+);
+
+export const apiKeyCommands = commandGroup('api-key', 'make, list, revoke and delete API keys', {
+  create,
+  list,
+  revoke,
+  delete: remove,
+});
+
+function byId(
+  name: string,
+  description: string,
+  done: string,
+  act: (vault: Vault, id: number) => Promise<void>,
+) {
+  return command({
+    name,
+    description,
+    options: idOption,
+    run: (args, terminal) => {
+      if (!/^[1-9]\d{0,14}$/.test(args.id)) {
+        throw new Misuse(
+          `--id: "${args.id}" is not the id of an API key`,
+          'Write the number that "vault api-key list" shows.',
+        );
+      }
+      return withVault(args, terminal, 'refuse', async (vault) => {
+        await act(vault, Number(args.id));
+        terminal.stderr.write(`API key ${args.id} is ${done}.\n`);
+      });
+    },
+  });
+}

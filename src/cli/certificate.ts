@@ -1,0 +1,176 @@
+/** `vault certificate …`: certificates are made, listed, shown and removed directly in the database, without HTTP. */
+import { keyTypes } from '../base/key-type.ts';
+import { listVersions } from '../db/certificate-versions.ts';
+import {
+  type CertificateSummaryRow,
+  findCertificateSummary,
+  listCertificateSummaries,
+} from '../db/certificates.ts';
+import { localCli } from '../domain/audit.ts';
+import { certificateStatus } from '../domain/certificate-status.ts';
+import { certificateView, versionView } from '../domain/certificate-views.ts';
+import { createCertificate, deleteCertificate, requireCertificate } from '../domain/certificates.ts';
+import { createCertificateInput, parseInput } from '../domain/inputs.ts';
+import type { Vault } from '../domain/vault.ts';
+import { importCommand } from './certificate-import.ts';
+import { command, commandGroup, type Terminal } from './command.ts';
+import { daysUntil, facts, jsonText, table } from './output.ts';
+import { withVault } from './with-vault.ts';
+
+const nameOption = {
+  name: { type: 'string', valueHint: 'NAME', required: true, description: 'the name of the certificate' },
+} as const;
+
+const jsonOption = { json: { type: 'boolean', description: 'print JSON, for programs' } } as const;
+
+const create = command({
+  name: 'certificate create',
+  description: 'make a certificate with the private CA; version 1 is there at once',
+  options: {
+    ...nameOption,
+    domain: {
+      type: 'string',
+      valueHint: 'DOMAIN',
+      required: true,
+      multiple: true,
+      description: 'a DNS name, a wildcard or an IP address',
+    },
+    issuer: { type: 'string', valueHint: 'ISSUER', description: 'who issues it (default: local-ca)' },
+    'key-type': { type: 'string', valueHint: 'TYPE', description: `${keyTypes.join(', ')} (default: ec256)` },
+    lifetime: {
+      type: 'string',
+      valueHint: 'TIME',
+      description: 'how long each version is valid (default: 90d)',
+    },
+    'reuse-key': { type: 'boolean', description: 'keep the private key at renewals' },
+  },
+  run: async (args, terminal) => {
+    const input = parseInput(createCertificateInput, {
+      name: args.name,
+      domains: args.domain,
+      reuse_key: args['reuse-key'],
+      ...(args.issuer !== undefined && { issuer: args.issuer }),
+      ...(args['key-type'] !== undefined && { key_type: args['key-type'] }),
+      ...(args.lifetime !== undefined && { lifetime: args.lifetime }),
+    });
+    await withVault(args, terminal, 'create', async (vault) => {
+      await createCertificate(vault, localCli, input);
+      await announce(vault, terminal, input.name);
+    });
+  },
+});
+
+const list = command({
+  name: 'certificate list',
+  description: 'list all certificates',
+  options: jsonOption,
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault, { publicUrl }) => {
+      const now = vault.world.now();
+      const rows = await allSummaries(vault);
+      if (args.json) {
+        terminal.stdout.write(jsonText(rows.map((row) => certificateView(row, now, publicUrl ?? ''))));
+        return;
+      }
+      if (rows.length === 0) {
+        terminal.stderr.write(
+          'There are no certificates yet. Make one with "vault certificate create" or "import".\n',
+        );
+        return;
+      }
+      const header = ['NAME', 'STATUS', 'EXPIRES IN', 'ISSUER', 'VERSION', 'DOMAINS'];
+      terminal.stdout.write(
+        table(
+          header,
+          rows.map((row) => [
+            row.name,
+            certificateStatus(row.current, now),
+            row.current === null ? '-' : daysUntil(row.current.not_after, now),
+            row.issuer_name ?? 'imported',
+            String(row.current_version ?? '-'),
+            (JSON.parse(row.domains) as string[]).join(' '),
+          ]),
+        ),
+      );
+    }),
+});
+
+const show = command({
+  name: 'certificate show',
+  description: 'show a certificate and its versions',
+  options: { ...nameOption, ...jsonOption },
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault, { publicUrl }) => {
+      const { id } = await requireCertificate(vault.db.reader, args.name, { suggest: true });
+      const row = await findCertificateSummary(vault.db.reader, args.name);
+      if (row === undefined) return;
+      const view = certificateView(row, vault.world.now(), publicUrl ?? '');
+      if (args.json) {
+        terminal.stdout.write(jsonText(view));
+        return;
+      }
+      terminal.stdout.write(
+        facts([
+          ['Name', view.name],
+          ['Status', view.status],
+          ['Domains', view.domains.join(' ')],
+          ['Key type', view.key_type],
+          ['Issuer', view.issuer ?? 'imported'],
+          ['Created', view.created_at],
+          ['Renewal', view.renewal.next_at ?? (view.auto_renew ? 'not planned yet' : 'by import only')],
+          ...(view.renewal.last_error === null ? [] : [['Last error', view.renewal.last_error] as const]),
+        ]),
+      );
+      const versions = await listVersions(vault.db.reader, id, { limit: 20 });
+      const cells = versions.map((version) => {
+        const shown = versionView(version, row.current_version);
+        const current = shown.current ? `${shown.version} (current)` : String(shown.version);
+        return [current, shown.not_before, shown.not_after, shown.source, shown.fingerprint_sha256];
+      });
+      terminal.stdout.write(
+        `\n${table(['VERSION', 'NOT BEFORE', 'NOT AFTER', 'SOURCE', 'SHA-256 FINGERPRINT'], cells)}`,
+      );
+    }),
+});
+
+const remove = command({
+  name: 'certificate delete',
+  description: 'remove a certificate with all its versions and keys',
+  options: {
+    ...nameOption,
+    force: { type: 'boolean', description: 'also take it out of the allowlists of API keys' },
+  },
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault) => {
+      await deleteCertificate(vault, localCli, args.name, { force: args.force });
+      terminal.stderr.write(`Certificate ${args.name} is deleted.\n`);
+    }),
+});
+
+export const certificateCommands = commandGroup(
+  'certificate',
+  'make, import, list, show and delete certificates',
+  {
+    create,
+    import: importCommand,
+    list,
+    show,
+    delete: remove,
+  },
+);
+
+async function announce({ db }: Vault, { stdout }: Terminal, name: string): Promise<void> {
+  const row = await findCertificateSummary(db.reader, name);
+  if (row?.current == null) return;
+  const view = versionView(row.current, row.current_version);
+  stdout.write(`${name}: version ${view.version}, valid until ${view.not_after}\n`);
+}
+
+async function allSummaries({ db }: Vault): Promise<CertificateSummaryRow[]> {
+  const all: CertificateSummaryRow[] = [];
+  for (;;) {
+    const page = await listCertificateSummaries(db.reader, { after: all.at(-1)?.name, limit: 1000 });
+    all.push(...page);
+    if (page.length < 1000) return all;
+  }
+}

@@ -1,0 +1,50 @@
+/** How a command is written: its options in our strict form, from which citty's definition, and so the usage, comes. */
+import { type ArgsDef, type CommandDef, defineCommand } from 'citty';
+import type { World } from '../base/world.ts';
+import { type Arguments, type OptionSpecs, readArguments } from './arguments.ts';
+import { commonOptions, type Environment } from './settings.ts';
+
+/** What a command finds around it. */
+export type Terminal = {
+  readonly world: World;
+  readonly environment: Environment;
+  readonly stdin: NodeJS.ReadStream;
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+  readonly version: string;
+};
+
+/** A command with its options; `--data-dir`, `--config` and `--master-key-file` come by themselves. */
+export function command<S extends OptionSpecs>(definition: {
+  readonly name: string;
+  readonly description: string;
+  readonly options: S;
+  readonly run: (args: Arguments<S & typeof commonOptions>, terminal: Terminal) => Promise<void>;
+}): CommandDef {
+  const options = { ...definition.options, ...commonOptions };
+  return defineCommand<ArgsDef>({
+    meta: { name: definition.name, description: definition.description },
+    args: Object.fromEntries(
+      Object.entries<OptionSpecs[string]>(options).map(([name, spec]) => [
+        name,
+        {
+          type: spec.type,
+          description: spec.multiple === true ? `${spec.description}; may be repeated` : spec.description,
+          required: spec.required === true,
+          ...(spec.valueHint !== undefined && { valueHint: spec.valueHint }),
+        },
+      ]),
+    ),
+    run: ({ rawArgs, data }) =>
+      definition.run(readArguments(options, rawArgs, `vault ${definition.name}`), data as Terminal),
+  });
+}
+
+/** Commands under one word. */
+export function commandGroup(
+  name: string,
+  description: string,
+  subCommands: Record<string, CommandDef>,
+): CommandDef {
+  return defineCommand({ meta: { name, description }, subCommands });
+}

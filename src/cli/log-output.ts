@@ -1,0 +1,44 @@
+/** How the log is written: JSON lines on stderr, or readable lines where a person watches. */
+import { type DestinationStream, pino } from 'pino';
+import type { Log, LogLevel } from '../base/log.ts';
+import { OperatorError } from '../base/operator-error.ts';
+
+const stderr = 2;
+
+/** A log at this level. `forPerson` says that stderr is a terminal. */
+export async function openLog(level: LogLevel, { forPerson }: { readonly forPerson: boolean }): Promise<Log> {
+  const destination = forPerson ? await prettyDestination() : pino.destination({ dest: stderr, sync: true });
+  const logger = pino<never>(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: describeError },
+    },
+    destination,
+  );
+  return {
+    debug: (fields, message) => logger.debug(fields, message),
+    info: (fields, message) => logger.info(fields, message),
+    warn: (fields, message) => logger.warn(fields, message),
+    error: (fields, message) => logger.error(fields, message),
+  };
+}
+
+async function prettyDestination(): Promise<DestinationStream> {
+  const { default: pretty } = await import('pino-pretty');
+  return pretty({ destination: stderr, sync: true, translateTime: 'SYS:HH:MM:ss', colorize: true });
+}
+
+/** An error with the chain of its causes and with the hint for whoever runs the vault. */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  return {
+    type: error.name,
+    message: error.message,
+    ...(error instanceof OperatorError && error.hint !== undefined && { hint: error.hint }),
+    stack: error.stack,
+    ...(error.cause !== undefined && { cause: describeError(error.cause) }),
+  };
+}

@@ -1,0 +1,130 @@
+/** Puts a vault together from its files: the data directory, the master key, the database and the private CA. */
+import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Log, silentLog } from '../base/log.ts';
+import { OperatorError } from '../base/operator-error.ts';
+import type { World } from '../base/world.ts';
+import type { MasterKey } from '../crypto/master-key.ts';
+import { createMasterKey, readMasterKey } from '../crypto/master-key-file.ts';
+import { Database } from '../db/database.ts';
+import { AuditBatch } from '../domain/audit-batch.ts';
+import { Bell } from '../domain/bell.ts';
+import { Freshness } from '../domain/freshness.ts';
+import { Heartbeat } from '../domain/heartbeat.ts';
+import { KeyUse } from '../domain/key-use.ts';
+import { ensureLocalCa } from '../domain/local-ca.ts';
+import { bindMasterKey, masterKeyFits } from '../domain/master-key-check.ts';
+import type { Vault } from '../domain/vault.ts';
+import type { Settings } from './settings.ts';
+
+export type OpenVault = {
+  readonly vault: Vault;
+  readonly isNew: boolean;
+  readonly close: () => Promise<void>;
+};
+
+/**
+ * The vault in the data directory. `whenMissing` says what happens to an empty directory: `create` makes a vault in
+ * it, `refuse` leaves it alone. Throws OperatorError, having changed nothing, where the vault cannot be used.
+ */
+export async function openVault(
+  settings: Settings,
+  world: World,
+  whenMissing: 'create' | 'refuse',
+  log: Log = silentLog,
+): Promise<OpenVault> {
+  const path = join(settings.dataDir, 'vault.db');
+  const isNew = !hasContent(path);
+  if (isNew && whenMissing === 'refuse') {
+    throw new OperatorError(`there is no vault in ${settings.dataDir}`, {
+      hint: 'Make one with "vault serve", or name the right directory with --data-dir.',
+    });
+  }
+  if (isNew) makeDirectory(settings.dataDir);
+  const masterKey = loadMasterKey(settings, world, isNew);
+  const db = await Database.open(path, world);
+  try {
+    await refuseWrongKey({ db, masterKey, world }, settings);
+    const vault: Vault = {
+      world,
+      log,
+      db,
+      masterKey,
+      audit: new AuditBatch(db, world),
+      freshness: new Freshness(db),
+      keyUse: new KeyUse(db, world),
+      renewalQueued: new Bell(world),
+      renewalHeartbeat: new Heartbeat(world),
+    };
+    await ensureLocalCa(vault);
+    return { vault, isNew, close: () => close(vault) };
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+function loadMasterKey({ masterKeyFile }: Settings, world: World, isNew: boolean): MasterKey {
+  const existing = readMasterKey(masterKeyFile);
+  if (existing !== undefined) return existing;
+  if (!isNew) {
+    throw new OperatorError(
+      `the master key ${masterKeyFile} is missing; without it no private key can be opened`,
+      {
+        hint: 'Put the file back from where you keep it, or name it with --master-key-file. Nothing was changed.',
+      },
+    );
+  }
+  makeDirectory(dirname(masterKeyFile));
+  return createMasterKey(masterKeyFile, world);
+}
+
+async function refuseWrongKey(
+  parts: Pick<Vault, 'db' | 'masterKey' | 'world'>,
+  settings: Settings,
+): Promise<void> {
+  const verdict = await masterKeyFits(parts);
+  if (verdict === 'absent') await bindMasterKey(parts);
+  if (verdict === 'does-not-fit' || (await masterKeyFits(parts)) !== 'fits') {
+    throw new OperatorError(
+      `${settings.masterKeyFile} is not the master key of the vault in ${settings.dataDir}`,
+      {
+        hint: 'Put the right key back, or name it with --master-key-file. Nothing was changed.',
+      },
+    );
+  }
+}
+
+/** Waits for what was promised to be recorded, then closes the database. */
+async function close({ audit, keyUse, db, log }: Vault): Promise<void> {
+  await audit.drain();
+  await keyUse.write().catch((error: unknown) => {
+    log.warn({ err: error }, 'the last use of API keys could not be written');
+  });
+  await db.close();
+}
+
+function hasContent(path: string): boolean {
+  try {
+    return statSync(path).size > 0;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return false;
+    throw new OperatorError(`the vault in ${dirname(path)} cannot be read: ${message}`, {
+      hint: 'Run the command as the user that owns the vault, or name the right directory with --data-dir.',
+      cause: error,
+    });
+  }
+}
+
+function makeDirectory(path: string): void {
+  if (existsSync(path)) return;
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new OperatorError(`the directory ${path} cannot be made: ${(error as Error).message}`, {
+      hint: 'Choose a directory that this user may write to, with --data-dir.',
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,39 @@
+/** What commands print for people and for programs. */
+
+/** A table with a header, columns two spaces apart; control characters in cells are shown as `?`. */
+export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = [header, ...rows].map((row) => row.map(printable));
+  const widths = header.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  return cells
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** Facts under each other: label, then value. */
+export function facts(pairs: readonly (readonly [label: string, value: string])[]): string {
+  const width = Math.max(...pairs.map(([label]) => label.length));
+  return pairs.map(([label, value]) => `${label.padEnd(width)}  ${printable(value)}\n`).join('');
+}
+
+/** JSON for programs and for the curious. */
+export function jsonText(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** Days from `now` until `time`, as people say it. */
+export function daysUntil(time: number, now: number): string {
+  const days = Math.floor((time - now) / 86_400_000);
+  if (time <= now) return 'over';
+  return days === 0 ? 'under 1 day' : `${days} day${days === 1 ? '' : 's'}`;
+}
+
+function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they could make a terminal do things.
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
+}

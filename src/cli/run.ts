@@ -1,0 +1,97 @@
+/** The `vault` command: finds what was asked for, runs it, and turns what goes wrong into a sentence and an exit code. */
+import { stripVTControlCharacters } from 'node:util';
+import { type CommandDef, defineCommand, renderUsage, runCommand } from 'citty';
+import { OperatorError } from '../base/operator-error.ts';
+import { Problem } from '../base/problem.ts';
+import { didYouMean } from '../domain/closest-names.ts';
+import { apiKeyCommands } from './api-key.ts';
+import { certificateCommands } from './certificate.ts';
+import type { Terminal } from './command.ts';
+import { Misuse } from './misuse.ts';
+import { serveCommand } from './serve.ts';
+
+const root = defineCommand({
+  meta: { name: 'vault', description: 'Holds TLS certificates, keeps them renewed, hands them to machines' },
+  subCommands: { serve: serveCommand, certificate: certificateCommands, 'api-key': apiKeyCommands },
+});
+
+type Found = {
+  readonly command: CommandDef;
+  readonly rest: readonly string[];
+};
+
+/** Runs the command line `argv` (without the program's name) and returns its exit code: 0 done, 1 refused, 2 misused. */
+export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    if (argv[0] === '--version') {
+      terminal.stdout.write(`${terminal.version}\n`);
+      return 0;
+    }
+    const { command, rest } = await find(argv);
+    const wantsHelp = rest.includes('--help') || rest.includes('-h');
+    if (wantsHelp || command.subCommands !== undefined) {
+      // A command's name holds its group's, so that what comes before it is always just the program.
+      const usage = await renderUsage(command, command === root ? undefined : root);
+      if (wantsHelp) {
+        terminal.stdout.write(`${terminal.stdout.isTTY ? usage : stripVTControlCharacters(usage)}\n`);
+        return 0;
+      }
+      const words = argv.length === 0 ? 'vault' : `vault ${argv.join(' ')}`;
+      throw new Misuse(`which command? ${subCommandNames(command).join(', ')}`, `See "${words} --help".`);
+    }
+    // citty's own reading of the arguments looks at what is required only; the strict one comes first.
+    await runCommand(withoutRequirements(command), { rawArgs: [...rest], data: terminal });
+    return 0;
+  } catch (error) {
+    return report(error, terminal);
+  }
+}
+
+async function find(argv: readonly string[]): Promise<Found> {
+  let found: Found = { command: root, rest: argv };
+  while (found.command.subCommands !== undefined) {
+    const [word, ...rest] = found.rest;
+    if (word === undefined || word === '--help' || word === '-h') return found;
+    const known = subCommandNames(found.command);
+    const next = (found.command.subCommands as Record<string, CommandDef>)[word];
+    if (word.startsWith('-'))
+      throw new Misuse(`${word} stands before the command`, 'Options come after the command.');
+    if (next === undefined || !known.includes(word)) {
+      throw new Misuse(
+        `there is no command "${word}"`,
+        didYouMean(word, known, `Commands are ${known.join(', ')}.`),
+      );
+    }
+    found = { command: next, rest };
+  }
+  return found;
+}
+
+function subCommandNames({ subCommands }: CommandDef): string[] {
+  return Object.keys(subCommands ?? {});
+}
+
+function withoutRequirements({ args: _, ...command }: CommandDef): CommandDef {
+  return command;
+}
+
+function report(error: unknown, { stderr, environment }: Terminal): number {
+  if (error instanceof Misuse) {
+    stderr.write(`vault: ${error.message}\n  ${error.hint}\n`);
+    return 2;
+  }
+  if (error instanceof Problem || error instanceof OperatorError) {
+    // The paths of refused input are the API's; here each message stands for itself.
+    const refused = error instanceof Problem ? error.errors.map(({ message }) => message) : [];
+    const lines = refused.length > 0 ? refused : [error.message];
+    for (const line of lines) stderr.write(`vault: ${line}\n`);
+    if (error.hint !== undefined) stderr.write(`  ${error.hint}\n`);
+    return 1;
+  }
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  stderr.write(
+    `vault: this should not have happened: ${message}\n  Please report it with what VAULT_DEBUG=1 shows.\n`,
+  );
+  if (environment.VAULT_DEBUG) stderr.write(`${stack}\n`);
+  return 1;
+}

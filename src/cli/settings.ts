@@ -1,0 +1,205 @@
+/**
+ * The one table of settings: from it come the flags, the environment variables, the keys of the settings file and the
+ * defaults. A flag beats the environment, which beats the file, which beats the default.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { homedir, userInfo } from 'node:os';
+import { join, resolve } from 'node:path';
+import { type LogLevel, logLevels } from '../base/log.ts';
+import { OperatorError } from '../base/operator-error.ts';
+import { didYouMean } from '../domain/closest-names.ts';
+import type { Arguments } from './arguments.ts';
+
+/** Options that every command takes, so that all of them find the same vault. */
+export const commonOptions = {
+  'data-dir': { type: 'string', valueHint: 'DIR', description: 'where the vault keeps its data' },
+  config: {
+    type: 'string',
+    valueHint: 'FILE',
+    description: 'the settings file (default: vault.yaml in the data directory)',
+  },
+  'master-key-file': {
+    type: 'string',
+    valueHint: 'FILE',
+    description: 'the master key (default: master.key in the data directory)',
+  },
+} as const;
+
+/** Options of `vault serve` alone. */
+export const serveOptions = {
+  listen: {
+    type: 'string',
+    valueHint: 'HOST:PORT',
+    description: 'where to listen (default: 127.0.0.1:8080)',
+  },
+  'public-url': {
+    type: 'string',
+    valueHint: 'URL',
+    description: "where clients find the vault (default: from the request's host)",
+  },
+  'insecure-http': { type: 'boolean', description: 'serve plain HTTP beyond loopback' },
+  'log-level': {
+    type: 'string',
+    valueHint: 'LEVEL',
+    description: `one of ${logLevels.join(', ')} (default: info)`,
+  },
+} as const;
+
+type Flags = Partial<Arguments<typeof commonOptions & typeof serveOptions>>;
+type SettingName = keyof typeof commonOptions | keyof typeof serveOptions;
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export type Settings = {
+  readonly dataDir: string;
+  readonly masterKeyFile: string;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly publicUrl: string | undefined;
+  readonly insecureHttp: boolean;
+  readonly logLevel: LogLevel;
+};
+
+const names = [...Object.keys(commonOptions), ...Object.keys(serveOptions)] as SettingName[];
+
+/** Settings for these flags and this environment. Throws OperatorError that names the setting that is wrong. */
+export async function readSettings(flags: Flags, environment: Environment): Promise<Settings> {
+  const given = (name: SettingName) =>
+    found(text(flags[name]), `--${name}`) ?? found(environment[variable(name)], variable(name));
+  const firstDataDir = given('data-dir')?.value ?? defaultDataDir(environment);
+  const configPath = given('config')?.value;
+  const file = await readFile(configPath ?? join(firstDataDir, 'vault.yaml'), configPath !== undefined);
+  const setting = (name: SettingName): Found | undefined =>
+    given(name) ?? found(file.values.get(key(name)), `${key(name)} in ${file.path}`);
+  const dataDir = resolve(setting('data-dir')?.value ?? firstDataDir);
+  return {
+    dataDir,
+    masterKeyFile: resolve(setting('master-key-file')?.value ?? defaultMasterKeyFile(dataDir, environment)),
+    listen: listenAddress(setting('listen') ?? { value: '127.0.0.1:8080', from: 'the default' }),
+    publicUrl: publicUrl(setting('public-url')),
+    insecureHttp: truth(setting('insecure-http')),
+    logLevel: logLevel(setting('log-level')),
+  };
+}
+
+/** Whether only programs on this machine can reach the address. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+type Found = { readonly value: string; readonly from: string };
+
+function found(value: string | undefined, from: string): Found | undefined {
+  return value === undefined || value === '' ? undefined : { value, from };
+}
+
+function text(flag: string | boolean | undefined): string | undefined {
+  return typeof flag === 'boolean' ? (flag ? 'true' : undefined) : flag;
+}
+
+function variable(name: SettingName): string {
+  return `VAULT_${name.replaceAll('-', '_').toUpperCase()}`;
+}
+
+function key(name: SettingName): string {
+  return name.replaceAll('-', '_');
+}
+
+function defaultDataDir(environment: Environment): string {
+  if (environment.STATE_DIRECTORY) return environment.STATE_DIRECTORY.split(':')[0] ?? '';
+  if (userInfo().uid === 0) return '/var/lib/vault';
+  return join(environment.XDG_DATA_HOME || join(environment.HOME || homedir(), '.local', 'share'), 'vault');
+}
+
+function defaultMasterKeyFile(dataDir: string, environment: Environment): string {
+  const credential =
+    environment.CREDENTIALS_DIRECTORY && join(environment.CREDENTIALS_DIRECTORY, 'master.key');
+  return credential && existsSync(credential) ? credential : join(dataDir, 'master.key');
+}
+
+async function readFile(
+  path: string,
+  mustExist: boolean,
+): Promise<{ readonly path: string; readonly values: ReadonlyMap<string, string> }> {
+  if (!mustExist && !existsSync(path)) return { path, values: new Map() };
+  const wrong = (message: string, hint: string) =>
+    new OperatorError(`the settings file ${path} ${message}`, { hint });
+  let content: string;
+  try {
+    content = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw wrong(`cannot be read: ${(error as Error).message}`, 'Name a readable file with --config.');
+  }
+  const { parse } = await import('yaml');
+  let parsed: unknown;
+  try {
+    parsed = parse(content) ?? {};
+  } catch (error) {
+    throw wrong(`is not YAML: ${(error as Error).message}`, 'Mend it, or move it away.');
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw wrong(
+      'holds no settings',
+      'Write one "name: value" on each line, such as "listen: 127.0.0.1:8080".',
+    );
+  }
+  const known = names.filter((name) => name !== 'config').map(key);
+  const values = new Map<string, string>();
+  for (const [name, value] of Object.entries(parsed)) {
+    if (!known.includes(name)) {
+      throw wrong(
+        `has an unknown setting "${name}"`,
+        didYouMean(name, known, `Known are ${known.join(', ')}.`),
+      );
+    }
+    if (typeof value === 'object')
+      throw wrong(`has no plain value for "${name}"`, 'Write text, a number, true or false.');
+    values.set(name, String(value));
+  }
+  return { path, values };
+}
+
+function listenAddress({ value, from }: Found): Settings['listen'] {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]*)):(\d{1,5})$/.exec(value);
+  const port = Number(match?.[3]);
+  const host = match?.[1] ?? match?.[2];
+  if (match === null || port > 65_535 || host === undefined || (match[1] !== undefined && isIP(host) !== 6)) {
+    throw new OperatorError(`${from}: "${value}" is not an address to listen on`, {
+      hint: 'Write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080.',
+    });
+  }
+  return { host: host === '' ? '0.0.0.0' : host, port };
+}
+
+function publicUrl(setting: Found | undefined): string | undefined {
+  if (setting === undefined) return undefined;
+  const url = URL.parse(setting.value);
+  if (
+    url === null ||
+    !/^https?:$/.test(url.protocol) ||
+    url.pathname !== '/' ||
+    url.search + url.hash + url.username !== ''
+  ) {
+    throw new OperatorError(`${setting.from}: "${setting.value}" is not where clients could find the vault`, {
+      hint: 'Write an address without a path, such as https://vault.example.com.',
+    });
+  }
+  return url.origin;
+}
+
+function truth(setting: Found | undefined): boolean {
+  if (setting === undefined) return false;
+  if (/^(true|1|yes|on)$/i.test(setting.value)) return true;
+  if (/^(false|0|no|off)$/i.test(setting.value)) return false;
+  throw new OperatorError(`${setting.from}: "${setting.value}" is neither true nor false`, {
+    hint: 'Write true or false.',
+  });
+}
+
+function logLevel(setting: Found | undefined): LogLevel {
+  if (setting === undefined) return 'info';
+  const level = logLevels.find((known) => known === setting.value);
+  if (level !== undefined) return level;
+  throw new OperatorError(`${setting.from}: "${setting.value}" is not a log level`, {
+    hint: `Use one of ${logLevels.join(', ')}.`,
+  });
+}

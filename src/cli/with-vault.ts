@@ -1,0 +1,22 @@
+/** How commands other than `serve` come to their vault, and leave it closed whatever happens. */
+import type { Vault } from '../domain/vault.ts';
+import type { Terminal } from './command.ts';
+import { openVault } from './open-vault.ts';
+import { readSettings, type Settings } from './settings.ts';
+
+/** Runs `work` on the vault that the options name. `whenMissing` as in `openVault`; a new vault is announced. */
+export async function withVault(
+  flags: Parameters<typeof readSettings>[0],
+  { world, environment, stderr }: Terminal,
+  whenMissing: 'create' | 'refuse',
+  work: (vault: Vault, settings: Settings) => Promise<void>,
+): Promise<void> {
+  const settings = await readSettings(flags, environment);
+  const { vault, isNew, close } = await openVault(settings, world, whenMissing);
+  try {
+    if (isNew) stderr.write(`A new vault was made in ${settings.dataDir}.\n`);
+    await work(vault, settings);
+  } finally {
+    await close();
+  }
+}

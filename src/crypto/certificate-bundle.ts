@@ -1,0 +1,248 @@
+/**
+ * Turns the files that people have into what the vault stores: the leaf, its intermediates in order without the root,
+ * and the private key. What cannot be used is refused here, with a sentence for the person who has to mend it.
+ */
+import { createPrivateKey, type KeyObject, type X509Certificate } from 'node:crypto';
+import { Problem } from '../base/problem.ts';
+import { Secret } from '../base/secret.ts';
+import { chainFrom, signsFor } from './certificate-chain.ts';
+import {
+  factsOf,
+  isSelfSigned,
+  issuerOf,
+  openCertificate,
+  printable,
+  titleOf,
+  validityWarnings,
+} from './certificate-facts.ts';
+import { keyTypeOf } from './key-pair.ts';
+import { copyAgain, type PemBlock, pemText, readPemBlocks } from './pem.ts';
+import { asArgument, looksLikePkcs12, type Pkcs12Contents, readPkcs12 } from './pkcs12.ts';
+
+/** A file: PEM, DER or PKCS#12. `name` is what the person called it, for messages. */
+export type BundleSource = { readonly name: string; readonly bytes: Buffer };
+
+export type BundleInput = {
+  /** Certificate, chain and key, in one file or several. */
+  readonly sources: readonly BundleSource[];
+  /** Opens PKCS#12. */
+  readonly password?: Secret<string>;
+  /** UTC milliseconds, for the warnings about validity. */
+  readonly now: number;
+};
+
+export type CertificateBundle = {
+  /** DER. */
+  readonly leaf: Buffer;
+  /** DER: from the leaf's issuer upwards, without the self-signed root. */
+  readonly chain: Buffer[];
+  /** PKCS#8 DER. */
+  readonly privateKey: Secret;
+  /** Sentences about what is accepted but could surprise: validity, missing intermediates, what was left out. */
+  readonly warnings: string[];
+};
+
+type Certificate = { readonly x509: X509Certificate; readonly file: string };
+type Key = { readonly key: KeyObject; readonly file: string };
+type Other = { readonly label: string; readonly file: string };
+type Found = { certificates: Certificate[]; key: Key | undefined; others: Other[]; read: number };
+
+const maxBytes = 1_048_576;
+const maxCertificates = 100;
+const usableKeys = /^(rsa|rsa-pss|ec|ed25519|ed448|ml-dsa-\d+)$/;
+/** OpenSSL, and with it every client, refuses to verify with more. */
+const maxRsaBits = 16_384;
+
+/**
+ * The clean certificate, chain and key in the files, which may hold more, and in any order. Throws `invalid_request` or
+ * `payload_too_large`, naming the file and what to do; no message shows anything of a key.
+ */
+export function readCertificateBundle({ sources, password, now }: BundleInput): CertificateBundle {
+  const found: Found = { certificates: [], key: undefined, others: [], read: 0 };
+  for (const { name, bytes } of sources) readSource({ name: printable(name), bytes }, password, found);
+  const files = sources.map(({ name }) => printable(name)).join(' and ') || 'an import without files';
+  if (found.certificates.length === 0) throw noCertificate(found, files);
+  const { key } = found;
+  if (key === undefined) throw noKey(found, files);
+  const leaf = leafFor(key, found.certificates);
+  const candidates = found.certificates.map(({ x509 }) => x509);
+  const { chain, top } = chainFrom(leaf, candidates, now);
+  const left = found.certificates.filter(({ x509 }) => ![leaf, ...chain, top].includes(x509));
+  if (top === leaf && !isSelfSigned(leaf) && left.length > 0) throw unconnected(leaf, left);
+  return {
+    leaf: leaf.raw,
+    chain: chain.map((certificate) => certificate.raw),
+    privateKey: new Secret(key.key.export({ type: 'pkcs8', format: 'der' })),
+    warnings: [
+      ...[leaf, ...chain].flatMap((certificate) => validityWarnings(certificate, now)),
+      ...(top === leaf && !isSelfSigned(leaf) ? [withoutIntermediate(leaf)] : []),
+      ...left.map(
+        ({ x509, file }) => `In ${file}, left out: ${titleOf(x509)}, which is not part of the chain.`,
+      ),
+    ],
+  };
+}
+
+function readSource({ name, bytes }: BundleSource, password: Secret<string> | undefined, found: Found): void {
+  if (bytes.length > maxBytes) throw tooLarge(`${name} is larger than 1 MiB.`);
+  const text = pemText(bytes);
+  if (text.trim() === '') throw refusal(`${name} is empty.`, 'Look whether what wrote it has failed.');
+  const isPkcs12 = looksLikePkcs12(bytes);
+  const blocks = isPkcs12 ? pemBlocksOf(readPkcs12(bytes, password, name)) : readPemBlocks(text, name);
+  blocks.forEach((block, index) => {
+    addBlock(block, `Block ${index + 1} of ${name}`, name, found);
+  });
+  if (blocks.length > 0 || addCertificate(bytes, name, found) || addKey(bytes, name, found)) return;
+  throw refusal(
+    `${name} holds neither a certificate nor a private key.`,
+    'Give a PKCS#12 or PEM file; PEM has lines such as -----BEGIN CERTIFICATE----- or -----BEGIN PRIVATE KEY-----.',
+  );
+}
+
+function pemBlocksOf({ certificates, privateKey }: Pkcs12Contents): PemBlock[] {
+  const key = privateKey && { label: 'PRIVATE KEY', der: privateKey.expose(), encrypted: false };
+  const blocks = certificates.map((der) => ({ label: 'CERTIFICATE', der, encrypted: false }));
+  return key === undefined ? blocks : [...blocks, key];
+}
+
+function addBlock({ label, der, encrypted }: PemBlock, block: string, file: string, found: Found): void {
+  const damaged = () => refusal(`${block} is damaged: it is called ${label}, but holds none.`, copyAgain);
+  if (/^(X509 |TRUSTED )?CERTIFICATE$/.test(label)) {
+    if (!addCertificate(der, file, found)) throw damaged();
+  } else if (/^((RSA|EC|DSA) )?PRIVATE KEY$/.test(label) && !encrypted) {
+    if (!addKey(der, file, found)) throw damaged();
+  } else if (/^(PKCS7|PKCS #7 SIGNED DATA|CMS)$/.test(label)) {
+    const convert = `Convert it with \`openssl pkcs7 -in ${asArgument(file)} -print_certs -out chain.pem\``;
+    throw refusal(`${file} holds its certificates as PKCS#7.`, `${convert} and import chain.pem.`);
+  } else {
+    found.others.push({ label: encrypted ? 'encrypted' : label, file });
+  }
+}
+
+function addCertificate(der: Buffer, file: string, found: Found): boolean {
+  const x509 = openCertificate(der);
+  if (x509 === undefined) return false;
+  if (++found.read > maxCertificates) throw tooLarge(`More than ${maxCertificates} certificates were given.`);
+  const known = found.certificates.some((other) => other.x509.fingerprint256 === x509.fingerprint256);
+  if (!known) found.certificates.push({ x509, file });
+  return true;
+}
+
+function addKey(der: Buffer, file: string, found: Found): boolean {
+  const key = openKey(der);
+  if (key === undefined) return false;
+  if (key === 'encrypted') return found.others.push({ label: key, file }) > 0;
+  const { asymmetricKeyType = '', asymmetricKeyDetails } = key;
+  if (!usableKeys.test(asymmetricKeyType) || (asymmetricKeyDetails?.modulusLength ?? 0) > maxRsaBits) {
+    throw refusal(
+      `The private ${nameOf({ key, file })} cannot be used for TLS.`,
+      'Ask the CA for a certificate with an ECDSA or RSA key.',
+    );
+  }
+  found.key ??= { key, file };
+  if (!found.key.key.equals(key)) {
+    throw refusal(
+      `Different private keys were given: the ${nameOf(found.key)} and the ${nameOf({ key, file })}.`,
+      'Give only the one that the certificate was requested with.',
+    );
+  }
+  return true;
+}
+
+/** The key in PKCS#8, PKCS#1 or SEC1, whatever its label says: labels are often edited by hand. */
+function openKey(der: Buffer): KeyObject | 'encrypted' | undefined {
+  for (const type of ['pkcs8', 'pkcs1', 'sec1'] as const) {
+    try {
+      return createPrivateKey({ key: der, format: 'der', type });
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'ERR_MISSING_PASSPHRASE')
+        return 'encrypted';
+    }
+  }
+  return undefined;
+}
+
+function nameOf({ key, file }: Key): string {
+  return `${keyTypeOf(key)} key in ${file}`;
+}
+
+function leafFor(key: Key, certificates: readonly Certificate[]): X509Certificate {
+  const own = certificates.map(({ x509 }) => x509).filter((x509) => x509.checkPrivateKey(key.key));
+  const [authority] = own;
+  if (authority === undefined) {
+    throw refusal(
+      `The private ${nameOf(key)} belongs to none of the certificates: ${listOf(certificates)}.`,
+      'Give the key that the certificate was requested with; ' +
+        '`openssl pkey -in KEY -pubout` and `openssl x509 -in CERTIFICATE -noout -pubkey` print the same for a pair.',
+    );
+  }
+  const [leaf] = own
+    .filter((certificate) => !certificate.ca)
+    .sort((a, b) => b.validFromDate.getTime() - a.validFromDate.getTime());
+  if (leaf === undefined) {
+    throw refusal(
+      `The private key in ${key.file} belongs to a CA certificate, ${titleOf(authority)}, which is not for servers.`,
+      'Give the certificate that this CA issued, with its key. If `openssl req -x509` made this one for a server, ' +
+        'make it again with `-addext basicConstraints=critical,CA:FALSE`.',
+    );
+  }
+  if (!signsFor(key.key, leaf)) throw refusal(`The private key in ${key.file} is damaged.`, copyAgain);
+  return leaf;
+}
+
+function withoutIntermediate(leaf: X509Certificate): string {
+  return `No intermediate was given for ${titleOf(leaf)}: clients may not trust it unless they know ${issuerOf(leaf)}.`;
+}
+
+function unconnected(leaf: X509Certificate, others: readonly Certificate[]): Problem {
+  const issuer = issuerOf(leaf);
+  return refusal(
+    `${titleOf(leaf)} was issued by ${issuer}, but none of the other certificates is that: ${listOf(others)}.`,
+    `Add the certificate of ${issuer} (the CA calls it intermediate or CA bundle), or leave the others out.`,
+  );
+}
+
+function noCertificate({ others }: Found, files: string): Problem {
+  const request = others.find(({ label }) => label.endsWith('CERTIFICATE REQUEST'));
+  if (request === undefined) {
+    const hint = 'Give it with its chain as PEM: blocks that begin with -----BEGIN CERTIFICATE-----.';
+    return refusal(`There is no certificate in ${files}.`, hint);
+  }
+  return refusal(
+    `${request.file} holds a certificate request (CSR), not a certificate.`,
+    'Give the certificate that the CA made from the request.',
+  );
+}
+
+function noKey({ others }: Found, files: string): Problem {
+  const encrypted = others.find(({ label }) => label === 'encrypted');
+  if (encrypted !== undefined) {
+    const command = `\`openssl pkey -in ${asArgument(encrypted.file)} -out decrypted.key\``;
+    return refusal(
+      `The private key in ${encrypted.file} is encrypted.`,
+      `Decrypt it with ${command}, import decrypted.key instead, and delete that file afterwards.`,
+    );
+  }
+  const instead = others.find(({ label }) => label.endsWith('PUBLIC KEY') || label === 'OPENSSH PRIVATE KEY');
+  const hint = 'Give the private key that the certificate was requested with: -----BEGIN PRIVATE KEY-----.';
+  if (instead === undefined) return refusal(`There is no private key in ${files}.`, hint);
+  const kind = instead.label.endsWith('PUBLIC KEY') ? 'a public key' : 'a key of OpenSSH';
+  return refusal(`${instead.file} holds ${kind}, not the private key of the certificate.`, hint);
+}
+
+function tooLarge(detail: string): Problem {
+  const hint = 'Give only the certificate, its chain and its private key.';
+  return new Problem('payload_too_large', { detail, hint });
+}
+
+function refusal(detail: string, hint: string): Problem {
+  return new Problem('invalid_request', { detail, hint });
+}
+
+function listOf(certificates: readonly Certificate[]): string {
+  const shown = certificates.slice(0, 5).map((one) => {
+    return `${titleOf(one.x509)} (${factsOf(one.x509).keyType}, in ${one.file})`;
+  });
+  const more = certificates.length - shown.length;
+  return shown.join('; ') + (more > 0 ? `; and ${more} more` : '');
+}

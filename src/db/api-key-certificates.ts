@@ -1,0 +1,57 @@
+/** The table `api_key_certificates`: the allowlists of the keys that are not for any certificate. */
+import type { Reader, Writer } from './database.ts';
+
+/** Names in the allowlist of one key, in order. */
+export async function allowlistOf(reader: Reader, apiKeyId: number): Promise<string[]> {
+  const rows = await reader
+    .selectFrom('api_key_certificates')
+    .innerJoin('certificates', 'certificates.id', 'api_key_certificates.certificate_id')
+    .select('certificates.name')
+    .where('api_key_id', '=', apiKeyId)
+    .orderBy('certificates.name')
+    .execute();
+  return rows.map(({ name }) => name);
+}
+
+/** All allowlists at once: key id and name, ordered by both. */
+export async function allAllowlists(reader: Reader): Promise<{ api_key_id: number; name: string }[]> {
+  return reader
+    .selectFrom('api_key_certificates')
+    .innerJoin('certificates', 'certificates.id', 'api_key_certificates.certificate_id')
+    .select(['api_key_id', 'certificates.name'])
+    .orderBy('api_key_id')
+    .orderBy('certificates.name')
+    .execute();
+}
+
+export async function insertAllowlist(
+  writer: Writer,
+  apiKeyId: number,
+  certificateIds: readonly number[],
+): Promise<void> {
+  for (const certificate_id of certificateIds) {
+    await writer
+      .insertInto('api_key_certificates')
+      .values({ api_key_id: apiKeyId, certificate_id })
+      .execute();
+  }
+}
+
+/** The keys that name a certificate, revoked ones too. */
+export async function apiKeysNaming(
+  reader: Reader,
+  certificateId: number,
+): Promise<{ id: number; name: string; revoked_at: number | null }[]> {
+  return reader
+    .selectFrom('api_key_certificates')
+    .innerJoin('api_keys', 'api_keys.id', 'api_key_certificates.api_key_id')
+    .select(['api_keys.id', 'api_keys.name', 'api_keys.revoked_at'])
+    .where('certificate_id', '=', certificateId)
+    .orderBy('api_keys.id')
+    .execute();
+}
+
+/** Takes a certificate out of every allowlist. */
+export async function removeFromAllowlists(writer: Writer, certificateId: number): Promise<void> {
+  await writer.deleteFrom('api_key_certificates').where('certificate_id', '=', certificateId).execute();
+}

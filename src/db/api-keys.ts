@@ -1,0 +1,48 @@
+/** The table `api_keys`: what is kept of each key, never the raw value. */
+import type { Selectable } from 'kysely';
+import type { Reader, Writer } from './database.ts';
+import type { ApiKeysTable } from './schema.ts';
+
+export type ApiKeyRow = Selectable<ApiKeysTable>;
+
+export async function findApiKeyByPrefix(reader: Reader, prefix: string): Promise<ApiKeyRow | undefined> {
+  return reader.selectFrom('api_keys').selectAll().where('prefix', '=', prefix).executeTakeFirst();
+}
+
+export async function findApiKey(reader: Reader, id: number): Promise<ApiKeyRow | undefined> {
+  return reader.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
+}
+
+export async function listApiKeys(reader: Reader): Promise<ApiKeyRow[]> {
+  return reader.selectFrom('api_keys').selectAll().orderBy('id').execute();
+}
+
+/** Adds a key that is neither revoked nor used, and returns its id. */
+export async function insertApiKey(
+  writer: Writer,
+  row: Omit<ApiKeyRow, 'id' | 'revoked_at' | 'last_used_at' | 'last_used_ip'>,
+): Promise<number> {
+  const { id } = await writer.insertInto('api_keys').values(row).returning('id').executeTakeFirstOrThrow();
+  return id;
+}
+
+export async function setRevoked(writer: Writer, id: number, at: number): Promise<void> {
+  await writer.updateTable('api_keys').set({ revoked_at: at }).where('id', '=', id).execute();
+}
+
+/** Removes the key and, by cascade, its allowlist. */
+export async function deleteApiKeyRow(writer: Writer, id: number): Promise<void> {
+  await writer.deleteFrom('api_keys').where('id', '=', id).execute();
+}
+
+export type ApiKeyUse = { readonly id: number; readonly at: number; readonly ip: string | null };
+
+export async function setLastUsed(writer: Writer, uses: readonly ApiKeyUse[]): Promise<void> {
+  for (const { id, at, ip } of uses) {
+    await writer
+      .updateTable('api_keys')
+      .set({ last_used_at: at, last_used_ip: ip })
+      .where('id', '=', id)
+      .execute();
+  }
+}

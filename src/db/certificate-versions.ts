@@ -1,0 +1,58 @@
+/** The table `certificate_versions`: every version ever made of a certificate that still exists. */
+import type { Insertable, Selectable } from 'kysely';
+import type { Reader, Writer } from './database.ts';
+import type { CertificateVersionsTable } from './schema.ts';
+
+export type CertificateVersionRow = Selectable<CertificateVersionsTable>;
+
+/** A version without its PEM and its key: what lists show. */
+export type VersionSummaryRow = Omit<
+  CertificateVersionRow,
+  'certificate_pem' | 'chain_pem' | 'sealed_private_key'
+>;
+
+export async function findVersion(
+  reader: Reader,
+  certificateId: number,
+  version: number,
+): Promise<CertificateVersionRow | undefined> {
+  return reader
+    .selectFrom('certificate_versions')
+    .selectAll()
+    .where('certificate_id', '=', certificateId)
+    .where('version', '=', version)
+    .executeTakeFirst();
+}
+
+/** At most `limit` versions, newest first, beginning below `before` where given. */
+export async function listVersions(
+  reader: Reader,
+  certificateId: number,
+  { before, limit }: { readonly before?: number | undefined; readonly limit: number },
+): Promise<CertificateVersionRow[]> {
+  let query = reader
+    .selectFrom('certificate_versions')
+    .selectAll()
+    .where('certificate_id', '=', certificateId)
+    .orderBy('version', 'desc')
+    .limit(limit);
+  if (before !== undefined) query = query.where('version', '<', before);
+  return query.execute();
+}
+
+/** The highest version number of a certificate, or 0. */
+export async function lastVersionNumber(reader: Reader, certificateId: number): Promise<number> {
+  const row = await reader
+    .selectFrom('certificate_versions')
+    .select(({ fn }) => fn.max('version').as('version'))
+    .where('certificate_id', '=', certificateId)
+    .executeTakeFirst();
+  return row?.version ?? 0;
+}
+
+export async function insertVersion(
+  writer: Writer,
+  row: Insertable<CertificateVersionsTable>,
+): Promise<void> {
+  await writer.insertInto('certificate_versions').values(row).execute();
+}

@@ -1,0 +1,158 @@
+/** The table `certificates`: what each certificate shall be and which version is current. */
+import type { Insertable, Selectable, Updateable } from 'kysely';
+import type { VersionSummaryRow } from './certificate-versions.ts';
+import type { Reader, Writer } from './database.ts';
+import { isOpen } from './renewals.ts';
+import type { CertificatesTable } from './schema.ts';
+
+export type CertificateRow = Selectable<CertificatesTable>;
+
+/** A certificate with the facts of its current version and its issuer that are shown in lists. */
+export type CertificateSummaryRow = CertificateRow & {
+  issuer_name: string | null;
+  current: VersionSummaryRow | null;
+};
+
+/** At most `limit` certificates whose names follow `after`; only those in one key's allowlist where it is given. */
+export type CertificatePage = {
+  readonly after?: string | undefined;
+  readonly limit: number;
+  readonly allowlistOf?: number | undefined;
+};
+
+export async function findCertificate(reader: Reader, name: string): Promise<CertificateRow | undefined> {
+  return reader.selectFrom('certificates').selectAll().where('name', '=', name).executeTakeFirst();
+}
+
+export async function findCertificateById(reader: Reader, id: number): Promise<CertificateRow | undefined> {
+  return reader.selectFrom('certificates').selectAll().where('id', '=', id).executeTakeFirst();
+}
+
+/** One certificate with its issuer's name and its current version. */
+export async function findCertificateSummary(
+  reader: Reader,
+  name: string,
+): Promise<CertificateSummaryRow | undefined> {
+  const row = await summaries(reader).where('certificates.name', '=', name).executeTakeFirst();
+  return row && summary(row);
+}
+
+/** A page in the order of names. */
+export async function listCertificateSummaries(
+  reader: Reader,
+  { after, limit, allowlistOf }: CertificatePage,
+): Promise<CertificateSummaryRow[]> {
+  let query = summaries(reader).orderBy('certificates.name').limit(limit);
+  if (after !== undefined) query = query.where('certificates.name', '>', after);
+  if (allowlistOf !== undefined) {
+    query = query.where('certificates.id', 'in', ({ selectFrom }) =>
+      selectFrom('api_key_certificates').select('certificate_id').where('api_key_id', '=', allowlistOf),
+    );
+  }
+  return (await query.execute()).map(summary);
+}
+
+/** Names in order, at most `limit`. */
+export async function listCertificateNames(reader: Reader, limit: number): Promise<string[]> {
+  const rows = await reader.selectFrom('certificates').select('name').orderBy('name').limit(limit).execute();
+  return rows.map(({ name }) => name);
+}
+
+/** Certificates whose moment of renewal has come and that have no renewal open. */
+export async function listDueCertificates(
+  reader: Reader,
+  now: number,
+  limit: number,
+): Promise<CertificateRow[]> {
+  return (
+    reader
+      .selectFrom('certificates')
+      .selectAll()
+      // A literal, not a parameter: only then does SQLite see that the partial index answers this.
+      .where(({ eb, lit }) => eb('auto_renew', '=', lit(1)))
+      .where('next_renewal_at', 'is not', null)
+      .where('next_renewal_at', '<=', now)
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('renewals')
+              .select('renewals.id')
+              .whereRef('renewals.certificate_id', '=', 'certificates.id')
+              .where(isOpen),
+          ),
+        ),
+      )
+      .orderBy('next_renewal_at')
+      .limit(limit)
+      .execute()
+  );
+}
+
+/** Adds a certificate and returns its id. */
+export async function insertCertificate(writer: Writer, row: Insertable<CertificatesTable>): Promise<number> {
+  const { id } = await writer
+    .insertInto('certificates')
+    .values(row)
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return id;
+}
+
+export async function updateCertificate(
+  writer: Writer,
+  id: number,
+  changes: Updateable<CertificatesTable>,
+): Promise<void> {
+  await writer.updateTable('certificates').set(changes).where('id', '=', id).execute();
+}
+
+/** Removes the certificate and, by cascade, its versions and renewals. Fails while an allowlist names it. */
+export async function deleteCertificateRow(writer: Writer, id: number): Promise<void> {
+  await writer.deleteFrom('certificates').where('id', '=', id).execute();
+}
+
+/** The columns of the current version that are joined, each under the name that `summary` takes it out by. */
+const joined = [
+  'certificate_versions.id as v_id',
+  'certificate_versions.version as v_version',
+  'certificate_versions.serial as v_serial',
+  'certificate_versions.issuer as v_issuer',
+  'certificate_versions.subject as v_subject',
+  'certificate_versions.domains as v_domains',
+  'certificate_versions.key_type as v_key_type',
+  'certificate_versions.fingerprint_sha256 as v_fingerprint_sha256',
+  'certificate_versions.not_before as v_not_before',
+  'certificate_versions.not_after as v_not_after',
+  'certificate_versions.created_at as v_created_at',
+  'certificate_versions.source as v_source',
+  'certificate_versions.certificate_etag as v_certificate_etag',
+  'certificate_versions.chain_etag as v_chain_etag',
+  'certificate_versions.fullchain_etag as v_fullchain_etag',
+  'certificate_versions.private_key_etag as v_private_key_etag',
+] as const;
+
+function summaries(reader: Reader) {
+  return reader
+    .selectFrom('certificates')
+    .leftJoin('issuers', 'issuers.id', 'certificates.issuer_id')
+    .leftJoin('certificate_versions', (join) =>
+      join
+        .onRef('certificate_versions.certificate_id', '=', 'certificates.id')
+        .onRef('certificate_versions.version', '=', 'certificates.current_version'),
+    )
+    .selectAll('certificates')
+    .select('issuers.name as issuer_name')
+    .select(joined);
+}
+
+type JoinedRow = Awaited<ReturnType<ReturnType<typeof summaries>['executeTakeFirstOrThrow']>>;
+
+function summary(row: JoinedRow): CertificateSummaryRow {
+  const certificate: Record<string, unknown> = {};
+  const current: Record<string, unknown> = { certificate_id: row.id };
+  for (const [column, value] of Object.entries(row)) {
+    if (column.startsWith('v_')) current[column.slice(2)] = value;
+    else certificate[column] = value;
+  }
+  return { ...certificate, current: row.v_id === null ? null : current } as CertificateSummaryRow;
+}

@@ -1,0 +1,144 @@
+/**
+ * The vault's database: one connection that writes, one that only reads, and a generation by which caches notice that
+ * somebody, in this process or another, changed what they hold.
+ */
+import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+import { Kysely, type Transaction } from 'kysely';
+import { OperatorError } from '../base/operator-error.ts';
+import type { World } from '../base/world.ts';
+import { lendDirectory } from './embedded-addon.ts';
+import { type Migrations, migrate, refuseForeignDatabase } from './migrations.ts';
+import type { Schema } from './schema.ts';
+import { sqliteDialect } from './sqlite-dialect.ts';
+import { storageErrorFrom } from './storage-error.ts';
+
+/** What reading queries run on: the reading connection, or the transaction that is under way. */
+export type Reader = Kysely<Schema>;
+
+/** What writing queries run on: only `Database.write` has one to give. */
+export type Writer = Transaction<Schema>;
+
+/** Up to this size the whole file is checked when a server starts; larger ones would delay it. */
+const checkedSize = 64 * 1024 * 1024;
+
+/** While it opens, a database may wait for another process that makes or migrates it. */
+const openingPatienceMs = 5000;
+
+/** Later a lock may block the event loop only this long; transactions wait for theirs without blocking it. */
+const blockingPatienceMs = 10;
+
+export class Database {
+  readonly #writing: BetterSqlite3.Database;
+  readonly #reading: BetterSqlite3.Database;
+  readonly #writer: Kysely<Schema>;
+  readonly #dataVersion: BetterSqlite3.Statement;
+  readonly #generation: BetterSqlite3.Statement;
+  #seenDataVersion: unknown;
+  #seenGeneration = -1;
+  /** Outside transactions. It never sees what a transaction under way has not committed. */
+  readonly reader: Reader;
+
+  private constructor(writing: BetterSqlite3.Database, writer: Kysely<Schema>, world: World) {
+    this.#writing = writing;
+    this.#writer = writer;
+    this.#reading = new BetterSqlite3(writing.name, { readonly: true, timeout: openingPatienceMs });
+    this.#reading.pragma('query_only = on');
+    this.reader = new Kysely<Schema>({ dialect: sqliteDialect(this.#reading, world) });
+    this.#dataVersion = this.#reading.prepare('pragma data_version').pluck();
+    this.#generation = this.#reading.prepare("select value from settings where key = 'generation'").pluck();
+  }
+
+  /**
+   * Opens the database at `path`, makes it where it is missing (file mode 0600) and migrates it. Throws StorageError or
+   * OperatorError, having changed nothing, where that is not possible.
+   */
+  static async open(path: string, world: World, migrations?: Migrations): Promise<Database> {
+    try {
+      lendDirectory(dirname(path));
+      makeFile(path);
+      const writing = new BetterSqlite3(path, { fileMustExist: true, timeout: openingPatienceMs });
+      try {
+        writing.pragma('foreign_keys = on');
+        writing.pragma('synchronous = full');
+        writing.pragma('trusted_schema = off');
+        writing.pragma('temp_store = memory');
+        refuseForeignDatabase(writing, migrations);
+        writing.pragma('journal_mode = wal');
+        const writer = new Kysely<Schema>({ dialect: sqliteDialect(writing, world) });
+        await migrate(writing, writer, migrations);
+        writing.pragma(`busy_timeout = ${blockingPatienceMs}`);
+        return new Database(writing, writer, world);
+      } catch (error) {
+        writing.close();
+        throw error;
+      }
+    } catch (error) {
+      throw storageErrorFrom(error, path);
+    }
+  }
+
+  /**
+   * Runs `work` in one short transaction that holds the write lock from its beginning, and returns what it returns once
+   * that is durable. Await nothing in it but queries: every other write of the process waits meanwhile.
+   */
+  write<T>(work: (writer: Writer) => Promise<T>): Promise<T> {
+    return this.#writer.transaction().execute(work);
+  }
+
+  /**
+   * A number that moves on with every committed change to certificates, authorities or the rights of API keys, whoever
+   * made it. Costs 3 µs where nothing was committed since the last look.
+   */
+  async generation(): Promise<number> {
+    try {
+      const version = this.#dataVersion.get();
+      if (version !== this.#seenDataVersion) {
+        this.#seenGeneration = this.#generation.get() as number;
+        this.#seenDataVersion = version;
+      }
+      return this.#seenGeneration;
+    } catch (error) {
+      throw storageErrorFrom(error, this.#reading.name);
+    }
+  }
+
+  /** Reads through a file of up to 64 MiB. Throws OperatorError where a page, an index or a table is damaged. */
+  async check(): Promise<void> {
+    if (statSync(this.#reading.name).size > checkedSize) return;
+    let findings: unknown[];
+    try {
+      findings = this.#reading.prepare('pragma quick_check(3)').pluck().all();
+    } catch (error) {
+      throw storageErrorFrom(error, this.#reading.name);
+    }
+    if (findings.length === 1 && findings[0] === 'ok') return;
+    throw new OperatorError(`the database ${this.#reading.name} is damaged: ${findings.join('; ')}`, {
+      hint: 'Nothing was changed. Keep a copy of the file, and restore the newest backup.',
+    });
+  }
+
+  /** Waits for the transactions under way and closes both connections. */
+  async close(): Promise<void> {
+    // Kysely lends its one connection in turn: when it is lent to us, every transaction before us has ended.
+    await this.#writer.connection().execute(async () => undefined);
+    await this.reader.destroy();
+    await this.#writer.destroy();
+    this.#reading.close();
+    this.#writing.close();
+  }
+}
+
+function makeFile(path: string): void {
+  if (existsSync(path)) return;
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  closeSync(openSync(path, 'a', 0o600));
+  chmodSync(path, 0o600);
+  const directory = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * All migrations in order, and how they are applied: whole or not at all, after a copy of the database was laid beside
+ * it, and never on a database that a newer vault has written.
+ */
+import { closeSync, openSync, renameSync, rmSync } from 'node:fs';
+import BetterSqlite3 from 'better-sqlite3';
+import { type Kysely, sql } from 'kysely';
+import { type Migration, Migrator } from 'kysely/migration';
+import { OperatorError } from '../base/operator-error.ts';
+import { firstSchema } from './migration-0001-first-schema.ts';
+
+export type Migrations = Readonly<Record<string, Migration>>;
+
+/** Append only: what has shipped is never edited, renamed or reordered. */
+export const migrations: Migrations = { '0001-first-schema': firstSchema };
+
+/** Marks the file as a vault's database ("CVlt"); `file` and others show it. */
+const applicationId = 0x43566c74;
+
+/**
+ * Brings the database to the newest schema, in one IMMEDIATE transaction, so that of two processes that start at once
+ * one migrates and the other finds it done.
+ */
+export async function migrate<S>(
+  database: BetterSqlite3.Database,
+  db: Kysely<S>,
+  known: Migrations = migrations,
+): Promise<void> {
+  if (pendingMigrations(database, known).length === 0) return;
+  await db.transaction().execute(async (transaction) => {
+    const [first] = pendingMigrations(database, known);
+    if (first === undefined) return;
+    if (appliedMigrations(database).length > 0) await copyBeside(database, first);
+    const migrator = new Migrator({
+      db: transaction,
+      provider: { getMigrations: async () => ({ ...known }) },
+    });
+    const { error } = await migrator.migrateToLatest();
+    if (error !== undefined) throw error;
+    await sql.raw(`pragma application_id = ${applicationId}`).execute(transaction);
+  });
+}
+
+/** Throws OperatorError where the database is none of ours or comes from a newer vault. Changes nothing. */
+export function refuseForeignDatabase(
+  database: BetterSqlite3.Database,
+  known: Migrations = migrations,
+): void {
+  const isOurs = database.pragma('application_id', { simple: true }) === applicationId;
+  const tables = database.prepare("select count(*) from sqlite_schema where type = 'table'").pluck().get();
+  if (!isOurs && tables !== 0) {
+    throw new OperatorError(`${database.name} is a database, but not a vault's`, {
+      hint: 'Name another directory with --data-dir, or move the file away.',
+    });
+  }
+  const newer = appliedMigrations(database).filter((name) => !(name in known));
+  if (newer.length > 0) {
+    throw new OperatorError(
+      `${database.name} was written by a newer vault (its schema has ${newer.join(', ')})`,
+      {
+        hint: 'Start the newer vault again, or restore the copy that was made before the upgrade.',
+      },
+    );
+  }
+}
+
+function appliedMigrations(database: BetterSqlite3.Database): string[] {
+  const table = "select 1 from sqlite_schema where type = 'table' and name = 'kysely_migration'";
+  if (database.prepare(table).get() === undefined) return [];
+  return database.prepare('select name from kysely_migration order by name').pluck().all() as string[];
+}
+
+function pendingMigrations(database: BetterSqlite3.Database, known: Migrations): string[] {
+  const applied = appliedMigrations(database);
+  return Object.keys(known).filter((name) => !applied.includes(name));
+}
+
+/**
+ * Copies what is committed, under the write lock that the caller holds: nobody can migrate or change it meanwhile. A
+ * copy that an earlier attempt left would lack what was written since, and is replaced.
+ */
+async function copyBeside({ name }: BetterSqlite3.Database, before: string): Promise<void> {
+  const copy = `${name}.before-${before}`;
+  const draft = `${copy}.${process.pid}`;
+  // A connection of its own: SQLite copies nothing from one that is in a writing transaction.
+  const source = new BetterSqlite3(name, { readonly: true });
+  try {
+    closeSync(openSync(draft, 'w', 0o600));
+    await source.backup(draft);
+    renameSync(draft, copy);
+  } finally {
+    source.close();
+    rmSync(draft, { force: true });
+  }
+}

@@ -1,0 +1,22 @@
+/** The table `settings`: single values that belong to the database as a whole. */
+import type { Reader, Writer } from './database.ts';
+
+/** Names of the values kept here. */
+export type SettingKey = 'master-key-check';
+
+export async function readSetting(
+  reader: Reader,
+  key: SettingKey,
+): Promise<string | number | Buffer | undefined> {
+  const row = await reader.selectFrom('settings').select('value').where('key', '=', key).executeTakeFirst();
+  return row?.value;
+}
+
+/** Adds a value; fails where the key has one. */
+export async function insertSetting(
+  writer: Writer,
+  key: SettingKey,
+  value: string | number | Buffer,
+): Promise<void> {
+  await writer.insertInto('settings').values({ key, value }).execute();
+}

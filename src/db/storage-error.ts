@@ -1,0 +1,59 @@
+/**
+ * What can go wrong with the database itself, in words for whoever runs the vault. Commands print it; over HTTP it
+ * becomes `unavailable`, because the caller may succeed later and must learn nothing about the inside.
+ */
+import { OperatorError } from '../base/operator-error.ts';
+
+export class StorageError extends OperatorError {
+  constructor(message: string, options: { readonly hint?: string; readonly cause?: unknown } = {}) {
+    super(message, options);
+    this.name = 'StorageError';
+  }
+}
+
+const sentences: readonly { codes: RegExp; message: string; hint: string }[] = [
+  {
+    codes: /^SQLITE_(BUSY|LOCKED)/,
+    message: 'the database is locked by another process',
+    hint: 'Try again in a moment; if it stays so, look for a program that holds a transaction on it.',
+  },
+  {
+    codes: /^SQLITE_FULL$/,
+    message: 'the disk that holds the database is full',
+    hint: 'Free some space; nothing was changed and nothing is lost.',
+  },
+  {
+    codes: /^SQLITE_(READONLY|PERM|AUTH)/,
+    message: 'the database cannot be written',
+    hint: 'Run the command as the user that owns the data directory, and check that the disk is not mounted read-only.',
+  },
+  {
+    codes: /^SQLITE_CANTOPEN/,
+    message: 'the database cannot be opened',
+    hint: 'Run the command as the user that owns the data directory.',
+  },
+  {
+    codes: /^SQLITE_IOERR/,
+    message: 'reading or writing the database failed',
+    hint: 'Check the disk (free space, quota, kernel log).',
+  },
+  {
+    codes: /^SQLITE_(CORRUPT|NOTADB|FORMAT)/,
+    message: 'the database is damaged or is no database',
+    hint: 'Nothing was changed. Keep a copy of the file, and restore the newest backup.',
+  },
+];
+
+/** A StorageError for what SQLite reports about its surroundings; everything else comes back as it was: a bug. */
+export function storageErrorFrom(error: unknown, path: string): unknown {
+  const code = (error as { code?: unknown } | null)?.code;
+  if (typeof code !== 'string') return error;
+  const sentence = sentences.find(({ codes }) => codes.test(code));
+  if (sentence === undefined) return error;
+  return new StorageError(`${sentence.message} (${path}, ${code})`, { hint: sentence.hint, cause: error });
+}
+
+/** Whether SQLite refused because somebody else holds the lock. */
+export function isBusy(error: unknown): boolean {
+  return /^SQLITE_BUSY/.test(String((error as { code?: unknown } | null)?.code));
+}

@@ -1,0 +1,165 @@
+/** API keys: made, listed, revoked, deleted. Every change and its audit event are one transaction. */
+import { Problem } from '../base/problem.ts';
+import type { Scope } from '../base/scope.ts';
+import type { Secret } from '../base/secret.ts';
+import { formatTimestamp } from '../base/timestamp.ts';
+import { createToken } from '../crypto/api-key-token.ts';
+import { allAllowlists, insertAllowlist } from '../db/api-key-certificates.ts';
+import {
+  type ApiKeyRow,
+  deleteApiKeyRow,
+  findApiKey,
+  insertApiKey,
+  listApiKeys,
+  setRevoked,
+} from '../db/api-keys.ts';
+import { findCertificate } from '../db/certificates.ts';
+import type { Reader, Writer } from '../db/database.ts';
+import { type Actor, record } from './audit.ts';
+import { type ApiKeyState, apiKeyState } from './authentication.ts';
+import { suggestName } from './certificates.ts';
+import type { CreateApiKeyInput } from './inputs.ts';
+import type { Vault } from './vault.ts';
+
+/** An API key as lists show it; never the raw value or its hash. */
+export type ApiKeyView = {
+  id: number;
+  name: string;
+  prefix: string;
+  scopes: Scope[];
+  certificates: string[];
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+  last_used_at: string | null;
+  last_used_ip: string | null;
+  state: ApiKeyState;
+};
+
+/**
+ * Makes a key and returns its raw value, which can never be seen again. Throws `invalid_request` where the expiry is
+ * not in the future or an allowed certificate does not exist.
+ */
+export async function createApiKey(
+  { db, world }: Vault,
+  actor: Actor,
+  input: CreateApiKeyInput,
+): Promise<{ readonly id: number; readonly raw: Secret<string> }> {
+  const { prefix, hash, raw } = createToken(world);
+  return db.write(async (writer) => {
+    const now = world.now();
+    if (input.expires_at !== undefined && input.expires_at <= now) {
+      throw refused('expires_at', `${formatTimestamp(input.expires_at)} is not in the future`);
+    }
+    const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
+    const id = await insertApiKey(writer, {
+      name: input.name,
+      prefix,
+      hash,
+      scopes: JSON.stringify(input.scopes),
+      any_certificate: input.certificates === 'any' ? 1 : 0,
+      created_at: now,
+      expires_at: input.expires_at ?? null,
+    });
+    await insertAllowlist(writer, id, allowed);
+    const detail = {
+      name: input.name,
+      prefix,
+      scopes: input.scopes,
+      certificates: input.certificates === 'any' ? ['*'] : input.certificates,
+      expires_at: time(input.expires_at ?? null),
+    };
+    await record(writer, { actor, action: 'api_key.create', resource: `api-key:${id}`, detail }, now);
+    return { id, raw };
+  });
+}
+
+/** All keys in the order of their ids. */
+export async function viewApiKeys({ db, world }: Vault): Promise<ApiKeyView[]> {
+  const allowlists = new Map<number, string[]>();
+  for (const { api_key_id, name } of await allAllowlists(db.reader)) {
+    const names = allowlists.get(api_key_id);
+    if (names === undefined) allowlists.set(api_key_id, [name]);
+    else names.push(name);
+  }
+  const now = world.now();
+  return (await listApiKeys(db.reader)).map((row) => ({
+    id: row.id,
+    name: row.name,
+    prefix: row.prefix,
+    scopes: JSON.parse(row.scopes) as Scope[],
+    certificates: row.any_certificate === 1 ? ['*'] : (allowlists.get(row.id) ?? []),
+    created_at: formatTimestamp(row.created_at),
+    expires_at: time(row.expires_at),
+    revoked_at: time(row.revoked_at),
+    last_used_at: time(row.last_used_at),
+    last_used_ip: row.last_used_ip,
+    state: apiKeyState(row, now),
+  }));
+}
+
+/** Ends a key at once. Revoking it again changes nothing and is no error. Throws `api_key_not_found`. */
+export async function revokeApiKey({ db, world }: Vault, actor: Actor, id: number): Promise<void> {
+  await db.write(async (writer) => {
+    const key = await requireApiKey(writer, id);
+    if (key.revoked_at !== null) return;
+    await setRevoked(writer, id, world.now());
+    await record(writer, { actor, action: 'api_key.revoke', ...subject(key) }, world.now());
+  });
+}
+
+/** Removes a revoked key. Throws `api_key_not_found` and, where it is not revoked, `api_key_active`. */
+export async function deleteApiKey({ db, world }: Vault, actor: Actor, id: number): Promise<void> {
+  await db.write(async (writer) => {
+    const key = await requireApiKey(writer, id);
+    if (key.revoked_at === null) {
+      throw new Problem('api_key_active', {
+        detail: `API key ${id} (${key.name}) is not revoked; only revoked keys can be deleted.`,
+        hint: `Revoke it first with "vault api-key revoke --id ${id}".`,
+      });
+    }
+    await deleteApiKeyRow(writer, id);
+    await record(writer, { actor, action: 'api_key.delete', ...subject(key) }, world.now());
+  });
+}
+
+function subject({ id, name, prefix }: ApiKeyRow) {
+  return { resource: `api-key:${id}`, detail: { name, prefix } };
+}
+
+async function requireApiKey(writer: Writer, id: number): Promise<ApiKeyRow> {
+  const key = await findApiKey(writer, id);
+  if (key !== undefined) return key;
+  throw new Problem('api_key_not_found', {
+    detail: `There is no API key ${id}.`,
+    hint: 'List those that exist with "vault api-key list".',
+  });
+}
+
+async function certificateIds(reader: Reader, names: readonly string[]): Promise<number[]> {
+  const ids: number[] = [];
+  for (const name of names) {
+    const certificate = await findCertificate(reader, name);
+    if (certificate === undefined) {
+      throw refused(
+        'certificates',
+        `there is no certificate called "${name}"`,
+        await suggestName(reader, name),
+      );
+    }
+    ids.push(certificate.id);
+  }
+  return ids;
+}
+
+function refused(path: string, message: string, hint?: string): Problem {
+  return new Problem('invalid_request', {
+    detail: `${path}: ${message}.`,
+    errors: [{ path, message }],
+    ...(hint !== undefined && { hint }),
+  });
+}
+
+function time(ms: number | null): string | null {
+  return ms === null ? null : formatTimestamp(ms);
+}

@@ -1,0 +1,60 @@
+/** The audit log's vocabulary: who acts, what can be done, and how an event is put down beside the change it tells of. */
+import { type AuditEventRow, insertAuditEvents } from '../db/audit-events.ts';
+import type { Writer } from '../db/database.ts';
+
+export type AuditAction =
+  | 'issuer.create'
+  | 'certificate.create'
+  | 'certificate.import'
+  | 'certificate.issue'
+  | 'certificate.delete'
+  | 'certificate.download'
+  | 'renewal.request'
+  | 'renewal.fail'
+  | 'api_key.create'
+  | 'api_key.revoke'
+  | 'api_key.delete'
+  | 'access.refuse';
+
+/** Who does something, and from where. */
+export type Actor = {
+  /** `local-cli`, `system`, `api-key:<id>:<name>` or `admin:<name>`. */
+  readonly name: string;
+  readonly ip?: string | undefined;
+  readonly requestId?: string | undefined;
+};
+
+/** Whoever has a shell in the vault's environment. */
+export const localCli: Actor = { name: 'local-cli' };
+
+/** The vault itself. */
+export const system: Actor = { name: 'system' };
+
+export type AuditEvent = {
+  readonly actor: Actor;
+  readonly action: AuditAction;
+  /** `certificate:<name>`, `api-key:<id>`, `issuer:<name>` … */
+  readonly resource: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
+};
+
+/** The row of an event that happens at `at` (UTC milliseconds). */
+export function auditRow(
+  { actor, action, resource, detail }: AuditEvent,
+  at: number,
+): Omit<AuditEventRow, 'id'> {
+  return {
+    at,
+    actor: actor.name,
+    action,
+    resource,
+    detail: JSON.stringify(detail ?? {}),
+    ip: actor.ip ?? null,
+    request_id: actor.requestId ?? null,
+  };
+}
+
+/** Puts an event down in the transaction of the change that it tells of. */
+export async function record(writer: Writer, event: AuditEvent, at: number): Promise<void> {
+  await insertAuditEvents(writer, [auditRow(event, at)]);
+}

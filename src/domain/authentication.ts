@@ -1,0 +1,63 @@
+/** From a raw API key to an identity. Unknown, wrong, revoked and expired keys take the same path and end the same. */
+import { isScope, type Scope } from '../base/scope.ts';
+import { readToken, tokenMatches } from '../crypto/api-key-token.ts';
+import { allowlistOf } from '../db/api-key-certificates.ts';
+import { type ApiKeyRow, findApiKeyByPrefix } from '../db/api-keys.ts';
+import { FreshCache } from './freshness.ts';
+import type { ApiKeyIdentity } from './identity.ts';
+import type { Vault } from './vault.ts';
+
+export type Authentication = {
+  /** The key that was presented, also when it is revoked or expired, so that the refusal can be recorded. */
+  readonly identity: ApiKeyIdentity;
+  readonly state: ApiKeyState;
+};
+
+export type ApiKeyState = 'active' | 'expired' | 'revoked';
+
+type KnownKey = {
+  readonly row: Pick<ApiKeyRow, 'hash' | 'expires_at' | 'revoked_at'>;
+  readonly identity: ApiKeyIdentity;
+};
+
+const rememberedKeys = 10_000;
+
+export class Authenticator {
+  readonly #vault: Vault;
+  readonly #known: FreshCache<string, KnownKey>;
+
+  constructor(vault: Vault) {
+    this.#vault = vault;
+    this.#known = new FreshCache(vault.freshness, rememberedKeys);
+  }
+
+  /** The key behind a raw value, or undefined where it is no key's. */
+  async authenticate(raw: string): Promise<Authentication | undefined> {
+    const token = readToken(raw);
+    if (token === undefined) return undefined;
+    const known = await this.#known.get(token.prefix, () => loadKey(this.#vault, token.prefix));
+    if (!tokenMatches(token, known?.row.hash) || known === undefined) return undefined;
+    return { identity: known.identity, state: apiKeyState(known.row, this.#vault.world.now()) };
+  }
+}
+
+/** Whether a key counts at `now`; revocation outlasts expiry. */
+export function apiKeyState(row: Pick<ApiKeyRow, 'expires_at' | 'revoked_at'>, now: number): ApiKeyState {
+  if (row.revoked_at !== null) return 'revoked';
+  return row.expires_at !== null && row.expires_at <= now ? 'expired' : 'active';
+}
+
+async function loadKey({ db }: Vault, prefix: string): Promise<KnownKey | undefined> {
+  const row = await findApiKeyByPrefix(db.reader, prefix);
+  if (row === undefined) return undefined;
+  return {
+    row,
+    identity: {
+      kind: 'api-key',
+      id: row.id,
+      name: row.name,
+      scopes: new Set((JSON.parse(row.scopes) as string[]).filter(isScope) as Scope[]),
+      certificates: row.any_certificate === 1 ? 'any' : new Set(await allowlistOf(db.reader, row.id)),
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/** Certificates that were made elsewhere: the first import makes the certificate, each further one a new version. */
+import type { CertName } from '../base/cert-name.ts';
+import { Problem } from '../base/problem.ts';
+import type { Secret } from '../base/secret.ts';
+import { type BundleSource, readCertificateBundle } from '../crypto/certificate-bundle.ts';
+import { certificateFacts } from '../crypto/certificate-facts.ts';
+import { findCertificate, insertCertificate, updateCertificate } from '../db/certificates.ts';
+import { type Actor, record } from './audit.ts';
+import type { Vault } from './vault.ts';
+import { addVersion } from './versions.ts';
+
+export type ImportRequest = {
+  readonly name: CertName;
+  /** The files as people have them, with the names to use in messages. */
+  readonly sources: readonly BundleSource[];
+  /** Opens PKCS#12. */
+  readonly password?: Secret<string> | undefined;
+};
+
+export type ImportResult = { readonly version: number; readonly warnings: readonly string[] };
+
+/**
+ * Stores what the files hold as the newest version. Throws `invalid_request` or `payload_too_large` where they cannot
+ * be used, and `certificate_exists` where the name belongs to a certificate that an issuer makes; nothing is stored then.
+ */
+export async function importCertificate(
+  vault: Vault,
+  actor: Actor,
+  { name, sources, password }: ImportRequest,
+): Promise<ImportResult> {
+  const { db, world } = vault;
+  const now = world.now();
+  const bundle = readCertificateBundle({ sources: [...sources], now, ...(password && { password }) });
+  const facts = certificateFacts(bundle.leaf);
+  const described = { domains: JSON.stringify(facts.domains), key_type: facts.keyType };
+  const version = await db.write(async (writer) => {
+    const existing = await findCertificate(writer, name);
+    if (existing !== undefined && existing.issuer_id !== null) {
+      throw new Problem('certificate_exists', {
+        detail: `"${name}" is made and renewed by an issuer; an import would be replaced at its next renewal.`,
+        hint: 'Import under another name, or delete that certificate first.',
+      });
+    }
+    const id =
+      existing?.id ??
+      (await insertCertificate(writer, {
+        name,
+        ...described,
+        issuer_id: null,
+        auto_renew: 0,
+        reuse_key: 0,
+        created_at: now,
+      }));
+    const added = await addVersion(vault, writer, { id, renewable: false }, { source: 'import', ...bundle });
+    await updateCertificate(writer, id, described);
+    const detail = {
+      version: added,
+      fingerprint_sha256: facts.fingerprintSha256,
+      new: existing === undefined,
+    };
+    await record(
+      writer,
+      { actor, action: 'certificate.import', resource: `certificate:${name}`, detail },
+      now,
+    );
+    return added;
+  });
+  return { version, warnings: bundle.warnings };
+}

@@ -1,0 +1,115 @@
+/** Certificates, versions and renewals as the API and the commands show them (design, "HTTP"). */
+import type { Scope } from '../base/scope.ts';
+import { formatTimestamp } from '../base/timestamp.ts';
+import type { VersionSummaryRow } from '../db/certificate-versions.ts';
+import type { CertificateSummaryRow } from '../db/certificates.ts';
+import type { RenewalStatus } from '../db/schema.ts';
+import { artifacts, etagOf, listedArtifacts } from './artifacts.ts';
+import { type CertificateStatus, certificateStatus } from './certificate-status.ts';
+import type { Renewal } from './renewals.ts';
+
+export type VersionView = {
+  version: number;
+  serial: string;
+  issuer: string;
+  subject: string;
+  domains: string[];
+  key_type: string;
+  fingerprint_sha256: string;
+  not_before: string;
+  not_after: string;
+  created_at: string;
+  source: 'acme' | 'local-ca' | 'import';
+  current: boolean;
+};
+
+export type ArtifactView = { file: string; scope: Scope; url: string; etag: string };
+
+export type CertificateView = {
+  name: string;
+  domains: string[];
+  key_type: string;
+  /** The name of the issuer that renews it; null for imported certificates. */
+  issuer: string | null;
+  status: CertificateStatus;
+  auto_renew: boolean;
+  created_at: string;
+  current_version: VersionView | null;
+  renewal: { next_at: string | null; last_error: string | null; last_attempt_at: string | null };
+  artifacts: ArtifactView[];
+};
+
+export type RenewalView = {
+  id: number;
+  certificate: string;
+  status: RenewalStatus;
+  requested_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  version: number | null;
+  error: string | null;
+};
+
+/** `base` is what comes before `/api/v1` in the artifacts' URLs; empty makes them relative. */
+export function certificateView(row: CertificateSummaryRow, now: number, base: string): CertificateView {
+  const { current } = row;
+  return {
+    name: row.name,
+    domains: JSON.parse(row.domains) as string[],
+    key_type: row.key_type,
+    issuer: row.issuer_name,
+    status: certificateStatus(current, now),
+    auto_renew: row.auto_renew === 1,
+    created_at: formatTimestamp(row.created_at),
+    current_version: current && versionView(current, row.current_version),
+    renewal: {
+      next_at: time(row.next_renewal_at),
+      last_error: row.last_error,
+      last_attempt_at: time(row.last_attempt_at),
+    },
+    artifacts: current === null ? [] : artifactViews(row.name, current, base),
+  };
+}
+
+export function versionView(row: VersionSummaryRow, currentVersion: number | null): VersionView {
+  return {
+    version: row.version,
+    serial: row.serial,
+    issuer: row.issuer,
+    subject: row.subject,
+    domains: JSON.parse(row.domains) as string[],
+    key_type: row.key_type,
+    fingerprint_sha256: row.fingerprint_sha256,
+    not_before: formatTimestamp(row.not_before),
+    not_after: formatTimestamp(row.not_after),
+    created_at: formatTimestamp(row.created_at),
+    source: row.source,
+    current: row.version === currentVersion,
+  };
+}
+
+export function renewalView(row: Renewal): RenewalView {
+  return {
+    id: row.id,
+    certificate: row.certificate,
+    status: row.status,
+    requested_at: formatTimestamp(row.requested_at),
+    started_at: time(row.started_at),
+    finished_at: time(row.finished_at),
+    version: row.version,
+    error: row.error,
+  };
+}
+
+function artifactViews(name: string, current: VersionSummaryRow, base: string): ArtifactView[] {
+  return listedArtifacts.map((file) => ({
+    file,
+    scope: artifacts[file].scope,
+    url: `${base}/api/v1/certificates/${encodeURIComponent(name)}/${file}`,
+    etag: etagOf(current, artifacts[file].content),
+  }));
+}
+
+function time(ms: number | null): string | null {
+  return ms === null ? null : formatTimestamp(ms);
+}

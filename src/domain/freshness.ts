@@ -1,0 +1,69 @@
+/**
+ * Memory of a running server that is never older than the database: caches that are dropped as soon as any process has
+ * committed a change to what they are made of.
+ */
+import type { Database } from '../db/database.ts';
+
+export class Freshness {
+  readonly #db: Database;
+  #generation = -1;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** The generation last looked up. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /**
+   * Looks whether anything has changed. What caches answer after this is at least as new as the moment of the call;
+   * every request calls it once, before it asks them anything.
+   */
+  async look(): Promise<void> {
+    this.#generation = await this.#db.generation();
+  }
+}
+
+/** A bounded cache that forgets everything when the generation moves on. */
+export class FreshCache<K, V> {
+  readonly #freshness: Freshness;
+  readonly #limit: number;
+  readonly #values = new Map<K, V>();
+  #generation = -1;
+
+  constructor(freshness: Freshness, limit: number) {
+    this.#freshness = freshness;
+    this.#limit = limit;
+  }
+
+  /**
+   * The remembered value, or the loaded one, which is remembered unless the generation moved on meanwhile. `undefined`
+   * is never remembered: whoever asks for things that do not exist must not push out those that do.
+   */
+  async get(key: K, load: () => Promise<V | undefined>): Promise<V | undefined> {
+    this.#forgetWhenStale();
+    const known = this.#values.get(key);
+    if (known !== undefined) return known;
+    const began = this.#generation;
+    const value = await load();
+    this.#forgetWhenStale();
+    if (value !== undefined && this.#generation === began) this.#remember(key, value);
+    return value;
+  }
+
+  #remember(key: K, value: V): void {
+    if (this.#values.size >= this.#limit) {
+      const oldest = this.#values.keys().next();
+      if (!oldest.done) this.#values.delete(oldest.value);
+    }
+    this.#values.set(key, value);
+  }
+
+  #forgetWhenStale(): void {
+    if (this.#generation === this.#freshness.generation) return;
+    this.#values.clear();
+    this.#generation = this.#freshness.generation;
+  }
+}

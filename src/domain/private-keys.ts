@@ -1,0 +1,36 @@
+/** How private keys rest in the database: what each is sealed for, and what is sealed. */
+import type { Secret } from '../base/secret.ts';
+import { type BlobOwner, open, seal } from '../crypto/sealing.ts';
+import type { Vault } from './vault.ts';
+
+/** A version's key, sealed as the PEM that is handed out. */
+export function versionKeyOwner(certificateId: number, version: number): BlobOwner {
+  return {
+    table: 'certificate_versions',
+    record: `${certificateId}/${version}`,
+    purpose: 'seal: certificate private key',
+  };
+}
+
+/** The key of a version that is yet to be issued, sealed as PKCS#8 DER. */
+export function renewalKeyOwner(renewalId: number): BlobOwner {
+  return { table: 'renewals', record: String(renewalId), purpose: 'seal: certificate private key' };
+}
+
+/** The key of a private CA's root or intermediate, sealed as PKCS#8 DER. */
+export function authorityKeyOwner(caCertificateId: number): BlobOwner {
+  return {
+    table: 'ca_certificates',
+    record: String(caCertificateId),
+    purpose: 'seal: certificate authority key',
+  };
+}
+
+export function sealFor({ masterKey, world }: Vault, owner: BlobOwner, plaintext: Secret): Buffer {
+  return seal(masterKey, world, owner, plaintext);
+}
+
+/** Throws SealError, which is shown as `internal`, where the blob is damaged or was sealed by another key. */
+export function openFor({ masterKey }: Vault, owner: BlobOwner, blob: Buffer): Secret {
+  return open(masterKey, owner, blob);
+}

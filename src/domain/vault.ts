@@ -1,0 +1,27 @@
+/**
+ * What every operation of the vault works with. The commands build one; domain functions take it as their first
+ * argument and find the world, the database, the master key and the shared memory of the process in it.
+ */
+import type { Log } from '../base/log.ts';
+import type { World } from '../base/world.ts';
+import type { MasterKey } from '../crypto/master-key.ts';
+import type { Database } from '../db/database.ts';
+import type { AuditBatch } from './audit-batch.ts';
+import type { Bell } from './bell.ts';
+import type { Freshness } from './freshness.ts';
+import type { Heartbeat } from './heartbeat.ts';
+import type { KeyUse } from './key-use.ts';
+
+export type Vault = {
+  readonly world: World;
+  readonly log: Log;
+  readonly db: Database;
+  readonly masterKey: MasterKey;
+  /** Audit events of requests, committed together. */
+  readonly audit: AuditBatch;
+  readonly freshness: Freshness;
+  readonly keyUse: KeyUse;
+  /** Rung when a renewal was queued in this process. */
+  readonly renewalQueued: Bell;
+  readonly renewalHeartbeat: Heartbeat;
+};

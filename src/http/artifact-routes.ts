@@ -1,0 +1,58 @@
+/** The downloads: one route for each artifact name, conditional requests, and the audit event before the first byte. */
+import type { Scope } from '../base/scope.ts';
+import { type ArtifactName, artifactNames, artifacts } from '../domain/artifacts.ts';
+import type { Artifact } from '../domain/downloads.ts';
+import { noneMatch } from './conditional-request.ts';
+import type { Reply } from './reply.ts';
+import { type Call, type Route, route } from './route.ts';
+import { artifactQuery } from './schemas.ts';
+
+export const artifactRoutes: readonly Route[] = artifactNames.map((file) =>
+  route({
+    method: 'GET',
+    path: `/api/v1/certificates/{name}/${file}`,
+    id: `download_${file.replace(/[^a-z]/g, '_')}`,
+    summary: `Downloads ${file}`,
+    access: { kind: 'scope', scope: artifacts[file].scope satisfies Scope },
+    query: artifactQuery,
+    replies: {
+      200: {
+        description: 'the artifact as PEM; recorded in the audit log',
+        contentType: 'application/x-pem-file',
+        headers: ['ETag', 'Certificate-Version', 'Content-Disposition'],
+      },
+      304: {
+        description: 'unchanged since the entity tag in If-None-Match; not recorded',
+        contentType: 'none',
+        headers: ['ETag', 'Certificate-Version'],
+      },
+    },
+    problems: ['certificate_not_found', 'version_not_found', 'no_current_version'],
+    handle: (call) => download(call, file),
+  }),
+);
+
+async function download(
+  { context, actor, params, query, ifNoneMatch, isHead }: Call<{ version?: number | undefined }>,
+  file: ArtifactName,
+): Promise<Reply> {
+  const artifact = await context.downloads.find(params.name ?? '', file, query.version);
+  const validators = {
+    ETag: artifact.etag,
+    'Certificate-Version': String(artifact.version),
+    'Cache-Control': artifact.isSecret ? 'no-store' : 'private, no-cache',
+  };
+  if (noneMatch(ifNoneMatch, artifact.etag)) return { status: 304, headers: validators, body: '' };
+  const headers = {
+    ...validators,
+    'Content-Type': 'application/x-pem-file',
+    'Content-Disposition': `attachment; filename="${fileName(artifact)}"`,
+  };
+  if (isHead) return { status: 200, headers, body: '', size: artifact.size };
+  return { status: 200, headers, body: await context.downloads.handOut(artifact, actor) };
+}
+
+/** A name that is safe on every system: a wildcard's star becomes `_`. */
+function fileName({ name, file }: Artifact): string {
+  return `${name.replaceAll('*', '_')}-${file}`;
+}

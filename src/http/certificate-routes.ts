@@ -1,0 +1,117 @@
+/** Certificates, their versions and their renewals: what API keys with a scope can see and ask for. */
+import { z } from 'zod';
+import { Problem } from '../base/problem.ts';
+import { listVersions } from '../db/certificate-versions.ts';
+import { listCertificateSummaries } from '../db/certificates.ts';
+import { certificateView, renewalView, versionView } from '../domain/certificate-views.ts';
+import { requestRenewal, requireRenewal } from '../domain/renewals.ts';
+import { json, type Reply } from './reply.ts';
+import { type Call, type Route, route } from './route.ts';
+import {
+  certificateSchema,
+  certificatesQuery,
+  noQuery,
+  queuedRenewalSchema,
+  renewalSchema,
+  versionSchema,
+  versionsQuery,
+} from './schemas.ts';
+
+const read = { kind: 'scope', scope: 'certificates:read' } as const;
+const renew = { kind: 'scope', scope: 'renewals:trigger' } as const;
+
+export const certificateRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/certificates',
+    id: 'listCertificates',
+    summary: 'The certificates in the allowlist of the API key, by name',
+    access: read,
+    query: certificatesQuery,
+    replies: { 200: { description: 'a page', schema: z.array(certificateSchema), headers: ['Link'] } },
+    problems: [],
+    handle: async ({ context: { vault }, identity, query, ...call }) => {
+      const rows = await listCertificateSummaries(vault.db.reader, {
+        after: query.after,
+        limit: query.limit + 1,
+        allowlistOf: identity === undefined || identity.certificates === 'any' ? undefined : identity.id,
+      });
+      const now = vault.world.now();
+      const page = rows.slice(0, query.limit).map((row) => certificateView(row, now, call.baseUrl));
+      return listReply(page, call, query.limit, rows.length > query.limit ? page.at(-1)?.name : undefined);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/certificates/{name}',
+    id: 'getCertificate',
+    summary: 'Metadata of a certificate',
+    access: read,
+    query: noQuery,
+    replies: { 200: { description: 'the certificate', schema: certificateSchema } },
+    problems: ['certificate_not_found'],
+    handle: async ({ context: { vault, downloads }, params, baseUrl }) => {
+      const summary = await downloads.summary(params.name ?? '');
+      return json(200, certificateView(summary, vault.world.now(), baseUrl));
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/certificates/{name}/versions',
+    id: 'listVersions',
+    summary: 'The versions of a certificate, newest first',
+    access: read,
+    query: versionsQuery,
+    replies: { 200: { description: 'a page', schema: z.array(versionSchema), headers: ['Link'] } },
+    problems: ['certificate_not_found'],
+    handle: async ({ context: { vault, downloads }, params, query, ...call }) => {
+      const { id, current_version } = await downloads.summary(params.name ?? '');
+      const rows = await listVersions(vault.db.reader, id, { before: query.after, limit: query.limit + 1 });
+      const page = rows.slice(0, query.limit).map((row) => versionView(row, current_version));
+      return listReply(page, call, query.limit, rows.length > query.limit ? page.at(-1)?.version : undefined);
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/certificates/{name}/renew',
+    id: 'renewCertificate',
+    summary: 'Queues a renewal, or joins the one that is open',
+    access: renew,
+    query: noQuery,
+    replies: { 202: { description: 'queued', schema: queuedRenewalSchema, headers: ['Location'] } },
+    problems: ['certificate_not_found', 'not_renewable'],
+    handle: async ({ context: { vault }, actor, params }) => {
+      const renewal = renewalView(await requestRenewal(vault, actor, params.name ?? ''));
+      const { id, certificate, status, requested_at } = renewal;
+      const location = `/api/v1/certificates/${encodeURIComponent(certificate)}/renewals/${id}`;
+      return json(202, { id, certificate, status, requested_at }, { Location: location });
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/certificates/{name}/renewals/{id}',
+    id: 'getRenewal',
+    summary: 'How a renewal is doing',
+    access: renew,
+    query: noQuery,
+    replies: { 200: { description: 'the renewal', schema: renewalSchema } },
+    problems: ['certificate_not_found', 'not_found'],
+    handle: async ({ context: { vault }, params }) => {
+      const id = params.id ?? '';
+      if (!/^[1-9]\d{0,14}$/.test(id)) throw new Problem('not_found');
+      return json(200, renewalView(await requireRenewal(vault, params.name ?? '', Number(id))));
+    },
+  }),
+];
+
+/** A page of a list; `last` names its last element where more follow (RFC 8288). */
+function listReply(
+  page: readonly unknown[],
+  { baseUrl, path }: Pick<Call, 'baseUrl' | 'path'>,
+  limit: number,
+  last: string | number | undefined,
+): Reply {
+  if (last === undefined) return json(200, page);
+  const next = `${baseUrl}${path}?${new URLSearchParams({ limit: String(limit), after: String(last) })}`;
+  return json(200, page, { Link: `<${next}>; rel="next"` });
+}

@@ -1,0 +1,151 @@
+/** One request from its first look to its reply: the route, the rights, the input, the handler, and what went wrong. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Problem, type ProblemCode } from '../base/problem.ts';
+import { StorageError } from '../db/storage-error.ts';
+import { parseInput } from '../domain/inputs.ts';
+import { admit, type Origin } from './access.ts';
+import { problemReply, type Reply, writeReply } from './reply.ts';
+import { type Method, type Route, segments } from './route.ts';
+import type { ServerContext } from './server-context.ts';
+
+/** The routes that share a path. */
+export type PathRoutes = {
+  readonly path: string;
+  readonly parts: ReturnType<typeof segments>;
+  readonly byMethod: ReadonlyMap<Method, Route>;
+};
+
+/** A request that was received and is to be answered. */
+export type Exchange = {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+};
+
+/** Groups routes by their path, in the order in which the paths first appear. */
+export function groupByPath(routes: readonly Route[]): PathRoutes[] {
+  const groups = new Map<string, Map<Method, Route>>();
+  for (const route of routes) {
+    const group = groups.get(route.path) ?? new Map<Method, Route>();
+    groups.set(route.path, group.set(route.method, route));
+  }
+  return [...groups].map(([path, byMethod]) => ({ path, parts: segments(path), byMethod }));
+}
+
+/** Answers a request for one of these routes; it never rejects. */
+export async function dispatch(
+  context: ServerContext,
+  routes: PathRoutes,
+  exchange: Exchange,
+): Promise<void> {
+  const { vault } = context;
+  const began = vault.world.now();
+  const seen: { actor?: string } = {};
+  const reply = await handle(context, routes, exchange, seen).catch((error: unknown) =>
+    failureReply(context, exchange.requestId, error),
+  );
+  writeReply(exchange.request, exchange.response, exchange.requestId, reply);
+  vault.log.info(
+    {
+      request_id: exchange.requestId,
+      method: exchange.request.method,
+      route: routes.path,
+      status: reply.status,
+      actor: seen.actor,
+      ip: remoteAddress(exchange.request),
+      ms: vault.world.now() - began,
+    },
+    'request',
+  );
+}
+
+/** Answers with a problem where no route was found. */
+export function refuse(
+  { vault }: ServerContext,
+  { request, response, requestId }: Exchange,
+  code: ProblemCode,
+): void {
+  const reply = problemReply(new Problem(code));
+  writeReply(request, response, requestId, reply);
+  vault.log.info({ request_id: requestId, method: request.method, status: reply.status }, 'request');
+}
+
+async function handle(
+  context: ServerContext,
+  { path: pattern, parts, byMethod }: PathRoutes,
+  { request, requestId }: Exchange,
+  seen: { actor?: string },
+): Promise<Reply> {
+  const url = request.url ?? '';
+  const queryAt = url.indexOf('?');
+  const path = queryAt === -1 ? url : url.slice(0, queryAt);
+  const params = matchPath(parts, path);
+  if (params === undefined) throw new Problem('not_found');
+  const isHead = request.method === 'HEAD';
+  const route = byMethod.get((isHead ? 'GET' : request.method) as Method);
+  if (route === undefined) return methodNotAllowed(byMethod);
+  const origin: Origin = {
+    ip: remoteAddress(request),
+    requestId,
+    target: `${request.method} ${pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '')}`,
+  };
+  const { identity, actor } = await admit(context, route, request, params.name, origin);
+  seen.actor = actor.name;
+  const query =
+    route.query && parseInput(route.query, queryValues(queryAt === -1 ? '' : url.slice(queryAt + 1)));
+  const baseUrl = context.publicUrl ?? originOf(request);
+  const ifNoneMatch = request.headers['if-none-match'];
+  return route.handle({ context, identity, actor, params, query, path, baseUrl, ifNoneMatch, isHead });
+}
+
+/** The path's parameters, decoded, where it is exactly this route's: by case, and without a slash at the end. */
+function matchPath(parts: PathRoutes['parts'], path: string): Record<string, string> | undefined {
+  const given = path.split('/').slice(1);
+  if (given.length !== parts.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, part] of parts.entries()) {
+    const text = given[index] ?? '';
+    if (typeof part === 'string') {
+      if (part !== text) return undefined;
+    } else {
+      params[part.name] = decodeURIComponent(text);
+    }
+  }
+  return params;
+}
+
+function methodNotAllowed(byMethod: PathRoutes['byMethod']): Reply {
+  const allowed = [...byMethod.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  return problemReply(new Problem('method_not_allowed'), { Allow: allowed.join(', ') });
+}
+
+function queryValues(text: string): Record<string, string | string[]> {
+  // Without a prototype, a parameter called `__proto__` is one like any other.
+  const values: Record<string, string | string[]> = Object.create(null);
+  if (text === '') return values;
+  const search = new URLSearchParams(text);
+  for (const name of new Set(search.keys())) {
+    const all = search.getAll(name);
+    values[name] = all.length === 1 ? (all[0] ?? '') : all;
+  }
+  return values;
+}
+
+function failureReply({ vault: { log } }: ServerContext, requestId: string, error: unknown): Reply {
+  if (error instanceof Problem) return problemReply(error);
+  const code = error instanceof StorageError ? 'unavailable' : 'internal';
+  log.error({ err: error, request_id: requestId }, `a request failed: ${code}`);
+  return problemReply(new Problem(code));
+}
+
+/** The peer's address; an IPv4 address stays one when it arrives mapped into IPv6. */
+function remoteAddress({ socket }: IncomingMessage): string | undefined {
+  return socket.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, '');
+}
+
+/** Where the client found the vault, by its own account; nothing where the header is missing or odd. */
+function originOf({ headers: { host } }: IncomingMessage): string {
+  return host !== undefined && /^[A-Za-z0-9.-]+(:\d+)?$|^\[[0-9A-Fa-f:.]+\](:\d+)?$/.test(host)
+    ? `http://${host}`
+    : '';
+}

@@ -1,0 +1,72 @@
+/**
+ * The client installer and its checksum. Both are about the bytes that this caller gets: the script carries the address
+ * under which it was asked for, as the default of --server.
+ */
+import { hash } from 'node:crypto';
+import { noneMatch } from './conditional-request.ts';
+import { type Call, type Route, route } from './route.ts';
+
+const access = { kind: 'public' } as const;
+
+/** The line of assets/install.sh that the address goes into. */
+const marked = "\ndefault_server=''\n";
+
+/** `script` is the text of assets/install.sh. Throws where it has no line for the server's address. */
+export function installerRoutes(script: string): readonly Route[] {
+  if (script.split(marked).length !== 2) {
+    throw new Error("install.sh needs exactly one line default_server=''");
+  }
+  const served = (call: Call) => Buffer.from(withServer(script, call.baseUrl));
+  return [
+    route({
+      method: 'GET',
+      path: '/client/install.sh',
+      id: 'getInstaller',
+      summary: 'The client installer, a shell script',
+      access,
+      replies: {
+        200: { description: 'the script', contentType: 'text/x-shellscript', headers: ['ETag'] },
+        304: {
+          description: 'unchanged since the entity tag in If-None-Match',
+          contentType: 'none',
+          headers: ['ETag'],
+        },
+      },
+      problems: [],
+      handle: async (call) => {
+        const body = served(call);
+        const etag = `"${hash('sha256', body)}"`;
+        const headers = { ETag: etag, 'Cache-Control': 'no-cache' };
+        if (noneMatch(call.ifNoneMatch, etag)) return { status: 304, headers, body: '' };
+        return {
+          status: 200,
+          headers: { ...headers, 'Content-Type': 'text/x-shellscript; charset=utf-8' },
+          body,
+        };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/client/install.sh.sha256',
+      id: 'getInstallerChecksum',
+      summary: 'The SHA-256 of the client installer, as sha256sum writes it',
+      access,
+      replies: { 200: { description: 'the checksum', contentType: 'text/plain' } },
+      problems: [],
+      handle: async (call) => ({
+        status: 200,
+        headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-cache' },
+        body: `${hash('sha256', served(call))}  install.sh\n`,
+      }),
+    }),
+  ];
+}
+
+/**
+ * The script with the address as its default. An address with a character that could end the quotes, or that is no
+ * address for the script, is left out: then --server must be given.
+ */
+function withServer(script: string, baseUrl: string): string {
+  if (!/^https?:\/\/[A-Za-z0-9.:[\]/_~%+-]+$/.test(baseUrl)) return script;
+  return script.replace(marked, () => `\ndefault_server='${baseUrl}'\n`);
+}

@@ -1,0 +1,71 @@
+/** What everybody may ask: is the vault alive, is it ready, what does its API look like, whom does its CA sign as. */
+import { z } from 'zod';
+import { rootPem } from '../domain/local-ca.ts';
+import { readiness } from '../domain/readiness.ts';
+import { json } from './reply.ts';
+import { type Route, route } from './route.ts';
+import { healthSchema, readinessSchema } from './schemas.ts';
+
+const access = { kind: 'public' } as const;
+
+/** `document` gives the API's description; it is made from the table that these routes are part of. */
+export function publicRoutes(document: (version: string) => unknown): readonly Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/v1/health',
+      id: 'getHealth',
+      summary: 'Whether the server is alive',
+      access,
+      replies: { 200: { description: 'alive', schema: healthSchema } },
+      problems: [],
+      handle: async ({ context }) => json(200, { status: 'ok', version: context.version }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/ready',
+      id: 'getReady',
+      summary: 'Whether the vault can do its work',
+      access,
+      replies: {
+        200: { description: 'ready', schema: readinessSchema },
+        503: { description: 'not ready; the checks say what fails', schema: readinessSchema },
+      },
+      problems: [],
+      handle: async ({ context }) => {
+        const result = await readiness(context.vault);
+        return json(result.status === 'ready' ? 200 : 503, result);
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/openapi.json',
+      id: 'getOpenApi',
+      summary: 'This description of the API',
+      access,
+      replies: { 200: { description: 'OpenAPI 3.1', schema: z.looseObject({ openapi: z.string() }) } },
+      problems: [],
+      handle: async ({ context }) => json(200, document(context.version)),
+    }),
+    route({
+      method: 'GET',
+      path: '/client/ca.crt',
+      id: 'getPrivateCaRoot',
+      summary: 'The root certificate of the built-in private CA',
+      access,
+      replies: {
+        200: { description: 'PEM', contentType: 'application/x-pem-file', headers: ['Content-Disposition'] },
+      },
+      problems: [],
+      handle: async ({ context }) => ({
+        status: 200,
+        headers: {
+          'Content-Type': 'application/x-pem-file',
+          'Content-Disposition': 'attachment; filename="ca.crt"',
+          'Cache-Control': 'no-cache',
+        },
+        body: await rootPem(context.vault),
+      }),
+    }),
+  ];
+}

@@ -1,0 +1,78 @@
+/**
+ * A route as data: from one table come its registration, the 405 with Allow, the checks of rights and input, and its
+ * part of the OpenAPI document. `access` is required: a route without it does not compile.
+ */
+import type { z } from 'zod';
+import type { ProblemCode } from '../base/problem.ts';
+import type { Scope } from '../base/scope.ts';
+import type { Actor } from '../domain/audit.ts';
+import type { Identity } from '../domain/identity.ts';
+import type { Reply } from './reply.ts';
+import type { ServerContext } from './server-context.ts';
+
+/** Who may call a route. */
+export type Access =
+  /** Anybody, without credentials. */
+  | { readonly kind: 'public' }
+  /** An API key with the scope; a `{name}` in the path must be in its allowlist. */
+  | { readonly kind: 'scope'; readonly scope: Scope };
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** One success answer as the API document tells of it. */
+export type DeclaredReply = {
+  readonly description: string;
+  readonly headers?: readonly string[];
+} & (
+  | { readonly schema: z.ZodType; readonly contentType?: 'application/json' }
+  | { readonly contentType: 'application/x-pem-file' | 'text/x-shellscript' | 'text/plain' }
+  | { readonly contentType: 'none' }
+);
+
+/** What a handler gets to know of a request. */
+export type Call<Query = unknown> = {
+  readonly context: ServerContext;
+  readonly identity: Identity | undefined;
+  readonly actor: Actor;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+  /** The request target's path, for `Location` and `Link`. */
+  readonly path: string;
+  /** What comes before the path in URLs for this caller, without a slash at the end. */
+  readonly baseUrl: string;
+  readonly ifNoneMatch: string | undefined;
+  /** The answer's body will not be sent. */
+  readonly isHead: boolean;
+};
+
+export type Route = {
+  readonly method: Method;
+  /** With `{parameters}`, as OpenAPI writes them. */
+  readonly path: string;
+  readonly id: string;
+  readonly summary: string;
+  readonly access: Access;
+  readonly query?: z.ZodType;
+  readonly replies: Readonly<Record<number, DeclaredReply>>;
+  /** Problems of its own; those of its access and input are added. */
+  readonly problems: readonly ProblemCode[];
+  readonly handle: (call: Call) => Promise<Reply>;
+};
+
+/** A route whose handler knows the type of the checked query. */
+export function route<Query = unknown>(
+  definition: Omit<Route, 'handle' | 'query'> & {
+    readonly query?: z.ZodType<Query>;
+    readonly handle: (call: Call<Query>) => Promise<Reply>;
+  },
+): Route {
+  return definition as Route;
+}
+
+/** The path's parts between slashes; a parameter stands as `{ name }`. */
+export function segments(path: string): readonly (string | { readonly name: string })[] {
+  return path
+    .split('/')
+    .slice(1)
+    .map((part) => (part.startsWith('{') ? { name: part.slice(1, -1) } : part));
+}

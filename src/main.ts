@@ -1,0 +1,26 @@
+/** The executable: hands what the process was given to the command line, and its exit code back. */
+import manifest from '../package.json' with { type: 'json' };
+import { realWorld } from './base/world.ts';
+import { run } from './cli/run.ts';
+
+// Whatever the vault makes is for its user alone.
+process.umask(0o077);
+
+// Whoever reads the output may stop early (`| head`); that is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? 0 : 1);
+});
+
+run(process.argv.slice(2), {
+  world: realWorld,
+  environment: process.env,
+  // Opened only by the commands that read it.
+  get stdin() {
+    return process.stdin;
+  },
+  stdout: process.stdout,
+  stderr: process.stderr,
+  version: manifest.version,
+}).then((exitCode) => {
+  process.exitCode = exitCode;
+});

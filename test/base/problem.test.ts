@@ -1,0 +1,69 @@
+/** Problems: every code has a status and a sentence, and a body shows what is meant for the caller and no more. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Problem, type ProblemCode, problemCodes, statusOf } from '../../src/base/problem.ts';
+
+/** As the design has them ("HTTP"). */
+const statuses: Record<ProblemCode, number> = {
+  invalid_request: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  certificate_not_found: 404,
+  version_not_found: 404,
+  acme_account_not_found: 404,
+  api_key_not_found: 404,
+  method_not_allowed: 405,
+  certificate_exists: 409,
+  certificate_in_use: 409,
+  not_renewable: 409,
+  no_current_version: 409,
+  acme_account_current: 409,
+  api_key_active: 409,
+  payload_too_large: 413,
+  rate_limited: 429,
+  internal: 500,
+  unavailable: 503,
+};
+
+for (const [code, status] of Object.entries(statuses) as [ProblemCode, number][]) {
+  test(`${code} is answered with ${status} and a sentence`, () => {
+    const problem = new Problem(code);
+    assert.equal(statusOf(code), status);
+    assert.deepEqual(problem.body, { status, code, detail: problem.message });
+    assert.match(problem.message, /^[A-Z].{10,}[.>"]$/s);
+  });
+}
+
+test('the list of codes is complete', () => {
+  assert.deepEqual([...problemCodes].sort(), Object.keys(statuses).sort());
+});
+
+test("a detail of its own replaces the table's, and the hint follows as a sentence", () => {
+  const problem = new Problem('api_key_active', { detail: 'Key 7 is active.', hint: 'Revoke it.' });
+  assert.equal(problem.message, 'Key 7 is active.');
+  assert.deepEqual(problem.body, {
+    status: 409,
+    code: 'api_key_active',
+    detail: 'Key 7 is active. Revoke it.',
+  });
+});
+
+test('refused parts of the input stand in the body in their order', () => {
+  const errors = [
+    { path: 'name', message: 'a name is needed' },
+    { path: 'domains.0', message: 'not a domain' },
+  ];
+  const { body } = new Problem('invalid_request', { errors });
+  assert.deepEqual(body.errors, errors);
+  assert.equal('errors' in new Problem('invalid_request', { errors: [] }).body, false);
+});
+
+test('the cause is kept for the log and never stands in the body', () => {
+  const cause = new Error('/var/lib/vault/vault.db is on fire');
+  const problem = new Problem('internal', { cause });
+  assert.equal(problem.cause, cause);
+  assert.equal(JSON.stringify(problem.body).includes('fire'), false);
+  assert(problem instanceof Error);
+  assert.equal(problem.name, 'Problem');
+});

@@ -1,0 +1,81 @@
+/**
+ * A disk without space: what cannot be stored is refused, and what was stored is still there. Real where this user may
+ * mount one (in a namespace of its own, so that nobody else sees it), and everywhere by a limit on the size of files.
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import { tempDir } from '../harness/temp-dir.ts';
+import { fromSource, serve, vault } from '../harness/vault-process.ts';
+
+/** Runs in a namespace where $DIR is a small file system: makes a vault, fills the disk, tries, makes room, tries again. */
+const script = `
+  mount -t tmpfs -o size=2m tmpfs "$DIR" || exit 99
+  vault() { group="$1"; verb="$2"; shift 2; "$NODE" "$MAIN" "$group" "$verb" --data-dir "$DIR/data" "$@"; }
+  create() { vault certificate create --name "$1" --domain a.test; echo "$1 $?" >&3; }
+  names() { vault certificate list --json | grep '^    "name"' >&3; }
+  sum() { cksum < "$DIR/data/vault.db" >&3; }
+  create first
+  dd if=/dev/zero of="$DIR/filler" bs=4096 2>/dev/null
+  sum; create second; sum
+  rm "$DIR/filler"
+  names; create third; names
+`;
+
+test('a full disk is named, nothing is lost, and all is well when there is space again', mayMount(), (t) => {
+  const [NODE, MAIN] = fromSource;
+  const result = spawnSync('unshare', ['--mount', '--map-root-user', 'sh', '-c', script], {
+    env: { ...process.env, DIR: tempDir(t), NODE, MAIN },
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+    encoding: 'utf8',
+  });
+  const lines = (result.output[3] ?? '').trimEnd().split('\n');
+  const [first, before, second, after, ...rest] = lines.map((line) => line.trim());
+  assert.deepEqual([first, second], ['first 0', 'second 1'], result.stderr);
+  assert.equal(after, before, 'the database is as it was');
+  assert.deepEqual(rest, ['"name": "first",', 'third 0', '"name": "first",', '"name": "third",']);
+  assert.match(
+    result.stderr,
+    /^vault: (the disk that holds the database is full|reading or writing the database failed) /m,
+  );
+  assert.doesNotMatch(result.stderr, /\n\s+at /);
+});
+
+test('a download that cannot be recorded is refused, and none leaves unrecorded', async (t) => {
+  const dir = join(tempDir(t), 'data');
+  await vault(['certificate', 'create', '--name=web', '--domain=a.test', '--data-dir', dir]);
+  const options = ['--name=x', '--scope=private_keys:read', '--certificate=*'];
+  const raw = (await vault(['api-key', 'create', '--data-dir', dir, ...options])).stdout.trim();
+  const headers = { Authorization: `Bearer ${raw}` };
+  // 1024 blocks of 512 bytes (dash) or 1024 (bash): the write-ahead log reaches that after some hundred downloads.
+  const program = ['sh', '-c', 'ulimit -f 1024; exec "$0" "$@"', ...fromSource];
+  const limited = await serve(t, dir, { program, args: ['--log-level=silent'] });
+  const download = async (url: string) => {
+    const response = await fetch(`${url}/api/v1/certificates/web/private.key`, { headers });
+    return { status: response.status, body: await response.text() };
+  };
+  let handedOut = 0;
+  let answer = await download(limited.url);
+  for (; answer.status === 200 && handedOut < 2000; handedOut++) answer = await download(limited.url);
+  assert.equal(answer.status, 503);
+  assert.deepEqual(Object.keys(JSON.parse(answer.body) as object), ['status', 'code', 'detail']);
+  assert.doesNotMatch(answer.body, /PRIVATE KEY|SQLITE|vault\.db/);
+  assert.equal((await fetch(`${limited.url}/api/v1/health`)).status, 200);
+  await limited.end();
+
+  const server = await serve(t, dir);
+  assert.equal((await download(server.url)).status, 200);
+  await server.end();
+  const database = new BetterSqlite3(join(dir, 'vault.db'), { readonly: true });
+  const query = "select count(*) from audit_events where action = 'certificate.download'";
+  assert.equal(database.prepare(query).pluck().get(), handedOut + 1);
+  database.close();
+});
+
+function mayMount(): { skip?: string } {
+  const args = ['--mount', '--map-root-user', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt'];
+  const { status } = spawnSync('unshare', args, { stdio: 'ignore' });
+  return status === 0 ? {} : { skip: 'this user may not mount a file system' };
+}

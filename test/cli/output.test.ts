@@ -1,0 +1,50 @@
+/** What commands print: tables that line up, JSON that ends with a newline, and nothing that moves a terminal. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { daysUntil, facts, jsonText, table } from '../../src/cli/output.ts';
+
+const day = 86_400_000;
+
+test('columns of a table stand two spaces apart, as wide as their widest cell, without spaces at the end', () => {
+  const rows = [
+    ['long name', 'x', 'last'],
+    ['b', 'wide cell', ''],
+  ];
+  assert.equal(
+    table(['NAME', 'C', 'END'], rows),
+    'NAME       C          END\nlong name  x          last\nb          wide cell\n',
+  );
+});
+
+test('a table without rows is its header', () => {
+  assert.equal(table(['A', 'B'], []), 'A  B\n');
+});
+
+test('control characters in cells and facts are shown as question marks', () => {
+  assert.equal(table(['A'], [['\u001b[31mred\r\n\u009b2J']]), 'A\n?[31mred???2J\n');
+  assert.equal(facts([['A', 'x\u0007\u007fy']]), 'A  x??y\n');
+});
+
+test('the values of facts line up', () => {
+  assert.equal(
+    facts([
+      ['Name', 'a'],
+      ['Key type', 'ec256'],
+    ]),
+    'Name      a\nKey type  ec256\n',
+  );
+});
+
+test('JSON is indented and ends with a newline', () => {
+  assert.equal(jsonText([{ a: 1 }]), '[\n  {\n    "a": 1\n  }\n]\n');
+  assert.equal(jsonText([]), '[]\n');
+});
+
+test('days until a time are whole days that are left', () => {
+  assert.equal(daysUntil(10 * day, day / 2), '9 days');
+  assert.equal(daysUntil(2 * day, day), '1 day');
+  assert.equal(daysUntil(day, 1), 'under 1 day');
+  assert.equal(daysUntil(1, 0), 'under 1 day');
+  assert.equal(daysUntil(0, 0), 'over');
+  assert.equal(daysUntil(0, day), 'over');
+});

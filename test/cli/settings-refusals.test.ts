@@ -1,0 +1,103 @@
+/** Settings that are wrong are refused by name, with the place they stand in and what to write instead. */
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { OperatorError } from '../../src/base/operator-error.ts';
+import { readSettings } from '../../src/cli/settings.ts';
+import { tempDir } from '../harness/temp-dir.ts';
+
+test('a settings file that cannot be understood is refused by its name', async (t) => {
+  const dir = tempDir(t);
+  const path = join(dir, 'vault.yaml');
+  const known = 'data_dir, master_key_file, listen, public_url, insecure_http, log_level';
+  const files: [content: string, message: RegExp, hint: string][] = [
+    ['lsten: x\n', /has an unknown setting "lsten"$/, 'Did you mean "listen"?'],
+    ['log-level: info\n', /has an unknown setting "log-level"$/, 'Did you mean "log_level"?'],
+    ['config: other.yaml\n', /has an unknown setting "config"$/, `Known are ${known}.`],
+    ['constructor: x\n', /has an unknown setting "constructor"$/, `Known are ${known}.`],
+    ['listen: [\n', /is not YAML: /, 'Mend it, or move it away.'],
+    ['listen: a\nlisten: b\n', /is not YAML: /, 'Mend it, or move it away.'],
+    [
+      '- listen\n',
+      /holds no settings$/,
+      'Write one "name: value" on each line, such as "listen: 127.0.0.1:8080".',
+    ],
+    [
+      'just text\n',
+      /holds no settings$/,
+      'Write one "name: value" on each line, such as "listen: 127.0.0.1:8080".',
+    ],
+    ['listen:\n  host: x\n', /has no plain value for "listen"$/, 'Write text, a number, true or false.'],
+    ['listen:\n', /has no plain value for "listen"$/, 'Write text, a number, true or false.'],
+  ];
+  for (const [content, message, hint] of files) {
+    writeFileSync(path, content);
+    await assertRefused({ 'data-dir': dir }, {}, message, hint);
+  }
+  writeFileSync(path, '# nothing but a comment\n');
+  assert.equal((await readSettings({ 'data-dir': dir }, {})).logLevel, 'info');
+});
+
+test('a settings file that was named must be readable', async (t) => {
+  const dir = tempDir(t);
+  mkdirSync(join(dir, 'directory'));
+  const hint = 'Name a readable file with --config.';
+  await assertRefused({ config: join(dir, 'absent.yaml') }, {}, /absent.yaml cannot be read: ENOENT/, hint);
+  await assertRefused({}, { VAULT_CONFIG: join(dir, 'directory') }, /directory cannot be read: EISDIR/, hint);
+});
+
+test('a wrong value is refused with the place it stands in', async (t) => {
+  const dir = tempDir(t);
+  writeFileSync(join(dir, 'vault.yaml'), 'log_level: loud\n');
+  const addressHint = 'Write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080.';
+  for (const address of [
+    '8080',
+    'localhost',
+    '127.0.0.1:65536',
+    '::1:80',
+    '[127.0.0.1]:80',
+    'http://a:1',
+    'a b:1',
+  ]) {
+    await assertRefused(
+      { listen: address },
+      {},
+      `--listen: "${address}" is not an address to listen on`,
+      addressHint,
+    );
+  }
+  const urlHint = 'Write an address without a path, such as https://vault.example.com.';
+  for (const url of [
+    'vault.test',
+    'ftp://vault.test',
+    'https://vault.test/path',
+    'https://a@vault.test',
+    'https://a/?b',
+  ]) {
+    const message = `VAULT_PUBLIC_URL: "${url}" is not where clients could find the vault`;
+    await assertRefused({}, { VAULT_PUBLIC_URL: url }, message, urlHint);
+  }
+  const truthMessage = 'VAULT_INSECURE_HTTP: "maybe" is neither true nor false';
+  await assertRefused({}, { VAULT_INSECURE_HTTP: 'maybe' }, truthMessage, 'Write true or false.');
+  const levelHint = 'Use one of debug, info, warn, error, silent.';
+  await assertRefused({ 'log-level': 'INFO' }, {}, '--log-level: "INFO" is not a log level', levelHint);
+  const fileMessage = `log_level in ${join(dir, 'vault.yaml')}: "loud" is not a log level`;
+  await assertRefused({ 'data-dir': dir }, {}, fileMessage, levelHint);
+});
+
+async function assertRefused(
+  flags: Parameters<typeof readSettings>[0],
+  environment: Record<string, string>,
+  message: string | RegExp,
+  hint: string,
+): Promise<void> {
+  const state = { STATE_DIRECTORY: '/nowhere', ...environment };
+  await assert.rejects(readSettings(flags, state), (error: unknown) => {
+    assert.ok(error instanceof OperatorError, String(error));
+    if (typeof message === 'string') assert.equal(error.message, message);
+    else assert.match(error.message, message);
+    assert.equal(error.hint, hint);
+    return true;
+  });
+}

@@ -1,0 +1,102 @@
+/** The file of the master key: made once, for its owner only, and never written over, whoever tries at once. */
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { OperatorError } from '../../src/base/operator-error.ts';
+import { createMasterKey, readMasterKey } from '../../src/crypto/master-key-file.ts';
+import { race, sourceUrl } from '../harness/racing-processes.ts';
+import { tempDir } from '../harness/temp-dir.ts';
+import { TestWorld } from '../harness/test-world.ts';
+
+const world = new TestWorld();
+
+/** Asserts that an operator is told something like `message`, and what to do. */
+function assertTold(work: () => unknown, message: RegExp): void {
+  assert.throws(work, (error) => {
+    assert(error instanceof OperatorError);
+    assert.match(error.message, message);
+    assert(error.hint);
+    return true;
+  });
+}
+
+test('a new file has 32 bytes that only its owner may read, and nothing else is left beside it', (t) => {
+  const dir = tempDir(t);
+  const path = join(dir, 'master.key');
+  const before = process.umask(0);
+  t.after(() => process.umask(before));
+  const key = createMasterKey(path, world);
+  const { mode, size } = statSync(path);
+  assert.equal(mode & 0o777, 0o600);
+  assert.equal(size, 32);
+  assert.deepEqual(readdirSync(dir), ['master.key']);
+  assert.deepEqual(readMasterKey(path)?.id, key.id);
+});
+
+test('every new file has another key', (t) => {
+  const dir = tempDir(t);
+  const keys = ['a', 'b', 'c'].map((name) => createMasterKey(join(dir, name), world).id.toString('hex'));
+  assert.equal(new Set(keys).size, 3);
+});
+
+test('a missing file is no key and no error', (t) => {
+  assert.equal(readMasterKey(join(tempDir(t), 'master.key')), undefined);
+});
+
+test('a file that is there is used and never written over', (t) => {
+  const path = join(tempDir(t), 'master.key');
+  const first = createMasterKey(path, world);
+  const bytes = readFileSync(path);
+  assert.deepEqual(createMasterKey(path, world).id, first.id);
+  assert.deepEqual(readFileSync(path), bytes);
+});
+
+for (const length of [0, 1, 31, 33, 64]) {
+  test(`a file of ${length} bytes is refused and stays as it is`, (t) => {
+    const dir = tempDir(t);
+    const path = join(dir, 'master.key');
+    const bytes = Buffer.alloc(length, 7);
+    writeFileSync(path, bytes);
+    assertTold(() => readMasterKey(path), new RegExp(`holds ${length} bytes; a master key has 32`));
+    assertTold(() => createMasterKey(path, world), new RegExp(`holds ${length} bytes`));
+    assert.deepEqual(readFileSync(path), bytes);
+    assert.deepEqual(readdirSync(dir), ['master.key']);
+  });
+}
+
+test('a link that leads nowhere is not followed to make a key elsewhere', (t) => {
+  const dir = tempDir(t);
+  symlinkSync(join(dir, 'elsewhere'), join(dir, 'master.key'));
+  assert.throws(() => createMasterKey(join(dir, 'master.key'), world), OperatorError);
+  assert.deepEqual(readdirSync(dir), ['master.key']);
+});
+
+test('a directory in the place of the file is refused with a sentence', (t) => {
+  const path = join(tempDir(t), 'master.key');
+  mkdirSync(path);
+  assertTold(() => readMasterKey(path), /cannot be read/);
+});
+
+test('a place where no file can be made is refused with a sentence', (t) => {
+  const file = join(tempDir(t), 'file');
+  writeFileSync(file, '');
+  assertTold(() => createMasterKey(join(file, 'master.key'), world), /cannot be made/);
+  assertTold(() => createMasterKey(join(tempDir(t), 'missing', 'master.key'), world), /cannot be made/);
+  assertTold(() => readMasterKey(join(file, 'master.key')), /cannot be read/);
+});
+
+const racer = `
+  const { createMasterKey } = await import(process.argv[1]);
+  const { realWorld } = await import(process.argv[2]);
+  await start();
+  process.stdout.write(createMasterKey(process.argv[3], realWorld).id.toString('hex'));
+`;
+
+test('processes that make the same file at once all get the same key', async (t) => {
+  const path = join(tempDir(t), 'master.key');
+  const modules = [sourceUrl('crypto/master-key-file.ts'), sourceUrl('base/world.ts')];
+  const said = await race(t, 4, racer, [...modules, path]);
+  const id = readMasterKey(path)?.id.toString('hex');
+  assert.deepEqual(new Set(said), new Set([id]));
+});

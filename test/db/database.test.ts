@@ -1,0 +1,129 @@
+/** The database as it is opened: made for its owner only, durable, and by any number of processes at once. */
+import assert from 'node:assert/strict';
+import { statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import { sql } from 'kysely';
+import { Database } from '../../src/db/database.ts';
+import { StorageError } from '../../src/db/storage-error.ts';
+import { race, sourceUrl } from '../harness/racing-processes.ts';
+import { tempDir } from '../harness/temp-dir.ts';
+import { TestWorld } from '../harness/test-world.ts';
+
+const world = new TestWorld();
+
+async function pragmas(db: Database, name: string): Promise<unknown[]> {
+  const read = sql.raw<Record<string, unknown>>(`pragma ${name}`);
+  const results = [await read.execute(db.reader), await db.write((writer) => read.execute(writer))];
+  return results.map(({ rows }) => Object.values(rows[0] ?? {})[0]);
+}
+
+test('a new database is a file that only its owner may read, and so is its directory', async (t) => {
+  const before = process.umask(0);
+  t.after(() => process.umask(before));
+  const path = join(tempDir(t), 'data', 'vault.db');
+  const db = await Database.open(path, world);
+  t.after(() => db.close());
+  await db.write((writer) => writer.insertInto('settings').values({ key: 'x', value: 1 }).execute());
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) {
+    assert.equal(statSync(file).mode & 0o777, 0o600, file);
+  }
+  assert.equal(statSync(join(path, '..')).mode & 0o777, 0o700);
+});
+
+test('both connections use the write-ahead log and hold foreign keys, and commits are synced', async (t) => {
+  const db = await Database.open(join(tempDir(t), 'vault.db'), world);
+  t.after(() => db.close());
+  assert.deepEqual(await pragmas(db, 'journal_mode'), ['wal', 'wal']);
+  assert.equal((await pragmas(db, 'foreign_keys'))[1], 1);
+  // 2 is FULL: only then is the log synced at every commit.
+  assert.equal((await pragmas(db, 'synchronous'))[1], 2);
+});
+
+test('the reading connection cannot write', async (t) => {
+  const db = await Database.open(join(tempDir(t), 'vault.db'), world);
+  t.after(() => db.close());
+  await assert.rejects(
+    db.reader.insertInto('settings').values({ key: 'x', value: 1 }).execute(),
+    StorageError,
+  );
+});
+
+test('a row that refers to nothing is refused', async (t) => {
+  const db = await Database.open(join(tempDir(t), 'vault.db'), world);
+  t.after(() => db.close());
+  const orphan = { api_key_id: 1, certificate_id: 1 };
+  await assert.rejects(
+    db.write((writer) => writer.insertInto('api_key_certificates').values(orphan).execute()),
+    { code: 'SQLITE_CONSTRAINT_FOREIGNKEY' },
+  );
+});
+
+test('a reader sees what is committed and nothing of a transaction under way', async (t) => {
+  const db = await Database.open(join(tempDir(t), 'vault.db'), world);
+  t.after(() => db.close());
+  const find = () => db.reader.selectFrom('settings').select('value').where('key', '=', 'x').execute();
+  await db.write(async (writer) => {
+    await writer.insertInto('settings').values({ key: 'x', value: 1 }).execute();
+    assert.deepEqual(await find(), []);
+  });
+  assert.deepEqual(await find(), [{ value: 1 }]);
+});
+
+test('closing waits for the transactions under way', async (t) => {
+  const path = join(tempDir(t), 'vault.db');
+  const db = await Database.open(path, world);
+  const writing = db.write(async (writer) => {
+    for (const key of ['a', 'b', 'c']) {
+      await world.turn();
+      await writer.insertInto('settings').values({ key, value: 1 }).execute();
+    }
+  });
+  await db.close();
+  await writing;
+  const again = new BetterSqlite3(path, { readonly: true });
+  t.after(() => again.close());
+  assert.equal(again.prepare("select count(*) from settings where key in ('a', 'b', 'c')").pluck().get(), 3);
+});
+
+test('an empty file becomes a database', async (t) => {
+  const path = join(tempDir(t), 'vault.db');
+  writeFileSync(path, '');
+  const db = await Database.open(path, world);
+  await db.check();
+  await db.close();
+});
+
+test('a place below a file is refused with a sentence', async (t) => {
+  const file = join(tempDir(t), 'file');
+  writeFileSync(file, '');
+  await assert.rejects(Database.open(join(file, 'vault.db'), world), /ENOTDIR|EEXIST|cannot/);
+});
+
+const opener = `
+  const { Database } = await import(process.argv[1]);
+  const { realWorld } = await import(process.argv[2]);
+  await start();
+  const db = await Database.open(process.argv[3], realWorld);
+  const row = { key: 'process-' + process.pid, value: 1 };
+  await db.write((writer) => writer.insertInto('settings').values(row).execute());
+  await db.close();
+  process.stdout.write('done');
+`;
+
+test('processes that open a new database at once all succeed and all write', async (t) => {
+  const path = join(tempDir(t), 'vault.db');
+  const modules = [sourceUrl('db/database.ts'), sourceUrl('base/world.ts')];
+  const said = await race(t, 4, opener, [...modules, path]);
+  assert.deepEqual(said, Array(4).fill('done'));
+  const db = await Database.open(path, world);
+  t.after(() => db.close());
+  const rows = await db.reader
+    .selectFrom('settings')
+    .select('key')
+    .where('key', 'like', 'process-%')
+    .execute();
+  assert.equal(rows.length, 4);
+  await db.check();
+});

@@ -1,0 +1,148 @@
+/** Query plans: no query of a request or of the scheduler reads a growing table whole, or sorts it. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import { Kysely } from 'kysely';
+import { allowlistOf, apiKeysNaming } from '../../src/db/api-key-certificates.ts';
+import { findApiKey, findApiKeyByPrefix } from '../../src/db/api-keys.ts';
+import { findCaCertificate } from '../../src/db/ca-certificates.ts';
+import { findVersion, lastVersionNumber, listVersions } from '../../src/db/certificate-versions.ts';
+import {
+  findCertificate,
+  findCertificateById,
+  findCertificateSummary,
+  listCertificateNames,
+  listCertificateSummaries,
+  listDueCertificates,
+} from '../../src/db/certificates.ts';
+import { Database, type Reader } from '../../src/db/database.ts';
+import { findClaimableRenewal, findOpenRenewal, findRenewal } from '../../src/db/renewals.ts';
+import type { Schema } from '../../src/db/schema.ts';
+import { sqliteDialect } from '../../src/db/sqlite-dialect.ts';
+import { tempDir } from '../harness/temp-dir.ts';
+import { TestWorld } from '../harness/test-world.ts';
+
+type Query = (reader: Reader) => Promise<unknown>;
+
+/** What SQLite would do for each statement that the query runs. */
+async function plansOf(t: TestContext, query: Query): Promise<string[]> {
+  const world = new TestWorld();
+  const path = join(tempDir(t), 'vault.db');
+  await (await Database.open(path, world)).close();
+  const statements: string[] = [];
+  const traced = new BetterSqlite3(path, { verbose: (text) => statements.push(String(text)) });
+  const explainer = new BetterSqlite3(path);
+  try {
+    await query(new Kysely<Schema>({ dialect: sqliteDialect(traced, world) }));
+    assert(statements.length > 0);
+    return statements.flatMap((statement) => {
+      const steps = explainer.prepare(`explain query plan ${statement}`).all() as { detail: string }[];
+      return steps.map(({ detail }) => detail);
+    });
+  } finally {
+    traced.close();
+    explainer.close();
+  }
+}
+
+/** Each with a step of its plan that answers it. */
+const searches: Record<string, readonly [query: Query, step: RegExp]> = {
+  'a key by its prefix': [
+    (db) => findApiKeyByPrefix(db, 'vk_x'),
+    /SEARCH api_keys USING INDEX .*\(prefix=\?\)/,
+  ],
+  'a key by its id': [(db) => findApiKey(db, 1), /SEARCH api_keys USING INTEGER PRIMARY KEY/],
+  'the allowlist of a key': [(db) => allowlistOf(db, 1), /SEARCH api_key_certificates USING PRIMARY KEY/],
+  'the keys that name a certificate': [
+    (db) => apiKeysNaming(db, 1),
+    /SEARCH api_key_certificates USING .*INDEX api_key_certificates_by_certificate/,
+  ],
+  'a certificate by name': [
+    (db) => findCertificate(db, 'a'),
+    /SEARCH certificates USING INDEX .*\(name=\?\)/,
+  ],
+  'a certificate by id': [
+    (db) => findCertificateById(db, 1),
+    /SEARCH certificates USING INTEGER PRIMARY KEY/,
+  ],
+  'a certificate with its current version': [
+    (db) => findCertificateSummary(db, 'a'),
+    /SEARCH certificate_versions USING INDEX .*\(certificate_id=\? AND version=\?\)/,
+  ],
+  'the first page of certificates': [
+    (db) => listCertificateSummaries(db, { limit: 10 }),
+    /SCAN certificates USING INDEX sqlite_autoindex_certificates_1/,
+  ],
+  'a further page of certificates': [
+    (db) => listCertificateSummaries(db, { limit: 10, after: 'a' }),
+    /SEARCH certificates USING INDEX .*\(name>\?\)/,
+  ],
+  'the names that may have been meant': [
+    (db) => listCertificateNames(db, 10),
+    /SCAN certificates USING COVERING INDEX/,
+  ],
+  'a version': [
+    (db) => findVersion(db, 1, 2),
+    /SEARCH certificate_versions USING INDEX .*\(certificate_id=\? AND version=\?\)/,
+  ],
+  'a page of versions': [
+    (db) => listVersions(db, 1, { before: 9, limit: 3 }),
+    /SEARCH certificate_versions USING INDEX .*\(certificate_id=\? AND version<\?\)/,
+  ],
+  'the last version number': [
+    (db) => lastVersionNumber(db, 1),
+    /SEARCH certificate_versions USING COVERING INDEX/,
+  ],
+  'the certificates that are due': [
+    (db) => listDueCertificates(db, 1, 10),
+    /SEARCH certificates USING INDEX certificates_by_next_renewal \(.*next_renewal_at<\?\)/,
+  ],
+  'the open renewal of a certificate': [
+    (db) => findOpenRenewal(db, 1),
+    /SEARCH renewals USING INDEX renewals_open \(certificate_id=\?\)/,
+  ],
+  'the renewal to take up next': [
+    (db) => findClaimableRenewal(db, 1),
+    /SCAN renewals USING INDEX renewals_open/,
+  ],
+  'a renewal': [(db) => findRenewal(db, 1), /SEARCH renewals USING INTEGER PRIMARY KEY/],
+  'the newest authority': [
+    (db) => findCaCertificate(db, 1, 'intermediate'),
+    /SEARCH ca_certificates USING INDEX ca_certificates_by_role/,
+  ],
+};
+
+for (const [what, [query, step]] of Object.entries(searches)) {
+  test(`${what} is found by an index`, async (t) => {
+    const plan = await plansOf(t, query);
+    const whole = plan.filter((detail) => /^SCAN (?!.* INDEX )/.test(detail) && detail !== 'SCAN issuers');
+    assert.deepEqual(whole, []);
+    assert(
+      plan.some((detail) => step.test(detail)),
+      plan.join('\n'),
+    );
+  });
+}
+
+test("a page of one key's certificates is found by its allowlist, not by reading all certificates", async (t) => {
+  const page = { limit: 10, after: 'a', allowlistOf: 1 };
+  const plan = await plansOf(t, (db) => listCertificateSummaries(db, page));
+  assert(plan.includes('SEARCH api_key_certificates USING PRIMARY KEY (api_key_id=?)'), plan.join('\n'));
+  assert.deepEqual(
+    plan.filter((detail) => detail.startsWith('SCAN')),
+    [],
+  );
+});
+
+const sorted = Object.entries(searches).filter(([what]) => /page|due|names|newest/.test(what));
+
+for (const [what, [query]] of sorted) {
+  test(`${what} comes out of the index in order, without being sorted`, async (t) => {
+    const plan = await plansOf(t, query);
+    assert.deepEqual(
+      plan.filter((detail) => detail.includes('TEMP B-TREE')),
+      [],
+    );
+  });
+}

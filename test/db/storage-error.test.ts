@@ -1,0 +1,60 @@
+/** Storage errors: what SQLite reports about its surroundings becomes a sentence; a bug stays a bug. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { OperatorError } from '../../src/base/operator-error.ts';
+import { isBusy, StorageError, storageErrorFrom } from '../../src/db/storage-error.ts';
+
+const sentences: Record<string, RegExp> = {
+  SQLITE_BUSY: /locked by another process/,
+  SQLITE_BUSY_SNAPSHOT: /locked by another process/,
+  SQLITE_BUSY_RECOVERY: /locked by another process/,
+  SQLITE_LOCKED: /locked by another process/,
+  SQLITE_FULL: /disk .* is full/,
+  SQLITE_READONLY: /cannot be written/,
+  SQLITE_READONLY_DIRECTORY: /cannot be written/,
+  SQLITE_PERM: /cannot be written/,
+  SQLITE_CANTOPEN: /cannot be opened/,
+  SQLITE_IOERR_WRITE: /reading or writing the database failed/,
+  SQLITE_IOERR_FSYNC: /reading or writing the database failed/,
+  SQLITE_CORRUPT: /is damaged/,
+  SQLITE_CORRUPT_INDEX: /is damaged/,
+  SQLITE_NOTADB: /is no database/,
+};
+
+for (const [code, sentence] of Object.entries(sentences)) {
+  test(`${code} is told in a sentence with the path, the code, a hint and the cause`, () => {
+    const cause = Object.assign(new Error('raw'), { code });
+    const error = storageErrorFrom(cause, '/data/vault.db');
+    assert(error instanceof StorageError && error instanceof OperatorError);
+    assert.match(error.message, sentence);
+    assert(error.message.endsWith(`(/data/vault.db, ${code})`));
+    assert(error.hint);
+    assert.equal(error.cause, cause);
+  });
+}
+
+const bugs: readonly unknown[] = [
+  Object.assign(new Error('UNIQUE'), { code: 'SQLITE_CONSTRAINT_UNIQUE' }),
+  Object.assign(new Error('syntax'), { code: 'SQLITE_ERROR' }),
+  Object.assign(new Error('code is no text'), { code: 5 }),
+  new TypeError('x is not a function'),
+  new StorageError('already told'),
+  null,
+  undefined,
+  'text',
+];
+
+for (const bug of bugs) {
+  test(`${String(bug)} comes back as it was`, () => {
+    assert.equal(storageErrorFrom(bug, '/data/vault.db'), bug);
+  });
+}
+
+test('only a lock that somebody holds is worth waiting for', () => {
+  const busy = ['SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_FULL', 'SQLITE_LOCKED', undefined];
+  assert.deepEqual(
+    busy.map((code) => isBusy({ code })),
+    [true, true, false, false, false],
+  );
+  assert.equal(isBusy(null), false);
+});

@@ -1,0 +1,192 @@
+/** Renewals whose workers die or are cut off: the next one resumes with the same key, and there is one new version. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { second } from '../../src/base/duration.ts';
+import { encodePem } from '../../src/crypto/pem.ts';
+import { localCli } from '../../src/domain/audit.ts';
+import { createCertificate, requireCertificate } from '../../src/domain/certificates.ts';
+import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
+import { openFor, renewalKeyOwner } from '../../src/domain/private-keys.ts';
+import {
+  type ClaimedRenewal,
+  claimRenewal,
+  keepLease,
+  leaseDuration,
+  runRenewal,
+} from '../../src/domain/renewal-run.ts';
+import { requestRenewal, requireRenewal } from '../../src/domain/renewals.ts';
+import type { Vault } from '../../src/domain/vault.ts';
+import { openVersionKey, requireVersion } from '../../src/domain/versions.ts';
+import { testVault } from '../harness/test-vault.ts';
+
+async function vaultWithRenewals(t: Parameters<typeof testVault>[0], count = 1) {
+  const opened = await testVault(t);
+  for (let n = 1; n <= count; n += 1) {
+    const input = parseInput(createCertificateInput, { name: `www${n}`, domains: ['www.example.com'] });
+    await createCertificate(opened.vault, localCli, input);
+    await requestRenewal(opened.vault, localCli, `www${n}`);
+  }
+  return opened;
+}
+
+async function claim(vault: Vault, worker: string): Promise<ClaimedRenewal> {
+  const claimed = await claimRenewal(vault, worker);
+  assert(claimed, 'nothing to claim');
+  return claimed;
+}
+
+const versionsOf = async ({ db }: Vault) =>
+  (await db.reader.selectFrom('certificate_versions').select('version').orderBy('id').execute()).map(
+    ({ version }) => version,
+  );
+
+/**
+ * Runs a renewal up to the moment before its second write, in which the version would be stored. Without
+ * `goOn` it stays there for ever, like a process that died; with it, it had only been stopped for a while.
+ */
+async function runUntilKeyIsStored(vault: Vault, claimed: ClaimedRenewal) {
+  const reached = Promise.withResolvers<void>();
+  const stopped = Promise.withResolvers<void>();
+  let writes = 0;
+  const cutOff: Vault = { ...vault, db: Object.create(vault.db) };
+  Object.defineProperties(cutOff.db, {
+    reader: { value: vault.db.reader },
+    write: {
+      value: async (work: Parameters<Vault['db']['write']>[0]) => {
+        writes += 1;
+        if (writes > 1) {
+          reached.resolve();
+          await stopped.promise;
+        }
+        return vault.db.write(work);
+      },
+    },
+  });
+  const running = runRenewal(cutOff, claimed);
+  await reached.promise;
+  return {
+    goOn: async () => {
+      stopped.resolve();
+      await running;
+    },
+  };
+}
+
+test('renewals are claimed in the order in which they were asked for, each by one worker', async (t) => {
+  const { vault } = await vaultWithRenewals(t, 3);
+  const claims = await Promise.all(['x', 'y', 'z', 'late'].map((worker) => claimRenewal(vault, worker)));
+  assert.deepEqual(
+    claims.map((claimed) => claimed?.renewal.id),
+    [1, 2, 3, undefined],
+  );
+});
+
+test('nobody else gets a claimed renewal before its lease has run out', async (t) => {
+  const { vault, world } = await vaultWithRenewals(t);
+  const { renewal } = await claim(vault, 'first');
+  world.advance(leaseDuration - 1);
+  assert.equal(await claimRenewal(vault, 'second'), undefined);
+  world.advance(1);
+  const again = await claim(vault, 'second');
+  assert.equal(again.renewal.id, renewal.id);
+  assert.equal(again.renewal.claims, 2);
+  assert.equal(again.renewal.started_at, renewal.started_at);
+});
+
+test('after a crash the next worker resumes with the key that was stored, and makes one version', async (t) => {
+  const { vault, world } = await vaultWithRenewals(t);
+  const first = await claim(vault, 'first');
+  await runUntilKeyIsStored(vault, first);
+  const stored = (await requireRenewal(vault, 'www1', first.renewal.id)).sealed_private_key;
+  assert(stored);
+  const key = encodePem('PRIVATE KEY', openFor(vault, renewalKeyOwner(first.renewal.id), stored).expose());
+  world.advance(leaseDuration);
+  await runRenewal(vault, await claim(vault, 'second'));
+  assert.deepEqual(await versionsOf(vault), [1, 2]);
+  const certificate = await requireCertificate(vault.db.reader, 'www1');
+  const version = await requireVersion(vault.db.reader, certificate, 2);
+  assert.equal(openVersionKey(vault, version).expose().toString(), key);
+});
+
+test('a worker that lost its lease makes no second version when it goes on', async (t) => {
+  const { vault, world } = await vaultWithRenewals(t);
+  const first = await claim(vault, 'first');
+  const { goOn } = await runUntilKeyIsStored(vault, first);
+  world.advance(leaseDuration);
+  await runRenewal(vault, await claim(vault, 'second'));
+  await goOn();
+  assert.deepEqual(await versionsOf(vault), [1, 2]);
+  assert.equal((await requireRenewal(vault, 'www1', first.renewal.id)).status, 'succeeded');
+});
+
+test('a worker that lost its lease leaves the one that has it alone', async (t) => {
+  const { vault, world } = await vaultWithRenewals(t);
+  const first = await claim(vault, 'first');
+  const { goOn } = await runUntilKeyIsStored(vault, first);
+  world.advance(leaseDuration);
+  const second = await claim(vault, 'second');
+  await goOn();
+  assert.deepEqual(await versionsOf(vault), [1]);
+  const renewal = await requireRenewal(vault, 'www1', first.renewal.id);
+  assert.deepEqual([renewal.status, renewal.lease_owner], ['running', second.owner]);
+  await runRenewal(vault, second);
+  assert.deepEqual(await versionsOf(vault), [1, 2]);
+});
+
+test('the same worker that claims again after its lease ran out does not count as the one before', async (t) => {
+  const { vault, world } = await vaultWithRenewals(t);
+  const first = await claim(vault, 'worker');
+  const { goOn } = await runUntilKeyIsStored(vault, first);
+  world.advance(leaseDuration);
+  const second = await claim(vault, 'worker');
+  await goOn();
+  assert.deepEqual(await versionsOf(vault), [1]);
+  await runRenewal(vault, second);
+  assert.deepEqual(await versionsOf(vault), [1, 2]);
+});
+
+test('a renewal that was interrupted five times is given up', async (t) => {
+  const { vault, world } = await vaultWithRenewals(t);
+  for (let n = 0; n < 5; n += 1) {
+    await claim(vault, 'dying');
+    world.advance(leaseDuration);
+  }
+  const last = await claim(vault, 'survivor');
+  await runRenewal(vault, last);
+  const renewal = await requireRenewal(vault, 'www1', last.renewal.id);
+  assert.deepEqual([renewal.status, renewal.error], ['failed', 'Given up: interrupted 5 times.']);
+  assert.equal((await requireCertificate(vault.db.reader, 'www1')).failed_attempts, 1);
+  assert.deepEqual(await versionsOf(vault), [1]);
+});
+
+test('a lease is kept fresh while the work goes on, and no longer', async (t) => {
+  const { vault, world } = await vaultWithRenewals(t);
+  const claimed = await claim(vault, 'first');
+  const done = new AbortController();
+  const keeping = keepLease(vault, claimed, done.signal);
+  for (let n = 0; n < 10; n += 1) {
+    await world.sleeping(1);
+    world.advance(20 * second);
+    await world.turn();
+    assert.equal(await claimRenewal(vault, 'second'), undefined);
+  }
+  const { lease_expires_at } = await requireRenewal(vault, 'www1', claimed.renewal.id);
+  assert.equal(lease_expires_at, world.now() + leaseDuration);
+  done.abort();
+  await keeping;
+  world.advance(leaseDuration);
+  assert(await claimRenewal(vault, 'second'));
+});
+
+test('a lease that was lost is not taken back', async (t) => {
+  const { vault, world } = await vaultWithRenewals(t);
+  const claimed = await claim(vault, 'first');
+  const keeping = keepLease(vault, claimed, new AbortController().signal);
+  await world.sleeping(1);
+  const other = { lease_owner: 'second', lease_expires_at: 1 };
+  await vault.db.write((writer) => writer.updateTable('renewals').set(other).execute());
+  world.advance(20 * second);
+  await keeping;
+  const renewal = await requireRenewal(vault, 'www1', claimed.renewal.id);
+  assert.deepEqual([renewal.lease_owner, renewal.lease_expires_at], ['second', 1]);
+});

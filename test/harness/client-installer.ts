@@ -1,0 +1,244 @@
+/**
+ * A machine for the client installer: a home of its own, a PATH in which fakes stand before what would touch the real
+ * machine (crontab, logger, systemctl), and the real script in a real shell.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { needs } from './missing-program.ts';
+import { tempDir } from './temp-dir.ts';
+import type { Outcome } from './vault-process.ts';
+
+export const installer = fileURLToPath(new URL('../../assets/install.sh', import.meta.url));
+
+/** The shells it must work in: program and first arguments. `sh` is whatever this system calls so. */
+export const shells = {
+  sh: ['sh'],
+  dash: ['dash'],
+  bash: ['bash', '--posix'],
+  busybox: ['busybox', 'sh'],
+  ksh: ['ksh93'],
+  mksh: ['mksh'],
+} as const satisfies Record<string, readonly [string, ...string[]]>;
+
+export type Shell = keyof typeof shells;
+
+/** What carries the requests; `nc` and `openssl` are what is left where only BusyBox is installed. */
+export const tools = {
+  curl: 'curl',
+  wget: 'wget',
+  nc: 'busybox',
+  'nc.openbsd': 'nc.openbsd',
+  openssl: 'openssl',
+} as const;
+
+export type Tool = keyof typeof tools;
+
+export type Machine = {
+  readonly home: string;
+  /** Programs here come before all others. */
+  readonly bin: string;
+  readonly destination: string;
+  /** Runs the script, or what else is named, to its end. */
+  readonly run: (args: readonly string[], launch?: ClientLaunch) => Promise<Outcome>;
+  /** Puts a shell script into `bin`. */
+  readonly fake: (name: string, body: string) => void;
+  /** Makes the script look for its programs here only, without this one. */
+  readonly hide: (program: string) => void;
+  readonly crontab: () => string;
+  readonly syslog: () => string;
+  readonly file: (name: string) => string;
+  /** The ids of the jobs. */
+  readonly jobs: () => string[];
+  /** The job's own copy of the script. */
+  readonly copy: (job?: string) => string;
+  readonly state: (name: string, job?: string) => string;
+};
+
+export type ClientLaunch = {
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  readonly shell?: Shell;
+  /** What is run in place of assets/install.sh. */
+  readonly script?: string;
+  /** Feeds the script through a pipe, as `curl | sh` does. */
+  readonly input?: string;
+  readonly signal?: AbortSignal;
+  /** A program that starts the shell. */
+  readonly through?: readonly string[];
+};
+
+const real = process.env.PATH ?? '';
+
+/** A new machine that has only one of the download tools, and BusyBox's programs in place of GNU's where asked. */
+export function machine(
+  t: Pick<TestContext, 'after'>,
+  { shell = 'sh', tool = 'curl', userland }: { shell?: Shell; tool?: Tool; userland?: 'busybox' } = {},
+): Machine {
+  const home = tempDir(t);
+  const bin = join(home, 'bin');
+  mkdirSync(bin);
+  if (userland === 'busybox') linkBusybox(home);
+  const fake = (name: string, body: string) =>
+    writeFileSync(join(bin, name), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+  fake(
+    'crontab',
+    `case $1 in
+      -l) cat "${home}/crontab" 2>/dev/null || { echo "no crontab for test" >&2; exit 1; } ;;
+      *) cat "$1" >"${home}/crontab" ;;
+    esac`,
+  );
+  fake('logger', `printf '%s\\n' "$*" >>"${home}/syslog"`);
+  fake('systemctl', 'exit 1');
+  for (const absent of absentWith(tool)) fake(absent, 'exit 127');
+  if (tool === 'nc') fake('nc', 'exec busybox nc "$@"');
+  if (tool === 'nc.openbsd') fake('nc', 'exec nc.openbsd "$@"');
+  const read = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8') : '');
+  const vaultHome = join(home, 'vault');
+  const jobs = () => (existsSync(join(vaultHome, 'jobs')) ? readdirSync(join(vaultHome, 'jobs')) : []);
+  const destination = join(home, 'tls');
+  let script = installer;
+  const hide = (program: string) => {
+    const programs = join(home, 'programs');
+    mkdirSync(programs);
+    const all = real
+      .split(':')
+      .filter(existsSync)
+      .flatMap((folder) => readdirSync(folder).map((name) => [folder, name] as const));
+    for (const [folder, name] of all)
+      if (name !== program && !existsSync(join(programs, name)))
+        symlinkSync(join(folder, name), join(programs, name));
+    script = join(home, 'install.sh');
+    const text = readFileSync(installer, 'utf8');
+    writeFileSync(script, text.replace(/^ {2}PATH=.*$/m, `  PATH=${bin}:${programs}`));
+  };
+  return {
+    home,
+    bin,
+    hide,
+    destination,
+    fake,
+    crontab: () => read(join(home, 'crontab')),
+    syslog: () => read(join(home, 'syslog')),
+    file: (name) => read(join(destination, name)),
+    jobs,
+    copy: (job = jobs()[0]) => join(vaultHome, 'jobs', job ?? 'none', 'install.sh'),
+    state: (name, job = jobs()[0]) => read(join(vaultHome, 'state', job ?? 'none', name)),
+    run: (args, launch = {}) => {
+      const path = userland === 'busybox' ? `${bin}:${join(home, 'applets')}:${real}` : `${bin}:${real}`;
+      const environment = {
+        HOME: home,
+        PATH: path,
+        TMPDIR: home,
+        CERTIFICATE_VAULT_HOME: vaultHome,
+        CERTIFICATE_VAULT_PAUSE_SECONDS: '0',
+        ...launch.environment,
+      };
+      const [program, ...first] = shells[launch.shell ?? shell];
+      const source = launch.input === undefined ? [launch.script ?? script] : ['-s', '--'];
+      const [starter = '', ...all] = [...(launch.through ?? []), program, ...first, ...source, ...args];
+      return finish(starter, all, { ...launch, environment });
+    },
+  };
+}
+
+/** Runs a program to its end. A negative pid would not do: what is killed here is one process. */
+export async function finish(
+  program: string,
+  args: readonly string[],
+  { environment = {}, input, signal }: ClientLaunch,
+): Promise<Outcome> {
+  const child = spawn(program, args, {
+    env: environment,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    ...(signal && { signal, killSignal: 'SIGINT' }),
+  });
+  child.on('error', () => {
+    // An abort; the end of the process is what counts.
+  });
+  child.stdin.on('error', () => {
+    // It ended without reading everything.
+  });
+  child.stdin.end(input ?? '');
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk;
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk;
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout, stderr };
+}
+
+/** Every shell with the program that it needs, for `needs()`. */
+export function everyShell(): (readonly [Shell, ReturnType<typeof needs>])[] {
+  const named = (Object.keys(shells) as Shell[]).filter((name) => name !== 'sh');
+  return named.map((name) => [name, needs(shells[name][0])] as const);
+}
+
+/** The same test in each shell, with curl or whatever else it needs. */
+export function inEveryShell(
+  title: string,
+  run: (t: TestContext, shell: Shell) => Promise<void>,
+  program = 'curl',
+): void {
+  for (const [shell, isThere] of everyShell()) {
+    const options = isThere.skip === undefined ? needs(program) : isThere;
+    test(`${title}, in ${shell}`, options, (t) => run(t, shell));
+  }
+}
+
+export function everyTool(): (readonly [Tool, ReturnType<typeof needs>])[] {
+  return (Object.keys(tools) as Tool[]).map((name) => [name, needs(tools[name])] as const);
+}
+
+/** Fails unless key and certificate in the destination belong together. Returns the certificate. */
+export function assertPair(client: Machine): X509Certificate {
+  const certificate = new X509Certificate(client.file('tls.crt'));
+  assert(certificate.checkPrivateKey(createPrivateKey(client.file('tls.key'))), 'key and certificate differ');
+  return certificate;
+}
+
+/** What the script left in the destination for itself. */
+export function leftovers({ destination }: Machine): string[] {
+  return readdirSync(destination).filter((name) => name.startsWith('.vault-'));
+}
+
+/** The permission bits of a file. */
+export function modeOf(path: string): number {
+  return statSync(path).mode & 0o7777;
+}
+
+function absentWith(tool: Tool): readonly string[] {
+  if (tool === 'curl') return ['wget', 'nc'];
+  if (tool === 'wget') return ['curl', 'nc'];
+  return ['curl', 'wget'];
+}
+
+/** One link for each applet, as Alpine has them; the download tools and OpenSSL stay those of the machine. */
+function linkBusybox(home: string): void {
+  const folder = join(home, 'applets');
+  mkdirSync(folder);
+  const busybox = whereIs('busybox');
+  const applets = execFileSync(busybox, ['--list'], { encoding: 'utf8' }).split('\n');
+  for (const applet of applets) if (/^[a-z]/.test(applet)) symlinkSync(busybox, join(folder, applet));
+}
+
+function whereIs(program: string): string {
+  const found = real.split(':').find((folder) => existsSync(join(folder, program)));
+  return join(found ?? dirname(program), program);
+}

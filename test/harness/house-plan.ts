@@ -1,0 +1,136 @@
+/**
+ * The plan of the house that test/architecture.test.ts enforces: storeys, sizes, names, and the few places where clock,
+ * timers, randomness, network and environment come in. A new entry needs a reason that convinces a reader.
+ */
+
+/** From the top. A file imports its own folder and lower storeys; folders side by side do not know each other. */
+export const storeys = [
+  ['main.ts'],
+  ['cli'],
+  ['http', 'jobs'],
+  ['domain'],
+  ['acme', 'dns'],
+  ['crypto', 'db'],
+  ['base'],
+] as const;
+
+/** Of a file in src and assets. */
+export const maxLines = 250;
+
+export const refusedWords = ['utils', 'util', 'helpers', 'helper', 'manager', 'service', 'common', 'misc'];
+
+/** Tests in these folders are about the whole executable or the client script, or are no tests. */
+export const foldersThatMirrorNothing = ['executable', 'harness', 'installer'];
+
+/** Tests about several files at once. Others are called like the file that they test, or that and a dash and more. */
+export const testsThatMirrorNothing: readonly { readonly file: string; readonly why: string }[] = [
+  { file: 'test/architecture.test.ts', why: 'the house as a whole' },
+  {
+    file: 'test/cli/full-disk.test.ts',
+    why: 'commands, storage and the files under them, where nothing fits any more',
+  },
+  { file: 'test/db/query-plans.test.ts', why: 'every query of a request and of the scheduler' },
+  {
+    file: 'test/http/artifact-version.test.ts',
+    why: 'what a client does with ?version= over several routes',
+  },
+  { file: 'test/http/conditional-download.test.ts', why: 'routes, cache and storage must agree on a 304' },
+  { file: 'test/http/download-audit.test.ts', why: 'routes, storage and server keep the promise together' },
+  { file: 'test/http/renewal-routes.test.ts', why: 'the routes of renewals, wherever they stand' },
+];
+
+/**
+ * What is watched: globals as they are used, and `module name` for what is taken from a module. `.*` and ` *` stand for
+ * whatever it is.
+ */
+export const watched: Readonly<Record<string, readonly string[]>> = {
+  clock: ['Date', 'Date.now', 'new Date()', 'performance.*', 'Temporal.*', 'node:perf_hooks *'],
+  timers: [
+    ...['setTimeout', 'setInterval', 'setImmediate', 'AbortSignal.timeout', 'scheduler.*'],
+    ...['node:timers *', 'node:timers/promises *'],
+  ],
+  randomness: [
+    ...['Math', 'Math.random', 'crypto.*'],
+    ...[
+      ...['randomBytes', 'randomFill', 'randomFillSync', 'randomInt', 'randomUUID', 'randomUUIDv7'],
+      ...['getRandomValues', 'webcrypto', 'subtle', 'default', 'createDiffieHellman', 'createECDH'],
+      ...['generateKey', 'generateKeyPair', 'generatePrime'].flatMap((name) => [name, `${name}Sync`]),
+    ].map((name) => `node:crypto ${name}`),
+  ],
+  network: [
+    ...['fetch', 'WebSocket.*', 'EventSource.*', 'undici *'],
+    ...['http', 'https', 'http2', 'net', 'tls', 'dns', 'dns/promises', 'dgram'].map(
+      (name) => `node:${name} *`,
+    ),
+  ],
+  environment: [
+    ...['process.*', 'console.*', 'globalThis.*', 'global.*', 'navigator.*'],
+    ...['process', 'os', 'child_process', 'worker_threads', 'cluster', 'module', 'vm', 'inspector'].map(
+      (name) => `node:${name} *`,
+    ),
+  ],
+};
+
+/** Members of watched modules that only compute. */
+export const pure = [
+  'node:net isIP',
+  'node:net isIPv4',
+  'node:net isIPv6',
+  'node:net BlockList',
+  'node:http STATUS_CODES',
+];
+
+/** Where the world comes in, and why there. An entry that nothing needs any more is refused too. */
+export const allowed: readonly {
+  readonly file: string;
+  readonly uses: readonly string[];
+  readonly why: string;
+}[] = [
+  {
+    file: 'src/base/world.ts',
+    uses: ['Date.now', 'node:crypto randomBytes', 'node:timers/promises *'],
+    why: 'the real World: everybody else is handed one',
+  },
+  { file: 'src/main.ts', uses: ['process.*'], why: 'hands arguments, environment and streams to cli/' },
+  {
+    file: 'src/cli/stop-signal.ts',
+    uses: ['process.once'],
+    why: 'signals are how a service manager says stop',
+  },
+  {
+    file: 'src/cli/settings.ts',
+    uses: ['node:os homedir', 'node:os userInfo'],
+    why: 'the default of --data-dir depends on the user',
+  },
+  {
+    file: 'src/crypto/key-pair.ts',
+    uses: ['node:crypto generateKeyPair'],
+    why: "a key pair cannot be made from the World's bytes; OpenSSL has a generator of its own",
+  },
+  {
+    file: 'src/crypto/pkcs12.ts',
+    uses: ['node:crypto *'],
+    why: 'parsePKCS12 is not in @types/node yet, so it cannot be imported by name',
+  },
+  { file: 'src/http/server.ts', uses: ['node:http createServer'], why: 'the listener' },
+  {
+    file: 'src/db/embedded-addon.ts',
+    uses: ['process.env', 'process.dlopen', 'node:os tmpdir'],
+    why: 'SQLite is loaded out of the executable by way of a file, before there are settings',
+  },
+  {
+    file: 'src/db/migrations.ts',
+    uses: ['process.pid'],
+    why: 'two processes must not write the same draft of a copy',
+  },
+];
+
+/** What only db/ does. `prepare` is better-sqlite3's, the rest is Kysely's. */
+export const queryMembers = [
+  ...['sql', 'selectFrom', 'insertInto', 'replaceInto', 'updateTable', 'deleteFrom', 'mergeInto'],
+  'prepare',
+];
+
+/** How SQL begins, also with line breaks in it. */
+export const queryText =
+  /^\s*(SELECT\s.*\sFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM|(CREATE|ALTER|DROP)\s+TABLE|PRAGMA\s)/is;

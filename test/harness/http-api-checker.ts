@@ -1,0 +1,153 @@
+/**
+ * Holds what the server answers against its own OpenAPI document: status, content type, headers and JSON bodies must
+ * be declared there. It knows nothing of the route table, so that the document alone must tell the truth.
+ */
+import assert from 'node:assert/strict';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+
+export type Answer = {
+  readonly method: string;
+  /** The request target, with its query. */
+  readonly target: string;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+};
+
+type DeclaredAnswer = {
+  readonly headers?: Readonly<Record<string, unknown>>;
+  readonly content?: Readonly<Record<string, { readonly schema: object }>>;
+};
+
+export type ApiDocument = {
+  readonly openapi: string;
+  readonly paths: Readonly<
+    Record<
+      string,
+      Readonly<
+        Record<
+          string,
+          {
+            readonly operationId: string;
+            readonly security: readonly object[];
+            readonly responses: Readonly<Record<string, DeclaredAnswer>>;
+          }
+        >
+      >
+    >
+  >;
+  readonly components: { readonly schemas: Readonly<Record<string, object>> };
+};
+
+/** Headers that say something of their own; whoever sends one must declare it. */
+const tellingHeaders = [
+  'Allow',
+  'Certificate-Version',
+  'Content-Disposition',
+  'ETag',
+  'Link',
+  'Location',
+  'Retry-After',
+  'WWW-Authenticate',
+  'X-Request-Id',
+];
+
+/** Declared headers that are not in every answer. */
+const sometimes = ['Link'];
+
+/** A function that throws an AssertionError where an answer is not as the document declares it. */
+export function apiChecker(document: ApiDocument): (answer: Answer) => void {
+  const ajv = new Ajv2020({ strict: false, validateSchema: false });
+  formats.default(ajv);
+  const compiled = new Map<object, ValidateFunction>();
+  for (const [name, schema] of Object.entries(document.components.schemas))
+    ajv.addSchema(byName(schema), name);
+  const problem = { $ref: '#/components/schemas/Problem' };
+  const requestIds = new Set<string>();
+
+  return (answer) => {
+    const { method, target, status, headers } = answer;
+    const place = `${method} ${target.slice(0, 200)} → ${status}`;
+    const requestId = headers.get('X-Request-Id');
+    assert.match(requestId ?? '', /^[\w-]+$/, `${place}: X-Request-Id`);
+    assert(!requestIds.has(requestId ?? ''), `${place}: the request id ${requestId} was used before`);
+    requestIds.add(requestId ?? '');
+
+    const path = pathOf(document, target);
+    const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
+    const operation = path === undefined ? undefined : document.paths[path]?.[verb];
+    if (path === undefined || operation === undefined) {
+      const expected = path === undefined ? [400, 404] : [405];
+      assert(expected.includes(status), `${place}: nothing is declared here, expected ${expected}`);
+      if (status === 405) assert(headers.has('Allow'), `${place}: Allow is missing`);
+      checkContent(place, { 'application/problem+json': { schema: problem } }, answer);
+      return;
+    }
+    const declared = operation.responses[status];
+    assert(declared, `${place}: the status is not declared`);
+    checkHeaders(place, Object.keys(declared.headers ?? {}), headers);
+    checkContent(place, declared.content ?? {}, answer);
+  };
+
+  function checkContent(
+    place: string,
+    declared: NonNullable<DeclaredAnswer['content']>,
+    { method, headers, body }: Answer,
+  ): void {
+    const type = headers.get('Content-Type');
+    if (Object.keys(declared).length === 0) {
+      assert.deepEqual({ type, body }, { type: null, body: '' }, `${place}: no content is declared`);
+      return;
+    }
+    const schema = declared[type ?? '']?.schema;
+    assert(schema, `${place}: the content type ${type} is not declared`);
+    if (method === 'HEAD') assert.equal(body, '', `${place}: HEAD has no body`);
+    else if (/[/+]json$/.test(type ?? '')) checkJson(place, schema, JSON.parse(body));
+  }
+
+  function checkJson(place: string, schema: object, value: unknown): void {
+    const validate = compiled.get(schema) ?? ajv.compile(byName(schema));
+    compiled.set(schema, validate);
+    assert(validate(value), `${place}: ${ajv.errorsText(validate.errors)}`);
+  }
+}
+
+/** The schema with references to components by name, as they were added to ajv. */
+function byName(schema: object): object {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"#/components/schemas/', '"'));
+}
+
+function checkHeaders(place: string, declared: readonly string[], headers: Headers): void {
+  for (const name of declared) {
+    assert(sometimes.includes(name) || headers.has(name), `${place}: ${name} is declared and was not sent`);
+  }
+  for (const name of tellingHeaders) {
+    assert(!headers.has(name) || declared.includes(name), `${place}: ${name} was sent and is not declared`);
+  }
+}
+
+/** The path of the document that the target is an instance of; a literal part wins over a parameter. */
+function pathOf({ paths }: ApiDocument, target: string): string | undefined {
+  const path = target.replace(/^https?:\/\/[^/?#]+/i, '').split('?', 1)[0] ?? '';
+  const parts = path.split('/');
+  if (!isDecodable(path)) return undefined;
+  const fitting = Object.keys(paths).filter((known) => {
+    const pattern = known.split('/');
+    return (
+      pattern.length === parts.length &&
+      pattern.every((part, index) => (part.startsWith('{') ? parts[index] !== '' : part === parts[index]))
+    );
+  });
+  return fitting.toSorted((a, b) => a.split('{').length - b.split('{').length)[0];
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    // A URIError is the answer.
+    return false;
+  }
+}

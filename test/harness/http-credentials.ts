@@ -1,0 +1,83 @@
+/** Every endpoint that needs a key, from the route table, and every kind of credentials a caller may come with. */
+
+import { type Scope, scopes } from '../../src/base/scope.ts';
+import { revokeApiKey } from '../../src/domain/api-keys.ts';
+import { localCli, system } from '../../src/domain/audit.ts';
+import { requestRenewal } from '../../src/domain/renewals.ts';
+import { routes } from './all-routes.ts';
+import { makeKey, type TestKey } from './http-fixtures.ts';
+import type { TestServer } from './test-server.ts';
+
+export type GuardedEndpoint = {
+  readonly method: string;
+  /** With the name of a certificate in place of `{name}`. */
+  readonly path: (name: string) => string;
+  readonly scope: Scope;
+  readonly success: number;
+  readonly namesCertificate: boolean;
+};
+
+/** The endpoints behind a scope; `renewalId` is that of an open renewal. */
+export function guardedEndpoints(renewalId: number): GuardedEndpoint[] {
+  return routes.flatMap(({ method, path, access, replies }) => {
+    if (access.kind === 'public') return [];
+    const filled = path.replace('{id}', String(renewalId));
+    return [
+      {
+        method,
+        path: (name: string) => filled.replace('{name}', encodeURIComponent(name)),
+        scope: access.scope,
+        success: Number(Object.keys(replies)[0]),
+        namesCertificate: path.includes('{name}'),
+      },
+    ];
+  });
+}
+
+/** An open renewal's id, for the endpoint that shows one. */
+export async function openRenewal({ vault }: TestServer, name: string): Promise<number> {
+  return (await requestRenewal(vault, system, name)).id;
+}
+
+export async function revokedKey({ vault }: TestServer): Promise<TestKey> {
+  const key = await makeKey(vault, { name: 'revoked' });
+  await revokeApiKey(vault, localCli, key.id);
+  return key;
+}
+
+/** A key whose expiry is this very moment: the last at which it does not count any more. */
+export async function expiredKey({ vault, world }: TestServer): Promise<TestKey> {
+  const expires = world.now() + 1000;
+  const key = await makeKey(vault, { name: 'expired', expires_at: new Date(expires).toISOString() });
+  world.advance(1000);
+  return key;
+}
+
+/** Header lines that identify nobody, by what is wrong with them. */
+export function strangers({ raw }: TestKey): Readonly<Record<string, readonly string[]>> {
+  const [prefix = '', secret = ''] = raw.split('.');
+  const bearer = (text: string) => [`Authorization: Bearer ${text}`];
+  return {
+    'no header': [],
+    'an empty header': ['Authorization:'],
+    'no token': ['Authorization: Bearer'],
+    garbage: bearer('garbage'),
+    'another scheme': [`Authorization: Basic ${Buffer.from(`key:${raw}`).toString('base64')}`],
+    'no scheme': [`Authorization: ${raw}`],
+    'no space': [`Authorization: Bearer${raw}`],
+    'two tokens': bearer(`${raw} ${raw}`),
+    'a quoted token': bearer(`"${raw}"`),
+    'a token that goes on': bearer(`${raw}a`),
+    'a token cut short': bearer(raw.slice(0, -1)),
+    'the prefix alone': bearer(prefix),
+    'an empty secret': bearer(`${prefix}.`),
+    'a known prefix with a wrong secret': bearer(`${prefix}.${secret.split('').toReversed().join('')}`),
+    'an unknown prefix': bearer(`vk_${'a'.repeat(12)}.${secret}`),
+    'a token in another header': [`X-API-Key: ${raw}`, `Cookie: session=${raw}`],
+  };
+}
+
+/** All scopes but one. */
+export function allBut(scope: Scope): Scope[] {
+  return scopes.filter((other) => other !== scope);
+}

@@ -1,0 +1,119 @@
+/** What tests of the HTTP surface begin with: certificates, API keys, and a look at the database from outside. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+import { parseCertName } from '../../src/base/cert-name.ts';
+import { parseIdentifier } from '../../src/base/identifier.ts';
+import { type Scope, scopes } from '../../src/base/scope.ts';
+import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
+import { encodePem } from '../../src/crypto/pem.ts';
+import { createApiKey } from '../../src/domain/api-keys.ts';
+import { localCli, system } from '../../src/domain/audit.ts';
+import { importCertificate } from '../../src/domain/certificate-import.ts';
+import { createCertificate } from '../../src/domain/certificates.ts';
+import { createApiKeyInput, createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
+import { issueFromLocalCa } from '../../src/domain/local-ca.ts';
+import { claimRenewal, runRenewal } from '../../src/domain/renewal-run.ts';
+import { requestRenewal } from '../../src/domain/renewals.ts';
+import type { Vault } from '../../src/domain/vault.ts';
+
+/** A certificate of the private CA with version 1. */
+export async function makeCertificate(
+  vault: Vault,
+  name: string,
+  domains = [`${name}.example.test`],
+): Promise<void> {
+  await createCertificate(vault, localCli, parseInput(createCertificateInput, { name, domains }));
+}
+
+/** The next version of a certificate, made the way the worker makes it. */
+export async function renewCertificate(vault: Vault, name: string): Promise<void> {
+  await requestRenewal(vault, system, name);
+  const claimed = await claimRenewal(vault, 'test');
+  assert(claimed);
+  await runRenewal(vault, claimed);
+}
+
+/** A certificate that was made elsewhere; importing it again makes a new version. */
+export async function importOne(vault: Vault, name: string, options: { chain: boolean }): Promise<void> {
+  const privateKey = await generatePrivateKey('ec256');
+  const identifier = parseIdentifier('imported.example.test');
+  const certName = parseCertName(name);
+  assert(identifier && certName);
+  const issued = await issueFromLocalCa(vault, {
+    identifiers: [identifier],
+    privateKey,
+    lifetime: undefined,
+  });
+  const certificates = [issued.leaf, ...(options.chain ? issued.chain : [])];
+  const pem = [
+    ...certificates.map((der) => encodePem('CERTIFICATE', der)),
+    encodePem('PRIVATE KEY', privateKey.expose()),
+  ];
+  const sources = [{ name: 'bundle.pem', bytes: Buffer.from(pem.join('')) }];
+  await importCertificate(vault, localCli, { name: certName, sources });
+}
+
+/** A certificate that nothing has been issued for yet, which the API cannot make. */
+export async function makePending(vault: Vault, name: string): Promise<void> {
+  await vault.db.write(async (writer) => {
+    const row = { domains: '[]', key_type: 'ec256', issuer_id: null, auto_renew: 0, reuse_key: 0 } as const;
+    await writer
+      .insertInto('certificates')
+      .values({ name, ...row, created_at: vault.world.now() })
+      .execute();
+  });
+}
+
+export type TestKey = { readonly id: number; readonly raw: string; readonly actor: string };
+
+/** An API key: every scope and every certificate unless the options say otherwise. */
+export async function makeKey(
+  vault: Vault,
+  options: {
+    readonly name?: string;
+    readonly scopes?: readonly Scope[];
+    readonly certificates?: readonly string[];
+    readonly expires_at?: string;
+  } = {},
+): Promise<TestKey> {
+  const input = { name: 'web', scopes: [...scopes], certificates: ['*'], ...options };
+  const { id, raw } = await createApiKey(vault, localCli, parseInput(createApiKeyInput, input));
+  return { id, raw: raw.expose(), actor: `api-key:${id}:${input.name}` };
+}
+
+export type SeenEvent = {
+  readonly actor: string;
+  readonly action: string;
+  readonly resource: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+  readonly ip: string | null;
+  readonly request_id: string | null;
+};
+
+/** The events of an action as another process sees them now, in their order: what is in here is committed. */
+export function eventsOf(dataDir: string, action: string): SeenEvent[] {
+  const sql =
+    'select actor, action, resource, detail, ip, request_id from audit_events where action = ? order by id';
+  const rows = outside(dataDir, (db) => db.prepare(sql).all(action)) as (Omit<SeenEvent, 'detail'> & {
+    detail: string;
+  })[];
+  return rows.map((row) => ({ ...row, detail: JSON.parse(row.detail) }));
+}
+
+/** Works on the database through a connection of its own, as another process does. */
+export function outside<T>(dataDir: string, work: (db: BetterSqlite3.Database) => T): T {
+  const db = new BetterSqlite3(join(dataDir, 'vault.db'), { fileMustExist: true });
+  try {
+    return work(db);
+  } finally {
+    db.close();
+  }
+}
+
+/** Damages every sealed private key, so that whatever decrypts one fails. */
+export function breakSealedKeys(dataDir: string): void {
+  const sql =
+    "update certificate_versions set sealed_private_key = cast(sealed_private_key || x'00' as blob)";
+  outside(dataDir, (db) => db.exec(sql));
+}

@@ -1,0 +1,57 @@
+/** A real vault in a directory of its own: real SQLite, real sealing, only the clock is the test's. */
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import type { Log, LogFields } from '../../src/base/log.ts';
+import type { World } from '../../src/base/world.ts';
+import { openVault } from '../../src/cli/open-vault.ts';
+import type { Settings } from '../../src/cli/settings.ts';
+import type { Vault } from '../../src/domain/vault.ts';
+import { tempDir } from './temp-dir.ts';
+import { TestWorld } from './test-world.ts';
+
+/** Settings of `vault serve` for a directory; everything else at its default. */
+export function settingsFor(dataDir: string): Settings {
+  return {
+    dataDir,
+    masterKeyFile: join(dataDir, 'master.key'),
+    listen: { host: '127.0.0.1', port: 0 },
+    publicUrl: undefined,
+    insecureHttp: false,
+    logLevel: 'info',
+  };
+}
+
+/** A log that keeps what it is told, as the JSON it would write. */
+export function keptLog(): Log & { readonly lines: string[] } {
+  const lines: string[] = [];
+  const keep = (level: string) => (fields: LogFields, message: string) => {
+    const { err, ...rest } = fields;
+    lines.push(JSON.stringify({ level, ...rest, ...(err !== undefined && { err: String(err) }), message }));
+  };
+  return { lines, debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
+}
+
+export type TestVault = {
+  readonly vault: Vault;
+  readonly world: TestWorld;
+  readonly dataDir: string;
+  readonly log: ReturnType<typeof keptLog>;
+  /** Closes the vault before the test ends, to open it again. */
+  readonly close: () => Promise<void>;
+};
+
+/** Opens a vault, a new one unless `dataDir` holds one, and closes it when the test has ended. */
+export async function testVault(
+  t: Pick<TestContext, 'after'>,
+  { dataDir = tempDir(t), world = new TestWorld() }: { dataDir?: string; world?: TestWorld } = {},
+): Promise<TestVault> {
+  const log = keptLog();
+  const opened = await openVault(settingsFor(dataDir), world satisfies World, 'create', log);
+  let closing: Promise<void> | undefined;
+  const close = () => {
+    closing ??= opened.close();
+    return closing;
+  };
+  t.after(close);
+  return { vault: opened.vault, world, dataDir, log, close };
+}

@@ -1,0 +1,54 @@
+/** A world whose clock the test sets: sleepers wake when it is moved past their time, and never before. */
+import { randomBytes } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { World } from '../../src/base/world.ts';
+
+type Sleeper = { readonly until: number; readonly wake: () => void };
+
+export class TestWorld implements World {
+  #now: number;
+  readonly #sleepers = new Set<Sleeper>();
+  readonly #watchers = new Set<() => void>();
+
+  constructor(start: string | number = '2026-11-21T12:00:00Z') {
+    this.#now = typeof start === 'number' ? start : Date.parse(start);
+  }
+
+  readonly now = (): number => this.#now;
+  readonly randomBytes = (size: number): Buffer => randomBytes(size);
+
+  readonly turn = async (): Promise<void> => {
+    await nextTurn();
+  };
+
+  readonly sleep = (ms: number, signal?: AbortSignal): Promise<void> => {
+    if (signal?.aborted === true) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wake = () => resolve();
+    const sleeper = { until: this.#now + ms, wake };
+    this.#sleepers.add(sleeper);
+    signal?.addEventListener('abort', wake, { once: true });
+    for (const look of [...this.#watchers]) look();
+    return promise.finally(() => {
+      this.#sleepers.delete(sleeper);
+      signal?.removeEventListener('abort', wake);
+    });
+  };
+
+  /** Moves the clock (also back) and wakes whoever has slept long enough. */
+  advance(ms: number): void {
+    this.#now += ms;
+    for (const sleeper of [...this.#sleepers]) if (sleeper.until <= this.#now) sleeper.wake();
+  }
+
+  /** Resolves when `count` are asleep at the same time. */
+  async sleeping(count: number): Promise<void> {
+    if (this.#sleepers.size >= count) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const look = () => {
+      if (this.#sleepers.size >= count) resolve();
+    };
+    this.#watchers.add(look);
+    await promise.finally(() => this.#watchers.delete(look));
+  }
+}

@@ -1,0 +1,105 @@
+/** The real command line as a process: the built executable or, where a test needs that, the sources under this Node. */
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = new URL('../../', import.meta.url);
+
+/** How to start it: program and first arguments. The executable, which `npm test` builds first, is what is meant to be tested. */
+export const fromSource = [process.execPath, fileURLToPath(new URL('src/main.ts', root))] as const;
+export const fromExecutable = [fileURLToPath(new URL('dist/vault', root))] as const;
+
+export type Launch = {
+  readonly program?: readonly string[];
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  readonly input?: string | Buffer;
+  readonly cwd?: string;
+  readonly uid?: number;
+  readonly gid?: number;
+};
+
+export type Outcome = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
+
+/** Runs a command to its end. */
+export async function vault(args: readonly string[], launch: Launch = {}): Promise<Outcome> {
+  const child = start(args, launch);
+  child.stdin.on('error', () => {
+    // A command that refuses its options ends without reading what was sent to it.
+  });
+  child.stdin.end(launch.input ?? '');
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close'),
+  ]);
+  return { code: code as number | null, stdout, stderr };
+}
+
+export type RunningVault = {
+  readonly url: string;
+  readonly pid: number;
+  /** What it has written to stderr so far. */
+  readonly log: () => string;
+  /** Sends a signal and waits for the end. */
+  readonly end: (signal?: NodeJS.Signals) => Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+};
+
+/** Starts `vault serve` on a free loopback port and waits until it says that it listens. Ends with the test. */
+export async function serve(
+  t: Pick<TestContext, 'after'>,
+  dataDir: string,
+  launch: Launch & { readonly args?: readonly string[] } = {},
+): Promise<RunningVault> {
+  const args = ['serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', ...(launch.args ?? [])];
+  const child = start(args, launch);
+  child.stdin.end();
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    log += chunk;
+  });
+  const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  const end = async (signal: NodeJS.Signals = 'SIGTERM') => {
+    child.kill(signal);
+    const [code, by] = await ended;
+    return { code, signal: by };
+  };
+  t.after(() => end('SIGKILL'));
+  const url = await Promise.race([
+    listeningUrl(child.stdout),
+    ended.then(([code]) => Promise.reject(new Error(`vault serve ended with ${code}: ${log}`))),
+  ]);
+  return { url, pid: child.pid ?? 0, log: () => log, end };
+}
+
+function start(args: readonly string[], launch: Launch): ChildProcessByStdio<Writable, Readable, Readable> {
+  const [program = '', ...first] = launch.program ?? fromExecutable;
+  const { VAULT_DATA_DIR: _, ...inherited } = process.env;
+  return spawn(program, [...first, ...args], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...inherited, ...launch.environment },
+    ...(launch.cwd !== undefined && { cwd: launch.cwd }),
+    ...(launch.uid !== undefined && { uid: launch.uid }),
+    ...(launch.gid !== undefined && { gid: launch.gid }),
+  });
+}
+
+async function listeningUrl(stdout: Readable): Promise<string> {
+  let seen = '';
+  for await (const chunk of stdout.setEncoding('utf8') as AsyncIterable<string>) {
+    seen += chunk;
+    const url = /^listening on (\S+)\n/m.exec(seen)?.[1];
+    if (url !== undefined) {
+      stdout.resume();
+      return url;
+    }
+  }
+  throw new Error(`no "listening on URL" in: ${seen}`);
+}
+
+async function text(stream: Readable): Promise<string> {
+  let all = '';
+  for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) all += chunk;
+  return all;
+}

@@ -1,0 +1,67 @@
+/** Replies as bytes on the wire: lengths, bodies that must not be sent, and the headers that problems carry. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { suite, test } from 'node:test';
+import { Problem } from '../../src/base/problem.ts';
+import { json, problemReply, type Reply, writeReply } from '../../src/http/reply.ts';
+import { rawRequest } from '../harness/http-raw.ts';
+
+suite('a reply', () => {
+  /** What a client sees of the reply. */
+  async function sent(t: { after: (work: () => void) => void }, reply: Reply, method = 'GET') {
+    const server = createServer((request, response) => writeReply(request, response, 'the-id', reply));
+    t.after(() => server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const { status, headers, body } = await rawRequest(`http://127.0.0.1:${port}`, method, '/');
+    assert.equal(headers.get('X-Request-Id'), 'the-id');
+    assert.equal(headers.get('Transfer-Encoding'), null);
+    return { status, length: headers.get('Content-Length'), type: headers.get('Content-Type'), body };
+  }
+
+  test('declares the length of its body in bytes, not in characters', async (t) => {
+    const { length, body } = await sent(t, json(200, 'ключ'));
+    assert.deepEqual([length, Buffer.from(body, 'latin1').toString()], ['10', '"ключ"']);
+  });
+
+  test('to HEAD declares the length of the body that GET would have, also where it was not made', async (t) => {
+    const made = await sent(t, json(200, [1, 2]), 'HEAD');
+    assert.deepEqual(made, { status: 200, length: '5', type: 'application/json', body: '' });
+    const notMade = await sent(t, { status: 200, headers: {}, body: '', size: 241 }, 'HEAD');
+    assert.deepEqual([notMade.length, notMade.body], ['241', '']);
+  });
+
+  test('without content has neither body nor length', async (t) => {
+    for (const status of [204, 304]) {
+      const reply = await sent(t, { status, headers: {}, body: 'never sent' });
+      assert.deepEqual(reply, { status, length: null, type: null, body: '' });
+    }
+  });
+
+  test('is not to be kept by caches when it is JSON', () => {
+    assert.equal(json(200, {}).headers['Cache-Control'], 'no-store');
+    assert.equal(problemReply(new Problem('not_found')).headers['Cache-Control'], 'no-store');
+  });
+});
+
+suite('a problem', () => {
+  test('says its status twice, its code, its detail with the hint, and what was wrong where', () => {
+    const errors = [{ path: 'version', message: 'no number' }];
+    const { status, headers, body } = problemReply(
+      new Problem('invalid_request', { detail: 'It is wrong.', hint: 'Mend it.', errors }),
+      { Allow: 'GET' },
+    );
+    const expected = { status: 400, code: 'invalid_request', detail: 'It is wrong. Mend it.', errors };
+    assert.deepEqual([status, JSON.parse(String(body))], [400, expected]);
+    assert.deepEqual([headers['Content-Type'], headers.Allow], ['application/problem+json', 'GET']);
+  });
+
+  test('tells who is not known how to become so, and who comes too early when to come again', () => {
+    assert.equal(problemReply(new Problem('unauthenticated')).headers['WWW-Authenticate'], 'Bearer');
+    assert.match(problemReply(new Problem('unavailable')).headers['Retry-After'] ?? '', /^\d+$/);
+    const plain = problemReply(new Problem('forbidden')).headers;
+    assert.deepEqual(Object.keys(plain).toSorted(), ['Cache-Control', 'Content-Type']);
+  });
+});

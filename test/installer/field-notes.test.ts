@@ -1,0 +1,124 @@
+/** What other installers got wrong (field-notes.md), each as a test. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { assertPair, installer, machine } from '../harness/client-installer.ts';
+import { clientVault, inEveryPlace } from '../harness/client-vault.ts';
+
+inEveryPlace(
+  'the reload runs only after a change, stays due until it has succeeded, and does not need the vault then',
+  async (t, place) => {
+    const vault = await clientVault(t);
+    const client = machine(t, place);
+    const marker = join(client.home, 'works');
+    const reload = `echo x >>${client.home}/reloads; test -e ${marker}`;
+    const reloads = () => readFileSync(join(client.home, 'reloads'), 'utf8').length / 2;
+    const installed = await vault.install(client, ['--reload-command', reload]);
+    assert.equal(installed.code, 13, installed.stderr);
+    assert.match(installed.stderr, /failed with code 1; it is tried again/);
+    assertPair(client);
+    assert.notEqual(client.crontab(), '');
+    assert.equal((await client.run(['--run'])).code, 13);
+    assert.equal(reloads(), 2);
+    assert.equal(vault.downloads().length, 2);
+    assert.match((await client.run(['--status'])).stdout, /pending/);
+    writeFileSync(marker, '');
+    await vault.stop();
+    assert.equal(
+      (await client.run(['--run'], { environment: { CERTIFICATE_VAULT_FETCH_TRIES: '1' } })).code,
+      10,
+    );
+    assert.equal(reloads(), 3);
+    assert.equal(
+      (await client.run(['--run'], { environment: { CERTIFICATE_VAULT_FETCH_TRIES: '1' } })).code,
+      10,
+    );
+    assert.equal(reloads(), 3);
+  },
+);
+
+inEveryPlace('a reload that hangs is ended with all that it started', async (t, place) => {
+  const vault = await clientVault(t);
+  const client = machine(t, place);
+  const environment = { CERTIFICATE_VAULT_RELOAD_SECONDS: '1' };
+  assert.equal((await vault.install(client)).code, 0);
+  await vault.install(client, [
+    '--reload-command',
+    `sh -c 'echo $$ >${client.home}/pid; sleep 60; true'; true`,
+  ]);
+  await vault.renew();
+  const run = await client.run(['--run'], { environment });
+  assert.equal(run.code, 13, run.stderr);
+  assert.match(run.stderr, /was stopped after 1 seconds/);
+  const pid = readFileSync(join(client.home, 'pid'), 'utf8').trim();
+  while (isAlive(pid)) await sleep(10);
+});
+
+inEveryPlace('a file that was deleted or altered is restored', async (t, place) => {
+  const vault = await clientVault(t);
+  const client = machine(t, place);
+  assert.equal((await vault.install(client)).code, 0);
+  const good = [client.file('tls.crt'), client.file('tls.key')];
+  rmSync(join(client.destination, 'tls.key'));
+  assert.equal((await client.run(['--run'])).code, 0);
+  writeFileSync(join(client.destination, 'tls.crt'), 'oops');
+  assert.equal((await client.run(['--run'])).code, 0);
+  assert.deepEqual([client.file('tls.crt'), client.file('tls.key')], good);
+});
+
+inEveryPlace(
+  'a failing crontab -l stops everything and leaves nothing; lines that look alike are not touched',
+  async (t, place) => {
+    const vault = await clientVault(t);
+    const client = machine(t, place);
+    assert.equal((await vault.install(client)).code, 0);
+    const [job = ''] = client.jobs();
+    const alike = [
+      `1 1 * * * true # certificate-vault:${job}-2`,
+      `2 2 * * * true # my-certificate-vault:${job}`,
+    ];
+    writeFileSync(join(client.home, 'crontab'), `${alike.join('\n')}\n${client.crontab()}`);
+    assert.equal((await vault.install(client)).code, 0);
+    assert.equal((await client.run(['--uninstall', job])).code, 0);
+    assert.equal(client.crontab(), `${alike.join('\n')}\n`);
+    client.fake('crontab', 'echo "crontab: your account is locked" >&2; exit 1');
+    const refused = await vault.install(client);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /crontab -l fails.*your account is locked/);
+    assert.deepEqual(client.jobs(), []);
+    assert.equal(client.crontab(), `${alike.join('\n')}\n`);
+  },
+);
+
+inEveryPlace(
+  'a lock is respected while its owner lives, and taken over when it is dead',
+  async (t, place) => {
+    const vault = await clientVault(t);
+    const client = machine(t, place);
+    assert.equal((await vault.install(client)).code, 0);
+    const lock = join(client.home, 'vault', 'state', client.jobs()[0] ?? '', 'lock');
+    const started = readFileSync(`/proc/${process.pid}/stat`, 'utf8').replace(/.*\) /s, '').split(' ')[19];
+    writeFileSync(lock, `${process.pid} ${started}\n`);
+    assert.equal((await client.run(['--run'])).code, 75);
+    // The same number, but a process that started at another time.
+    writeFileSync(lock, `${process.pid} 1\n`);
+    assert.equal((await client.run(['--run'])).code, 0);
+    assert.equal(existsSync(lock), false);
+  },
+);
+
+test('the script ends with the line that starts it, and contains no eval', () => {
+  const lines = readFileSync(installer, 'utf8').split('\n');
+  assert.equal(lines.at(-2), 'main "$@"');
+  assert.deepEqual(
+    lines.filter((line) => /^[^#]*\beval\b/.test(line)),
+    [],
+  );
+});
+
+/** Ended processes may wait for a while to be reaped. */
+function isAlive(pid: string): boolean {
+  return existsSync(`/proc/${pid}`) && !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+}

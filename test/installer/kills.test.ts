@@ -1,0 +1,111 @@
+/** kill -9 of the script before every program that changes something: matching pairs always, and the next run heals. */
+import assert from 'node:assert/strict';
+import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import {
+  assertPair,
+  inEveryShell,
+  leftovers,
+  type Machine,
+  machine,
+  type Shell,
+} from '../harness/client-installer.ts';
+import { clientVault } from '../harness/client-vault.ts';
+import { needs } from '../harness/missing-program.ts';
+
+const everything = ['mv', 'cp', 'rm', 'mkdir', 'ln', 'chmod', 'sync', 'curl'];
+
+/** Programs that count their calls, and kill the script before call number $KILL_AT. In a pipeline two may count at once. */
+function deadly(client: Machine, programs: readonly string[]): void {
+  for (const program of programs) {
+    const real =
+      program === 'crontab'
+        ? join(client.bin, 'crontab.real')
+        : `$(PATH="${process.env.PATH}" command -v ${program})`;
+    if (program === 'crontab') cpSync(join(client.bin, 'crontab'), real);
+    client.fake(
+      program,
+      `[ -n "$KILL_AT" ] || exec "${real}" "$@"
+      printf x >>"${client.home}/calls"
+      if [ "$(wc -c <"${client.home}/calls")" -ge "$KILL_AT" ] && /bin/mkdir "${client.home}/killed" 2>/dev/null; then
+        kill -9 "$(cat "${client.home}/pid")"
+        exit 1
+      fi
+      exec "${real}" "$@"`,
+    );
+  }
+  // The process id is the script's, since exec keeps it.
+  client.fake('start', `echo $$ >"${client.home}/pid"; exec "$@"`);
+}
+
+/** Runs the script and kills it at this step. False where it ended before. */
+async function killedAt(
+  client: Machine,
+  step: number,
+  shell: Shell,
+  args: readonly string[],
+  key?: string,
+): Promise<boolean> {
+  for (const mark of ['calls', 'killed']) rmSync(join(client.home, mark), { recursive: true, force: true });
+  const environment = { KILL_AT: String(step), SERVICE_API_KEY: key };
+  const { code } = await client.run(args, { environment, shell, through: [join(client.bin, 'start')] });
+  return code === null;
+}
+
+async function everyStep(t: TestContext, shell: Shell): Promise<void> {
+  const vault = await clientVault(t);
+  const client = machine(t, { shell });
+  deadly(client, everything);
+  const reload = `echo x >>${client.home}/reloads`;
+  const installed = await vault.install(client, ['--reload-command', reload]);
+  assert.equal(installed.code, 0, installed.stderr);
+  const [one, snapshot] = [client.file('tls.crt'), join(client.home, 'snapshot')];
+  for (const part of ['vault', 'tls'])
+    cpSync(join(client.home, part), join(snapshot, part), { recursive: true });
+  await vault.renew();
+  const seen = new Set<string>();
+  for (let step = 1; ; step += 1) {
+    for (const part of ['vault', 'tls']) {
+      rmSync(join(client.home, part), { recursive: true });
+      cpSync(join(snapshot, part), join(client.home, part), { recursive: true, preserveTimestamps: true });
+    }
+    rmSync(join(client.home, 'reloads'), { force: true });
+    if (!(await killedAt(client, step, shell, ['--run']))) break;
+    assertPair(client);
+    seen.add(client.file('tls.crt') === one ? 'old' : 'new');
+    const next = await client.run(['--run']);
+    assert.equal(next.code, 0, `after step ${step}: ${next.stderr}`);
+    assertPair(client);
+    assert.notEqual(client.file('tls.crt'), one, `step ${step}`);
+    assert(existsSync(join(client.home, 'reloads')), `step ${step}: reloaded`);
+    assert.deepEqual(leftovers(client), [], `step ${step}`);
+    assert.doesNotMatch(readFileSync(client.copy().replace('install.sh', 'job'), 'utf8'), /vk_/);
+  }
+  assert.deepEqual([...seen], ['old', 'new']);
+}
+
+inEveryShell('a run that is killed at any step leaves a matching pair, and the next one heals', everyStep);
+
+test(
+  'an installation that is killed at any step is completed by the same command',
+  needs('curl'),
+  async (t) => {
+    const vault = await clientVault(t);
+    const args = (client: Machine) => {
+      const files = ['--file', 'fullchain.crt=tls.crt', '--file', 'private.key=tls.key'];
+      const job = ['--certificate', 'web', '--destination', client.destination, '--schedule', '5 4 * * *'];
+      return ['--server', vault.url, ...job, ...files];
+    };
+    const client = machine(t);
+    deadly(client, ['mv', 'ln', 'crontab']);
+    for (let step = 1; await killedAt(client, step, 'sh', args(client), vault.key); step += 1) {
+      if (existsSync(join(client.destination, 'tls.crt'))) assertPair(client);
+      const again = await vault.install(client, ['--schedule', '5 4 * * *']);
+      assert.equal(again.code, 0, `after step ${step}: ${again.stderr}`);
+      assertPair(client);
+      assert.equal(client.crontab().split('\n').length, 2, client.crontab());
+      for (const part of ['vault', 'tls', 'crontab']) rmSync(join(client.home, part), { recursive: true });
+    }
+  },
+);

@@ -1,0 +1,127 @@
+/** Options as people and attackers write them: taken literally where that is safe, and refused by name where not. */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { assertPair, everyShell, machine } from '../harness/client-installer.ts';
+import { clientVault } from '../harness/client-vault.ts';
+import { needs } from '../harness/missing-program.ts';
+
+const refused: readonly [string, readonly string[], RegExp][] = [
+  ['the output name ..', ['--file', 'chain.crt=..'], /"\.\." is not a plain file name/],
+  ['the output name .', ['--file', 'chain.crt=.'], /not a plain file name/],
+  ['an output with a slash', ['--file', 'chain.crt=a/b'], /"a\/b" is not a plain file name/],
+  ['an empty output', ['--file', 'chain.crt='], /is empty/],
+  ['an output with a line break', ['--file', 'chain.crt=a\nb'], /line breaks/],
+  ['a name of its own', ['--file', 'chain.crt=.vault-x'], /used by this program/],
+  ['the same output twice', ['--file', 'chain.crt=tls.crt'], /two files would have the name/],
+  ['outputs that differ by case', ['--file', 'chain.crt=TLS.crt'], /two files would have the name/],
+  ['an unknown artifact', ['--file', 'bundle.crt'], /no artifact "bundle\.crt"/],
+  ['a destination with a line break', ['--destination', '/tmp/a\nb'], /line breaks/],
+  ['a destination with ..', ['--destination', '/tmp/../etc'], /without "\.\."/],
+  ['the root as destination', ['--destination', '//./'], /no place for certificates/],
+  ['an empty destination', ['--destination', ''], /it is empty/],
+  ['the certificate *', ['--certificate', '*'], /cannot be the name of a certificate/],
+  ['a certificate with a slash', ['--certificate', 'a/../b'], /cannot be the name/],
+  ['a certificate with a leading dot', ['--certificate=..'], /cannot be the name/],
+  ['an unknown option', ['--resume'], /no option "--resume"/],
+  ['an argument that is no option', ['web'], /no option "web"/],
+  ['an option without its value', ['--owner'], /--owner needs a value/],
+  ['a mode that is none', ['--mode', '0888'], /not an octal mode/],
+  ['a pin that is none', ['--pin', 'sha256//abc'], /not of the form/],
+  ['a schedule that is none', ['--schedule', '61 * * * *'], /"61" is not between 0 and 59/],
+  ['a schedule with a command', ['--schedule', '* * * * * rm'], /has 6 fields/],
+  ['plain http', ['--server', 'http://vault.example'], /would show the API key/],
+  ['a name that looks like loopback', ['--server', 'http://127.0.0.1.example'], /would show the API key/],
+  ['a server with credentials', ['--server', 'https://me:secret@vault.example'], /is not an address/],
+  ['a server with a query', ['--server', 'https://vault.example/?x'], /is not an address/],
+  ['--verify without a port', ['--verify', 'localhost'], /is not HOST:PORT/],
+];
+
+for (const [name, args, message] of refused) {
+  test(`${name} is refused, and nothing is left behind`, needs('curl'), async (t) => {
+    const client = machine(t);
+    const files = ['--file', 'fullchain.crt=tls.crt', '--destination', client.destination];
+    const usual = ['--server', 'https://127.0.0.1:1', '--certificate', 'web', ...files];
+    const outcome = await client.run([...usual, ...args], { environment: { SERVICE_API_KEY: 'vk_a.b' } });
+    assert.equal(outcome.code, 2, outcome.stderr);
+    assert.match(outcome.stderr, message);
+    assert.deepEqual(readdirSync(client.home), ['bin', 'syslog']);
+  });
+}
+
+for (const [shell, isThere] of everyShell()) {
+  test(`spaces, quotes and dollars are taken literally in ${shell}`, isThere, async (t) => {
+    const vault = await clientVault(t, { certificates: ['*.example.test'] });
+    const client = machine(t, { shell });
+    const destination = join(client.home, `it's "a" $HOME \`id\` \\dir * `);
+    const installed = await vault.install(client, [
+      '--certificate=*.example.test',
+      `--destination=${destination}`,
+      '--file=chain.crt=- a=b;$(id) "c".crt',
+      '--reload-command',
+      `printf '%s' "$HOME 'x'" >"${client.home}/reloaded"`,
+    ]);
+    assert.equal(installed.code, 0, installed.stderr);
+    assert.deepEqual(readdirSync(destination), ['- a=b;$(id) "c".crt', 'tls.crt', 'tls.key']);
+    assert.equal(readFileSync(join(client.home, 'reloaded'), 'utf8'), `${client.home} 'x'`);
+    assert.match(client.jobs()[0] ?? '', /^_\.example\.test-\d+$/);
+    const status = await client.run(['--status', '--destination', destination], { shell });
+    assert.equal(status.code, 0, status.stderr);
+    assert(status.stdout.includes(`  destination  ${destination}\n`));
+    assert.equal((await client.run(['--run'], { script: client.copy() })).stderr, '');
+  });
+}
+
+test(
+  'both names of an artifact, and one artifact under two names, can be installed together',
+  needs('curl'),
+  async (t) => {
+    const vault = await clientVault(t);
+    const client = machine(t);
+    const names = [
+      'certificate.crt',
+      'chain.crt',
+      'fullchain.crt',
+      'private.key',
+      'fullchain.pem',
+      'private-key.pem',
+    ];
+    const more = [...names, 'fullchain.crt=copy.pem'].flatMap((name) => ['--file', name]);
+    assert.equal((await vault.install(client, more)).code, 0);
+    assert.deepEqual(readdirSync(client.destination), [...names, 'copy.pem', 'tls.crt', 'tls.key'].sort());
+    assert.equal(client.file('fullchain.pem'), client.file('certificate.crt') + client.file('chain.crt'));
+    assertPair(client);
+  },
+);
+
+test('two jobs cannot fight over one file', needs('curl'), async (t) => {
+  const vault = await clientVault(t, { certificates: ['web', 'mail'] });
+  const client = machine(t);
+  assert.equal((await vault.install(client)).code, 0);
+  const second = await vault.install(client, ['--certificate', 'mail']);
+  assert.equal(second.code, 1);
+  assert.match(second.stderr, /installs a file "tls\.crt"/);
+  assert.equal(client.jobs().length, 1);
+});
+
+test('without curl, GNU wget, openssl and nc the script says what to install', needs('dash'), async (t) => {
+  const client = machine(t, { tool: 'nc' });
+  client.fake('openssl', 'exit 127');
+  const args = ['--server', 'https://vault.example', '--certificate', 'web', '--file', 'private.key'];
+  const outcome = await client.run([...args, '--destination', client.destination]);
+  assert.equal(outcome.code, 1);
+  assert.match(outcome.stderr, /curl, GNU wget and openssl is needed.*BusyBox would show the API key/);
+  assert.equal(existsSync(client.destination), false);
+});
+
+test('a wget that is not GNU Wget 1 never gets the key', needs('busybox'), async (t) => {
+  const vault = await clientVault(t);
+  // Wget2 follows redirects though it is told not to; BusyBox's takes headers only from its arguments.
+  for (const name of ['GNU Wget2 2.1.0 - multithreaded', 'BusyBox v1.36.1']) {
+    const client = machine(t, { tool: 'nc' });
+    client.fake('wget', `case $1 in --version) echo '${name}' ;; *) : >"${client.home}/asked" ;; esac`);
+    assert.equal((await vault.install(client)).code, 0);
+    assert.equal(existsSync(join(client.home, 'asked')), false);
+  }
+});

@@ -1,0 +1,78 @@
+/** The same life of a job in every shell and with every download tool: set up, unchanged, renewed, removed. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  assertPair,
+  everyShell,
+  everyTool,
+  type Machine,
+  machine,
+  modeOf,
+} from '../harness/client-installer.ts';
+import { type ClientVault, clientVault } from '../harness/client-vault.ts';
+import { needs } from '../harness/missing-program.ts';
+
+const shellsInstalled = everyShell();
+const toolsInstalled = everyTool();
+
+for (const [shell, isShellThere] of shellsInstalled) {
+  for (const [tool, isToolThere] of toolsInstalled.filter(([name]) => name !== 'openssl')) {
+    const options = isShellThere.skip === undefined ? isToolThere : isShellThere;
+    test(`a job is set up, kept current and removed in ${shell} with ${tool}`, options, async (t) => {
+      await lifeOfAJob(await clientVault(t), machine(t, { shell, tool }));
+    });
+  }
+}
+
+test('a job works with the programs of BusyBox in place of those of GNU', needs('busybox'), async (t) => {
+  await lifeOfAJob(await clientVault(t), machine(t, { shell: 'busybox', tool: 'nc', userland: 'busybox' }));
+});
+
+test('a job works with the awk of the BSDs and of macOS', needs('original-awk'), async (t) => {
+  const client = machine(t);
+  client.fake('awk', 'exec original-awk "$@"');
+  await lifeOfAJob(await clientVault(t), client);
+});
+
+async function lifeOfAJob(vault: ClientVault, client: Machine): Promise<void> {
+  const reloads = () => client.syslog().split('reloaded').length - 1;
+  const reload = `logger reloaded`;
+  const installed = await vault.install(client, [
+    '--reload-command',
+    `${client.bin}/${reload}`,
+    '--schedule',
+    '17 3 * * *',
+  ]);
+  assert.equal(installed.code, 0, installed.stderr);
+  assertPair(client);
+  assert.equal(reloads(), 1);
+  assert.equal(modeOf(`${client.destination}/tls.key`), 0o600);
+  assert.match(
+    client.crontab(),
+    /^17 3 \* \* \* \/bin\/sh '.*\/install\.sh' --run web-\d+ # certificate-vault:/,
+  );
+
+  const [job = ''] = client.jobs();
+  const run = () => client.run(['--run', job], { script: client.copy() });
+  const before = client.file('tls.crt');
+  const unchanged = await run();
+  assert.equal(unchanged.code, 0, unchanged.stderr);
+  assert.equal(unchanged.stderr, '');
+  assert.deepEqual(vault.downloads(), ['fullchain.crt 1', 'private.key 1']);
+
+  await vault.renew();
+  const renewed = await run();
+  assert.equal(renewed.code, 0, renewed.stderr);
+  assert.notEqual(client.file('tls.crt'), before);
+  assertPair(client);
+  assert.equal(reloads(), 2);
+
+  const status = await client.run(['--status']);
+  assert.equal(status.code, 0, status.stderr + status.stdout);
+  assert.match(status.stdout, /version {6}2\n/);
+  const removed = await client.run(['--uninstall', job]);
+  assert.equal(removed.code, 0, removed.stderr);
+  assert.equal(client.crontab(), '');
+  assert.deepEqual(client.jobs(), []);
+  assertPair(client);
+}
