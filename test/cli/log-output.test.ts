@@ -102,7 +102,9 @@ test('on a terminal people get readable lines, and ^C stops the server', needs('
     '--listen',
     '127.0.0.1:0',
   ];
-  const child = spawn('script', ['--quiet', '--return', '--command', command.join(' '), '/dev/null']);
+  // Without exec a shell may stay above the vault, get the ^C as well, and end with a code of its own.
+  const line = `exec ${command.join(' ')}`;
+  const child = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null']);
   t.after(() => child.kill('SIGKILL'));
   let seen = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
