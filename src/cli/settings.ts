@@ -10,6 +10,15 @@ import { type LogLevel, logLevels } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { didYouMean } from '../domain/closest-names.ts';
 import type { Arguments } from './arguments.ts';
+import {
+  type Found,
+  type ListenAddress,
+  listenAddress,
+  logLevel,
+  publicUrl,
+  resolverAddress,
+  truth,
+} from './setting-values.ts';
 
 /** Options that every command takes, so that all of them find the same vault. */
 export const commonOptions = {
@@ -38,6 +47,25 @@ export const serveOptions = {
     valueHint: 'URL',
     description: "where clients find the vault (default: from the request's host)",
   },
+  'acme-http-listen': {
+    type: 'string',
+    valueHint: 'HOST:PORT',
+    description: 'where else to answer http-01 challenges, such as 0.0.0.0:80 (default: nowhere else)',
+  },
+  'acme-tls-listen': {
+    type: 'string',
+    valueHint: 'HOST:PORT',
+    description: 'where to answer tls-alpn-01 challenges, such as 0.0.0.0:443 (default: nowhere)',
+  },
+  resolver: {
+    type: 'string',
+    valueHint: 'IP[:PORT]',
+    description: "the DNS server to ask about challenge records (default: the system's, and the zone's own)",
+  },
+  'acme-drafts': {
+    type: 'boolean',
+    description: 'allow challenge types that are still drafts: dns-persist-01',
+  },
   'insecure-http': { type: 'boolean', description: 'serve plain HTTP beyond loopback' },
   'log-level': {
     type: 'string',
@@ -53,8 +81,15 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type Settings = {
   readonly dataDir: string;
   readonly masterKeyFile: string;
-  readonly listen: { readonly host: string; readonly port: number };
+  readonly listen: ListenAddress;
   readonly publicUrl: string | undefined;
+  readonly acmeHttpListen: ListenAddress | undefined;
+  readonly acmeTlsListen: ListenAddress | undefined;
+  /** `ip:port` */
+  readonly resolver: string | undefined;
+  readonly acmeDrafts: boolean;
+  /** What the environment says about proxies. */
+  readonly proxies: Environment;
   readonly insecureHttp: boolean;
   readonly logLevel: LogLevel;
 };
@@ -76,6 +111,11 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     masterKeyFile: resolve(setting('master-key-file')?.value ?? defaultMasterKeyFile(dataDir, environment)),
     listen: listenAddress(setting('listen') ?? { value: '127.0.0.1:8080', from: 'the default' }),
     publicUrl: publicUrl(setting('public-url')),
+    acmeHttpListen: optional(setting('acme-http-listen'), listenAddress),
+    acmeTlsListen: optional(setting('acme-tls-listen'), listenAddress),
+    resolver: optional(setting('resolver'), resolverAddress),
+    acmeDrafts: truth(setting('acme-drafts')),
+    proxies: proxiesIn(environment),
     insecureHttp: truth(setting('insecure-http')),
     logLevel: logLevel(setting('log-level')),
   };
@@ -85,8 +125,6 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
-
-type Found = { readonly value: string; readonly from: string };
 
 function found(value: string | undefined, from: string): Found | undefined {
   return value === undefined || value === '' ? undefined : { value, from };
@@ -158,48 +196,11 @@ async function readFile(
   return { path, values };
 }
 
-function listenAddress({ value, from }: Found): Settings['listen'] {
-  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]*)):(\d{1,5})$/.exec(value);
-  const port = Number(match?.[3]);
-  const host = match?.[1] ?? match?.[2];
-  if (match === null || port > 65_535 || host === undefined || (match[1] !== undefined && isIP(host) !== 6)) {
-    throw new OperatorError(`${from}: "${value}" is not an address to listen on`, {
-      hint: 'Write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080.',
-    });
-  }
-  return { host: host === '' ? '0.0.0.0' : host, port };
+function optional<T>(setting: Found | undefined, read: (setting: Found) => T): T | undefined {
+  return setting === undefined ? undefined : read(setting);
 }
 
-function publicUrl(setting: Found | undefined): string | undefined {
-  if (setting === undefined) return undefined;
-  const url = URL.parse(setting.value);
-  if (
-    url === null ||
-    !/^https?:$/.test(url.protocol) ||
-    url.pathname !== '/' ||
-    url.search + url.hash + url.username !== ''
-  ) {
-    throw new OperatorError(`${setting.from}: "${setting.value}" is not where clients could find the vault`, {
-      hint: 'Write an address without a path, such as https://vault.example.com.',
-    });
-  }
-  return url.origin;
-}
-
-function truth(setting: Found | undefined): boolean {
-  if (setting === undefined) return false;
-  if (/^(true|1|yes|on)$/i.test(setting.value)) return true;
-  if (/^(false|0|no|off)$/i.test(setting.value)) return false;
-  throw new OperatorError(`${setting.from}: "${setting.value}" is neither true nor false`, {
-    hint: 'Write true or false.',
-  });
-}
-
-function logLevel(setting: Found | undefined): LogLevel {
-  if (setting === undefined) return 'info';
-  const level = logLevels.find((known) => known === setting.value);
-  if (level !== undefined) return level;
-  throw new OperatorError(`${setting.from}: "${setting.value}" is not a log level`, {
-    hint: `Use one of ${logLevels.join(', ')}.`,
-  });
+function proxiesIn(environment: Environment): Environment {
+  const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'].flatMap((name) => [name, name.toLowerCase()]);
+  return Object.fromEntries(names.map((name) => [name, environment[name]]));
 }

@@ -11,6 +11,9 @@ export type KeyPurpose =
   | 'seal: certificate private key'
   | 'seal: certificate authority key'
   | 'seal: master key check'
+  | 'seal: acme account key'
+  | 'seal: external account key'
+  | 'seal: dns provider secret'
   | 'entity tag';
 
 /** Bytes of a master key. */

@@ -129,6 +129,9 @@ const joined = [
   'certificate_versions.chain_etag as v_chain_etag',
   'certificate_versions.fullchain_etag as v_fullchain_etag',
   'certificate_versions.private_key_etag as v_private_key_etag',
+  'certificate_versions.acme_account_id as v_acme_account_id',
+  'certificate_versions.directory_url as v_directory_url',
+  'certificate_versions.revoked_at as v_revoked_at',
 ] as const;
 
 function summaries(reader: Reader) {

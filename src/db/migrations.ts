@@ -8,11 +8,12 @@ import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { OperatorError } from '../base/operator-error.ts';
 import { firstSchema } from './migration-0001-first-schema.ts';
+import { acme } from './migration-0002-acme.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
 /** Append only: what has shipped is never edited, renamed or reordered. */
-export const migrations: Migrations = { '0001-first-schema': firstSchema };
+export const migrations: Migrations = { '0001-first-schema': firstSchema, '0002-acme': acme };
 
 /** Marks the file as a vault's database ("CVlt"); `file` and others show it. */
 const applicationId = 0x43566c74;

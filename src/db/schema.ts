@@ -38,6 +38,21 @@ export type CertificatesTable = {
   last_error: string | null;
   failed_attempts: Generated<number>;
   created_at: number;
+  /** Neither renewed nor ordered while set. */
+  disabled_at: number | null;
+  /** Who is asked when the issuer keeps failing and the end is near. */
+  fallback_issuer_id: number | null;
+  /** The CA's profile, in place of the issuer's. */
+  profile: string | null;
+  /** The challenge type to use, or null to choose by what is configured. */
+  challenge: string | null;
+  /** The CA asked not to be asked again before this. */
+  retry_after: number | null;
+  /** The CA's renewal window for the current version (RFC 9773), the moment chosen in it, and when to ask again. */
+  ari_window_start: number | null;
+  ari_window_end: number | null;
+  ari_renew_at: number | null;
+  ari_check_at: number | null;
 };
 
 export type CertificateVersionsTable = {
@@ -62,6 +77,10 @@ export type CertificateVersionsTable = {
   chain_etag: string;
   fullchain_etag: string;
   private_key_etag: string;
+  /** Whose order it came from, and from which CA; null where it was not ACME. */
+  acme_account_id: number | null;
+  directory_url: string | null;
+  revoked_at: number | null;
 };
 
 export type RenewalStatus = 'queued' | 'running' | 'succeeded' | 'failed';
@@ -82,6 +101,75 @@ export type RenewalsTable = {
   sealed_private_key: Buffer | null;
   version: number | null;
   error: string | null;
+  /** The issuer that was chosen for it. */
+  issuer_id: number | null;
+  acme_account_id: number | null;
+  /** The order it resumes after a crash. */
+  order_url: string | null;
+  /** What it is doing, in words. */
+  step: string | null;
+};
+
+export type AcmeAccountStatus = 'registering' | 'valid' | 'deactivated' | 'gone';
+
+export type AcmeAccountsTable = {
+  id: Generated<number>;
+  /** The name of the issuer that registered it. */
+  issuer: string;
+  directory_url: string;
+  /** null until the CA has answered the registration. */
+  account_url: string | null;
+  email: string | null;
+  eab_kid: string | null;
+  status: AcmeAccountStatus;
+  /** PKCS#8 DER. */
+  sealed_private_key: Buffer;
+  /** The key that a rollover under way changes to. */
+  sealed_next_private_key: Buffer | null;
+  created_at: number;
+};
+
+export type AcmeIssuersTable = {
+  issuer_id: number;
+  directory_url: string;
+  email: string | null;
+  eab_kid: string | null;
+  sealed_eab_key: Buffer | null;
+  /** PEM, trusted for this CA in place of the public roots. */
+  ca_pem: string | null;
+  profile: string | null;
+  preferred_chain: string | null;
+  /** The terms that were accepted. */
+  terms_of_service: string | null;
+  account_id: number | null;
+  /** Nothing is asked of it before this. */
+  paused_until: number | null;
+  pause_reason: string | null;
+};
+
+export type DnsProvidersTable = {
+  id: Generated<number>;
+  name: string;
+  type: string;
+  zones: string;
+  sealed_secret: Buffer;
+  created_at: number;
+};
+
+export type AcmeChallengesTable = {
+  id: Generated<number>;
+  /** null once the renewal is gone. */
+  renewal_id: number | null;
+  /** Without `*.`. */
+  identifier: string;
+  type: string;
+  token: string | null;
+  key_authorization: string;
+  dns_provider_id: number | null;
+  record_name: string | null;
+  record_zone: string | null;
+  record_value: string | null;
+  created_at: number;
 };
 
 export type ApiKeysTable = {
@@ -118,6 +206,10 @@ export type Schema = {
   certificates: CertificatesTable;
   certificate_versions: CertificateVersionsTable;
   renewals: RenewalsTable;
+  acme_accounts: AcmeAccountsTable;
+  acme_issuers: AcmeIssuersTable;
+  acme_challenges: AcmeChallengesTable;
+  dns_providers: DnsProvidersTable;
   api_keys: ApiKeysTable;
   api_key_certificates: ApiKeyCertificatesTable;
   audit_events: AuditEventsTable;

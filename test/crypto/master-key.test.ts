@@ -14,6 +14,9 @@ const frozen: Record<KeyPurpose, string> = {
   'seal: certificate private key': 'bece9264069a031fe4284c2df16076f10157b2ff0314b35f74df0aa01c7eeed9',
   'seal: certificate authority key': 'eeca3b0d3bead0a43f89d2dfc570a33a73b352f465a106a501a722e92a281727',
   'seal: master key check': '0e1e44033ba1b6eb1348bd597711fc3f8553e6aca9ed6c5e91ea42c86f1903b3',
+  'seal: acme account key': '5a111fb216e3f3285a2a94daf13ed2359cbd7e8a3191377b9ac036ff9680801e',
+  'seal: external account key': 'fcde95dbbfb8c0f1d06b2eddf50d19c23af1f0dce3b7a08b4289173f30c722a1',
+  'seal: dns provider secret': '3d00e7185d2bd4f1f70b1bbe7edcadf80cbdbc5ee1b615c967f946da2820d538',
   'entity tag': 'd42744eac1990b03248bea9600cb2addede0fab4f80cfc9c626e38760db8aa53',
 };
 

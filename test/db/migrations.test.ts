@@ -15,7 +15,7 @@ const world = new TestWorld();
 
 const withNotes: Migrations = {
   ...migrations,
-  '0002-notes': {
+  '0099-notes': {
     up: async (db) => {
       await sql`create table notes (note text) strict`.execute(db);
       await sql`insert into notes values ('made')`.execute(db);
@@ -25,7 +25,7 @@ const withNotes: Migrations = {
 
 const withFailure: Migrations = {
   ...migrations,
-  '0002-notes': {
+  '0099-notes': {
     up: async (db) => {
       await sql`create table notes (note text) strict`.execute(db);
       await sql`delete from settings`.execute(db);
@@ -65,14 +65,14 @@ function contents(path: string) {
 test('a new database has the newest schema, the mark of a vault, and no copy beside it', async (t) => {
   const path = join(tempDir(t), 'vault.db');
   await (await Database.open(path, world, withNotes)).close();
-  assert.deepEqual(contents(path).applied, ['0001-first-schema', '0002-notes']);
+  assert.deepEqual(contents(path).applied, [...Object.keys(migrations), '0099-notes']);
   assert.equal(readFileSync(path).toString('latin1', 68, 72), 'CVlt');
   assert.deepEqual(readdirSync(dirname(path)), ['vault.db']);
 });
 
 test('the shipped migrations are these, in this order', () => {
   // Append only: what stands here has shipped.
-  assert.deepEqual(Object.keys(migrations), ['0001-first-schema']);
+  assert.deepEqual(Object.keys(migrations), ['0001-first-schema', '0002-acme']);
 });
 
 test('a migration is applied once', async (t) => {
@@ -88,7 +88,7 @@ test('before a migration the database is copied beside itself, whole, as it was,
   const mask = process.umask(0);
   t.after(() => process.umask(mask));
   await (await Database.open(path, world, withNotes)).close();
-  const copy = `${path}.before-0002-notes`;
+  const copy = `${path}.before-0099-notes`;
   assert.equal(statSync(copy).mode & 0o777, 0o600);
   assert.deepEqual(readdirSync(dirname(path)).sort(), ['vault.db', basename(copy)]);
   assert.deepEqual(contents(copy), before);
@@ -111,18 +111,18 @@ test('after a failed attempt the copy has what was written since', async (t) => 
   await assert.rejects(Database.open(path, world, withFailure));
   await change(path, 'second');
   await (await Database.open(path, world, withNotes)).close();
-  assert.deepEqual(contents(`${path}.before-0002-notes`).settings, ['first', 'generation', 'second']);
-  assert.equal(contents(`${path}.before-0002-notes`).tables.includes('notes'), false);
+  assert.deepEqual(contents(`${path}.before-0099-notes`).settings, ['first', 'generation', 'second']);
+  assert.equal(contents(`${path}.before-0099-notes`).tables.includes('notes'), false);
 });
 
 test('where no copy can be made nothing is migrated', async (t) => {
   const path = await oldDatabase(t);
   const before = contents(path);
-  const draft = `${path}.before-0002-notes.${process.pid}`;
+  const draft = `${path}.before-0099-notes.${process.pid}`;
   mkdirSync(draft);
   await assert.rejects(Database.open(path, world, withNotes));
   assert.deepEqual(contents(path), before);
-  assert.equal(existsSync(`${path}.before-0002-notes`), false);
+  assert.equal(existsSync(`${path}.before-0099-notes`), false);
 });
 
 const migrator = `
@@ -133,7 +133,7 @@ const migrator = `
     up: (db) => db.schema.createTable('notes').addColumn('note', 'text').execute(),
   };
   await start();
-  const db = await Database.open(process.argv[4], realWorld, { ...migrations, '0002-notes': notes });
+  const db = await Database.open(process.argv[4], realWorld, { ...migrations, '0099-notes': notes });
   await db.close();
   process.stdout.write('done');
 `;
@@ -144,6 +144,6 @@ test('of processes that start at once one migrates, and the copy is of what was 
   const modules = ['db/database.ts', 'db/migrations.ts', 'base/world.ts'].map(sourceUrl);
   const said = await race(t, 4, migrator, [...modules, path]);
   assert.deepEqual(said, Array(4).fill('done'));
-  assert.deepEqual(contents(`${path}.before-0002-notes`), before);
+  assert.deepEqual(contents(`${path}.before-0099-notes`), before);
   assert(contents(path).tables.includes('notes'));
 });

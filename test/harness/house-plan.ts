@@ -91,6 +91,11 @@ export const allowed: readonly {
     uses: ['Date.now', 'node:crypto randomBytes', 'node:timers/promises *'],
     why: 'the real World: everybody else is handed one',
   },
+  {
+    file: 'src/base/outbound-http.ts',
+    uses: ['node:http Agent', 'node:http request', 'node:https Agent', 'node:https request'],
+    why: 'the one HTTP client towards CAs and DNS providers',
+  },
   { file: 'src/main.ts', uses: ['process.*'], why: 'hands arguments, environment and streams to cli/' },
   {
     file: 'src/cli/stop-signal.ts',

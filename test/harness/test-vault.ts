@@ -16,6 +16,11 @@ export function settingsFor(dataDir: string): Settings {
     masterKeyFile: join(dataDir, 'master.key'),
     listen: { host: '127.0.0.1', port: 0 },
     publicUrl: undefined,
+    acmeHttpListen: undefined,
+    acmeTlsListen: undefined,
+    resolver: undefined,
+    acmeDrafts: false,
+    proxies: {},
     insecureHttp: false,
     logLevel: 'info',
   };

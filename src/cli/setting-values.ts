@@ -1,0 +1,72 @@
+/** How the values of settings are read: text in, meaning out, or an OperatorError that names the setting and its source. */
+import { isIP } from 'node:net';
+import { type LogLevel, logLevels } from '../base/log.ts';
+import { OperatorError } from '../base/operator-error.ts';
+
+/** The text of a setting, and where it was found, as people would name the place. */
+export type Found = { readonly value: string; readonly from: string };
+
+export type ListenAddress = { readonly host: string; readonly port: number };
+
+/** HOST:PORT to listen on; an empty host means every address. */
+export function listenAddress({ value, from }: Found): ListenAddress {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]*)):(\d{1,5})$/.exec(value);
+  const port = Number(match?.[3]);
+  const host = match?.[1] ?? match?.[2];
+  if (match === null || port > 65_535 || host === undefined || (match[1] !== undefined && isIP(host) !== 6)) {
+    throw new OperatorError(`${from}: "${value}" is not an address to listen on`, {
+      hint: 'Write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080.',
+    });
+  }
+  return { host: host === '' ? '0.0.0.0' : host, port };
+}
+
+/** `ip:port` of a DNS server, 53 where no port is given. */
+export function resolverAddress({ value, from }: Found): string {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::(\d{1,5}))?$/.exec(value);
+  const address = isIP(value) === 0 ? (match?.[1] ?? match?.[2] ?? '') : value;
+  const port = isIP(value) === 0 ? Number(match?.[3] ?? 53) : 53;
+  if (isIP(address) === 0 || port > 65_535) {
+    throw new OperatorError(`${from}: "${value}" is not the address of a DNS server`, {
+      hint: 'Write an IP address, with a port where it is not 53, such as 192.0.2.53 or [2001:db8::53]:5353.',
+    });
+  }
+  return isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+/** Scheme, host and port where clients find the vault. */
+export function publicUrl(setting: Found | undefined): string | undefined {
+  if (setting === undefined) return undefined;
+  const url = URL.parse(setting.value);
+  if (
+    url === null ||
+    !/^https?:$/.test(url.protocol) ||
+    url.pathname !== '/' ||
+    url.search + url.hash + url.username !== ''
+  ) {
+    throw new OperatorError(`${setting.from}: "${setting.value}" is not where clients could find the vault`, {
+      hint: 'Write an address without a path, such as https://vault.example.com.',
+    });
+  }
+  return url.origin;
+}
+
+/** true, 1, yes, on or their opposites; false where nothing is set. */
+export function truth(setting: Found | undefined): boolean {
+  if (setting === undefined) return false;
+  if (/^(true|1|yes|on)$/i.test(setting.value)) return true;
+  if (/^(false|0|no|off)$/i.test(setting.value)) return false;
+  throw new OperatorError(`${setting.from}: "${setting.value}" is neither true nor false`, {
+    hint: 'Write true or false.',
+  });
+}
+
+/** One of the log levels; info where nothing is set. */
+export function logLevel(setting: Found | undefined): LogLevel {
+  if (setting === undefined) return 'info';
+  const level = logLevels.find((known) => known === setting.value);
+  if (level !== undefined) return level;
+  throw new OperatorError(`${setting.from}: "${setting.value}" is not a log level`, {
+    hint: `Use one of ${logLevels.join(', ')}.`,
+  });
+}

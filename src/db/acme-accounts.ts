@@ -1,0 +1,63 @@
+/** The table `acme_accounts`: accounts at CAs, with their sealed keys. */
+import type { Insertable, Selectable, Updateable } from 'kysely';
+import type { Reader, Writer } from './database.ts';
+import type { AcmeAccountsTable } from './schema.ts';
+
+export type AcmeAccountRow = Selectable<AcmeAccountsTable>;
+
+/** An account, and the names of the issuers that use it; it is current while there is one. */
+export type AcmeAccountWithIssuers = AcmeAccountRow & { readonly issuers: readonly string[] };
+
+export async function findAcmeAccount(reader: Reader, id: number): Promise<AcmeAccountRow | undefined> {
+  return reader.selectFrom('acme_accounts').selectAll().where('id', '=', id).executeTakeFirst();
+}
+
+/** All accounts in the order in which they were made; there are as many as issuers were ever set up. */
+export async function listAcmeAccounts(reader: Reader): Promise<AcmeAccountWithIssuers[]> {
+  const accounts = await reader.selectFrom('acme_accounts').selectAll().orderBy('id').execute();
+  const users = await reader
+    .selectFrom('acme_issuers')
+    .innerJoin('issuers', 'issuers.id', 'acme_issuers.issuer_id')
+    .select(['issuers.name', 'acme_issuers.account_id'])
+    .where('acme_issuers.account_id', 'is not', null)
+    .orderBy('issuers.name')
+    .execute();
+  return accounts.map((account) => ({
+    ...account,
+    issuers: users.filter(({ account_id }) => account_id === account.id).map(({ name }) => name),
+  }));
+}
+
+/** Usable accounts at this directory, newest first. */
+export async function listUsableAccounts(reader: Reader, directoryUrl: string): Promise<AcmeAccountRow[]> {
+  return reader
+    .selectFrom('acme_accounts')
+    .selectAll()
+    .where('directory_url', '=', directoryUrl)
+    .where('status', 'in', ['registering', 'valid'])
+    .orderBy('id', 'desc')
+    .execute();
+}
+
+/** Adds an account and returns its id. */
+export async function insertAcmeAccount(writer: Writer, row: Insertable<AcmeAccountsTable>): Promise<number> {
+  const { id } = await writer
+    .insertInto('acme_accounts')
+    .values(row)
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return id;
+}
+
+export async function updateAcmeAccount(
+  writer: Writer,
+  id: number,
+  changes: Updateable<AcmeAccountsTable>,
+): Promise<void> {
+  await writer.updateTable('acme_accounts').set(changes).where('id', '=', id).execute();
+}
+
+/** Removes an account; versions and renewals that came from it stay. Fails while an issuer uses it. */
+export async function deleteAcmeAccountRow(writer: Writer, id: number): Promise<void> {
+  await writer.deleteFrom('acme_accounts').where('id', '=', id).execute();
+}

@@ -1,0 +1,76 @@
+/** The table `acme_challenges`: what was put up for a CA to look at, from before it is put up until it is taken down. */
+import { type Insertable, type Selectable, sql } from 'kysely';
+import type { Reader, Writer } from './database.ts';
+import { isOpen } from './renewals.ts';
+import type { AcmeChallengesTable } from './schema.ts';
+
+export type AcmeChallengeRow = Selectable<AcmeChallengesTable>;
+
+/** The http-01 challenge with this token. The type is a literal so that the partial index answers. */
+export async function findHttpChallenge(
+  reader: Reader,
+  token: string,
+): Promise<AcmeChallengeRow | undefined> {
+  return reader
+    .selectFrom('acme_challenges')
+    .selectAll()
+    .where(sql<boolean>`type = 'http-01'`)
+    .where('token', '=', token)
+    .limit(1)
+    .executeTakeFirst();
+}
+
+/** The newest tls-alpn-01 challenge for this identifier. */
+export async function findTlsAlpnChallenge(
+  reader: Reader,
+  identifier: string,
+): Promise<AcmeChallengeRow | undefined> {
+  return reader
+    .selectFrom('acme_challenges')
+    .selectAll()
+    .where(sql<boolean>`type = 'tls-alpn-01'`)
+    .where('identifier', '=', identifier)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+}
+
+export async function listRenewalChallenges(reader: Reader, renewalId: number): Promise<AcmeChallengeRow[]> {
+  return reader
+    .selectFrom('acme_challenges')
+    .selectAll()
+    .where('renewal_id', '=', renewalId)
+    .orderBy('id')
+    .execute();
+}
+
+/** Challenges that no open renewal needs: what a crash or a failed removal left. */
+export async function listLeftoverChallenges(reader: Reader): Promise<AcmeChallengeRow[]> {
+  return reader
+    .selectFrom('acme_challenges')
+    .selectAll('acme_challenges')
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('renewals')
+            .select('renewals.id')
+            .whereRef('renewals.id', '=', 'acme_challenges.renewal_id')
+            .where(isOpen),
+        ),
+      ),
+    )
+    .orderBy('id')
+    .execute();
+}
+
+/** Adds a challenge and returns it. */
+export async function insertChallenge(
+  writer: Writer,
+  row: Insertable<AcmeChallengesTable>,
+): Promise<AcmeChallengeRow> {
+  return writer.insertInto('acme_challenges').values(row).returningAll().executeTakeFirstOrThrow();
+}
+
+export async function deleteChallengeRow(writer: Writer, id: number): Promise<void> {
+  await writer.deleteFrom('acme_challenges').where('id', '=', id).execute();
+}

@@ -1,0 +1,64 @@
+/** What a DNS provider is to the vault: somebody who puts a TXT record into a zone and takes it out again. */
+import type { z } from 'zod';
+import type { Log } from '../base/log.ts';
+import type { Outbound } from '../base/outbound-http.ts';
+import type { World } from '../base/world.ts';
+import type { DnsResolver } from './dns-resolver.ts';
+
+/** One TXT record of a validation. Names are in lower case, without a dot at the end. */
+export type TxtRecord = {
+  /** Where the record stands, after CNAMEs were followed: `_acme-challenge.www.example.com`. */
+  readonly name: string;
+  /** The one string it holds. */
+  readonly value: string;
+  /** The zone that the provider was configured with and that `name` is in or under. */
+  readonly zone: string;
+  /** The identifier that is validated, without `*.`; hooks want to know it. */
+  readonly domain: string;
+};
+
+/**
+ * Both operations are idempotent: putting a record that is there, and removing one that is not, succeed. Other values at
+ * the same name are left alone. They throw DnsProviderError with a sentence for people.
+ */
+export type DnsProvider = {
+  readonly present: (record: TxtRecord, signal: AbortSignal) => Promise<void>;
+  readonly remove: (record: TxtRecord, signal: AbortSignal) => Promise<void>;
+  /** A person has to make the record: what they must do is in the error or log, and visibility takes as long as they do. */
+  readonly byHand?: boolean;
+};
+
+export type DnsContext = {
+  readonly world: World;
+  readonly outbound: Outbound;
+  readonly resolver: DnsResolver;
+  readonly log: Log;
+};
+
+/** A kind of provider: what its secret file must hold, and how one is made from that. */
+export type DnsProviderType<Config = unknown> = {
+  /** As `--type` names it. */
+  readonly type: string;
+  /** In a few words, for the usage. */
+  readonly title: string;
+  /** The mapping in the secret file (YAML or JSON). Strict: what is not known is refused by name. */
+  readonly config: z.ZodType<Config>;
+  /** The key that a secret file with nothing but one line of text stands for, such as `api_token`. */
+  readonly plain?: string;
+  readonly create: (config: Config, context: DnsContext) => DnsProvider;
+};
+
+/** Why a provider did not do it. The message is for people: it has the provider's own words, and no secret. */
+export class DnsProviderError extends Error {
+  /** Milliseconds that the provider asked to wait, from its Retry-After. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    message: string,
+    options: { readonly retryAfterMs?: number | undefined; readonly cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.name = 'DnsProviderError';
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
