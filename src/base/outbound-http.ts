@@ -2,9 +2,15 @@
  * HTTP towards others: CAs and DNS providers. One request, one answer, within a deadline and a size; redirects are never
  * followed, so that nothing is sent to a host that nobody configured.
  */
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+} from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { second } from './duration.ts';
+import { OperatorError } from './operator-error.ts';
 import type { World } from './world.ts';
 
 export type OutboundRequest = {
@@ -48,18 +54,25 @@ export class OutboundError extends Error {
 
 const defaultTimeout = 30 * second;
 const defaultMaxBytes = 1024 * 1024;
+/** Shorter than servers keep an idle connection, so that none is used in the moment in which they close it. */
+const idleConnection = 4 * second;
 
 /** What the proxies are read from: HTTP_PROXY, HTTPS_PROXY, NO_PROXY and their lower-case forms. */
 export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** The real thing, with connections that are kept and reused, through the proxies that the environment names. */
+type Agents = { readonly http: HttpAgent; readonly https: HttpsAgent };
+type Exchange = OutboundRequest & { readonly timeoutMs: number; readonly userAgent: string };
+
+/**
+ * The real thing, with connections that are kept and reused, through the proxies that the environment names. Throws
+ * OperatorError where it names one that is no HTTP proxy.
+ */
 export function outboundHttp(world: World, environment: ProxyEnvironment, userAgent: string): Outbound {
-  const proxyEnv = { ...environment };
-  const http = new HttpAgent({ keepAlive: true, proxyEnv });
-  const https = new HttpsAgent({ keepAlive: true, proxyEnv });
+  const options = { keepAlive: true, timeout: idleConnection, proxyEnv: proxiesIn(environment) };
+  const agents = { http: new HttpAgent(options), https: new HttpsAgent(options) };
   return async (wanted) => {
-    const ended = new AbortController();
     const { signal, timeoutMs = defaultTimeout } = wanted;
+    const ended = new AbortController();
     const timer = new AbortController();
     const timedOut = world.sleep(timeoutMs, timer.signal).then(() => {
       if (!timer.signal.aborted) ended.abort('timeout');
@@ -68,7 +81,7 @@ export function outboundHttp(world: World, environment: ProxyEnvironment, userAg
     signal?.addEventListener('abort', stop, { once: true });
     if (signal?.aborted === true) stop();
     try {
-      return await exchange(wanted, userAgent, { http, https }, ended.signal);
+      return await exchange({ ...wanted, timeoutMs, userAgent }, agents, ended.signal);
     } catch (error) {
       throw asOutboundError(error, wanted, timeoutMs, ended.signal);
     } finally {
@@ -79,48 +92,89 @@ export function outboundHttp(world: World, environment: ProxyEnvironment, userAg
   };
 }
 
-type Agents = { readonly http: HttpAgent; readonly https: HttpsAgent };
+/** Node passes over a proxy without a scheme, as many write it, or with one that it does not speak: nobody would know. */
+function proxiesIn(environment: ProxyEnvironment): Record<string, string | undefined> {
+  const names = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];
+  const proxies = names.map((name) => {
+    const value = environment[name]?.trim();
+    if (!value) return [name, undefined];
+    const url = URL.parse(value.includes('://') ? value : `http://${value}`);
+    if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+      throw new OperatorError(`${name} names no HTTP proxy.`, {
+        hint: 'It looks like http://proxy.example.com:3128; no other protocol is spoken.',
+      });
+    }
+    return [name, url.href];
+  });
+  const { no_proxy, NO_PROXY } = environment;
+  return { ...Object.fromEntries(proxies), no_proxy, NO_PROXY };
+}
 
-async function exchange(
-  { method, url, headers, body, ca, maxBytes = defaultMaxBytes }: OutboundRequest,
-  userAgent: string,
+/** Settles at once when the signal is aborted, also while a proxy or a name server keeps the connection waiting. */
+function exchange(wanted: Exchange, agents: Agents, signal: AbortSignal): Promise<OutboundResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<OutboundResponse>();
+  const giveUp = () => reject(new Error('ended'));
+  if (signal.aborted) {
+    giveUp();
+    return promise;
+  }
+  const request = open(wanted, agents);
+  signal.addEventListener('abort', giveUp, { once: true });
+  // More than one error may come, also after the answer has begun; each must have a listener.
+  request.on('error', reject);
+  let hasAnswer = false;
+  request.once('response', (response) => {
+    hasAnswer = true;
+    collect(response, wanted).then(resolve, reject);
+  });
+  // After an answer that asks for another protocol, Node closes the connection without a word.
+  request.once('close', () => hasAnswer || reject(cutOff()));
+  request.end(wanted.body);
+  return promise.finally(() => {
+    signal.removeEventListener('abort', giveUp);
+    // Ends what is under way; after a whole answer the connection is no longer the request's.
+    request.destroy();
+  });
+}
+
+function open(
+  { method, url, headers, body, ca, timeoutMs, userAgent }: Exchange,
   agents: Agents,
-  signal: AbortSignal,
-): Promise<OutboundResponse> {
+): ClientRequest {
   const target = new URL(url);
   const isSecure = target.protocol === 'https:';
   if (!isSecure && target.protocol !== 'http:') throw new Error(`cannot speak ${target.protocol}`);
   const options = {
     method,
-    signal,
+    timeout: timeoutMs,
     headers: {
       'User-Agent': userAgent,
+      'Accept-Encoding': 'identity',
       ...(body !== undefined && { 'Content-Length': String(Buffer.byteLength(body)) }),
       ...headers,
     },
   };
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const request = isSecure
-      ? httpsRequest(target, {
-          ...options,
-          agent: agents.https,
-          ...(ca !== undefined && { ca }),
-        })
-      : httpRequest(target, { ...options, agent: agents.http });
-    request.once('response', resolve);
-    request.once('error', reject);
-    request.end(body);
-  });
+  if (!isSecure) return httpRequest(target, { ...options, agent: agents.http });
+  return httpsRequest(target, { ...options, agent: agents.https, ...(ca !== undefined && { ca }) });
+}
+
+async function collect(
+  response: IncomingMessage,
+  { url, maxBytes = defaultMaxBytes }: OutboundRequest,
+): Promise<OutboundResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
+  response.on('data', (chunk: Buffer) => {
     size += chunk.length;
     if (size > maxBytes) {
-      response.destroy();
-      throw new OutboundError('too-large', `${target.host} sent more than ${maxBytes} bytes`);
-    }
-    chunks.push(chunk);
-  }
+      reject(new OutboundError('too-large', `${new URL(url).host} sent more than ${maxBytes} bytes`));
+    } else chunks.push(chunk);
+  });
+  response.on('error', reject);
+  response.once('end', resolve);
+  response.once('close', () => reject(cutOff()));
+  await promise;
   return {
     status: response.statusCode ?? 0,
     headers: Object.fromEntries(
@@ -130,6 +184,10 @@ async function exchange(
   };
 }
 
+function cutOff(): Error {
+  return Object.assign(new Error('the answer is not whole'), { code: 'ECONNRESET' });
+}
+
 function asOutboundError(
   error: unknown,
   { url }: OutboundRequest,
@@ -137,23 +195,39 @@ function asOutboundError(
   ended: AbortSignal,
 ): OutboundError {
   if (error instanceof OutboundError) return error;
-  const { host } = new URL(url);
+  const host = URL.parse(url)?.host ?? 'an address that is no URL';
   if (ended.reason === 'timeout') {
     return new OutboundError('timeout', `${host} did not answer within ${timeoutMs / 1000} s`, error);
   }
   if (ended.aborted) return new OutboundError('aborted', `the request to ${host} was given up`, error);
-  const { code = '', message } = error as NodeJS.ErrnoException;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  const reason = printable(reasonOf(error));
   if (isCertificateTrouble(code)) {
-    return new OutboundError('untrusted', `the certificate of ${host} is not trusted: ${message}`, error);
+    return new OutboundError('untrusted', `the certificate of ${host} is not trusted: ${reason}`, error);
   }
-  if (['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(code) || code.startsWith('HPE_')) {
-    return new OutboundError('cut-off', `${host} cut the connection off: ${message}`, error);
+  if (code.startsWith('HPE_')) {
+    return new OutboundError('cut-off', `${host} sent something that is not HTTP: ${reason}`, error);
   }
-  return new OutboundError('unreachable', `${host} cannot be reached: ${message}`, error);
+  if (['ECONNRESET', 'EPIPE'].includes(code)) {
+    return new OutboundError('cut-off', `${host} cut the connection off: ${reason}`, error);
+  }
+  return new OutboundError('unreachable', `${host} cannot be reached: ${reason}`, error);
+}
+
+/** A host with several addresses fails with one error for each, and no sentence of its own. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return [...new Set(error.errors.map(reasonOf))].join(', ');
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Parts of the message come from the other side: nothing in it may move a terminal's cursor or fill its screen. */
+function printable(text: string): string {
+  const clean = text.trim().replace(/\p{C}+/gu, ' ');
+  return clean.length > 300 ? `${clean.slice(0, 300)}…` : clean;
 }
 
 function isCertificateTrouble(code: string): boolean {
-  return /^(ERR_TLS_CERT|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|ERR_SSL_)/.test(
+  return /^(ERR_TLS_CERT|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)|PATH_LENGTH)/.test(
     code,
   );
 }

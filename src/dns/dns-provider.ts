@@ -1,6 +1,7 @@
 /** What a DNS provider is to the vault: somebody who puts a TXT record into a zone and takes it out again. */
 import type { z } from 'zod';
 import type { Log } from '../base/log.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { Outbound } from '../base/outbound-http.ts';
 import type { World } from '../base/world.ts';
 import type { DnsResolver } from './dns-resolver.ts';
@@ -49,7 +50,7 @@ export type DnsProviderType<Config = unknown> = {
 };
 
 /** Why a provider did not do it. The message is for people: it has the provider's own words, and no secret. */
-export class DnsProviderError extends Error {
+export class DnsProviderError extends OperatorError {
   /** Milliseconds that the provider asked to wait, from its Retry-After. */
   readonly retryAfterMs: number | undefined;
 

@@ -78,6 +78,7 @@ export const pure = [
   'node:net isIPv6',
   'node:net BlockList',
   'node:http STATUS_CODES',
+  'node:tls createSecureContext',
 ];
 
 /** Where the world comes in, and why there. An entry that nothing needs any more is refused too. */
@@ -95,6 +96,21 @@ export const allowed: readonly {
     file: 'src/base/outbound-http.ts',
     uses: ['node:http Agent', 'node:http request', 'node:https Agent', 'node:https request'],
     why: 'the one HTTP client towards CAs and DNS providers',
+  },
+  {
+    file: 'src/dns/system-resolver.ts',
+    uses: ['node:dns/promises Resolver'],
+    why: 'the one place that asks name servers what everybody sees',
+  },
+  {
+    file: 'src/dns/tcp-exchange.ts',
+    uses: ['node:net connect'],
+    why: 'dynamic DNS updates are no HTTP: one message there and one back over TCP',
+  },
+  {
+    file: 'src/dns/hook-process.ts',
+    uses: ['node:child_process spawn', 'process.env', 'process.kill'],
+    why: 'hooks are programs: they get PATH, HOME and LANG of this process, and end with all they started',
   },
   { file: 'src/main.ts', uses: ['process.*'], why: 'hands arguments, environment and streams to cli/' },
   {
@@ -118,6 +134,11 @@ export const allowed: readonly {
     why: 'parsePKCS12 is not in @types/node yet, so it cannot be imported by name',
   },
   { file: 'src/http/server.ts', uses: ['node:http createServer'], why: 'the listener' },
+  {
+    file: 'src/http/tls-alpn-listener.ts',
+    uses: ['node:net createServer', 'node:tls createServer'],
+    why: 'the listener for tls-alpn-01, which reads the first message before TLS does',
+  },
   {
     file: 'src/db/embedded-addon.ts',
     uses: ['process.env', 'process.dlopen', 'node:os tmpdir'],

@@ -5,20 +5,25 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
+/** Options of a test that says, in the report, why it was skipped; none where it runs. */
+export type Skip = { readonly skip?: string };
+
 /**
- * Options for a test that needs `program`: it is skipped, with the reason in the report, where PATH does not have it.
- * Throws instead under VAULT_TEST_ALL=1.
+ * Options for a test that needs `program`: it is skipped, with the reason in the report, where neither PATH nor the
+ * folders before it have it. Throws instead under VAULT_TEST_ALL=1.
  */
-export function needs(program: string): { readonly skip?: string } {
-  if (isInstalled(program)) return {};
+export function needs(program: string, folders: readonly string[] = []): Skip {
+  if (findProgram(program, folders) !== undefined) return {};
   const reason = `${program} is not installed`;
   if (process.env.VAULT_TEST_ALL === '1')
     throw new Error(`${reason}, and VAULT_TEST_ALL=1 lets no test be skipped`);
   return { skip: reason };
 }
 
-function isInstalled(program: string): boolean {
-  return (process.env.PATH ?? '').split(delimiter).some((directory) => isProgram(join(directory, program)));
+/** The path of a program: in one of the folders, or else in one of PATH. */
+export function findProgram(program: string, folders: readonly string[] = []): string | undefined {
+  const path = (process.env.PATH ?? '').split(delimiter);
+  return [...folders, ...path].map((directory) => join(directory, program)).find(isProgram);
 }
 
 function isProgram(path: string): boolean {

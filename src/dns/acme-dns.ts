@@ -1,0 +1,64 @@
+/**
+ * Provider `acme-dns`: a server (github.com/joohoi/acme-dns) with one record per account, which `_acme-challenge.DOMAIN`
+ * is an alias of, so that whoever holds these credentials can change nothing else.
+ */
+import { z } from 'zod';
+import { Secret } from '../base/secret.ts';
+import { apiUrl, credential } from './api-settings.ts';
+import { plainName } from './dns-name.ts';
+import { DnsProviderError, type DnsProviderType } from './dns-provider.ts';
+import { jsonApi, textsIn } from './json-api.ts';
+
+const config = z.strictObject({
+  url: apiUrl,
+  username: credential('the username of the registration'),
+  password: credential('the password of the registration'),
+  subdomain: credential('the subdomain of the registration'),
+  fulldomain: credential('the fulldomain of the registration').optional(),
+});
+
+/** What `POST /register` answered. The zone of the provider is the fulldomain. */
+export type AcmeDnsConfig = z.output<typeof config>;
+
+const confirmation = z.object({ txt: z.string() });
+
+/**
+ * The server keeps the last two values and drops the older one by itself. So two validations at a time coexist, and
+ * `remove` does nothing: there is no request for it.
+ */
+export const acmeDns: DnsProviderType<AcmeDnsConfig> = {
+  type: 'acme-dns',
+  title: 'acme-dns, by a CNAME to its fulldomain',
+  config,
+  create: ({ url, username, password, subdomain, fulldomain }, context) => {
+    const title = `acme-dns at ${new URL(url).host}`;
+    const api = jsonApi({
+      context,
+      title,
+      baseUrl: url,
+      permission:
+        'Look whether username and password are those of the registration, and whether it allows this address.',
+      secrets: [new Secret(password), new Secret(username)],
+      wordsOf: (body) => textsIn(body).join(' '),
+      authorize: () => ({ 'X-Api-User': username, 'X-Api-Key': password }),
+    });
+    return {
+      present: async ({ name, value, domain }, signal) => {
+        if (fulldomain !== undefined && plainName(fulldomain) !== name) {
+          throw new DnsProviderError(
+            `acme-dns serves ${plainName(fulldomain)} only, not ${name}: let _acme-challenge.${domain} be a CNAME of that`,
+          );
+        }
+        const purpose = `put ${name}`;
+        const json = { subdomain, txt: value };
+        const answer = await api.send({ method: 'POST', path: '/update', purpose, json }, signal);
+        if (api.read(confirmation, answer).txt !== value) {
+          throw new DnsProviderError(`${title} did not ${purpose}: it confirmed another value`);
+        }
+      },
+      remove: async () => {
+        // As said above.
+      },
+    };
+  },
+};

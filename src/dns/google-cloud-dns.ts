@@ -1,0 +1,220 @@
+/**
+ * TXT records at Google Cloud DNS. A change names exactly the set that it replaces, so that Google refuses it where
+ * somebody changed the set in between.
+ */
+import { importPKCS8, SignJWT } from 'jose';
+import { z } from 'zod';
+import { second } from '../base/duration.ts';
+import { Secret } from '../base/secret.ts';
+import { accountZone, zoneMissing } from './account-zone.ts';
+import { apiUrl, credential } from './api-settings.ts';
+import { bearerToken, type IssuedToken } from './bearer-token.ts';
+import { type DnsContext, DnsProviderError, type DnsProviderType, type TxtRecord } from './dns-provider.ts';
+import { type JsonApi, jsonApi } from './json-api.ts';
+import { recordSetProvider } from './record-set.ts';
+import { quoteTxt, unquoteTxt } from './txt-string.ts';
+
+/** The file that Google gives for a service account. Its other fields are of no use here. */
+const keyFile = z.object({
+  client_email: z.string({ error: 'is missing: it must be the address of the service account' }),
+  private_key: z
+    .string({ error: 'is missing: it must be the private key of the service account' })
+    .includes('-----BEGIN PRIVATE KEY-----', { error: 'must be a PEM private key (PKCS#8)' }),
+  private_key_id: z.string().optional(),
+  project_id: z.string().optional(),
+  token_uri: apiUrl.optional(),
+});
+
+type KeyFile = z.infer<typeof keyFile>;
+
+const config = z.strictObject({
+  service_account: z.union(
+    [
+      keyFile,
+      z.string().refine((text) => keyFile.safeParse(jsonOf(text)).success, {
+        error: 'must be the JSON text of a key file, with client_email and private_key',
+      }),
+    ],
+    {
+      error:
+        'must be the key file of a service account: its JSON text, or a mapping with client_email and private_key',
+    },
+  ),
+  project: credential('the id of the project that has the zone').optional(),
+  token_uri: apiUrl.optional(),
+  base_url: apiUrl.optional(),
+});
+
+type Settings = z.infer<typeof config>;
+
+const title = 'Google Cloud DNS';
+const permission =
+  'The service account needs the role DNS Administrator (roles/dns.admin) in the project, and the Cloud DNS API must be enabled there.';
+const scope = 'https://www.googleapis.com/auth/ndev.clouddns.readwrite';
+/** The set that the change deletes is another one by now, or the one that it adds is there. */
+const conflicts = [404, 409, 412];
+
+const zoneSchema = z.object({ name: z.string(), dnsName: z.string(), visibility: z.string().optional() });
+const setSchema = z.object({
+  name: z.string(),
+  type: z.string(),
+  ttl: z.number(),
+  rrdatas: z.array(z.string()).default([]),
+});
+type HeldSet = z.infer<typeof setSchema>;
+
+/** State: the set as Google has it; undefined where there is none. */
+export const googleCloudDns: DnsProviderType<Settings> = {
+  type: 'google-cloud-dns',
+  title,
+  config,
+  create: (settings, context) => {
+    const key = keyFile.parse(
+      typeof settings.service_account === 'string'
+        ? jsonOf(settings.service_account)
+        : settings.service_account,
+    );
+    const project = settings.project ?? key.project_id;
+    if (project === undefined) {
+      throw new DnsProviderError(`${title} needs project: the key file does not name one in project_id`);
+    }
+    const api = cloudDns(settings, key, context);
+    const root = `/dns/v1/projects/${encodeURIComponent(project)}/managedZones`;
+    return recordSetProvider<HeldSet | undefined>(context, title, async (record, signal) => {
+      const path = `${root}/${encodeURIComponent(await zoneId(api, root, record, signal))}`;
+      const name = `${record.name}.`;
+      const replace = async (before: HeldSet | undefined, after: HeldSet | undefined) => {
+        const purpose = `change the TXT records of ${record.name}`;
+        const json = { ...(before && { deletions: [before] }), ...(after && { additions: [after] }) };
+        const answer = await api.send(
+          { method: 'POST', path: `${path}/changes`, purpose, json, accept: conflicts },
+          signal,
+        );
+        return answer.status >= 400 ? api.refusal(answer) : undefined;
+      };
+      return {
+        read: async () => {
+          const request = { path: `${path}/rrsets`, purpose: `read the TXT records of ${record.name}` };
+          const sets = await pages(
+            api,
+            'rrsets',
+            setSchema,
+            { ...request, query: { name, type: 'TXT' } },
+            signal,
+          );
+          const state = sets.find((set) => set.name === name && set.type === 'TXT');
+          return { values: state?.rrdatas.map(unquoteTxt) ?? [], state };
+        },
+        add: (value, { state }) => {
+          const rrdatas = [...(state?.rrdatas ?? []), quoteTxt(value)];
+          return replace(state, { name, type: 'TXT', ttl: state?.ttl ?? 60, rrdatas });
+        },
+        remove: (value, { state }) => {
+          const rrdatas = state?.rrdatas.filter((data) => unquoteTxt(data) !== value) ?? [];
+          return replace(state, state && rrdatas.length > 0 ? { ...state, rrdatas } : undefined);
+        },
+      };
+    });
+  },
+};
+
+/** The API with its tokens, which the key of the service account is exchanged for (RFC 7523). */
+function cloudDns(settings: Settings, key: KeyFile, context: DnsContext): JsonApi {
+  const privateKey = new Secret(key.private_key);
+  const lines = key.private_key.split(/\s*\n/).map((line) => new Secret(line));
+  const tokenUri = settings.token_uri ?? key.token_uri ?? 'https://oauth2.googleapis.com/token';
+  const common = { context, permission, secrets: [privateKey, ...lines], wordsOf };
+  const oauth = jsonApi({ ...common, title: 'The Google login', baseUrl: tokenUri });
+  const token = bearerToken(context.world, async (signal): Promise<IssuedToken> => {
+    const signer = await importPKCS8(privateKey.expose(), 'RS256').catch(() => {
+      // The reason is not passed on: what the parser says may have parts of the key.
+      throw new DnsProviderError(`${title}: private_key of the service account is no RSA key in PKCS#8`);
+    });
+    const now = Math.floor(context.world.now() / second);
+    const assertion = await new SignJWT({ scope })
+      .setProtectedHeader({
+        alg: 'RS256',
+        typ: 'JWT',
+        ...(key.private_key_id && { kid: key.private_key_id }),
+      })
+      .setIssuer(key.client_email)
+      .setAudience(tokenUri)
+      .setIssuedAt(now)
+      .setExpirationTime(now + 3600)
+      .sign(signer);
+    const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion };
+    const answer = await oauth.send(
+      { method: 'POST', path: tokenUri, purpose: 'give a token', form },
+      signal,
+    );
+    const issued = oauth.read(z.object({ access_token: z.string(), expires_in: z.number() }), answer);
+    return { token: issued.access_token, lifetimeMs: issued.expires_in * second };
+  });
+  return jsonApi({
+    ...common,
+    title,
+    baseUrl: settings.base_url ?? 'https://dns.googleapis.com',
+    authorize: (_, signal) => token.headers(signal),
+    renew: token.forget,
+    isTransient: ({ status, body }) =>
+      status === 403 && reasonsOf(body).some((reason) => /^(userR|r)ateLimitExceeded$/.test(reason)),
+  });
+}
+
+async function zoneId(api: JsonApi, path: string, record: TxtRecord, signal: AbortSignal): Promise<string> {
+  const zones = await pages(api, 'managedZones', zoneSchema, { path, purpose: 'list the zones' }, signal);
+  const open = zones
+    .filter(({ visibility }) => visibility !== 'private')
+    .map(({ name, dnsName }) => ({ id: name, name: dnsName }));
+  const zone = accountZone(open, record);
+  if (zone !== undefined) return zone.id;
+  throw zoneMissing(
+    title,
+    record,
+    'Check that the project has a public managed zone with that DNS name, and that project is right.',
+  );
+}
+
+/** All pages of a list. */
+async function pages<T>(
+  api: JsonApi,
+  field: string,
+  schema: z.ZodType<T>,
+  request: { readonly path: string; readonly purpose: string; readonly query?: Record<string, string> },
+  signal: AbortSignal,
+): Promise<T[]> {
+  const page = z.object({ [field]: z.array(schema).default([]), nextPageToken: z.string().optional() });
+  const all: T[] = [];
+  let pageToken: string | undefined;
+  do {
+    const query = { ...request.query, ...(pageToken && { pageToken }) };
+    const answer = api.read(page, await api.send({ ...request, method: 'GET', query }, signal));
+    all.push(...(answer[field] as T[]));
+    pageToken = answer.nextPageToken as string | undefined;
+  } while (pageToken !== undefined && pageToken !== '');
+  return all;
+}
+
+function reasonsOf(body: unknown): string[] {
+  const reasons = z.object({ error: z.object({ errors: z.array(z.object({ reason: z.string() })) }) });
+  return reasons.safeParse(body).data?.error.errors.map(({ reason }) => reason) ?? [];
+}
+
+/** Google's own errors, and those of its login. */
+function wordsOf(body: unknown): string | undefined {
+  const resource = z.object({ error: z.object({ message: z.string() }) }).safeParse(body).data;
+  if (resource !== undefined) return resource.error.message;
+  const login = z
+    .object({ error: z.string(), error_description: z.string().optional() })
+    .safeParse(body).data;
+  return login && `${login.error_description ?? ''} [${login.error}]`;
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // What it is not is said by the schema.
+    return undefined;
+  }
+}

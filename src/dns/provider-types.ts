@@ -1,0 +1,93 @@
+/** All kinds of DNS providers, and how the secret file of one is read. */
+import type { z } from 'zod';
+import { acmeDns } from './acme-dns.ts';
+import { azureDns } from './azure-dns.ts';
+import { cloudflare } from './cloudflare.ts';
+import { desec } from './desec.ts';
+import { digitalocean } from './digitalocean.ts';
+import { DnsProviderError, type DnsProviderType } from './dns-provider.ts';
+import { execHook } from './exec-hook.ts';
+import { googleCloudDns } from './google-cloud-dns.ts';
+import { hetzner } from './hetzner.ts';
+import { manual } from './manual.ts';
+import { ovh } from './ovh.ts';
+import { rfc2136 } from './rfc2136.ts';
+import { route53 } from './route53.ts';
+import { webhook } from './webhook.ts';
+
+/** By `--type`; generic ones first, as the usage shows them. */
+export const dnsProviderTypes: ReadonlyMap<string, DnsProviderType> = new Map(
+  [
+    ...[checked(rfc2136), checked(execHook), checked(webhook), checked(acmeDns), checked(manual)],
+    ...[checked(cloudflare), checked(route53), checked(azureDns), checked(googleCloudDns)],
+    ...[checked(digitalocean), checked(hetzner), checked(ovh), checked(desec)],
+  ].map((type) => [type.type, type]),
+);
+
+/**
+ * What the text of a secret file says: a mapping in YAML or JSON, checked and with the defaults filled in, which may be
+ * kept as JSON and given to `create`. For a type with a `plain` key it may also be that value alone, in one line. Throws
+ * DnsProviderError that names what is missing, wrong or unknown, and never shows a value.
+ */
+export async function readProviderConfig(type: DnsProviderType, text: string): Promise<unknown> {
+  const trimmed = text.trim();
+  // Without a blank it cannot be `key: value`; JSON begins with a brace.
+  const isPlain = type.plain !== undefined && /^[^\s{]\S*$/.test(trimmed);
+  const isKey = isPlain && new RegExp(`^["']?${type.plain}["']?[:=]`).test(trimmed);
+  if (isKey) throw new DnsProviderError(`the secret file needs a blank after "${type.plain}:"`);
+  const value = isPlain && type.plain ? { [type.plain]: trimmed } : await mapping(type, trimmed);
+  return checkedConfig(type, value);
+}
+
+async function mapping(type: DnsProviderType, text: string): Promise<unknown> {
+  if (text === '') return {};
+  const { parseDocument } = await import('yaml');
+  // Its warnings would quote the text, and so do the messages of its errors.
+  const document = parseDocument(text, { prettyErrors: true, logLevel: 'error' });
+  const [error] = document.errors;
+  if (error !== undefined) {
+    const line = error.linePos?.[0].line;
+    throw new DnsProviderError(
+      `the secret file is neither YAML nor JSON: ${error.code} in line ${line ?? '?'}`,
+    );
+  }
+  const value: unknown = aliasesResolved(document);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  const orPlain = type.plain === undefined ? '' : `, or the ${type.plain} alone in one line`;
+  throw new DnsProviderError(`the secret file must be a mapping of names to values${orPlain}`);
+}
+
+function aliasesResolved(document: { toJS: (options: { maxAliasCount: number }) => unknown }): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 10 });
+  } catch {
+    // Whatever the parser says would quote the text.
+    throw new DnsProviderError('the secret file has aliases that lead nowhere, or too many of them');
+  }
+}
+
+/** The type with its configuration checked at `create` too, because it comes from where anything may have been stored. */
+function checked<Config>(type: DnsProviderType<Config>): DnsProviderType {
+  return { ...type, create: (config, context) => type.create(checkedConfig(type, config), context) };
+}
+
+function checkedConfig<Config>({ type, config }: DnsProviderType<Config>, value: unknown): Config {
+  const parsed = config.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const complaints = parsed.error.issues.flatMap((issue) => complaintsOf(issue));
+  throw new DnsProviderError(`the settings of ${type} are not right: ${complaints.join('; ')}`);
+}
+
+function complaintsOf(issue: z.core.$ZodIssue): string[] {
+  const path = issue.path.map(String).map(shownKey).join('.');
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => `${path === '' ? '' : `${path}.`}${shownKey(key)} is unknown`);
+  }
+  const message = /received undefined$/.test(issue.message) ? 'is missing' : issue.message;
+  return [path === '' ? message : `${path} ${message}`];
+}
+
+/** A value that was written where a key belongs must not be shown. */
+function shownKey(key: string): string {
+  return /^[A-Za-z][A-Za-z_-]{0,30}$/.test(key) ? key : 'a key that is no name';
+}

@@ -1,0 +1,21 @@
+/** TXT data in the form of zone files, which several providers speak: strings in quotes (RFC 1035 §5.1). */
+
+/** In quotes, cut into strings of at most 255 bytes. The value is ASCII. */
+export function quoteTxt(value: string): string {
+  const strings = value.match(/[\s\S]{1,255}/g) ?? [''];
+  return strings.map((text) => `"${text.replace(/[\\"]/g, '\\$&')}"`).join(' ');
+}
+
+/** What it says: the strings joined, escapes resolved. Text without quotes is taken as it is. */
+export function unquoteTxt(data: string): string {
+  const text = data.trim();
+  if (!text.startsWith('"')) return text;
+  const strings = text.match(/"(?:[^"\\]|\\[\s\S])*"/g) ?? [];
+  return strings.map((quoted) => unescapeTxt(quoted.slice(1, -1))).join('');
+}
+
+function unescapeTxt(text: string): string {
+  return text.replace(/\\(\d{3}|[\s\S])/g, (_, escaped: string) =>
+    escaped.length === 3 ? String.fromCharCode(Number(escaped)) : escaped,
+  );
+}

@@ -1,0 +1,72 @@
+/** Where the record of a validation goes: the name, what it is an alias of, and whose zone that is in. */
+import { isWithin, plainName } from './dns-name.ts';
+import { DnsProviderError } from './dns-provider.ts';
+import type { DnsResolver } from './dns-resolver.ts';
+
+const mostHops = 10;
+
+/**
+ * The provider with the longest zone that `name` is in or under, and that zone in lower case without a dot at the end.
+ * Where two have the same zone it is the first of them.
+ */
+export function longestZone<T extends { readonly zones: readonly string[] }>(
+  name: string,
+  providers: readonly T[],
+): { readonly provider: T; readonly zone: string } | undefined {
+  const found = providers.flatMap((provider) =>
+    provider.zones
+      .map(plainName)
+      .filter((zone) => zone !== '' && isWithin(name, zone))
+      .map((zone) => ({ provider, zone })),
+  );
+  return found.reduce<(typeof found)[number] | undefined>(
+    (best, one) => (best === undefined || one.zone.length > best.zone.length ? one : best),
+    undefined,
+  );
+}
+
+/** Where the CA looks for the TXT record of a domain (RFC 8555 §8.4); for `*.example.com` at the same as for `example.com`. */
+export function challengeName(domain: string): string {
+  return `_acme-challenge.${plainName(domain).replace(/^\*\./, '')}`;
+}
+
+/**
+ * The name that `name` is an alias of at the end of all CNAME records, or itself; it need not exist. Throws
+ * DnsProviderError where they lead in circles or over more than ten hops, and where nobody answers.
+ */
+export async function followCnames(
+  resolver: Pick<DnsResolver, 'cname'>,
+  name: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const trail = [plainName(name)];
+  for (let at = trail[0] ?? ''; ; ) {
+    const target = await aliasOf(resolver, at, signal);
+    if (target === undefined) return at;
+    at = plainName(target);
+    const isCircle = trail.includes(at);
+    trail.push(at);
+    if (isCircle) throw new DnsProviderError(`the CNAME records lead in a circle: ${trail.join(' → ')}`);
+    if (trail.length > mostHops + 1) {
+      throw new DnsProviderError(`more than ${mostHops} CNAME records in a row: ${trail.join(' → ')}`);
+    }
+  }
+}
+
+async function aliasOf(
+  resolver: Pick<DnsResolver, 'cname'>,
+  name: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const givenUp = () => new DnsProviderError(`looking up ${name} was given up`, { cause: signal.reason });
+  if (signal.aborted) throw givenUp();
+  try {
+    return await resolver.cname(name);
+  } catch (error) {
+    if (signal.aborted) throw givenUp();
+    const message = error instanceof Error ? error.message : String(error);
+    throw new DnsProviderError(`whether ${name} is an alias (CNAME) cannot be found out: ${message}`, {
+      cause: error,
+    });
+  }
+}

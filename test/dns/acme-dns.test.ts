@@ -1,0 +1,77 @@
+/** acme-dns: one request per value, its confirmation, and words about delegation and credentials. */
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { suite, test } from 'node:test';
+import { acmeDns } from '../../src/dns/acme-dns.ts';
+import { DnsProviderError } from '../../src/dns/dns-provider.ts';
+import { FakeProvider, type FakeReply, fakeContext } from '../harness/fake-provider.ts';
+
+const never = new AbortController().signal;
+const fulldomain = 'd420c923.auth.test';
+const record = { name: fulldomain, value: 'v-1', zone: fulldomain, domain: 'www.example.test' };
+const credentials = { username: 'c36f50e8', password: 'htB9mR9DY', subdomain: 'd420c923' };
+
+async function start(t: TestContext, reply: (body: { txt: string }) => FakeReply, more: object = {}) {
+  const server = new FakeProvider();
+  await server.listen();
+  t.after(() => server[Symbol.asyncDispose]());
+  server.handler = ({ body }) => reply(JSON.parse(body));
+  const provider = acmeDns.create(
+    acmeDns.config.parse({ url: server.url, ...credentials, ...more }),
+    fakeContext(),
+  );
+  return { server, provider };
+}
+
+test('it posts subdomain and value with the credentials, and removes nothing', async (t) => {
+  const { server, provider } = await start(t, ({ txt }) => ({ status: 200, json: { txt } }), { fulldomain });
+  await provider.present(record, never);
+  await provider.remove(record, never);
+  assert.equal(server.requests.length, 1);
+  const [request] = server.requests;
+  assert.deepEqual([request?.method, request?.path], ['POST', '/update']);
+  assert.equal(request?.body, JSON.stringify({ subdomain: 'd420c923', txt: 'v-1' }));
+  assert.equal(request?.headers['x-api-user'], credentials.username);
+  assert.equal(request?.headers['x-api-key'], credentials.password);
+});
+
+test('a name that is not delegated to it is refused before anything is sent', async (t) => {
+  const { server, provider } = await start(t, () => ({ status: 200 }), { fulldomain: `${fulldomain}.` });
+  const name = '_acme-challenge.www.example.test';
+  await assert.rejects(provider.present({ ...record, name }, never), {
+    name: 'DnsProviderError',
+    message: `acme-dns serves ${fulldomain} only, not ${name}: let _acme-challenge.www.example.test be a CNAME of that`,
+  });
+  assert.equal(server.requests.length, 0);
+});
+
+suite('refusals', () => {
+  const cases: readonly (readonly [string, FakeReply, RegExp])[] = [
+    [
+      '401',
+      { status: 401, json: { error: `forbidden ${credentials.password}` } },
+      /\(401: forbidden \[secret\]\)\. Look/,
+    ],
+    [
+      'bad value',
+      { status: 400, json: { error: 'bad_txt' } },
+      /did not put d420c923\.auth\.test \(400: bad_txt\)$/,
+    ],
+    ['429', { status: 429, headers: { 'Retry-After': '90' } }, /too many requests .*it asks to wait 90 s/],
+    ['500', { status: 500, text: 'oops' }, /\(500: Internal Server Error\)$/],
+    ['garbage', { status: 200, text: '<html>welcome' }, /answered with something unreadable/],
+    ['no confirmation', { status: 200, json: {} }, /did not put .* in a form that is known here: txt/],
+    ['another value', { status: 200, json: { txt: 'v-2' } }, /it confirmed another value$/],
+  ];
+  for (const [what, reply, words] of cases) {
+    test(what, async (t) => {
+      const { provider } = await start(t, () => reply);
+      await assert.rejects(provider.present(record, never), (error: Error) => {
+        assert(error instanceof DnsProviderError, String(error));
+        assert.match(error.message, words);
+        assert(!error.message.includes(credentials.password));
+        return true;
+      });
+    });
+  }
+});

@@ -1,0 +1,125 @@
+/**
+ * A name server with dynamic updates (RFC 2136, TSIG of RFC 8945): BIND's named, for zones of the test's own. It also
+ * follows aliases from one zone to another, as a CA's resolver does, but it knows no name outside of its zones and
+ * sends no question to anybody. Tests that use this need `needsBind()`.
+ */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { Resolver } from 'node:dns/promises';
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { findProgram, needs, type Skip } from './missing-program.ts';
+import { type StartedServer, startOnFreePorts } from './port.ts';
+
+export type Zone = {
+  readonly name: string;
+  /**
+   * Lines of a zone file, with names relative to the zone: `* A 127.0.0.1`, `www CNAME web.other.test.`,
+   * `@ TXT "some text"`.
+   */
+  readonly records?: readonly string[];
+};
+
+export type TsigAlgorithm = 'hmac-sha1' | 'hmac-sha224' | 'hmac-sha256' | 'hmac-sha384' | 'hmac-sha512';
+
+export type BindOptions = {
+  /** A zone has NS `ns.ZONE` and, for that, A 127.0.0.1, besides its own records. Zones may lie in one another. */
+  readonly zones: readonly (string | Zone)[];
+  /** hmac-sha256 without it. */
+  readonly algorithm?: TsigAlgorithm;
+};
+
+export type Bind = Omit<StartedServer, 'ports'> & {
+  /** `127.0.0.1:PORT`, for UDP and TCP */
+  readonly server: string;
+  readonly host: string;
+  readonly port: number;
+  /** The key that may change TXT records at any name of each zone, and nothing else. */
+  readonly keyName: string;
+  readonly algorithm: TsigAlgorithm;
+  /** base64 */
+  readonly secret: string;
+  /** The TXT records that the server gives at a name, each in one piece, sorted; behind an alias too. */
+  readonly txt: (name: string) => Promise<string[]>;
+};
+
+const host = '127.0.0.1';
+const keyName = 'vault-test-key';
+
+/** Debian's PATH for ordinary users has no folder of administration. */
+const folders = ['/usr/sbin', '/usr/local/sbin'];
+
+/** Options for a test that needs `bind()`: see `needs()`. */
+export function needsBind(): Skip {
+  return needs('named', folders);
+}
+
+/** Starts it on a free loopback port and stops it when the test has ended. */
+export async function bind(t: Pick<TestContext, 'after'>, options: BindOptions): Promise<Bind> {
+  const { algorithm = 'hmac-sha256' } = options;
+  const zones = options.zones.map((zone) => (typeof zone === 'string' ? { name: zone } : zone));
+  const secret = randomBytes(32).toString('base64');
+  const installed = findProgram('named', folders);
+  assert(installed, 'named is not installed: the test lacks needsBind()');
+  const { ports, pid, log } = await startOnFreePorts(t, 1, ([port = 0], dir) => {
+    // AppArmor lets /usr/sbin/named read its own folders only, and knows it by its path.
+    const program = join(dir, 'named');
+    copyFileSync(installed, program);
+    for (const zone of zones) writeFileSync(join(dir, `${zone.name}.zone`), zoneFile(zone));
+    writeFileSync(join(dir, 'root.zone'), rootZone);
+    writeFileSync(join(dir, 'named.conf'), configuration(port, zones, algorithm, secret));
+    const args = ['-g', '-4', '-n', '1', '-c', join(dir, 'named.conf')];
+    return { program, args, isReady };
+  });
+  const [port = 0] = ports;
+  const server = `${host}:${port}`;
+  const txt = (name: string) => txtRecords(server, name);
+  return { pid, log, server, host, port, keyName, algorithm, secret, txt };
+}
+
+function isReady(log: string): boolean {
+  const complaint = /^.*(not loaded due to errors|loading from master file).*$/m.exec(log);
+  if (complaint) throw new Error(`named does not like a zone: ${log}`);
+  return / running\n/.test(log);
+}
+
+function configuration(port: number, zones: readonly Zone[], algorithm: string, secret: string): string {
+  const updates = `update-policy { grant ${keyName} zonesub TXT; };`;
+  return [
+    'options {',
+    '  directory "."; pid-file none; session-keyfile none; reuseport no; max-cache-size 8m;',
+    `  listen-on port ${port} { ${host}; }; listen-on-v6 { none; };`,
+    `  allow-query { ${host}; }; allow-transfer { none; }; notify no;`,
+    // Without recursion it would not follow an alias into another zone of its own. The empty root below keeps it here.
+    `  recursion yes; allow-recursion { ${host}; }; dnssec-validation no; empty-zones-enable no;`,
+    '};',
+    'controls { };',
+    `key "${keyName}" { algorithm ${algorithm}; secret "${secret}"; };`,
+    'zone "." { type primary; file "root.zone"; };',
+    ...zones.map(({ name }) => `zone "${name}" { type primary; file "${name}.zone"; ${updates} };`),
+    '',
+  ].join('\n');
+}
+
+/** Every name that is in no other zone does not exist. */
+const rootZone = ['$TTL 60', '@ SOA ns hostmaster 1 3600 600 86400 0', '@ NS ns', 'ns A 127.0.0.1', ''].join(
+  '\n',
+);
+
+function zoneFile({ records = [] }: Zone): string {
+  return [rootZone, ...records, ''].join('\n');
+}
+
+async function txtRecords(server: string, name: string): Promise<string[]> {
+  const resolver = new Resolver({ timeout: 5000, tries: 2 });
+  resolver.setServers([server]);
+  try {
+    const records = await resolver.resolveTxt(name);
+    return records.map((parts) => parts.join('')).sort();
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOTFOUND' || code === 'ENODATA') return [];
+    throw error;
+  }
+}

@@ -1,0 +1,152 @@
+/** Free ports on 127.0.0.1, and servers of the system (pebble, named) that listen on them as processes of their own. */
+import { spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { tempDir } from './temp-dir.ts';
+
+/** A port that nobody listens on at 127.0.0.1 just now, neither with TCP nor with UDP. */
+export async function freePort(): Promise<number> {
+  const [port = 0] = await freePorts(1);
+  return port;
+}
+
+/** Several of them, all different. */
+export async function freePorts(count: number): Promise<number[]> {
+  // All are held until the last is found, or the same one might be found twice.
+  const held: (() => Promise<void>)[] = [];
+  try {
+    const ports: number[] = [];
+    while (ports.length < count) {
+      const port = await holdTcp(held);
+      if (await holdUdp(port, held)) ports.push(port);
+    }
+    return ports;
+  } finally {
+    await Promise.all(held.map((release) => release()));
+  }
+}
+
+/** How to start a server on certain ports. */
+export type Launch = {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Whether it answers on its ports by now; asked again and again, with what it has written. */
+  readonly isReady: (log: string) => boolean | Promise<boolean>;
+};
+
+export type StartedServer = {
+  readonly ports: readonly number[];
+  readonly pid: number;
+  /** What it has written to stdout and stderr so far. */
+  readonly log: () => string;
+};
+
+const patience = 30_000;
+const attempts = 5;
+const portTaken = /address (already )?in use/i;
+
+/**
+ * Starts a server on so many free ports and waits until it answers there; again on others, if somebody takes one of
+ * them at the same time. It runs in a new folder, which `launch` may fill. Both are gone when the test has ended.
+ */
+export async function startOnFreePorts(
+  t: Pick<TestContext, 'after'>,
+  count: number,
+  launch: (ports: readonly number[], dir: string) => Launch | Promise<Launch>,
+): Promise<StartedServer> {
+  let stop = async () => {
+    // Nothing runs yet.
+  };
+  // Before the folder's own: hooks run in the order in which they came, and the server writes there to its last moment.
+  t.after(() => stop());
+  const dir = tempDir(t);
+  for (let attempt = 1; ; attempt += 1) {
+    const ports = await freePorts(count);
+    const launched = await launch(ports, dir);
+    const server = run(launched, dir);
+    stop = server.stop;
+    const problem = await untilReady(launched, server);
+    if (problem === undefined) return { ports, pid: server.pid, log: server.log };
+    await server.stop();
+    if (attempt === attempts || !portTaken.test(server.log())) {
+      throw new Error(`${launched.program} ${problem}: ${server.log()}`);
+    }
+  }
+}
+
+type Server = {
+  readonly pid: number;
+  readonly log: () => string;
+  readonly ended: () => boolean;
+  readonly stop: () => Promise<void>;
+};
+
+function run({ program, args, environment }: Launch, cwd: string): Server {
+  const child = spawn(program, args, {
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...environment },
+  });
+  let log = '';
+  let hasEnded = false;
+  const ended = new Promise<void>((resolve) => {
+    child.once('close', () => {
+      hasEnded = true;
+      resolve();
+    });
+  });
+  child.on('error', (error) => {
+    log += `${error.message}\n`;
+  });
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      log += chunk;
+    });
+  }
+  const stop = async () => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  return { pid: child.pid ?? 0, log: () => log, ended: () => hasEnded, stop };
+}
+
+/** What went wrong, or nothing. */
+async function untilReady({ isReady }: Launch, server: Server): Promise<string | undefined> {
+  const deadline = Date.now() + patience;
+  while (Date.now() < deadline) {
+    if (server.ended()) return 'ended at once';
+    if (portTaken.test(server.log())) return 'found a port taken';
+    if (await isReady(server.log())) return undefined;
+    await sleep(5);
+  }
+  return `was not ready after ${patience} ms`;
+}
+
+async function holdTcp(held: (() => Promise<void>)[]): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  held.push(async () => {
+    await server[Symbol.asyncDispose]();
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error(`no port: ${address}`);
+  return address.port;
+}
+
+async function holdUdp(port: number, held: (() => Promise<void>)[]): Promise<boolean> {
+  const socket = createSocket('udp4');
+  try {
+    const bound = once(socket, 'listening');
+    socket.bind({ port, address: '127.0.0.1', exclusive: true });
+    await bound;
+    held.push(() => socket[Symbol.asyncDispose]());
+    return true;
+  } catch {
+    // Somebody else's.
+    return false;
+  }
+}
