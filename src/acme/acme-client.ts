@@ -1,0 +1,189 @@
+/**
+ * The client of one CA: signed requests with nonces (RFC 8555 §6), and the CA's directory. What the requests mean stands
+ * in the files of accounts, orders and certificates.
+ */
+import { hour, second } from '../base/duration.ts';
+import type { AcmeAnswer } from './acme-answer.ts';
+import { AcmeError } from './acme-error.ts';
+import { AcmeTransport } from './acme-transport.ts';
+import type { AcmeAccount, AcmeContext, AcmeDirectory, AcmeServer } from './acme-types.ts';
+import { readDirectory } from './directory.ts';
+import { isNonce, NoncePool } from './nonce-pool.ts';
+import { type AcmePayload, type AcmeSigner, signRequest } from './signed-request.ts';
+
+const directoryLifetime = hour;
+/** CAs with several machines refuse good nonces now and then; Pebble refuses a fifth of them, and it should never matter. */
+const mostBadNonces = 8;
+/** Pauses before a request that only reads is sent again over a new connection. */
+const pauses = [second / 2, 2 * second];
+
+type Post = {
+  readonly url: string;
+  readonly payload: AcmePayload;
+  readonly signer: AcmeSigner;
+  readonly accept?: string | undefined;
+};
+
+/** How often a request has failed in ways that allow it to be sent again. */
+type Failures = { connection: number; nonce: number };
+
+export class AcmeClient {
+  readonly context: AcmeContext;
+  readonly #server: AcmeServer;
+  readonly #nonces = new NoncePool();
+  readonly #transport: AcmeTransport;
+  #directory: { readonly value: AcmeDirectory; readonly until: number } | undefined;
+  #fetching: Promise<AcmeDirectory> | undefined;
+
+  /** Sends nothing yet; one client serves all accounts and orders with a CA at the same time. */
+  constructor(context: AcmeContext, server: AcmeServer) {
+    this.context = context;
+    this.#server = server;
+    this.#transport = new AcmeTransport(context, server, this.#nonces);
+  }
+
+  /**
+   * The directory, at most one hour old; after a request has failed for other reasons than a refusal, it is fetched again.
+   * Who asks while it is being fetched shares that answer. Throws AcmeError.
+   */
+  async directory(signal: AbortSignal): Promise<AcmeDirectory> {
+    for (;;) {
+      if (signal.aborted) throw aborted();
+      const known = this.#directory;
+      if (known !== undefined && this.context.world.now() < known.until && this.#isRecent(known.until)) {
+        return known.value;
+      }
+      if (this.#fetching === undefined) return this.#fetchDirectory(signal);
+      const shared = await settled(this.#fetching, signal);
+      if (shared instanceof AcmeError && shared.kind !== 'aborted') throw shared;
+    }
+  }
+
+  /**
+   * A signed POST (§6.2). It is sent once: of a failed connection nobody knows how far the request came. Only a nonce that
+   * the CA does not take is replaced, up to eight times. Throws AcmeError.
+   */
+  async post(
+    url: string,
+    payload: AcmePayload,
+    signer: AcmeSigner,
+    signal: AbortSignal,
+  ): Promise<AcmeAnswer> {
+    return this.#signed({ url, payload, signer }, [], signal);
+  }
+
+  /** A signed read (§6.3); sent up to three times where the connection fails. Throws AcmeError. */
+  async postAsGet(
+    url: string,
+    account: AcmeAccount,
+    signal: AbortSignal,
+    accept?: string,
+  ): Promise<AcmeAnswer> {
+    return this.#signed({ url, payload: '', signer: account, accept }, pauses, signal);
+  }
+
+  /** A read without a signature: of the directory and of renewal information. Sent again as `postAsGet`. */
+  async get(url: string, signal: AbortSignal): Promise<AcmeAnswer> {
+    return this.#read('GET', url, signal);
+  }
+
+  async #signed(
+    { url, payload, signer, accept }: Post,
+    repeats: readonly number[],
+    signal: AbortSignal,
+  ): Promise<AcmeAnswer> {
+    const failures = { connection: 0, nonce: 0 };
+    this.#transport.check(url);
+    for (;;) {
+      const nonce = this.#nonces.take() ?? (await this.#newNonce(signal));
+      const body = await signRequest(url, payload, signer, nonce);
+      try {
+        return await this.#transport.send({ method: 'POST', url, body, accept }, signal);
+      } catch (error) {
+        // The answer that refused a nonce has brought the next one, which the pool hands out first.
+        await this.#mayRepeat(error, failures, repeats, signal);
+      }
+    }
+  }
+
+  async #read(method: 'GET' | 'HEAD', url: string, signal: AbortSignal): Promise<AcmeAnswer> {
+    const failures = { connection: 0, nonce: 0 };
+    for (;;) {
+      try {
+        return await this.#transport.send({ method, url }, signal);
+      } catch (error) {
+        await this.#mayRepeat(error, failures, pauses, signal);
+      }
+    }
+  }
+
+  /** Returns, after a pause, where the request may be sent again; throws the error where not. */
+  async #mayRepeat(
+    error: unknown,
+    failures: Failures,
+    repeats: readonly number[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (!(error instanceof AcmeError)) throw error;
+    if (error.type === 'badNonce' && failures.nonce++ < mostBadNonces) return;
+    const pause = isConnectionFailure(error) ? repeats[failures.connection++] : undefined;
+    if (pause === undefined) {
+      if (error.kind !== 'problem' && error.kind !== 'aborted') this.#directory = undefined;
+      throw error;
+    }
+    await this.context.world.sleep(pause, signal);
+    if (signal.aborted) throw aborted();
+  }
+
+  async #newNonce(signal: AbortSignal): Promise<string> {
+    const { newNonce } = await this.directory(signal);
+    const { status, headers } = await this.#read('HEAD', newNonce, signal);
+    const nonce = headers['replay-nonce'] ?? '';
+    if (isNonce(nonce)) return nonce;
+    const { host } = new URL(newNonce);
+    throw new AcmeError(
+      'protocol',
+      `${host} was asked for a nonce, but its answer had no Replay-Nonce header`,
+      {
+        status,
+      },
+    );
+  }
+
+  async #fetchDirectory(signal: AbortSignal): Promise<AcmeDirectory> {
+    this.#fetching = this.get(this.#server.directoryUrl, signal).then(readDirectory);
+    try {
+      const value = await this.#fetching;
+      this.#directory = { value, until: this.context.world.now() + directoryLifetime };
+      return value;
+    } finally {
+      this.#fetching = undefined;
+    }
+  }
+
+  /** A clock that was set back must not keep a directory for a year. */
+  #isRecent(until: number): boolean {
+    return until - this.context.world.now() <= directoryLifetime;
+  }
+}
+
+/** A certificate that is not trusted will not be trusted a second later. */
+function isConnectionFailure({ kind, cause }: AcmeError): boolean {
+  return kind === 'network' && (cause as { reason?: unknown } | undefined)?.reason !== 'untrusted';
+}
+
+/** What another caller's request came to, or undefined as soon as the signal is aborted; it never rejects. */
+async function settled(shared: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const stop = () => resolve(undefined);
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await Promise.race([shared.catch((error: unknown) => error), promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+function aborted(): AcmeError {
+  return new AcmeError('aborted', 'the request was given up');
+}

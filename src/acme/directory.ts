@@ -1,0 +1,42 @@
+/** The directory of a CA (RFC 8555 §7.1.1), with what RFC 9773 and draft-ietf-acme-profiles add to it. */
+import { z } from 'zod';
+import { type AcmeAnswer, absoluteUrl, jsonIn } from './acme-answer.ts';
+import type { AcmeDirectory } from './acme-types.ts';
+import { shortened } from './printable-text.ts';
+
+const longestText = 500;
+
+const schema = z.object({
+  newNonce: absoluteUrl,
+  newAccount: absoluteUrl,
+  newOrder: absoluteUrl,
+  revokeCert: absoluteUrl.optional(),
+  keyChange: absoluteUrl.optional(),
+  renewalInfo: absoluteUrl.optional(),
+  // What only people read must not keep a certificate from being renewed.
+  meta: z
+    .object({
+      termsOfService: absoluteUrl.optional().catch(undefined),
+      website: absoluteUrl.optional().catch(undefined),
+      externalAccountRequired: z.boolean().catch(false),
+      profiles: z.record(z.string(), z.unknown()).catch({}),
+    })
+    .catch({ termsOfService: undefined, website: undefined, externalAccountRequired: false, profiles: {} }),
+});
+
+/** The directory in an answer. Throws AcmeError `protocol` where it is none. */
+export function readDirectory(answer: AcmeAnswer): AcmeDirectory {
+  const { meta, ...resources } = jsonIn(answer, 'a directory', schema);
+  return {
+    ...resources,
+    revokeCert: resources.revokeCert,
+    keyChange: resources.keyChange,
+    renewalInfo: resources.renewalInfo,
+    termsOfService: meta.termsOfService,
+    website: meta.website,
+    externalAccountRequired: meta.externalAccountRequired,
+    profiles: Object.fromEntries(
+      Object.entries(meta.profiles).map(([name, about]) => [name, shortened(String(about), longestText)]),
+    ),
+  };
+}

@@ -1,0 +1,168 @@
+/** The certificate that a CA has issued (RFC 8555 §7.4.2): fetched, checked, and with the chain that is preferred. */
+import { createPublicKey, type X509Certificate } from 'node:crypto';
+import { parseIdentifier } from '../base/identifier.ts';
+import { chainFrom } from '../crypto/certificate-chain.ts';
+import { factsOf, openCertificate, titleOf } from '../crypto/certificate-facts.ts';
+import { readPemBlocks } from '../crypto/pem.ts';
+import { type AcmeAnswer, contentTypeOf, unexpected } from './acme-answer.ts';
+import type { AcmeClient } from './acme-client.ts';
+import { AcmeError } from './acme-error.ts';
+import type { AcmeAccount, AcmeIdentifier } from './acme-types.ts';
+import { alternates } from './link-header.ts';
+
+export type WantedCertificate = {
+  /** SPKI DER: whose certificate it must be. */
+  readonly publicKey: Buffer;
+  /** What it must hold; it may hold more. */
+  readonly identifiers: readonly AcmeIdentifier[];
+  /** The common name of the root, or of another certificate of the chain. */
+  readonly preferredChain: string | undefined;
+};
+
+/** DER; the chain goes from the leaf's issuer upwards, without a root. */
+export type DownloadedCertificate = { readonly leaf: Buffer; readonly chain: Buffer[] };
+
+/** `all` is what the CA sent and what belongs together: leaf, chain, and the root where it was there. */
+type Candidate = DownloadedCertificate & { readonly all: readonly X509Certificate[] };
+
+const mediaType = 'application/pem-certificate-chain';
+const expected = 'a certificate chain';
+const mostCertificates = 20;
+const mostAlternates = 10;
+
+/**
+ * Fetches the certificate of a valid order. With a preferred chain that the default one is not, the alternates are looked
+ * through, and the default is taken where none is it. Throws AcmeError; `protocol` for a certificate of another key, without
+ * one of the names, or with others that do not issue each other.
+ */
+export async function downloadCertificate(
+  client: AcmeClient,
+  account: AcmeAccount,
+  url: string,
+  wanted: WantedCertificate,
+  signal: AbortSignal,
+): Promise<DownloadedCertificate> {
+  const now = client.context.world.now();
+  const answer = await client.postAsGet(url, account, signal, mediaType);
+  const first = readChain(answer, wanted, now);
+  const { preferredChain } = wanted;
+  const found =
+    preferredChain === undefined || isIssuedAtTheTopBy(first, preferredChain)
+      ? first
+      : await preferred(client, account, { answer, first, wanted, name: preferredChain }, signal);
+  return { leaf: found.leaf, chain: found.chain };
+}
+
+type Search = {
+  readonly answer: AcmeAnswer;
+  readonly first: Candidate;
+  readonly wanted: WantedCertificate;
+  readonly name: string;
+};
+
+async function preferred(
+  client: AcmeClient,
+  account: AcmeAccount,
+  { answer, first, wanted, name }: Search,
+  signal: AbortSignal,
+): Promise<Candidate> {
+  const { world, log } = client.context;
+  const candidates = [first];
+  for (const url of alternates(answer.headers.link, answer.url).slice(0, mostAlternates)) {
+    try {
+      const alternate = await client.postAsGet(url, account, signal, mediaType);
+      candidates.push(readChain(alternate, wanted, world.now()));
+    } catch (error) {
+      // There is a good certificate already: that a better chain cannot be had must not cost it.
+      if (!(error instanceof AcmeError) || error.kind === 'aborted') throw error;
+      log.warn({ url, reason: error.message }, 'an alternate chain cannot be had');
+    }
+  }
+  const found =
+    candidates.find((candidate) => isIssuedAtTheTopBy(candidate, name)) ??
+    candidates.find(({ all }) => all.slice(1).some(({ subject }) => commonNamesIn(subject).includes(name)));
+  if (found === undefined)
+    log.warn({ preferredChain: name }, 'the CA has no such chain; its default is taken');
+  return found ?? first;
+}
+
+function readChain(answer: AcmeAnswer, wanted: WantedCertificate, now: number): Candidate {
+  const [leaf, ...others] = certificatesIn(answer);
+  if (leaf === undefined) throw unexpected(answer, expected, 'without a certificate');
+  checkLeaf(answer, leaf, wanted);
+  const { chain, top } = chainFrom(leaf, others, now);
+  const all = [...new Set([leaf, ...chain, top])];
+  const stray = others.find((other) => !all.some((one) => isSameAuthority(one, other)));
+  if (stray !== undefined) {
+    throw unexpected(answer, expected, `that does not connect: ${titleOf(stray)} issued none of the others`);
+  }
+  return { leaf: leaf.raw, chain: chain.map(({ raw }) => raw), all };
+}
+
+/** Each certificate once. Only certificates may be in the text, so that it cannot smuggle in anything else (§9.1). */
+function certificatesIn(answer: AcmeAnswer): X509Certificate[] {
+  const type = contentTypeOf(answer);
+  if (type !== mediaType) {
+    throw unexpected(answer, expected, type === '' ? 'without a content type' : `of type ${type}`);
+  }
+  const text = answer.body.toString('utf8');
+  const around = text.replace(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g, '');
+  if (around.trim() !== '') throw unexpected(answer, expected, 'with more in it than whole certificates');
+  const certificates = blocksIn(answer, text).map(({ der }) => {
+    const certificate = openCertificate(der);
+    if (certificate === undefined) throw unexpected(answer, expected, 'with a block that is no certificate');
+    return certificate;
+  });
+  if (certificates.length > mostCertificates) {
+    throw unexpected(answer, expected, `of ${certificates.length} certificates`);
+  }
+  return [...new Map(certificates.map((one) => [one.fingerprint256, one])).values()];
+}
+
+function blocksIn(answer: AcmeAnswer, text: string) {
+  try {
+    return readPemBlocks(text);
+  } catch (cause) {
+    throw unexpected(answer, expected, `damaged: ${cause instanceof Error ? cause.message : ''}`);
+  }
+}
+
+function checkLeaf(
+  answer: AcmeAnswer,
+  leaf: X509Certificate,
+  { publicKey, identifiers }: WantedCertificate,
+): void {
+  if (!isFor(leaf, publicKey)) {
+    throw unexpected(answer, 'our certificate', `for another key: ${titleOf(leaf)}`);
+  }
+  const names: readonly string[] = leaf.subjectAltName === undefined ? [] : factsOf(leaf).domains;
+  const missing = identifiers.map(({ value }) => parseIdentifier(value) ?? value);
+  const first = missing.find((name) => !names.includes(name));
+  if (first !== undefined) {
+    throw unexpected(answer, 'our certificate', `for ${names.join(', ') || 'no names'}, without ${first}`);
+  }
+}
+
+function isFor(leaf: X509Certificate, publicKey: Buffer): boolean {
+  try {
+    return createPublicKey({ key: publicKey, format: 'der', type: 'spki' }).equals(leaf.publicKey);
+  } catch {
+    // A key that OpenSSL does not know is not ours.
+    return false;
+  }
+}
+
+/** Cross-signed twins of a certificate may come along; they are left out like a root. */
+function isSameAuthority(one: X509Certificate, other: X509Certificate): boolean {
+  return one === other || (one.subject === other.subject && one.publicKey.equals(other.publicKey));
+}
+
+function isIssuedAtTheTopBy({ all }: Candidate, name: string): boolean {
+  return commonNamesIn(all.at(-1)?.issuer ?? '').includes(name);
+}
+
+/** Of node's form of a name: one part per line, or several joined by ` + `. */
+function commonNamesIn(name: string | undefined): string[] {
+  const parts = (name ?? '').split(/\n| \+ /);
+  return parts.filter((part) => part.startsWith('CN=')).map((part) => part.slice('CN='.length));
+}

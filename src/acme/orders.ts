@@ -1,0 +1,194 @@
+/** Orders and their authorizations, from newOrder to the finished certificate's URL (RFC 8555 §7.4, §7.5). */
+import type { AcmeClient } from './acme-client.ts';
+import { AcmeError } from './acme-error.ts';
+import type {
+  AcmeAccount,
+  AcmeAuthorization,
+  AcmeChallenge,
+  AcmeDirectory,
+  AcmeOrder,
+  AcmeOrderStatus,
+  NewOrder,
+} from './acme-types.ts';
+import { readAuthorization, readOrder } from './order-resources.ts';
+import { poll } from './polling.ts';
+import { problemOf, problemSentence } from './problem-document.ts';
+
+/**
+ * A new order (§7.4), or one of the account that is under way for the same identifiers, as the CA prefers. `replaces` goes
+ * to CAs with renewal information only, and where it is what they refuse, the order is made without it (RFC 9773 §5).
+ * Throws AcmeError; `protocol` for a profile that the CA does not have or does not give.
+ */
+export async function newOrder(
+  client: AcmeClient,
+  account: AcmeAccount,
+  request: NewOrder,
+  signal: AbortSignal,
+): Promise<AcmeOrder> {
+  const directory = await client.directory(signal);
+  const { identifiers, profile } = request;
+  const replaces = directory.renewalInfo === undefined ? undefined : request.replaces;
+  checkProfile(directory, profile);
+  const payload = { identifiers, profile };
+  const answer = await client
+    .post(directory.newOrder, { ...payload, replaces }, account, signal)
+    .catch((error: unknown) => {
+      if (replaces === undefined || !mayBeAboutReplaces(error)) throw error;
+      const { host } = new URL(directory.newOrder);
+      client.context.log.info(
+        { host, replaces, reason: error.message },
+        'the CA takes the order as a new one',
+      );
+      return client.post(directory.newOrder, payload, account, signal);
+    });
+  const order = readOrder(answer);
+  if (profile !== undefined && order.profile !== profile) {
+    const given = order.profile === undefined ? 'without a profile' : `with the profile ${order.profile}`;
+    throw new AcmeError(
+      'protocol',
+      `the CA was asked for the profile ${profile}, but made the order ${given}`,
+    );
+  }
+  return order;
+}
+
+/** The order as it stands (POST-as-GET). Throws AcmeError. */
+export async function fetchOrder(
+  client: AcmeClient,
+  account: AcmeAccount,
+  url: string,
+  signal: AbortSignal,
+): Promise<AcmeOrder> {
+  return readOrder(await client.postAsGet(url, account, signal), url);
+}
+
+/** The authorization as it stands (§7.5): it may be valid from an earlier order. Throws AcmeError. */
+export async function fetchAuthorization(
+  client: AcmeClient,
+  account: AcmeAccount,
+  url: string,
+  signal: AbortSignal,
+): Promise<AcmeAuthorization> {
+  return readAuthorization(await client.postAsGet(url, account, signal));
+}
+
+/** Tells the CA that the challenge may be looked at now (§7.5.1). Throws AcmeError. */
+export async function answerChallenge(
+  client: AcmeClient,
+  account: AcmeAccount,
+  { url }: AcmeChallenge,
+  signal: AbortSignal,
+): Promise<void> {
+  await client.post(url, {}, account, signal);
+}
+
+/** Gives an authorization up (§7.5.2), so that it does not count as pending any longer. Throws AcmeError. */
+export async function deactivateAuthorization(
+  client: AcmeClient,
+  account: AcmeAccount,
+  url: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await client.post(url, { status: 'deactivated' }, account, signal);
+}
+
+/**
+ * The authorization when it is valid. Asks as `poll` does, for as long as the signal lets it. Throws AcmeError `problem`
+ * with the name and the CA's words where a challenge failed, or where the authorization has ended otherwise.
+ */
+export async function waitForAuthorization(
+  client: AcmeClient,
+  account: AcmeAccount,
+  url: string,
+  signal: AbortSignal,
+): Promise<AcmeAuthorization> {
+  const ask = () => fetchAuthorization(client, account, url, signal);
+  return poll(client.context.world, signal, ask, (authorization) => {
+    if (authorization.status === 'valid') return authorization;
+    const { status, challenges } = authorization;
+    const isUnderWay = challenges.some((challenge) => challenge.status === 'processing');
+    const hasFailed = challenges.some((challenge) => challenge.status === 'invalid');
+    if (status === 'pending' && (isUnderWay || !hasFailed)) return undefined;
+    throw authorizationFailure(authorization);
+  });
+}
+
+/**
+ * The order when its status is one of those wanted, or `valid`, which it then stays. Asks as `poll` does, for as long as
+ * the signal lets it. Throws AcmeError `problem` where it became invalid, unless that is wanted: with the order's error, or
+ * else its authorizations'.
+ */
+export async function waitForOrder(
+  client: AcmeClient,
+  account: AcmeAccount,
+  url: string,
+  wanted: readonly AcmeOrderStatus[],
+  signal: AbortSignal,
+): Promise<AcmeOrder> {
+  const ask = () => fetchOrder(client, account, url, signal);
+  return poll(client.context.world, signal, ask, async (order) => {
+    if (wanted.includes(order.status) || order.status === 'valid') return order;
+    if (order.status === 'invalid') throw await orderFailure(client, account, order, signal);
+    return undefined;
+  });
+}
+
+/** Hands in the request for the certificate, PKCS#10 DER (§7.4), for an order that is ready. Throws AcmeError. */
+export async function finalizeOrder(
+  client: AcmeClient,
+  account: AcmeAccount,
+  { url, finalize }: AcmeOrder,
+  csr: Buffer,
+  signal: AbortSignal,
+): Promise<AcmeOrder> {
+  const answer = await client.post(finalize, { csr: csr.toString('base64url') }, account, signal);
+  return readOrder(answer, url);
+}
+
+function checkProfile({ profiles, newOrder: url }: AcmeDirectory, profile: string | undefined): void {
+  if (profile === undefined || Object.hasOwn(profiles, profile)) return;
+  const names = Object.keys(profiles).join(', ');
+  const offer = names === '' ? 'has no profiles' : `has these profiles: ${names}`;
+  throw new AcmeError('protocol', `there is no profile ${profile}: ${new URL(url).host} ${offer}`);
+}
+
+/**
+ * CAs refuse a `replaces` by alreadyReplaced (RFC 9773 §7.4), or where they do not know the certificate, find it another
+ * account's or see other names in it, by types that mean other things as well: without it the answer is clear.
+ */
+function mayBeAboutReplaces(error: unknown): error is AcmeError {
+  if (!(error instanceof AcmeError) || error.kind !== 'problem') return false;
+  const { type, status = 0, message, retryAfterMs } = error;
+  // Pebble says it like this; where the server does fail, asking once more does no harm.
+  if (type === 'serverInternal' && status === 500) return retryAfterMs === undefined;
+  if (status < 400 || status >= 500 || status === 429) return false;
+  if (['alreadyReplaced', 'malformed', 'unauthorized', ''].includes(type)) return true;
+  const isOtherMatter = ['rateLimited', 'accountDoesNotExist', 'userActionRequired', 'badNonce'].includes(
+    type,
+  );
+  return !isOtherMatter && /replace|\bARI\b/i.test(message);
+}
+
+async function orderFailure(
+  client: AcmeClient,
+  account: AcmeAccount,
+  order: AcmeOrder,
+  signal: AbortSignal,
+): Promise<AcmeError> {
+  if (order.error !== undefined) {
+    return new AcmeError('problem', problemSentence(order.error), { problem: order.error });
+  }
+  for (const url of order.authorizations) {
+    const authorization = await fetchAuthorization(client, account, url, signal);
+    if (!['valid', 'pending'].includes(authorization.status)) return authorizationFailure(authorization);
+  }
+  const problem = problemOf('the order has become invalid, and the CA does not say why');
+  return new AcmeError('problem', problem.detail, { problem });
+}
+
+function authorizationFailure({ identifier, wildcard, status, challenges }: AcmeAuthorization): AcmeError {
+  const name = wildcard ? `*.${identifier.value}` : identifier.value;
+  const failed = challenges.find(({ error }) => error !== undefined);
+  const problem = failed?.error ?? problemOf(`the authorization is ${status}, and the CA does not say why`);
+  return new AcmeError('problem', `${name}: ${problemSentence(problem)}`, { problem });
+}

@@ -1,0 +1,80 @@
+/** Problem documents (RFC 9457) with the subproblems of RFC 8555 §6.7.1, kept and said for people. */
+import { z } from 'zod';
+import type { AcmeProblem } from './acme-types.ts';
+import { shortened } from './printable-text.ts';
+
+const longestDetail = 1000;
+const longestName = 300;
+const mostSubproblems = 100;
+const mostTold = 10;
+
+const text = (most: number) =>
+  z
+    .string()
+    .transform((value) => shortened(value, most))
+    .catch('');
+const identifier = z.object({ value: text(longestName) }).transform(({ value }) => value);
+
+const schema = z.object({
+  type: text(longestName),
+  title: text(longestName),
+  detail: text(longestDetail),
+  status: z.int().min(100).max(599).optional().catch(undefined),
+  instance: text(longestDetail),
+  subproblems: z
+    .array(
+      z
+        .object({
+          type: text(longestName),
+          detail: text(longestDetail),
+          identifier: identifier.optional().catch(undefined),
+        })
+        .catch({ type: '', detail: '', identifier: undefined }),
+    )
+    .catch([]),
+});
+
+/**
+ * The problem in parsed JSON, cleaned and with its lengths bounded; members of a wrong type count as missing. `status`
+ * is that of the HTTP answer, for a document that has none. Undefined where the JSON is no object.
+ */
+export function readProblem(json: unknown, status?: number): AcmeProblem | undefined {
+  const { data } = schema.safeParse(json);
+  if (data === undefined) return undefined;
+  return {
+    type: data.type || 'about:blank',
+    detail: data.detail || data.title,
+    status: data.status ?? status,
+    instance: data.instance || undefined,
+    subproblems: data.subproblems.slice(0, mostSubproblems).map((one) => ({
+      type: one.type || 'about:blank',
+      detail: one.detail,
+      identifier: one.identifier || undefined,
+    })),
+  };
+}
+
+/**
+ * The problem in one line: the CA's detail, each subproblem with its identifier, and the page that a person has to visit
+ * (userActionRequired).
+ */
+export function problemSentence({ type, detail, instance, subproblems }: AcmeProblem): string {
+  const parts = subproblems.slice(0, mostTold).map((one) => {
+    return [one.identifier, one.detail || nameOf(one.type)].filter(Boolean).join(': ');
+  });
+  const more = subproblems.length - parts.length;
+  if (more > 0) parts.push(`and ${more} more`);
+  const main = detail || `the CA refused with ${nameOf(type)}`;
+  const inner = parts.length > 0 ? ` (${parts.join('; ')})` : '';
+  const visit = instance !== undefined && nameOf(type) === 'userActionRequired' ? ` Visit ${instance}` : '';
+  return `${main}${inner}${visit}`;
+}
+
+/** A problem for what a CA refused without a document of its own. */
+export function problemOf(detail: string): AcmeProblem {
+  return { type: 'about:blank', detail, status: undefined, instance: undefined, subproblems: [] };
+}
+
+function nameOf(type: string): string {
+  return type.startsWith('urn:') ? type.slice(type.lastIndexOf(':') + 1) : type;
+}

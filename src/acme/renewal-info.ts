@@ -1,0 +1,51 @@
+/** ACME Renewal Information (RFC 9773): when the CA would like a certificate to be renewed. */
+import { z } from 'zod';
+import { hour, minute } from '../base/duration.ts';
+import { parseTimestamp } from '../base/timestamp.ts';
+import { serialAndAuthorityKeyId } from '../crypto/certificate-id.ts';
+import { absoluteUrl, jsonIn, unexpected } from './acme-answer.ts';
+import type { AcmeClient } from './acme-client.ts';
+import type { RenewalInfo } from './acme-types.ts';
+
+const soonest = minute;
+const latest = 24 * hour;
+/** RFC 9773 §4.3.3: where the CA does not say. */
+const usual = 6 * hour;
+
+const schema = z.object({
+  suggestedWindow: z.object({ start: z.string(), end: z.string() }),
+  explanationURL: absoluteUrl.optional().catch(undefined),
+});
+
+/**
+ * The name of a certificate (DER) in renewal information and in `replaces` (§4.1), or undefined where it has no authority
+ * key identifier, as only odd CAs make them.
+ */
+export function renewalInfoId(leaf: Buffer): string | undefined {
+  const id = serialAndAuthorityKeyId(leaf);
+  if (id === undefined) return undefined;
+  return `${id.authorityKeyId.toString('base64url')}.${id.serial.toString('base64url')}`;
+}
+
+/**
+ * What the CA says about the certificate with this id, or undefined where it gives no such advice at all. Throws AcmeError;
+ * `protocol` for a window that cannot be read or does not end after it begins (§4.2).
+ */
+export async function fetchRenewalInfo(
+  client: AcmeClient,
+  id: string,
+  signal: AbortSignal,
+): Promise<RenewalInfo | undefined> {
+  const { renewalInfo } = await client.directory(signal);
+  if (renewalInfo === undefined) return undefined;
+  const answer = await client.get(`${renewalInfo.replace(/\/$/, '')}/${id}`, signal);
+  const { suggestedWindow, explanationURL } = jsonIn(answer, 'renewal information', schema);
+  const windowStart = parseTimestamp(suggestedWindow.start);
+  const windowEnd = parseTimestamp(suggestedWindow.end);
+  if (windowStart === undefined || windowEnd === undefined || windowEnd <= windowStart) {
+    const { start, end } = suggestedWindow;
+    throw unexpected(answer, 'renewal information', `with a window from ${start} to ${end}`);
+  }
+  const retryAfterMs = Math.min(Math.max(answer.retryAfterMs ?? usual, soonest), latest);
+  return { windowStart, windowEnd, explanationUrl: explanationURL, retryAfterMs };
+}

@@ -1,0 +1,105 @@
+/**
+ * The X.509 library, loaded when the first certificate or request is made, because that takes a tenth of a second; and what
+ * everything that we sign with it has in common.
+ */
+import type { webcrypto } from 'node:crypto';
+import type { Extension, JsonGeneralName, X509CertificateCreateParamsName } from '@peculiar/x509';
+import { type Identifier, isAddress } from '../base/identifier.ts';
+import { isKeyType, type KeyType } from '../base/key-type.ts';
+import type { Secret } from '../base/secret.ts';
+import { keyObject, keyTypeOf } from './key-pair.ts';
+
+export type X509Terms = {
+  /** 16 random bytes. Two of their bits are set here, so that the number is positive and has always 16 octets. */
+  readonly serial: Buffer;
+  /** UTC milliseconds, from which fractions of a second are cut off. */
+  readonly notBefore: number;
+  readonly notAfter: number;
+};
+
+export type X509Library = typeof import('@peculiar/x509');
+
+type Signature = webcrypto.RsaHashedImportParams & Partial<webcrypto.EcKeyImportParams>;
+
+/** A certificate before it is signed. */
+export type X509Draft = X509Terms & {
+  readonly subject: X509CertificateCreateParamsName;
+  /** SPKI DER. */
+  readonly publicKey: Buffer;
+  readonly extensions: readonly Extension[];
+};
+
+const rsa: Signature = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' };
+
+/** How each kind of key signs, in the words of Web Cryptography: the hash is as strong as the curve (RFC 5480 §4). */
+const signatures: Readonly<Record<KeyType, Signature>> = {
+  ec256: { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' },
+  ec384: { name: 'ECDSA', namedCurve: 'P-384', hash: 'SHA-384' },
+  rsa2048: rsa,
+  rsa3072: rsa,
+  rsa4096: rsa,
+  ed25519: { name: 'Ed25519', hash: 'SHA-512' },
+};
+
+/** The upper bound of a common name (RFC 5280 §A.1, ub-common-name); DNS names may be longer. */
+const maxCommonName = 64;
+
+/** The library needs the metadata API of its decorators to be there before it runs. */
+export async function x509Library(): Promise<X509Library> {
+  await import('reflect-metadata');
+  return import('@peculiar/x509');
+}
+
+/** The first of the names that is a DNS name and fits into a common name. */
+export function commonNameFor(identifiers: readonly Identifier[]): string | undefined {
+  return identifiers.find((identifier) => !isAddress(identifier) && identifier.length <= maxCommonName);
+}
+
+/** A name of its own type, because a plain string would be read as RFC 4514, with escapes and several parts. */
+export function nameOf(x509: X509Library, commonName: string | undefined) {
+  return new x509.Name(commonName === undefined ? [] : [{ CN: [{ utf8String: commonName }] }]);
+}
+
+/** The entry of a subjectAltName. */
+export function generalName(value: Identifier): JsonGeneralName {
+  return { type: isAddress(value) ? 'ip' : 'dns', value };
+}
+
+/** How a PKCS#8 key signs. Throws a plain error for a kind of key that the vault does not make. */
+export function signatureOf(privateKey: Secret): Signature {
+  const keyType = keyTypeOf(keyObject(privateKey));
+  if (!isKeyType(keyType)) throw new Error(`the vault does not sign with ${keyType} keys`);
+  return signatures[keyType];
+}
+
+/** The draft as a certificate, DER, signed by the issuer's key. Throws as `signatureOf`. */
+export async function sign(
+  x509: X509Library,
+  { serial, notBefore, notAfter, extensions, ...draft }: X509Draft,
+  issuer: X509CertificateCreateParamsName,
+  privateKey: Secret,
+): Promise<Buffer> {
+  const algorithm = signatureOf(privateKey);
+  const certificate = await x509.X509CertificateGenerator.create({
+    ...draft,
+    issuer,
+    serialNumber: positive(serial).toString('hex'),
+    notBefore: new Date(wholeSeconds(notBefore)),
+    notAfter: new Date(wholeSeconds(notAfter)),
+    extensions: [...extensions],
+    signingKey: keyObject(privateKey).toCryptoKey(algorithm, false, ['sign']),
+    signingAlgorithm: algorithm,
+  });
+  return Buffer.from(certificate.rawData);
+}
+
+/** Without the fraction of a second, which X.509 has no place for. */
+export function wholeSeconds(ms: number): number {
+  return Math.floor(ms / 1000) * 1000;
+}
+
+/** Neither negative nor zero, and without leading zeros, which would make the number shorter (RFC 5280 §4.1.2.2). */
+function positive(serial: Buffer): Buffer {
+  const first = (serial.readUInt8(0) & 0x7f) | 0x40;
+  return Buffer.concat([Buffer.of(first), serial.subarray(1)]);
+}

@@ -1,0 +1,444 @@
+/** How requests are sent: nonces, the directory, answers that are none, and hosts that nobody configured. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { findAccount, registerAccount } from '../../src/acme/accounts.ts';
+import { AcmeClient } from '../../src/acme/acme-client.ts';
+import type { AcmeError } from '../../src/acme/acme-error.ts';
+import { downloadCertificate } from '../../src/acme/issued-certificate.ts';
+import { fetchAuthorization, fetchOrder, newOrder } from '../../src/acme/orders.ts';
+import { revokeCertificate } from '../../src/acme/revocation.ts';
+import { hour } from '../../src/base/duration.ts';
+import { type KeyType, keyTypes } from '../../src/base/key-type.ts';
+import { silentLog } from '../../src/base/log.ts';
+import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
+import { type Override, problem, type ScriptedReply, scriptedAcme } from '../harness/scripted-acme.ts';
+import {
+  clientOf,
+  dnsNames,
+  forever,
+  impatientWorld,
+  isAcmeError,
+  issuedOrder,
+  recordingWorld,
+  registered,
+} from '../harness/scripted-acme-fixtures.ts';
+
+const example = { identifiers: dnsNames('example.com') };
+
+test('the directory tells what the CA can do', async (t) => {
+  const ca = await scriptedAcme(t, {
+    termsOfService: 'https://ca.test/terms',
+    profiles: { classic: 'as always' },
+    externalAccounts: {},
+  });
+  const directory = await clientOf(ca).directory(forever);
+  assert.deepEqual(directory, {
+    newNonce: `${ca.origin}/new-nonce`,
+    newAccount: `${ca.origin}/new-account`,
+    newOrder: `${ca.origin}/new-order`,
+    revokeCert: `${ca.origin}/revoke-cert`,
+    keyChange: `${ca.origin}/key-change`,
+    renewalInfo: `${ca.origin}/renewal-info`,
+    termsOfService: 'https://ca.test/terms',
+    website: undefined,
+    externalAccountRequired: true,
+    profiles: { classic: 'as always' },
+  });
+});
+
+test('a directory with nothing but what is required will do', async (t) => {
+  const ca = await scriptedAcme(t);
+  const [newNonce, newAccount, newOrder] = ['a', 'b', 'c'].map((path) => `${ca.origin}/${path}`);
+  for (const meta of [undefined, 'odd', { profiles: [], termsOfService: 7, website: 'no URL' }]) {
+    ca.override('directory', { body: { newNonce, newAccount, newOrder, meta } });
+    const directory = await clientOf(ca).directory(forever);
+    assert.equal(directory.newOrder, newOrder);
+    assert.equal(directory.renewalInfo, undefined);
+    assert.deepEqual(directory.profiles, {});
+    assert.equal(directory.termsOfService, undefined);
+  }
+});
+
+test('the directory is fetched once an hour, once for all who ask, and again after a failure', async (t) => {
+  const ca = await scriptedAcme(t);
+  let now = Date.UTC(2026, 10, 21);
+  const client = clientOf(ca, { ...impatientWorld, now: () => now });
+  const fetched = async () => {
+    await client.directory(forever);
+    return ca.kinds().filter((kind) => kind === 'directory').length;
+  };
+  await Promise.all([client.directory(forever), client.directory(forever), client.directory(forever)]);
+  assert.equal(await fetched(), 1);
+  now += hour - 1;
+  assert.equal(await fetched(), 1);
+  now += 1;
+  assert.equal(await fetched(), 2);
+  now -= 365 * 24 * hour;
+  assert.equal(await fetched(), 3);
+  ca.override('renewalInfo', { status: 500 });
+  await assert.rejects(client.get(`${ca.origin}/renewal-info/a.b`, forever), isAcmeError('protocol', /500/));
+  assert.equal(await fetched(), 4);
+  await assert.rejects(client.get(`${ca.origin}/renewal-info/a.b`, forever), isAcmeError('problem'));
+  assert.equal(await fetched(), 4);
+});
+
+test('who waits for the directory that another one fetches can give up, or outlive the other', async (t) => {
+  const ca = await scriptedAcme(t);
+  const client = clientOf(ca);
+  const gate = Promise.withResolvers<void>();
+  const arrived = Promise.withResolvers<void>();
+  ca.override('directory', async (_, usual) => {
+    arrived.resolve();
+    return { ...(await usual()), until: gate.promise };
+  });
+  const [first, second] = [new AbortController(), new AbortController()];
+  const fetching = client.directory(first.signal);
+  const impatient = client.directory(second.signal);
+  const patient = client.directory(forever);
+  await arrived.promise;
+  second.abort();
+  await assert.rejects(impatient, isAcmeError('aborted'));
+  first.abort();
+  await assert.rejects(fetching, isAcmeError('aborted'));
+  assert.equal((await patient).newOrder, `${ca.origin}/new-order`);
+  gate.resolve();
+});
+
+test('who shares a directory that cannot be had shares the failure', async (t) => {
+  const ca = await scriptedAcme(t);
+  const client = clientOf(ca);
+  ca.override('directory', { status: 503, headers: { 'Retry-After': '9' } });
+  const all = await Promise.allSettled(Array.from({ length: 5 }, () => client.directory(forever)));
+  for (const one of all) assert.equal(one.status === 'rejected' && one.reason.retryAfterMs, 9000);
+  assert.equal(ca.requests.length, 1);
+});
+
+test('keys of every kind that CAs take can sign', async (t) => {
+  const ca = await scriptedAcme(t);
+  const algorithms: Readonly<Record<KeyType, string>> = {
+    ec256: 'ES256',
+    ec384: 'ES384',
+    rsa2048: 'RS256',
+    rsa3072: 'RS256',
+    rsa4096: 'RS256',
+    ed25519: 'EdDSA',
+  };
+  for (const type of keyTypes.filter((one) => one !== 'rsa4096')) {
+    const privateKey = await generatePrivateKey(type);
+    const wanted = { privateKey, email: undefined, externalAccount: undefined, termsAgreed: true };
+    const account = await registerAccount(clientOf(ca), wanted, forever);
+    assert.equal(account.status, 'valid');
+    assert.equal(ca.requests.at(-1)?.signed?.header.alg, algorithms[type]);
+  }
+});
+
+test('a nonce comes with every answer, and only the first has to be asked for', async (t) => {
+  const { ca, client, account } = await registered(t);
+  for (let count = 0; count < 5; count++) await newOrder(client, account, example, forever);
+  assert.equal(ca.kinds().filter((kind) => kind === 'newNonce').length, 1);
+});
+
+test('a CA that gives nonces only when it is asked is asked', async (t) => {
+  const { ca, client, account } = await registered(t, { fewNonces: true });
+  for (let count = 0; count < 3; count++) await newOrder(client, account, example, forever);
+  assert.deepEqual(ca.kinds().slice(-4), ['newNonce', 'newOrder', 'newNonce', 'newOrder']);
+});
+
+test('many requests at once never use a nonce twice', async (t) => {
+  const { ca, client, account } = await registered(t);
+  const names = Array.from({ length: 40 }, (_, number) => `n${number}.example.com`);
+  const orders = await Promise.all(
+    names.map((name) => newOrder(client, account, { identifiers: dnsNames(name) }, forever)),
+  );
+  assert.equal(new Set(orders.map(({ url }) => url)).size, 40);
+  assert(ca.requests.every(({ status = 0 }) => status < 300));
+});
+
+test('a nonce that is refused is replaced by the one that comes with the refusal', async (t) => {
+  const { ca, client, account } = await registered(t);
+  const before = ca.requests.length;
+  const refusal = problem('badNonce', 'try again');
+  ca.override('newOrder', ...Array.from({ length: 8 }, () => refusal));
+  await newOrder(client, account, example, forever);
+  assert.deepEqual(
+    ca.kinds().slice(before),
+    Array.from({ length: 9 }, () => 'newOrder'),
+  );
+});
+
+test('a CA that refuses every nonce is given up', async (t) => {
+  const { ca, client, account } = await registered(t);
+  const before = ca.requests.length;
+  ca.overrideAll('newOrder', problem('badNonce', 'never'));
+  const failure = (error: AcmeError) => error.type === 'badNonce' && isAcmeError('problem', /^never$/)(error);
+  await assert.rejects(newOrder(client, account, example, forever), failure);
+  assert.equal(ca.requests.length, before + 9);
+});
+
+test('an answer to HEAD without a nonce, or with something else, is an error', async (t) => {
+  const ca = await scriptedAcme(t);
+  const key = await generatePrivateKey('ec256');
+  for (const nonce of ['', 'white space', 'semi;colon', 'x'.repeat(600)]) {
+    ca.override('newNonce', { headers: { 'Replay-Nonce': nonce } });
+    await assert.rejects(
+      findAccount(clientOf(ca), key, forever),
+      isAcmeError('protocol', /no Replay-Nonce header/),
+    );
+  }
+});
+
+test('429 and 503 carry how long to wait, in seconds or as a date', async (t) => {
+  const now = Date.UTC(2026, 10, 21, 12);
+  const { ca, client, account } = await registered(t, { now: () => now }, recordingWorld(now).world);
+  const ask = () => newOrder(client, account, example, forever);
+  const cases: readonly [string | undefined, number | undefined][] = [
+    ['120', 120_000],
+    ['Sat, 21 Nov 2026 12:05:00 GMT', 300_000],
+    ['Sat, 21 Nov 2026 11:00:00 GMT', 0],
+    ['99999999999', 7 * 24 * hour],
+    ['in a while', undefined],
+    [undefined, undefined],
+  ];
+  for (const [value, expected] of cases) {
+    const headers: Record<string, string> = value === undefined ? {} : { 'Retry-After': value };
+    ca.override(
+      'newOrder',
+      problem('rateLimited', 'too many certificates already issued', { headers }),
+      { status: 503, headers, body: '<h1>maintenance</h1>' },
+      problem('serverInternal', 'The service is down for maintenance', { status: 503, headers }),
+    );
+    const limited = (error: AcmeError) => {
+      assert.equal(error.type, 'rateLimited');
+      assert.equal(error.status, 429);
+      assert.equal(error.retryAfterMs, expected);
+      return isAcmeError('problem', /^too many certificates already issued$/)(error);
+    };
+    const down = (error: AcmeError) => error.retryAfterMs === expected && error.status === 503;
+    await assert.rejects(ask(), limited);
+    await assert.rejects(ask(), (error: AcmeError) => down(error) && isAcmeError('protocol', /503/)(error));
+    await assert.rejects(ask(), (error: AcmeError) => down(error) && isAcmeError('problem')(error));
+  }
+});
+
+const html = { 'Content-Type': 'text/html' };
+const json = { 'Content-Type': 'application/json' };
+const doc = { 'Content-Type': 'application/problem+json' };
+
+/** What is no answer, and what the error must say of it. */
+const wrongAnswers: readonly [string, ScriptedReply, RegExp][] = [
+  ['text in place of JSON', { body: 'hello', headers: json }, /that is no JSON, or not all of it/],
+  ['truncated JSON', { body: '{"status":"va', headers: json }, /that is no JSON, or not all of it/],
+  ['an empty body', { body: '', headers: json }, /that is no JSON/],
+  ['a list', { body: [] }, /that is none: the whole: .*expected object/],
+  ['JSON without what is needed', { body: {} }, /that is none: /],
+  ['null', { body: 'null', headers: json }, /that is none/],
+  ['a web page', { body: '<html>', headers: html }, /of type text\/html/],
+  ['no content type', { body: '{}' }, /without a content type/],
+  ['a problem document as success', { body: '{}', headers: doc }, /of type application\/problem\+json/],
+  ['a huge body', { body: 'x'.repeat(1_100_000), headers: json }, /more than 1048576 bytes/],
+  ['a redirect', { status: 302, headers: { Location: '/elsewhere' } }, /redirect \(302\).*not followed/],
+  ['a permanent redirect', { status: 308, headers: { Location: '/' } }, /redirect \(308\)/],
+  ['304', { status: 304 }, /redirect \(304\)/],
+  [
+    'a failure without a reason',
+    { status: 500, body: 'oops' },
+    /failed with HTTP status 500 and did not say why/,
+  ],
+  ['a page for 404', { status: 404, headers: html, body: '<h1>' }, /HTTP status 404/],
+  [
+    'a damaged problem document',
+    { status: 400, headers: doc, body: '{"type":' },
+    /HTTP status 400 and a problem document that cannot be read/,
+  ],
+  ['a problem document that is a list', { status: 400, headers: doc, body: '[]' }, /cannot be read/],
+];
+
+for (const [title, reply, message] of wrongAnswers) {
+  test(`every step refuses ${title} with a sentence`, async (t) => {
+    const { ca, client, account } = await registered(t);
+    const { order, url, wanted } = await issuedOrder(client, account, 'example.com');
+    const fresh = clientOf(ca);
+    const steps = {
+      directory: () => fresh.directory(forever),
+      newAccount: () => findAccount(client, account.privateKey, forever),
+      newOrder: () => newOrder(client, account, example, forever),
+      order: () => fetchOrder(client, account, order.url, forever),
+      authorization: () => fetchAuthorization(client, account, order.authorizations[0] ?? '', forever),
+      certificate: () => downloadCertificate(client, account, url, wanted, forever),
+    } as const;
+    for (const [kind, step] of Object.entries(steps)) {
+      ca.override(kind as keyof typeof steps, reply);
+      const isCertificate = kind === 'certificate' && (reply.status ?? 200) === 200;
+      await assert.rejects(step(), isAcmeError('protocol', isCertificate ? /./ : message));
+      // It is over with that: the next time goes well.
+      await step();
+    }
+  });
+}
+
+test('JSON with charset and in capitals is JSON', async (t) => {
+  const ca = await scriptedAcme(t);
+  ca.override('directory', async (_, usual) => {
+    return { ...(await usual()), headers: { 'Content-Type': 'Application/JSON; charset=utf-8' } };
+  });
+  await clientOf(ca).directory(forever);
+});
+
+test('an order or account without its URL is an error; a relative one is resolved', async (t) => {
+  const { ca, client, account } = await registered(t);
+  const located =
+    (location: string | undefined): Override =>
+    async (_, usual) => {
+      const { headers, ...reply } = await usual();
+      const { Location, ...others } = headers ?? {};
+      return { ...reply, headers: { ...others, ...(location !== undefined && { Location: location }) } };
+    };
+  for (const [kind, step] of [
+    ['newOrder', () => newOrder(client, account, example, forever)],
+    ['newAccount', () => findAccount(client, account.privateKey, forever)],
+  ] as const) {
+    ca.override(kind, located(undefined), located('http://'), located('/there/1'));
+    for (let count = 0; count < 2; count++) {
+      await assert.rejects(step(), isAcmeError('protocol', /without its URL in a Location header/));
+    }
+    assert.equal((await step())?.url, `${ca.origin}/there/1`);
+  }
+});
+
+test('no request goes to a host, port or scheme that nobody configured', async (t) => {
+  const { ca, client, account } = await registered(t);
+  const { order, url, wanted } = await issuedOrder(client, account, 'example.com');
+  let contacts = 0;
+  const stranger = createServer((_, response) => response.end()).on('connection', () => contacts++);
+  await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));
+  t.after(() => stranger.close());
+  const { port } = stranger.address() as AddressInfo;
+  const elsewhere = `http://127.0.0.1:${port}/x`;
+  const { port: own } = new URL(ca.origin);
+  const strangers = [
+    elsewhere,
+    `http://localhost:${port}/x`,
+    `http://127.0.0.1:${own}@127.0.0.1:${port}/x`,
+    `http://user:password@127.0.0.1:${own}/new-order`,
+    `https://127.0.0.1:${own}/x`,
+    'ftp://127.0.0.1/x',
+    'file:///etc/passwd',
+  ];
+  const before = ca.requests.length;
+  for (const target of strangers) {
+    const asking = [
+      fetchOrder(client, account, target, forever),
+      fetchAuthorization(client, account, target, forever),
+      downloadCertificate(client, account, target, wanted, forever),
+    ];
+    for (const one of asking) {
+      await assert.rejects(one, isAcmeError('protocol', /pointed to .*nothing was sent there$/));
+    }
+  }
+  assert.equal(ca.requests.length, before);
+  for (const name of ['newNonce', 'newAccount', 'newOrder', 'revokeCert'] as const) {
+    const led = clientOf(ca);
+    ca.override('directory', async (_, usual) => ({
+      body: { ...((await usual()).body as object), [name]: elsewhere },
+    }));
+    const step =
+      name === 'newOrder'
+        ? newOrder(led, account, example, forever)
+        : name === 'revokeCert'
+          ? revokeCertificate(led, { account }, Buffer.alloc(1), 0, forever)
+          : findAccount(led, account.privateKey, forever);
+    await assert.rejects(step, isAcmeError('protocol', /nothing was sent there/), name);
+  }
+  ca.override('directory', { status: 301, headers: { Location: elsewhere } });
+  await assert.rejects(clientOf(ca).directory(forever), isAcmeError('protocol', /redirect/));
+  ca.override('certificate', async (_, usual) => ({
+    ...(await usual()),
+    headers: {
+      'Content-Type': 'application/pem-certificate-chain',
+      Link: `<${elsewhere}>;rel="alternate"`,
+    },
+  }));
+  const picky = { ...wanted, preferredChain: 'Another Root' };
+  assert.equal((await downloadCertificate(client, account, url, picky, forever)).chain.length, 1);
+  assert.equal((await fetchOrder(client, account, order.url, forever)).status, 'valid');
+  assert.equal(contacts, 0);
+});
+
+test('a CA elsewhere is asked by https only, and by a URL that is one', async () => {
+  const sent: string[] = [];
+  const outbound = async ({ url }: { readonly url: string }) => {
+    sent.push(url);
+    return { status: 500, headers: {}, body: Buffer.alloc(0) };
+  };
+  const ask = (directoryUrl: string) =>
+    new AcmeClient({ world: impatientWorld, outbound, log: silentLog }, { directoryUrl }).directory(forever);
+  const refused = [
+    'http://ca.example/dir',
+    'http://192.0.2.1/dir',
+    'http://localhost.example.com/',
+    'ftp://ca',
+    'ca.example',
+    '',
+  ];
+  for (const url of refused) await assert.rejects(ask(url), isAcmeError('protocol'), url);
+  assert.deepEqual(sent, []);
+  const allowed = [
+    'https://ca.example/dir',
+    'http://127.8.8.8/dir',
+    'http://localhost:14000/dir',
+    'http://[::1]:1/dir',
+  ];
+  for (const url of allowed) await assert.rejects(ask(url), isAcmeError('protocol', /status 500/), url);
+  assert.deepEqual(sent, allowed);
+});
+
+test('reads are sent again over a new connection, and what changes something is not', async (t) => {
+  const { world, waits } = recordingWorld();
+  const { ca, client, account } = await registered(t, {}, world);
+  const order = await newOrder(client, account, example, forever);
+  const cut = { cutAfter: 0 };
+  ca.override('order', cut, cut);
+  await fetchOrder(client, account, order.url, forever);
+  assert.deepEqual(waits, [500, 2000]);
+  ca.override('order', cut, cut, cut);
+  await assert.rejects(
+    fetchOrder(client, account, order.url, forever),
+    isAcmeError('network', /cut the connection off/),
+  );
+  waits.length = 0;
+  const orders = () => ca.kinds().filter((kind) => kind === 'newOrder').length;
+  const before = orders();
+  ca.override('newOrder', cut);
+  await assert.rejects(newOrder(client, account, example, forever), isAcmeError('network'));
+  assert.deepEqual(waits, []);
+  assert.equal(orders(), before + 1);
+});
+
+test('a signal ends a request that is under way, and one that has not begun', async (t) => {
+  const { ca, client, account } = await registered(t);
+  const stop = new AbortController();
+  const arrived = Promise.withResolvers<void>();
+  ca.override('newOrder', () => {
+    arrived.resolve();
+    return { until: new Promise(() => undefined) };
+  });
+  const asking = newOrder(client, account, example, stop.signal);
+  await arrived.promise;
+  stop.abort();
+  await assert.rejects(asking, isAcmeError('aborted'));
+  const before = ca.requests.length;
+  await assert.rejects(newOrder(client, account, example, stop.signal), isAcmeError('aborted'));
+  await assert.rejects(clientOf(ca).directory(stop.signal), isAcmeError('aborted'));
+  assert.equal(ca.requests.length, before);
+});
+
+test('every request says who asks, and in which language errors are read', async (t) => {
+  const { ca, client, account } = await registered(t);
+  await newOrder(client, account, example, forever);
+  for (const { headers } of ca.requests) {
+    assert.equal(headers['user-agent'], 'vault-test/1');
+    assert.equal(headers['accept-language'], 'en');
+  }
+});

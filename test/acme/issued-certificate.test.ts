@@ -1,0 +1,204 @@
+/** Certificates as CAs hand them out: the right one with its chain, the preferred chain, and what is refused. */
+import assert from 'node:assert/strict';
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { before, test } from 'node:test';
+import type { AcmeClient } from '../../src/acme/acme-client.ts';
+import type { AcmeAccount } from '../../src/acme/acme-types.ts';
+import { downloadCertificate, type WantedCertificate } from '../../src/acme/issued-certificate.ts';
+import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
+import { encodePem } from '../../src/crypto/pem.ts';
+import { issueIntermediate } from '../../src/crypto/x509-issuance.ts';
+import { dates, identifier, makeChain, makeLeaf, type PrivateChain } from '../harness/private-chain.ts';
+import { type ScriptedAcme, type ScriptedReply, scriptedAcme } from '../harness/scripted-acme.ts';
+import {
+  clientOf,
+  dnsNames,
+  forever,
+  isAcmeError,
+  issuedOrder,
+  registered,
+} from '../harness/scripted-acme-fixtures.ts';
+
+const mediaType = 'application/pem-certificate-chain';
+const pem = (...ders: readonly Buffer[]) => ders.map((der) => encodePem('CERTIFICATE', der)).join('');
+const reply = (body: string | Buffer, type = mediaType): ScriptedReply => ({
+  body,
+  headers: { 'Content-Type': type },
+});
+
+let chain: PrivateChain;
+let other: PrivateChain;
+let leaf: Buffer;
+let wanted: WantedCertificate;
+
+before(async () => {
+  [chain, other] = await Promise.all([makeChain(), makeChain()]);
+  leaf = chain.leaf.certificate;
+  wanted = {
+    publicKey: publicKeyOf(chain.leaf.privateKey),
+    identifiers: dnsNames('www.example.com', '*.example.org', '127.0.0.1', '2001:DB8:0::1'),
+    preferredChain: undefined,
+  };
+});
+
+/** Downloads what the CA is made to answer. */
+async function download(
+  { ca, client, account }: { ca: ScriptedAcme; client: AcmeClient; account: AcmeAccount },
+  answer: ScriptedReply,
+  changes: Partial<WantedCertificate> = {},
+) {
+  ca.override('certificate', answer);
+  const url = `${ca.origin}/order/1/certificate`;
+  return downloadCertificate(client, account, url, { ...wanted, ...changes }, forever);
+}
+
+test('the chain comes without the root, each certificate once, and in order', async (t) => {
+  const parts = await registered(t);
+  const [root, intermediate] = [chain.root.certificate, chain.intermediate.certificate];
+  const texts = [
+    pem(leaf, intermediate),
+    pem(leaf, intermediate, root),
+    pem(leaf, intermediate, intermediate, leaf, root, root),
+    pem(leaf, root, intermediate),
+    pem(leaf, intermediate).replaceAll('\n', '\r\n'),
+    `\n${pem(leaf)}\n\n${pem(intermediate)}\n`,
+  ];
+  for (const text of texts) {
+    assert.deepEqual(await download(parts, reply(text)), { leaf, chain: [intermediate] });
+  }
+  assert.deepEqual(await download(parts, reply(pem(leaf))), { leaf, chain: [] });
+  assert.equal(parts.ca.requests.at(-1)?.headers.accept, mediaType);
+});
+
+test('a cross-signed twin of an intermediate does no harm', async (t) => {
+  const twin = await issueIntermediate({
+    ...dates,
+    commonName: 'Test Intermediate',
+    publicKey: publicKeyOf(chain.intermediate.privateKey),
+    serial: randomBytes(16),
+    issuer: other.root,
+  });
+  const found = await download(await registered(t), reply(pem(leaf, chain.intermediate.certificate, twin)));
+  assert.equal(found.chain.length, 1);
+});
+
+test('a certificate for another key is refused', async (t) => {
+  const parts = await registered(t);
+  const theirs = await makeLeaf(chain.intermediate);
+  const text = pem(theirs.certificate, chain.intermediate.certificate);
+  await assert.rejects(
+    download(parts, reply(text)),
+    isAcmeError('protocol', /for another key: CN=www\.example\.com$/),
+  );
+});
+
+test('a chain that does not connect is refused', async (t) => {
+  const parts = await registered(t);
+  const texts = [
+    pem(leaf, other.intermediate.certificate),
+    pem(leaf, chain.root.certificate),
+    pem(leaf, chain.intermediate.certificate, other.root.certificate),
+    pem(leaf, chain.intermediate.certificate, other.leaf.certificate),
+  ];
+  for (const text of texts) {
+    await assert.rejects(
+      download(parts, reply(text)),
+      isAcmeError('protocol', /does not connect: .* issued none of/),
+    );
+  }
+});
+
+test('a certificate without one of the names is refused, and one with more is not', async (t) => {
+  const parts = await registered(t);
+  const text = pem(leaf, chain.intermediate.certificate);
+  const names = dnsNames('www.example.com', 'mail.example.com');
+  await assert.rejects(
+    download(parts, reply(text), { identifiers: names }),
+    isAcmeError('protocol', /for www\.example\.com, .*, without mail\.example\.com$/),
+  );
+  await download(parts, reply(text), { identifiers: dnsNames('WWW.example.com') });
+});
+
+test('what is no chain of certificates is refused', async (t) => {
+  const parts = await registered(t);
+  const whole = pem(leaf, chain.intermediate.certificate);
+  const key = encodePem('PRIVATE KEY', chain.leaf.privateKey.expose());
+  const cases: readonly [ScriptedReply, RegExp][] = [
+    [reply(whole, 'application/x-pem-file'), /of type application\/x-pem-file$/],
+    [reply(whole, 'text/html'), /of type text\/html$/],
+    [{ body: whole }, /without a content type$/],
+    [reply(''), /without a certificate$/],
+    [reply(`${whole}${key}`), /with more in it than whole certificates$/],
+    [reply(`${whole}$(reboot)`), /with more in it/],
+    [reply(`subject=CN = x\n${whole}`), /with more in it/],
+    [reply(whole.slice(0, -20)), /with more in it/],
+    [reply(leaf), /with more in it/],
+    [reply(encodePem('CERTIFICATE', Buffer.from('no certificate'))), /a block that is no certificate$/],
+    [reply(whole.replace('MII', 'M?I')), /damaged: .*base64/],
+    [reply(pem(...Array.from({ length: 21 }, () => leaf))), /of 21 certificates$/],
+    [reply('x'.repeat(2_000_000)), /more than 1048576 bytes$/],
+  ];
+  for (const [answer, message] of cases) {
+    await assert.rejects(download(parts, answer), isAcmeError('protocol', message));
+  }
+});
+
+test('the preferred chain is found among the alternates by the name of its root', async (t) => {
+  const parts = await registered(t, { alternateRoots: ['Old Root', 'New Root'] });
+  const { url, wanted: own } = await issuedOrder(parts.client, parts.account, 'example.com');
+  const choose = async (preferredChain: string | undefined) => {
+    const start = parts.ca.requests.length;
+    const found = await downloadCertificate(
+      parts.client,
+      parts.account,
+      url,
+      { ...own, preferredChain },
+      forever,
+    );
+    const [top = Buffer.alloc(0)] = found.chain;
+    return [new X509Certificate(top).issuer, parts.ca.requests.length - start] as const;
+  };
+  assert.deepEqual(await choose(undefined), ['CN=Test Root', 1]);
+  assert.deepEqual(await choose('Test Root'), ['CN=Test Root', 1]);
+  assert.deepEqual(await choose('New Root'), ['CN=New Root', 3]);
+  assert.deepEqual(await choose('Old Root'), ['CN=Old Root', 3]);
+  assert.deepEqual(await choose('Test Intermediate'), ['CN=Test Root', 3]);
+  assert.deepEqual(await choose('No Root'), ['CN=Test Root', 3]);
+});
+
+test('an alternate that cannot be had does not cost the certificate', async (t) => {
+  const parts = await registered(t, { alternateRoots: ['Old Root', 'New Root'] });
+  const { url, wanted: own } = await issuedOrder(parts.client, parts.account, 'example.com');
+  const get = (preferredChain: string) =>
+    downloadCertificate(parts.client, parts.account, url, { ...own, preferredChain }, forever);
+  parts.ca.override('alternate', { status: 500 }, reply(pem(leaf)));
+  assert.equal((await get('New Root')).chain.length, 1);
+  parts.ca.override('alternate', { status: 500 });
+  const {
+    chain: [top = Buffer.alloc(0)],
+  } = await get('New Root');
+  assert.equal(new X509Certificate(top).issuer, 'CN=New Root');
+});
+
+test('a CA of its own root is trusted when that is named, and otherwise not', async (t) => {
+  const ca = await scriptedAcme(t, { tls: true });
+  assert.equal((await clientOf(ca).directory(forever)).newOrder, `${ca.origin}/new-order`);
+  const untrusting = clientOf({ directoryUrl: ca.directoryUrl, ca: undefined });
+  await assert.rejects(
+    untrusting.directory(forever),
+    isAcmeError('network', /certificate of .* is not trusted/),
+  );
+  const other = clientOf({ directoryUrl: ca.directoryUrl, ca: pem(chain.root.certificate) });
+  await assert.rejects(other.directory(forever), isAcmeError('network', /is not trusted/));
+});
+
+test('a key that is not ours by a byte is not ours', async (t) => {
+  const parts = await registered(t);
+  const publicKey = publicKeyOf(await generatePrivateKey('rsa2048'));
+  const text = pem(leaf, chain.intermediate.certificate);
+  await assert.rejects(
+    download(parts, reply(text), { publicKey }),
+    isAcmeError('protocol', /for another key/),
+  );
+  assert.equal(identifier('www.example.com'), 'www.example.com');
+});

@@ -1,0 +1,336 @@
+/** Orders from newOrder to the certificate, as the CA likes them and as it does not. */
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { findAccount } from '../../src/acme/accounts.ts';
+import type { AcmeError } from '../../src/acme/acme-error.ts';
+import { keyAuthorization } from '../../src/acme/challenge-answers.ts';
+import { downloadCertificate } from '../../src/acme/issued-certificate.ts';
+import {
+  answerChallenge,
+  deactivateAuthorization,
+  fetchAuthorization,
+  fetchOrder,
+  finalizeOrder,
+  newOrder,
+  waitForAuthorization,
+  waitForOrder,
+} from '../../src/acme/orders.ts';
+import { day } from '../../src/base/duration.ts';
+import { realWorld, type World } from '../../src/base/world.ts';
+import { certificateRequest } from '../../src/crypto/certificate-request.ts';
+import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
+import { identifier } from '../harness/private-chain.ts';
+import { http01At, type Override, problem } from '../harness/scripted-acme.ts';
+import {
+  clientOf,
+  dnsNames,
+  forever,
+  impatientWorld,
+  isAcmeError,
+  issuedOrder,
+  readyOrder,
+  recordingWorld,
+  registered,
+} from '../harness/scripted-acme-fixtures.ts';
+import { Refusal } from '../harness/scripted-acme-jws.ts';
+
+test('an order leads to a certificate for names, a wildcard and addresses', async (t) => {
+  const { client, account } = await registered(t);
+  const names = ['example.com', '*.example.com', 'www.example.org', '192.0.2.1', '2001:db8::1'];
+  const { url, wanted, order } = await issuedOrder(client, account, ...names);
+  assert.equal(order.authorizations.length, 5);
+  const { leaf, chain } = await downloadCertificate(client, account, url, wanted, forever);
+  assert.equal(chain.length, 1);
+  const { subjectAltName = '' } = new X509Certificate(leaf);
+  assert.match(subjectAltName, /DNS:\*\.example\.com.*IP Address:192\.0\.2\.1.*IP Address:2001:DB8/);
+});
+
+test('a renewal with proven names needs no more than seven requests', async (t) => {
+  const { ca, client, account } = await registered(t);
+  await issuedOrder(client, account, 'example.com');
+  const before = ca.requests.length;
+  const { url, wanted } = await issuedOrder(client, account, 'example.com');
+  await downloadCertificate(client, account, url, wanted, forever);
+  assert.deepEqual(ca.kinds().slice(before), [
+    'newOrder',
+    'authorization',
+    'order',
+    'finalize',
+    'order',
+    'certificate',
+  ]);
+});
+
+test('an order that is processed for long is asked for less and less often', async (t) => {
+  const { world, waits } = recordingWorld();
+  const { client, account } = await registered(t, { processing: 9 }, world);
+  const ready = await readyOrder(client, account, 'example.com');
+  const csr = await certificateRequest([identifier('example.com')], await generatePrivateKey('ec256'));
+  assert.equal((await finalizeOrder(client, account, ready, csr, forever)).status, 'processing');
+  waits.length = 0;
+  const order = await waitForOrder(client, account, ready.url, ['valid'], forever);
+  assert.equal(order.status, 'valid');
+  assert.deepEqual(waits, [250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000]);
+});
+
+test('Retry-After is obeyed in both forms while an order is processed, and a minute at most', async (t) => {
+  const now = Date.UTC(2026, 10, 21, 12);
+  const { world, waits } = recordingWorld(now);
+  const { ca, client, account } = await registered(t, { now: () => now }, world);
+  const order = await newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
+  const processing =
+    (value: string): Override =>
+    async (_, usual) => {
+      const { body } = await usual();
+      return { body: { ...(body as object), status: 'processing' }, headers: { 'Retry-After': value } };
+    };
+  const values = [
+    '7',
+    'Sat, 21 Nov 2026 12:00:09 GMT',
+    '0',
+    'soon',
+    '86400',
+    'Fri, 20 Nov 2026 12:00:00 GMT',
+  ];
+  ca.override('order', ...values.map(processing));
+  waits.length = 0;
+  await waitForOrder(client, account, order.url, ['pending'], forever);
+  assert.deepEqual(waits, [7000, 9000, 1000, 2000, 60_000, 8000]);
+});
+
+test('an order that never ends is waited for until the signal, and not a moment longer', async (t) => {
+  const { ca, client, account } = await registered(t, { processing: Number.POSITIVE_INFINITY });
+  const ready = await readyOrder(client, account, 'example.com');
+  const csr = await certificateRequest([identifier('example.com')], await generatePrivateKey('ec256'));
+  await finalizeOrder(client, account, ready, csr, forever);
+  const stop = new AbortController();
+  const asleep = Promise.withResolvers<void>();
+  const sleep: World['sleep'] = (ms, signal) => {
+    if (ms !== 15_000) return impatientWorld.sleep(ms, signal);
+    asleep.resolve();
+    return realWorld.sleep(day, signal);
+  };
+  const patient = clientOf(ca, { ...realWorld, sleep });
+  const waiting = waitForOrder(patient, account, ready.url, ['valid'], stop.signal);
+  await asleep.promise;
+  stop.abort();
+  await assert.rejects(waiting, isAcmeError('aborted'));
+});
+
+test('an authorization that fails says so in the words of the CA, with its name', async (t) => {
+  const validate = () =>
+    new Refusal('dns', 'DNS problem: NXDOMAIN looking up TXT\u001b[31m', {
+      subproblems: [
+        {
+          type: 'urn:ietf:params:acme:error:caa',
+          detail: 'CAA forbids',
+          identifier: { type: 'dns', value: 'a.test' },
+        },
+      ],
+    });
+  const { client, account } = await registered(t, { validate });
+  const order = await newOrder(client, account, { identifiers: dnsNames('*.example.com') }, forever);
+  const [url = ''] = order.authorizations;
+  const { challenges, wildcard } = await fetchAuthorization(client, account, url, forever);
+  assert(wildcard && challenges[0]);
+  await answerChallenge(client, account, challenges[0], forever);
+  const sentence = '*.example.com: DNS problem: NXDOMAIN looking up TXT [31m (a.test: CAA forbids)';
+  const failure = (error: AcmeError) => {
+    assert.equal(error.message, sentence);
+    assert.equal(error.type, 'dns');
+    return isAcmeError('problem')(error);
+  };
+  await assert.rejects(waitForAuthorization(client, account, url, forever), failure);
+  await assert.rejects(waitForOrder(client, account, order.url, ['ready'], forever), failure);
+  const again = await waitForOrder(client, account, order.url, ['ready', 'invalid'], forever);
+  assert.equal(again.status, 'invalid');
+});
+
+test("an invalid order's own error comes before its authorizations'", async (t) => {
+  const { ca, client, account } = await registered(t);
+  const order = await newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
+  const state = ca.state.orders.get(order.url);
+  assert(state);
+  state.ended = 'invalid';
+  const silent = /the order has become invalid, and the CA does not say why/;
+  await assert.rejects(
+    waitForOrder(client, account, order.url, ['valid'], forever),
+    isAcmeError('problem', silent),
+  );
+  state.error = { type: 'urn:ietf:params:acme:error:badCSR', detail: 'the key is weak' };
+  await assert.rejects(
+    waitForOrder(client, account, order.url, ['valid'], forever),
+    (error: AcmeError) => isAcmeError('problem', /^the key is weak$/)(error) && error.type === 'badCSR',
+  );
+});
+
+test('an authorization that was given up is never waited for', async (t) => {
+  const { client, account } = await registered(t);
+  const order = await newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
+  const [url = ''] = order.authorizations;
+  await deactivateAuthorization(client, account, url, forever);
+  await assert.rejects(
+    waitForAuthorization(client, account, url, forever),
+    isAcmeError('problem', /^example\.com: the authorization is deactivated/),
+  );
+});
+
+test('a challenge that is looked at for a while is waited for', async (t) => {
+  const gate = Promise.withResolvers<undefined>();
+  const { ca, client, account } = await registered(t, { validate: () => gate.promise });
+  const order = await newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
+  const [url = ''] = order.authorizations;
+  const { challenges } = await fetchAuthorization(client, account, url, forever);
+  assert(challenges[0]);
+  await answerChallenge(client, account, challenges[0], forever);
+  ca.override(
+    'authorization',
+    (_, usual) => usual(),
+    (_, usual) => {
+      gate.resolve(undefined);
+      return usual();
+    },
+  );
+  assert.equal((await waitForAuthorization(client, account, url, forever)).status, 'valid');
+});
+
+test('what is published for http-01 is what the CA looks for', async (t) => {
+  const answers = new Map<string, string>();
+  const listener = createServer(({ url = '' }, response) => {
+    response.end(answers.get(url.replace('/.well-known/acme-challenge/', '')) ?? 'nothing');
+  });
+  await once(listener.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => {
+    listener.close();
+    listener.closeAllConnections();
+  });
+  const { port } = listener.address() as AddressInfo;
+  const { client, account } = await registered(t, { validate: http01At(port), reuseAuthorizations: false });
+  const validate = async (publish: boolean) => {
+    const order = await newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
+    const [url = ''] = order.authorizations;
+    const { challenges } = await fetchAuthorization(client, account, url, forever);
+    const challenge = challenges.find(({ type }) => type === 'http-01');
+    assert(challenge?.token);
+    if (publish) answers.set(challenge.token, await keyAuthorization(challenge.token, account.privateKey));
+    await answerChallenge(client, account, challenge, forever);
+    return waitForAuthorization(client, account, url, forever);
+  };
+  assert.equal((await validate(true)).status, 'valid');
+  await assert.rejects(validate(false), isAcmeError('problem', /^example\.com: .*answered with nothing$/));
+});
+
+test('`replaces` goes along, and only to CAs with renewal information', async (t) => {
+  for (const renewalInfo of [true, false]) {
+    const { ca, client, account } = await registered(t, { renewalInfo });
+    const order = await newOrder(
+      client,
+      account,
+      { identifiers: dnsNames('example.com'), replaces: 'a.b' },
+      forever,
+    );
+    assert.equal(order.replaces, renewalInfo ? 'a.b' : undefined);
+    assert.equal(ca.requests.at(-1)?.signed?.payload?.replaces, renewalInfo ? 'a.b' : undefined);
+  }
+});
+
+test('where `replaces` is refused, the order is made without it', async (t) => {
+  const { ca, client, account } = await registered(t);
+  const request = { identifiers: dnsNames('example.com'), replaces: 'a.b' };
+  const asked = () =>
+    ca.requests.filter(({ kind }) => kind === 'newOrder').map(({ signed }) => signed?.payload?.replaces);
+  await newOrder(client, account, request, forever);
+  assert.equal((await newOrder(client, account, request, forever)).replaces, undefined);
+  assert.deepEqual(asked(), ['a.b', 'a.b', undefined]);
+  const refusals = [
+    problem('malformed', 'could not parse ARI CertID'),
+    problem('unauthorized', 'the account did not request the certificate being replaced'),
+    problem('conflict', 'cannot be replaced'),
+    problem('serverInternal', 'at least one identifier must match', { status: 500 }),
+  ];
+  for (const refusal of refusals) {
+    ca.override('newOrder', refusal);
+    assert.equal((await newOrder(client, account, request, forever)).replaces, undefined);
+  }
+});
+
+test('what is wrong with the order itself is not asked a second time', async (t) => {
+  const { ca, client, account } = await registered(t);
+  const request = { identifiers: dnsNames('example.com'), replaces: 'a.b' };
+  const refusals = ['rateLimited', 'accountDoesNotExist', 'rejectedIdentifier', 'userActionRequired', 'caa'];
+  for (const type of refusals) {
+    const before = ca.requests.length;
+    ca.override('newOrder', problem(type, 'no'));
+    await assert.rejects(
+      newOrder(client, account, request, forever),
+      (error: AcmeError) => error.type === type,
+    );
+    assert.equal(ca.requests.length, before + 1, type);
+  }
+  ca.override('newOrder', problem('serverInternal', 'no', { status: 503 }));
+  await assert.rejects(newOrder(client, account, request, forever), isAcmeError('problem', /^no$/));
+});
+
+test('a profile is asked for by name, and must be what the order has', async (t) => {
+  const { ca, client, account } = await registered(t, {
+    profiles: { classic: 'as always', shortlived: 'six days' },
+  });
+  const ask = (profile?: string) =>
+    newOrder(client, account, { identifiers: dnsNames('example.com'), profile }, forever);
+  assert.equal((await ask('shortlived')).profile, 'shortlived');
+  const before = ca.requests.length;
+  await assert.rejects(
+    ask('tlsserver'),
+    isAcmeError('protocol', /no profile tlsserver.*has these profiles: classic, shortlived/),
+  );
+  assert.equal(ca.requests.length, before);
+  const changed =
+    (profile: string | undefined): Override =>
+    async (_, usual) => {
+      const { body, ...reply } = await usual();
+      return { ...reply, body: { ...(body as object), profile } };
+    };
+  ca.override('newOrder', changed('classic'), changed(undefined));
+  await assert.rejects(ask('shortlived'), isAcmeError('protocol', /made the order with the profile classic/));
+  await assert.rejects(ask('shortlived'), isAcmeError('protocol', /made the order without a profile/));
+  assert.equal((await ask()).profile, undefined);
+  const plain = await registered(t);
+  await assert.rejects(
+    newOrder(plain.client, plain.account, { identifiers: dnsNames('a.test'), profile: 'x' }, forever),
+    isAcmeError('protocol', /has no profiles/),
+  );
+});
+
+test('an account that the CA has forgotten is told apart', async (t) => {
+  const { ca, client, account } = await registered(t);
+  ca.state.accounts.clear();
+  const asking = newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
+  await assert.rejects(asking, (error: AcmeError) => error.type === 'accountDoesNotExist');
+  assert.equal(await findAccount(client, account.privateKey, forever), undefined);
+});
+
+test('a dns-persist-01 challenge has no token, but the account and the issuers to name', async (t) => {
+  const { client, account } = await registered(t, { challengeTypes: ['dns-persist-01', 'unheard-of-01'] });
+  const order = await newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
+  const { challenges } = await fetchAuthorization(client, account, order.authorizations[0] ?? '', forever);
+  const [persist, other] = challenges;
+  assert.equal(persist?.token, undefined);
+  assert.match(persist?.accountUri ?? '', /\/account\//);
+  assert.deepEqual(persist?.issuerDomainNames, ['ca.example']);
+  assert.equal(other?.type, 'unheard-of-01');
+});
+
+test('an order is read again with its times, its URL and what it asks to wait', async (t) => {
+  const { ca, client, account } = await registered(t);
+  const made = await newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
+  ca.override('order', async (_, usual) => ({ ...(await usual()), headers: { 'Retry-After': '3' } }));
+  const order = await fetchOrder(client, account, made.url, forever);
+  assert.equal(order.url, made.url);
+  assert.equal(order.retryAfterMs, 3000);
+  assert((order.expires ?? 0) > Date.now());
+  assert.equal(order.certificate, undefined);
+});

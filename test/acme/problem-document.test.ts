@@ -1,0 +1,65 @@
+/** Problem documents as CAs send them, and as people read them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { problemSentence, readProblem } from '../../src/acme/problem-document.ts';
+
+const urn = (type: string) => `urn:ietf:params:acme:error:${type}`;
+
+function sentence(json: unknown): string {
+  const problem = readProblem(json);
+  assert(problem);
+  return problemSentence(problem);
+}
+
+test('subproblems stand behind the detail with their names', () => {
+  const json = {
+    type: urn('rejectedIdentifier'),
+    detail: 'Some of the identifiers were rejected',
+    subproblems: [
+      { type: urn('caa'), detail: 'CAA forbids it', identifier: { type: 'dns', value: 'a.example.com' } },
+      { type: urn('rejectedIdentifier'), identifier: { type: 'dns', value: 'b.example.com' } },
+      { type: urn('dns'), detail: 'no such name' },
+      'odd',
+    ],
+  };
+  assert.equal(
+    sentence(json),
+    'Some of the identifiers were rejected (a.example.com: CAA forbids it; b.example.com: rejectedIdentifier; no such name; about:blank)',
+  );
+});
+
+test('a page to visit is told where a person has to act, and only then', () => {
+  const instance = 'https://ca.test/terms';
+  const json = { type: urn('userActionRequired'), detail: 'New terms.', instance };
+  assert.equal(sentence(json), 'New terms. Visit https://ca.test/terms');
+  assert.equal(sentence({ ...json, type: urn('malformed') }), 'New terms.');
+});
+
+test('a problem without words is told by its type', () => {
+  assert.equal(sentence({ type: urn('caa') }), 'the CA refused with caa');
+  assert.equal(sentence({ title: 'Not today' }), 'Not today');
+  assert.equal(sentence({}), 'the CA refused with about:blank');
+});
+
+test('members of a wrong type count as missing', () => {
+  const problem = readProblem(
+    { type: 7, detail: ['x'], status: 'x', instance: {}, subproblems: { a: 1 }, identifier: 3 },
+    404,
+  );
+  const expected = { type: 'about:blank', detail: '', status: 404, instance: undefined, subproblems: [] };
+  assert.deepEqual(problem, expected);
+  for (const json of [null, [], 'text', 7, undefined]) assert.equal(readProblem(json), undefined);
+});
+
+test('what is kept and what is told is bounded, whatever a CA sends', () => {
+  const subproblems = Array.from({ length: 5000 }, (_, number) => ({
+    type: urn('dns'),
+    detail: `\u0007${'y'.repeat(5000)}`,
+    identifier: { type: 'dns', value: `${number}.example.com` },
+  }));
+  const problem = readProblem({ type: 'z'.repeat(10_000), detail: 'x'.repeat(100_000), subproblems });
+  assert(problem);
+  assert.equal(problem.subproblems.length, 100);
+  assert(JSON.stringify(problem).length < 150_000);
+  assert.match(problemSentence(problem), /9\.example\.com: y+…; and 90 more\)$/);
+});

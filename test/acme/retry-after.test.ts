@@ -1,0 +1,36 @@
+/** Both forms of Retry-After, and what is neither. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseRetryAfter } from '../../src/acme/retry-after.ts';
+
+const now = Date.UTC(2026, 10, 21, 12);
+const week = 7 * 86_400_000;
+
+const cases: readonly [string | undefined, number | undefined][] = [
+  ['0', 0],
+  ['1', 1000],
+  [' 120 ', 120_000],
+  ['604800', week],
+  ['604801', week],
+  ['9'.repeat(400), week],
+  ['Sat, 21 Nov 2026 12:00:30 GMT', 30_000],
+  ['Saturday, 21-Nov-26 12:00:30 GMT', 30_000],
+  ['Sat Nov 21 12:00:30 2026', 30_000],
+  ['Sat, 21 Nov 2026 11:59:59 GMT', 0],
+  ['Sat, 21 Nov 2099 12:00:00 GMT', week],
+  ['Sat, 41 Nov 2026 12:00:30 GMT', undefined],
+  ['2026-11-21T12:00:30Z', undefined],
+  ['-1', undefined],
+  ['1.5', undefined],
+  ['1e3', undefined],
+  ['1, 2', undefined],
+  ['soon', undefined],
+  ['', undefined],
+  [undefined, undefined],
+];
+
+for (const [header, expected] of cases) {
+  test(`Retry-After ${header?.slice(0, 40)} is ${expected} ms`, () => {
+    assert.equal(parseRetryAfter(header, now), expected);
+  });
+}
