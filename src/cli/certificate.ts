@@ -1,5 +1,4 @@
 /** `vault certificate …`: certificates are made, listed, shown and removed directly in the database, without HTTP. */
-import { keyTypes } from '../base/key-type.ts';
 import { listVersions } from '../db/certificate-versions.ts';
 import {
   type CertificateSummaryRow,
@@ -9,56 +8,19 @@ import {
 import { localCli } from '../domain/audit.ts';
 import { certificateStatus } from '../domain/certificate-status.ts';
 import { certificateView, versionView } from '../domain/certificate-views.ts';
-import { createCertificate, deleteCertificate, requireCertificate } from '../domain/certificates.ts';
-import { createCertificateInput, parseInput } from '../domain/inputs.ts';
+import { deleteCertificate, requireCertificate } from '../domain/certificates.ts';
 import type { Vault } from '../domain/vault.ts';
+import { createCommand } from './certificate-create.ts';
 import { importCommand } from './certificate-import.ts';
-import { command, commandGroup, type Terminal } from './command.ts';
+import { nameOption } from './certificate-options.ts';
+import { renewCommand } from './certificate-renew.ts';
+import { revokeCommand } from './certificate-revoke.ts';
+import { updateCommand } from './certificate-update.ts';
+import { command, commandGroup } from './command.ts';
 import { daysUntil, facts, jsonText, table } from './output.ts';
 import { withVault } from './with-vault.ts';
 
-const nameOption = {
-  name: { type: 'string', valueHint: 'NAME', required: true, description: 'the name of the certificate' },
-} as const;
-
 const jsonOption = { json: { type: 'boolean', description: 'print JSON, for programs' } } as const;
-
-const create = command({
-  name: 'certificate create',
-  description: 'make a certificate with the private CA; version 1 is there at once',
-  options: {
-    ...nameOption,
-    domain: {
-      type: 'string',
-      valueHint: 'DOMAIN',
-      required: true,
-      multiple: true,
-      description: 'a DNS name, a wildcard or an IP address',
-    },
-    issuer: { type: 'string', valueHint: 'ISSUER', description: 'who issues it (default: local-ca)' },
-    'key-type': { type: 'string', valueHint: 'TYPE', description: `${keyTypes.join(', ')} (default: ec256)` },
-    lifetime: {
-      type: 'string',
-      valueHint: 'TIME',
-      description: 'how long each version is valid (default: 90d)',
-    },
-    'reuse-key': { type: 'boolean', description: 'keep the private key at renewals' },
-  },
-  run: async (args, terminal) => {
-    const input = parseInput(createCertificateInput, {
-      name: args.name,
-      domains: args.domain,
-      reuse_key: args['reuse-key'],
-      ...(args.issuer !== undefined && { issuer: args.issuer }),
-      ...(args['key-type'] !== undefined && { key_type: args['key-type'] }),
-      ...(args.lifetime !== undefined && { lifetime: args.lifetime }),
-    });
-    await withVault(args, terminal, 'create', async (vault) => {
-      await createCertificate(vault, localCli, input);
-      await announce(vault, terminal, input.name);
-    });
-  },
-});
 
 const list = command({
   name: 'certificate list',
@@ -84,7 +46,7 @@ const list = command({
           header,
           rows.map((row) => [
             row.name,
-            certificateStatus(row.current, now),
+            certificateStatus(row.current, now, row.disabled_at !== null),
             row.current === null ? '-' : daysUntil(row.current.not_after, now),
             row.issuer_name ?? 'imported',
             String(row.current_version ?? '-'),
@@ -125,7 +87,8 @@ const show = command({
       const cells = versions.map((version) => {
         const shown = versionView(version, row.current_version);
         const current = shown.current ? `${shown.version} (current)` : String(shown.version);
-        return [current, shown.not_before, shown.not_after, shown.source, shown.fingerprint_sha256];
+        const source = version.revoked_at === null ? shown.source : `${shown.source}, revoked`;
+        return [current, shown.not_before, shown.not_after, source, shown.fingerprint_sha256];
       });
       terminal.stdout.write(
         `\n${table(['VERSION', 'NOT BEFORE', 'NOT AFTER', 'SOURCE', 'SHA-256 FINGERPRINT'], cells)}`,
@@ -149,22 +112,18 @@ const remove = command({
 
 export const certificateCommands = commandGroup(
   'certificate',
-  'make, import, list, show and delete certificates',
+  'make, import, list, show, renew, change, revoke and delete certificates',
   {
-    create,
+    create: createCommand,
     import: importCommand,
     list,
     show,
+    renew: renewCommand,
+    update: updateCommand,
+    revoke: revokeCommand,
     delete: remove,
   },
 );
-
-async function announce({ db }: Vault, { stdout }: Terminal, name: string): Promise<void> {
-  const row = await findCertificateSummary(db.reader, name);
-  if (row?.current == null) return;
-  const view = versionView(row.current, row.current_version);
-  stdout.write(`${name}: version ${view.version}, valid until ${view.not_after}\n`);
-}
 
 async function allSummaries({ db }: Vault): Promise<CertificateSummaryRow[]> {
   const all: CertificateSummaryRow[] = [];

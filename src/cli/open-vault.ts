@@ -1,12 +1,16 @@
 /** Puts a vault together from its files: the data directory, the master key, the database and the private CA. */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import manifest from '../../package.json' with { type: 'json' };
 import { type Log, silentLog } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
+import { outboundHttp } from '../base/outbound-http.ts';
 import type { World } from '../base/world.ts';
 import type { MasterKey } from '../crypto/master-key.ts';
 import { createMasterKey, readMasterKey } from '../crypto/master-key-file.ts';
 import { Database } from '../db/database.ts';
+import { systemResolver } from '../dns/system-resolver.ts';
+import { AcmeClients } from '../domain/acme-clients.ts';
 import { AuditBatch } from '../domain/audit-batch.ts';
 import { Bell } from '../domain/bell.ts';
 import { Freshness } from '../domain/freshness.ts';
@@ -14,6 +18,8 @@ import { Heartbeat } from '../domain/heartbeat.ts';
 import { KeyUse } from '../domain/key-use.ts';
 import { ensureLocalCa } from '../domain/local-ca.ts';
 import { bindMasterKey, masterKeyFits } from '../domain/master-key-check.ts';
+import { OpenedDnsProviders } from '../domain/opened-dns-providers.ts';
+import { Turns } from '../domain/turns.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { Settings } from './settings.ts';
 
@@ -45,6 +51,9 @@ export async function openVault(
   const db = await Database.open(path, world);
   try {
     await refuseWrongKey({ db, masterKey, world }, settings);
+    const userAgent = `certificate-vault/${manifest.version}`;
+    const outbound = outboundHttp(world, settings.proxies, userAgent);
+    const resolver = systemResolver(settings.resolver);
     const vault: Vault = {
       world,
       log,
@@ -55,6 +64,11 @@ export async function openVault(
       keyUse: new KeyUse(db, world),
       renewalQueued: new Bell(world),
       renewalHeartbeat: new Heartbeat(world),
+      outbound,
+      acme: new AcmeClients({ world, outbound, log }),
+      dns: new OpenedDnsProviders({ world, outbound, resolver, log }),
+      turns: new Turns(),
+      allowsDrafts: settings.acmeDrafts,
     };
     await ensureLocalCa(vault);
     return { vault, isNew, close: () => close(vault) };

@@ -4,15 +4,27 @@ import { type CommandDef, defineCommand, renderUsage, runCommand } from 'citty';
 import { OperatorError } from '../base/operator-error.ts';
 import { Problem } from '../base/problem.ts';
 import { didYouMean } from '../domain/closest-names.ts';
+import { acmeAccountCommands } from './acme-account.ts';
 import { apiKeyCommands } from './api-key.ts';
 import { certificateCommands } from './certificate.ts';
 import type { Terminal } from './command.ts';
+import { dnsProviderCommands } from './dns-provider.ts';
+import { issuerCommands } from './issuer.ts';
 import { Misuse } from './misuse.ts';
+import { renewalsCommands } from './renewals.ts';
 import { serveCommand } from './serve.ts';
 
 const root = defineCommand({
   meta: { name: 'vault', description: 'Holds TLS certificates, keeps them renewed, hands them to machines' },
-  subCommands: { serve: serveCommand, certificate: certificateCommands, 'api-key': apiKeyCommands },
+  subCommands: {
+    serve: serveCommand,
+    certificate: certificateCommands,
+    renewals: renewalsCommands,
+    'api-key': apiKeyCommands,
+    issuer: issuerCommands,
+    'acme-account': acmeAccountCommands,
+    'dns-provider': dnsProviderCommands,
+  },
 });
 
 type Found = {

@@ -6,11 +6,13 @@ import { OperatorError } from '../base/operator-error.ts';
 import { Authenticator } from '../domain/authentication.ts';
 import { Downloads } from '../domain/downloads.ts';
 import type { Vault } from '../domain/vault.ts';
+import { startListeners } from '../http/listeners.ts';
 import { routesWith } from '../http/routes.ts';
-import { startServer } from '../http/server.ts';
+import { runChallengeCleaner } from '../jobs/challenge-cleaner.ts';
 import { runKeyUseWriter } from '../jobs/key-use-writer.ts';
 import { runRenewalScheduler } from '../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../jobs/renewal-worker.ts';
+import { runWindowWatcher } from '../jobs/window-watcher.ts';
 import { readAsset } from './assets.ts';
 import { command, type Terminal } from './command.ts';
 import { openLog } from './log-output.ts';
@@ -47,21 +49,23 @@ export const serveCommand = command({
 
 async function serve(
   vault: Vault,
-  { listen, publicUrl }: Settings,
+  settings: Settings,
   { stdout, version }: Terminal,
   stop: AbortSignal,
   log: Log,
 ): Promise<void> {
   const authenticator = new Authenticator(vault);
   const downloads = new Downloads(vault);
-  const server = await startServer(
-    { vault, authenticator, downloads, version, publicUrl },
+  const server = await startListeners(
+    { vault, authenticator, downloads, version, publicUrl: settings.publicUrl },
     routesWith(readAsset('install.sh')),
-    listen,
+    settings,
   );
   const jobs = [
     runRenewalWorker(vault, stop),
     runRenewalScheduler(vault, stop),
+    runWindowWatcher(vault, stop),
+    runChallengeCleaner(vault, stop),
     runKeyUseWriter(vault, stop),
   ];
   stdout.write(`listening on ${server.url}\n`);

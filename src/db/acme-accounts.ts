@@ -12,16 +12,18 @@ export async function findAcmeAccount(reader: Reader, id: number): Promise<AcmeA
   return reader.selectFrom('acme_accounts').selectAll().where('id', '=', id).executeTakeFirst();
 }
 
-/** All accounts in the order in which they were made; there are as many as issuers were ever set up. */
-export async function listAcmeAccounts(reader: Reader): Promise<AcmeAccountWithIssuers[]> {
-  const accounts = await reader.selectFrom('acme_accounts').selectAll().orderBy('id').execute();
-  const users = await reader
-    .selectFrom('acme_issuers')
-    .innerJoin('issuers', 'issuers.id', 'acme_issuers.issuer_id')
-    .select(['issuers.name', 'acme_issuers.account_id'])
-    .where('acme_issuers.account_id', 'is not', null)
-    .orderBy('issuers.name')
-    .execute();
+/** Accounts in the order in which they were made, those after the id `after`, at most `limit`; all without these. */
+export async function listAcmeAccounts(
+  reader: Reader,
+  { after = 0, limit }: { readonly after?: number | undefined; readonly limit?: number } = {},
+): Promise<AcmeAccountWithIssuers[]> {
+  let query = reader.selectFrom('acme_accounts').selectAll().where('id', '>', after).orderBy('id');
+  if (limit !== undefined) query = query.limit(limit);
+  const accounts = await query.execute();
+  const users = await usersOfAccounts(
+    reader,
+    accounts.map(({ id }) => id),
+  );
   return accounts.map((account) => ({
     ...account,
     issuers: users.filter(({ account_id }) => account_id === account.id).map(({ name }) => name),
@@ -60,4 +62,22 @@ export async function updateAcmeAccount(
 /** Removes an account; versions and renewals that came from it stay. Fails while an issuer uses it. */
 export async function deleteAcmeAccountRow(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('acme_accounts').where('id', '=', id).execute();
+}
+
+/** The names of the issuers that use an account, in order. */
+export async function issuersOfAcmeAccount(reader: Reader, id: number): Promise<string[]> {
+  return (await usersOfAccounts(reader, [id])).map(({ name }) => name);
+}
+
+async function usersOfAccounts(
+  reader: Reader,
+  ids: readonly number[],
+): Promise<{ name: string; account_id: number | null }[]> {
+  return reader
+    .selectFrom('acme_issuers')
+    .innerJoin('issuers', 'issuers.id', 'acme_issuers.issuer_id')
+    .select(['issuers.name', 'acme_issuers.account_id'])
+    .where('acme_issuers.account_id', 'in', ids)
+    .orderBy('issuers.name')
+    .execute();
 }

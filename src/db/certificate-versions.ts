@@ -56,3 +56,8 @@ export async function insertVersion(
 ): Promise<void> {
   await writer.insertInto('certificate_versions').values(row).execute();
 }
+
+/** Marks a version as revoked at its CA. */
+export async function setVersionRevoked(writer: Writer, id: number, at: number): Promise<void> {
+  await writer.updateTable('certificate_versions').set({ revoked_at: at }).where('id', '=', id).execute();
+}

@@ -88,6 +88,50 @@ export async function listDueCertificates(
   );
 }
 
+/** The first moment after `now` at which a renewal is due, or undefined. */
+export async function nextMoment(reader: Reader, now: number): Promise<number | undefined> {
+  const row = await reader
+    .selectFrom('certificates')
+    .select('next_renewal_at')
+    .where(({ eb, lit }) => eb('auto_renew', '=', lit(1)))
+    .where('next_renewal_at', '>', now)
+    .orderBy('next_renewal_at')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.next_renewal_at ?? undefined;
+}
+
+/** Certificates about whose renewal window the CA is to be asked now. */
+export async function listAriDue(reader: Reader, now: number, limit: number): Promise<CertificateRow[]> {
+  return reader
+    .selectFrom('certificates')
+    .selectAll()
+    .where(({ eb, lit }) => eb('auto_renew', '=', lit(1)))
+    .where('ari_check_at', 'is not', null)
+    .where('ari_check_at', '<=', now)
+    .where('disabled_at', 'is', null)
+    .orderBy('ari_check_at')
+    .limit(limit)
+    .execute();
+}
+
+/** A certificate with what its plan is made of. */
+export type PlannedRow = CertificateRow & {
+  v_not_before: number | null;
+  v_not_after: number | null;
+  v_serial: string | null;
+  v_created_at: number | null;
+};
+
+/** All certificates that are renewed by themselves, or those of them with these ids. */
+export async function listPlanned(reader: Reader, ids?: readonly number[]): Promise<PlannedRow[]> {
+  let query = summaries(reader)
+    .where(({ eb, lit }) => eb('auto_renew', '=', lit(1)))
+    .where('certificates.issuer_id', 'is not', null);
+  if (ids !== undefined) query = query.where('certificates.id', 'in', ids);
+  return query.execute();
+}
+
 /** Adds a certificate and returns its id. */
 export async function insertCertificate(writer: Writer, row: Insertable<CertificatesTable>): Promise<number> {
   const { id } = await writer

@@ -46,6 +46,12 @@ export async function updateAcmeIssuer(
   await writer.updateTable('acme_issuers').set(changes).where('issuer_id', '=', issuerId).execute();
 }
 
+/** Makes every pause end at `latest` at the latest. */
+export async function shortenPauses(writer: Writer, latest: number): Promise<void> {
+  const changes = { paused_until: latest };
+  await writer.updateTable('acme_issuers').set(changes).where('paused_until', '>', latest).execute();
+}
+
 /** Names of certificates that this issuer makes, or would make as their fallback; at most `limit`. */
 export async function certificatesOfIssuer(
   reader: Reader,
@@ -60,4 +66,17 @@ export async function certificatesOfIssuer(
     .limit(limit)
     .execute();
   return rows.map(({ name }) => name);
+}
+
+/** Any issuer with this directory: the trust root is the same for all of them. */
+export async function findCaOfDirectory(
+  reader: Reader,
+  directoryUrl: string,
+): Promise<AcmeIssuerRow | undefined> {
+  return reader
+    .selectFrom('acme_issuers')
+    .selectAll()
+    .where('directory_url', '=', directoryUrl)
+    .limit(1)
+    .executeTakeFirst();
 }

@@ -61,6 +61,7 @@ const changes = `
   create index acme_challenges_by_dns_provider on acme_challenges (dns_provider_id);
 
   alter table certificates add column disabled_at integer;
+  alter table certificates add column changed_at integer;
   alter table certificates add column fallback_issuer_id integer references issuers (id);
   alter table certificates add column profile text;
   alter table certificates add column challenge text;
@@ -81,7 +82,8 @@ const changes = `
   alter table renewals add column issuer_id integer references issuers (id) on delete set null;
   alter table renewals add column acme_account_id integer references acme_accounts (id) on delete set null;
   alter table renewals add column order_url text;
-  alter table renewals add column step text;
+  alter table renewals add column order_domains text;
+  alter table renewals add column steps text;
   create index renewals_by_issuer on renewals (issuer_id);
   create index renewals_by_account on renewals (acme_account_id);
   create index renewals_failed on renewals (id) where status = 'failed'

@@ -4,6 +4,7 @@ import type { Reader, Writer } from './database.ts';
 import type { RenewalsTable } from './schema.ts';
 
 export type RenewalRow = Selectable<RenewalsTable>;
+export type RenewalChanges = Updateable<RenewalsTable>;
 
 /**
  * The condition that a renewal is queued or running. The states are literals, not parameters: only then does SQLite
@@ -28,14 +29,34 @@ export async function findOpenRenewal(
     .executeTakeFirst();
 }
 
-/** The oldest renewal that is queued, or whose lease has run out, asked for at or before `now`. */
-export async function findClaimableRenewal(reader: Reader, now: number): Promise<RenewalRow | undefined> {
+/**
+ * The oldest renewal that is queued or whose lease has run out, and whose issuer is neither paused at `now` nor among
+ * `exceptIssuers`; with `only`, no other than that one.
+ */
+export async function findClaimableRenewal(
+  reader: Reader,
+  now: number,
+  { exceptIssuers = [], only }: { readonly exceptIssuers?: readonly number[]; readonly only?: number } = {},
+): Promise<RenewalRow | undefined> {
+  let query = reader
+    .selectFrom('renewals')
+    .leftJoin('acme_issuers', 'acme_issuers.issuer_id', 'renewals.issuer_id')
+    .selectAll('renewals')
+    .where(isOpen)
+    .where(({ or, eb }) =>
+      or([eb('renewals.status', '=', 'queued'), eb('renewals.lease_expires_at', '<=', now)]),
+    )
+    .where(({ or, eb }) =>
+      or([eb('acme_issuers.paused_until', 'is', null), eb('acme_issuers.paused_until', '<=', now)]),
+    );
+  if (exceptIssuers.length > 0) {
+    query = query.where(({ or, eb }) =>
+      or([eb('renewals.issuer_id', 'is', null), eb('renewals.issuer_id', 'not in', exceptIssuers)]),
+    );
+  }
+  if (only !== undefined) query = query.where('renewals.id', '=', only);
   return (
-    reader
-      .selectFrom('renewals')
-      .selectAll()
-      .where(isOpen)
-      .where(({ or, eb }) => or([eb('status', '=', 'queued'), eb('lease_expires_at', '<=', now)]))
+    query
       // With the plus SQLite sorts the few open renewals; for the bare id it reads the whole history in its order.
       .orderBy(sql`+renewals.id`)
       .limit(1)
@@ -46,7 +67,7 @@ export async function findClaimableRenewal(reader: Reader, now: number): Promise
 /** Queues a renewal and returns its id. */
 export async function insertRenewal(
   writer: Writer,
-  row: { certificate_id: number; requested_by: string; requested_at: number },
+  row: { certificate_id: number; requested_by: string; requested_at: number; issuer_id: number | null },
 ): Promise<number> {
   const { id } = await writer
     .insertInto('renewals')
@@ -56,11 +77,7 @@ export async function insertRenewal(
   return id;
 }
 
-export async function updateRenewal(
-  writer: Writer,
-  id: number,
-  changes: Updateable<RenewalsTable>,
-): Promise<void> {
+export async function updateRenewal(writer: Writer, id: number, changes: RenewalChanges): Promise<void> {
   await writer.updateTable('renewals').set(changes).where('id', '=', id).execute();
 }
 
@@ -72,7 +89,7 @@ export async function updateLeased(
   writer: Writer,
   id: number,
   owner: string,
-  changes: Updateable<RenewalsTable>,
+  changes: RenewalChanges,
 ): Promise<boolean> {
   const result = await writer
     .updateTable('renewals')
@@ -82,4 +99,40 @@ export async function updateLeased(
     .where('lease_owner', '=', owner)
     .executeTakeFirst();
   return result.numUpdatedRows === 1n;
+}
+
+/** A renewal with the name of its certificate. */
+export type NamedRenewalRow = RenewalRow & { readonly certificate: string };
+
+/** Renewals with the names of their certificates, newest first. */
+export async function listRenewals(
+  reader: Reader,
+  {
+    certificateId,
+    failedOnly,
+    limit,
+  }: { readonly certificateId?: number | undefined; readonly failedOnly: boolean; readonly limit: number },
+): Promise<NamedRenewalRow[]> {
+  let query = reader
+    .selectFrom('renewals')
+    .innerJoin('certificates', 'certificates.id', 'renewals.certificate_id')
+    .selectAll('renewals')
+    .select('certificates.name as certificate')
+    .orderBy('renewals.id', 'desc')
+    .limit(limit);
+  if (certificateId !== undefined) query = query.where('renewals.certificate_id', '=', certificateId);
+  // A literal, so that the partial index of failed renewals answers.
+  if (failedOnly) query = query.where(sql<boolean>`renewals.status = 'failed'`);
+  return query.execute();
+}
+
+/** Makes every lease end at `latest` at the latest. */
+export async function shortenLeases(writer: Writer, latest: number): Promise<void> {
+  const changes = { lease_expires_at: latest };
+  await writer
+    .updateTable('renewals')
+    .set(changes)
+    .where(isOpen)
+    .where('lease_expires_at', '>', latest)
+    .execute();
 }

@@ -40,6 +40,8 @@ export type CertificatesTable = {
   created_at: number;
   /** Neither renewed nor ordered while set. */
   disabled_at: number | null;
+  /** When names or type of key were changed; null again once a version has them. */
+  changed_at: number | null;
   /** Who is asked when the issuer keeps failing and the end is near. */
   fallback_issuer_id: number | null;
   /** The CA's profile, in place of the issuer's. */
@@ -106,8 +108,10 @@ export type RenewalsTable = {
   acme_account_id: number | null;
   /** The order it resumes after a crash. */
   order_url: string | null;
-  /** What it is doing, in words. */
-  step: string | null;
+  /** The names that were ordered, as `certificates.domains` had them then. */
+  order_domains: string | null;
+  /** What it did so far, in words: `[{ "at": …, "text": … }]`. */
+  steps: string | null;
 };
 
 export type AcmeAccountStatus = 'registering' | 'valid' | 'deactivated' | 'gone';

@@ -6,6 +6,7 @@ import { type BundleSource, readCertificateBundle } from '../crypto/certificate-
 import { certificateFacts } from '../crypto/certificate-facts.ts';
 import { findCertificate, insertCertificate, updateCertificate } from '../db/certificates.ts';
 import { type Actor, record } from './audit.ts';
+import { neverRenewed } from './renewal-plan.ts';
 import type { Vault } from './vault.ts';
 import { addVersion } from './versions.ts';
 
@@ -51,7 +52,7 @@ export async function importCertificate(
         reuse_key: 0,
         created_at: now,
       }));
-    const added = await addVersion(vault, writer, { id, renewable: false }, { source: 'import', ...bundle });
+    const added = await addVersion(vault, writer, { id, ...neverRenewed }, { source: 'import', ...bundle });
     await updateCertificate(writer, id, described);
     const detail = {
       version: added,

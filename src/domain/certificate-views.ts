@@ -58,7 +58,7 @@ export function certificateView(row: CertificateSummaryRow, now: number, base: s
     domains: JSON.parse(row.domains) as string[],
     key_type: row.key_type,
     issuer: row.issuer_name,
-    status: certificateStatus(current, now),
+    status: certificateStatus(current, now, row.disabled_at !== null),
     auto_renew: row.auto_renew === 1,
     created_at: formatTimestamp(row.created_at),
     current_version: current && versionView(current, row.current_version),

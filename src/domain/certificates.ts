@@ -11,13 +11,15 @@ import {
   listCertificateNames,
 } from '../db/certificates.ts';
 import type { Reader } from '../db/database.ts';
-import { findIssuer, listIssuers } from '../db/issuers.ts';
+import type { IssuerRow } from '../db/issuers.ts';
 import { type Actor, record } from './audit.ts';
 import { didYouMean } from './closest-names.ts';
 import type { CreateCertificateInput } from './inputs.ts';
+import { refuseUnsuitable, requireIssuer } from './issuers.ts';
 import { issueFromLocalCa } from './local-ca.ts';
+import { queueRenewal } from './renewal-queue.ts';
 import type { Vault } from './vault.ts';
-import { addVersion } from './versions.ts';
+import { addVersion, type VersionMaterial } from './versions.ts';
 
 /** How many names are looked through for what somebody may have meant. */
 const namesToCompare = 10_000;
@@ -46,32 +48,26 @@ export async function suggestName(reader: Reader, name: string): Promise<string>
 }
 
 /**
- * Makes a certificate with version 1 from the private CA. Certificate, version and audit events are one transaction:
- * either all of it is there afterwards, or nothing. Throws `certificate_exists` and `invalid_request`.
+ * Makes a certificate. Where the private CA issues it, version 1 is there at once; for an ACME CA its first renewal is
+ * queued, and the id of that is returned. All of it is one transaction: either it is there afterwards, or nothing.
+ * Throws `certificate_exists` and `invalid_request`.
  */
 export async function createCertificate(
   vault: Vault,
   actor: Actor,
   input: CreateCertificateInput,
-): Promise<void> {
+): Promise<number | undefined> {
   const { db, world } = vault;
-  const issuer = await findIssuer(db.reader, input.issuer);
-  if (issuer === undefined) {
-    const known = (await listIssuers(db.reader)).map(({ name }) => name);
-    throw new Problem('invalid_request', {
-      detail: `There is no issuer called ${JSON.stringify(input.issuer)}.`,
-      hint: `Use one of: ${known.join(', ')}.`,
-      errors: [{ path: 'issuer', message: 'there is no such issuer' }],
-    });
-  }
+  const issuer = await requireIssuer(db.reader, input.issuer, 'issuer');
+  const fallback =
+    input.fallback_issuer === undefined
+      ? undefined
+      : await requireIssuer(db.reader, input.fallback_issuer, 'fallback_issuer');
+  refuseUnsuitable(issuer, input);
+  refuseUnsuitableFallback(fallback, input.key_type);
   await refuseTaken(db.reader, input.name);
-  const privateKey = await generatePrivateKey(input.key_type);
-  const { leaf, chain } = await issueFromLocalCa(vault, {
-    identifiers: input.domains,
-    privateKey,
-    lifetime: input.lifetime,
-  });
-  await db.write(async (writer) => {
+  const first = issuer.type === 'acme' ? undefined : await firstVersion(vault, input);
+  const renewal = await db.write(async (writer) => {
     await refuseTaken(writer, input.name);
     const now = world.now();
     const id = await insertCertificate(writer, {
@@ -79,22 +75,46 @@ export async function createCertificate(
       domains: JSON.stringify(input.domains),
       key_type: input.key_type,
       issuer_id: issuer.id,
+      fallback_issuer_id: fallback?.id ?? null,
       auto_renew: 1,
       reuse_key: input.reuse_key ? 1 : 0,
       lifetime: input.lifetime ?? null,
+      profile: input.profile ?? null,
+      challenge: input.challenge ?? null,
+      next_renewal_at: now,
       created_at: now,
     });
     const resource = `certificate:${input.name}`;
     const detail = { domains: input.domains, key_type: input.key_type, issuer: issuer.name };
     await record(writer, { actor, action: 'certificate.create', resource, detail }, now);
-    const version = await addVersion(
-      vault,
-      writer,
-      { id, renewable: true },
-      { source: 'local-ca', leaf, chain, privateKey },
-    );
+    const certificate = await requireCertificate(writer, input.name);
+    if (first === undefined) return (await queueRenewal(vault, writer, actor, certificate)).id;
+    const version = await addVersion(vault, writer, { ...certificate, id }, first);
     await record(writer, { actor, action: 'certificate.issue', resource, detail: { version } }, now);
+    return undefined;
   });
+  if (renewal !== undefined) vault.renewalQueued.ring();
+  return renewal;
+}
+
+/** Throws `invalid_request` where the fallback could never stand in; wishes that it does not know are none of it. */
+export function refuseUnsuitableFallback(
+  fallback: Pick<IssuerRow, 'name' | 'type'> | undefined,
+  keyType: string,
+): void {
+  if (fallback?.type !== 'acme' || keyType !== 'ed25519') return;
+  const message = `${fallback.name} is an ACME CA, and those issue no certificates for Ed25519 keys`;
+  throw new Problem('invalid_request', {
+    detail: `${message}.`,
+    errors: [{ path: 'fallback_issuer', message }],
+  });
+}
+
+async function firstVersion(vault: Vault, input: CreateCertificateInput): Promise<VersionMaterial> {
+  const privateKey = await generatePrivateKey(input.key_type);
+  const { domains: identifiers, lifetime } = input;
+  const issued = await issueFromLocalCa(vault, { identifiers, privateKey, lifetime });
+  return { source: 'local-ca', ...issued, privateKey };
 }
 
 async function refuseTaken(reader: Reader, name: CertName): Promise<void> {

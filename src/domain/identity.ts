@@ -10,21 +10,26 @@ export type ApiKeyIdentity = {
   readonly certificates: 'any' | ReadonlySet<string>;
 };
 
+/** A person with a session. */
+export type AdministratorIdentity = { readonly kind: 'administrator'; readonly name: string };
+
 /** Someone whose credentials are valid. */
-export type Identity = ApiKeyIdentity;
+export type Identity = ApiKeyIdentity | AdministratorIdentity;
 
 /**
  * Whether the identity may do this with the certificate called `name`, or, without a name, with certificates at all.
  * The name may be anything that a caller asks for: a certificate that does not exist is in no allowlist.
+ * Administrators may do whatever keys can.
  */
 export function allows(identity: Identity, scope: Scope, name?: string): boolean {
+  if (identity.kind === 'administrator') return true;
   if (!identity.scopes.has(scope)) return false;
   return name === undefined || identity.certificates === 'any' || identity.certificates.has(name);
 }
 
 /** Throws `forbidden` unless `allows`; the answer does not tell whether the certificate exists. */
 export function demand(identity: Identity, scope: Scope, name?: string): void {
-  if (allows(identity, scope, name)) return;
+  if (identity.kind === 'administrator' || allows(identity, scope, name)) return;
   if (!identity.scopes.has(scope)) {
     throw new Problem('forbidden', {
       detail: `This API key lacks the scope ${scope}.`,
@@ -37,7 +42,16 @@ export function demand(identity: Identity, scope: Scope, name?: string): void {
   });
 }
 
+/** What everybody but an administrator is told where one is needed: one answer for keys, whatever they may do, and for nobody. */
+export function administratorNeeded(): Problem {
+  return new Problem('forbidden', {
+    detail: "This needs an administrator's session; API keys cannot do it.",
+    hint: 'Sign in as an administrator.',
+  });
+}
+
 /** How the audit log calls the identity. */
 export function actorName(identity: Identity): string {
+  if (identity.kind === 'administrator') return `admin:${identity.name}`;
   return `api-key:${identity.id}:${identity.name}`;
 }

@@ -1,8 +1,9 @@
 /** What people and programs may ask for, checked in one place for every way in; types come out as brands. */
 import { z } from 'zod';
 import { certNameRule, parseCertName } from '../base/cert-name.ts';
+import { challengeTypes } from '../base/challenge-type.ts';
 import { day, hour, parseDuration } from '../base/duration.ts';
-import { identifierRule, parseIdentifier } from '../base/identifier.ts';
+import { identifierRule, isAddress, parseIdentifier } from '../base/identifier.ts';
 import { defaultKeyType, keyTypes } from '../base/key-type.ts';
 import { Problem } from '../base/problem.ts';
 import { isScope, scopes } from '../base/scope.ts';
@@ -66,20 +67,94 @@ const allowed = parsed(
   (text) => `${quoted(text)} is not a name: ${certNameRule}`,
 );
 
+const domains = z
+  .array(identifier)
+  .min(1, 'at least one domain is needed')
+  .max(100, 'a certificate has at most 100 domains')
+  .transform((list) => [...new Set(list)]);
+
+const challenge = parsed(
+  (text) => challengeTypes.find((type) => type === text),
+  (text) => `${quoted(text)} is not a challenge: use one of ${challengeTypes.join(', ')}`,
+);
+
+const profile = z.string().regex(/^[\x21-\x7e]{1,64}$/, 'a profile is a word such as shortlived');
+
 export const createCertificateInput = z.strictObject({
   name: certName,
-  domains: z
-    .array(identifier)
-    .min(1, 'at least one domain is needed')
-    .max(100, 'a certificate has at most 100 domains')
-    .transform((domains) => [...new Set(domains)]),
+  domains,
   issuer: z.string().default('local-ca'),
+  fallback_issuer: z.string().optional(),
   key_type: keyType.default(defaultKeyType),
   lifetime: lifetime.optional(),
+  profile: profile.optional(),
+  challenge: challenge.optional(),
   reuse_key: z.boolean().default(false),
 });
 
 export type CreateCertificateInput = z.output<typeof createCertificateInput>;
+
+/** What of a certificate may change; null takes a wish back. */
+export const updateCertificateInput = z.strictObject({
+  domains: domains.optional(),
+  issuer: z.string().optional(),
+  fallback_issuer: z.string().nullable().optional(),
+  key_type: keyType.optional(),
+  profile: profile.nullable().optional(),
+  challenge: challenge.nullable().optional(),
+  reuse_key: z.boolean().optional(),
+  auto_renew: z.boolean().optional(),
+  disabled: z.boolean().optional(),
+});
+
+export type UpdateCertificateInput = z.output<typeof updateCertificateInput>;
+
+const acmeDirectory = parsed(
+  (text) => {
+    const url = URL.parse(text);
+    return url !== null && /^https?:$/.test(url.protocol) && url.username === '' ? url.href : undefined;
+  },
+  (text) => `${quoted(text)} is not a directory: it is an address such as https://ca.example/acme/directory`,
+);
+
+const email = z.string().regex(/^[^\s@,?]+@[^\s@,?]+$/, 'that is not an email address');
+
+const issuerName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    'a name has up to 64 letters, digits, dots, dashes and underscores',
+  );
+
+export const createIssuerInput = z.strictObject({
+  name: issuerName,
+  directory_url: acmeDirectory,
+  email: email.optional(),
+  eab_kid: z.string().min(1).max(256).optional(),
+  profile: profile.optional(),
+  preferred_chain: z.string().min(1).max(256).optional(),
+});
+
+export type CreateIssuerInput = z.output<typeof createIssuerInput>;
+
+const zone = parsed(
+  (text) => {
+    const found = parseIdentifier(text);
+    return found === undefined || isAddress(found) || found.startsWith('*.') ? undefined : found;
+  },
+  (text) => `${quoted(text)} is not a zone: it is a DNS name such as example.com`,
+);
+
+export const createDnsProviderInput = z.strictObject({
+  name: issuerName,
+  type: z.string(),
+  zones: z
+    .array(zone)
+    .min(1, 'at least one zone is needed')
+    .transform((list) => [...new Set(list)]),
+});
+
+export type CreateDnsProviderInput = z.output<typeof createDnsProviderInput>;
 
 export const createApiKeyInput = z.strictObject({
   name: label,

@@ -18,7 +18,7 @@ import {
 import type { Writer } from '../db/database.ts';
 import { findIssuer, type IssuerRow, insertIssuer } from '../db/issuers.ts';
 import { record, system } from './audit.ts';
-import { authorityKeyOwner, openFor, sealFor } from './private-keys.ts';
+import { authorityKeyOwner, openFor, sealFor } from './sealed-secrets.ts';
 import type { Vault } from './vault.ts';
 
 export const localCaName = 'local-ca';

@@ -1,10 +1,10 @@
 /** Renewals as people ask for them and see them: queued by request or because they are due, one open per certificate. */
 import { Problem } from '../base/problem.ts';
-import { type CertificateRow, listDueCertificates } from '../db/certificates.ts';
-import type { Writer } from '../db/database.ts';
-import { findOpenRenewal, findRenewal, insertRenewal, type RenewalRow } from '../db/renewals.ts';
-import { type Actor, record, system } from './audit.ts';
+import { listDueCertificates } from '../db/certificates.ts';
+import { findRenewal, type RenewalRow } from '../db/renewals.ts';
+import { type Actor, system } from './audit.ts';
 import { requireCertificate } from './certificates.ts';
+import { queueRenewal } from './renewal-queue.ts';
 import type { Vault } from './vault.ts';
 
 /** A renewal and the certificate it is for. */
@@ -18,7 +18,13 @@ export async function requestRenewal(vault: Vault, actor: Actor, name: string): 
   const renewal = await vault.db.write(async (writer) => {
     const certificate = await requireCertificate(writer, name);
     if (certificate.issuer_id === null) throw new Problem('not_renewable');
-    return queue(vault, writer, actor, certificate);
+    if (certificate.disabled_at !== null) {
+      throw new Problem('not_renewable', {
+        detail: 'The certificate is disabled.',
+        hint: 'Enable it with "vault certificate update --enable".',
+      });
+    }
+    return queueRenewal(vault, writer, actor, certificate);
   });
   vault.renewalQueued.ring();
   return { ...renewal, certificate: name };
@@ -40,30 +46,9 @@ export async function queueDueRenewals(vault: Vault, limit: number): Promise<num
   if ((await listDueCertificates(vault.db.reader, now, 1)).length === 0) return 0;
   const queued = await vault.db.write(async (writer) => {
     const due = await listDueCertificates(writer, now, limit);
-    for (const certificate of due) await queue(vault, writer, system, certificate);
+    for (const certificate of due) await queueRenewal(vault, writer, system, certificate);
     return due.length;
   });
   vault.renewalQueued.ring();
   return queued;
-}
-
-async function queue(
-  { world }: Vault,
-  writer: Writer,
-  actor: Actor,
-  certificate: CertificateRow,
-): Promise<RenewalRow> {
-  const open = await findOpenRenewal(writer, certificate.id);
-  if (open !== undefined) return open;
-  const now = world.now();
-  const id = await insertRenewal(writer, {
-    certificate_id: certificate.id,
-    requested_by: actor.name,
-    requested_at: now,
-  });
-  const resource = `certificate:${certificate.name}`;
-  await record(writer, { actor, action: 'renewal.request', resource, detail: { renewal: id } }, now);
-  const row = await findRenewal(writer, id);
-  if (row === undefined) throw new Error(`renewal ${id} vanished in its own transaction`);
-  return row;
 }

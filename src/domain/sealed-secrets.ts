@@ -1,4 +1,4 @@
-/** How private keys rest in the database: what each is sealed for, and what is sealed. */
+/** How secrets rest in the database: what each is sealed for, and what is sealed. */
 import type { Secret } from '../base/secret.ts';
 import { type BlobOwner, open, seal } from '../crypto/sealing.ts';
 import type { Vault } from './vault.ts';
@@ -24,6 +24,26 @@ export function authorityKeyOwner(caCertificateId: number): BlobOwner {
     record: String(caCertificateId),
     purpose: 'seal: certificate authority key',
   };
+}
+
+/** The key of an ACME account, sealed as PKCS#8 DER. */
+export function accountKeyOwner(accountId: number): BlobOwner {
+  return { table: 'acme_accounts', record: `${accountId}`, purpose: 'seal: acme account key' };
+}
+
+/** The key that an account changes to, sealed as PKCS#8 DER. */
+export function nextAccountKeyOwner(accountId: number): BlobOwner {
+  return { table: 'acme_accounts', record: `${accountId}/next`, purpose: 'seal: acme account key' };
+}
+
+/** The key that binds accounts to a customer of the CA (RFC 8555 §7.3.4), sealed as its bytes. */
+export function externalAccountKeyOwner(issuerId: number): BlobOwner {
+  return { table: 'acme_issuers', record: `${issuerId}`, purpose: 'seal: external account key' };
+}
+
+/** The credentials of a DNS provider, sealed as the text of the file they came in. */
+export function dnsSecretOwner(providerId: number): BlobOwner {
+  return { table: 'dns_providers', record: `${providerId}`, purpose: 'seal: dns provider secret' };
 }
 
 export function sealFor({ masterKey, world }: Vault, owner: BlobOwner, plaintext: Secret): Buffer {

@@ -3,14 +3,18 @@
  * argument and find the world, the database, the master key and the shared memory of the process in it.
  */
 import type { Log } from '../base/log.ts';
+import type { Outbound } from '../base/outbound-http.ts';
 import type { World } from '../base/world.ts';
 import type { MasterKey } from '../crypto/master-key.ts';
 import type { Database } from '../db/database.ts';
+import type { AcmeClients } from './acme-clients.ts';
 import type { AuditBatch } from './audit-batch.ts';
 import type { Bell } from './bell.ts';
 import type { Freshness } from './freshness.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import type { KeyUse } from './key-use.ts';
+import type { OpenedDnsProviders } from './opened-dns-providers.ts';
+import type { Turns } from './turns.ts';
 
 export type Vault = {
   readonly world: World;
@@ -24,4 +28,12 @@ export type Vault = {
   /** Rung when a renewal was queued in this process. */
   readonly renewalQueued: Bell;
   readonly renewalHeartbeat: Heartbeat;
+  /** HTTP towards CAs and DNS providers. */
+  readonly outbound: Outbound;
+  readonly acme: AcmeClients;
+  readonly dns: OpenedDnsProviders;
+  /** One registration per issuer and one change per DNS provider at a time. */
+  readonly turns: Turns;
+  /** Challenge types that are still drafts may be used. */
+  readonly allowsDrafts: boolean;
 };

@@ -2,6 +2,7 @@
  * Making a version: everything that is computed once, when it comes into being, and never again per request. The
  * artifacts are cleaned PEM, their entity tags come from their content, and the key is sealed for this version alone.
  */
+import { createPrivateKey } from 'node:crypto';
 import type { CertName } from '../base/cert-name.ts';
 import { Problem } from '../base/problem.ts';
 import { Secret } from '../base/secret.ts';
@@ -15,8 +16,8 @@ import {
 } from '../db/certificate-versions.ts';
 import { updateCertificate } from '../db/certificates.ts';
 import type { Reader, Writer } from '../db/database.ts';
-import { openFor, sealFor, versionKeyOwner } from './private-keys.ts';
-import { renewAt } from './renewal-policy.ts';
+import { nextRenewalAt, type PlannedCertificate } from './renewal-plan.ts';
+import { openFor, sealFor, versionKeyOwner } from './sealed-secrets.ts';
 import type { Vault } from './vault.ts';
 
 export type VersionMaterial = {
@@ -26,6 +27,8 @@ export type VersionMaterial = {
   readonly chain: readonly Buffer[];
   /** PKCS#8 DER. */
   readonly privateKey: Secret;
+  /** Where an ACME CA made it: its directory, and the account that ordered it. */
+  readonly acme?: { readonly directoryUrl: string; readonly accountId: number };
 };
 
 /**
@@ -35,7 +38,12 @@ export type VersionMaterial = {
 export async function addVersion(
   vault: Vault,
   writer: Writer,
-  certificate: { readonly id: number; readonly renewable: boolean },
+  certificate: Omit<
+    PlannedCertificate,
+    'failed_attempts' | 'last_attempt_at' | 'retry_after' | 'ari_renew_at'
+  > & {
+    readonly id: number;
+  },
   material: VersionMaterial,
 ): Promise<number> {
   const now = vault.world.now();
@@ -64,16 +72,34 @@ export async function addVersion(
     chain_etag: etag(vault, chainPem),
     fullchain_etag: etag(vault, certificatePem + chainPem),
     private_key_etag: etag(vault, keyPem),
+    acme_account_id: material.acme?.accountId ?? null,
+    directory_url: material.acme?.directoryUrl ?? null,
   });
+  const fresh = { failed_attempts: 0, last_attempt_at: null, retry_after: null, ari_renew_at: null };
+  const current = {
+    not_before: facts.notBefore,
+    not_after: facts.notAfter,
+    serial: facts.serial,
+    created_at: now,
+  };
   await updateCertificate(writer, certificate.id, {
     current_version: version,
     failed_attempts: 0,
     last_error: null,
-    next_renewal_at: certificate.renewable
-      ? renewAt({ ...facts, seed: facts.serial, failedAttempts: 0, lastAttemptAt: null })
-      : null,
+    retry_after: null,
+    ari_window_start: null,
+    ari_window_end: null,
+    ari_renew_at: null,
+    ari_check_at: material.acme === undefined ? null : now,
+    next_renewal_at: nextRenewalAt({ ...certificate, ...fresh }, current, now),
   });
   return version;
+}
+
+/** A version's private key as PKCS#8 DER. */
+export function versionPrivateKey(vault: Vault, version: CertificateVersionRow): Secret {
+  const key = createPrivateKey(openVersionKey(vault, version).expose());
+  return new Secret(key.export({ type: 'pkcs8', format: 'der' }));
 }
 
 /** The PEM of a version's private key. */

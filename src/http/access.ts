@@ -5,10 +5,12 @@
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../base/problem.ts';
 import type { Actor } from '../domain/audit.ts';
-import { actorName, demand, type Identity } from '../domain/identity.ts';
+import type { ApiKeyState } from '../domain/authentication.ts';
+import { actorName, administratorNeeded, demand, type Identity } from '../domain/identity.ts';
 import { readBearer } from './bearer.ts';
-import type { Route } from './route.ts';
+import type { Access, Route } from './route.ts';
 import type { ServerContext } from './server-context.ts';
+import { readSession } from './session-cookie.ts';
 
 /** What is known of a request before anybody is identified. */
 export type Origin = {
@@ -20,9 +22,15 @@ export type Origin = {
 
 export type Admitted = { readonly identity: Identity | undefined; readonly actor: Actor };
 
+type Guarded = Exclude<Access, { readonly kind: 'public' }>;
+
+/** Whose credentials were presented, and whether they count. */
+type Caller = { readonly identity: Identity; readonly state: ApiKeyState };
+
 /**
  * Who calls, if they may. Throws `unauthenticated` (one answer for no, malformed, unknown, revoked and expired keys)
- * and `forbidden` (one answer for certificates outside the allowlist, whether they exist or not).
+ * and `forbidden` (one answer for certificates outside the allowlist, whether they exist or not, and one for all who
+ * are no administrator where one is needed: a better key would not help them).
  */
 export async function admit(
   context: ServerContext,
@@ -33,24 +41,53 @@ export async function admit(
 ): Promise<Admitted> {
   if (access.kind === 'public')
     return { identity: undefined, actor: { name: 'anonymous', ...source(origin) } };
-  const { vault, authenticator } = context;
+  const { vault } = context;
   await vault.freshness.look();
-  const raw = readBearer(request.headers.authorization);
-  const known = raw === undefined ? undefined : await authenticator.authenticate(raw);
-  if (known === undefined) throw new Problem('unauthenticated');
-  const actor = { name: actorName(known.identity), ...source(origin) };
-  if (known.state !== 'active') {
-    await recordRefusal(context, actor, origin, { code: 'unauthenticated', reason: known.state });
-    throw new Problem('unauthenticated');
-  }
-  vault.keyUse.note(known.identity.id, origin.ip);
+  const caller = await callerOf(context, request);
+  if (caller === undefined) return refuseNobody(access);
+  const { identity, state } = caller;
+  const actor = { name: actorName(identity), ...source(origin) };
+  if (identity.kind === 'api-key' && state === 'active') vault.keyUse.note(identity.id, origin.ip);
   try {
-    demand(known.identity, access.scope, name);
+    demandAccess(access, caller, name);
   } catch (error) {
-    await recordRefusal(context, actor, origin, { code: 'forbidden', scope: access.scope });
+    await recordRefusal(context, actor, origin, detailOf(access, state));
     throw error;
   }
-  return { identity: known.identity, actor };
+  return { identity, actor };
+}
+
+/** A key that is presented speaks for itself; a session counts where there is none. */
+async function callerOf(
+  { authenticator, findSession }: ServerContext,
+  { headers }: IncomingMessage,
+): Promise<Caller | undefined> {
+  const raw = readBearer(headers.authorization);
+  if (raw !== undefined) return authenticator.authenticate(raw);
+  const token = readSession(headers.cookie);
+  const identity = token === undefined ? undefined : await findSession?.(token);
+  return identity && { identity, state: 'active' };
+}
+
+/** Throws where nobody may do it. */
+function refuseNobody(access: Guarded): never {
+  throw access.kind === 'administrator' ? administratorNeeded() : new Problem('unauthenticated');
+}
+
+/** Throws where the caller may not do it. */
+function demandAccess(access: Guarded, { identity, state }: Caller, name: string | undefined): void {
+  if (access.kind === 'scope') {
+    if (state !== 'active') throw new Problem('unauthenticated');
+    demand(identity, access.scope, name);
+  } else if (identity.kind !== 'administrator') throw administratorNeeded();
+}
+
+function detailOf(access: Guarded, state: ApiKeyState): Readonly<Record<string, string>> {
+  const reason = state === 'active' ? {} : { reason: state };
+  if (access.kind === 'administrator') return { code: 'forbidden', needs: 'administrator', ...reason };
+  return state === 'active'
+    ? { code: 'forbidden', scope: access.scope }
+    : { code: 'unauthenticated', ...reason };
 }
 
 /** A path can have thousands of characters, and whoever holds a key can ask for as many paths as they like. */

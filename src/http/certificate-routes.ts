@@ -5,8 +5,9 @@ import { listVersions } from '../db/certificate-versions.ts';
 import { listCertificateSummaries } from '../db/certificates.ts';
 import { certificateView, renewalView, versionView } from '../domain/certificate-views.ts';
 import { requestRenewal, requireRenewal } from '../domain/renewals.ts';
-import { json, type Reply } from './reply.ts';
-import { type Call, type Route, route } from './route.ts';
+import { listReply } from './list-reply.ts';
+import { json } from './reply.ts';
+import { type Route, route } from './route.ts';
 import {
   certificateSchema,
   certificatesQuery,
@@ -25,7 +26,7 @@ export const certificateRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/certificates',
     id: 'listCertificates',
-    summary: 'The certificates in the allowlist of the API key, by name',
+    summary: 'The certificates in the allowlist of the API key, or all to an administrator, by name',
     access: read,
     query: certificatesQuery,
     replies: { 200: { description: 'a page', schema: z.array(certificateSchema), headers: ['Link'] } },
@@ -34,7 +35,8 @@ export const certificateRoutes: readonly Route[] = [
       const rows = await listCertificateSummaries(vault.db.reader, {
         after: query.after,
         limit: query.limit + 1,
-        allowlistOf: identity === undefined || identity.certificates === 'any' ? undefined : identity.id,
+        allowlistOf:
+          identity?.kind === 'api-key' && identity.certificates !== 'any' ? identity.id : undefined,
       });
       const now = vault.world.now();
       const page = rows.slice(0, query.limit).map((row) => certificateView(row, now, call.baseUrl));
@@ -103,15 +105,3 @@ export const certificateRoutes: readonly Route[] = [
     },
   }),
 ];
-
-/** A page of a list; `last` names its last element where more follow (RFC 8288). */
-function listReply(
-  page: readonly unknown[],
-  { baseUrl, path }: Pick<Call, 'baseUrl' | 'path'>,
-  limit: number,
-  last: string | number | undefined,
-): Reply {
-  if (last === undefined) return json(200, page);
-  const next = `${baseUrl}${path}?${new URLSearchParams({ limit: String(limit), after: String(last) })}`;
-  return json(200, page, { Link: `<${next}>; rel="next"` });
-}

@@ -1,8 +1,9 @@
 /** The OpenAPI 3.1 document, produced from the same table that serves the requests. */
 import { z } from 'zod';
 import { type ProblemCode, statusOf } from '../base/problem.ts';
-import type { DeclaredReply, Route } from './route.ts';
+import type { Access, DeclaredReply, Route } from './route.ts';
 import { problemSchema } from './schemas.ts';
+import { sessionCookie } from './session-cookie.ts';
 
 type Json = Record<string, unknown>;
 
@@ -24,11 +25,20 @@ const headersOfProblems: Partial<Record<ProblemCode, string>> = {
   rate_limited: 'Retry-After',
 };
 
+/** The credentials that open a route, any of them, and the problems of those that do not. */
+const guards: Readonly<
+  Record<Access['kind'], { security: readonly Json[]; problems: readonly ProblemCode[] }>
+> = {
+  public: { security: [], problems: [] },
+  scope: { security: [{ apiKey: [] }, { session: [] }], problems: ['unauthenticated', 'forbidden'] },
+  administrator: { security: [{ session: [] }], problems: ['forbidden'] },
+};
+
 /** All problems a route can answer with: its own, and those that come with its access, its query and any failure. */
 export function problemsOf({ access, query, problems }: Route): ProblemCode[] {
   return [
     ...(query === undefined ? [] : (['invalid_request'] as const)),
-    ...(access.kind === 'public' ? [] : (['unauthenticated', 'forbidden'] as const)),
+    ...guards[access.kind].problems,
     ...problems,
     'internal',
     'unavailable',
@@ -60,6 +70,12 @@ export function openApiDocument(routes: readonly Route[], productVersion: string
           scheme: 'bearer',
           description: 'An API key, as "vault api-key create" printed it.',
         },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: sessionCookie,
+          description: "An administrator's session.",
+        },
       },
     },
   };
@@ -70,8 +86,10 @@ function operation(route: Route, schemas: Json): Json {
   return {
     operationId: route.id,
     summary: route.summary,
-    security: access.kind === 'public' ? [] : [{ apiKey: [] }],
-    ...(access.kind === 'scope' && { description: `Needs the scope \`${access.scope}\`.` }),
+    security: guards[access.kind].security,
+    ...(access.kind === 'scope' && {
+      description: `Needs the scope \`${access.scope}\`, or an administrator's session.`,
+    }),
     parameters: [...pathParameters(route), ...queryParameters(route, schemas), ...headerParameters(route)],
     responses: { ...successes(route, schemas), ...failures(route, schemas) },
   };

@@ -14,8 +14,10 @@ import type { ServerContext } from './server-context.ts';
 export type Access =
   /** Anybody, without credentials. */
   | { readonly kind: 'public' }
-  /** An API key with the scope; a `{name}` in the path must be in its allowlist. */
-  | { readonly kind: 'scope'; readonly scope: Scope };
+  /** An API key with the scope, and a `{name}` in the path in its allowlist; or an administrator's session. */
+  | { readonly kind: 'scope'; readonly scope: Scope }
+  /** An administrator's session. */
+  | { readonly kind: 'administrator' };
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -25,7 +27,13 @@ export type DeclaredReply = {
   readonly headers?: readonly string[];
 } & (
   | { readonly schema: z.ZodType; readonly contentType?: 'application/json' }
-  | { readonly contentType: 'application/x-pem-file' | 'text/x-shellscript' | 'text/plain' }
+  | {
+      readonly contentType:
+        | 'application/x-pem-file'
+        | 'application/octet-stream'
+        | 'text/x-shellscript'
+        | 'text/plain';
+    }
   | { readonly contentType: 'none' }
 );
 

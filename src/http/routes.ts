@@ -1,4 +1,6 @@
 /** The table of all routes. What stands here is served and described; nothing else is. */
+import { acmeAccountRoutes } from './acme-account-routes.ts';
+import { acmeChallengeRoutes } from './acme-challenge-routes.ts';
 import { artifactRoutes } from './artifact-routes.ts';
 import { certificateRoutes } from './certificate-routes.ts';
 import { installerRoutes } from './installer-routes.ts';
@@ -15,9 +17,11 @@ export function routesWith(installer: string): readonly Route[] {
       documents.set(version, made);
       return made;
     }),
+    ...acmeChallengeRoutes,
     ...installerRoutes(installer),
     ...certificateRoutes,
     ...artifactRoutes,
+    ...acmeAccountRoutes,
   ];
   return routes;
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { keyTypes } from '../base/key-type.ts';
 import { problemCodes } from '../base/problem.ts';
 import { scopes } from '../base/scope.ts';
+import type { AcmeAccountView } from '../domain/acme-accounts.ts';
 import { artifactNames } from '../domain/artifacts.ts';
 import { certificateStatuses } from '../domain/certificate-status.ts';
 import type { CertificateView, RenewalView, VersionView } from '../domain/certificate-views.ts';
@@ -85,6 +86,18 @@ export const renewalSchema = z
   })
   .meta({ id: 'Renewal' }) satisfies z.ZodType<RenewalView>;
 
+export const acmeAccountSchema = z
+  .strictObject({
+    id: z.string().regex(/^[1-9]\d*$/),
+    issuer: z.string().describe('the issuers that use it, joined by commas; else the one that registered it'),
+    directory_url: z.string(),
+    email: z.string().nullable(),
+    status: z.enum(['registering', 'valid', 'deactivated', 'gone']),
+    current: z.boolean().describe('an issuer uses it'),
+    created_at: time,
+  })
+  .meta({ id: 'AcmeAccount' }) satisfies z.ZodType<AcmeAccountView>;
+
 export const healthSchema = z
   .strictObject({ status: z.literal('ok'), version: z.string() })
   .meta({ id: 'Health' });
@@ -116,6 +129,11 @@ export const certificatesQuery = z.strictObject({
 export const versionsQuery = z.strictObject({
   limit,
   after: digits(z.int().min(1)).optional().describe('return those that follow this version: older ones'),
+});
+
+export const acmeAccountsQuery = z.strictObject({
+  limit,
+  after: digits(z.int().min(1)).optional().describe('return those that follow this id'),
 });
 
 export const artifactQuery = z.strictObject({

@@ -1,15 +1,12 @@
 /** The HTTP server: the table of routes on tinyhttp on node:http, and how it starts and stops. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { App, type Request, type Response } from '@tinyhttp/app';
-import { OperatorError } from '../base/operator-error.ts';
 import type { ProblemCode } from '../base/problem.ts';
 import { dispatch, type Exchange, groupByPath, refuse } from './dispatch.ts';
+import { type ListenAddress, type ListenOption, listen } from './listening.ts';
 import type { Route } from './route.ts';
 import type { ServerContext } from './server-context.ts';
 import { refuseUnreadable } from './unreadable-request.ts';
-
-export type ListenAddress = { readonly host: string; readonly port: number };
 
 export type RunningServer = {
   /** With the port that was really taken. */
@@ -18,11 +15,14 @@ export type RunningServer = {
   readonly stop: (patience: number) => Promise<void>;
 };
 
-/** Starts to serve the routes. Throws OperatorError where the address cannot be had. */
+const mainOption: ListenOption = { option: '--listen', example: '127.0.0.1:8080' };
+
+/** Starts to serve the routes. Throws OperatorError, which names the option, where the address cannot be had. */
 export async function startServer(
   context: ServerContext,
   routes: readonly Route[],
-  { host, port }: ListenAddress,
+  address: ListenAddress,
+  option: ListenOption = mainOption,
 ): Promise<RunningServer> {
   const nextId = requestIds(context);
   const listener = requestListener(context, routes, nextId);
@@ -30,12 +30,9 @@ export async function startServer(
   const server = createServer({ requireHostHeader: false }, listener);
   server.on('checkExpectation', listener);
   server.on('clientError', (error, socket) => refuseUnreadable(context, nextId(), error, socket));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(listenError(error, host, port)));
-    server.listen(port, host, resolve);
-  });
+  const place = await listen(server, address, option);
   server.on('error', (error) => context.vault.log.error({ err: error }, 'the server has a problem'));
-  return { url: urlOf(server, host), stop: (patience) => stop(context, server, patience) };
+  return { url: `http://${place}`, stop: (patience) => stop(context, server, patience) };
 }
 
 function requestListener(context: ServerContext, routes: readonly Route[], nextId: () => string) {
@@ -136,34 +133,4 @@ async function stop(
     server.closeAllConnections();
   }
   await finished;
-}
-
-function urlOf(server: Server, host: string): string {
-  const { port } = server.address() as AddressInfo;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-function listenError(error: NodeJS.ErrnoException, host: string, port: number): OperatorError {
-  const place = `${host}:${port}`;
-  switch (error.code) {
-    case 'EADDRINUSE':
-      return new OperatorError(`cannot listen on ${place}: another program uses this port`, {
-        hint: 'Stop that program, or choose another port with --listen.',
-        cause: error,
-      });
-    case 'EACCES':
-      return new OperatorError(`cannot listen on ${place}: this user may not use this port`, {
-        hint: 'Choose a port from 1024 on with --listen, or grant CAP_NET_BIND_SERVICE.',
-        cause: error,
-      });
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return new OperatorError(`cannot listen on ${place}: this machine has no such address`, {
-        hint: 'Name an address of this machine with --listen, such as 127.0.0.1:8080.',
-        cause: error,
-      });
-    default:
-      return new OperatorError(`cannot listen on ${place}: ${error.message}`, { cause: error });
-  }
 }

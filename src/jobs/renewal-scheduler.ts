@@ -1,20 +1,43 @@
-/** Queues the renewals whose moment has come, once a minute. */
-import { minute } from '../base/duration.ts';
+/** Queues the renewals whose moment has come: once a minute, or sooner where the next moment is sooner. */
+import { minute, second } from '../base/duration.ts';
+import { nextMoment } from '../db/certificates.ts';
+import { replanAll } from '../domain/renewal-replan.ts';
 import { queueDueRenewals } from '../domain/renewals.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** More than are queued in a minute wait for the next. */
-const mostPerMinute = 100;
+const mostPerRound = 100;
+
+/** A clock that is off by more than this from what was slept has jumped. */
+const jump = 5 * minute;
 
 /** Runs until `signal` is aborted. What goes wrong is logged and tried again a minute later. */
 export async function runRenewalScheduler(vault: Vault, signal: AbortSignal): Promise<void> {
+  let expected: number | undefined;
+  let mayBeWrong = true;
   while (!signal.aborted) {
+    const now = vault.world.now();
+    let wait: number = minute;
+    if (expected !== undefined && Math.abs(now - expected) > jump) mayBeWrong = true;
     try {
-      const queued = await queueDueRenewals(vault, mostPerMinute);
+      if (mayBeWrong) {
+        const replanned = await replanAll(vault);
+        mayBeWrong = false;
+        if (replanned > 0) vault.log.info({ replanned }, 'renewals planned anew');
+      }
+      const queued = await queueDueRenewals(vault, mostPerRound);
       if (queued > 0) vault.log.info({ queued }, 'renewals queued because they are due');
+      wait = untilNext(await nextMoment(vault.db.reader, now), now, queued);
     } catch (error) {
       vault.log.error({ err: error }, 'due renewals could not be queued; trying again');
     }
-    await vault.world.sleep(minute, signal);
+    expected = vault.world.now() + wait;
+    await vault.world.sleep(wait, signal);
   }
+}
+
+/** A minute, or until the next moment where that comes sooner. */
+function untilNext(moment: number | undefined, now: number, queued: number): number {
+  if (moment === undefined || queued === mostPerRound) return minute;
+  return Math.min(minute, Math.max(second, moment - now));
 }

@@ -1,56 +1,87 @@
-/** Takes renewals off the queue and carries them out, a few at a time, until it is told to stop. */
+/** Takes renewals off the queue and carries them out, a few at a time for each issuer, until it is told to stop. */
 import { second } from '../base/duration.ts';
-import { type ClaimedRenewal, claimRenewal, keepLease, runRenewal } from '../domain/renewal-run.ts';
+import type { ClaimedRenewal, StopReason } from '../domain/attempt.ts';
+import { claimRenewal, keepLease } from '../domain/renewal-claim.ts';
+import { runRenewal } from '../domain/renewal-run.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** An issuer is asked for this many certificates at a time. */
-const concurrency = 4;
+const perIssuer = 10;
+
+/** All issuers together: each renewal in hand may hold a connection and a key being made. */
+const inAll = 30;
 
 /** How soon a renewal is noticed that another process queued or left behind. */
 const lookAgainAfter = second;
 
 /**
- * Runs until `signal` is aborted, then ends when the renewals in hand have ended. What goes wrong is logged and tried
- * again; the heartbeat stops when the queue cannot be read.
+ * Runs until `signal` is aborted; the renewals in hand are then given back to the queue as they stand. What goes wrong
+ * is logged and tried again; the heartbeat stops when the queue cannot be read.
  */
 export async function runRenewalWorker(vault: Vault, signal: AbortSignal): Promise<void> {
   const worker = `worker-${vault.world.randomBytes(8).toString('hex')}`;
-  const inHand = new Set<Promise<void>>();
+  const inHand = new Map<Promise<void>, number>();
   while (!signal.aborted) {
     try {
-      await takeUp(vault, worker, inHand);
+      await takeUp(vault, worker, inHand, signal);
       vault.renewalHeartbeat.beat();
     } catch (error) {
       vault.log.error({ err: error }, 'the renewal queue cannot be read; trying again');
     }
     await vault.renewalQueued.wait(lookAgainAfter, signal);
   }
-  await Promise.all(inHand);
+  await Promise.all(inHand.keys());
 }
 
-async function takeUp(vault: Vault, worker: string, inHand: Set<Promise<void>>): Promise<void> {
-  while (inHand.size < concurrency) {
-    const claimed = await claimRenewal(vault, worker);
-    if (claimed === undefined) return;
-    const task = carryOut(vault, claimed).finally(() => {
-      inHand.delete(task);
-      vault.renewalQueued.ring();
-    });
-    inHand.add(task);
-  }
-}
-
-async function carryOut(vault: Vault, claimed: ClaimedRenewal): Promise<void> {
+/**
+ * Carries one renewal out, whoever claimed it, and keeps its lease meanwhile. Ends when it has ended, was given back
+ * because `signal` was aborted, or belongs to another worker.
+ */
+export async function carryOut(vault: Vault, claimed: ClaimedRenewal, signal: AbortSignal): Promise<void> {
   const done = new AbortController();
-  const lease = keepLease(vault, claimed, done.signal).catch((error: unknown) => {
-    vault.log.warn({ err: error, renewal: claimed.renewal.id }, 'the lease of a renewal could not be kept');
-  });
+  const stop = new AbortController();
+  const shutDown = () => stop.abort('shutdown' satisfies StopReason);
+  signal.addEventListener('abort', shutDown, { once: true });
+  if (signal.aborted) shutDown();
+  const lease = keepLease(vault, claimed, done.signal).then(
+    (lost) => {
+      if (lost) stop.abort('lease lost' satisfies StopReason);
+    },
+    (error: unknown) => {
+      vault.log.warn({ err: error, renewal: claimed.renewal.id }, 'the lease of a renewal could not be kept');
+    },
+  );
   try {
-    await runRenewal(vault, claimed);
+    await runRenewal(vault, claimed, stop.signal);
   } catch (error) {
     vault.log.error({ err: error, renewal: claimed.renewal.id }, 'a renewal stopped; it is taken up again');
   } finally {
+    signal.removeEventListener('abort', shutDown);
     done.abort();
     await lease;
   }
+}
+
+async function takeUp(
+  vault: Vault,
+  worker: string,
+  inHand: Map<Promise<void>, number>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (inHand.size < inAll && !signal.aborted) {
+    const claimed = await claimRenewal(vault, worker, { exceptIssuers: fullIssuers(inHand) });
+    if (claimed === undefined) return;
+    const task = carryOut(vault, claimed, signal).finally(() => {
+      inHand.delete(task);
+      vault.renewalQueued.ring();
+    });
+    inHand.set(task, claimed.renewal.issuer_id ?? 0);
+  }
+}
+
+/** Issuers that have as many renewals in hand as they may. */
+function fullIssuers(inHand: ReadonlyMap<unknown, number>): number[] {
+  const counts = new Map<number, number>();
+  for (const issuer of inHand.values()) counts.set(issuer, (counts.get(issuer) ?? 0) + 1);
+  return [...counts].filter(([, count]) => count >= perIssuer).map(([issuer]) => issuer);
 }

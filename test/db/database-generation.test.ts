@@ -78,7 +78,7 @@ async function filled(t: TestContext) {
     await insertVersion(writer, version(1));
     await insertApiKey(writer, key('vk_a'));
     await insertAllowlist(writer, 1, [1]);
-    await insertRenewal(writer, { certificate_id: 1, requested_by: 'system', requested_at: 1 });
+    await insertRenewal(writer, { certificate_id: 1, requested_by: 'system', requested_at: 1, issuer_id: 1 });
   });
   return { db, path };
 }

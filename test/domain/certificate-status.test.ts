@@ -41,7 +41,15 @@ for (const [name, lifetime, expiringFor] of lifetimes) {
   test(`a certificate of ${name} is still valid when its renewal is due`, () => {
     const current = validity(lifetime);
     for (const seed of ['', 'a', 'b', 'c']) {
-      const facts = { notBefore, notAfter: current.not_after, seed, failedAttempts: 0, lastAttemptAt: null };
+      const facts = {
+        now: notBefore,
+        current: { notBefore, notAfter: current.not_after, madeAt: notBefore, seed },
+        changed: false,
+        ariMoment: null,
+        failedAttempts: 0,
+        lastAttemptAt: null,
+        retryAfter: null,
+      };
       assert.equal(certificateStatus(current, renewAt(facts)), 'valid');
     }
   });

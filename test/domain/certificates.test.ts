@@ -10,6 +10,7 @@ import { localCli } from '../../src/domain/audit.ts';
 import { createCertificate, deleteCertificate, requireCertificate } from '../../src/domain/certificates.ts';
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
 import type { Vault } from '../../src/domain/vault.ts';
+import { silentIssuer } from '../harness/renewal-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
 
 const create = (vault: Vault, name: string, others: object = {}) =>
@@ -105,6 +106,39 @@ test('an unknown issuer is refused with the ones there are', async (t) => {
     create(vault, 'www', { issuer: 'acme' }),
     'invalid_request',
     /no issuer called "acme".*local-ca/,
+  );
+});
+
+test('what an issuer or a fallback could never make is refused, and nothing is made', async (t) => {
+  const { vault } = await testVault(t);
+  await silentIssuer(vault, 'ca');
+  const ed25519 = { key_type: 'ed25519' };
+  await rejects(create(vault, 'www', { ...ed25519, issuer: 'ca' }), 'invalid_request', /no .* Ed25519/);
+  await rejects(
+    create(vault, 'www', { ...ed25519, fallback_issuer: 'ca' }),
+    'invalid_request',
+    /^ca is .* no .* Ed25519/,
+  );
+  await rejects(create(vault, 'www', { fallback_issuer: 'cb' }), 'invalid_request', /no issuer called "cb"/);
+  await rejects(create(vault, 'www', { profile: 'short' }), 'invalid_request', /no profile/);
+  assert.deepEqual((await rows(vault)).certificates, []);
+});
+
+test('for an ACME CA the first renewal is queued in the same moment, and the worker is woken', async (t) => {
+  const { vault, world } = await testVault(t);
+  const issuer_id = await silentIssuer(vault, 'ca');
+  const ring = t.mock.method(vault.renewalQueued, 'ring');
+  const id = await create(vault, 'www', { issuer: 'ca', profile: 'short', challenge: 'http-01' });
+  assert.equal(ring.mock.callCount(), 1);
+  const renewal = await vault.db.reader.selectFrom('renewals').selectAll().executeTakeFirstOrThrow();
+  assert.deepEqual([renewal.id, renewal.status, renewal.issuer_id], [id, 'queued', issuer_id]);
+  const { certificates, versions, events } = await rows(vault);
+  assert.deepEqual([certificates[0]?.current_version, versions.length], [null, 0]);
+  assert.deepEqual([certificates[0]?.profile, certificates[0]?.challenge], ['short', 'http-01']);
+  assert.equal(certificates[0]?.next_renewal_at, world.now());
+  assert.deepEqual(
+    events.map(({ action }) => action),
+    ['certificate.create', 'renewal.request'],
   );
 });
 

@@ -3,7 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
 import { type Scope, scopes } from '../../src/base/scope.ts';
-import { type ApiKeyIdentity, actorName, allows, demand } from '../../src/domain/identity.ts';
+import {
+  type ApiKeyIdentity,
+  actorName,
+  administratorNeeded,
+  allows,
+  demand,
+} from '../../src/domain/identity.ts';
 
 const identity = (rights: readonly Scope[], certificates: 'any' | readonly string[]): ApiKeyIdentity => ({
   kind: 'api-key',
@@ -84,4 +90,21 @@ test('what is allowed is not refused', () => {
 
 test('the audit log calls a key by its id and name', () => {
   assert.equal(actorName(identity([], [])), 'api-key:7:deploy');
+});
+
+test('an administrator may do whatever keys can, with any certificate, and is called by name', () => {
+  const alice = { kind: 'administrator', name: 'alice' } as const;
+  for (const scope of scopes) {
+    for (const name of [undefined, 'a', 'absent', '*']) {
+      assert.equal(allows(alice, scope, name), true);
+      demand(alice, scope, name);
+    }
+  }
+  assert.equal(actorName(alice), 'admin:alice');
+});
+
+test('the refusal of all who are no administrator says that a session is needed', () => {
+  const { status, detail } = administratorNeeded().body;
+  assert.equal(status, 403);
+  assert.match(detail, /administrator's session/);
 });

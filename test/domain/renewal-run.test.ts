@@ -7,11 +7,14 @@ import { hour, minute } from '../../src/base/duration.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { createCertificate, deleteCertificate, requireCertificate } from '../../src/domain/certificates.ts';
 import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
-import { claimRenewal, runRenewal } from '../../src/domain/renewal-run.ts';
+import { claimRenewal } from '../../src/domain/renewal-claim.ts';
+import { runRenewal } from '../../src/domain/renewal-run.ts';
 import { requestRenewal, requireRenewal } from '../../src/domain/renewals.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { openVersionKey, requireVersion } from '../../src/domain/versions.ts';
 import { testVault } from '../harness/test-vault.ts';
+
+const { signal: forever } = new AbortController();
 
 async function vaultWith(t: Parameters<typeof testVault>[0], others: object = {}) {
   const opened = await testVault(t);
@@ -32,7 +35,7 @@ async function renew(vault: Vault): Promise<number> {
   const { id } = await requestRenewal(vault, localCli, 'www');
   const claimed = await claimRenewal(vault, 'worker');
   assert.equal(claimed?.renewal.id, id);
-  await runRenewal(vault, claimed);
+  await runRenewal(vault, claimed, forever);
   return id;
 }
 
@@ -141,7 +144,7 @@ test('a certificate that was deleted before its renewal ran leaves nothing behin
   const claimed = await claimRenewal(vault, 'worker');
   assert(claimed);
   await deleteCertificate(vault, localCli, 'www', { force: false });
-  await runRenewal(vault, claimed);
+  await runRenewal(vault, claimed, forever);
   assert.equal((await lastEvent(vault)).action, 'certificate.delete');
 });
 
@@ -150,7 +153,7 @@ test('a certificate that is deleted while its renewal runs leaves nothing behind
   await requestRenewal(vault, localCli, 'www');
   const claimed = await claimRenewal(vault, 'worker');
   assert(claimed);
-  const running = runRenewal(vault, claimed);
+  const running = runRenewal(vault, claimed, forever);
   await deleteCertificate(vault, localCli, 'www', { force: false });
   await running;
   const { reader } = vault.db;
@@ -165,6 +168,6 @@ test('a database that cannot be written makes the run stop, and the renewal stay
   const claimed = await claimRenewal(vault, 'worker');
   assert(claimed);
   t.mock.method(vault.db, 'write', () => Promise.reject(new Error('disk full')));
-  await assert.rejects(runRenewal(vault, claimed), /disk full/);
+  await assert.rejects(runRenewal(vault, claimed, forever), /disk full/);
   assert.equal((await requireRenewal(vault, 'www', id)).status, 'running');
 });

@@ -6,6 +6,9 @@ import { Secret } from '../../src/base/secret.ts';
 import { SealError } from '../../src/crypto/sealing.ts';
 import { findVersion } from '../../src/db/certificate-versions.ts';
 import { findCertificateById, insertCertificate } from '../../src/db/certificates.ts';
+import { findIssuer } from '../../src/db/issuers.ts';
+import { localCaName } from '../../src/domain/local-ca.ts';
+import { neverRenewed, type PlannedCertificate } from '../../src/domain/renewal-plan.ts';
 import { renewAt } from '../../src/domain/renewal-policy.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import {
@@ -39,9 +42,16 @@ const newCertificate = (vault: Vault, name: string) =>
     }),
   );
 
-async function add(vault: Vault, id: number, changes: Partial<VersionMaterial> = {}, renewable = false) {
+type Plan = Pick<PlannedCertificate, 'issuer_id' | 'auto_renew' | 'disabled_at' | 'changed_at'>;
+
+async function add(
+  vault: Vault,
+  id: number,
+  changes: Partial<VersionMaterial> = {},
+  plan: Plan = neverRenewed,
+) {
   const number = await vault.db.write((writer) =>
-    addVersion(vault, writer, { id, renewable }, { ...material, ...changes }),
+    addVersion(vault, writer, { id, ...plan }, { ...material, ...changes }),
   );
   const row = await findVersion(vault.db.reader, id, number);
   assert(row);
@@ -123,15 +133,30 @@ test('nothing of a private key stands in the row', async (t) => {
 });
 
 test('a version sets the moment of the next renewal where there is an issuer, and clears what had failed', async (t) => {
-  const { vault } = await testVault(t);
+  const { vault, world } = await testVault(t);
   const id = await newCertificate(vault, 'a');
   await vault.db.write((writer) =>
     writer.updateTable('certificates').set({ failed_attempts: 3, last_error: 'no' }).execute(),
   );
-  const row = await add(vault, id, {}, true);
+  const issuer = await findIssuer(vault.db.reader, localCaName);
+  assert(issuer);
+  const row = await add(vault, id, {}, { ...neverRenewed, issuer_id: issuer.id, auto_renew: 1 });
   const certificate = await findCertificateById(vault.db.reader, id);
-  const facts = { notBefore: row.not_before, notAfter: row.not_after, seed: row.serial };
-  assert.equal(certificate?.next_renewal_at, renewAt({ ...facts, failedAttempts: 0, lastAttemptAt: null }));
+  const facts = {
+    now: world.now(),
+    current: {
+      notBefore: row.not_before,
+      notAfter: row.not_after,
+      madeAt: row.created_at,
+      seed: row.serial,
+    },
+    changed: false,
+    ariMoment: null,
+    failedAttempts: 0,
+    lastAttemptAt: null,
+    retryAfter: null,
+  };
+  assert.equal(certificate?.next_renewal_at, renewAt(facts));
   assert.deepEqual([certificate?.failed_attempts, certificate?.last_error], [0, null]);
   await add(vault, id);
   assert.equal((await findCertificateById(vault.db.reader, id))?.next_renewal_at, null);

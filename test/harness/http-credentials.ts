@@ -20,7 +20,7 @@ export type GuardedEndpoint = {
 /** The endpoints behind a scope; `renewalId` is that of an open renewal. */
 export function guardedEndpoints(renewalId: number): GuardedEndpoint[] {
   return routes.flatMap(({ method, path, access, replies }) => {
-    if (access.kind === 'public') return [];
+    if (access.kind !== 'scope') return [];
     const filled = path.replace('{id}', String(renewalId));
     return [
       {
@@ -32,6 +32,13 @@ export function guardedEndpoints(renewalId: number): GuardedEndpoint[] {
       },
     ];
   });
+}
+
+/** The endpoints behind an administrator's session, as the request line has them. */
+export function administratorEndpoints(id: number): { readonly method: string; readonly path: string }[] {
+  return routes
+    .filter(({ access }) => access.kind === 'administrator')
+    .map(({ method, path }) => ({ method, path: path.replace('{id}', String(id)) }));
 }
 
 /** An open renewal's id, for the endpoint that shows one. */

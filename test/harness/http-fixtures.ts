@@ -13,7 +13,8 @@ import { importCertificate } from '../../src/domain/certificate-import.ts';
 import { createCertificate } from '../../src/domain/certificates.ts';
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
 import { issueFromLocalCa } from '../../src/domain/local-ca.ts';
-import { claimRenewal, runRenewal } from '../../src/domain/renewal-run.ts';
+import { claimRenewal } from '../../src/domain/renewal-claim.ts';
+import { runRenewal } from '../../src/domain/renewal-run.ts';
 import { requestRenewal } from '../../src/domain/renewals.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 
@@ -31,7 +32,7 @@ export async function renewCertificate(vault: Vault, name: string): Promise<void
   await requestRenewal(vault, system, name);
   const claimed = await claimRenewal(vault, 'test');
   assert(claimed);
-  await runRenewal(vault, claimed);
+  await runRenewal(vault, claimed, new AbortController().signal);
 }
 
 /** A certificate that was made elsewhere; importing it again makes a new version. */

@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test';
 import { Authenticator } from '../../src/domain/authentication.ts';
 import { Downloads } from '../../src/domain/downloads.ts';
 import { startServer } from '../../src/http/server.ts';
+import type { ServerContext } from '../../src/http/server-context.ts';
 import { routes } from './all-routes.ts';
 import { type TestVault, testVault } from './test-vault.ts';
 
@@ -17,7 +18,11 @@ export type TestServer = TestVault & {
 /** Starts the server and stops it when the test has ended. No jobs run beside it. */
 export async function testServer(
   t: Pick<TestContext, 'after'>,
-  options: Parameters<typeof testVault>[1] & { publicUrl?: string } = {},
+  options: Parameters<typeof testVault>[1] & {
+    publicUrl?: string;
+    /** Names of people with a session, by its token; without it nobody can have one. */
+    administrators?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<TestServer> {
   const opened = await testVault(t, options);
   const { vault } = opened;
@@ -27,6 +32,7 @@ export async function testServer(
     downloads: new Downloads(vault),
     version: '0.0.0-test',
     publicUrl: options.publicUrl,
+    ...(options.administrators !== undefined && { findSession: sessionsOf(options.administrators) }),
   };
   const server = await startServer(context, routes, { host: '127.0.0.1', port: 0 });
   let stopping: Promise<void> | undefined;
@@ -43,4 +49,13 @@ export async function testServer(
       headers: { ...(key !== undefined && { Authorization: `Bearer ${key}` }), ...init.headers },
     });
   return { ...opened, url: server.url, get, stop };
+}
+
+function sessionsOf(
+  administrators: Readonly<Record<string, string>>,
+): NonNullable<ServerContext['findSession']> {
+  return async (token) => {
+    const name = administrators[token];
+    return name === undefined ? undefined : { kind: 'administrator', name };
+  };
 }

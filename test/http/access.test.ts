@@ -1,9 +1,11 @@
 /** The table of authorisation: every endpoint with every kind of credentials, and what no refusal may show. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { alice, makeAccount } from '../harness/http-acme-fixtures.ts';
 import type { CheckedServer } from '../harness/http-checked.ts';
 import { checkedServer } from '../harness/http-checked.ts';
 import {
+  administratorEndpoints,
   allBut,
   expiredKey,
   type GuardedEndpoint,
@@ -12,7 +14,7 @@ import {
   revokedKey,
   strangers,
 } from '../harness/http-credentials.ts';
-import { makeCertificate, makeKey, type TestKey } from '../harness/http-fixtures.ts';
+import { eventsOf, makeCertificate, makeKey, type TestKey } from '../harness/http-fixtures.ts';
 import type { RawReply } from '../harness/http-raw.ts';
 
 type Prepared = {
@@ -173,5 +175,51 @@ suite('a certificate outside the allowlist', () => {
     const rest = await server.get(`/api/v1/certificates?after=${hidden.slice(0, 3)}`, key.raw);
     const text = (await first.text()) + link + (await rest.text()) + (rest.headers.get('Link') ?? '');
     assert(!text.includes(hidden));
+  });
+});
+
+suite('every endpoint for administrators', () => {
+  test('gives one and the same 403 to all others: nobody, unknown, ended and good keys, and sessions that are none', async (t) => {
+    for (const options of [{}, { administrators: alice.administrators }]) {
+      const server = await checkedServer(t, options);
+      const endpoints = administratorEndpoints(await makeAccount(server.vault));
+      assert.equal(endpoints.length, 2);
+      const [good, revoked] = [await makeKey(server.vault), await revokedKey(server)];
+      const expired = await expiredKey(server);
+      const keys = { good, revoked, expired };
+      const callers = {
+        ...strangers(good),
+        ...Object.fromEntries(Object.entries(keys).map(([what, key]) => [`a ${what} key`, bearer(key)])),
+        'an unknown session': ['Cookie: vault_session=token-of-mallory'],
+        'two sessions': [`${alice.line}; vault_session=token-of-mallory`],
+        'a good key and a session': [...bearer(good), alice.line],
+      };
+      const first = await server.raw('GET', '/api/v1/acme-accounts');
+      assert.equal(first.status, 403);
+      assert.equal(JSON.parse(first.body).code, 'forbidden');
+      assert.match(first.body, /administrator's session/);
+      for (const { method, path } of endpoints) {
+        for (const [caller, lines] of Object.entries(callers)) {
+          const place = `${method} ${path} with ${caller}`;
+          const reply = await server.raw(method, `${path}?nonsense=1`, lines);
+          assert.deepEqual(comparable(reply), comparable(first), place);
+          assertSilent(reply, [good, revoked, expired], place);
+        }
+      }
+      const detail = { code: 'forbidden', needs: 'administrator' };
+      const recorded = [
+        [good.actor, detail],
+        [revoked.actor, { ...detail, reason: 'revoked' }],
+        [expired.actor, { ...detail, reason: 'expired' }],
+        [good.actor, detail],
+      ];
+      assert.deepEqual(
+        eventsOf(server.dataDir, 'access.refuse').map((event) => [event.actor, event.resource, event.detail]),
+        endpoints.flatMap(({ method, path }) =>
+          recorded.map(([actor, why]) => [actor, `${method} ${path}`, why]),
+        ),
+      );
+      assert.doesNotMatch(server.log.lines.join('\n'), /vk_|token-of|"level":"(warn|error)"/);
+    }
   });
 });

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { localCli } from '../../src/domain/audit.ts';
 import { deleteCertificate } from '../../src/domain/certificates.ts';
-import { claimRenewal, runRenewal } from '../../src/domain/renewal-run.ts';
+import { claimRenewal } from '../../src/domain/renewal-claim.ts';
+import { runRenewal } from '../../src/domain/renewal-run.ts';
 import { checkedServer, codeOf } from '../harness/http-checked.ts';
 import { eventsOf, importOne, makeCertificate, makeKey } from '../harness/http-fixtures.ts';
 
@@ -34,7 +35,7 @@ async function prepared(t: Parameters<typeof checkedServer>[0]) {
   const run = async () => {
     const claimed = await claimRenewal(server.vault, 'test');
     assert(claimed);
-    return { finish: () => runRenewal(server.vault, claimed) };
+    return { finish: () => runRenewal(server.vault, claimed, new AbortController().signal) };
   };
   return { server, key, renew, show, run };
 }

@@ -1,11 +1,14 @@
 /** The scheduler: queues what is due within the minute, and does not stop because something went wrong once. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { minute } from '../../src/base/duration.ts';
+import { day, minute, second } from '../../src/base/duration.ts';
+import type { World } from '../../src/base/world.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { createCertificate, requireCertificate } from '../../src/domain/certificates.ts';
 import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
+import type { Vault } from '../../src/domain/vault.ts';
 import { runRenewalScheduler } from '../../src/jobs/renewal-scheduler.ts';
+import { change, endAll, rowOf } from '../harness/renewal-fixtures.ts';
 import { type TestVault, testVault } from '../harness/test-vault.ts';
 
 async function vaultWith(t: TestContext, ...names: string[]) {
@@ -80,4 +83,161 @@ test('it stops when it is told to, in the middle of its sleep or before it began
   await opened.world.sleeping(1);
   await stop();
   await runRenewalScheduler(opened.vault, AbortSignal.abort());
+});
+
+const year = 365 * day;
+
+/** What the scheduler says that it did, and not how often it looked. */
+const said = ({ log }: TestVault, what: string) => log.lines.filter((line) => line.includes(what)).length;
+
+test('it wakes at the moment itself where that comes before the minute is over', async (t) => {
+  const opened = await vaultWith(t, 'a', 'b');
+  const { vault, world } = opened;
+  // The CA told these moments; the vault's own are months away.
+  await change(vault, 'a', { ari_renew_at: world.now() + 20 * second });
+  await change(vault, 'b', { ari_renew_at: world.now() + 45 * second });
+  start(t, opened);
+  await advance(opened, 20 * second - 1);
+  assert.equal(await queued(opened), 0);
+  await advance(opened, 1);
+  assert.equal(await queued(opened), 1);
+  await advance(opened, 25 * second - 1);
+  assert.equal(await queued(opened), 1);
+  await advance(opened, 1);
+  assert.equal(await queued(opened), 2);
+});
+
+test('it looks once a minute where nothing comes sooner, and no oftener than once a second', async (t) => {
+  const opened = await vaultWith(t, 'a');
+  const { vault, world } = opened;
+  await change(vault, 'a', { ari_renew_at: world.now() + 10 });
+  const sleeps: number[] = [];
+  const sleep = world.sleep;
+  t.mock.method(vault.world, 'sleep', (ms: number, signal?: AbortSignal) => {
+    sleeps.push(ms);
+    return sleep(ms, signal);
+  });
+  start(t, opened);
+  await advance(opened, second);
+  await advance(opened, minute);
+  assert.deepEqual(sleeps, [second, minute, minute]);
+});
+
+test('no more than a hundred are queued at a time; the rest wait for the next minute', async (t) => {
+  const opened = await vaultWith(t, 'a');
+  const { vault } = opened;
+  const { id, ...row } = await rowOf(vault, 'a');
+  await vault.db.write(async (writer) => {
+    for (let n = 0; n < 249; n += 1) {
+      const copy = { ...row, name: `c${n}`, current_version: null };
+      await writer.insertInto('certificates').values(copy).execute();
+    }
+  });
+  await change(vault, 'a', { changed_at: 1 });
+  start(t, opened);
+  await opened.world.sleeping(1);
+  assert.equal(await queued(opened), 100);
+  await advance(opened, minute - 1);
+  assert.equal(await queued(opened), 100);
+  await advance(opened, 1);
+  assert.equal(await queued(opened), 200);
+  await advance(opened, minute);
+  assert.equal(await queued(opened), 250);
+  assert(id > 0);
+});
+
+test('at its start it plans anew what an earlier clock computed', async (t) => {
+  const opened = await vaultWith(t, 'a');
+  const right = (await rowOf(opened.vault, 'a')).next_renewal_at;
+  await change(opened.vault, 'a', { next_renewal_at: opened.world.now() + year });
+  start(t, opened);
+  await opened.world.sleeping(1);
+  assert.equal((await rowOf(opened.vault, 'a')).next_renewal_at, right);
+  assert.equal(said(opened, 'planned anew'), 1);
+});
+
+/** A vault whose clock can jump while sleepers sleep on, as timers do: only what the clock says changes. */
+async function withJumps(t: TestContext, name: string) {
+  const opened = await vaultWith(t, name);
+  let offset = 0;
+  const world: World = { ...opened.world, now: () => opened.world.now() + offset };
+  const vault: Vault = { ...opened.vault, world };
+  const jump = (ms: number) => {
+    offset += ms;
+  };
+  return { opened: { ...opened, vault }, jump };
+}
+
+test('after the clock jumped a year back, what failed by the old one is tried as soon as it would have been', async (t) => {
+  const { opened, jump } = await withJumps(t, 'a');
+  const { vault } = opened;
+  start(t, opened);
+  await opened.world.sleeping(1);
+  const failed = { failed_attempts: 2, last_attempt_at: vault.world.now() };
+  await change(vault, 'a', { ...failed, next_renewal_at: vault.world.now() + 10 * minute });
+  jump(-year);
+  await advance(opened, minute);
+  assert.equal((await rowOf(vault, 'a')).next_renewal_at, vault.world.now() + 10 * minute);
+  for (let n = 0; n < 9; n += 1) await advance(opened, minute);
+  assert.equal(await queued(opened), 0);
+  await advance(opened, minute);
+  assert.equal(await queued(opened), 1);
+  assert.equal(said(opened, 'planned anew'), 1);
+});
+
+test('after the clock jumped a year ahead everything is due once, and after the way back nothing is', async (t) => {
+  const { opened, jump } = await withJumps(t, 'a');
+  const { vault } = opened;
+  const right = (await rowOf(vault, 'a')).next_renewal_at;
+  start(t, opened);
+  await opened.world.sleeping(1);
+  jump(year);
+  await advance(opened, minute);
+  assert.equal(await queued(opened), 1);
+  // The CA, whose clock is right, gives another of the same validity, which ended long ago by this clock.
+  await endAll(vault);
+  const { serial } = await vault.db.reader
+    .selectFrom('certificate_versions')
+    .select('serial')
+    .executeTakeFirstOrThrow();
+  await vault.db.write((writer) =>
+    writer
+      .updateTable('certificate_versions')
+      .set({ created_at: vault.world.now() })
+      .where('serial', '=', serial)
+      .execute(),
+  );
+  await change(vault, 'a', { next_renewal_at: vault.world.now() + 4.5 * day });
+  for (let n = 0; n < 10; n += 1) await advance(opened, minute);
+  assert.equal(await queued(opened), 1);
+  jump(-year);
+  await advance(opened, minute);
+  assert.equal((await rowOf(vault, 'a')).next_renewal_at, right);
+  for (let n = 0; n < 10; n += 1) await advance(opened, minute);
+  assert.equal(await queued(opened), 1);
+});
+
+test('a clock that runs a little fast or slow is no jump', async (t) => {
+  const opened = await vaultWith(t, 'a');
+  const { vault, world } = opened;
+  start(t, opened);
+  await world.sleeping(1);
+  await change(vault, 'a', { next_renewal_at: world.now() + year });
+  await advance(opened, minute + 4 * minute);
+  assert.equal(said(opened, 'planned anew'), 0);
+  await advance(opened, minute + 6 * minute);
+  assert.equal(said(opened, 'planned anew'), 1);
+});
+
+test('planning that failed is done again a minute later, and not forgotten', async (t) => {
+  const opened = await vaultWith(t, 'a');
+  const { vault, world } = opened;
+  const right = (await rowOf(vault, 'a')).next_renewal_at;
+  await change(vault, 'a', { next_renewal_at: world.now() + year });
+  const write = t.mock.method(vault.db, 'write', () => Promise.reject(new Error('disk full')));
+  start(t, opened);
+  await world.sleeping(1);
+  write.mock.restore();
+  await advance(opened, minute);
+  assert.equal((await rowOf(vault, 'a')).next_renewal_at, right);
 });

@@ -1,23 +1,30 @@
 /** Renewals whose workers die or are cut off: the next one resumes with the same key, and there is one new version. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { second } from '../../src/base/duration.ts';
+import { hour, second } from '../../src/base/duration.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
+import { updateAcmeIssuer } from '../../src/db/issuers.ts';
+import type { ClaimedRenewal } from '../../src/domain/attempt.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { createCertificate, requireCertificate } from '../../src/domain/certificates.ts';
 import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
-import { openFor, renewalKeyOwner } from '../../src/domain/private-keys.ts';
 import {
-  type ClaimedRenewal,
+  type ClaimLimits,
   claimRenewal,
   keepLease,
   leaseDuration,
-  runRenewal,
-} from '../../src/domain/renewal-run.ts';
+  releaseRenewal,
+} from '../../src/domain/renewal-claim.ts';
+import { runRenewal } from '../../src/domain/renewal-run.ts';
 import { requestRenewal, requireRenewal } from '../../src/domain/renewals.ts';
+import { openFor, renewalKeyOwner } from '../../src/domain/sealed-secrets.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { openVersionKey, requireVersion } from '../../src/domain/versions.ts';
-import { testVault } from '../harness/test-vault.ts';
+import { race, sourceUrl } from '../harness/racing-processes.ts';
+import { makeCertificate, silentIssuer } from '../harness/renewal-fixtures.ts';
+import { settingsFor, testVault } from '../harness/test-vault.ts';
+
+const { signal: forever } = new AbortController();
 
 async function vaultWithRenewals(t: Parameters<typeof testVault>[0], count = 1) {
   const opened = await testVault(t);
@@ -62,7 +69,7 @@ async function runUntilKeyIsStored(vault: Vault, claimed: ClaimedRenewal) {
       },
     },
   });
-  const running = runRenewal(cutOff, claimed);
+  const running = runRenewal(cutOff, claimed, forever);
   await reached.promise;
   return {
     goOn: async () => {
@@ -101,7 +108,7 @@ test('after a crash the next worker resumes with the key that was stored, and ma
   assert(stored);
   const key = encodePem('PRIVATE KEY', openFor(vault, renewalKeyOwner(first.renewal.id), stored).expose());
   world.advance(leaseDuration);
-  await runRenewal(vault, await claim(vault, 'second'));
+  await runRenewal(vault, await claim(vault, 'second'), forever);
   assert.deepEqual(await versionsOf(vault), [1, 2]);
   const certificate = await requireCertificate(vault.db.reader, 'www1');
   const version = await requireVersion(vault.db.reader, certificate, 2);
@@ -113,7 +120,7 @@ test('a worker that lost its lease makes no second version when it goes on', asy
   const first = await claim(vault, 'first');
   const { goOn } = await runUntilKeyIsStored(vault, first);
   world.advance(leaseDuration);
-  await runRenewal(vault, await claim(vault, 'second'));
+  await runRenewal(vault, await claim(vault, 'second'), forever);
   await goOn();
   assert.deepEqual(await versionsOf(vault), [1, 2]);
   assert.equal((await requireRenewal(vault, 'www1', first.renewal.id)).status, 'succeeded');
@@ -129,7 +136,7 @@ test('a worker that lost its lease leaves the one that has it alone', async (t) 
   assert.deepEqual(await versionsOf(vault), [1]);
   const renewal = await requireRenewal(vault, 'www1', first.renewal.id);
   assert.deepEqual([renewal.status, renewal.lease_owner], ['running', second.owner]);
-  await runRenewal(vault, second);
+  await runRenewal(vault, second, forever);
   assert.deepEqual(await versionsOf(vault), [1, 2]);
 });
 
@@ -141,7 +148,7 @@ test('the same worker that claims again after its lease ran out does not count a
   const second = await claim(vault, 'worker');
   await goOn();
   assert.deepEqual(await versionsOf(vault), [1]);
-  await runRenewal(vault, second);
+  await runRenewal(vault, second, forever);
   assert.deepEqual(await versionsOf(vault), [1, 2]);
 });
 
@@ -152,7 +159,7 @@ test('a renewal that was interrupted five times is given up', async (t) => {
     world.advance(leaseDuration);
   }
   const last = await claim(vault, 'survivor');
-  await runRenewal(vault, last);
+  await runRenewal(vault, last, forever);
   const renewal = await requireRenewal(vault, 'www1', last.renewal.id);
   assert.deepEqual([renewal.status, renewal.error], ['failed', 'Given up: interrupted 5 times.']);
   assert.equal((await requireCertificate(vault.db.reader, 'www1')).failed_attempts, 1);
@@ -173,7 +180,7 @@ test('a lease is kept fresh while the work goes on, and no longer', async (t) =>
   const { lease_expires_at } = await requireRenewal(vault, 'www1', claimed.renewal.id);
   assert.equal(lease_expires_at, world.now() + leaseDuration);
   done.abort();
-  await keeping;
+  assert.equal(await keeping, false);
   world.advance(leaseDuration);
   assert(await claimRenewal(vault, 'second'));
 });
@@ -186,7 +193,121 @@ test('a lease that was lost is not taken back', async (t) => {
   const other = { lease_owner: 'second', lease_expires_at: 1 };
   await vault.db.write((writer) => writer.updateTable('renewals').set(other).execute());
   world.advance(20 * second);
-  await keeping;
+  assert.equal(await keeping, true);
   const renewal = await requireRenewal(vault, 'www1', claimed.renewal.id);
   assert.deepEqual([renewal.lease_owner, renewal.lease_expires_at], ['second', 1]);
+});
+
+test('a renewal that is given back is as it was, and its claim is not held against it', async (t) => {
+  const { vault, world } = await vaultWithRenewals(t);
+  for (let n = 0; n < 10; n += 1) {
+    const claimed = await claim(vault, 'stopping');
+    assert.equal(claimed.renewal.claims, 1);
+    await releaseRenewal(vault, claimed);
+  }
+  const renewal = await requireRenewal(vault, 'www1', 1);
+  assert.deepEqual([renewal.status, renewal.claims], ['queued', 0]);
+  assert.deepEqual([renewal.lease_owner, renewal.lease_expires_at], [null, null]);
+  world.advance(1);
+  await runRenewal(vault, await claim(vault, 'next'), forever);
+  assert.deepEqual(await versionsOf(vault), [1, 2]);
+});
+
+test('whoever lost a renewal does not give it back for the one who has it', async (t) => {
+  const { vault, world } = await vaultWithRenewals(t);
+  const first = await claim(vault, 'first');
+  world.advance(leaseDuration);
+  const second = await claim(vault, 'second');
+  await releaseRenewal(vault, first);
+  const renewal = await requireRenewal(vault, 'www1', 1);
+  assert.deepEqual([renewal.status, renewal.lease_owner, renewal.claims], ['running', second.owner, 2]);
+});
+
+/** Three renewals at each of two ACME issuers, queued in turns, and one at the private CA. */
+async function twoIssuers(t: Parameters<typeof testVault>[0]) {
+  const opened = await testVault(t);
+  const { vault } = opened;
+  const issuers = [await silentIssuer(vault, 'one'), await silentIssuer(vault, 'other')] as const;
+  for (let n = 1; n <= 3; n += 1) {
+    for (const issuer of ['one', 'other']) await makeCertificate(vault, `${issuer}${n}`, { issuer });
+  }
+  await makeCertificate(vault, 'own');
+  await requestRenewal(vault, localCli, 'own');
+  const ids = async (limits?: ClaimLimits) => {
+    const claimed = [];
+    for (
+      let next = await claimRenewal(vault, 'x', limits);
+      next;
+      next = await claimRenewal(vault, 'x', limits)
+    ) {
+      claimed.push(next.renewal.id);
+    }
+    return claimed;
+  };
+  return { ...opened, issuers, ids };
+}
+
+test('an issuer that is paused is passed over until its pause has ended, and holds up nobody else', async (t) => {
+  const { vault, world, issuers, ids } = await twoIssuers(t);
+  const paused_until = world.now() + hour;
+  await vault.db.write((writer) => updateAcmeIssuer(writer, issuers[0], { paused_until }));
+  assert.deepEqual(await ids(), [2, 4, 6, 7]);
+  await vault.db.write((writer) => writer.updateTable('renewals').set({ lease_expires_at: null }).execute());
+  world.advance(hour - 1);
+  assert.deepEqual(await ids(), []);
+  world.advance(1);
+  assert.deepEqual(await ids(), [1, 3, 5]);
+});
+
+test('issuers that have all they can take are passed over', async (t) => {
+  const { issuers, ids } = await twoIssuers(t);
+  assert.deepEqual(await ids({ exceptIssuers: issuers }), [7]);
+  assert.deepEqual(await ids({ exceptIssuers: [issuers[1]] }), [1, 3, 5]);
+  assert.deepEqual(await ids({ exceptIssuers: [] }), [2, 4, 6]);
+});
+
+test('a renewal whose issuer was removed is claimed all the same, to be ended', async (t) => {
+  const { vault, issuers, ids } = await twoIssuers(t);
+  await vault.db.write((writer) =>
+    writer.updateTable('renewals').set({ issuer_id: null }).where('id', '=', 1).execute(),
+  );
+  assert.deepEqual(await ids({ exceptIssuers: issuers }), [1, 7]);
+});
+
+test('one renewal alone can be claimed, by whoever waits for it, and only while nobody has it', async (t) => {
+  const { vault, world, issuers, ids } = await twoIssuers(t);
+  assert.deepEqual(await ids({ only: 4 }), [4]);
+  assert.deepEqual(await ids({ only: 4 }), []);
+  assert.deepEqual(await ids({ only: 99 }), []);
+  world.advance(leaseDuration);
+  const paused_until = world.now() + hour;
+  await vault.db.write((writer) => updateAcmeIssuer(writer, issuers[1], { paused_until }));
+  assert.deepEqual(await ids({ only: 4 }), []);
+  assert.deepEqual(await ids({ only: 5, exceptIssuers: [issuers[0]] }), []);
+});
+
+test('processes that claim from one database at the same moment never get the same renewal', async (t) => {
+  const count = 40;
+  const { vault, dataDir, close } = await testVault(t);
+  await silentIssuer(vault, 'ca');
+  for (let n = 1; n <= count; n += 1) await makeCertificate(vault, `www${n}`, { issuer: 'ca' });
+  await close();
+  const script = `
+    const { openVault } = await import(${JSON.stringify(sourceUrl('cli/open-vault.ts'))});
+    const { realWorld } = await import(${JSON.stringify(sourceUrl('base/world.ts'))});
+    const { claimRenewal } = await import(${JSON.stringify(sourceUrl('domain/renewal-claim.ts'))});
+    const { vault, close } = await openVault(JSON.parse(process.argv[1]), realWorld, 'refuse');
+    await start();
+    for (;;) {
+      const claimed = await claimRenewal(vault, String(process.pid));
+      if (claimed === undefined) break;
+      process.stdout.write(claimed.renewal.id + ' ' + claimed.renewal.claims + '\\n');
+    }
+    await close();
+  `;
+  const said = await race(t, 4, script, [JSON.stringify(settingsFor(dataDir))]);
+  const claims = said.flatMap((all) => all.trim().split('\n')).filter((line) => line !== '');
+  const expected = Array.from({ length: count }, (_, index) => `${index + 1} 1`);
+  assert.deepEqual(claims.toSorted(), expected.toSorted());
+  assert(said.filter((all) => all !== '').length > 1, 'one process was faster than all others');
 });

@@ -1,0 +1,85 @@
+/** `vault acme-account …`: the accounts that the vault has at CAs. */
+
+import { closeAccount, rolloverAccount } from '../domain/acme-account-changes.ts';
+import { acmeAccountView, deleteAccount, listAccounts } from '../domain/acme-accounts.ts';
+import { localCli } from '../domain/audit.ts';
+import { command, commandGroup } from './command.ts';
+import { jsonText, table } from './output.ts';
+import { stopSignal } from './stop-signal.ts';
+import { withVault } from './with-vault.ts';
+
+const idOption = {
+  id: {
+    type: 'string',
+    valueHint: 'N',
+    required: true,
+    description: 'the id that "vault acme-account list" shows',
+  },
+} as const;
+
+const list = command({
+  name: 'acme-account list',
+  description: 'list the accounts at CAs; the current ones are those that issuers use',
+  options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault) => {
+      const accounts = (await listAccounts(vault, {})).map(acmeAccountView);
+      if (args.json) {
+        terminal.stdout.write(jsonText(accounts));
+        return;
+      }
+      if (accounts.length === 0) {
+        terminal.stderr.write('There are no accounts yet; they are registered on first use.\n');
+        return;
+      }
+      const cells = accounts.map((account) => [
+        account.id,
+        account.issuer,
+        account.status,
+        account.current ? 'yes' : 'no',
+        account.email ?? '-',
+        account.directory_url,
+      ]);
+      terminal.stdout.write(table(['ID', 'ISSUER', 'STATUS', 'CURRENT', 'CONTACT', 'DIRECTORY'], cells));
+    }),
+});
+
+const rollover = command({
+  name: 'acme-account rollover',
+  description: 'give an account a new key',
+  options: idOption,
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault) => {
+      await rolloverAccount(vault, localCli, args.id, stopSignal());
+      terminal.stderr.write(`Account ${args.id} has a new key.\n`);
+    }),
+});
+
+const deactivate = command({
+  name: 'acme-account deactivate',
+  description: 'close an account at its CA, for ever; issuers register another when they need one',
+  options: idOption,
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault) => {
+      await closeAccount(vault, localCli, args.id, stopSignal());
+      terminal.stderr.write(`Account ${args.id} is closed.\n`);
+    }),
+});
+
+const remove = command({
+  name: 'acme-account delete',
+  description: 'forget an account that is not current, with its key',
+  options: idOption,
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault) => {
+      await deleteAccount(vault, localCli, args.id);
+      terminal.stderr.write(`Account ${args.id} is deleted.\n`);
+    }),
+});
+
+export const acmeAccountCommands = commandGroup('acme-account', 'see and change the accounts at CAs', {
+  list,
+  rollover,
+  deactivate,
+  delete: remove,
+});

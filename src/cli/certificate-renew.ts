@@ -1,0 +1,28 @@
+/** `vault certificate renew`: asks for a new version now, and waits for it where wanted. */
+import { localCli } from '../domain/audit.ts';
+import { requireCertificate } from '../domain/certificates.ts';
+import { requestRenewal } from '../domain/renewals.ts';
+import { nameOption, waitOptions } from './certificate-options.ts';
+import { command } from './command.ts';
+import { watchRenewal } from './watch-renewal.ts';
+import { withVault } from './with-vault.ts';
+
+export const renewCommand = command({
+  name: 'certificate renew',
+  description: 'renew a certificate now; a renewal that is open already is joined',
+  options: { ...nameOption, ...waitOptions },
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault) => {
+      await requireCertificate(vault.db.reader, args.name, { suggest: true });
+      const { id, status } = await requestRenewal(vault, localCli, args.name);
+      if (args.wait) {
+        await watchRenewal(vault, terminal, { id, name: args.name });
+        return;
+      }
+      terminal.stderr.write(
+        status === 'queued'
+          ? `The renewal of ${args.name} is queued; a running "vault serve" takes it up.\n`
+          : `${args.name} is being renewed already.\n`,
+      );
+    }),
+});

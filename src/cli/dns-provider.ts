@@ -1,0 +1,124 @@
+/** `vault dns-provider …`: who can put challenge records into which zones. */
+
+import { parseIdentifier } from '../base/identifier.ts';
+import { OperatorError } from '../base/operator-error.ts';
+import { Secret } from '../base/secret.ts';
+import { formatTimestamp } from '../base/timestamp.ts';
+import { listDnsProviders } from '../db/dns-providers.ts';
+import { dnsProviderTypes } from '../dns/provider-types.ts';
+import { localCli } from '../domain/audit.ts';
+import { addDnsProvider, removeDnsProvider, tryDnsProvider } from '../domain/dns-providers.ts';
+import { createDnsProviderInput, parseInput } from '../domain/inputs.ts';
+import { command, commandGroup } from './command.ts';
+import { readInput } from './input-file.ts';
+import { jsonText, table } from './output.ts';
+import { serveOptions } from './settings.ts';
+import { stopSignal } from './stop-signal.ts';
+import { withVault } from './with-vault.ts';
+
+const nameOption = {
+  name: {
+    type: 'string',
+    valueHint: 'NAME',
+    required: true,
+    description: 'how the vault calls the provider',
+  },
+} as const;
+
+const add = command({
+  name: 'dns-provider add',
+  description: 'add a DNS provider for the zones it manages',
+  options: {
+    ...nameOption,
+    type: {
+      type: 'string',
+      valueHint: 'TYPE',
+      required: true,
+      description: [...dnsProviderTypes.keys()].join(', '),
+    },
+    zone: {
+      type: 'string',
+      valueHint: 'ZONE',
+      required: true,
+      multiple: true,
+      description: 'a zone it manages; the longest that matches a name wins',
+    },
+    'secret-file': {
+      type: 'string',
+      valueHint: 'FILE',
+      description: 'a YAML or JSON file with its settings and credentials; - is standard input',
+    },
+  },
+  run: async (args, terminal) => {
+    const { name, type, zone: zones, 'secret-file': file } = args;
+    const input = parseInput(createDnsProviderInput, { name, type, zones });
+    const secret = new Secret(file === undefined ? Buffer.from('{}') : await readInput(file, terminal));
+    await withVault(args, terminal, 'create', async (vault) => {
+      await addDnsProvider(vault, localCli, input, secret);
+      terminal.stderr.write(
+        `DNS provider ${name} is added. Try it:\n  vault dns-provider test --name ${name} --domain ${input.zones[0]}\n`,
+      );
+    });
+  },
+});
+
+const list = command({
+  name: 'dns-provider list',
+  description: 'list the DNS providers and their zones',
+  options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async ({ db }) => {
+      const providers = (await listDnsProviders(db.reader)).map((row) => ({
+        name: row.name,
+        type: row.type,
+        zones: JSON.parse(row.zones) as string[],
+        created_at: formatTimestamp(row.created_at),
+      }));
+      if (args.json) {
+        terminal.stdout.write(jsonText(providers));
+        return;
+      }
+      if (providers.length === 0) {
+        terminal.stderr.write('There are no DNS providers yet. Add one with "vault dns-provider add".\n');
+        return;
+      }
+      const cells = providers.map(({ name, type, zones }) => [name, type, zones.join(' ')]);
+      terminal.stdout.write(table(['NAME', 'TYPE', 'ZONES'], cells));
+    }),
+});
+
+const remove = command({
+  name: 'dns-provider remove',
+  description: 'remove a DNS provider with its credentials',
+  options: nameOption,
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault) => {
+      await removeDnsProvider(vault, localCli, args.name);
+      terminal.stderr.write(`DNS provider ${args.name} is removed.\n`);
+    }),
+});
+
+const test = command({
+  name: 'dns-provider test',
+  description: 'write a challenge record, see it, and remove it again',
+  options: {
+    ...nameOption,
+    domain: { type: 'string', valueHint: 'DOMAIN', required: true, description: 'the domain to try it for' },
+    resolver: serveOptions.resolver,
+  },
+  run: async (args, terminal) => {
+    const domain = parseIdentifier(args.domain);
+    if (domain === undefined) throw new OperatorError(`"${args.domain}" is not a domain`);
+    await withVault(args, terminal, 'refuse', async (vault) => {
+      const say = (text: string) => terminal.stderr.write(`${text}\n`);
+      await tryDnsProvider(vault, { name: args.name, domain }, say, stopSignal());
+      terminal.stdout.write(`${args.name} can prove control of ${domain}\n`);
+    });
+  },
+});
+
+export const dnsProviderCommands = commandGroup(
+  'dns-provider',
+  'add, list, try and remove DNS providers for dns-01',
+  { add, list, test, remove },
+);

@@ -1,0 +1,63 @@
+/** `vault renewals list`: what was renewed, what is being renewed, and what failed, newest first. */
+import { formatTimestamp } from '../base/timestamp.ts';
+import { listRenewals } from '../db/renewals.ts';
+import { stepsOf } from '../domain/attempt.ts';
+import { renewalView } from '../domain/certificate-views.ts';
+import { requireCertificate } from '../domain/certificates.ts';
+import { command, commandGroup } from './command.ts';
+import { Misuse } from './misuse.ts';
+import { jsonText, table } from './output.ts';
+import { withVault } from './with-vault.ts';
+
+const list = command({
+  name: 'renewals list',
+  description: 'list renewals, newest first: open ones, ended ones, or only those that failed',
+  options: {
+    failed: { type: 'boolean', description: 'only those that failed' },
+    name: { type: 'string', valueHint: 'NAME', description: 'only those of this certificate' },
+    limit: { type: 'string', valueHint: 'N', description: 'how many at most (default: 50)' },
+    json: { type: 'boolean', description: 'print JSON, for programs' },
+  },
+  run: async (args, terminal) => {
+    const limit = Number(args.limit ?? '50');
+    if (!Number.isInteger(limit) || limit < 1 || limit > 1000) {
+      throw new Misuse(`--limit ${args.limit} is not a number from 1 to 1000`, 'Write --limit 50.');
+    }
+    await withVault(args, terminal, 'refuse', async ({ db }) => {
+      const certificate =
+        args.name === undefined
+          ? undefined
+          : await requireCertificate(db.reader, args.name, { suggest: true });
+      const rows = await listRenewals(db.reader, {
+        certificateId: certificate?.id,
+        failedOnly: args.failed,
+        limit,
+      });
+      if (args.json) {
+        terminal.stdout.write(jsonText(rows.map(renewalView)));
+        return;
+      }
+      if (rows.length === 0) {
+        terminal.stderr.write(args.failed ? 'No renewal has failed.\n' : 'There were no renewals yet.\n');
+        return;
+      }
+      terminal.stdout.write(
+        table(
+          ['ID', 'CERTIFICATE', 'STATUS', 'ASKED FOR', 'ENDED', 'WHAT HAPPENED'],
+          rows.map((row) => [
+            String(row.id),
+            row.certificate,
+            row.status,
+            formatTimestamp(row.requested_at),
+            row.finished_at === null ? '-' : formatTimestamp(row.finished_at),
+            row.error ??
+              (row.finished_at === null ? stepsOf(row).at(-1)?.text : undefined) ??
+              (row.version === null ? '-' : `version ${row.version}`),
+          ]),
+        ),
+      );
+    });
+  },
+});
+
+export const renewalsCommands = commandGroup('renewals', 'see what was renewed and what failed', { list });

@@ -1,0 +1,75 @@
+/** Waiting for a renewal at the terminal: its steps as they happen, and its end as the command's. */
+import { second } from '../base/duration.ts';
+import { OperatorError } from '../base/operator-error.ts';
+import { formatTimestamp } from '../base/timestamp.ts';
+import { findVersion } from '../db/certificate-versions.ts';
+import { findRenewal, type RenewalRow } from '../db/renewals.ts';
+import { stepsOf } from '../domain/attempt.ts';
+import { claimRenewal } from '../domain/renewal-claim.ts';
+import type { Vault } from '../domain/vault.ts';
+import { carryOut } from '../jobs/renewal-worker.ts';
+import type { Terminal } from './command.ts';
+import { progress } from './progress.ts';
+import { stopSignal } from './stop-signal.ts';
+
+/** A running server takes a renewal up within a second; after this the command carries it out itself. */
+const serverPatience = 3 * second;
+
+/** How often the steps are looked at. */
+const lookAgainAfter = second / 5;
+
+/**
+ * Shows the steps of a renewal until it ends. Where no server takes it up, it is carried out here. Throws OperatorError
+ * with the reason, in the CA's own words, where it failed.
+ */
+export async function watchRenewal(
+  vault: Vault,
+  terminal: Terminal,
+  { id, name }: { readonly id: number; readonly name: string },
+): Promise<void> {
+  const stop = stopSignal();
+  const ended = new AbortController();
+  const steps = progress(terminal.stderr);
+  const began = vault.world.now();
+  let own: Promise<void> | undefined;
+  let shown = 0;
+  try {
+    for (;;) {
+      const row = await findRenewal(vault.db.reader, id);
+      if (row === undefined) throw new OperatorError(`${name} was deleted meanwhile`);
+      const done = stepsOf(row);
+      for (const { text } of done.slice(shown)) steps.show(text);
+      shown = done.length;
+      if (row.status === 'succeeded') return await announceVersion(vault, terminal, name, row);
+      if (row.status === 'failed') throw new OperatorError(row.error ?? 'the renewal failed');
+      if (stop.aborted) throw stillQueued(name);
+      if (row.status === 'queued') steps.show('queued');
+      if (row.status === 'queued' && own === undefined && vault.world.now() - began > serverPatience) {
+        const claimed = await claimRenewal(vault, 'cli', { only: id });
+        if (claimed !== undefined) own = carryOut(vault, claimed, stop);
+      }
+      await vault.world.sleep(lookAgainAfter, AbortSignal.any([stop, ended.signal]));
+    }
+  } finally {
+    steps.end();
+    ended.abort();
+    await own;
+  }
+}
+
+async function announceVersion(
+  { db }: Vault,
+  { stdout }: Terminal,
+  name: string,
+  { certificate_id, version }: RenewalRow,
+): Promise<void> {
+  const made = await findVersion(db.reader, certificate_id, version ?? 0);
+  const until = made === undefined ? '' : `, valid until ${formatTimestamp(made.not_after)}`;
+  stdout.write(`${name}: version ${version}${until}\n`);
+}
+
+function stillQueued(name: string): OperatorError {
+  return new OperatorError(`the renewal of ${name} is still open`, {
+    hint: 'It goes on as soon as "vault serve" runs; see "vault renewals list".',
+  });
+}

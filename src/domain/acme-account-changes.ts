@@ -1,0 +1,69 @@
+/** What people do with accounts at CAs: change their key, or close them (RFC 8555 §7.3.5, §7.3.6). */
+import { deactivateAccount, rolloverKey } from '../acme/accounts.ts';
+import type { AcmeClient } from '../acme/acme-client.ts';
+import { Problem } from '../base/problem.ts';
+import { generatePrivateKey } from '../crypto/key-pair.ts';
+import { type AcmeAccountRow, findAcmeAccount, updateAcmeAccount } from '../db/acme-accounts.ts';
+import { findCaOfDirectory } from '../db/issuers.ts';
+import { adoptKey, ownAccount, settleRollover } from './acme-account.ts';
+import { type Actor, record } from './audit.ts';
+import { nextAccountKeyOwner, sealFor } from './sealed-secrets.ts';
+import type { Vault } from './vault.ts';
+
+/**
+ * Gives the account a new key. The new one is stored before the CA hears of it: whichever of the two the CA knows after
+ * a crash is found at the next use. Throws `acme_account_not_found` and AcmeError.
+ */
+export async function rolloverAccount(
+  vault: Vault,
+  actor: Actor,
+  id: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { client, account: row } = await openAccount(vault, id);
+  const settled = await settleRollover(vault, client, row, signal);
+  const next = await generatePrivateKey('ec256');
+  await vault.db.write((writer) =>
+    updateAcmeAccount(writer, row.id, {
+      sealed_next_private_key: sealFor(vault, nextAccountKeyOwner(row.id), next),
+    }),
+  );
+  await rolloverKey(client, ownAccount(vault, settled), next, signal);
+  await vault.db.write(async (writer) => {
+    await adoptKey(vault, writer, row, next);
+    const event = { actor, action: 'acme_account.rollover', resource: `acme-account:${id}` } as const;
+    await record(writer, event, vault.world.now());
+  });
+}
+
+/** Closes the account at the CA for ever. Issuers that use it register another at their next order. */
+export async function closeAccount(
+  vault: Vault,
+  actor: Actor,
+  id: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { client, account: row } = await openAccount(vault, id);
+  const settled = await settleRollover(vault, client, row, signal);
+  await deactivateAccount(client, ownAccount(vault, settled), signal);
+  await vault.db.write(async (writer) => {
+    await updateAcmeAccount(writer, row.id, { status: 'deactivated' });
+    const event = { actor, action: 'acme_account.deactivate', resource: `acme-account:${id}` } as const;
+    await record(writer, event, vault.world.now());
+  });
+}
+
+async function openAccount(
+  vault: Vault,
+  id: string,
+): Promise<{ client: AcmeClient; account: AcmeAccountRow }> {
+  const account = /^[1-9]\d{0,14}$/.test(id) ? await findAcmeAccount(vault.db.reader, Number(id)) : undefined;
+  if (account === undefined) {
+    throw new Problem('acme_account_not_found', {
+      hint: 'List them with "vault acme-account list".',
+    });
+  }
+  const ca = await findCaOfDirectory(vault.db.reader, account.directory_url);
+  const { directory_url } = account;
+  return { client: vault.acme.at({ directory_url, ca_pem: ca?.ca_pem ?? null }), account };
+}

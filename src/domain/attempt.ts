@@ -1,0 +1,64 @@
+/** One attempt at a renewal: what is worked on, under which lease, and how its progress is put down. */
+import type { CertificateRow } from '../db/certificates.ts';
+import { type RenewalChanges, type RenewalRow, updateLeased } from '../db/renewals.ts';
+import type { Vault } from './vault.ts';
+
+/** Why an attempt is told to stop: the vault stops, another worker has the renewal, or it took too long. */
+export type StopReason = 'shutdown' | 'lease lost' | 'deadline';
+
+export type ClaimedRenewal = { readonly renewal: RenewalRow; readonly owner: string };
+
+export type Attempt = ClaimedRenewal & {
+  readonly certificate: CertificateRow;
+  /** Aborted with a StopReason. */
+  readonly signal: AbortSignal;
+  /** What was done so far, also by earlier workers. */
+  readonly steps: Step[];
+};
+
+/** Another worker has the renewal now, or it is gone with its certificate. */
+export class LeaseLost extends Error {
+  constructor() {
+    super('the lease of the renewal was lost');
+    this.name = 'LeaseLost';
+  }
+}
+
+/** What was wanted has changed while it was being ordered; the renewal ends, and the next begins anew. */
+export class Superseded extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'Superseded';
+  }
+}
+
+/** Puts progress down under the lease. Throws LeaseLost where it is another's. */
+export async function keep(
+  { db }: Vault,
+  { renewal, owner }: ClaimedRenewal,
+  changes: RenewalChanges,
+): Promise<void> {
+  const kept = await db.write((writer) => updateLeased(writer, renewal.id, owner, changes));
+  if (!kept) throw new LeaseLost();
+}
+
+/** What a renewal did at a moment (UTC milliseconds), in words. */
+export type Step = { readonly at: number; readonly text: string };
+
+/** More are not kept: an order that is interrupted again and again would fill the table. */
+const mostSteps = 100;
+
+/** The steps that were put down with a renewal, oldest first. */
+export function stepsOf({ steps }: Pick<RenewalRow, 'steps'>): readonly Step[] {
+  return steps === null ? [] : (JSON.parse(steps) as Step[]);
+}
+
+/** Says, for whoever waits or asks afterwards, what the attempt does now. */
+export async function step(vault: Vault, attempt: Attempt, text: string): Promise<void> {
+  const { certificate, renewal, steps } = attempt;
+  if (steps.at(-1)?.text === text) return;
+  steps.push({ at: vault.world.now(), text });
+  if (steps.length > mostSteps) steps.shift();
+  await keep(vault, attempt, { steps: JSON.stringify(steps) });
+  vault.log.debug({ certificate: certificate.name, renewal: renewal.id }, `renewal step: ${text}`);
+}

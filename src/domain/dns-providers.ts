@@ -1,0 +1,117 @@
+/** DNS providers as people add, list, try and remove them. */
+
+import { withDeadline } from '../base/deadline.ts';
+import { minute } from '../base/duration.ts';
+import { OperatorError } from '../base/operator-error.ts';
+import type { Secret } from '../base/secret.ts';
+import type { Reader } from '../db/database.ts';
+import {
+  type DnsProviderRow,
+  deleteDnsProviderRow,
+  findDnsProvider,
+  insertDnsProvider,
+  listDnsProviders,
+  setDnsProviderSecret,
+} from '../db/dns-providers.ts';
+import { readProviderConfig } from '../dns/provider-types.ts';
+import { challengeName, followCnames, longestZone } from '../dns/zones.ts';
+import { type Actor, record } from './audit.ts';
+import { didYouMean } from './closest-names.ts';
+import { awaitVisible, isByHand, providerType, putUp, takeDown } from './dns-records.ts';
+import type { CreateDnsProviderInput } from './inputs.ts';
+import { dnsSecretOwner, sealFor } from './sealed-secrets.ts';
+import type { Vault } from './vault.ts';
+
+/** The provider of this name. Throws OperatorError that offers those that exist. */
+export async function requireDnsProvider(reader: Reader, name: string): Promise<DnsProviderRow> {
+  const row = await findDnsProvider(reader, name);
+  if (row !== undefined) return row;
+  const known = (await listDnsProviders(reader)).map((provider) => provider.name);
+  throw new OperatorError(`there is no DNS provider called "${name}"`, {
+    hint: didYouMean(name, known, 'List those that exist with "vault dns-provider list".'),
+  });
+}
+
+/**
+ * Adds a provider; `secret` is the text of its secret file, checked against what its type needs and sealed. Throws
+ * OperatorError or DnsProviderError; nothing is added then.
+ */
+export async function addDnsProvider(
+  vault: Vault,
+  actor: Actor,
+  { name, type, zones }: CreateDnsProviderInput,
+  secret: Secret,
+): Promise<void> {
+  const kind = providerType(type);
+  const config = await readProviderConfig(kind, secret.expose().toString('utf8'));
+  kind.create(config, vault.dns.context);
+  await vault.db.write(async (writer) => {
+    if ((await findDnsProvider(writer, name)) !== undefined) {
+      throw new OperatorError(`there is a DNS provider called ${name} already`, {
+        hint: 'Choose another name, or remove that one with "vault dns-provider remove".',
+      });
+    }
+    const now = vault.world.now();
+    const row = { name, type, zones: JSON.stringify(zones), sealed_secret: Buffer.alloc(0), created_at: now };
+    const id = await insertDnsProvider(writer, row);
+    await setDnsProviderSecret(writer, id, sealFor(vault, dnsSecretOwner(id), secret));
+    const event = {
+      actor,
+      action: 'dns_provider.create',
+      resource: `dns-provider:${name}`,
+      detail: { type, zones },
+    } as const;
+    await record(writer, event, now);
+  });
+}
+
+/** Removes a provider with its credentials. Records that it put up and that are still there are left to people. */
+export async function removeDnsProvider({ db, world }: Vault, actor: Actor, name: string): Promise<void> {
+  await db.write(async (writer) => {
+    const { id } = await requireDnsProvider(writer, name);
+    await deleteDnsProviderRow(writer, id);
+    const event = { actor, action: 'dns_provider.delete', resource: `dns-provider:${name}` } as const;
+    await record(writer, event, world.now());
+  });
+}
+
+/**
+ * Puts a record up for the domain as a validation would, waits until it can be seen, and takes it down again. `onStep`
+ * hears what happens. Throws OperatorError or DnsProviderError.
+ */
+export async function tryDnsProvider(
+  vault: Vault,
+  { name, domain }: { readonly name: string; readonly domain: string },
+  onStep: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const provider = await requireDnsProvider(vault.db.reader, name);
+  const zones = JSON.parse(provider.zones) as string[];
+  const wanted = challengeName(domain);
+  const record = await followCnames(vault.dns.context.resolver, wanted, signal);
+  const found = longestZone(record, [{ zones }]);
+  if (found === undefined) {
+    const alias = record === wanted ? wanted : `${wanted}, which is an alias of ${record},`;
+    throw new OperatorError(`${alias} is in none of the zones of ${name}: ${zones.join(', ')}`, {
+      hint: 'Add the provider with that zone, or point a CNAME at a name in one of these.',
+    });
+  }
+  const value = vault.world.randomBytes(32).toString('base64url');
+  const txt = { name: record, value, zone: found.zone, domain: domain.replace(/^\*\./, '') };
+  onStep(
+    (await isByHand(vault, provider))
+      ? `Create the record ${record} TXT "${value}"`
+      : `Writing ${record} TXT "${value}"`,
+  );
+  try {
+    await putUp(vault, provider, txt, signal);
+    onStep('Waiting until it can be seen');
+    await awaitVisible(vault, provider, txt, signal);
+    onStep('Seen');
+  } finally {
+    await withDeadline(vault.world, minute, new AbortController().signal, (deadline) =>
+      takeDown(vault, provider, txt, deadline.signal),
+    );
+    onStep('Removed');
+  }
+}

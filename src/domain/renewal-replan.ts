@@ -1,0 +1,77 @@
+/** Planning anew: after a start, and after the clock jumped, moments that were computed by another clock may be wrong. */
+import { day } from '../base/duration.ts';
+import { listPlanned, type PlannedRow, updateCertificate } from '../db/certificates.ts';
+import type { Writer } from '../db/database.ts';
+import { shortenPauses } from '../db/issuers.ts';
+import { shortenLeases } from '../db/renewals.ts';
+import { leaseDuration } from './renewal-claim.ts';
+import { longestIssuerPause } from './renewal-outcome.ts';
+import { nextRenewalAt } from './renewal-plan.ts';
+import type { Vault } from './vault.ts';
+
+/** Certificates changed in one transaction; others can write in between. */
+const perTransaction = 200;
+
+/** No CA is asked about its window less often than daily. */
+const latestAriCheck = 7 * day;
+
+/**
+ * Computes the moment of every certificate again and stores those that differ; leases and pauses that a clock from the
+ * future made last are shortened. Returns how many certificates were changed.
+ */
+export async function replanAll({ db, world }: Vault): Promise<number> {
+  const now = world.now();
+  await db.write(async (writer) => {
+    await shortenLeases(writer, now + leaseDuration);
+    await shortenPauses(writer, now + longestIssuerPause);
+  });
+  const planned = await listPlanned(db.reader);
+  const wrong = planned.filter((row) => correction(row, now) !== undefined).map(({ id }) => id);
+  let changed = 0;
+  for (let from = 0; from < wrong.length; from += perTransaction) {
+    const some = wrong.slice(from, from + perTransaction);
+    changed += await db.write((writer) => correct(writer, some, now));
+  }
+  return changed;
+}
+
+/** Looks at them once more: a renewal may have ended since, and what it planned is right. */
+async function correct(writer: Writer, ids: readonly number[], now: number): Promise<number> {
+  let changed = 0;
+  for (const row of await listPlanned(writer, ids)) {
+    const changes = correction(row, now);
+    if (changes === undefined) continue;
+    await updateCertificate(writer, row.id, changes);
+    changed += 1;
+  }
+  return changed;
+}
+
+/** What is to be changed of a certificate, or undefined where its moment is right. */
+function correction(row: PlannedRow, now: number) {
+  const next = nextRenewalAt(row, currentOf(row), now);
+  // What is due is due; only moments to come are compared.
+  const isSame =
+    next === row.next_renewal_at || ((next ?? now + 1) <= now && (row.next_renewal_at ?? now + 1) <= now);
+  // An answer that a clock from the future put far away is asked for again.
+  const asksTooLate = row.ari_check_at !== null && row.ari_check_at > now + latestAriCheck;
+  // Put down, or each further start would count its wait from anew.
+  const isFromFuture = row.last_attempt_at !== null && row.last_attempt_at > now;
+  if (isSame && !asksTooLate && !isFromFuture) return undefined;
+  return {
+    next_renewal_at: next,
+    ...(asksTooLate && { ari_check_at: now }),
+    ...(isFromFuture && { last_attempt_at: now }),
+  };
+}
+
+function currentOf(row: PlannedRow) {
+  const {
+    v_not_before: not_before,
+    v_not_after: not_after,
+    v_serial: serial,
+    v_created_at: created_at,
+  } = row;
+  const hasVersion = not_before !== null && not_after !== null && serial !== null && created_at !== null;
+  return hasVersion ? { not_before, not_after, serial, created_at } : null;
+}

@@ -1,0 +1,129 @@
+/**
+ * The first bytes of a TLS connection, read before anybody answers them: OpenSSL asks for a certificate before it tells
+ * which protocol the client wants, and the one for acme-tls/1 must go to nobody else.
+ */
+import type { Socket } from 'node:net';
+
+/** A ClientHello has about 2 KiB, with the records that it stands in. */
+const longestHello = 16_384;
+const mostRecords = 8;
+
+/** Types of records, messages and extensions (RFC 8446 §5.1, §4, §4.2). */
+const handshake = 22;
+const clientHello = 1;
+const applicationProtocols = 16;
+
+/**
+ * The protocols that the client offers (RFC 7301 §3.1), none where it offers none; `incomplete` where the ClientHello
+ * goes on, undefined where it is none.
+ */
+export function offeredProtocols(bytes: Buffer): readonly string[] | 'incomplete' | undefined {
+  try {
+    const message = messageIn(bytes);
+    return message === 'incomplete' ? message : protocolsIn(message);
+  } catch (error) {
+    // A length that leads beyond its frame.
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Waits for the whole ClientHello and tells what it offers, as `offeredProtocols`; undefined also where the connection
+ * ends before. The bytes of a ClientHello stay in the socket, for whoever speaks TLS on it. The caller limits the time.
+ */
+export function peekProtocols(socket: Socket): Promise<readonly string[] | undefined> {
+  const { promise, resolve } = Promise.withResolvers<readonly string[] | undefined>();
+  let seen = Buffer.alloc(0);
+  const settle = (protocols: readonly string[] | undefined) => {
+    socket.off('readable', look).off('close', end).off('end', end);
+    if (protocols !== undefined) socket.unshift(seen);
+    resolve(protocols);
+  };
+  const end = () => settle(undefined);
+  const look = () => {
+    const chunk: Buffer | null = socket.read();
+    if (chunk === null) return;
+    seen = Buffer.concat([seen, chunk]);
+    const protocols = offeredProtocols(seen);
+    if (protocols !== 'incomplete') settle(protocols);
+    else if (seen.length > longestHello) settle(undefined);
+  };
+  socket.on('readable', look).once('close', end).once('end', end);
+  return promise;
+}
+
+/** The body of the ClientHello, which may be spread over several records. */
+function messageIn(bytes: Buffer): Buffer | 'incomplete' {
+  const fragments: Buffer[] = [];
+  const records = new Frame(bytes);
+  while (fragments.length <= mostRecords) {
+    const message = Buffer.concat(fragments);
+    if (message.length > 0 && message[0] !== clientHello) throw new RangeError('another message');
+    if (message.length >= 4 && message.length >= 4 + message.readUIntBE(1, 3)) {
+      return message.subarray(4, 4 + message.readUIntBE(1, 3));
+    }
+    if (records.left > 0 && records.peek() !== handshake) throw new RangeError('another kind of record');
+    if (records.left < 5 || records.left < 5 + bytes.readUInt16BE(records.at + 3)) return 'incomplete';
+    records.skip(3);
+    fragments.push(records.block(2));
+  }
+  throw new RangeError('too many records');
+}
+
+/** RFC 8446 §4.1.2. */
+function protocolsIn(message: Buffer): readonly string[] {
+  const hello = new Frame(message);
+  hello.skip(2 + 32);
+  hello.block(1);
+  hello.block(2);
+  hello.block(1);
+  const extensions = new Frame(hello.left === 0 ? Buffer.alloc(0) : hello.block(2));
+  while (extensions.left > 0) {
+    const type = extensions.number(2);
+    const content = extensions.block(2);
+    if (type !== applicationProtocols) continue;
+    const names = new Frame(new Frame(content).block(2));
+    const protocols: string[] = [];
+    while (names.left > 0) protocols.push(names.block(1).toString('latin1'));
+    return protocols;
+  }
+  return [];
+}
+
+/** Reads numbers and blocks one after the other. Throws RangeError at the end of its bytes. */
+class Frame {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  get at(): number {
+    return this.#at;
+  }
+
+  get left(): number {
+    return this.#bytes.length - this.#at;
+  }
+
+  peek(): number {
+    return this.#bytes.readUInt8(this.#at);
+  }
+
+  skip(size: number): Buffer {
+    if (size > this.left) throw new RangeError('beyond the end');
+    this.#at += size;
+    return this.#bytes.subarray(this.#at - size, this.#at);
+  }
+
+  number(size: number): number {
+    return this.skip(size).readUIntBE(0, size);
+  }
+
+  /** A block behind its length, which has `size` bytes. */
+  block(size: number): Buffer {
+    return this.skip(this.number(size));
+  }
+}

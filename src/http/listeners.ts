@@ -1,0 +1,46 @@
+/** All listeners of a vault together: they start together or not at all, and stop together. */
+import { acmeChallengeRoutes } from './acme-challenge-routes.ts';
+import type { ListenAddress } from './listening.ts';
+import type { Route } from './route.ts';
+import { type RunningServer, startServer } from './server.ts';
+import type { ServerContext } from './server-context.ts';
+import { startTlsAlpnListener } from './tls-alpn-listener.ts';
+
+export type ListenSettings = {
+  readonly listen: ListenAddress;
+  /** Where http-01 challenges are answered besides; it serves nothing else. */
+  readonly acmeHttpListen: ListenAddress | undefined;
+  readonly acmeTlsListen: ListenAddress | undefined;
+};
+
+/** Starts every listener that is set; the URL is the main one's. Throws OperatorError where an address cannot be had. */
+export async function startListeners(
+  context: ServerContext,
+  routes: readonly Route[],
+  { listen, acmeHttpListen, acmeTlsListen }: ListenSettings,
+): Promise<RunningServer> {
+  const { vault } = context;
+  const started: ((patience: number) => Promise<void>)[] = [];
+  const stop = async (patience: number) => {
+    await Promise.all(started.map((stopOne) => stopOne(patience)));
+  };
+  try {
+    const main = await startServer(context, routes, listen);
+    started.push(main.stop);
+    if (acmeHttpListen !== undefined) {
+      const named = { option: '--acme-http-listen', example: '0.0.0.0:80' };
+      const http = await startServer(context, acmeChallengeRoutes, acmeHttpListen, named);
+      started.push(http.stop);
+      vault.log.info({ url: http.url }, 'listening for http-01 challenges');
+    }
+    if (acmeTlsListen !== undefined) {
+      const tls = await startTlsAlpnListener(vault, acmeTlsListen);
+      started.push(tls.stop);
+      vault.log.info({ address: tls.address }, 'listening for tls-alpn-01 challenges');
+    }
+    return { url: main.url, stop };
+  } catch (error) {
+    await stop(0);
+    throw error;
+  }
+}

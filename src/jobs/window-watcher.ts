@@ -1,0 +1,19 @@
+/** Asks the CAs when to renew (RFC 9773), for each certificate as often as its CA says. */
+import { minute } from '../base/duration.ts';
+import { askDueWindows } from '../domain/renewal-windows.ts';
+import type { Vault } from '../domain/vault.ts';
+
+/** More than are asked for in a minute wait for the next. */
+const mostPerMinute = 100;
+
+/** Runs until `signal` is aborted. What goes wrong is logged and tried again a minute later. */
+export async function runWindowWatcher(vault: Vault, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await askDueWindows(vault, mostPerMinute, signal);
+    } catch (error) {
+      vault.log.error({ err: error }, 'the renewal windows could not be looked up; trying again');
+    }
+    await vault.world.sleep(minute, signal);
+  }
+}

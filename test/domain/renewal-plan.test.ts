@@ -1,0 +1,88 @@
+/** Plans: every column of the rows that says when to renew reaches the policy, and some certificates have no plan. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { day, minute } from '../../src/base/duration.ts';
+import {
+  neverRenewed,
+  nextRenewalAt,
+  type PlannedCertificate,
+  type PlannedVersion,
+  renewalFacts,
+} from '../../src/domain/renewal-plan.ts';
+import { renewAt } from '../../src/domain/renewal-policy.ts';
+
+const now = Date.UTC(2026, 10, 21);
+
+const certificate: PlannedCertificate = {
+  issuer_id: 1,
+  auto_renew: 1,
+  disabled_at: null,
+  changed_at: null,
+  failed_attempts: 0,
+  last_attempt_at: null,
+  retry_after: null,
+  ari_renew_at: null,
+};
+
+const version: PlannedVersion = {
+  not_before: now - 10 * day,
+  not_after: now + 80 * day,
+  serial: '0A1B',
+  created_at: now - 9 * day,
+};
+
+test('each fact comes from its own column', () => {
+  const row = {
+    ...certificate,
+    changed_at: 1,
+    failed_attempts: 2,
+    last_attempt_at: 3,
+    retry_after: 4,
+    ari_renew_at: 5,
+  };
+  assert.deepEqual(renewalFacts(row, version, now), {
+    now,
+    current: {
+      notBefore: version.not_before,
+      notAfter: version.not_after,
+      madeAt: version.created_at,
+      seed: '0A1B',
+    },
+    changed: true,
+    ariMoment: 5,
+    failedAttempts: 2,
+    lastAttemptAt: 3,
+    retryAfter: 4,
+  });
+});
+
+for (const nothing of [undefined, null]) {
+  test(`a certificate whose version is ${nothing} has no current facts, and is due now`, () => {
+    assert.equal(renewalFacts(certificate, nothing, now).current, null);
+    assert.equal(nextRenewalAt(certificate, nothing, now), now);
+  });
+}
+
+test('the moment is the one of the policy', () => {
+  assert.equal(nextRenewalAt(certificate, version, now), renewAt(renewalFacts(certificate, version, now)));
+  const failed = { ...certificate, failed_attempts: 1, last_attempt_at: now };
+  assert.equal(nextRenewalAt(failed, version, now), now + minute);
+  const told = { ...certificate, ari_renew_at: now + 3 * day };
+  assert.equal(nextRenewalAt(told, version, now), now + 3 * day);
+  assert.equal(nextRenewalAt({ ...certificate, changed_at: now }, version, now), now);
+});
+
+const withoutPlan: Readonly<Record<string, Partial<PlannedCertificate>>> = {
+  'has no issuer': { issuer_id: null },
+  'is not to be renewed by itself': { auto_renew: 0 },
+  'is disabled': { disabled_at: now },
+  'was imported': neverRenewed,
+};
+
+for (const [what, changes] of Object.entries(withoutPlan)) {
+  test(`a certificate that ${what} has no moment, however urgent it would be`, () => {
+    const urgent = { ...certificate, changed_at: now, ari_renew_at: now - day, failed_attempts: 1 };
+    assert.equal(nextRenewalAt({ ...certificate, ...changes }, version, now), null);
+    assert.equal(nextRenewalAt({ ...urgent, ...changes }, undefined, now), null);
+  });
+}

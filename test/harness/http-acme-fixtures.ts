@@ -1,0 +1,52 @@
+/** Accounts, issuers and challenges as the ACME engine leaves them in the database, and administrators with a session. */
+import { insertAcmeAccount } from '../../src/db/acme-accounts.ts';
+import { type AcmeChallengeRow, insertChallenge } from '../../src/db/acme-challenges.ts';
+import { insertAcmeIssuer, insertIssuer } from '../../src/db/issuers.ts';
+import type { AcmeAccountStatus } from '../../src/db/schema.ts';
+import type { Vault } from '../../src/domain/vault.ts';
+
+export const directory = 'https://ca.example.test/directory';
+
+/** The bytes of its sealed key, which must appear nowhere. */
+export const sealedKey = Buffer.from('sealed-account-key');
+
+/** The option of a test server that gives alice a session, and the header line that carries it. */
+export const alice = {
+  administrators: { 'token-of-alice': 'alice' },
+  line: 'Cookie: vault_session=token-of-alice',
+  init: { headers: { Cookie: 'vault_session=token-of-alice' } },
+} as const;
+
+/** Adds an account, which no issuer uses yet, and returns its id. */
+export async function makeAccount(
+  vault: Vault,
+  options: { issuer?: string; email?: string | null; status?: AcmeAccountStatus } = {},
+): Promise<number> {
+  return vault.db.write((writer) =>
+    insertAcmeAccount(writer, {
+      issuer: options.issuer ?? 'first',
+      directory_url: directory,
+      account_url: 'https://ca.example.test/account/1',
+      email: options.email === undefined ? 'ops@example.test' : options.email,
+      status: options.status ?? 'valid',
+      sealed_private_key: sealedKey,
+      created_at: vault.world.now(),
+    }),
+  );
+}
+
+/** Adds an issuer that uses the account. */
+export async function makeIssuer(vault: Vault, name: string, accountId: number): Promise<void> {
+  await vault.db.write(async (writer) => {
+    const id = await insertIssuer(writer, { name, type: 'acme', created_at: vault.world.now() });
+    await insertAcmeIssuer(writer, { issuer_id: id, directory_url: directory, account_id: accountId });
+  });
+}
+
+/** Puts a challenge up, as the engine does before it tells the CA to look. */
+export async function putChallenge(
+  vault: Vault,
+  challenge: Pick<AcmeChallengeRow, 'type' | 'identifier' | 'key_authorization'> & { token?: string },
+): Promise<AcmeChallengeRow> {
+  return vault.db.write((writer) => insertChallenge(writer, { ...challenge, created_at: vault.world.now() }));
+}
