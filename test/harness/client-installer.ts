@@ -16,9 +16,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { needs } from './missing-program.ts';
 import { tempDir } from './temp-dir.ts';
 import type { Outcome } from './vault-process.ts';
 
@@ -182,28 +181,6 @@ export async function finish(
   });
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, stdout, stderr };
-}
-
-/** Every shell with the program that it needs, for `needs()`. */
-export function everyShell(): (readonly [Shell, ReturnType<typeof needs>])[] {
-  const named = (Object.keys(shells) as Shell[]).filter((name) => name !== 'sh');
-  return named.map((name) => [name, needs(shells[name][0])] as const);
-}
-
-/** The same test in each shell, with curl or whatever else it needs. */
-export function inEveryShell(
-  title: string,
-  run: (t: TestContext, shell: Shell) => Promise<void>,
-  program = 'curl',
-): void {
-  for (const [shell, isThere] of everyShell()) {
-    const options = isThere.skip === undefined ? needs(program) : isThere;
-    test(`${title}, in ${shell}`, options, (t) => run(t, shell));
-  }
-}
-
-export function everyTool(): (readonly [Tool, ReturnType<typeof needs>])[] {
-  return (Object.keys(tools) as Tool[]).map((name) => [name, needs(tools[name])] as const);
 }
 
 /** Fails unless key and certificate in the destination belong together. Returns the certificate. */

@@ -23,10 +23,13 @@ export type Relay = {
   answer: (path: string) => Answer | Promise<Answer>;
 };
 
-/** `tls` makes it speak HTTPS with this certificate. It ends with the test. */
+/**
+ * `tls` makes it speak HTTPS with this certificate. The vault's address is asked for with each request, for the vault may
+ * start after the relay, which ends with the test.
+ */
 export async function relay(
   t: Pick<TestContext, 'after'>,
-  vaultUrl: string,
+  vaultUrl: () => string,
   tls?: { readonly cert: string; readonly key: string },
 ): Promise<Relay> {
   const seen: Seen[] = [];
@@ -41,10 +44,15 @@ export async function relay(
       return;
     }
     const { host: _, connection: __, ...headers } = request.headers;
-    const passed = await fetch(new URL(path, vaultUrl), {
+    const passed = await fetch(new URL(path, vaultUrl()), {
       headers: headers as Record<string, string>,
       redirect: 'manual',
-    });
+    }).catch(() => undefined);
+    if (passed === undefined) {
+      // No vault, no answer.
+      response.destroy();
+      return;
+    }
     const body = Buffer.from(await passed.arrayBuffer());
     const { connection: ___, 'keep-alive': ____, ...kept } = Object.fromEntries(passed.headers);
     response.writeHead(passed.status, kept);

@@ -1,21 +1,38 @@
-/** A vault with a certificate and an API key for the client installer, and the places where the two are tried. */
-import { type TestContext, test } from 'node:test';
-import { parseCertName } from '../../src/base/cert-name.ts';
-import { localCli } from '../../src/domain/audit.ts';
-import { importCertificate } from '../../src/domain/certificate-import.ts';
-import { everyShell, everyTool, type Machine, type Shell, type Tool } from './client-installer.ts';
-import { eventsOf, makeCertificate, makeKey, renewCertificate } from './http-fixtures.ts';
-import type { needs } from './missing-program.ts';
-import { type TestServer, testServer } from './test-server.ts';
-import { TestWorld } from './test-world.ts';
+/**
+ * A vault for the client installer: the built executable as a process of its own, with a certificate and an API key that
+ * its command line made.
+ */
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, type TestContext } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import type { Machine, Tool } from './client-installer.ts';
+import { type Relay, relay } from './client-relay.ts';
+import { type Chain, makeChain } from './openssl-chain.ts';
+import { tempDir } from './temp-dir.ts';
+import { serve, vault } from './vault-process.ts';
 
-export type ClientVault = TestServer & {
+export type ClientVault = {
+  /** Where clients find it: `http://127.0.0.1:PORT`, or `https:` where the tool speaks nothing else. */
+  readonly url: string;
+  /** May do everything with every certificate. */
   readonly key: string;
+  /** The options with which a client trusts it. */
+  readonly trust: readonly string[];
+  /** A relay before it that speaks the same protocol; the same `trust` is right for it. */
+  readonly relay: () => Promise<Relay>;
+  /** Requests a path of the process itself. */
+  readonly get: (path: string) => Promise<Response>;
+  /** Asks for a new version and waits until it is there. */
   readonly renew: (name?: string) => Promise<void>;
   /** A version that was made elsewhere. */
   readonly import: (name: string, fullchain: string, key: string) => Promise<void>;
   /** What was downloaded so far, as `artifact version`. */
   readonly downloads: () => string[];
+  /** Ends the process. */
+  readonly stop: () => Promise<void>;
   /** Sets up the usual job: full chain and key of `web`. */
   readonly install: (
     machine: Machine,
@@ -24,30 +41,42 @@ export type ClientVault = TestServer & {
   ) => ReturnType<Machine['run']>;
 };
 
+const shared = mkdtempSync(join(tmpdir(), 'vault-template-'));
+after(() => rmSync(shared, { recursive: true, force: true }));
+
+/** Starts the process; it ends with the test. For the tool `openssl`, a relay before it speaks HTTPS. */
 export async function clientVault(
   t: Pick<TestContext, 'after'>,
-  { certificates = ['web'] }: { certificates?: readonly string[] } = {},
+  { certificates = ['web'], tool = 'curl' }: { certificates?: readonly string[]; tool?: Tool } = {},
 ): Promise<ClientVault> {
-  // The script looks at the machine's clock, so the certificates must be of today.
-  const server = await testServer(t, { world: new TestWorld(Date.now()) });
-  for (const name of certificates) await makeCertificate(server.vault, name, ['www.example.test']);
-  const { raw: key } = await makeKey(server.vault);
+  const { dir, key } = await template(certificates);
+  const dataDir = tempDir(t);
+  cpSync(dir, dataDir, { recursive: true });
+  const tls = tool === 'openssl' ? identity() : undefined;
+  let direct = '';
+  const before = () => relay(t, () => direct, tls && { cert: tls.fullchainPem, key: tls.leaf.keyPem });
+  const front = tls && (await before());
+  const running = await serve(t, dataDir, { args: front ? ['--public-url', front.url] : [] });
+  direct = running.url;
+  const url = front?.url ?? direct;
+  const trust = tls ? ['--ca-file', tls.root.certificatePath] : [];
   return {
-    ...server,
+    url,
     key,
-    renew: (name = 'web') => renewCertificate(server.vault, name),
+    trust,
+    relay: before,
+    get: (path) => fetch(new URL(path, direct)),
+    renew: (name = 'web') => renew(direct, key, name),
     import: async (name, fullchain, privateKey) => {
-      const certName = parseCertName(name);
-      if (certName === undefined) throw new Error(name);
-      const sources = [{ name: 'bundle.pem', bytes: Buffer.from(`${fullchain}${privateKey}`) }];
-      await importCertificate(server.vault, localCli, { name: certName, sources });
+      const args = ['certificate', 'import', '--name', name, '--fullchain', '-'];
+      await command(dataDir, args, `${fullchain}${privateKey}`);
     },
-    downloads: () =>
-      eventsOf(server.dataDir, 'certificate.download').map(
-        ({ detail }) => `${detail.artifact} ${detail.version}`,
-      ),
+    downloads: () => downloads(dataDir),
+    stop: async () => {
+      await running.end();
+    },
     install: (machine, args = [], launch = {}) =>
-      machine.run(['--server', server.url, ...usual(machine), ...args], {
+      machine.run(['--server', url, ...trust, ...usual(machine), ...args], {
         ...launch,
         environment: { SERVICE_API_KEY: key, ...launch.environment },
       }),
@@ -60,25 +89,73 @@ export function usual(machine: Machine): string[] {
   return ['--certificate', 'web', ...files, '--destination', machine.destination];
 }
 
-export type Place = { readonly shell: Shell; readonly tool: Tool };
+type Template = { readonly dir: string; readonly key: string };
 
-/**
- * Every shell with curl, and dash with every other tool that speaks to a vault without TLS: shell and tool meet in few
- * lines of the script, and shells.test.ts runs the whole matrix. `openssl` has its turn in tls.test.ts.
- */
-export function everyPlace(): (Place & { name: string; options: ReturnType<typeof needs> })[] {
-  return everyShell().flatMap(([shell, isShellThere]) =>
-    everyTool()
-      .filter(([tool]) => tool === 'curl' || (shell === 'dash' && tool !== 'openssl'))
-      .map(([tool, isToolThere]) => {
-        const options = isShellThere.skip === undefined ? isToolThere : isShellThere;
-        return { name: `in ${shell} with ${tool}`, options, shell, tool };
-      }),
-  );
+const templates = new Map<string, Promise<Template>>();
+
+/** A data directory with these certificates and the key, made once for all tests of a file: each gets a copy. */
+function template(certificates: readonly string[]): Promise<Template> {
+  const id = certificates.join();
+  const made = templates.get(id) ?? makeTemplate(certificates);
+  templates.set(id, made);
+  return made;
 }
 
-/** The same test in each place. */
-export function inEveryPlace(title: string, run: (t: TestContext, place: Place) => Promise<void>): void {
-  for (const { name, options, ...place } of everyPlace())
-    test(`${title}, ${name}`, options, (t) => run(t, place));
+async function makeTemplate(certificates: readonly string[]): Promise<Template> {
+  const dir = mkdtempSync(join(shared, 'data-'));
+  for (const name of certificates)
+    await command(dir, ['certificate', 'create', '--name', name, '--domain', 'www.example.test']);
+  const scopes = ['certificates:read', 'private_keys:read', 'renewals:trigger'];
+  const options = [
+    '--name',
+    'client',
+    '--certificate',
+    '*',
+    ...scopes.flatMap((scope) => ['--scope', scope]),
+  ];
+  return { dir, key: await command(dir, ['api-key', 'create', ...options]) };
+}
+
+/** What a command of the executable prints. Fails with its complaint. */
+async function command(dataDir: string, args: readonly string[], input?: string): Promise<string> {
+  const ended = await vault([...args, '--data-dir', dataDir], input === undefined ? {} : { input });
+  assert.equal(ended.code, 0, ended.stderr);
+  return ended.stdout.trim();
+}
+
+let own: Chain | undefined;
+
+/** The certificate of the HTTPS relays. */
+function identity(): Chain {
+  own ??= makeChain(mkdtempSync(join(shared, 'tls-')), { names: 'IP:127.0.0.1' });
+  return own;
+}
+
+/** From the audit log in the database, which has a download before its answer is sent. */
+function downloads(dataDir: string): string[] {
+  const db = new BetterSqlite3(join(dataDir, 'vault.db'), { readonly: true });
+  try {
+    const events = db.prepare(
+      "select detail from audit_events where action = 'certificate.download' order by id",
+    );
+    const details = events
+      .pluck()
+      .all()
+      .map((detail) => JSON.parse(String(detail)));
+    return details.map(({ artifact, version }) => `${artifact} ${version}`);
+  } finally {
+    db.close();
+  }
+}
+
+async function renew(url: string, key: string, name: string): Promise<void> {
+  const ask = (path: string, method: string) =>
+    fetch(new URL(path, url), { method, headers: { Authorization: `Bearer ${key}` } });
+  const asked = await ask(`/api/v1/certificates/${encodeURIComponent(name)}/renew`, 'POST');
+  assert.equal(asked.status, 202, await asked.text());
+  for (let status = ''; status !== 'succeeded'; ) {
+    const renewal = await ask(asked.headers.get('location') ?? '', 'GET');
+    status = ((await renewal.json()) as { status: string }).status;
+    assert.notEqual(status, 'failed');
+  }
 }

@@ -1,15 +1,9 @@
 /** Whatever the server answers, the destination holds a matching pair afterwards, and the next run heals. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import {
-  assertPair,
-  everyTool,
-  leftovers,
-  type Machine,
-  machine,
-  type Tool,
-} from '../harness/client-installer.ts';
-import { type Answer, type Relay, relay } from '../harness/client-relay.ts';
+import { assertPair, leftovers, type Machine, machine, type Tool } from '../harness/client-installer.ts';
+import { everyTool } from '../harness/client-places.ts';
+import type { Answer, Relay } from '../harness/client-relay.ts';
 import { type ClientVault, clientVault } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
 import { makeChain } from '../harness/openssl-chain.ts';
@@ -19,8 +13,8 @@ type Scene = { vault: ClientVault; client: Machine; server: Relay; run: () => Re
 
 /** A job with version 1 on disk, and version 2 in the vault. */
 async function scene(t: TestContext, tool: Tool = 'curl'): Promise<Scene> {
-  const vault = await clientVault(t);
-  const server = await relay(t, vault.url);
+  const vault = await clientVault(t, { tool });
+  const server = await vault.relay();
   const client = machine(t, { tool });
   const installed = await vault.install(client, ['--server', server.url]);
   assert.equal(installed.code, 0, installed.stderr);
@@ -48,7 +42,7 @@ const faults: readonly [string, Answer, number, RegExp][] = [
   ['no answer', 'hanging', 10, /nothing complete within 1 seconds/],
 ];
 
-for (const [tool, isThere] of everyTool().filter(([name]) => name !== 'openssl')) {
+for (const [tool, isThere] of everyTool()) {
   for (const [name, answer, code, message] of faults) {
     test(`${name} leaves the old pair, and the next run heals, with ${tool}`, isThere, async (t) => {
       const { client, server, run } = await scene(t, tool);
@@ -71,7 +65,7 @@ for (const [tool, isThere] of everyTool().filter(([name]) => name !== 'openssl')
 
   test(`a redirect is not followed with the key, with ${tool}`, isThere, async (t) => {
     const { vault, server, run } = await scene(t, tool);
-    const elsewhere = await relay(t, vault.url);
+    const elsewhere = await vault.relay();
     server.answer = (path) => ({ status: 302, headers: { Location: `${elsewhere.url}${path}` } });
     const failed = await run();
     assert.equal(failed.code, 10, failed.stderr);
@@ -148,7 +142,7 @@ test(
       'fullchain.crt': expired.fullchainPem,
       'private.key': expired.leaf.keyPem,
     };
-    const server = await relay(t, vault.url);
+    const server = await vault.relay();
     server.answer = (path) => {
       const body = answers[/[^/]+\.(?:crt|key)/.exec(path)?.[0] ?? ''];
       return { status: 200, headers: { ETag: '"e"', 'Certificate-Version': '3' }, body: body ?? '' };

@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertPair, installer, machine } from '../harness/client-installer.ts';
-import { clientVault, inEveryPlace } from '../harness/client-vault.ts';
+import { inEveryPlace, inEveryShell } from '../harness/client-places.ts';
+import { clientVault } from '../harness/client-vault.ts';
 
 inEveryPlace(
   'the reload runs only after a change, stays due until it has succeeded, and does not need the vault then',
   async (t, place) => {
-    const vault = await clientVault(t);
+    const vault = await clientVault(t, place);
     const client = machine(t, place);
     const marker = join(client.home, 'works');
     const reload = `echo x >>${client.home}/reloads; test -e ${marker}`;
@@ -39,9 +40,9 @@ inEveryPlace(
   },
 );
 
-inEveryPlace('a reload that hangs is ended with all that it started', async (t, place) => {
+inEveryShell('a reload that hangs is ended with all that it started', async (t, shell) => {
   const vault = await clientVault(t);
-  const client = machine(t, place);
+  const client = machine(t, { shell });
   const environment = { CERTIFICATE_VAULT_RELOAD_SECONDS: '1' };
   assert.equal((await vault.install(client)).code, 0);
   await vault.install(client, [
@@ -57,7 +58,7 @@ inEveryPlace('a reload that hangs is ended with all that it started', async (t, 
 });
 
 inEveryPlace('a file that was deleted or altered is restored', async (t, place) => {
-  const vault = await clientVault(t);
+  const vault = await clientVault(t, place);
   const client = machine(t, place);
   assert.equal((await vault.install(client)).code, 0);
   const good = [client.file('tls.crt'), client.file('tls.key')];
@@ -68,11 +69,11 @@ inEveryPlace('a file that was deleted or altered is restored', async (t, place) 
   assert.deepEqual([client.file('tls.crt'), client.file('tls.key')], good);
 });
 
-inEveryPlace(
+inEveryShell(
   'a failing crontab -l stops everything and leaves nothing; lines that look alike are not touched',
-  async (t, place) => {
+  async (t, shell) => {
     const vault = await clientVault(t);
-    const client = machine(t, place);
+    const client = machine(t, { shell });
     assert.equal((await vault.install(client)).code, 0);
     const [job = ''] = client.jobs();
     const alike = [
@@ -92,11 +93,11 @@ inEveryPlace(
   },
 );
 
-inEveryPlace(
+inEveryShell(
   'a lock is respected while its owner lives, and taken over when it is dead',
-  async (t, place) => {
+  async (t, shell) => {
     const vault = await clientVault(t);
-    const client = machine(t, place);
+    const client = machine(t, { shell });
     assert.equal((await vault.install(client)).code, 0);
     const lock = join(client.home, 'vault', 'state', client.jobs()[0] ?? '', 'lock');
     const started = readFileSync(`/proc/${process.pid}/stat`, 'utf8').replace(/.*\) /s, '').split(' ')[19];

@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import {
   assertPair,
-  inEveryShell,
   installer,
   type Machine,
   machine,
   type Shell,
   shells,
 } from '../harness/client-installer.ts';
+import { inEveryShell } from '../harness/client-places.ts';
 import { clientVault, usual } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
 

@@ -3,14 +3,8 @@ import assert from 'node:assert/strict';
 import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import {
-  assertPair,
-  inEveryShell,
-  leftovers,
-  type Machine,
-  machine,
-  type Shell,
-} from '../harness/client-installer.ts';
+import { assertPair, leftovers, type Machine, machine, type Shell } from '../harness/client-installer.ts';
+import { inEveryShell } from '../harness/client-places.ts';
 import { clientVault } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
 

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { assertPair, everyShell, machine } from '../harness/client-installer.ts';
+import { assertPair, machine } from '../harness/client-installer.ts';
+import { inEveryShell } from '../harness/client-places.ts';
 import { clientVault } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
 
@@ -50,28 +51,26 @@ for (const [name, args, message] of refused) {
   });
 }
 
-for (const [shell, isThere] of everyShell()) {
-  test(`spaces, quotes and dollars are taken literally in ${shell}`, isThere, async (t) => {
-    const vault = await clientVault(t, { certificates: ['*.example.test'] });
-    const client = machine(t, { shell });
-    const destination = join(client.home, `it's "a" $HOME \`id\` \\dir * `);
-    const installed = await vault.install(client, [
-      '--certificate=*.example.test',
-      `--destination=${destination}`,
-      '--file=chain.crt=- a=b;$(id) "c".crt',
-      '--reload-command',
-      `printf '%s' "$HOME 'x'" >"${client.home}/reloaded"`,
-    ]);
-    assert.equal(installed.code, 0, installed.stderr);
-    assert.deepEqual(readdirSync(destination), ['- a=b;$(id) "c".crt', 'tls.crt', 'tls.key']);
-    assert.equal(readFileSync(join(client.home, 'reloaded'), 'utf8'), `${client.home} 'x'`);
-    assert.match(client.jobs()[0] ?? '', /^_\.example\.test-\d+$/);
-    const status = await client.run(['--status', '--destination', destination], { shell });
-    assert.equal(status.code, 0, status.stderr);
-    assert(status.stdout.includes(`  destination  ${destination}\n`));
-    assert.equal((await client.run(['--run'], { script: client.copy() })).stderr, '');
-  });
-}
+inEveryShell('spaces, quotes and dollars are taken literally', async (t, shell) => {
+  const vault = await clientVault(t, { certificates: ['*.example.test'] });
+  const client = machine(t, { shell });
+  const destination = join(client.home, `it's "a" $HOME \`id\` \\dir * `);
+  const installed = await vault.install(client, [
+    '--certificate=*.example.test',
+    `--destination=${destination}`,
+    '--file=chain.crt=- a=b;$(id) "c".crt',
+    '--reload-command',
+    `printf '%s' "$HOME 'x'" >"${client.home}/reloaded"`,
+  ]);
+  assert.equal(installed.code, 0, installed.stderr);
+  assert.deepEqual(readdirSync(destination), ['- a=b;$(id) "c".crt', 'tls.crt', 'tls.key']);
+  assert.equal(readFileSync(join(client.home, 'reloaded'), 'utf8'), `${client.home} 'x'`);
+  assert.match(client.jobs()[0] ?? '', /^_\.example\.test-\d+$/);
+  const status = await client.run(['--status', '--destination', destination], { shell });
+  assert.equal(status.code, 0, status.stderr);
+  assert(status.stdout.includes(`  destination  ${destination}\n`));
+  assert.equal((await client.run(['--run'], { script: client.copy() })).stderr, '');
+});
 
 test(
   'both names of an artifact, and one artifact under two names, can be installed together',

@@ -1,4 +1,4 @@
-/** Where things are kept for whom, and the client against a vault that is a process of its own. */
+/** Where things are kept for whom. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, statSync } from 'node:fs';
@@ -7,8 +7,6 @@ import { test } from 'node:test';
 import { assertPair, installer, machine, modeOf } from '../harness/client-installer.ts';
 import { clientVault, usual } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
-import { tempDir } from '../harness/temp-dir.ts';
-import { fromExecutable, fromSource, serve, vault } from '../harness/vault-process.ts';
 
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? needs('setpriv') : { skip: 'only root can become somebody else' };
@@ -50,36 +48,4 @@ test('others keep both where XDG says', asRoot, async (t) => {
   assert.equal(run.code, 0, run.stderr);
   assert.match(run.stderr, /version 2 is installed/);
   assertPair(client);
-});
-
-test('a client of a vault process gets what the command line put there', needs('curl'), async (t) => {
-  const program = existsSync(fromExecutable[0]) ? fromExecutable : fromSource;
-  const dataDir = tempDir(t);
-  const { url } = await serve(t, dataDir, { program });
-  const command = async (...args: string[]) => {
-    const { code, stdout, stderr } = await vault([...args, '--data-dir', dataDir], { program });
-    assert.equal(code, 0, stderr);
-    return stdout.trim();
-  };
-  await command('certificate', 'create', '--name', 'web', '--domain', 'www.example.test');
-  const scopes = ['certificates:read', 'private_keys:read', 'renewals:trigger'].flatMap((one) => [
-    '--scope',
-    one,
-  ]);
-  const key = await command('api-key', 'create', '--name', 'client', ...scopes, '--certificate', 'web');
-  const client = machine(t);
-  const environment = { SERVICE_API_KEY: key };
-  const installed = await client.run(['--server', url, ...usual(client)], { environment });
-  assert.equal(installed.code, 0, installed.stderr);
-  const before = assertPair(client).fingerprint256;
-  const ask = (path: string, method: string) =>
-    fetch(new URL(path, url), { method, headers: { Authorization: `Bearer ${key}` } });
-  const { headers } = await ask('/api/v1/certificates/web/renew', 'POST');
-  let status = '';
-  while (status !== 'succeeded') {
-    status = ((await (await ask(headers.get('location') ?? '', 'GET')).json()) as { status: string }).status;
-    assert.notEqual(status, 'failed');
-  }
-  assert.equal((await client.run(['--run'])).code, 0);
-  assert.notEqual(assertPair(client).fingerprint256, before);
 });

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assertPair, leftovers, machine, modeOf, type Tool } from '../harness/client-installer.ts';
-import { relay } from '../harness/client-relay.ts';
-import { clientVault, inEveryPlace, usual } from '../harness/client-vault.ts';
+import { inEveryPlace, inEveryShell } from '../harness/client-places.ts';
+import { clientVault, usual } from '../harness/client-vault.ts';
 
 /** What the script calls to download, and what that is where another program stands in for it. */
 const carriers = {
@@ -18,7 +18,7 @@ const carriers = {
 inEveryPlace(
   'rule 1: the API key lies in a file of mode 0600 in a directory of mode 0700, and nowhere else',
   async (t, place) => {
-    const vault = await clientVault(t);
+    const vault = await clientVault(t, place);
     const client = machine(t, place);
     // Every program that is started shows its arguments.
     const [download, ...first] = carriers[place.tool];
@@ -32,7 +32,8 @@ inEveryPlace(
     const installed = await vault.install(client);
     assert.equal(installed.code, 0, installed.stderr);
     assert.equal(installed.stderr.includes(vault.key), false);
-    assert(readFileSync(join(client.home, 'arguments'), 'utf8').includes(`/bin/${download} `));
+    const how = place.tool === 'openssl' ? 'openssl s_client ' : `${download} `;
+    assert(readFileSync(join(client.home, 'arguments'), 'utf8').includes(`/bin/${how}`));
     const [job = ''] = client.jobs();
     const directory = join(client.home, 'vault', 'jobs', job);
     assert.equal(modeOf(directory), 0o700);
@@ -48,22 +49,26 @@ inEveryPlace(
 inEveryPlace(
   'rule 2: downloads go into a temporary directory beside the files, which is gone afterwards',
   async (t, place) => {
-    const vault = await clientVault(t);
+    const vault = await clientVault(t, place);
     const client = machine(t, place);
-    const server = await relay(t, vault.url);
-    let staging: string[] = [];
+    const server = await vault.relay();
+    const staged: string[] = [];
+    const inPlace: string[] = [];
     server.answer = (path) => {
       if (path.includes('private.key')) {
-        staging = leftovers(client).map((name) => `${name}/${readdirSync(join(client.destination, name))}`);
-        assert.deepEqual(
-          readdirSync(client.destination).filter((name) => name.startsWith('tls')),
-          [],
-        );
+        for (const name of leftovers(client))
+          staged.push(`${name}/${readdirSync(join(client.destination, name))}`);
+        inPlace.push(client.file('tls.crt') + client.file('tls.key'));
       }
       return undefined;
     };
     assert.equal((await vault.install(client, ['--server', server.url])).code, 0);
-    assert.deepEqual(staging, [`.vault-staging-${client.jobs()[0]}/tls.crt,tls.key`]);
+    const first = client.file('tls.crt') + client.file('tls.key');
+    await vault.renew();
+    assert.equal((await client.run(['--run'])).code, 0);
+    const staging = `.vault-staging-${client.jobs()[0]}/tls.crt,tls.key`;
+    assert.deepEqual(staged, [staging, staging]);
+    assert.deepEqual(inPlace, ['', first]);
     assert.deepEqual(leftovers(client), []);
   },
 );
@@ -71,7 +76,7 @@ inEveryPlace(
 inEveryPlace(
   'rules 3 and 4: the schedule is installed, and the first download runs at once',
   async (t, place) => {
-    const vault = await clientVault(t);
+    const vault = await clientVault(t, place);
     const client = machine(t, place);
     writeFileSync(join(client.home, 'crontab'), 'MAILTO=root\n1 2 * * * true');
     assert.equal((await vault.install(client, ['--schedule', '17 3 * * 1-5'])).code, 0);
@@ -85,9 +90,9 @@ inEveryPlace(
 inEveryPlace(
   'rules 5 and 6: each file has its entity tag, and unchanged files are not rewritten',
   async (t, place) => {
-    const vault = await clientVault(t);
+    const vault = await clientVault(t, place);
     const client = machine(t, place);
-    const server = await relay(t, vault.url);
+    const server = await vault.relay();
     assert.equal((await vault.install(client, ['--server', server.url])).code, 0);
     const inodes = () => ['tls.crt', 'tls.key'].map((name) => statSync(join(client.destination, name)).ino);
     const before = inodes();
@@ -100,11 +105,11 @@ inEveryPlace(
   },
 );
 
-inEveryPlace(
+inEveryShell(
   'rule 7: the same certificate and destination again replaces the job; another destination is another job',
-  async (t, place) => {
+  async (t, shell) => {
     const vault = await clientVault(t);
-    const client = machine(t, place);
+    const client = machine(t, { shell });
     const install = (args: string[]) => vault.install(client, args);
     assert.equal((await install(['--schedule', '1 1 * * *', '--reload-command', 'true'])).code, 0);
     const [job = ''] = client.jobs();
@@ -134,16 +139,19 @@ inEveryPlace(
 inEveryPlace(
   'rule 8: the served script needs no --server, and installs itself through a pipe',
   async (t, place) => {
-    const vault = await clientVault(t);
+    const vault = await clientVault(t, place);
     const client = machine(t, place);
     const input = await (await vault.get('/client/install.sh')).text();
     const launch = { input, environment: { SERVICE_API_KEY: vault.key } };
-    const installed = await client.run(usual(client), launch);
+    const installed = await client.run([...vault.trust, ...usual(client)], launch);
     assert.equal(installed.code, 0, installed.stderr);
     assertPair(client);
     assert.equal(readFileSync(client.copy(), 'utf8'), input);
     const half = machine(t, place);
-    const cut = await half.run(usual(half), { ...launch, input: input.slice(0, input.lastIndexOf('main')) });
+    const cut = await half.run([...vault.trust, ...usual(half)], {
+      ...launch,
+      input: input.slice(0, input.lastIndexOf('main')),
+    });
     assert.equal(cut.stdout + cut.stderr, '');
     assert.equal(existsSync(half.destination), false);
   },

@@ -1,28 +1,14 @@
 /** The same life of a job in every shell and with every download tool: set up, unchanged, renewed, removed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  assertPair,
-  everyShell,
-  everyTool,
-  type Machine,
-  machine,
-  modeOf,
-} from '../harness/client-installer.ts';
+import { assertPair, type Machine, machine, modeOf } from '../harness/client-installer.ts';
+import { inEveryPlace } from '../harness/client-places.ts';
 import { type ClientVault, clientVault } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
 
-const shellsInstalled = everyShell();
-const toolsInstalled = everyTool();
-
-for (const [shell, isShellThere] of shellsInstalled) {
-  for (const [tool, isToolThere] of toolsInstalled.filter(([name]) => name !== 'openssl')) {
-    const options = isShellThere.skip === undefined ? isToolThere : isShellThere;
-    test(`a job is set up, kept current and removed in ${shell} with ${tool}`, options, async (t) => {
-      await lifeOfAJob(await clientVault(t), machine(t, { shell, tool }));
-    });
-  }
-}
+inEveryPlace('a job is set up, kept current and removed', async (t, place) => {
+  await lifeOfAJob(await clientVault(t, place), machine(t, place));
+});
 
 test('a job works with the programs of BusyBox in place of those of GNU', needs('busybox'), async (t) => {
   await lifeOfAJob(await clientVault(t), machine(t, { shell: 'busybox', tool: 'nc', userland: 'busybox' }));

@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createSecureContext, createServer } from 'node:tls';
-import { assertPair, everyTool, machine, type Tool } from '../harness/client-installer.ts';
+import { assertPair, machine, type Tool } from '../harness/client-installer.ts';
+import { everyTool } from '../harness/client-places.ts';
 import { relay } from '../harness/client-relay.ts';
 import { clientVault } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
@@ -17,7 +18,7 @@ import { tempDir } from '../harness/temp-dir.ts';
 async function secureVault(t: TestContext, names = 'IP:127.0.0.1') {
   const vault = await clientVault(t);
   const chain = makeChain(tempDir(t), { names });
-  const server = await relay(t, vault.url, { cert: chain.fullchainPem, key: chain.leaf.keyPem });
+  const server = await relay(t, () => vault.url, { cert: chain.fullchainPem, key: chain.leaf.keyPem });
   return { vault, chain, server };
 }
 
