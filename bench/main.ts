@@ -6,11 +6,13 @@ import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import type { Figure } from './figure.ts';
+import { measureScheduler } from './scheduler.ts';
 import { measureStart } from './start.ts';
 
 /** Each measures the executable at this path. */
 const benchmarks: Readonly<Record<string, (program: string) => Promise<Figure[]>>> = {
   start: measureStart,
+  scheduler: measureScheduler,
 };
 
 const program = join(import.meta.dirname, '..', 'dist', 'vault');

@@ -12,7 +12,7 @@ import { lendDirectory } from './embedded-addon.ts';
 import { type Migrations, migrate, refuseForeignDatabase } from './migrations.ts';
 import type { Schema } from './schema.ts';
 import { sqliteDialect } from './sqlite-dialect.ts';
-import { storageErrorFrom } from './storage-error.ts';
+import { isBusy, storageErrorFrom } from './storage-error.ts';
 
 /** What reading queries run on: the reading connection, or the transaction that is under way. */
 export type Reader = Kysely<Schema>;
@@ -65,7 +65,7 @@ export class Database {
         writing.pragma('trusted_schema = off');
         writing.pragma('temp_store = memory');
         refuseForeignDatabase(writing, migrations);
-        writing.pragma('journal_mode = wal');
+        await enterWal(writing, world);
         const writer = new Kysely<Schema>({ dialect: sqliteDialect(writing, world) });
         await migrate(writing, writer, migrations);
         writing.pragma(`busy_timeout = ${blockingPatienceMs}`);
@@ -127,6 +127,20 @@ export class Database {
     await this.#writer.destroy();
     this.#reading.close();
     this.#writing.close();
+  }
+}
+
+/** SQLite does not wait for another process that enters the mode at the same moment, whatever the timeout is. */
+async function enterWal(writing: BetterSqlite3.Database, world: World): Promise<void> {
+  const giveUpAt = world.now() + openingPatienceMs;
+  for (;;) {
+    try {
+      writing.pragma('journal_mode = wal');
+      return;
+    } catch (error) {
+      if (!isBusy(error) || world.now() >= giveUpAt) throw error;
+      await world.sleep(5);
+    }
   }
 }
 

@@ -8,7 +8,7 @@ import { findOpenRenewal, updateRenewal } from '../db/renewals.ts';
 import { type Actor, record } from './audit.ts';
 import { refuseUnsuitableFallback, requireCertificate } from './certificates.ts';
 import type { UpdateCertificateInput } from './inputs.ts';
-import { refuseUnsuitable, requireIssuer } from './issuers.ts';
+import { refuseSameFallback, refuseUnsuitable, requireIssuer } from './issuers.ts';
 import { nextRenewalAt } from './renewal-plan.ts';
 import { queueRenewal } from './renewal-queue.ts';
 import type { Vault } from './vault.ts';
@@ -39,6 +39,7 @@ export async function changeCertificate(
     const changes = changesFor(before, input, issuer, fallback, now);
     const after = { ...before, ...changes };
     refuseUnsuitable(issuer, wanted(after));
+    if (input.fallback_issuer !== undefined) refuseSameFallback(issuer, after.fallback_issuer_id);
     refuseUnsuitableFallback(await findIssuerById(writer, after.fallback_issuer_id ?? 0), after.key_type);
     const number = before.current_version;
     const current = number === null ? undefined : await findVersion(writer, before.id, number);

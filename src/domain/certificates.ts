@@ -15,7 +15,7 @@ import type { IssuerRow } from '../db/issuers.ts';
 import { type Actor, record } from './audit.ts';
 import { didYouMean } from './closest-names.ts';
 import type { CreateCertificateInput } from './inputs.ts';
-import { refuseUnsuitable, requireIssuer } from './issuers.ts';
+import { refuseSameFallback, refuseUnsuitable, requireIssuer } from './issuers.ts';
 import { issueFromLocalCa } from './local-ca.ts';
 import { queueRenewal } from './renewal-queue.ts';
 import type { Vault } from './vault.ts';
@@ -64,6 +64,7 @@ export async function createCertificate(
       ? undefined
       : await requireIssuer(db.reader, input.fallback_issuer, 'fallback_issuer');
   refuseUnsuitable(issuer, input);
+  refuseSameFallback(issuer, fallback?.id ?? null);
   refuseUnsuitableFallback(fallback, input.key_type);
   await refuseTaken(db.reader, input.name);
   const first = issuer.type === 'acme' ? undefined : await firstVersion(vault, input);

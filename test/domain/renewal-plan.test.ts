@@ -72,6 +72,22 @@ test('the moment is the one of the policy', () => {
   assert.equal(nextRenewalAt({ ...certificate, changed_at: now }, version, now), now);
 });
 
+test('near the end a primary issuer that asks to wait does not keep the fallback from being asked', () => {
+  const late = version.not_after - 10 * day;
+  const failed = { ...certificate, last_attempt_at: late, retry_after: late + 6 * day };
+  const next = (failed_attempts: number, fallback_issuer_id: number | null, at = late) =>
+    (nextRenewalAt({ ...failed, failed_attempts, fallback_issuer_id, last_attempt_at: at }, version, at) ??
+      0) - at;
+  assert.deepEqual(
+    [1, 2, 3, 4].map((failures) => next(failures, 2)),
+    [6 * day, 10 * minute, 6 * day, day],
+  );
+  assert.equal(next(2, null), 6 * day);
+  // While there is time the primary one is asked again, when it says.
+  const early = version.not_after - 16 * day;
+  assert.equal(next(2, 2, early), 7 * day);
+});
+
 const withoutPlan: Readonly<Record<string, Partial<PlannedCertificate>>> = {
   'has no issuer': { issuer_id: null },
   'is not to be renewed by itself': { auto_renew: 0 },

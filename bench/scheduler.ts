@@ -1,0 +1,118 @@
+/**
+ * What the scheduler costs while it has nothing to do: processor time per minute of the vault's time, with ten thousand
+ * certificates of which none is due.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { day, minute } from '../src/base/duration.ts';
+import { openVault } from '../src/cli/open-vault.ts';
+import { insertVersion } from '../src/db/certificate-versions.ts';
+import { insertCertificate } from '../src/db/certificates.ts';
+import { findIssuer } from '../src/db/issuers.ts';
+import type { Vault } from '../src/domain/vault.ts';
+import { runRenewalScheduler } from '../src/jobs/renewal-scheduler.ts';
+import { runRenewalWorker } from '../src/jobs/renewal-worker.ts';
+import { runWindowWatcher } from '../src/jobs/window-watcher.ts';
+import { settingsFor } from '../test/harness/test-vault.ts';
+import { TestWorld } from '../test/harness/test-world.ts';
+import { type Figure, median } from './figure.ts';
+
+const certificates = 10_000;
+const rounds = 10;
+const minutesPerRound = 60;
+
+type Job = (vault: Vault, signal: AbortSignal) => Promise<void>;
+
+/** Measures the source, not the executable, whose clock cannot be moved; medians of ten rounds of an hour each. */
+export async function measureScheduler(): Promise<Figure[]> {
+  const data = mkdtempSync(join(tmpdir(), 'vault-bench-'));
+  const world = new TestWorld();
+  const { vault, close } = await openVault(settingsFor(data), world, 'create');
+  try {
+    await fill(vault, world);
+    const all = [runRenewalScheduler, runRenewalWorker, runWindowWatcher];
+    return [
+      { name: 'planning 10,000 at the start', value: await firstRound(vault, world), unit: 'ms' },
+      { name: 'looking through them again', value: await firstRound(vault, world), unit: 'ms' },
+      {
+        name: 'scheduler, per minute',
+        value: await perMinute(vault, world, [runRenewalScheduler]),
+        unit: 'ms',
+      },
+      { name: 'with worker and ARI, per minute', value: await perMinute(vault, world, all), unit: 'ms' },
+    ];
+  } finally {
+    await close();
+    rmSync(data, { recursive: true });
+  }
+}
+
+/** Processor time until the scheduler has planned everything and sleeps. */
+async function firstRound(vault: Vault, world: TestWorld): Promise<number> {
+  const before = process.cpuUsage();
+  const stop = start(vault, [runRenewalScheduler]);
+  await world.sleeping(1);
+  const used = milliseconds(process.cpuUsage(before));
+  await stop();
+  return used;
+}
+
+async function perMinute(vault: Vault, world: TestWorld, jobs: readonly Job[]): Promise<number> {
+  const stop = start(vault, jobs);
+  await world.sleeping(jobs.length);
+  const values: number[] = [];
+  // The first round is not counted: the code is still being compiled.
+  for (let round = 0; round <= rounds; round += 1) {
+    const before = process.cpuUsage();
+    for (let seconds = 0; seconds < minutesPerRound * 60; seconds += 1) {
+      world.advance(1000);
+      await world.turn();
+      await world.sleeping(jobs.length);
+    }
+    if (round > 0) values.push(milliseconds(process.cpuUsage(before)) / minutesPerRound);
+  }
+  await stop();
+  const queued = await vault.db.reader.selectFrom('renewals').select('id').execute();
+  if (queued.length > 0) throw new Error(`${queued.length} renewals were due`);
+  return median(values);
+}
+
+function start(vault: Vault, jobs: readonly Job[]): () => Promise<void> {
+  const abort = new AbortController();
+  const running = jobs.map((job) => job(vault, abort.signal));
+  return async () => {
+    abort.abort();
+    await Promise.all(running);
+  };
+}
+
+function milliseconds({ user, system }: NodeJS.CpuUsage): number {
+  return (user + system) / 1000;
+}
+
+/** Certificates of 90 days, issued over the last fifty, whose windows the CA is to be asked about in a few days. */
+async function fill(vault: Vault, world: TestWorld): Promise<void> {
+  const issuer = await findIssuer(vault.db.reader, 'local-ca');
+  const pem = 'x'.repeat(1800);
+  const etag = 'x'.repeat(26);
+  const etags = { certificate_etag: etag, chain_etag: etag, fullchain_etag: etag, private_key_etag: etag };
+  await vault.db.write(async (writer) => {
+    for (let n = 0; n < certificates; n += 1) {
+      const issued = world.now() - (50 * day * n) / certificates;
+      const name = `www${n}.example.com`;
+      const shared = { domains: JSON.stringify([name]), key_type: 'ec256', created_at: issued };
+      const certificate_id = await insertCertificate(writer, {
+        ...{ name, ...shared, issuer_id: issuer?.id ?? null, auto_renew: 1, reuse_key: 0 },
+        ...{ current_version: 1, next_renewal_at: null, ari_check_at: world.now() + 3 * day },
+      });
+      await insertVersion(writer, {
+        ...{ certificate_id, version: 1, ...shared, source: 'acme', ...etags },
+        ...{ serial: n.toString(16).padStart(32, '0'), issuer: 'CN=CA', subject: `CN=${name}` },
+        ...{ fingerprint_sha256: 'x'.repeat(95), not_before: issued, not_after: issued + 90 * day },
+        ...{ certificate_pem: pem, chain_pem: pem, sealed_private_key: Buffer.alloc(300) },
+      });
+    }
+  });
+  world.advance(minute);
+}

@@ -1,0 +1,75 @@
+/** What tests of the renewal engine begin with: issuers, certificates with a version of any age, and how renewals stand. */
+import assert from 'node:assert/strict';
+import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
+import { type CertificateRow, updateCertificate } from '../../src/db/certificates.ts';
+import { insertAcmeIssuer, insertIssuer } from '../../src/db/issuers.ts';
+import type { RenewalStatus } from '../../src/db/schema.ts';
+import { localCli } from '../../src/domain/audit.ts';
+import { createCertificate, requireCertificate } from '../../src/domain/certificates.ts';
+import { createCertificateInput, createIssuerInput, parseInput } from '../../src/domain/inputs.ts';
+import { addIssuer } from '../../src/domain/issuers.ts';
+import { issueFromLocalCa } from '../../src/domain/local-ca.ts';
+import type { Vault } from '../../src/domain/vault.ts';
+import { addVersion } from '../../src/domain/versions.ts';
+import { identifier } from './private-chain.ts';
+
+/** Never aborted. */
+export const { signal: forever } = new AbortController();
+
+/** An ACME issuer that nobody ever asks, and its id. */
+export async function silentIssuer(vault: Vault, name: string): Promise<number> {
+  return vault.db.write(async (writer) => {
+    const id = await insertIssuer(writer, { name, type: 'acme', created_at: vault.world.now() });
+    await insertAcmeIssuer(writer, { issuer_id: id, directory_url: `https://${name}.test/directory` });
+    return id;
+  });
+}
+
+/** An ACME issuer with this directory, which must answer. */
+export async function acmeIssuer(vault: Vault, name: string, directoryUrl: string): Promise<void> {
+  const input = parseInput(createIssuerInput, { name, directory_url: directoryUrl });
+  await addIssuer(vault, localCli, input, { acceptsTerms: true }, forever);
+}
+
+/** A certificate; its first renewal is queued where its issuer is an ACME CA, and made where it is the private one. */
+export async function makeCertificate(vault: Vault, name: string, others: object = {}): Promise<void> {
+  const input = { name, domains: [`${name}.example.test`], ...others };
+  await createCertificate(vault, localCli, parseInput(createCertificateInput, input));
+}
+
+export async function rowOf({ db }: Vault, name: string): Promise<CertificateRow> {
+  return requireCertificate(db.reader, name);
+}
+
+export async function change(vault: Vault, name: string, changes: Partial<CertificateRow>): Promise<void> {
+  const { id } = await rowOf(vault, name);
+  await vault.db.write((writer) => updateCertificate(writer, id, changes));
+}
+
+/** Gives the certificate its next version, issued now, as its CA would. */
+export async function giveVersion(vault: Vault, name: string, lifetime?: number): Promise<void> {
+  const privateKey = await generatePrivateKey('ec256');
+  const identifiers = [identifier(`${name}.example.test`)];
+  const issued = await issueFromLocalCa(vault, { identifiers, privateKey, lifetime });
+  const row = await rowOf(vault, name);
+  await vault.db.write((writer) => addVersion(vault, writer, row, { source: 'acme', ...issued, privateKey }));
+}
+
+/** The states of all renewals, in the order in which they were queued. */
+export async function statusesOf({ db }: Vault): Promise<RenewalStatus[]> {
+  const rows = await db.reader.selectFrom('renewals').select('status').orderBy('id').execute();
+  return rows.map(({ status }) => status);
+}
+
+/** Takes all renewals out of the queue, as if they had succeeded. */
+export async function endAll({ db }: Vault): Promise<void> {
+  await db.write((writer) => writer.updateTable('renewals').set({ status: 'succeeded' }).execute());
+}
+
+/** Goes on when the condition holds, without the clock moving. */
+export async function until(vault: Vault, holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (let turns = 0; !(await holds()); turns += 1) {
+    assert(turns < 1_000_000, 'it never came about');
+    await vault.world.turn();
+  }
+}
