@@ -4,7 +4,7 @@ export type Figure = {
   /** What was measured, as a line of the table. */
   readonly name: string;
   readonly value: number;
-  readonly unit: 'ms' | 'MB' | '/s';
+  readonly unit: 'ms' | 'MB' | '/s' | 'requests';
 };
 
 /** The middle one, or the mean of the two middle ones: a round that something else disturbed does not move it. */

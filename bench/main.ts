@@ -5,6 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
+import { measureAcme } from './acme.ts';
 import type { Figure } from './figure.ts';
 import { measureScheduler } from './scheduler.ts';
 import { measureStart } from './start.ts';
@@ -12,6 +13,7 @@ import { measureStart } from './start.ts';
 /** Each measures the executable at this path. */
 const benchmarks: Readonly<Record<string, (program: string) => Promise<Figure[]>>> = {
   start: measureStart,
+  acme: measureAcme,
   scheduler: measureScheduler,
 };
 

@@ -1,6 +1,6 @@
 /** Keys that sign requests, in the words of JOSE (RFC 7517, RFC 7518): accounts' keys, and certificates' for revocation. */
 import { createPublicKey } from 'node:crypto';
-import { calculateJwkThumbprint, exportJWK, type JWK } from 'jose';
+import type { JWK } from 'jose';
 import type { Secret } from '../base/secret.ts';
 import { keyObject, keyTypeOf } from '../crypto/key-pair.ts';
 
@@ -17,10 +17,12 @@ export function algorithmOf(privateKey: Secret): string {
 
 /** The public half as a JWK with the required members only. */
 export async function publicJwk(privateKey: Secret): Promise<JWK> {
+  const { exportJWK } = await import('jose');
   return exportJWK(createPublicKey(keyObject(privateKey)));
 }
 
 /** The key's thumbprint (RFC 7638, SHA-256), base64url. */
 export async function thumbprint(privateKey: Secret): Promise<string> {
+  const { calculateJwkThumbprint } = await import('jose');
   return calculateJwkThumbprint(await publicJwk(privateKey));
 }

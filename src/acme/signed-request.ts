@@ -1,5 +1,8 @@
-/** The flattened JWS of RFC 8555 §6.2, for requests and for what is signed inside of them. */
-import { FlattenedSign } from 'jose';
+/**
+ * The flattened JWS of RFC 8555 §6.2, for requests and for what is signed inside of them. jose is loaded with the first
+ * one, so that commands that ask no CA do not wait for it.
+ */
+import type { FlattenedSign } from 'jose';
 import type { Secret } from '../base/secret.ts';
 import { keyObject } from '../crypto/key-pair.ts';
 import { algorithmOf, publicJwk } from './account-key.ts';
@@ -21,7 +24,7 @@ export async function signRequest(
   const { privateKey, url: kid } = signer;
   const who = kid === undefined ? { jwk: await publicJwk(privateKey) } : { kid };
   return JSON.stringify(
-    await bytesOf(payload)
+    await (await bytesOf(payload))
       .setProtectedHeader({ alg: algorithmOf(privateKey), nonce, url, ...who })
       .sign(keyObject(privateKey)),
   );
@@ -33,7 +36,7 @@ export async function externalAccountBinding(
   accountKey: Secret,
   { kid, hmacKey }: ExternalAccount,
 ): Promise<unknown> {
-  return bytesOf({ ...(await publicJwk(accountKey)) })
+  return (await bytesOf({ ...(await publicJwk(accountKey)) }))
     .setProtectedHeader({ alg: 'HS256', kid, url })
     .sign(new Uint8Array(hmacKey.expose()));
 }
@@ -41,12 +44,13 @@ export async function externalAccountBinding(
 /** The new key's agreement to take over the account (§7.3.5). */
 export async function keyChange(url: string, account: AcmeAccount, newKey: Secret): Promise<AcmePayload> {
   const payload = { account: account.url, oldKey: await publicJwk(account.privateKey) };
-  const signed = await bytesOf(payload)
+  const signed = await (await bytesOf(payload))
     .setProtectedHeader({ alg: algorithmOf(newKey), jwk: await publicJwk(newKey), url })
     .sign(keyObject(newKey));
   return { ...signed };
 }
 
-function bytesOf(payload: AcmePayload): FlattenedSign {
+async function bytesOf(payload: AcmePayload): Promise<FlattenedSign> {
+  const { FlattenedSign } = await import('jose');
   return new FlattenedSign(Buffer.from(payload === '' ? '' : JSON.stringify(payload)));
 }

@@ -75,6 +75,11 @@ export const updateCommand = command({
       }
       const next = renewal === undefined ? '' : ' It is renewed now, as soon as "vault serve" runs.';
       terminal.stderr.write(`Certificate ${args.name} is changed.${next}\n`);
+      if (renewal === undefined && input.issuer !== undefined) {
+        terminal.stderr.write(
+          `  Its next version comes from ${input.issuer}. Have it now with "vault certificate renew --name ${args.name}".\n`,
+        );
+      }
     });
   },
 });

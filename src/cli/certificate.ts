@@ -5,6 +5,9 @@ import {
   findCertificateSummary,
   listCertificateSummaries,
 } from '../db/certificates.ts';
+import { findIssuerById } from '../db/issuers.ts';
+import { findOpenRenewal } from '../db/renewals.ts';
+import { stepsOf } from '../domain/attempt.ts';
 import { localCli } from '../domain/audit.ts';
 import { certificateStatus } from '../domain/certificate-status.ts';
 import { certificateView, versionView } from '../domain/certificate-views.ts';
@@ -71,6 +74,8 @@ const show = command({
         terminal.stdout.write(jsonText(view));
         return;
       }
+      const open = await findOpenRenewal(vault.db.reader, id);
+      const fallback = await findIssuerById(vault.db.reader, row.fallback_issuer_id ?? 0);
       terminal.stdout.write(
         facts([
           ['Name', view.name],
@@ -78,12 +83,20 @@ const show = command({
           ['Domains', view.domains.join(' ')],
           ['Key type', view.key_type],
           ['Issuer', view.issuer ?? 'imported'],
+          ...(fallback === undefined ? [] : [['Fallback', fallback.name] as const]),
+          ...(row.challenge === null ? [] : [['Challenge', row.challenge] as const]),
+          ...(row.profile === null ? [] : [['Profile', row.profile] as const]),
           ['Created', view.created_at],
           ['Renewal', view.renewal.next_at ?? (view.auto_renew ? 'not planned yet' : 'by import only')],
+          ...(open === undefined ? [] : [['Renewing', stepsOf(open).at(-1)?.text ?? open.status] as const]),
           ...(view.renewal.last_error === null ? [] : [['Last error', view.renewal.last_error] as const]),
         ]),
       );
       const versions = await listVersions(vault.db.reader, id, { limit: 20 });
+      if (versions.length === 0) {
+        terminal.stdout.write('\nNothing has been issued for it yet.\n');
+        return;
+      }
       const cells = versions.map((version) => {
         const shown = versionView(version, row.current_version);
         const current = shown.current ? `${shown.version} (current)` : String(shown.version);

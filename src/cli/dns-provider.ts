@@ -1,10 +1,11 @@
 /** `vault dns-provider …`: who can put challenge records into which zones. */
 
-import { parseIdentifier } from '../base/identifier.ts';
+import { isAddress, parseIdentifier } from '../base/identifier.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import { listDnsProviders } from '../db/dns-providers.ts';
+import { DnsProviderError } from '../dns/dns-provider.ts';
 import { dnsProviderTypes } from '../dns/provider-types.ts';
 import { localCli } from '../domain/audit.ts';
 import { addDnsProvider, removeDnsProvider, tryDnsProvider } from '../domain/dns-providers.ts';
@@ -54,7 +55,7 @@ const add = command({
     const input = parseInput(createDnsProviderInput, { name, type, zones });
     const secret = new Secret(file === undefined ? Buffer.from('{}') : await readInput(file, terminal));
     await withVault(args, terminal, 'create', async (vault) => {
-      await addDnsProvider(vault, localCli, input, secret);
+      await withSecretHint(() => addDnsProvider(vault, localCli, input, secret));
       terminal.stderr.write(
         `DNS provider ${name} is added. Try it:\n  vault dns-provider test --name ${name} --domain ${input.zones[0]}\n`,
       );
@@ -108,7 +109,16 @@ const test = command({
   },
   run: async (args, terminal) => {
     const domain = parseIdentifier(args.domain);
-    if (domain === undefined) throw new OperatorError(`"${args.domain}" is not a domain`);
+    if (domain === undefined) {
+      throw new OperatorError(`"${args.domain}" is not a domain`, {
+        hint: 'Write a name such as www.example.com.',
+      });
+    }
+    if (isAddress(domain)) {
+      throw new OperatorError(`${domain} is an address, and dns-01 proves control of names only`, {
+        hint: 'Addresses are proved by http-01 or tls-alpn-01.',
+      });
+    }
     await withVault(args, terminal, 'refuse', async (vault) => {
       const say = (text: string) => terminal.stderr.write(`${text}\n`);
       await tryDnsProvider(vault, { name: args.name, domain }, say, stopSignal());
@@ -122,3 +132,14 @@ export const dnsProviderCommands = commandGroup(
   'add, list, try and remove DNS providers for dns-01',
   { add, list, test, remove },
 );
+
+/** What is wrong with the settings is said by who reads them; where they come from is the command's affair. */
+async function withSecretHint(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof DnsProviderError)) throw error;
+    const hint = 'Settings and credentials come from the file that --secret-file names, in YAML or JSON.';
+    throw new OperatorError(error.message, { hint, cause: error });
+  }
+}

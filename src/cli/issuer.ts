@@ -1,11 +1,12 @@
 /** `vault issuer …`: the CAs that certificates come from. */
+import { X509Certificate } from 'node:crypto';
 import { OperatorError } from '../base/operator-error.ts';
 import { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import { encodePem, readPemBlocks } from '../crypto/pem.ts';
 import { findAcmeIssuer, listIssuers } from '../db/issuers.ts';
 import { localCli } from '../domain/audit.ts';
-import { createIssuerInput, parseInput } from '../domain/inputs.ts';
+import { createIssuerInput, parseInput, updateIssuerInput } from '../domain/inputs.ts';
 import {
   addIssuer,
   type IssuerSecrets,
@@ -15,6 +16,7 @@ import {
 } from '../domain/issuers.ts';
 import type { Arguments } from './arguments.ts';
 import { command, commandGroup, type Terminal } from './command.ts';
+import { withDirectoryHint } from './directory-hint.ts';
 import { readInput } from './input-file.ts';
 import { Misuse } from './misuse.ts';
 import { jsonText, table } from './output.ts';
@@ -69,7 +71,8 @@ const add = command({
     });
     const secrets = await secretsFrom(args, terminal);
     await withVault(args, terminal, 'create', async (vault) => {
-      await addIssuer(vault, localCli, input, secrets, stopSignal());
+      const adding = () => addIssuer(vault, localCli, input, secrets, stopSignal());
+      await withDirectoryHint(adding, secrets.ca !== undefined);
       terminal.stderr.write(
         `Issuer ${input.name} is added. Its account is registered with the first certificate:\n` +
           `  vault certificate create --name NAME --domain DOMAIN --issuer ${input.name}\n`,
@@ -80,16 +83,23 @@ const add = command({
 
 const update = command({
   name: 'issuer update',
-  description: 'change an ACME CA; what is not named stays as it is',
+  description:
+    'change an ACME CA; what is not named stays, and "none" takes a contact, profile or chain back',
   options: { ...nameOption, ...caOptions },
   run: async (args, terminal) => {
-    const changes = parseInput(createIssuerInput.omit({ name: true }).partial(), {
-      ...given(args),
+    const named = Object.entries(given(args)).map(([key, value]) => [key, value === 'none' ? null : value]);
+    const changes = parseInput(updateIssuerInput, {
+      ...Object.fromEntries(named),
       ...(args.directory !== undefined && { directory_url: args.directory }),
     });
     const secrets = await secretsFrom(args, terminal);
+    const { eabKey, ca, acceptsTerms } = secrets;
+    if (Object.keys(changes).length === 0 && eabKey === undefined && ca === undefined && !acceptsTerms) {
+      throw new Misuse('there is nothing to change', 'See "vault issuer update --help".');
+    }
     await withVault(args, terminal, 'refuse', async (vault) => {
-      await updateIssuer(vault, localCli, args.name, changes, secrets, stopSignal());
+      const changing = () => updateIssuer(vault, localCli, args.name, changes, secrets, stopSignal());
+      await withDirectoryHint(changing, ca !== undefined);
       terminal.stderr.write(`Issuer ${args.name} is changed.\n`);
     });
   },
@@ -180,7 +190,21 @@ async function readTrust(path: string, terminal: Terminal): Promise<string> {
       hint: 'Give PEM: blocks that begin with -----BEGIN CERTIFICATE-----.',
     });
   }
+  if (!blocks.every(({ der }) => isCertificate(der))) {
+    throw new OperatorError(`${path} holds something else than certificates`, {
+      hint: 'Take the PEM file of the root from the CA once more; this one is damaged.',
+    });
+  }
   return blocks.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
+}
+
+function isCertificate(der: Buffer): boolean {
+  try {
+    return new X509Certificate(der).raw.equals(der);
+  } catch {
+    // Whatever OpenSSL calls it.
+    return false;
+  }
 }
 
 /** The bytes of an HMAC key; CAs show it in base64url, some in base64. */

@@ -13,6 +13,7 @@ import { systemResolver } from '../dns/system-resolver.ts';
 import { AcmeClients } from '../domain/acme-clients.ts';
 import { AuditBatch } from '../domain/audit-batch.ts';
 import { Bell } from '../domain/bell.ts';
+import { Changes } from '../domain/changes.ts';
 import { Freshness } from '../domain/freshness.ts';
 import { Heartbeat } from '../domain/heartbeat.ts';
 import { KeyUse } from '../domain/key-use.ts';
@@ -61,8 +62,10 @@ export async function openVault(
       masterKey,
       audit: new AuditBatch(db, world),
       freshness: new Freshness(db),
+      changes: new Changes(db, world),
       keyUse: new KeyUse(db, world),
       renewalQueued: new Bell(world),
+      renewalEnded: new Bell(world),
       renewalHeartbeat: new Heartbeat(world),
       outbound,
       acme: new AcmeClients({ world, outbound, log }),

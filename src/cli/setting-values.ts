@@ -1,5 +1,6 @@
 /** How the values of settings are read: text in, meaning out, or an OperatorError that names the setting and its source. */
 import { isIP } from 'node:net';
+import { day, minute, parseDuration } from '../base/duration.ts';
 import { type LogLevel, logLevels } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
 
@@ -26,7 +27,8 @@ export function resolverAddress({ value, from }: Found): string {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::(\d{1,5}))?$/.exec(value);
   const address = isIP(value) === 0 ? (match?.[1] ?? match?.[2] ?? '') : value;
   const port = isIP(value) === 0 ? Number(match?.[3] ?? 53) : 53;
-  if (isIP(address) === 0 || port > 65_535) {
+  const isBracketed = match?.[1] !== undefined;
+  if (isIP(address) === 0 || (isBracketed && isIP(address) !== 6) || port < 1 || port > 65_535) {
     throw new OperatorError(`${from}: "${value}" is not the address of a DNS server`, {
       hint: 'Write an IP address, with a port where it is not 53, such as 192.0.2.53 or [2001:db8::53]:5353.',
     });
@@ -68,5 +70,15 @@ export function logLevel(setting: Found | undefined): LogLevel {
   if (level !== undefined) return level;
   throw new OperatorError(`${setting.from}: "${setting.value}" is not a log level`, {
     hint: `Use one of ${logLevels.join(', ')}.`,
+  });
+}
+
+/** Milliseconds from 5 minutes to 30 days, as sessions of people last; `usual` where nothing is set. */
+export function sessionDuration(setting: Found | undefined, usual: number): number {
+  if (setting === undefined) return usual;
+  const ms = parseDuration(setting.value);
+  if (ms !== undefined && ms >= 5 * minute && ms <= 30 * day) return ms;
+  throw new OperatorError(`${setting.from}: "${setting.value}" is not how long a session can last`, {
+    hint: 'Write a number and m, h or d, from 5m to 30d, such as 30m.',
   });
 }

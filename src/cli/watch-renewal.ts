@@ -3,6 +3,7 @@ import { second } from '../base/duration.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import { findVersion } from '../db/certificate-versions.ts';
+import { findAcmeIssuer } from '../db/issuers.ts';
 import { findRenewal, type RenewalRow } from '../db/renewals.ts';
 import { stepsOf } from '../domain/attempt.ts';
 import { claimRenewal } from '../domain/renewal-claim.ts';
@@ -43,10 +44,13 @@ export async function watchRenewal(
       if (row.status === 'succeeded') return await announceVersion(vault, terminal, name, row);
       if (row.status === 'failed') throw new OperatorError(row.error ?? 'the renewal failed');
       if (stop.aborted) throw stillQueued(name);
-      if (row.status === 'queued') steps.show('queued');
+      if (row.status === 'queued') steps.show(await whyQueued(vault, row));
       if (row.status === 'queued' && own === undefined && vault.world.now() - began > serverPatience) {
         const claimed = await claimRenewal(vault, 'cli', { only: id });
-        if (claimed !== undefined) own = carryOut(vault, claimed, stop);
+        if (claimed !== undefined) {
+          steps.show('no "vault serve" takes it up; carrying it out here');
+          own = carryOut(vault, claimed, stop);
+        }
       }
       await vault.world.sleep(lookAgainAfter, AbortSignal.any([stop, ended.signal]));
     }
@@ -55,6 +59,13 @@ export async function watchRenewal(
     ended.abort();
     await own;
   }
+}
+
+/** A CA that limits what is asked of it can keep a renewal waiting for an hour: nobody should have to guess. */
+async function whyQueued({ db, world }: Vault, { issuer_id }: RenewalRow): Promise<string> {
+  const ca = issuer_id === null ? undefined : await findAcmeIssuer(db.reader, issuer_id);
+  if (ca?.paused_until == null || ca.paused_until <= world.now()) return 'queued';
+  return `waiting until ${formatTimestamp(ca.paused_until)}, as the CA asks: ${ca.pause_reason ?? 'it is too busy'}`;
 }
 
 async function announceVersion(

@@ -63,6 +63,24 @@ export async function listLeftoverChallenges(reader: Reader): Promise<AcmeChalle
     .execute();
 }
 
+/** Whether another challenge has the same record up through the same provider. */
+export async function isRecordShared(
+  reader: Reader,
+  { id, dns_provider_id, record_name, record_value }: AcmeChallengeRow,
+): Promise<boolean> {
+  if (dns_provider_id === null || record_name === null || record_value === null) return false;
+  const other = await reader
+    .selectFrom('acme_challenges')
+    .select('id')
+    .where('dns_provider_id', '=', dns_provider_id)
+    .where('record_name', '=', record_name)
+    .where('record_value', '=', record_value)
+    .where('id', '!=', id)
+    .limit(1)
+    .executeTakeFirst();
+  return other !== undefined;
+}
+
 /** Adds a challenge and returns it. */
 export async function insertChallenge(
   writer: Writer,

@@ -104,6 +104,15 @@ export class Database {
     }
   }
 
+  /** Another number whenever anything was committed, by any process. */
+  async commits(): Promise<number> {
+    try {
+      return this.#dataVersion.get() as number;
+    } catch (error) {
+      throw storageErrorFrom(error, this.#reading.name);
+    }
+  }
+
   /** Reads through a file of up to 64 MiB. Throws OperatorError where a page, an index or a table is damaged. */
   async check(): Promise<void> {
     if (statSync(this.#reading.name).size > checkedSize) return;

@@ -1,7 +1,7 @@
 /** The table `renewals`: the queue of renewals and their history. */
 import { type Selectable, sql, type Updateable } from 'kysely';
 import type { Reader, Writer } from './database.ts';
-import type { RenewalsTable } from './schema.ts';
+import type { RenewalStatus, RenewalsTable } from './schema.ts';
 
 export type RenewalRow = Selectable<RenewalsTable>;
 export type RenewalChanges = Updateable<RenewalsTable>;
@@ -101,29 +101,65 @@ export async function updateLeased(
   return result.numUpdatedRows === 1n;
 }
 
-/** A renewal with the name of its certificate. */
-export type NamedRenewalRow = RenewalRow & { readonly certificate: string };
+/** A renewal with the name of its certificate, and of the issuer it asks. */
+export type NamedRenewalRow = RenewalRow & { readonly certificate: string; readonly issuer: string | null };
+
+export type RenewalPage = {
+  readonly certificateId?: number | undefined;
+  readonly failedOnly?: boolean;
+  readonly status?: RenewalStatus | undefined;
+  /** Only those that are older than the one with this id. */
+  readonly before?: number | undefined;
+  readonly limit: number;
+};
 
 /** Renewals with the names of their certificates, newest first. */
 export async function listRenewals(
   reader: Reader,
-  {
-    certificateId,
-    failedOnly,
-    limit,
-  }: { readonly certificateId?: number | undefined; readonly failedOnly: boolean; readonly limit: number },
+  { certificateId, failedOnly = false, status, before = Number.MAX_SAFE_INTEGER, limit }: RenewalPage,
 ): Promise<NamedRenewalRow[]> {
-  let query = reader
-    .selectFrom('renewals')
-    .innerJoin('certificates', 'certificates.id', 'renewals.certificate_id')
-    .selectAll('renewals')
-    .select('certificates.name as certificate')
-    .orderBy('renewals.id', 'desc')
-    .limit(limit);
+  const isOpenOnly = status === 'queued' || status === 'running';
+  // With the plus SQLite takes the few open renewals and sorts them; by the bare id it reads the whole history.
+  const id = isOpenOnly ? sql<number>`+renewals.id` : sql<number>`renewals.id`;
+  let query = named(reader).where(id, '<', before).orderBy(id, 'desc').limit(limit);
+  if (isOpenOnly) query = query.where(isOpen);
   if (certificateId !== undefined) query = query.where('renewals.certificate_id', '=', certificateId);
   // A literal, so that the partial index of failed renewals answers.
-  if (failedOnly) query = query.where(sql<boolean>`renewals.status = 'failed'`);
+  if (failedOnly || status === 'failed') query = query.where(sql<boolean>`renewals.status = 'failed'`);
+  else if (status !== undefined) query = query.where('renewals.status', '=', status);
   return query.execute();
+}
+
+/** One renewal with the names. */
+export async function findNamedRenewal(reader: Reader, id: number): Promise<NamedRenewalRow | undefined> {
+  return named(reader).where('renewals.id', '=', id).executeTakeFirst();
+}
+
+function named(reader: Reader) {
+  return reader
+    .selectFrom('renewals')
+    .innerJoin('certificates', 'certificates.id', 'renewals.certificate_id')
+    .leftJoin('issuers', 'issuers.id', 'renewals.issuer_id')
+    .selectAll('renewals')
+    .select(['certificates.name as certificate', 'issuers.name as issuer']);
+}
+
+/** A text that is another one whenever a renewal was queued, taken up, got a step further or ended. */
+export async function renewalsState(reader: Reader): Promise<string> {
+  const newest = await reader
+    .selectFrom('renewals')
+    .select(({ fn }) => fn.max('id').as('id'))
+    .executeTakeFirst();
+  const open = await reader
+    .selectFrom('renewals')
+    .select(({ fn }) => [
+      fn.countAll<number>().as('count'),
+      fn.sum<number>('claims').as('claims'),
+      sql<number>`sum(length(steps))`.as('steps'),
+    ])
+    .where(isOpen)
+    .executeTakeFirstOrThrow();
+  return [newest?.id, open.count, open.claims, open.steps].join(' ');
 }
 
 /** Makes every lease end at `latest` at the latest. */

@@ -4,19 +4,14 @@
  */
 import { findAccount, registerAccount, updateContact } from '../acme/accounts.ts';
 import type { AcmeClient } from '../acme/acme-client.ts';
+import { AcmeError } from '../acme/acme-error.ts';
 import type { AcmeAccount, ExternalAccount } from '../acme/acme-types.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
-import { generatePrivateKey } from '../crypto/key-pair.ts';
-import {
-  type AcmeAccountRow,
-  findAcmeAccount,
-  insertAcmeAccount,
-  listUsableAccounts,
-  updateAcmeAccount,
-} from '../db/acme-accounts.ts';
+import { type AcmeAccountRow, findAcmeAccount, updateAcmeAccount } from '../db/acme-accounts.ts';
 import type { Writer } from '../db/database.ts';
 import { type AcmeIssuerRow, findAcmeIssuer, type IssuerRow, updateAcmeIssuer } from '../db/issuers.ts';
+import { chosenAccount } from './acme-account-choice.ts';
 import { record, system } from './audit.ts';
 import {
   accountKeyOwner,
@@ -78,10 +73,38 @@ export async function ensureAccount(
   });
 }
 
-/** Forgets an account that the CA does not know (any more); the next use registers another. */
-export async function forgetAccount({ db }: Vault, issuer: IssuerRow, accountId: number): Promise<void> {
+/**
+ * Whether a refusal means that the account is of no use any more: the CA does not know it or its key, or it was closed
+ * there. Asks the CA where the refusal alone does not tell.
+ */
+export async function lossOf(
+  client: AcmeClient,
+  { privateKey }: OwnAccount,
+  refusal: AcmeError,
+  signal: AbortSignal,
+): Promise<'gone' | 'deactivated' | undefined> {
+  if (refusal.type === 'accountDoesNotExist') return 'gone';
+  // Of a closed account, or a key that is not the account's; challenges that fail have no status of their own.
+  if (!['unauthorized', 'malformed'].includes(refusal.type) || refusal.status === undefined) return undefined;
+  try {
+    const found = await findAccount(client, privateKey, signal);
+    if (found === undefined) return 'gone';
+    return found.status === 'valid' ? undefined : 'deactivated';
+  } catch (error) {
+    // The refusal tells more than what else went wrong.
+    return error instanceof AcmeError && error.type === 'unauthorized' ? 'deactivated' : undefined;
+  }
+}
+
+/** Forgets an account that is of no use any more; the next use registers another. */
+export async function forgetAccount(
+  { db }: Vault,
+  issuer: IssuerRow,
+  accountId: number,
+  status: 'gone' | 'deactivated',
+): Promise<void> {
   await db.write(async (writer) => {
-    await updateAcmeAccount(writer, accountId, { status: 'gone' });
+    await updateAcmeAccount(writer, accountId, { status });
     const ca = await findAcmeIssuer(writer, issuer.id);
     if (ca?.account_id === accountId) await updateAcmeIssuer(writer, issuer.id, { account_id: null });
   });
@@ -119,7 +142,12 @@ export async function settleRollover(
   const next = openFor(vault, nextAccountKeyOwner(row.id), row.sealed_next_private_key);
   const known = await findAccount(client, next, signal);
   const key = known === undefined ? accountKey(vault, row) : next;
-  return vault.db.write((writer) => adoptKey(vault, writer, row, key));
+  return vault.db.write(async (writer) => {
+    const now = await findAcmeAccount(writer, row.id);
+    // Whoever changes the key may have ended it since, or begun again.
+    const isSame = now?.sealed_next_private_key?.equals(row.sealed_next_private_key ?? Buffer.alloc(0));
+    return isSame === true ? adoptKey(vault, writer, row, key) : (now ?? row);
+  });
 }
 
 /** Makes `key` the account's key and forgets the one it was changing to. */
@@ -137,50 +165,6 @@ export async function adoptKey(
   return { ...row, ...changes };
 }
 
-/** The issuer's account, else one of the same directory, contact and customer, else a new one with its key. */
-async function chosenAccount(vault: Vault, issuer: IssuerRow, ca: AcmeIssuerRow): Promise<AcmeAccountRow> {
-  const current = ca.account_id === null ? undefined : await findAcmeAccount(vault.db.reader, ca.account_id);
-  if (current !== undefined && isUsable(current, ca)) return current;
-  const privateKey = await generatePrivateKey('ec256');
-  return vault.db.write(async (writer) => {
-    const usable = await listUsableAccounts(writer, ca.directory_url);
-    const shared = usable.find((row) => row.email === ca.email && row.eab_kid === ca.eab_kid);
-    const row = shared ?? (await insertAccount(vault, writer, issuer, ca, privateKey));
-    await updateAcmeIssuer(writer, issuer.id, { account_id: row.id });
-    return row;
-  });
-}
-
-function isUsable(row: AcmeAccountRow, ca: AcmeIssuerRow): boolean {
-  const isAlive = row.status === 'valid' || row.status === 'registering';
-  return isAlive && row.directory_url === ca.directory_url && row.eab_kid === ca.eab_kid;
-}
-
-async function insertAccount(
-  vault: Vault,
-  writer: Writer,
-  issuer: IssuerRow,
-  ca: AcmeIssuerRow,
-  privateKey: Secret,
-): Promise<AcmeAccountRow> {
-  const row = {
-    issuer: issuer.name,
-    directory_url: ca.directory_url,
-    account_url: null,
-    email: ca.email,
-    eab_kid: ca.eab_kid,
-    status: 'registering' as const,
-    sealed_private_key: Buffer.alloc(0),
-    sealed_next_private_key: null,
-    created_at: vault.world.now(),
-  };
-  const id = await insertAcmeAccount(writer, row);
-  // Sealed for the row's id, which is known only now.
-  const sealed = sealFor(vault, accountKeyOwner(id), privateKey);
-  await updateAcmeAccount(writer, id, { sealed_private_key: sealed });
-  return { ...row, id, sealed_private_key: sealed };
-}
-
 /** Tells the CA where to write to, once the issuer's contact is another than the account's. */
 async function followContact(
   vault: Vault,
@@ -190,7 +174,14 @@ async function followContact(
   signal: AbortSignal,
 ): Promise<void> {
   if (row.email === ca.email) return;
-  await updateContact(client, ownAccount(vault, row), ca.email ?? undefined, signal);
+  try {
+    await updateContact(client, ownAccount(vault, row), ca.email ?? undefined, signal);
+  } catch (error) {
+    // An address that the CA does not like is no reason for certificates to expire.
+    if (!(error instanceof AcmeError) || error.kind !== 'problem') throw error;
+    vault.log.warn({ err: error, account: row.id }, 'the CA did not take the new contact; asking again');
+    return;
+  }
   await vault.db.write((writer) => updateAcmeAccount(writer, row.id, { email: ca.email }));
 }
 

@@ -54,7 +54,9 @@ export async function deleteAccount({ db, world }: Vault, actor: Actor, id: stri
   await db.write(async (writer) => {
     const number = accountNumber(id);
     const account = number === undefined ? undefined : await findAcmeAccount(writer, number);
-    if (account === undefined) throw new Problem('acme_account_not_found');
+    if (account === undefined) {
+      throw new Problem('acme_account_not_found', { hint: 'List them with "vault acme-account list".' });
+    }
     const issuers = await issuersOfAcmeAccount(writer, account.id);
     if (issuers.length > 0) {
       throw new Problem('acme_account_current', {

@@ -6,11 +6,13 @@ import type { AcmeClient } from '../acme/acme-client.ts';
 import type { AcmeAuthorization, AcmeChallenge, AcmeOrder } from '../acme/acme-types.ts';
 import { keyAuthorization } from '../acme/challenge-answers.ts';
 import { answerChallenge, fetchAuthorization, waitForAuthorization } from '../acme/orders.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { type AcmeChallengeRow, insertChallenge, listRenewalChallenges } from '../db/acme-challenges.ts';
 import { findDnsProviderById } from '../db/dns-providers.ts';
+import { findRenewal } from '../db/renewals.ts';
 import type { OwnAccount } from './acme-account.ts';
 import { type ChosenProof, chooseProof } from './acme-proofs.ts';
-import { type Attempt, step } from './attempt.ts';
+import { type Attempt, LeaseLost, step } from './attempt.ts';
 import { recordOf, removeChallenges } from './challenge-removal.ts';
 import { checkPersistentRecord } from './dns-persist.ts';
 import { awaitVisible, isByHand, putUp } from './dns-records.ts';
@@ -51,7 +53,7 @@ export async function satisfyAuthorizations(
     await settled(proofs.map((proof) => beVisible(vault, attempt, proof)));
     await settled(proofs.map((proof) => prove(vault, attempt, { client, account, order }, proof)));
   } finally {
-    if (!signal.aborted || signal.reason === 'deadline') {
+    if (!signal.aborted || signal.reason === 'deadline' || signal.reason === 'superseded') {
       // What was stored here, also where the renewal is gone with its certificate, and what an earlier worker left.
       const own = proofs.flatMap(({ row }) => row ?? []);
       const left = await listRenewalChallenges(vault.db.reader, attempt.renewal.id);
@@ -63,7 +65,7 @@ export async function satisfyAuthorizations(
 /** The row of what will be put up; the same one where an earlier worker stored it. dns-persist-01 puts nothing up. */
 async function store(
   vault: Vault,
-  { renewal }: Attempt,
+  { renewal, owner }: Attempt,
   account: OwnAccount,
   { identifier }: AcmeAuthorization,
   { challenge, place, recordValue }: ChosenProof,
@@ -73,9 +75,16 @@ async function store(
   const answer = await keyAuthorization(token, account.privateKey);
   const known = await listRenewalChallenges(vault.db.reader, renewal.id);
   const stored = known.find((row) => row.token === token && row.type === challenge.type);
-  if (stored !== undefined) return stored;
-  return vault.db.write((writer) =>
-    insertChallenge(writer, {
+  if (stored?.key_authorization === answer) return stored;
+  // The account has got another key since.
+  if (stored !== undefined) await removeChallenges(vault, [stored]);
+  return vault.db.write(async (writer) => {
+    const leased = await findRenewal(writer, renewal.id);
+    if (leased?.lease_owner !== owner) throw new LeaseLost();
+    if (place !== undefined && (await findDnsProviderById(writer, place.provider.id)) === undefined) {
+      throw new OperatorError(`the DNS provider ${place.provider.name} was removed`);
+    }
+    return insertChallenge(writer, {
       renewal_id: renewal.id,
       identifier: identifier.value,
       type: challenge.type,
@@ -86,8 +95,8 @@ async function store(
       record_zone: place?.zone ?? null,
       record_value: recordValue(answer),
       created_at: vault.world.now(),
-    }),
-  );
+    });
+  });
 }
 
 async function show(vault: Vault, attempt: Attempt, { challenge, place, row }: Proof): Promise<void> {

@@ -15,18 +15,19 @@ import type { Secret } from '../base/secret.ts';
 import { certificateRequest } from '../crypto/certificate-request.ts';
 import { publicKeyOf } from '../crypto/key-pair.ts';
 import { findVersion } from '../db/certificate-versions.ts';
-import { findCertificateById } from '../db/certificates.ts';
 import type { AcmeIssuerRow, IssuerRow } from '../db/issuers.ts';
 import { findRenewal } from '../db/renewals.ts';
 import {
   ensureAccount,
   forgetAccount,
   hasOtherKey,
+  lossOf,
   type OwnAccount,
   requireAcmeIssuer,
 } from './acme-account.ts';
 import { satisfyAuthorizations } from './acme-authorizations.ts';
-import { type Attempt, keep, LeaseLost, Superseded, step } from './attempt.ts';
+import { type Attempt, keep, LeaseLost, step } from './attempt.ts';
+import { refuseSuperseded, whileWanted } from './still-wanted.ts';
 import type { Vault } from './vault.ts';
 import type { VersionMaterial } from './versions.ts';
 
@@ -73,13 +74,14 @@ export async function issueFromAcme(
       return { source: 'acme', ...issued, privateKey, acme };
     } catch (error) {
       if (!(error instanceof AcmeError) || tries === mostAccountTroubles) throw error;
-      const isUnknown = error.type === 'accountDoesNotExist';
-      if (!isUnknown && !(await hasOtherKey(vault, account))) throw error;
+      const isOpenedAnew = await hasOtherKey(vault, account);
+      const loss = isOpenedAnew ? undefined : await lossOf(client, account, error, attempt.signal);
+      if (loss === undefined && !isOpenedAnew) throw error;
       vault.log.warn(
         { err: error, issuer: issuer.name, account: account.id },
         'the account is looked up again',
       );
-      if (isUnknown) await forgetAccount(vault, issuer, account.id);
+      if (loss !== undefined) await forgetAccount(vault, issuer, account.id, loss);
     }
   }
 }
@@ -125,9 +127,13 @@ async function fulfil(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buffer
   const { signal } = attempt;
   let order = (await orderUnderWay(ordering)) ?? (await orderAnew(ordering));
   if (order.status === 'pending') {
-    await satisfyAuthorizations(vault, attempt, { client, account, order });
-    await step(vault, attempt, `waiting for ${issuer.name} to accept the proofs`);
-    order = await waitForOrder(client, account, order.url, ['ready', 'processing', 'valid'], signal);
+    const { url } = order;
+    const underWay = { client, account, order };
+    order = await whileWanted(vault, attempt, async (watched) => {
+      await satisfyAuthorizations(vault, watched, underWay);
+      await step(vault, watched, `waiting for ${issuer.name} to accept the proofs`);
+      return waitForOrder(client, account, url, ['ready', 'processing', 'valid'], watched.signal);
+    });
   }
   if (order.status === 'ready') {
     await refuseSuperseded(vault, attempt);
@@ -202,19 +208,6 @@ async function replacedId(
   const version = await findVersion(db.reader, certificate.id, certificate.current_version);
   if (version === undefined || version.directory_url !== ca.directory_url) return undefined;
   return renewalInfoId(new X509Certificate(version.certificate_pem).raw);
-}
-
-/** Up to here nothing is lost by stopping; once the request is sent there will be a certificate. */
-async function refuseSuperseded({ db }: Vault, { certificate: asked, renewal }: Attempt): Promise<void> {
-  const now = await findCertificateById(db.reader, asked.id);
-  if (now === undefined) throw new Superseded('the certificate was deleted');
-  if (now.disabled_at !== null) throw new Superseded('the certificate was disabled');
-  if (now.domains !== asked.domains || now.key_type !== asked.key_type) {
-    throw new Superseded('other names or another type of key are wanted now');
-  }
-  if (![now.issuer_id, now.fallback_issuer_id].includes(renewal.issuer_id)) {
-    throw new Superseded('the certificate was moved to another issuer');
-  }
 }
 
 function acmeIdentifier(value: Identifier): AcmeIdentifier {

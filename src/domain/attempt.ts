@@ -3,8 +3,8 @@ import type { CertificateRow } from '../db/certificates.ts';
 import { type RenewalChanges, type RenewalRow, updateLeased } from '../db/renewals.ts';
 import type { Vault } from './vault.ts';
 
-/** Why an attempt is told to stop: the vault stops, another worker has the renewal, or it took too long. */
-export type StopReason = 'shutdown' | 'lease lost' | 'deadline';
+/** Why an attempt is told to stop: the vault stops, another worker has it, it took too long, or nobody wants it any more. */
+export type StopReason = 'shutdown' | 'lease lost' | 'deadline' | 'superseded';
 
 export type ClaimedRenewal = { readonly renewal: RenewalRow; readonly owner: string };
 

@@ -3,7 +3,7 @@ import type { CertName } from '../base/cert-name.ts';
 import { Problem } from '../base/problem.ts';
 import type { Secret } from '../base/secret.ts';
 import { type BundleSource, readCertificateBundle } from '../crypto/certificate-bundle.ts';
-import { certificateFacts } from '../crypto/certificate-facts.ts';
+import { type CertificateFacts, certificateFacts } from '../crypto/certificate-facts.ts';
 import { findCertificate, insertCertificate, updateCertificate } from '../db/certificates.ts';
 import { type Actor, record } from './audit.ts';
 import { neverRenewed } from './renewal-plan.ts';
@@ -17,6 +17,30 @@ export type ImportRequest = {
   /** Opens PKCS#12. */
   readonly password?: Secret<string> | undefined;
 };
+
+/** What files were understood to hold. */
+export type ImportPreview = {
+  readonly leaf: CertificateFacts;
+  /** From the leaf's issuer upwards, without the root. */
+  readonly chain: readonly CertificateFacts[];
+  readonly warnings: readonly string[];
+};
+
+/**
+ * Reads the files as an import would, and stores nothing. Throws `invalid_request` and `payload_too_large` as that does.
+ */
+export function previewImport(
+  { world }: Pick<Vault, 'world'>,
+  { sources, password }: Omit<ImportRequest, 'name'>,
+): ImportPreview {
+  const now = world.now();
+  const bundle = readCertificateBundle({ sources: [...sources], now, ...(password && { password }) });
+  return {
+    leaf: certificateFacts(bundle.leaf),
+    chain: bundle.chain.map(certificateFacts),
+    warnings: bundle.warnings,
+  };
+}
 
 export type ImportResult = { readonly version: number; readonly warnings: readonly string[] };
 

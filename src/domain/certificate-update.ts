@@ -39,7 +39,7 @@ export async function changeCertificate(
     const changes = changesFor(before, input, issuer, fallback, now);
     const after = { ...before, ...changes };
     refuseUnsuitable(issuer, wanted(after));
-    if (input.fallback_issuer !== undefined) refuseSameFallback(issuer, after.fallback_issuer_id);
+    refuseSameFallback(issuer, after.fallback_issuer_id);
     refuseUnsuitableFallback(await findIssuerById(writer, after.fallback_issuer_id ?? 0), after.key_type);
     const number = before.current_version;
     const current = number === null ? undefined : await findVersion(writer, before.id, number);

@@ -3,8 +3,10 @@ import type { Scope } from '../base/scope.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import type { VersionSummaryRow } from '../db/certificate-versions.ts';
 import type { CertificateSummaryRow } from '../db/certificates.ts';
+import type { NamedRenewalRow } from '../db/renewals.ts';
 import type { RenewalStatus } from '../db/schema.ts';
 import { artifacts, etagOf, listedArtifacts } from './artifacts.ts';
+import { stepsOf } from './attempt.ts';
 import { type CertificateStatus, certificateStatus } from './certificate-status.ts';
 import type { Renewal } from './renewals.ts';
 
@@ -48,6 +50,15 @@ export type RenewalView = {
   finished_at: string | null;
   version: number | null;
   error: string | null;
+};
+
+/** A renewal as administrators see it. */
+export type RenewalDetailView = RenewalView & {
+  /** The issuer that is asked; null where it is gone, or nothing was asked yet. */
+  issuer: string | null;
+  /** An actor as the audit log names it. */
+  requested_by: string;
+  steps: { at: string; text: string }[];
 };
 
 /** `base` is what comes before `/api/v1` in the artifacts' URLs; empty makes them relative. */
@@ -98,6 +109,16 @@ export function renewalView(row: Renewal): RenewalView {
     finished_at: time(row.finished_at),
     version: row.version,
     error: row.error,
+  };
+}
+
+/** With its steps and by whom it was asked for. */
+export function renewalDetailView(row: NamedRenewalRow): RenewalDetailView {
+  return {
+    ...renewalView(row),
+    issuer: row.issuer,
+    requested_by: row.requested_by,
+    steps: stepsOf(row).map(({ at, text }) => ({ at: formatTimestamp(at), text })),
   };
 }
 

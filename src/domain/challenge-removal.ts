@@ -2,7 +2,12 @@
 
 import { withDeadline } from '../base/deadline.ts';
 import { day, minute } from '../base/duration.ts';
-import { type AcmeChallengeRow, deleteChallengeRow, listLeftoverChallenges } from '../db/acme-challenges.ts';
+import {
+  type AcmeChallengeRow,
+  deleteChallengeRow,
+  isRecordShared,
+  listLeftoverChallenges,
+} from '../db/acme-challenges.ts';
 import { findDnsProviderById } from '../db/dns-providers.ts';
 import type { TxtRecord } from '../dns/dns-provider.ts';
 import { takeDown } from './dns-records.ts';
@@ -27,6 +32,7 @@ export function recordOf(row: AcmeChallengeRow): TxtRecord | undefined {
 export async function removeChallenges(vault: Vault, rows: readonly AcmeChallengeRow[]): Promise<void> {
   for (const row of rows) {
     try {
+      if (await leaveToOthers(vault, row)) continue;
       await removeRecord(vault, row);
       await vault.db.write((writer) => deleteChallengeRow(writer, row.id));
     } catch (error) {
@@ -40,6 +46,18 @@ export async function removeLeftoverChallenges(vault: Vault): Promise<number> {
   const rows = await listLeftoverChallenges(vault.db.reader);
   await removeChallenges(vault, rows);
   return rows.length;
+}
+
+/**
+ * Where another renewal shares the authorization it needs the same record: whoever goes last takes it down, so here only
+ * the row goes. Returns whether that was done.
+ */
+async function leaveToOthers({ db }: Vault, row: AcmeChallengeRow): Promise<boolean> {
+  return db.write(async (writer) => {
+    if (!(await isRecordShared(writer, row))) return false;
+    await deleteChallengeRow(writer, row.id);
+    return true;
+  });
 }
 
 async function removeRecord(vault: Vault, row: AcmeChallengeRow): Promise<void> {

@@ -103,15 +103,23 @@ export async function tryDnsProvider(
       ? `Create the record ${record} TXT "${value}"`
       : `Writing ${record} TXT "${value}"`,
   );
-  try {
+  const tried = await outcomeOf(async () => {
     await putUp(vault, provider, txt, signal);
     onStep('Waiting until it can be seen');
     await awaitVisible(vault, provider, txt, signal);
     onStep('Seen');
-  } finally {
+  });
+  const removed = await outcomeOf(async () => {
     await withDeadline(vault.world, minute, new AbortController().signal, (deadline) =>
       takeDown(vault, provider, txt, deadline.signal),
     );
     onStep('Removed');
-  }
+  });
+  // What went wrong first tells more.
+  for (const outcome of [tried, removed]) if (outcome?.status === 'rejected') throw outcome.reason;
+}
+
+async function outcomeOf(work: () => Promise<void>): Promise<PromiseSettledResult<void> | undefined> {
+  const [outcome] = await Promise.allSettled([work()]);
+  return outcome;
 }

@@ -10,6 +10,7 @@ import type { DnsProvider, DnsProviderType, TxtRecord } from '../dns/dns-provide
 import { waitUntilVisible } from '../dns/propagation.ts';
 import { dnsProviderTypes, readProviderConfig } from '../dns/provider-types.ts';
 import { challengeName, followCnames, longestZone } from '../dns/zones.ts';
+import { didYouMean } from './closest-names.ts';
 import { dnsSecretOwner, openFor } from './sealed-secrets.ts';
 import type { Vault } from './vault.ts';
 
@@ -29,7 +30,11 @@ export function providerType(type: string): DnsProviderType {
   const known = dnsProviderTypes.get(type);
   if (known !== undefined) return known;
   throw new OperatorError(`there is no kind of DNS provider called "${type}"`, {
-    hint: `Use one of: ${[...dnsProviderTypes.keys()].join(', ')}.`,
+    hint: didYouMean(
+      type,
+      [...dnsProviderTypes.keys()],
+      `Use one of: ${[...dnsProviderTypes.keys()].join(', ')}.`,
+    ),
   });
 }
 

@@ -137,6 +137,15 @@ export const createIssuerInput = z.strictObject({
 
 export type CreateIssuerInput = z.output<typeof createIssuerInput>;
 
+/** What of an issuer may change; null takes a wish back. */
+export const updateIssuerInput = createIssuerInput.omit({ name: true }).partial().extend({
+  email: email.nullable().optional(),
+  profile: profile.nullable().optional(),
+  preferred_chain: createIssuerInput.shape.preferred_chain.nullable(),
+});
+
+export type UpdateIssuerInput = z.output<typeof updateIssuerInput>;
+
 const zone = parsed(
   (text) => {
     const found = parseIdentifier(text);

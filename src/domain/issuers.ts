@@ -19,7 +19,7 @@ import {
 } from '../db/issuers.ts';
 import { type Actor, record } from './audit.ts';
 import { didYouMean } from './closest-names.ts';
-import type { CreateCertificateInput, CreateIssuerInput } from './inputs.ts';
+import type { CreateCertificateInput, CreateIssuerInput, UpdateIssuerInput } from './inputs.ts';
 import { localCaName } from './local-ca.ts';
 import { externalAccountKeyOwner, sealFor } from './sealed-secrets.ts';
 import type { Vault } from './vault.ts';
@@ -44,11 +44,23 @@ export async function requireIssuer(reader: Reader, name: string, path = 'name')
   const issuer = await findIssuer(reader, name);
   if (issuer !== undefined) return issuer;
   const known = (await listIssuers(reader)).map((row) => row.name);
-  const shorthand = name in knownDirectories ? ` Add it with "vault issuer add --name ${name}".` : '';
   throw new Problem('invalid_request', {
-    detail: `There is no issuer called ${JSON.stringify(name)}.${shorthand}`,
-    hint: didYouMean(name, known, `Use one of: ${known.join(', ')}.`),
+    detail: `There is no issuer called ${JSON.stringify(name)}.`,
+    hint: Object.hasOwn(knownDirectories, name)
+      ? `Add it with "vault issuer add --name ${name}".`
+      : didYouMean(name, known, `Use one of: ${known.join(', ')}.`),
     errors: [{ path, message: `there is no issuer called ${JSON.stringify(name)}` }],
+  });
+}
+
+/** Throws `invalid_request` for a fallback that is no other issuer. */
+export function refuseSameFallback(issuer: Pick<IssuerRow, 'id' | 'name'>, fallbackId: number | null): void {
+  if (fallbackId !== issuer.id) return;
+  const message = `${issuer.name} cannot be its own fallback`;
+  throw new Problem('invalid_request', {
+    detail: `${message}.`,
+    hint: 'Name another with --fallback-issuer, or none at all.',
+    errors: [{ path: 'fallback_issuer', message }],
   });
 }
 
@@ -118,11 +130,6 @@ export async function addIssuer(
   });
 }
 
-/** What of an ACME issuer may change; what is undefined stays. */
-export type IssuerChanges = {
-  [K in keyof Omit<CreateIssuerInput, 'name'>]?: CreateIssuerInput[K] | undefined;
-};
-
 /**
  * Changes an ACME issuer. Another directory or another customer (EAB) means another account: the old one stays, and is
  * no longer current. A new contact is told to the CA at the next use. Throws as `addIssuer`.
@@ -131,7 +138,7 @@ export async function updateIssuer(
   vault: Vault,
   actor: Actor,
   name: string,
-  changes: IssuerChanges,
+  changes: UpdateIssuerInput,
   secrets: IssuerSecrets,
   signal: AbortSignal,
 ): Promise<void> {
@@ -139,7 +146,9 @@ export async function updateIssuer(
   const ca = await findAcmeIssuer(vault.db.reader, issuer.id);
   if (ca === undefined) throw new OperatorError(`${name} is not an ACME CA and has nothing to change`);
   const merged = { ...known(ca), ...defined(changes), name };
-  const trust = secrets.ca ?? ca.ca_pem;
+  // The root of one host's CA says nothing about another's.
+  const isSameHost = new URL(merged.directory_url).host === new URL(ca.directory_url).host;
+  const trust = secrets.ca ?? (isSameHost ? ca.ca_pem : null);
   const directory = await vault.acme
     .at({ directory_url: merged.directory_url, ca_pem: trust })
     .directory(signal);
@@ -193,17 +202,17 @@ function refuseDirectory(
       hint: 'Read them, and accept them with --accept-terms.',
     });
   }
-  if (externalAccountRequired && eab_kid === undefined) {
-    throw new OperatorError(`${new URL(directory_url).host} takes orders of its customers only`, {
-      hint: 'Get a key id and an HMAC key from the CA, and give them with --eab-kid and --eab-hmac-key-file.',
-    });
-  }
   if ((eabKey === undefined) !== (eab_kid === undefined) && (eabKey !== undefined || !hasEabKey)) {
     throw new OperatorError('a key id and an HMAC key belong together', {
       hint: 'Give both --eab-kid and --eab-hmac-key-file.',
     });
   }
-  if (profile !== undefined && !(profile in profiles)) {
+  if (externalAccountRequired && eab_kid === undefined) {
+    throw new OperatorError(`${new URL(directory_url).host} takes orders of its customers only`, {
+      hint: 'Get a key id and an HMAC key from the CA, and give them with --eab-kid and --eab-hmac-key-file.',
+    });
+  }
+  if (profile !== undefined && !Object.hasOwn(profiles, profile)) {
     const offered = Object.keys(profiles);
     throw new OperatorError(`${name} has no profile "${profile}"`, {
       hint: offered.length === 0 ? 'It has no profiles.' : `It has ${offered.join(', ')}.`,
@@ -222,8 +231,10 @@ function known(ca: AcmeIssuerRow): Omit<CreateIssuerInput, 'name'> {
   };
 }
 
-function defined({ directory_url, ...others }: IssuerChanges): Partial<Omit<CreateIssuerInput, 'name'>> {
-  return { ...others, ...(directory_url !== undefined && { directory_url }) };
+/** What is changed; a wish that is taken back is undefined. */
+function defined(changes: UpdateIssuerInput): Partial<CreateIssuerInput> {
+  const named = Object.entries(changes).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(named.map(([key, value]) => [key, value ?? undefined]));
 }
 
 function sealedEabKey(vault: Vault, issuerId: number, key: Secret | undefined): Buffer | null {

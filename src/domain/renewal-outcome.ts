@@ -27,19 +27,19 @@ export type Failure = {
 };
 
 /**
- * Adds the version. Whoever lost the lease must not make a second one; a certificate that was deleted took the renewal
- * with it.
+ * Adds the version and returns its number; undefined, having done nothing, where the lease was lost, so that nobody
+ * makes a second one, or the renewal is gone with its certificate.
  */
 export async function succeed(
   vault: Vault,
   writer: Writer,
   { renewal, owner, certificate: asked }: Attempt,
   material: VersionMaterial,
-): Promise<void> {
+): Promise<number | undefined> {
   const now = vault.world.now();
-  if (!(await updateLeased(writer, renewal.id, owner, { lease_expires_at: now }))) return;
+  if (!(await updateLeased(writer, renewal.id, owner, { lease_expires_at: now }))) return undefined;
   const certificate = await findCertificateById(writer, asked.id);
-  if (certificate === undefined) return;
+  if (certificate === undefined) return undefined;
   const isAsWanted = certificate.domains === asked.domains && certificate.key_type === asked.key_type;
   const changedAt = isAsWanted ? null : certificate.changed_at;
   const version = await addVersion(vault, writer, { ...certificate, changed_at: changedAt }, material);
@@ -48,6 +48,7 @@ export async function succeed(
   const resource = `certificate:${certificate.name}`;
   const detail = { version, renewal: renewal.id };
   await record(writer, { actor: system, action: 'certificate.issue', resource, detail }, now);
+  return version;
 }
 
 /** Ends the renewal as failed and plans the next attempt. */

@@ -10,7 +10,7 @@ import { defaultKeyType, isKeyType } from '../base/key-type.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { Problem } from '../base/problem.ts';
 import type { Secret } from '../base/secret.ts';
-import { generatePrivateKey, keyObject, keyTypeOf } from '../crypto/key-pair.ts';
+import { generatePrivateKey, keyObject, keyTypeOf, publicKeyOf } from '../crypto/key-pair.ts';
 import { listRenewalChallenges } from '../db/acme-challenges.ts';
 import { findVersion } from '../db/certificate-versions.ts';
 import { type CertificateRow, findCertificateById } from '../db/certificates.ts';
@@ -58,9 +58,10 @@ export async function runRenewal(vault: Vault, claimed: ClaimedRenewal, signal: 
     const attempt = { ...claimed, certificate, signal: stop.signal, steps };
     try {
       const material = await issue(vault, attempt);
-      await vault.db.write((writer) => succeed(vault, writer, attempt, material));
+      const version = await vault.db.write((writer) => succeed(vault, writer, attempt, material));
+      if (version === undefined) throw new LeaseLost();
       await takeDownRest(vault, attempt);
-      vault.log.info(logged(attempt), 'certificate issued');
+      vault.log.info({ ...logged(attempt), version }, 'certificate issued');
     } catch (error) {
       await end(vault, attempt, error);
     }
@@ -141,12 +142,13 @@ async function renewalKey(vault: Vault, attempt: Attempt): Promise<Secret> {
   const place = renewalKeyOwner(renewal.id);
   if (renewal.sealed_private_key !== null) {
     const stored = openFor(vault, place, renewal.sealed_private_key);
-    if (keyTypeOf(keyObject(stored)) === keyType) return stored;
+    const isWanted = keyTypeOf(keyObject(stored)) === keyType;
+    if (isWanted && !(await isRevokedKey(vault, certificate, stored))) return stored;
   }
   const key =
     (certificate.reuse_key === 1 ? await currentKey(vault, certificate, keyType) : undefined) ??
     (await generatePrivateKey(keyType));
-  // An order that was made for another key's type is not resumed.
+  // An order that was made for another key is not resumed.
   await keep(vault, attempt, {
     sealed_private_key: sealFor(vault, place, key),
     order_url: null,
@@ -165,6 +167,17 @@ async function currentKey(
   const version = await findVersion(vault.db.reader, certificate.id, certificate.current_version);
   if (version === undefined || version.key_type !== keyType) return undefined;
   return version.revoked_at === null ? versionPrivateKey(vault, version) : undefined;
+}
+
+/** Whether the key was taken from the current version for using it again, before that was revoked. */
+async function isRevokedKey(
+  vault: Vault,
+  { id, current_version: number }: CertificateRow,
+  key: Secret,
+): Promise<boolean> {
+  const version = number === null ? undefined : await findVersion(vault.db.reader, id, number);
+  if (version === undefined || version.revoked_at === null) return false;
+  return publicKeyOf(versionPrivateKey(vault, version)).equals(publicKeyOf(key));
 }
 
 function logged({ certificate, renewal }: Attempt): Readonly<Record<string, unknown>> {

@@ -77,7 +77,8 @@ async function store(
     const isFirst = certificate.ari_window_start === null;
     const chosen = Math.floor(windowStart + random * (windowEnd - windowStart));
     // A version that is to be replaced as soon as it is there would be replaced for ever.
-    const earliest = isFirst ? now + (version.not_after - version.not_before) / 20 : 0;
+    const madeAt = Math.min(version.created_at, now);
+    const earliest = isFirst ? madeAt + (version.not_after - version.not_before) / 20 : 0;
     const changes = {
       ari_check_at: now + retryAfterMs,
       ...(!isSame && {

@@ -21,7 +21,7 @@ export async function requestRenewal(vault: Vault, actor: Actor, name: string): 
     if (certificate.disabled_at !== null) {
       throw new Problem('not_renewable', {
         detail: 'The certificate is disabled.',
-        hint: 'Enable it with "vault certificate update --enable".',
+        hint: `Enable it with "vault certificate update --name ${name} --enable".`,
       });
     }
     return queueRenewal(vault, writer, actor, certificate);

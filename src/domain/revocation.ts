@@ -1,12 +1,16 @@
 /** Revoking a version (RFC 8555 §7.6): by the account that ordered it, or where that is gone, by its own key. */
 import { X509Certificate } from 'node:crypto';
+import type { AcmeClient } from '../acme/acme-client.ts';
+import { AcmeError } from '../acme/acme-error.ts';
 import { revokeCertificate } from '../acme/revocation.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { Problem } from '../base/problem.ts';
+import { formatTimestamp } from '../base/timestamp.ts';
 import { findAcmeAccount } from '../db/acme-accounts.ts';
 import { type CertificateVersionRow, setVersionRevoked } from '../db/certificate-versions.ts';
 import { updateCertificate } from '../db/certificates.ts';
 import { findCaOfDirectory } from '../db/issuers.ts';
-import { ownAccount } from './acme-account.ts';
+import { lossOf, ownAccount, settleRollover } from './acme-account.ts';
 import { type Actor, record } from './audit.ts';
 import { requireCertificate } from './certificates.ts';
 import { queueRenewal } from './renewal-queue.ts';
@@ -44,10 +48,14 @@ export async function revokeVersion(
       detail: `Version ${version.version} was not issued by an ACME CA; its own CA has to revoke it.`,
     });
   }
+  if (version.revoked_at !== null) {
+    throw new OperatorError(
+      `version ${version.version} of ${name} was revoked at ${formatTimestamp(version.revoked_at)} already`,
+    );
+  }
   const ca = await findCaOfDirectory(vault.db.reader, version.directory_url);
   const client = vault.acme.at({ directory_url: version.directory_url, ca_pem: ca?.ca_pem ?? null });
-  const leaf = new X509Certificate(version.certificate_pem).raw;
-  await revokeCertificate(client, await signer(vault, version), leaf, revocationReasons[reason], signal);
+  await revokeAt(client, vault, version, revocationReasons[reason], signal);
   const renewal = await vault.db.write(async (writer) => {
     const now = vault.world.now();
     await setVersionRevoked(writer, version.id, now);
@@ -65,14 +73,27 @@ export async function revokeVersion(
   return { version: version.version, renewal };
 }
 
-async function signer(
+async function revokeAt(
+  client: AcmeClient,
   vault: Vault,
   version: CertificateVersionRow,
-): Promise<Parameters<typeof revokeCertificate>[1]> {
-  const account =
+  reason: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const leaf = new X509Certificate(version.certificate_pem).raw;
+  const byOwnKey = () =>
+    revokeCertificate(client, { privateKey: versionPrivateKey(vault, version) }, leaf, reason, signal);
+  const row =
     version.acme_account_id === null
       ? undefined
       : await findAcmeAccount(vault.db.reader, version.acme_account_id);
-  if (account?.status === 'valid') return { account: ownAccount(vault, account) };
-  return { privateKey: versionPrivateKey(vault, version) };
+  if (row?.status !== 'valid') return byOwnKey();
+  const account = ownAccount(vault, await settleRollover(vault, client, row, signal));
+  try {
+    await revokeCertificate(client, { account }, leaf, reason, signal);
+  } catch (error) {
+    if (!(error instanceof AcmeError)) throw error;
+    if ((await lossOf(client, account, error, signal)) === undefined) throw error;
+    await byOwnKey();
+  }
 }

@@ -10,6 +10,7 @@ import type { Database } from '../db/database.ts';
 import type { AcmeClients } from './acme-clients.ts';
 import type { AuditBatch } from './audit-batch.ts';
 import type { Bell } from './bell.ts';
+import type { Changes } from './changes.ts';
 import type { Freshness } from './freshness.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import type { KeyUse } from './key-use.ts';
@@ -24,9 +25,13 @@ export type Vault = {
   /** Audit events of requests, committed together. */
   readonly audit: AuditBatch;
   readonly freshness: Freshness;
+  /** Tells whoever watches that something has changed. */
+  readonly changes: Changes;
   readonly keyUse: KeyUse;
   /** Rung when a renewal was queued in this process. */
   readonly renewalQueued: Bell;
+  /** Rung when a renewal has ended in this process, and the next moment of its certificate is known. */
+  readonly renewalEnded: Bell;
   readonly renewalHeartbeat: Heartbeat;
   /** HTTP towards CAs and DNS providers. */
   readonly outbound: Outbound;

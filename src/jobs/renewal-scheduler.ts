@@ -1,4 +1,7 @@
-/** Queues the renewals whose moment has come: once a minute, or sooner where the next moment is sooner. */
+/**
+ * Queues the renewals whose moment has come: once a minute, sooner where the next moment is sooner, and after each renewal
+ * of this process, which may be due again within the minute where lifetimes are short.
+ */
 import { minute, second } from '../base/duration.ts';
 import { nextMoment } from '../db/certificates.ts';
 import { replanAll } from '../domain/renewal-replan.ts';
@@ -32,7 +35,7 @@ export async function runRenewalScheduler(vault: Vault, signal: AbortSignal): Pr
       vault.log.error({ err: error }, 'due renewals could not be queued; trying again');
     }
     expected = vault.world.now() + wait;
-    await vault.world.sleep(wait, signal);
+    await vault.renewalEnded.wait(wait, signal);
   }
 }
 

@@ -74,6 +74,7 @@ async function takeUp(
     const task = carryOut(vault, claimed, signal).finally(() => {
       inHand.delete(task);
       vault.renewalQueued.ring();
+      vault.renewalEnded.ring();
     });
     inHand.set(task, claimed.renewal.issuer_id ?? 0);
   }

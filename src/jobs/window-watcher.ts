@@ -1,6 +1,7 @@
 /** Asks the CAs when to renew (RFC 9773), for each certificate as often as its CA says. */
 import { minute } from '../base/duration.ts';
 import { askDueWindows } from '../domain/renewal-windows.ts';
+import { queueDueRenewals } from '../domain/renewals.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** More than are asked for in a minute wait for the next. */
@@ -10,7 +11,9 @@ const mostPerMinute = 100;
 export async function runWindowWatcher(vault: Vault, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
-      await askDueWindows(vault, mostPerMinute, signal);
+      const asked = await askDueWindows(vault, mostPerMinute, signal);
+      // What a CA wants replaced now is not left to the scheduler's next minute.
+      if (asked > 0 && !signal.aborted) await queueDueRenewals(vault, mostPerMinute);
     } catch (error) {
       vault.log.error({ err: error }, 'the renewal windows could not be looked up; trying again');
     }

@@ -168,7 +168,7 @@ test('what is wrong is refused on stderr alone and changes nothing, not even mak
     }),
   );
   assert.equal(existsSync(fresh), false);
-  const issuer = await certificate('create', ...web, '--issuer=letsencrypt');
+  const issuer = await certificate('create', ...web, '--issuer=digicert');
   assert.deepEqual([issuer.code, issuer.stdout], [1, '']);
   assert.match(issuer.stderr, /^vault: .*no.* issuer.*\n {2}Use one of: local-ca\.\n$/);
   assert.deepEqual(await certificate('create', '--name=web', '--domain=other.test'), {

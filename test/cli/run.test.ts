@@ -16,21 +16,53 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 
 const common = ['--data-dir', '--config', '--master-key-file'];
 const options: Readonly<Record<string, readonly string[]>> = {
-  serve: ['--listen', '--public-url', '--insecure-http', '--log-level'],
+  serve: [
+    ...['--listen', '--public-url', '--insecure-http', '--log-level'],
+    ...['--acme-http-listen', '--acme-tls-listen', '--resolver', '--acme-drafts'],
+  ],
   'api-key create': ['--name', '--scope', '--certificate', '--expires-at'],
   'api-key list': [],
   'api-key revoke': ['--id'],
   'api-key delete': ['--id'],
-  'certificate create': ['--name', '--domain', '--issuer', '--key-type', '--lifetime', '--reuse-key'],
+  'certificate create': [
+    ...['--name', '--domain', '--issuer', '--key-type', '--lifetime', '--reuse-key'],
+    ...['--fallback-issuer', '--profile', '--challenge', '--wait', '--resolver', '--acme-drafts'],
+  ],
   'certificate import': ['--name', '--fullchain', '--private-key', '--pkcs12', '--password-file'],
   'certificate list': ['--json'],
   'certificate show': ['--name', '--json'],
+  'certificate renew': ['--name', '--wait', '--resolver', '--acme-drafts'],
+  'certificate update': [
+    ...['--name', '--domain', '--issuer', '--fallback-issuer', '--key-type', '--profile', '--challenge'],
+    ...['--reuse-key', '--rotate-key', '--auto-renew', '--no-auto-renew', '--disable', '--enable', '--wait'],
+  ],
+  'certificate revoke': ['--name', '--version', '--reason'],
   'certificate delete': ['--name', '--force'],
+  'renewals list': ['--failed', '--name', '--limit', '--json'],
+  'issuer add': [
+    ...['--name', '--directory', '--email', '--eab-kid', '--eab-hmac-key-file', '--ca-file', '--profile'],
+    ...['--preferred-chain', '--accept-terms'],
+  ],
+  'issuer update': ['--name', '--directory', '--email', '--eab-kid', '--ca-file', '--accept-terms'],
+  'issuer list': ['--json'],
+  'issuer remove': ['--name'],
+  'acme-account list': ['--json'],
+  'acme-account rollover': ['--id'],
+  'acme-account deactivate': ['--id'],
+  'acme-account delete': ['--id'],
+  'dns-provider add': ['--name', '--type', '--zone', '--secret-file'],
+  'dns-provider list': ['--json'],
+  'dns-provider test': ['--name', '--domain', '--resolver'],
+  'dns-provider remove': ['--name'],
 };
 const groups: Readonly<Record<string, readonly string[]>> = {
-  '': ['serve', 'certificate', 'api-key'],
+  '': ['serve', 'certificate', 'renewals', 'api-key', 'issuer', 'acme-account', 'dns-provider'],
   'api-key': ['create', 'list', 'revoke', 'delete'],
-  certificate: ['create', 'import', 'list', 'show', 'delete'],
+  certificate: ['create', 'import', 'list', 'show', 'renew', 'update', 'revoke', 'delete'],
+  renewals: ['list'],
+  issuer: ['add', 'list', 'update', 'remove'],
+  'acme-account': ['list', 'rollover', 'deactivate', 'delete'],
+  'dns-provider': ['add', 'list', 'test', 'remove'],
 };
 
 before(async () => {
@@ -77,11 +109,13 @@ test('--version prints the version of package.json, and only it', async () => {
 });
 
 test('a command that is missing, unknown or badly written ends with exit code 2 and a hint', async () => {
+  const { stdout: usage } = await vault(['--help']);
+  const all = /^USAGE vault (serve\|\S+)$/m.exec(usage)?.[1]?.replaceAll('|', ', ') ?? usage;
   const cases: [args: string[], stderr: string][] = [
-    [[], 'vault: which command? serve, certificate, api-key\n  See "vault --help".\n'],
+    [[], `vault: which command? ${all}\n  See "vault --help".\n`],
     [['api-key'], 'vault: which command? create, list, revoke, delete\n  See "vault api-key --help".\n'],
     [['serv'], 'vault: there is no command "serv"\n  Did you mean "serve"?\n'],
-    [['toString'], 'vault: there is no command "toString"\n  Commands are serve, certificate, api-key.\n'],
+    [['toString'], `vault: there is no command "toString"\n  Commands are ${all}.\n`],
     [
       ['--data-dir', 'x', 'serve'],
       'vault: --data-dir stands before the command\n  Options come after the command.\n',

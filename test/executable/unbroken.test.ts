@@ -12,7 +12,7 @@ import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
 import { readMasterKey } from '../../src/crypto/master-key-file.ts';
 import { seal } from '../../src/crypto/sealing.ts';
 import type { RenewalView } from '../../src/domain/certificate-views.ts';
-import { renewalKeyOwner } from '../../src/domain/private-keys.ts';
+import { renewalKeyOwner } from '../../src/domain/sealed-secrets.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { type RunningVault, serve, vault } from '../harness/vault-process.ts';
 

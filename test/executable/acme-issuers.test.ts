@@ -1,0 +1,152 @@
+/** What CAs may want and offer: customers only, several chains, profiles, nonces that are refused. */
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import { certificatesIn, verify } from '../harness/acme-certificates.ts';
+import { acmeVault, needsAcme } from '../harness/acme-vault.ts';
+import { needs } from '../harness/missing-program.ts';
+import { pebble } from '../harness/pebble.ts';
+
+const eabKey = 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W';
+const web = ['--domain', 'www.example.test'];
+
+/** The common name in what `X509Certificate` calls a subject or an issuer. */
+const commonName = (name: string) => /^CN=(.*)$/m.exec(name)?.[1] ?? '';
+
+suite('issuers', needsAcme(), () => {
+  test('the terms of service are shown and have to be accepted', async (t) => {
+    const vault = await acmeVault(t);
+    const { directoryUrl, caFile } = vault.ca;
+    const args = ['--name', 'again', '--directory', directoryUrl, '--email', 'ops@example.test'];
+    const complaint = await vault.refused('issuer', 'add', ...args, '--ca-file', caFile);
+    assert.match(complaint, /the CA has terms of service: \S+\n.*--accept-terms/);
+    assert.match(
+      await vault.refused('issuer', 'add', ...args, '--accept-terms'),
+      /certificate/i,
+      'not trusted',
+    );
+    const names = JSON.parse(await vault.done('issuer', 'list', '--json')).map(
+      (row: { name: string }) => row.name,
+    );
+    assert.deepEqual(names, ['local-ca', 'pebble']);
+  });
+
+  test('a CA for customers only needs the external account binding, and the right one', async (t) => {
+    const vault = await acmeVault(t);
+    const customers = await pebble(t, {
+      dnsServer: vault.dns.server,
+      httpPort: vault.httpPort,
+      eab: { 'kid-1': eabKey },
+    });
+    const { directoryUrl, caFile } = customers;
+    const place = [
+      '--directory',
+      directoryUrl,
+      '--ca-file',
+      caFile,
+      '--email',
+      'a@example.test',
+      '--accept-terms',
+    ];
+    const complaint = await vault.refused('issuer', 'add', '--name', 'none', ...place);
+    assert.match(complaint, /takes orders of its customers only\n.*--eab-kid and --eab-hmac-key-file/);
+    const [right, wrong] = ['right', 'wrong'].map((file) => join(vault.dir, file)) as [string, string];
+    writeFileSync(right, `${eabKey}\n`);
+    writeFileSync(wrong, Buffer.alloc(32, 1).toString('base64url'));
+    await vault.addIssuer('right', customers, '--eab-kid', 'kid-1', '--eab-hmac-key-file', right);
+    await vault.addIssuer('wrong', customers, '--eab-kid', 'kid-1', '--eab-hmac-key-file', wrong);
+    await vault.serve();
+    const create = ['certificate', 'create', ...web, '--wait'];
+    const refused = await vault.refused(...create, '--name', 'web', '--issuer', 'wrong');
+    assert.match(refused, /JWS verification|external ?account ?binding|MAC|HMAC/i);
+    assert.match(await vault.done(...create, '--name', 'web-2', '--issuer', 'right'), /^web-2: version 1,/);
+    await vault.done(
+      'issuer',
+      'update',
+      '--name',
+      'wrong',
+      '--eab-kid',
+      'kid-1',
+      '--eab-hmac-key-file',
+      right,
+    );
+    assert.match(await vault.done('certificate', 'renew', '--name', 'web', '--wait'), /^web: version 1,/);
+  });
+
+  test(
+    'of several chains the preferred one is taken, whose root is what clients trust',
+    needs('openssl'),
+    async (t) => {
+      const vault = await acmeVault(t, { alternateRoots: 2 });
+      const roots = await Promise.all([0, 1, 2].map((n) => vault.ca.root(n)));
+      const names = roots.map((root) => commonName(new X509Certificate(root).subject));
+      assert.equal(new Set(names).size, 3);
+      await vault.addIssuer('second', vault.ca, '--preferred-chain', names[2] ?? '');
+      await vault.addIssuer('unknown', vault.ca, '--preferred-chain', 'No Such Root');
+      const server = await vault.serve();
+      const client = await vault.client();
+      for (const [issuer, expected] of Object.entries({ pebble: 0, second: 2, unknown: 0 })) {
+        await vault.done('certificate', 'create', '--name', issuer, ...web, '--issuer', issuer, '--wait');
+        const { body } = await client(server, issuer, 'fullchain.crt');
+        const top = certificatesIn(body).at(-1) ?? '';
+        assert.equal(commonName(new X509Certificate(top).issuer), names[expected], issuer);
+        assert.equal(verify(vault.dir, body, roots[expected] ?? ''), 'leaf.pem: OK');
+        const other = roots[expected === 0 ? 1 : 0] ?? '';
+        assert.throws(() => verify(vault.dir, body, other), /unable to get (local )?issuer certificate/);
+      }
+    },
+  );
+
+  test('a CA that says how long to wait, as seconds or as a date, is not asked sooner', async (t) => {
+    const vault = await acmeVault(t, { retryAfter: 2, authzReuse: 0 });
+    // Those that know no profiles know no such setting either.
+    if (!vault.ca.has('profiles')) return t.skip(`Pebble ${vault.ca.version} sends no Retry-After`);
+    await vault.serve();
+    await vault.issue('web', ...web);
+    const [row] = vault.query<{ took: number }>('select finished_at - started_at as took from renewals');
+    // At least once, for the authorization or the order; a date may be a part of a second sooner.
+    assert.ok((row?.took ?? 0) >= 1000, `${row?.took} ms`);
+  });
+
+  test('a CA that refuses every second nonce slows nothing but requests', async (t) => {
+    const vault = await acmeVault(t, { nonceReject: 50 });
+    await vault.serve();
+    for (let number = 1; number <= 3; number += 1) {
+      const made = await vault.issue(`web-${number}`, '--domain', `web-${number}.example.test`);
+      assert.match(made, /: version 1,/);
+    }
+    assert.match(await vault.done('certificate', 'renew', '--name', 'web-1', '--wait'), /: version 2,/);
+    assert.deepEqual(JSON.parse(await vault.done('renewals', 'list', '--failed', '--json')), []);
+  });
+});
+
+test(
+  "a profile decides on the certificate, the certificate's own before the issuer's",
+  needsAcme('profiles'),
+  async (t) => {
+    const profiles = {
+      classic: { description: 'long', validityPeriod: 90 * 86_400 },
+      shortlived: { description: 'short', validityPeriod: 6 * 86_400 },
+    };
+    const vault = await acmeVault(t, { profiles, issuer: ['--profile', 'classic'] });
+    const server = await vault.serve();
+    const client = await vault.client();
+    const days = async (name: string) => {
+      const { body } = await client(server, name, 'certificate.crt');
+      const { validFromDate, validToDate } = new X509Certificate(body);
+      return Math.round((validToDate.getTime() - validFromDate.getTime()) / 86_400_000);
+    };
+    await vault.issue('usual', ...web);
+    await vault.issue('own', ...web, '--profile', 'shortlived');
+    assert.deepEqual([await days('usual'), await days('own')], [90, 6]);
+    const args = ['--name', 'odd', ...web, '--issuer', 'pebble', '--profile', 'nope', '--wait'];
+    const complaint = await vault.refused('certificate', 'create', ...args);
+    assert.match(complaint, /nope/);
+    assert.match(complaint, /classic.*shortlived|shortlived.*classic/);
+    await vault.done('certificate', 'update', '--name', 'own', '--profile', 'none');
+    await vault.done('certificate', 'renew', '--name', 'own', '--wait');
+    assert.equal(await days('own'), 90);
+  },
+);

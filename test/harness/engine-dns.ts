@@ -1,0 +1,51 @@
+/** An engine whose CA looks into the zone in memory, and the job that cleans up behind it, round by round. */
+import { hash } from 'node:crypto';
+import type { TestContext } from 'node:test';
+import type { Vault } from '../../src/domain/vault.ts';
+import { runChallengeCleaner } from '../../src/jobs/challenge-cleaner.ts';
+import { type Engine, engine } from './engine-vault.ts';
+import type { Validation } from './scripted-acme-ca.ts';
+import { Refusal } from './scripted-acme-jws.ts';
+
+/** Also tells at which names the CA looked, and how many values it saw there. */
+export type LookingEngine = Engine & { readonly sights: (readonly [name: string, values: number])[] };
+
+/** A vault with a provider for `example.test`, and a CA that looks at dns-01 only. */
+export async function lookingEngine(
+  t: TestContext,
+  options: Parameters<typeof engine>[1] = {},
+): Promise<LookingEngine> {
+  const sights: [string, number][] = [];
+  const validate = ({ type, identifier, keyAuthorization }: Validation) => {
+    if (type !== 'dns-01') return undefined;
+    const alias = `_acme-challenge.${identifier}`;
+    const name = opened.zone.aliases.get(alias) ?? alias;
+    const values = opened.zone.records.get(name);
+    sights.push([name, values?.size ?? 0]);
+    const value = hash('sha256', keyAuthorization, 'base64url');
+    return values?.has(value) ? undefined : new Refusal('unauthorized', `nothing at ${name}`);
+  };
+  const opened: Engine = await engine(t, { zones: ['example.test'], ...options, validate });
+  return { ...opened, sights };
+}
+
+/** Lets the cleaner of challenges go round so many times; gives how long it waited in between. */
+export async function cleanRounds(vault: Vault, rounds: number): Promise<number[]> {
+  const stop = new AbortController();
+  const waits: number[] = [];
+  const sleep = async (ms: number) => {
+    waits.push(ms);
+    if (waits.length >= rounds) stop.abort();
+  };
+  const { now, randomBytes, turn } = vault.world;
+  // Only the job's own waits: what it does keeps the clock of the test.
+  const waiting = {
+    now,
+    randomBytes,
+    turn,
+    sleep: (ms: number, signal?: AbortSignal) =>
+      signal === stop.signal ? sleep(ms) : vault.world.sleep(ms, signal),
+  };
+  await runChallengeCleaner({ ...vault, world: waiting }, stop.signal);
+  return waits;
+}

@@ -1,0 +1,71 @@
+/** Many orders one after the other in one vault, each with an issuer, an account and names of its own. */
+import assert from 'node:assert/strict';
+import type { RenewalRow } from '../../src/db/renewals.ts';
+import { localCli } from '../../src/domain/audit.ts';
+import { createIssuerInput, parseInput } from '../../src/domain/inputs.ts';
+import { addIssuer } from '../../src/domain/issuers.ts';
+import { type Engine, tryWork, workOn } from './engine-vault.ts';
+import { type Watcher, type Worker, workerOn } from './engine-worker.ts';
+import { forever, makeCertificate } from './renewal-fixtures.ts';
+import type { ScriptedAccount, ScriptedOrder } from './scripted-acme-ca.ts';
+
+/** A certificate, and what the vault and the CA know of it. */
+export type OwnOrders = {
+  readonly name: string;
+  /** All its renewals, the newest first. */
+  readonly renewals: () => Promise<RenewalRow[]>;
+  readonly orders: () => ScriptedOrder[];
+  readonly issued: () => ScriptedOrder[];
+  readonly accounts: () => ScriptedAccount[];
+};
+
+/** A certificate for an apex, its wildcard and a name that no DNS provider has; its renewal is queued. */
+export async function anotherOrder(
+  { vault, ca }: Pick<Engine, 'vault' | 'ca'>,
+  name: string,
+  domains: readonly string[] = [`${name}.example.test`, `*.${name}.example.test`, `${name}.other.test`],
+): Promise<OwnOrders> {
+  const issuer = { name: `ca-${name}`, directory_url: ca.directoryUrl, email: `${name}@example.test` };
+  await addIssuer(vault, localCli, parseInput(createIssuerInput, issuer), { acceptsTerms: true }, forever);
+  await makeCertificate(vault, name, { issuer: `ca-${name}`, domains });
+  const renewals = () =>
+    vault.db.reader
+      .selectFrom('renewals')
+      .innerJoin('certificates', 'certificates.id', 'renewals.certificate_id')
+      .selectAll('renewals')
+      .where('certificates.name', '=', name)
+      .orderBy('renewals.id', 'desc')
+      .execute();
+  const isOwn = (value: string) => value.replace(/^\*\./, '').startsWith(`${name}.`);
+  const orders = () =>
+    [...ca.state.orders.values()].filter(({ identifiers }) => identifiers.some(({ value }) => isOwn(value)));
+  return {
+    ...{ name, renewals, orders },
+    issued: () => orders().filter(({ leaf }) => leaf !== undefined),
+    accounts: () =>
+      [...ca.state.accounts.values()].filter(({ contact }) => String(contact).includes(`:${name}@`)),
+  };
+}
+
+/** The operations of an order that nothing disturbs. */
+export async function undisturbed(opened: Engine): Promise<readonly string[]> {
+  const { renewals } = await anotherOrder(opened, 'calm');
+  const worker = await workerOn(opened.vault, opened.zone);
+  await workOn(worker.vault);
+  const [renewal] = await renewals();
+  assert.equal(renewal?.status, 'succeeded', String(renewal?.error));
+  // A directory, a nonce, an account, an order, three authorizations and challenges, and so on: none is left out.
+  assert(worker.operations.filter((what) => what !== 'write').length > 15, worker.operations.join());
+  return worker.operations;
+}
+
+/** Lets a worker carry out what is queued, watched, up to its death or the end. */
+export async function runWatched(
+  { vault, zone }: Engine,
+  watch: (worker: Worker) => Watcher,
+  signal?: AbortSignal,
+): Promise<Worker> {
+  const worker: Worker = await workerOn(vault, zone, (at) => watch(worker)(at));
+  await Promise.race([tryWork(worker.vault, signal), worker.died]);
+  return worker;
+}

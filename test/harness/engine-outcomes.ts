@@ -1,0 +1,50 @@
+/** How renewals end, asserted whole: what people read, what is planned, and that nothing is left anywhere. */
+import assert from 'node:assert/strict';
+import { minute } from '../../src/base/duration.ts';
+import type { CertificateRow } from '../../src/db/certificates.ts';
+import type { RenewalRow } from '../../src/db/renewals.ts';
+import { localCli } from '../../src/domain/audit.ts';
+import { requestRenewal } from '../../src/domain/renewals.ts';
+import type { Vault } from '../../src/domain/vault.ts';
+import { challengeRows, type Engine, issuedBy, workOn } from './engine-vault.ts';
+import { rowOf } from './renewal-fixtures.ts';
+
+/**
+ * The first renewal of `www` fails with these words: nothing is stored or left put up, and the next attempt comes after
+ * a minute, or when the CA wants it.
+ */
+export async function fails(
+  { vault, world, work, zone }: Engine,
+  words: RegExp,
+): Promise<{ row: CertificateRow; ended: RenewalRow }> {
+  const ended = await work();
+  assert.equal(ended.status, 'failed');
+  assert.match(ended.error ?? '', words);
+  const row = await rowOf(vault, 'www');
+  assert.deepEqual([row.last_error, row.failed_attempts, row.last_attempt_at], [ended.error, 1, world.now()]);
+  assert.equal(row.current_version, null);
+  assert.equal(row.next_renewal_at, Math.max(world.now() + minute, row.retry_after ?? 0));
+  assert.deepEqual(await challengeRows(vault), []);
+  assert.deepEqual([...zone.records], []);
+  return { row, ended };
+}
+
+/** The oldest renewal of the queue succeeds. */
+export async function issues(vault: Vault): Promise<RenewalRow> {
+  const ended = await workOn(vault);
+  assert.deepEqual([ended.status, ended.error], ['succeeded', null]);
+  return ended;
+}
+
+/** A renewal of `www` that is asked for now succeeds. */
+export async function issuesAnother(vault: Vault): Promise<RenewalRow> {
+  await requestRenewal(vault, localCli, 'www');
+  return issues(vault);
+}
+
+/** The first renewal succeeds in one attempt, with the only certificate that the CA has issued. */
+export async function issuesOnce({ vault, ca }: Engine): Promise<RenewalRow> {
+  const ended = await issues(vault);
+  assert.deepEqual([ended.claims, issuedBy(ca)], [1, 1]);
+  return ended;
+}

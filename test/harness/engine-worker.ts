@@ -1,0 +1,95 @@
+/**
+ * A worker of the renewal engine that a test can stop at any operation: each request to a CA, each write to the database,
+ * each change of a record. It can die there as by kill -9, after which nothing of it runs any more.
+ */
+import type { TxtRecord } from '../../src/dns/dns-provider.ts';
+import { AcmeClients } from '../../src/domain/acme-clients.ts';
+import { Bell } from '../../src/domain/bell.ts';
+import { OpenedDnsProviders } from '../../src/domain/opened-dns-providers.ts';
+import { Turns } from '../../src/domain/turns.ts';
+import type { Vault } from '../../src/domain/vault.ts';
+import { lendZone, type MemoryZone } from './engine-vault.ts';
+
+export type Moment = 'before' | 'after';
+
+/** Called before and after each operation, by its number from 1 on; what it does is waited for. */
+export type Watcher = (at: {
+  readonly number: number;
+  readonly what: string;
+  readonly moment: Moment;
+}) => unknown;
+
+export type Worker = {
+  /** What the worker's process would have: the same database, and nothing in memory of any other. */
+  readonly vault: Vault;
+  /** `POST /new-order`, `write`, `present _acme-challenge.www.example.test` … */
+  readonly operations: string[];
+  /** From here on nothing of it happens any more. */
+  readonly die: () => void;
+  readonly died: Promise<void>;
+};
+
+export async function workerOn(
+  vault: Vault,
+  zone: MemoryZone,
+  watch: Watcher = () => undefined,
+): Promise<Worker> {
+  const operations: string[] = [];
+  const death = Promise.withResolvers<void>();
+  const never = new Promise<never>(() => undefined);
+  let isDead = false;
+  const living = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      const result = await work;
+      return isDead ? never : result;
+    } catch (error) {
+      if (isDead) return never;
+      throw error;
+    }
+  };
+  const watched = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
+    if (isDead) return never;
+    const number = operations.push(what);
+    await living(Promise.resolve(watch({ number, what, moment: 'before' })));
+    try {
+      return await living(work());
+    } finally {
+      await living(Promise.resolve(watch({ number, what, moment: 'after' })));
+    }
+  };
+  const world = {
+    now: vault.world.now,
+    randomBytes: vault.world.randomBytes,
+    turn: () => living(vault.world.turn()),
+    sleep: (ms: number, signal?: AbortSignal) => (isDead ? never : living(vault.world.sleep(ms, signal))),
+  };
+  const outbound: Vault['outbound'] = (request) =>
+    watched(`${request.method} ${new URL(request.url).pathname.replace(/\d+/, 'N')}`, () =>
+      vault.outbound(request),
+    );
+  const write: Vault['db']['write'] = (work) => watched('write', () => vault.db.write(work));
+  const db = new Proxy(vault.db, {
+    get: (target, name) => (name === 'write' ? write : bound(target, name)),
+  });
+  const change = (what: 'present' | 'remove') => (record: TxtRecord, signal: AbortSignal) =>
+    watched(`${what} ${record.name}`, () => zone.provider[what](record, signal));
+  const own: Vault = {
+    ...vault,
+    ...{ world, db, outbound },
+    acme: new AcmeClients({ world, outbound, log: vault.log }),
+    dns: new OpenedDnsProviders({ ...vault.dns.context, world, outbound, resolver: zone.resolver }),
+    turns: new Turns(),
+    renewalQueued: new Bell(world),
+  };
+  await lendZone(own, { ...zone, provider: { present: change('present'), remove: change('remove') } });
+  const die = () => {
+    isDead = true;
+    death.resolve();
+  };
+  return { vault: own, operations, die, died: death.promise };
+}
+
+function bound(target: object, name: string | symbol): unknown {
+  const value: unknown = Reflect.get(target, name, target);
+  return typeof value === 'function' ? value.bind(target) : value;
+}
