@@ -17,6 +17,8 @@ const table = {
   version_not_found: { status: 404, detail: 'The certificate has no such version.' },
   acme_account_not_found: { status: 404, detail: 'There is no such ACME account.' },
   api_key_not_found: { status: 404, detail: 'There is no API key with this id.' },
+  administrator_not_found: { status: 404, detail: 'There is no administrator of this name.' },
+  session_not_found: { status: 404, detail: 'There is no such session, or it has ended.' },
   method_not_allowed: { status: 405, detail: 'The method is not allowed here; Allow lists those that are.' },
   certificate_exists: { status: 409, detail: 'A certificate of this name exists already.' },
   certificate_in_use: { status: 409, detail: 'API keys still name this certificate in their allowlists.' },
@@ -27,6 +29,11 @@ const table = {
   no_current_version: { status: 409, detail: 'Nothing has been issued for this certificate yet.' },
   acme_account_current: { status: 409, detail: 'An issuer uses this ACME account; it cannot be deleted.' },
   api_key_active: { status: 409, detail: 'The API key is not revoked; only revoked keys can be deleted.' },
+  administrator_exists: { status: 409, detail: 'An administrator of this name exists already.' },
+  last_administrator: {
+    status: 409,
+    detail: 'This is the last administrator; without one nobody could sign in.',
+  },
   payload_too_large: { status: 413, detail: 'The request is too large.' },
   rate_limited: { status: 429, detail: 'Too many requests; wait as long as Retry-After says.' },
   internal: { status: 500, detail: 'The vault failed; its log has the cause under the request id.' },
@@ -44,6 +51,8 @@ export type ProblemOptions = {
   /** A sentence that says what to do now. */
   readonly hint?: string;
   readonly errors?: readonly InputError[];
+  /** Seconds to wait before trying again. */
+  readonly retryAfter?: number;
   readonly cause?: unknown;
 };
 
@@ -56,6 +65,7 @@ export class Problem extends Error {
   readonly status: number;
   readonly hint: string | undefined;
   readonly errors: readonly InputError[];
+  readonly retryAfter: number | undefined;
 
   constructor(code: ProblemCode, options: ProblemOptions = {}) {
     super(options.detail ?? table[code].detail, { cause: options.cause });
@@ -64,6 +74,7 @@ export class Problem extends Error {
     this.status = table[code].status;
     this.hint = options.hint;
     this.errors = options.errors ?? [];
+    this.retryAfter = options.retryAfter;
   }
 
   /** The answer's JSON; the hint follows the detail as a sentence of its own. */

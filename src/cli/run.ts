@@ -5,6 +5,7 @@ import { OperatorError } from '../base/operator-error.ts';
 import { Problem } from '../base/problem.ts';
 import { didYouMean } from '../domain/closest-names.ts';
 import { acmeAccountCommands } from './acme-account.ts';
+import { adminCommands } from './admin.ts';
 import { apiKeyCommands } from './api-key.ts';
 import { certificateCommands } from './certificate.ts';
 import type { Terminal } from './command.ts';
@@ -24,6 +25,7 @@ const root = defineCommand({
     issuer: issuerCommands,
     'acme-account': acmeAccountCommands,
     'dns-provider': dnsProviderCommands,
+    admin: adminCommands,
   },
 });
 

@@ -3,17 +3,18 @@ import { once } from 'node:events';
 import { second } from '../base/duration.ts';
 import type { Log } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
-import { Authenticator } from '../domain/authentication.ts';
-import { Downloads } from '../domain/downloads.ts';
+import { offerSetup } from '../domain/setup.ts';
 import type { Vault } from '../domain/vault.ts';
+import { consoleReply } from '../http/console-routes.ts';
 import { startListeners } from '../http/listeners.ts';
 import { routesWith } from '../http/routes.ts';
+import { serverContext } from '../http/server-context.ts';
 import { runChallengeCleaner } from '../jobs/challenge-cleaner.ts';
 import { runKeyUseWriter } from '../jobs/key-use-writer.ts';
 import { runRenewalScheduler } from '../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../jobs/renewal-worker.ts';
 import { runWindowWatcher } from '../jobs/window-watcher.ts';
-import { readAsset } from './assets.ts';
+import { readAsset, readConsole } from './assets.ts';
 import { command, type Terminal } from './command.ts';
 import { openLog } from './log-output.ts';
 import { openVault } from './open-vault.ts';
@@ -50,16 +51,16 @@ export const serveCommand = command({
 async function serve(
   vault: Vault,
   settings: Settings,
-  { stdout, version }: Terminal,
+  { stdout, stderr, version }: Terminal,
   stop: AbortSignal,
   log: Log,
 ): Promise<void> {
-  const authenticator = new Authenticator(vault);
-  const downloads = new Downloads(vault);
+  const { publicUrl, sessionLimits } = settings;
   const server = await startListeners(
-    { vault, authenticator, downloads, version, publicUrl: settings.publicUrl },
+    serverContext(vault, { version, publicUrl, sessionLimits }),
     routesWith(readAsset('install.sh')),
     settings,
+    consoleReply(readConsole()),
   );
   const jobs = [
     runRenewalWorker(vault, stop),
@@ -68,6 +69,7 @@ async function serve(
     runChallengeCleaner(vault, stop),
     runKeyUseWriter(vault, stop),
   ];
+  await invite(vault, publicUrl ?? server.url, stderr);
   stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, version }, 'listening');
   if (!stop.aborted) await once(stop, 'abort');
@@ -75,6 +77,22 @@ async function serve(
   await server.stop(patience);
   await Promise.all(jobs);
   log.info({}, 'stopped');
+}
+
+/**
+ * Shows the setup link where there is no administrator: past the log, because whoever has it becomes one. The token is in
+ * the fragment, which browsers send to nobody.
+ */
+async function invite(vault: Vault, url: string, stderr: Terminal['stderr']): Promise<void> {
+  try {
+    const token = await offerSetup(vault);
+    if (token === undefined) return;
+    stderr.write(
+      `There is no administrator yet. To become the first, open this link within 24 hours; it works once:\n  ${url}/setup#token=${token.expose()}\n`,
+    );
+  } catch (error) {
+    vault.log.warn({ err: error }, 'no setup link could be made; "vault admin create" may do');
+  }
 }
 
 function refusePlainHttp({ listen, insecureHttp }: Settings): void {

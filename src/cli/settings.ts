@@ -9,6 +9,7 @@ import { join, resolve } from 'node:path';
 import { type LogLevel, logLevels } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { didYouMean } from '../domain/closest-names.ts';
+import { defaultSessionLimits, type SessionLimits } from '../domain/sessions.ts';
 import type { Arguments } from './arguments.ts';
 import {
   type Found,
@@ -17,6 +18,7 @@ import {
   logLevel,
   publicUrl,
   resolverAddress,
+  sessionDuration,
   truth,
 } from './setting-values.ts';
 
@@ -67,6 +69,16 @@ export const serveOptions = {
     description: 'allow challenge types that are still drafts: dns-persist-01',
   },
   'insecure-http': { type: 'boolean', description: 'serve plain HTTP beyond loopback' },
+  'session-idle': {
+    type: 'string',
+    valueHint: 'DURATION',
+    description: 'how long people stay signed in without doing anything (default: 30m)',
+  },
+  'session-lifetime': {
+    type: 'string',
+    valueHint: 'DURATION',
+    description: 'how long people stay signed in at most (default: 12h)',
+  },
   'log-level': {
     type: 'string',
     valueHint: 'LEVEL',
@@ -91,6 +103,7 @@ export type Settings = {
   /** What the environment says about proxies. */
   readonly proxies: Environment;
   readonly insecureHttp: boolean;
+  readonly sessionLimits: SessionLimits;
   readonly logLevel: LogLevel;
 };
 
@@ -117,6 +130,10 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     acmeDrafts: truth(setting('acme-drafts')),
     proxies: proxiesIn(environment),
     insecureHttp: truth(setting('insecure-http')),
+    sessionLimits: {
+      idle: sessionDuration(setting('session-idle'), defaultSessionLimits.idle),
+      lifetime: sessionDuration(setting('session-lifetime'), defaultSessionLimits.lifetime),
+    },
     logLevel: logLevel(setting('log-level')),
   };
 }

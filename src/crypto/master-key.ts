@@ -14,7 +14,8 @@ export type KeyPurpose =
   | 'seal: acme account key'
   | 'seal: external account key'
   | 'seal: dns provider secret'
-  | 'entity tag';
+  | 'entity tag'
+  | 'sign: session';
 
 /** Bytes of a master key. */
 export const masterKeySize = 32;

@@ -24,6 +24,21 @@ export async function allAllowlists(reader: Reader): Promise<{ api_key_id: numbe
     .execute();
 }
 
+/** The allowlists of these keys: key id and name, ordered by both. */
+export async function allowlistsOf(
+  reader: Reader,
+  apiKeyIds: readonly number[],
+): Promise<{ api_key_id: number; name: string }[]> {
+  return reader
+    .selectFrom('api_key_certificates')
+    .innerJoin('certificates', 'certificates.id', 'api_key_certificates.certificate_id')
+    .select(['api_key_id', 'certificates.name'])
+    .where('api_key_id', 'in', apiKeyIds)
+    .orderBy('api_key_id')
+    .orderBy('certificates.name')
+    .execute();
+}
+
 export async function insertAllowlist(
   writer: Writer,
   apiKeyId: number,

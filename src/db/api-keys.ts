@@ -17,6 +17,54 @@ export async function listApiKeys(reader: Reader): Promise<ApiKeyRow[]> {
   return reader.selectFrom('api_keys').selectAll().orderBy('id').execute();
 }
 
+/** Keys in the order of their ids, those after the id `after`, at most `limit`. */
+export async function pageApiKeys(
+  reader: Reader,
+  { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number },
+): Promise<ApiKeyRow[]> {
+  return reader
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}
+
+/** A page of the keys that may read a certificate: those that name it, and those for any. */
+export async function pageApiKeysOf(
+  reader: Reader,
+  certificateId: number,
+  { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number },
+): Promise<ApiKeyRow[]> {
+  return reader
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('id', 'in', ({ selectFrom }) =>
+      selectFrom('api_key_certificates')
+        .select('api_key_id as id')
+        .where('certificate_id', '=', certificateId)
+        .union(
+          // A literal, so that the partial index of such keys answers.
+          selectFrom('api_keys')
+            .select('id')
+            .where(({ eb, lit }) => eb('any_certificate', '=', lit(1))),
+        ),
+    )
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}
+
+export async function countApiKeys(reader: Reader): Promise<number> {
+  const { count } = await reader
+    .selectFrom('api_keys')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
 /** Adds a key that is neither revoked nor used, and returns its id. */
 export async function insertApiKey(
   writer: Writer,

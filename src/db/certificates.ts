@@ -178,7 +178,8 @@ const joined = [
   'certificate_versions.revoked_at as v_revoked_at',
 ] as const;
 
-function summaries(reader: Reader) {
+/** Certificates with their issuers and current versions, for queries of this folder. */
+export function summaries(reader: Reader) {
   return reader
     .selectFrom('certificates')
     .leftJoin('issuers', 'issuers.id', 'certificates.issuer_id')
@@ -194,7 +195,8 @@ function summaries(reader: Reader) {
 
 type JoinedRow = Awaited<ReturnType<ReturnType<typeof summaries>['executeTakeFirstOrThrow']>>;
 
-function summary(row: JoinedRow): CertificateSummaryRow {
+/** A row of `summaries` with the current version as an object of its own. */
+export function summary(row: JoinedRow): CertificateSummaryRow {
   const certificate: Record<string, unknown> = {};
   const current: Record<string, unknown> = { certificate_id: row.id };
   for (const [column, value] of Object.entries(row)) {

@@ -9,11 +9,18 @@ import { type Migration, Migrator } from 'kysely/migration';
 import { OperatorError } from '../base/operator-error.ts';
 import { firstSchema } from './migration-0001-first-schema.ts';
 import { acme } from './migration-0002-acme.ts';
+import { administration } from './migration-0003-console.ts';
+import { auditIndexes } from './migration-0004-audit-indexes.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
 /** Append only: what has shipped is never edited, renamed or reordered. */
-export const migrations: Migrations = { '0001-first-schema': firstSchema, '0002-acme': acme };
+export const migrations: Migrations = {
+  '0001-first-schema': firstSchema,
+  '0002-acme': acme,
+  '0003-console': administration,
+  '0004-audit-indexes': auditIndexes,
+};
 
 /** Marks the file as a vault's database ("CVlt"); `file` and others show it. */
 const applicationId = 0x43566c74;

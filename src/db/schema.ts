@@ -192,6 +192,28 @@ export type ApiKeysTable = {
 
 export type ApiKeyCertificatesTable = { api_key_id: number; certificate_id: number };
 
+export type AdministratorsTable = {
+  id: Generated<number>;
+  /** Whatever its case, it is taken once. */
+  name: string;
+  /** A PHC string. */
+  password_hash: string;
+  created_at: number;
+  last_signed_in_at: number | null;
+};
+
+export type SessionsTable = {
+  id: Generated<number>;
+  administrator_id: number;
+  /** SHA-256 of the id in the session's token. */
+  token_hash: Buffer;
+  created_at: number;
+  expires_at: number;
+  last_used_at: number;
+  ip: string | null;
+  user_agent: string | null;
+};
+
 export type AuditEventsTable = {
   id: Generated<number>;
   at: number;
@@ -216,5 +238,7 @@ export type Schema = {
   dns_providers: DnsProvidersTable;
   api_keys: ApiKeysTable;
   api_key_certificates: ApiKeyCertificatesTable;
+  administrators: AdministratorsTable;
+  sessions: SessionsTable;
   audit_events: AuditEventsTable;
 };

@@ -2,7 +2,7 @@
 import type { Reader, Writer } from './database.ts';
 
 /** Names of the values kept here. */
-export type SettingKey = 'master-key-check';
+export type SettingKey = 'master-key-check' | 'setup-token-hash' | 'setup-token-expires-at';
 
 export async function readSetting(
   reader: Reader,
@@ -19,4 +19,22 @@ export async function insertSetting(
   value: string | number | Buffer,
 ): Promise<void> {
   await writer.insertInto('settings').values({ key, value }).execute();
+}
+
+/** Sets a value, whether or not the key has one. */
+export async function putSetting(
+  writer: Writer,
+  key: SettingKey,
+  value: string | number | Buffer,
+): Promise<void> {
+  await writer
+    .insertInto('settings')
+    .values({ key, value })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet({ value }))
+    .execute();
+}
+
+/** Takes values away, where they are. */
+export async function deleteSettings(writer: Writer, keys: readonly SettingKey[]): Promise<void> {
+  await writer.deleteFrom('settings').where('key', 'in', keys).execute();
 }

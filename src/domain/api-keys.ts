@@ -4,20 +4,22 @@ import type { Scope } from '../base/scope.ts';
 import type { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import { createToken } from '../crypto/api-key-token.ts';
-import { allAllowlists, insertAllowlist } from '../db/api-key-certificates.ts';
+import { allAllowlists, allowlistsOf, insertAllowlist } from '../db/api-key-certificates.ts';
 import {
   type ApiKeyRow,
   deleteApiKeyRow,
   findApiKey,
   insertApiKey,
   listApiKeys,
+  pageApiKeys,
+  pageApiKeysOf,
   setRevoked,
 } from '../db/api-keys.ts';
 import { findCertificate } from '../db/certificates.ts';
-import type { Reader, Writer } from '../db/database.ts';
+import type { Reader } from '../db/database.ts';
 import { type Actor, record } from './audit.ts';
 import { type ApiKeyState, apiKeyState } from './authentication.ts';
-import { suggestName } from './certificates.ts';
+import { requireCertificate, suggestName } from './certificates.ts';
 import type { CreateApiKeyInput } from './inputs.ts';
 import type { Vault } from './vault.ts';
 
@@ -76,19 +78,46 @@ export async function createApiKey(
 
 /** All keys in the order of their ids. */
 export async function viewApiKeys({ db, world }: Vault): Promise<ApiKeyView[]> {
-  const allowlists = new Map<number, string[]>();
-  for (const { api_key_id, name } of await allAllowlists(db.reader)) {
-    const names = allowlists.get(api_key_id);
-    if (names === undefined) allowlists.set(api_key_id, [name]);
-    else names.push(name);
-  }
-  const now = world.now();
-  return (await listApiKeys(db.reader)).map((row) => ({
+  return views(await listApiKeys(db.reader), await allAllowlists(db.reader), world.now());
+}
+
+/** Which part of a list: at most `limit` keys after the id `after`. */
+export type ApiKeyPage = { readonly after?: number | undefined; readonly limit: number };
+
+/** A page of all keys, or of those that may read the certificate of this name. Throws `certificate_not_found`. */
+export async function pageOfApiKeys(
+  { db, world }: Vault,
+  page: ApiKeyPage,
+  certificate?: string,
+): Promise<ApiKeyView[]> {
+  const rows =
+    certificate === undefined
+      ? await pageApiKeys(db.reader, page)
+      : await pageApiKeysOf(db.reader, (await requireCertificate(db.reader, certificate)).id, page);
+  const ids = rows.map(({ id }) => id);
+  return views(rows, await allowlistsOf(db.reader, ids), world.now());
+}
+
+/** One key as lists show it. Throws `api_key_not_found`. */
+export async function viewApiKey({ db, world }: Vault, id: number): Promise<ApiKeyView> {
+  const row = await requireApiKey(db.reader, id);
+  const [view] = views([row], await allowlistsOf(db.reader, [id]), world.now());
+  if (view === undefined) throw new Error('one row makes one view');
+  return view;
+}
+
+function views(
+  rows: readonly ApiKeyRow[],
+  allowlists: readonly { readonly api_key_id: number; readonly name: string }[],
+  now: number,
+): ApiKeyView[] {
+  const byKey = Map.groupBy(allowlists, ({ api_key_id }) => api_key_id);
+  return rows.map((row) => ({
     id: row.id,
     name: row.name,
     prefix: row.prefix,
     scopes: JSON.parse(row.scopes) as Scope[],
-    certificates: row.any_certificate === 1 ? ['*'] : (allowlists.get(row.id) ?? []),
+    certificates: row.any_certificate === 1 ? ['*'] : (byKey.get(row.id) ?? []).map(({ name }) => name),
     created_at: formatTimestamp(row.created_at),
     expires_at: time(row.expires_at),
     revoked_at: time(row.revoked_at),
@@ -127,8 +156,8 @@ function subject({ id, name, prefix }: ApiKeyRow) {
   return { resource: `api-key:${id}`, detail: { name, prefix } };
 }
 
-async function requireApiKey(writer: Writer, id: number): Promise<ApiKeyRow> {
-  const key = await findApiKey(writer, id);
+async function requireApiKey(reader: Reader, id: number): Promise<ApiKeyRow> {
+  const key = await findApiKey(reader, id);
   if (key !== undefined) return key;
   throw new Problem('api_key_not_found', {
     detail: `There is no API key ${id}.`,

@@ -24,6 +24,12 @@ export type AuditAction =
   | 'api_key.create'
   | 'api_key.revoke'
   | 'api_key.delete'
+  | 'administrator.create'
+  | 'administrator.password'
+  | 'administrator.delete'
+  | 'session.create'
+  | 'session.refuse'
+  | 'session.end'
   | 'access.refuse';
 
 /** Who does something, and from where. */

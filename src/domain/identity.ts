@@ -11,7 +11,19 @@ export type ApiKeyIdentity = {
 };
 
 /** A person with a session. */
-export type AdministratorIdentity = { readonly kind: 'administrator'; readonly name: string };
+export type AdministratorIdentity = {
+  readonly kind: 'administrator';
+  readonly name: string;
+  readonly session: SessionFacts;
+};
+
+/** The session that a person came with; times are UTC milliseconds. */
+export type SessionFacts = {
+  readonly id: number;
+  readonly administratorId: number;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+};
 
 /** Someone whose credentials are valid. */
 export type Identity = ApiKeyIdentity | AdministratorIdentity;

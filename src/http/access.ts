@@ -9,8 +9,9 @@ import type { ApiKeyState } from '../domain/authentication.ts';
 import { actorName, administratorNeeded, demand, type Identity } from '../domain/identity.ts';
 import { readBearer } from './bearer.ts';
 import type { Access, Route } from './route.ts';
+import { changesSomething, crossSite, provenanceOf } from './same-origin.ts';
 import type { ServerContext } from './server-context.ts';
-import { readSession } from './session-cookie.ts';
+import { readSession, sessionCookieName } from './session-cookie.ts';
 
 /** What is known of a request before anybody is identified. */
 export type Origin = {
@@ -34,13 +35,19 @@ type Caller = { readonly identity: Identity; readonly state: ApiKeyState };
  */
 export async function admit(
   context: ServerContext,
-  { access }: Route,
+  { access, method }: Route,
   request: IncomingMessage,
   name: string | undefined,
   origin: Origin,
 ): Promise<Admitted> {
-  if (access.kind === 'public')
+  const provenance = changesSomething(method)
+    ? provenanceOf(request.headers, context.publicUrl)
+    : 'same-origin';
+  if (access.kind === 'public') {
+    // Nobody signs somebody in, or sets the vault up, from another site.
+    if (provenance === 'elsewhere') throw crossSite();
     return { identity: undefined, actor: { name: 'anonymous', ...source(origin) } };
+  }
   const { vault } = context;
   await vault.freshness.look();
   const caller = await callerOf(context, request);
@@ -54,24 +61,30 @@ export async function admit(
     await recordRefusal(context, actor, origin, detailOf(access, state));
     throw error;
   }
+  if (identity.kind === 'administrator' && provenance !== 'same-origin') {
+    await recordRefusal(context, actor, origin, { code: 'forbidden', reason: 'from another site' });
+    throw crossSite();
+  }
   return { identity, actor };
 }
 
 /** A key that is presented speaks for itself; a session counts where there is none. */
 async function callerOf(
-  { authenticator, findSession }: ServerContext,
+  { authenticator, findSession, publicUrl }: ServerContext,
   { headers }: IncomingMessage,
 ): Promise<Caller | undefined> {
   const raw = readBearer(headers.authorization);
   if (raw !== undefined) return authenticator.authenticate(raw);
-  const token = readSession(headers.cookie);
-  const identity = token === undefined ? undefined : await findSession?.(token);
+  const token = readSession(headers.cookie, sessionCookieName(publicUrl));
+  const identity = token === undefined ? undefined : await findSession(token);
   return identity && { identity, state: 'active' };
 }
 
 /** Throws where nobody may do it. */
 function refuseNobody(access: Guarded): never {
-  throw access.kind === 'administrator' ? administratorNeeded() : new Problem('unauthenticated');
+  if (access.kind === 'administrator') throw administratorNeeded();
+  if (access.kind === 'scope') throw new Problem('unauthenticated');
+  throw new Problem('unauthenticated', { detail: 'Nobody is signed in here, or the session has ended.' });
 }
 
 /** Throws where the caller may not do it. */
@@ -84,7 +97,7 @@ function demandAccess(access: Guarded, { identity, state }: Caller, name: string
 
 function detailOf(access: Guarded, state: ApiKeyState): Readonly<Record<string, string>> {
   const reason = state === 'active' ? {} : { reason: state };
-  if (access.kind === 'administrator') return { code: 'forbidden', needs: 'administrator', ...reason };
+  if (access.kind !== 'scope') return { code: 'forbidden', needs: 'administrator', ...reason };
   return state === 'active'
     ? { code: 'forbidden', scope: access.scope }
     : { code: 'unauthenticated', ...reason };

@@ -1,7 +1,10 @@
 /** Accounts at ACME CAs: what administrators see of them, and how they remove those that are not current. */
 import { z } from 'zod';
+import { closeAccount, rolloverAccount } from '../domain/acme-account-changes.ts';
 import { acmeAccountView, deleteAccount, listAccounts } from '../domain/acme-accounts.ts';
 import { listReply } from './list-reply.ts';
+import { answeringOperators } from './operator-answers.ts';
+import { noContent } from './reply.ts';
 import { type Route, route } from './route.ts';
 import { acmeAccountSchema, acmeAccountsQuery, noQuery } from './schemas.ts';
 
@@ -34,7 +37,35 @@ export const acmeAccountRoutes: readonly Route[] = [
     problems: ['acme_account_not_found', 'acme_account_current'],
     handle: async ({ context: { vault }, actor, params }) => {
       await deleteAccount(vault, actor, params.id ?? '');
-      return { status: 204, headers: { 'Cache-Control': 'no-store' }, body: '' };
+      return noContent;
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/acme-accounts/{id}/rollover',
+    id: 'rolloverAcmeAccount',
+    summary: 'Gives an account a new key',
+    access,
+    query: noQuery,
+    replies: { 204: { description: 'the CA knows the new key', contentType: 'none' } },
+    problems: ['acme_account_not_found'],
+    handle: async ({ context: { vault }, actor, params, gone }) => {
+      await answeringOperators(() => rolloverAccount(vault, actor, params.id ?? '', gone()));
+      return noContent;
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/acme-accounts/{id}/deactivate',
+    id: 'deactivateAcmeAccount',
+    summary: 'Closes an account at its CA, for ever; issuers register another when they need one',
+    access,
+    query: noQuery,
+    replies: { 204: { description: 'closed', contentType: 'none' } },
+    problems: ['acme_account_not_found'],
+    handle: async ({ context: { vault }, actor, params, gone }) => {
+      await answeringOperators(() => closeAccount(vault, actor, params.id ?? '', gone()));
+      return noContent;
     },
   }),
 ];

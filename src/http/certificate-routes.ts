@@ -1,16 +1,17 @@
 /** Certificates, their versions and their renewals: what API keys with a scope can see and ask for. */
 import { z } from 'zod';
 import { Problem } from '../base/problem.ts';
+import { searchCertificates } from '../db/certificate-search.ts';
 import { listVersions } from '../db/certificate-versions.ts';
-import { listCertificateSummaries } from '../db/certificates.ts';
 import { certificateView, renewalView, versionView } from '../domain/certificate-views.ts';
 import { requestRenewal, requireRenewal } from '../domain/renewals.ts';
-import { listReply } from './list-reply.ts';
+import { certificatesQuery } from './certificate-admin-schemas.ts';
+import { cursorIn, cursorOf } from './certificate-cursor.ts';
+import { listReply, pageReply } from './list-reply.ts';
 import { json } from './reply.ts';
 import { type Route, route } from './route.ts';
 import {
   certificateSchema,
-  certificatesQuery,
   noQuery,
   queuedRenewalSchema,
   renewalSchema,
@@ -26,21 +27,32 @@ export const certificateRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/certificates',
     id: 'listCertificates',
-    summary: 'The certificates in the allowlist of the API key, or all to an administrator, by name',
+    summary: 'The certificates in the allowlist of the API key, or all to an administrator',
     access: read,
     query: certificatesQuery,
     replies: { 200: { description: 'a page', schema: z.array(certificateSchema), headers: ['Link'] } },
     problems: [],
     handle: async ({ context: { vault }, identity, query, ...call }) => {
-      const rows = await listCertificateSummaries(vault.db.reader, {
-        after: query.after,
+      const { search, status, issuer, sort } = query;
+      const now = vault.world.now();
+      const rows = await searchCertificates(vault.db.reader, {
+        now,
+        after: cursorIn(query),
         limit: query.limit + 1,
         allowlistOf:
           identity?.kind === 'api-key' && identity.certificates !== 'any' ? identity.id : undefined,
+        search: search === '' ? undefined : search,
+        status,
+        issuer: issuer === '' ? null : issuer,
+        sort,
       });
-      const now = vault.world.now();
-      const page = rows.slice(0, query.limit).map((row) => certificateView(row, now, call.baseUrl));
-      return listReply(page, call, query.limit, rows.length > query.limit ? page.at(-1)?.name : undefined);
+      return pageReply(
+        rows,
+        { ...call, query },
+        (row) => certificateView(row, now, call.baseUrl),
+        (row) => cursorOf(query, row),
+        { search, status, issuer, sort: sort === 'name' ? undefined : sort },
+      );
     },
   }),
   route({

@@ -4,7 +4,8 @@ import { Problem, type ProblemCode } from '../base/problem.ts';
 import { StorageError } from '../db/storage-error.ts';
 import { parseInput } from '../domain/inputs.ts';
 import { admit, type Origin } from './access.ts';
-import { problemReply, type Reply, writeReply } from './reply.ts';
+import { goneSignal, problemReply, type Reply, type WholeReply, writeReply, writeStream } from './reply.ts';
+import { readJsonBody, usualBodyLimit } from './request-body.ts';
 import { type Method, type Route, segments } from './route.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -20,6 +21,8 @@ export type Exchange = {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
+  /** Aborted when the server begins to stop. */
+  readonly stopping: AbortSignal;
 };
 
 /** Groups routes by their path, in the order in which the paths first appear. */
@@ -44,7 +47,7 @@ export async function dispatch(
   const reply = await handle(context, routes, exchange, seen).catch((error: unknown) =>
     failureReply(context, exchange.requestId, error),
   );
-  writeReply(exchange.request, exchange.response, exchange.requestId, reply);
+  const writing = write(context, exchange, reply);
   vault.log.info(
     {
       request_id: exchange.requestId,
@@ -57,6 +60,33 @@ export async function dispatch(
     },
     'request',
   );
+  await writing;
+}
+
+/** Puts the reply on the wire; whole ones at once, and streams until they end. */
+async function write(
+  { vault: { log } }: ServerContext,
+  { request, response, requestId, stopping }: Exchange,
+  reply: Reply,
+): Promise<void> {
+  if (!('stream' in reply)) {
+    writeReply(request, response, requestId, reply);
+    return;
+  }
+  await writeStream(request, response, requestId, reply, stopping).catch((error: unknown) => {
+    log.error({ err: error, request_id: requestId }, 'a stream broke off');
+  });
+}
+
+/** Answers with a file of the console, which is none of the routes. */
+export function show(
+  { vault }: ServerContext,
+  { request, response, requestId }: Exchange,
+  reply: WholeReply,
+): void {
+  writeReply(request, response, requestId, reply);
+  const { method } = request;
+  vault.log.info({ request_id: requestId, method, route: 'console', status: reply.status }, 'request');
 }
 
 /** Answers with a problem where no route was found. */
@@ -73,7 +103,7 @@ export function refuse(
 async function handle(
   context: ServerContext,
   { path: pattern, parts, byMethod }: PathRoutes,
-  { request, requestId }: Exchange,
+  { request, response, requestId }: Exchange,
   seen: { actor?: string },
 ): Promise<Reply> {
   const url = request.url ?? '';
@@ -94,8 +124,24 @@ async function handle(
   const query =
     route.query && parseInput(route.query, queryValues(queryAt === -1 ? '' : url.slice(queryAt + 1)));
   const baseUrl = context.publicUrl ?? originOf(request);
-  const ifNoneMatch = request.headers['if-none-match'];
-  return route.handle({ context, identity, actor, params, query, path, baseUrl, ifNoneMatch, isHead });
+  const { 'if-none-match': ifNoneMatch, 'user-agent': userAgent } = request.headers;
+  const body =
+    route.body && parseInput(route.body, await readJsonBody(request, route.bodyLimit ?? usualBodyLimit));
+  const gone = () => goneSignal(response);
+  const call = {
+    context,
+    identity,
+    actor,
+    params,
+    query,
+    body,
+    path,
+    baseUrl,
+    ifNoneMatch,
+    userAgent,
+    isHead,
+  };
+  return route.handle({ ...call, gone });
 }
 
 /** The path's parameters, decoded, where it is exactly this route's: by case, and without a slash at the end. */
@@ -114,7 +160,7 @@ function matchPath(parts: PathRoutes['parts'], path: string): Record<string, str
   return params;
 }
 
-function methodNotAllowed(byMethod: PathRoutes['byMethod']): Reply {
+function methodNotAllowed(byMethod: PathRoutes['byMethod']): WholeReply {
   const allowed = [...byMethod.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   return problemReply(new Problem('method_not_allowed'), { Allow: allowed.join(', ') });
 }
@@ -131,7 +177,7 @@ function queryValues(text: string): Record<string, string | string[]> {
   return values;
 }
 
-function failureReply({ vault: { log } }: ServerContext, requestId: string, error: unknown): Reply {
+function failureReply({ vault: { log } }: ServerContext, requestId: string, error: unknown): WholeReply {
   if (error instanceof Problem) return problemReply(error);
   const code = error instanceof StorageError ? 'unavailable' : 'internal';
   log.error({ err: error, request_id: requestId }, `a request failed: ${code}`);

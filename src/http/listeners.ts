@@ -1,5 +1,6 @@
 /** All listeners of a vault together: they start together or not at all, and stop together. */
 import { acmeChallengeRoutes } from './acme-challenge-routes.ts';
+import type { ConsoleReply } from './console-routes.ts';
 import type { ListenAddress } from './listening.ts';
 import type { Route } from './route.ts';
 import { type RunningServer, startServer } from './server.ts';
@@ -18,6 +19,7 @@ export async function startListeners(
   context: ServerContext,
   routes: readonly Route[],
   { listen, acmeHttpListen, acmeTlsListen }: ListenSettings,
+  pages?: ConsoleReply,
 ): Promise<RunningServer> {
   const { vault } = context;
   const started: ((patience: number) => Promise<void>)[] = [];
@@ -25,7 +27,7 @@ export async function startListeners(
     await Promise.all(started.map((stopOne) => stopOne(patience)));
   };
   try {
-    const main = await startServer(context, routes, listen);
+    const main = await startServer(context, routes, listen, undefined, pages);
     started.push(main.stop);
     if (acmeHttpListen !== undefined) {
       const named = { option: '--acme-http-listen', example: '0.0.0.0:80' };

@@ -15,6 +15,7 @@ const headerDescriptions: Readonly<Record<string, string>> = {
   ETag: 'strong entity tag of the content, for `If-None-Match`',
   Link: 'the next page, where more follows',
   Location: 'where to ask how the renewal is doing',
+  'Set-Cookie': "the session's cookie, given or taken back",
   'Retry-After': 'seconds to wait before trying again',
   'WWW-Authenticate': 'Bearer',
 };
@@ -32,17 +33,20 @@ const guards: Readonly<
   public: { security: [], problems: [] },
   scope: { security: [{ apiKey: [] }, { session: [] }], problems: ['unauthenticated', 'forbidden'] },
   administrator: { security: [{ session: [] }], problems: ['forbidden'] },
+  session: { security: [{ session: [] }], problems: ['unauthenticated', 'forbidden'] },
 };
 
 /** All problems a route can answer with: its own, and those that come with its access, its query and any failure. */
-export function problemsOf({ access, query, problems }: Route): ProblemCode[] {
-  return [
-    ...(query === undefined ? [] : (['invalid_request'] as const)),
+export function problemsOf({ access, query, body, problems }: Route): ProblemCode[] {
+  const all: ProblemCode[] = [
+    ...(query === undefined && body === undefined ? [] : (['invalid_request'] as const)),
+    ...(body === undefined ? [] : (['payload_too_large'] as const)),
     ...guards[access.kind].problems,
     ...problems,
     'internal',
     'unavailable',
   ];
+  return [...new Set(all)];
 }
 
 /** The document for these routes. `version` is the API's: what the specification calls 1.0.0. */
@@ -74,7 +78,7 @@ export function openApiDocument(routes: readonly Route[], productVersion: string
           type: 'apiKey',
           in: 'cookie',
           name: sessionCookie,
-          description: "An administrator's session.",
+          description: `An administrator's session; over HTTPS the cookie is called __Host-${sessionCookie}.`,
         },
       },
     },
@@ -91,6 +95,7 @@ function operation(route: Route, schemas: Json): Json {
       description: `Needs the scope \`${access.scope}\`, or an administrator's session.`,
     }),
     parameters: [...pathParameters(route), ...queryParameters(route, schemas), ...headerParameters(route)],
+    ...requestBody(route, schemas),
     responses: { ...successes(route, schemas), ...failures(route, schemas) },
   };
 }
@@ -116,6 +121,12 @@ function queryParameters({ query }: Route, schemas: Json): Json[] {
   }));
 }
 
+function requestBody({ body }: Route, schemas: Json): Json {
+  if (body === undefined) return {};
+  const content = { 'application/json': { schema: jsonSchema(body, schemas, 'input') } };
+  return { requestBody: { required: true, content } };
+}
+
 function headerParameters({ replies }: Route): Json[] {
   if (replies[304] === undefined) return [];
   const description = 'entity tags of what the client has, or `*` (RFC 9110 §13.1.2)';
@@ -139,7 +150,8 @@ function content(reply: DeclaredReply, schemas: Json): Json {
   if ('schema' in reply)
     return { content: { 'application/json': { schema: jsonSchema(reply.schema, schemas) } } };
   if (reply.contentType === 'none') return {};
-  return { content: { [reply.contentType]: { schema: { type: 'string' } } } };
+  const types = [reply.contentType ?? []].flat();
+  return { content: Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }])) };
 }
 
 function failures(route: Route, schemas: Json): Json {
@@ -167,13 +179,13 @@ function headers(names: readonly string[]): Json {
 }
 
 /** The JSON Schema of a body; schemas with an id go to the components and are referred to. */
-function jsonSchema(schema: z.ZodType, schemas: Json): Json {
+function jsonSchema(schema: z.ZodType, schemas: Json, io: 'input' | 'output' = 'output'): Json {
   const {
     $schema: _,
     $defs,
     ...whole
   } = z.toJSONSchema(schema, {
-    io: 'output',
+    io,
     override: ({ jsonSchema: part }) => {
       // Patterns that only repeat a well-known format make the document hard to read.
       if (part.format === 'date-time') delete part.pattern;

@@ -1,17 +1,36 @@
-/** What handlers return, and the one place that writes it to the socket. */
+/** What handlers return, and the one place that writes it to the socket, whole or piece by piece. */
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Problem } from '../base/problem.ts';
 
-export type Reply = {
+type ReplyHead = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
+};
+
+/** An answer that was made before it is sent. */
+export type WholeReply = ReplyHead & {
   readonly body: string | Buffer;
   /** The length to declare where the body was not made, for HEAD. */
   readonly size?: number;
 };
 
+/** When a stream has to end: nobody reads it any more, or the server takes its leave. */
+export type StreamEnds = { readonly gone: AbortSignal; readonly stopping: AbortSignal };
+
+/** An answer that is made while it is sent, as fast as it is read. What throws cuts the connection off. */
+export type StreamedReply = ReplyHead & {
+  readonly stream: (ends: StreamEnds) => AsyncIterable<string>;
+};
+
+export type Reply = WholeReply | StreamedReply;
+
 /** A JSON answer. Nothing the API says is to be kept by caches unless it carries an entity tag. */
-export function json(status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Reply {
+export function json(
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): WholeReply {
   return {
     status,
     headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', ...headers },
@@ -19,12 +38,16 @@ export function json(status: number, value: unknown, headers: Readonly<Record<st
   };
 }
 
+/** Done, and there is nothing to say. */
+export const noContent: WholeReply = { status: 204, headers: { 'Cache-Control': 'no-store' }, body: '' };
+
 /** The answer to an error that the caller may see. */
-export function problemReply(problem: Problem, headers: Readonly<Record<string, string>> = {}): Reply {
+export function problemReply(problem: Problem, headers: Readonly<Record<string, string>> = {}): WholeReply {
   return json(problem.status, problem.body, {
     'Content-Type': 'application/problem+json',
     ...(problem.code === 'unauthenticated' && { 'WWW-Authenticate': 'Bearer' }),
     ...(problem.code === 'unavailable' && { 'Retry-After': '5' }),
+    ...(problem.retryAfter !== undefined && { 'Retry-After': String(problem.retryAfter) }),
     ...headers,
   });
 }
@@ -34,7 +57,7 @@ export function writeReply(
   request: IncomingMessage,
   response: ServerResponse,
   requestId: string,
-  reply: Reply,
+  reply: WholeReply,
 ): void {
   const bodiless = reply.status === 304 || reply.status === 204;
   const headers: Record<string, string | number> = { 'X-Request-Id': requestId, ...reply.headers };
@@ -42,4 +65,43 @@ export function writeReply(
   response.writeHead(reply.status, headers);
   if (bodiless || request.method === 'HEAD') response.end();
   else response.end(reply.body);
+}
+
+/**
+ * Writes status and headers at once and then the pieces as they are made, never faster than they are read. Throws what
+ * the stream throws; the connection is cut off then, so that nobody takes what there is for the whole.
+ */
+export async function writeStream(
+  request: IncomingMessage,
+  response: ServerResponse,
+  requestId: string,
+  { status, headers, stream }: StreamedReply,
+  stopping: AbortSignal,
+): Promise<void> {
+  response.writeHead(status, { 'X-Request-Id': requestId, ...headers });
+  if (request.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  const gone = goneSignal(response);
+  response.flushHeaders();
+  try {
+    for await (const piece of stream({ gone, stopping })) {
+      if (gone.aborted) return;
+      if (!response.write(piece) && !gone.aborted) await once(response, 'drain', { signal: gone });
+    }
+    response.end();
+  } catch (error) {
+    if (gone.aborted) return;
+    response.destroy();
+    throw error;
+  }
+}
+
+/** Aborted when the connection of a response is gone, or the response has ended. */
+export function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  if (response.closed) gone.abort();
+  else response.once('close', () => gone.abort());
+  return gone.signal;
 }

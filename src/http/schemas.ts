@@ -9,7 +9,7 @@ import { certificateStatuses } from '../domain/certificate-status.ts';
 import type { CertificateView, RenewalView, VersionView } from '../domain/certificate-views.ts';
 import type { Readiness } from '../domain/readiness.ts';
 
-const time = z.iso.datetime().describe('RFC 3339, UTC with Z');
+export const time = z.iso.datetime().describe('RFC 3339, UTC with Z');
 
 export const problemSchema = z
   .strictObject({
@@ -112,19 +112,14 @@ export const readinessSchema = z
   .meta({ id: 'Readiness' }) satisfies z.ZodType<Readiness>;
 
 /** A whole number in a query, written in digits and nothing else. */
-function digits(number: z.ZodInt) {
+export function digits(number: z.ZodInt) {
   return z.preprocess((text) => (/^\d{1,9}$/.test(String(text)) ? Number(text) : text), number);
 }
 
-const limit = digits(z.int().min(1).max(1000)).default(1000).describe('how many to return at most');
+export const limit = digits(z.int().min(1).max(1000)).default(1000).describe('how many to return at most');
 
 /** Nothing: a parameter that is misspelt or misplaced must not pass in silence. */
 export const noQuery = z.strictObject({});
-
-export const certificatesQuery = z.strictObject({
-  limit,
-  after: z.string().max(128).optional().describe('return those that follow this name'),
-});
 
 export const versionsQuery = z.strictObject({
   limit,

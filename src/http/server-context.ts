@@ -1,17 +1,47 @@
 /** What the routes work with: the vault, and the parts of it that remember things between requests. */
-import type { Authenticator } from '../domain/authentication.ts';
-import type { Downloads } from '../domain/downloads.ts';
+import type { HashCost } from '../crypto/password-hash.ts';
+import { Authenticator } from '../domain/authentication.ts';
+import { Downloads } from '../domain/downloads.ts';
 import type { AdministratorIdentity } from '../domain/identity.ts';
+import { Passwords } from '../domain/passwords.ts';
+import { type SessionLimits, Sessions } from '../domain/sessions.ts';
+import { SignIn } from '../domain/sign-in.ts';
 import type { Vault } from '../domain/vault.ts';
 
 export type ServerContext = {
   readonly vault: Vault;
   readonly authenticator: Authenticator;
   readonly downloads: Downloads;
-  /** Who has the session of this token; where it is absent, nobody has one. */
-  readonly findSession?: (token: string) => Promise<AdministratorIdentity | undefined>;
+  readonly signIn: SignIn;
+  /** Who has the session of this token. */
+  readonly findSession: (token: string) => Promise<AdministratorIdentity | undefined>;
+  /** Whether the session with this id is not over; asking does not count as its use. */
+  readonly isSessionLive: (id: number) => Promise<boolean>;
   /** The version of the product. */
   readonly version: string;
   /** Where clients find the vault, without a slash at the end; from the request's host where undefined. */
   readonly publicUrl: string | undefined;
 };
+
+/** The context of a server that begins now. */
+export function serverContext(
+  vault: Vault,
+  options: {
+    readonly version: string;
+    readonly publicUrl: string | undefined;
+    readonly sessionLimits?: SessionLimits;
+    readonly hashCost?: HashCost;
+  },
+): ServerContext {
+  const sessions = new Sessions(vault, options.sessionLimits);
+  return {
+    vault,
+    authenticator: new Authenticator(vault),
+    downloads: new Downloads(vault),
+    signIn: new SignIn(vault, new Passwords(vault.world, options.hashCost), sessions),
+    findSession: (token) => sessions.find(token),
+    isSessionLive: (id) => sessions.isLive(id),
+    version: options.version,
+    publicUrl: options.publicUrl,
+  };
+}

@@ -2,7 +2,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { App, type Request, type Response } from '@tinyhttp/app';
 import type { ProblemCode } from '../base/problem.ts';
-import { dispatch, type Exchange, groupByPath, refuse } from './dispatch.ts';
+import type { ConsoleReply } from './console-routes.ts';
+import { dispatch, type Exchange, groupByPath, refuse, show } from './dispatch.ts';
 import { type ListenAddress, type ListenOption, listen } from './listening.ts';
 import type { Route } from './route.ts';
 import type { ServerContext } from './server-context.ts';
@@ -23,25 +24,40 @@ export async function startServer(
   routes: readonly Route[],
   address: ListenAddress,
   option: ListenOption = mainOption,
+  pages: ConsoleReply = () => undefined,
 ): Promise<RunningServer> {
   const nextId = requestIds(context);
-  const listener = requestListener(context, routes, nextId);
+  const stopping = new AbortController();
+  const listener = requestListener(context, { routes, pages }, nextId, stopping.signal);
   // Node's own refusals would carry neither a problem nor a request id, so they are made here.
   const server = createServer({ requireHostHeader: false }, listener);
   server.on('checkExpectation', listener);
   server.on('clientError', (error, socket) => refuseUnreadable(context, nextId(), error, socket));
   const place = await listen(server, address, option);
   server.on('error', (error) => context.vault.log.error({ err: error }, 'the server has a problem'));
-  return { url: `http://${place}`, stop: (patience) => stop(context, server, patience) };
+  return {
+    url: `http://${place}`,
+    stop: async (patience) => {
+      stopping.abort();
+      await stop(context, server, patience);
+    },
+  };
 }
 
-function requestListener(context: ServerContext, routes: readonly Route[], nextId: () => string) {
+function requestListener(
+  context: ServerContext,
+  { routes, pages }: { readonly routes: readonly Route[]; readonly pages: ConsoleReply },
+  nextId: () => string,
+  stopping: AbortSignal,
+) {
   const app = new App({
     // Its extensions cost two thirds of the throughput, and replies are written by reply.ts.
     applyExtensions: (_request, _response, next) => next(),
     settings: { xPoweredBy: false },
     noMatchHandler: async (request, response) => {
-      refuse(context, exchangeOf(request, response), 'not_found');
+      const page = pages(request);
+      if (page === undefined) refuse(context, exchangeOf(request, response), 'not_found');
+      else show(context, exchangeOf(request, response), page);
     },
     onError: async (error, request, response) => {
       const exchange = exchangeOf(request, response);
@@ -60,7 +76,7 @@ function requestListener(context: ServerContext, routes: readonly Route[], nextI
   }
   const ids = new WeakMap<IncomingMessage, string>();
   function exchangeOf(request: IncomingMessage, response: ServerResponse): Exchange {
-    return { request, response, requestId: ids.get(request) ?? '' };
+    return { request, response, requestId: ids.get(request) ?? '', stopping };
   }
   return (request: IncomingMessage, response: ServerResponse): void => {
     ids.set(request, nextId());

@@ -1,17 +1,48 @@
-/** The cookie that carries an administrator's session (RFC 6265 §5.4). */
+/** The cookie that carries an administrator's session (RFC 6265 §5.4), and how it is set and taken back. */
+import type { Secret } from '../base/secret.ts';
 
 export const sessionCookie = 'vault_session';
+
+/**
+ * The cookie's name where clients find the vault at this URL. Over HTTPS its prefix makes browsers refuse it from
+ * anybody but this very host, and never send it in the clear (RFC 6265bis §4.1.3.2).
+ */
+export function sessionCookieName(publicUrl: string | undefined): string {
+  return isHttps(publicUrl) ? `__Host-${sessionCookie}` : sessionCookie;
+}
 
 /**
  * The session's token in a `Cookie` header, or undefined where there is none. Two of the name are none: one of them
  * may come from elsewhere, and nobody can say which.
  */
-export function readSession(header: string | undefined): string | undefined {
+export function readSession(header: string | undefined, cookie: string = sessionCookie): string | undefined {
   if (header === undefined) return undefined;
   const values = header.split(';').flatMap((pair) => {
     const [, name, value] = /^\s*([^=]*?)\s*=\s*(.*?)\s*$/s.exec(pair) ?? [];
-    return name === sessionCookie && value !== undefined ? [value] : [];
+    return name === cookie && value !== undefined ? [value] : [];
   });
   const [only, ...others] = values;
   return others.length > 0 || only === '' ? undefined : only;
+}
+
+/** `Set-Cookie` for a session that lasts `seconds` at most. Scripts cannot read it, and other sites cannot send it. */
+export function sessionSetCookie(
+  publicUrl: string | undefined,
+  token: Secret<string>,
+  seconds: number,
+): string {
+  return `${sessionCookieName(publicUrl)}=${token.expose()}; Max-Age=${seconds}${attributes(publicUrl)}`;
+}
+
+/** `Set-Cookie` that makes the browser forget it. */
+export function sessionClearCookie(publicUrl: string | undefined): string {
+  return `${sessionCookieName(publicUrl)}=; Max-Age=0${attributes(publicUrl)}`;
+}
+
+function attributes(publicUrl: string | undefined): string {
+  return `; Path=/; HttpOnly; SameSite=Strict${isHttps(publicUrl) ? '; Secure' : ''}`;
+}
+
+function isHttps(publicUrl: string | undefined): boolean {
+  return publicUrl?.startsWith('https://') === true;
 }

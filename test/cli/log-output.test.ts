@@ -8,9 +8,14 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { needs } from '../harness/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { fromExecutable, serve, vault } from '../harness/vault-process.ts';
+import { fromExecutable, type RunningVault, serve, vault } from '../harness/vault-process.ts';
 
 type Line = { readonly [field: string]: unknown; readonly level: string; readonly msg: string };
+
+/** What of stderr is log; how to become the first administrator is for the person who starts the server. */
+function logOf(server: RunningVault): string {
+  return server.log().replace(/^There is no administrator yet\..*\n {2}\S+\/setup#token=\S+\n/m, '');
+}
 
 function linesOf(log: string): Line[] {
   assert.ok(log === '' || log.endsWith('\n'), log);
@@ -32,7 +37,7 @@ test('each line is JSON with level, time and message, and each request is found 
     fetch(`${server.url}/nowhere?token=${raw}`),
   ]);
   await server.end();
-  const lines = linesOf(server.log());
+  const lines = linesOf(logOf(server));
   for (const { level, msg, time } of lines) {
     assert.match(level, /^(info|warn|error)$/);
     assert.equal(typeof msg, 'string');
@@ -62,7 +67,7 @@ test('log-level leaves out what is less important', async (t) => {
     const server = await serve(t, dir, { args: ['--log-level', level] });
     await fetch(`${server.url}/api/v1/health`);
     await server.end();
-    assert.equal(server.log(), '', level);
+    assert.equal(logOf(server), '', level);
   }
 });
 

@@ -4,13 +4,16 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { OperatorError } from '../../src/base/operator-error.ts';
-import { readSettings } from '../../src/cli/settings.ts';
+import { commonOptions, readSettings, serveOptions } from '../../src/cli/settings.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
 test('a settings file that cannot be understood is refused by its name', async (t) => {
   const dir = tempDir(t);
   const path = join(dir, 'vault.yaml');
-  const known = 'data_dir, master_key_file, listen, public_url, insecure_http, log_level';
+  const known = [...Object.keys(commonOptions), ...Object.keys(serveOptions)]
+    .filter((name) => name !== 'config')
+    .map((name) => name.replaceAll('-', '_'))
+    .join(', ');
   const files: [content: string, message: RegExp, hint: string][] = [
     ['lsten: x\n', /has an unknown setting "lsten"$/, 'Did you mean "listen"?'],
     ['log-level: info\n', /has an unknown setting "log-level"$/, 'Did you mean "log_level"?'],
@@ -78,6 +81,24 @@ test('a wrong value is refused with the place it stands in', async (t) => {
     const message = `VAULT_PUBLIC_URL: "${url}" is not where clients could find the vault`;
     await assertRefused({}, { VAULT_PUBLIC_URL: url }, message, urlHint);
   }
+  for (const name of ['acme-http-listen', 'acme-tls-listen'] as const) {
+    const message = `--${name}: "80" is not an address to listen on`;
+    await assertRefused({ [name]: '80' }, {}, message, addressHint);
+  }
+  const resolverHint =
+    'Write an IP address, with a port where it is not 53, such as 192.0.2.53 or [2001:db8::53]:5353.';
+  for (const resolver of [
+    'ns1.example.com',
+    '192.0.2.53:65536',
+    '192.0.2.256',
+    '[192.0.2.53]:53',
+    '::1:53:x',
+  ]) {
+    const message = `VAULT_RESOLVER: "${resolver}" is not the address of a DNS server`;
+    await assertRefused({}, { VAULT_RESOLVER: resolver }, message, resolverHint);
+  }
+  const draftsMessage = 'VAULT_ACME_DRAFTS: "maybe" is neither true nor false';
+  await assertRefused({}, { VAULT_ACME_DRAFTS: 'maybe' }, draftsMessage, 'Write true or false.');
   const truthMessage = 'VAULT_INSECURE_HTTP: "maybe" is neither true nor false';
   await assertRefused({}, { VAULT_INSECURE_HTTP: 'maybe' }, truthMessage, 'Write true or false.');
   const levelHint = 'Use one of debug, info, warn, error, silent.';

@@ -10,9 +10,12 @@ import {
   listLeftoverChallenges,
   listRenewalChallenges,
 } from '../../src/db/acme-challenges.ts';
-import { allowlistOf, apiKeysNaming } from '../../src/db/api-key-certificates.ts';
-import { findApiKey, findApiKeyByPrefix } from '../../src/db/api-keys.ts';
+import { findAdministrator } from '../../src/db/administrators.ts';
+import { allowlistOf, allowlistsOf, apiKeysNaming } from '../../src/db/api-key-certificates.ts';
+import { findApiKey, findApiKeyByPrefix, pageApiKeys, pageApiKeysOf } from '../../src/db/api-keys.ts';
+import { listAuditEvents } from '../../src/db/audit-events.ts';
 import { findCaCertificate } from '../../src/db/ca-certificates.ts';
+import { searchCertificates } from '../../src/db/certificate-search.ts';
 import { findVersion, lastVersionNumber, listVersions } from '../../src/db/certificate-versions.ts';
 import {
   findCertificate,
@@ -27,8 +30,17 @@ import {
 } from '../../src/db/certificates.ts';
 import { Database, type Reader, type Writer } from '../../src/db/database.ts';
 import { findAcmeIssuer, findIssuerById } from '../../src/db/issuers.ts';
-import { findClaimableRenewal, findOpenRenewal, findRenewal, shortenLeases } from '../../src/db/renewals.ts';
+import {
+  findClaimableRenewal,
+  findNamedRenewal,
+  findOpenRenewal,
+  findRenewal,
+  listRenewals,
+  renewalsState,
+  shortenLeases,
+} from '../../src/db/renewals.ts';
 import type { Schema } from '../../src/db/schema.ts';
+import { findSessionByToken, listSessions } from '../../src/db/sessions.ts';
 import { sqliteDialect } from '../../src/db/sqlite-dialect.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';
@@ -68,6 +80,22 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => apiKeysNaming(db, 1),
     /SEARCH api_key_certificates USING .*INDEX api_key_certificates_by_certificate/,
   ],
+  'an administrator by name': [
+    (db) => findAdministrator(db, 'a'),
+    /SEARCH administrators USING INDEX .*\(name=\?\)/,
+  ],
+  'a session by its token': [
+    (db) => findSessionByToken(db, Buffer.alloc(32)),
+    /SEARCH sessions USING INDEX .*\(token_hash=\?\)/,
+  ],
+  'the person of a session': [
+    (db) => findSessionByToken(db, Buffer.alloc(32)),
+    /SEARCH administrators USING INTEGER PRIMARY KEY/,
+  ],
+  'the sessions of a person': [
+    (db) => listSessions(db, 1),
+    /SEARCH sessions USING INDEX sessions_by_administrator/,
+  ],
   'a certificate by name': [
     (db) => findCertificate(db, 'a'),
     /SEARCH certificates USING INDEX .*\(name=\?\)/,
@@ -88,6 +116,76 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => listCertificateSummaries(db, { limit: 10, after: 'a' }),
     /SEARCH certificates USING INDEX .*\(name>\?\)/,
   ],
+  'the first page of a search': [
+    (db) => searchCertificates(db, { now: 1, limit: 10, search: 'x', status: 'expiring' }),
+    /SCAN certificates USING INDEX sqlite_autoindex_certificates_1/,
+  ],
+  'a search among the certificates of an issuer': [
+    (db) => searchCertificates(db, { now: 1, limit: 10, search: 'x', issuer: 'ca' }),
+    /SEARCH certificates USING INDEX certificates_by_issuer \(issuer_id=\?\)/,
+  ],
+  'a further page of all certificates for administrators': [
+    (db) => searchCertificates(db, { now: 1, limit: 10, after: { name: 'a' } }),
+    /SEARCH certificates USING INDEX .*\(name>\?\)/,
+  ],
+  'a page of API keys': [
+    (db) => pageApiKeys(db, { after: 7, limit: 10 }),
+    /SEARCH api_keys USING INTEGER PRIMARY KEY \(rowid>\?\)/,
+  ],
+  'the keys that can read a certificate': [
+    (db) => pageApiKeysOf(db, 1, { limit: 10 }),
+    /SEARCH api_key_certificates USING .*INDEX api_key_certificates_by_certificate/,
+  ],
+  'the keys that are for any certificate': [
+    (db) => pageApiKeysOf(db, 1, { limit: 10 }),
+    /SCAN api_keys USING COVERING INDEX api_keys_for_any/,
+  ],
+  'the allowlists of some keys': [
+    (db) => allowlistsOf(db, [1, 2]),
+    /SEARCH api_key_certificates USING PRIMARY KEY \(api_key_id=\?\)/,
+  ],
+  'a page of audit events': [
+    (db) => listAuditEvents(db, {}, { before: 9, limit: 3 }),
+    /SEARCH audit_events USING INTEGER PRIMARY KEY \(rowid<\?\)/,
+  ],
+  'a page of the audit events of a time': [
+    (db) => listAuditEvents(db, { since: 1, until: 2 }, { limit: 3 }),
+    /SEARCH audit_events USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
+  ],
+  'a page of the audit events of somebody': [
+    (db) => listAuditEvents(db, { actor: 'x', since: 1 }, { before: 9, limit: 3 }),
+    /SEARCH audit_events USING INDEX audit_events_by_actor \(actor=\? AND id>\? AND id<\?\)/,
+  ],
+  'a page of the audit events of an action': [
+    (db) => listAuditEvents(db, { action: 'x' }, { limit: 3 }),
+    /SEARCH audit_events USING INDEX audit_events_by_action \(action=\?\)/,
+  ],
+  'a page of the audit events about something': [
+    (db) => listAuditEvents(db, { resource: 'x' }, { before: 9, limit: 3 }),
+    /SEARCH audit_events USING INDEX audit_events_by_resource \(resource=\? AND id<\?\)/,
+  ],
+  'the first page of renewals': [
+    (db) => listRenewals(db, { limit: 3 }),
+    /SEARCH renewals USING INTEGER PRIMARY KEY \(rowid<\?\)/,
+  ],
+  'a page of renewals': [
+    (db) => listRenewals(db, { before: 9, limit: 3 }),
+    /SEARCH renewals USING INTEGER PRIMARY KEY \(rowid<\?\)/,
+  ],
+  'a page of the renewals of a certificate': [
+    (db) => listRenewals(db, { certificateId: 1, before: 9, limit: 3 }),
+    /SEARCH renewals USING INDEX renewals_by_certificate \(certificate_id=\? AND id<\?\)/,
+  ],
+  'a page of the renewals that failed': [
+    (db) => listRenewals(db, { status: 'failed', before: 9, limit: 3 }),
+    /SEARCH renewals USING INDEX renewals_failed \(id<\?\)/,
+  ],
+  'the renewals that are queued': [
+    (db) => listRenewals(db, { status: 'queued', limit: 3 }),
+    /SCAN renewals USING INDEX renewals_open/,
+  ],
+  'a renewal with the names': [(db) => findNamedRenewal(db, 1), /SEARCH renewals USING INTEGER PRIMARY KEY/],
+  'whether renewals have moved': [renewalsState, /SCAN renewals USING INDEX renewals_open/],
   'the names that may have been meant': [
     (db) => listCertificateNames(db, 10),
     /SCAN certificates USING COVERING INDEX/,

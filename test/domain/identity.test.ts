@@ -93,7 +93,8 @@ test('the audit log calls a key by its id and name', () => {
 });
 
 test('an administrator may do whatever keys can, with any certificate, and is called by name', () => {
-  const alice = { kind: 'administrator', name: 'alice' } as const;
+  const session = { id: 1, administratorId: 1, createdAt: 0, expiresAt: 1 };
+  const alice = { kind: 'administrator', name: 'alice', session } as const;
   for (const scope of scopes) {
     for (const name of [undefined, 'a', 'absent', '*']) {
       assert.equal(allows(alice, scope, name), true);

@@ -10,11 +10,11 @@ export const directory = 'https://ca.example.test/directory';
 /** The bytes of its sealed key, which must appear nowhere. */
 export const sealedKey = Buffer.from('sealed-account-key');
 
-/** The option of a test server that gives alice a session, and the header line that carries it. */
+/** The option of a test server that gives alice a session, and the header lines by which a page of the vault sends it. */
 export const alice = {
   administrators: { 'token-of-alice': 'alice' },
-  line: 'Cookie: vault_session=token-of-alice',
-  init: { headers: { Cookie: 'vault_session=token-of-alice' } },
+  line: 'Sec-Fetch-Site: same-origin\r\nCookie: vault_session=token-of-alice',
+  init: { headers: { 'Sec-Fetch-Site': 'same-origin', Cookie: 'vault_session=token-of-alice' } },
 } as const;
 
 /** Adds an account, which no issuer uses yet, and returns its id. */

@@ -1,10 +1,12 @@
 /** The real HTTP server on a free loopback port, over a test's vault. */
 import type { TestContext } from 'node:test';
-import { Authenticator } from '../../src/domain/authentication.ts';
-import { Downloads } from '../../src/domain/downloads.ts';
+import type { SessionLimits } from '../../src/domain/sessions.ts';
+import type { Vault } from '../../src/domain/vault.ts';
+import type { Route } from '../../src/http/route.ts';
 import { startServer } from '../../src/http/server.ts';
-import type { ServerContext } from '../../src/http/server-context.ts';
+import { type ServerContext, serverContext } from '../../src/http/server-context.ts';
 import { routes } from './all-routes.ts';
+import { cheapHash } from './sign-in-fixtures.ts';
 import { type TestVault, testVault } from './test-vault.ts';
 
 export type TestServer = TestVault & {
@@ -20,21 +22,33 @@ export async function testServer(
   t: Pick<TestContext, 'after'>,
   options: Parameters<typeof testVault>[1] & {
     publicUrl?: string;
-    /** Names of people with a session, by its token; without it nobody can have one. */
+    /** Names of people with a session, by its token, in place of those who sign in. */
     administrators?: Readonly<Record<string, string>>;
+    sessionLimits?: SessionLimits;
+    /** In place of those of `vault serve`. */
+    routes?: readonly Route[];
+    /** What the server works with in place of the vault that was opened. */
+    inPlaceOf?: (vault: Vault) => Vault;
   } = {},
 ): Promise<TestServer> {
   const opened = await testVault(t, options);
-  const { vault } = opened;
-  const context = {
-    vault,
-    authenticator: new Authenticator(vault),
-    downloads: new Downloads(vault),
+  const vault = options.inPlaceOf?.(opened.vault) ?? opened.vault;
+  const usual = serverContext(vault, {
     version: '0.0.0-test',
-    publicUrl: options.publicUrl,
-    ...(options.administrators !== undefined && { findSession: sessionsOf(options.administrators) }),
-  };
-  const server = await startServer(context, routes, { host: '127.0.0.1', port: 0 });
+    publicUrl: undefined,
+    hashCost: cheapHash,
+    ...options,
+  });
+  const { administrators } = options;
+  const context =
+    administrators === undefined
+      ? usual
+      : {
+          ...usual,
+          findSession: sessionsOf(administrators),
+          isSessionLive: async () => Object.keys(administrators).length > 0,
+        };
+  const server = await startServer(context, options.routes ?? routes, { host: '127.0.0.1', port: 0 });
   let stopping: Promise<void> | undefined;
   const stop = (patience = 0) => {
     stopping ??= server.stop(patience);
@@ -48,14 +62,13 @@ export async function testServer(
       ...init,
       headers: { ...(key !== undefined && { Authorization: `Bearer ${key}` }), ...init.headers },
     });
-  return { ...opened, url: server.url, get, stop };
+  return { ...opened, vault, url: server.url, get, stop };
 }
 
-function sessionsOf(
-  administrators: Readonly<Record<string, string>>,
-): NonNullable<ServerContext['findSession']> {
+function sessionsOf(administrators: Readonly<Record<string, string>>): ServerContext['findSession'] {
   return async (token) => {
     const name = administrators[token];
-    return name === undefined ? undefined : { kind: 'administrator', name };
+    const session = { id: 1, administratorId: 1, createdAt: 0, expiresAt: 0 };
+    return name === undefined ? undefined : { kind: 'administrator', name, session };
   };
 }

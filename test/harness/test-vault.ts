@@ -5,6 +5,7 @@ import type { Log, LogFields } from '../../src/base/log.ts';
 import type { World } from '../../src/base/world.ts';
 import { openVault } from '../../src/cli/open-vault.ts';
 import type { Settings } from '../../src/cli/settings.ts';
+import { defaultSessionLimits } from '../../src/domain/sessions.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { tempDir } from './temp-dir.ts';
 import { TestWorld } from './test-world.ts';
@@ -22,6 +23,7 @@ export function settingsFor(dataDir: string): Settings {
     acmeDrafts: false,
     proxies: {},
     insecureHttp: false,
+    sessionLimits: defaultSessionLimits,
     logLevel: 'info',
   };
 }

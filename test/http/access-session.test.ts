@@ -34,7 +34,10 @@ suite('the session of an administrator', () => {
     for (const endpoint of endpoints) {
       assert.equal((await ask(endpoint, [alice.line])).status, endpoint.success, label(endpoint));
     }
-    for (const { method, path } of administratorEndpoints(await makeAccount(server.vault))) {
+    const accounts = administratorEndpoints(await makeAccount(server.vault)).filter(({ path }) =>
+      /\/acme-accounts(\/\d+)?$/.test(path),
+    );
+    for (const { method, path } of accounts) {
       const { status } = await server.raw(method, path, [alice.line]);
       assert.equal(status, method === 'DELETE' ? 204 : 200, `${method} ${path}`);
     }

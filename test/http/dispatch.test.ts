@@ -84,7 +84,7 @@ suite('a path', () => {
     const paths = ['/', '/api', '/api/v1', '/api/v1/', '/api/v1/nothing', '/api/v2/health', '/API/v1/health'];
     paths.push('/api/v1/health/', '/api/v1/Health', '/api/v1/certificates/', `${www}/`, `${www}/Versions`);
     paths.push(`${www}/versions/`, `${www}/versions/1`, `${www}/PRIVATE.KEY`, `${www}/private.key/`);
-    paths.push(`${www}/private_key`, `${www}/privatexkey`, `${www}/private.key.bak`, `${www}/renewals`);
+    paths.push(`${www}/private_key`, `${www}/privatexkey`, `${www}/private.key.bak`, `${www}/renewal`);
     paths.push('//api/v1/health', '//api/v1/certificates/www/private.key', '///', '/api//v1/health');
     paths.push(
       '/api/v1/certificates//private.key',

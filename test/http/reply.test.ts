@@ -5,12 +5,19 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite, test } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
-import { json, problemReply, type Reply, writeReply } from '../../src/http/reply.ts';
+import {
+  json,
+  problemReply,
+  type StreamedReply,
+  type WholeReply,
+  writeReply,
+  writeStream,
+} from '../../src/http/reply.ts';
 import { rawRequest } from '../harness/http-raw.ts';
 
 suite('a reply', () => {
   /** What a client sees of the reply. */
-  async function sent(t: { after: (work: () => void) => void }, reply: Reply, method = 'GET') {
+  async function sent(t: { after: (work: () => void) => void }, reply: WholeReply, method = 'GET') {
     const server = createServer((request, response) => writeReply(request, response, 'the-id', reply));
     t.after(() => server.close());
     await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -63,5 +70,64 @@ suite('a problem', () => {
     assert.match(problemReply(new Problem('unavailable')).headers['Retry-After'] ?? '', /^\d+$/);
     const plain = problemReply(new Problem('forbidden')).headers;
     assert.deepEqual(Object.keys(plain).toSorted(), ['Cache-Control', 'Content-Type']);
+  });
+});
+
+suite('a streamed reply', () => {
+  /** A server that streams, and how each of its streams ended. */
+  async function streaming(t: { after: (work: () => void) => void }, stream: StreamedReply['stream']) {
+    const ended: Promise<unknown>[] = [];
+    const never = new AbortController().signal;
+    const reply = { status: 200, headers: { 'Content-Type': 'text/plain' }, stream };
+    const server = createServer((request, response) => {
+      ended.push(writeStream(request, response, 'the-id', reply, never).catch((error: unknown) => error));
+    });
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    return { url: `http://127.0.0.1:${port}`, ended };
+  }
+
+  test('is sent piece by piece, and whole', async (t) => {
+    const { url } = await streaming(t, async function* () {
+      yield 'one ';
+      yield 'two';
+    });
+    const response = await fetch(url);
+    assert.deepEqual([await response.text(), response.headers.get('X-Request-Id')], ['one two', 'the-id']);
+  });
+
+  test('is made no faster than it is read, and no further once nobody reads', async (t) => {
+    let made = 0;
+    let isOver = false;
+    const { url, ended } = await streaming(t, async function* () {
+      try {
+        for (; made < 10_000; made += 1) yield 'x'.repeat(100_000);
+      } finally {
+        isOver = true;
+      }
+    });
+    const gone = new AbortController();
+    const response = await fetch(url, { signal: gone.signal });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    assert(made < 1000, 'it waits for the reader');
+    gone.abort();
+    await ended[0];
+    assert.equal(isOver, true);
+    assert(made < 1000);
+  });
+
+  test('that fails is cut off, so that nobody takes it for the whole', async (t) => {
+    const { url, ended } = await streaming(t, async function* () {
+      yield 'a part';
+      throw new Error('no more');
+    });
+    const response = await fetch(url);
+    await assert.rejects(response.text());
+    assert.match(String(await ended[0]), /no more/);
   });
 });

@@ -4,9 +4,8 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { suite, test } from 'node:test';
 import { OperatorError } from '../../src/base/operator-error.ts';
-import { Authenticator } from '../../src/domain/authentication.ts';
-import { Downloads } from '../../src/domain/downloads.ts';
 import { startServer } from '../../src/http/server.ts';
+import { serverContext } from '../../src/http/server-context.ts';
 import { routes } from '../harness/all-routes.ts';
 import { eventsOf, makeCertificate, makeKey } from '../harness/http-fixtures.ts';
 import { converse, open, parseReply, readToEnd, requestText } from '../harness/http-raw.ts';
@@ -164,13 +163,7 @@ suite('a stop', () => {
 suite('a start', () => {
   test('on an address that cannot be had is refused with what to do', async (t) => {
     const { vault, url } = await testServer(t);
-    const context = {
-      vault,
-      authenticator: new Authenticator(vault),
-      downloads: new Downloads(vault),
-      version: '0',
-      publicUrl: undefined,
-    };
+    const context = serverContext(vault, { version: '0', publicUrl: undefined });
     const refused = (host: string, port: number, message: RegExp) =>
       assert.rejects(startServer(context, routes, { host, port }), (error) => {
         assert(error instanceof OperatorError);

@@ -1,7 +1,7 @@
 /** The session in a Cookie header: exactly one, or none. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readSession } from '../../src/http/session-cookie.ts';
+import { readSession, sessionCookieName } from '../../src/http/session-cookie.ts';
 
 const cases: readonly (readonly [header: string | undefined, token: string | undefined])[] = [
   [undefined, undefined],
@@ -28,3 +28,12 @@ for (const [header, token] of cases) {
     assert.equal(readSession(header), token);
   });
 }
+
+test('over HTTPS only the cookie that no other host can set counts', () => {
+  const name = sessionCookieName('https://vault.example.test');
+  assert.equal(name, '__Host-vault_session');
+  assert.equal(readSession('vault_session=forged; __Host-vault_session=abc', name), 'abc');
+  assert.equal(readSession('vault_session=forged', name), undefined);
+  assert.equal(sessionCookieName('http://vault.example.test'), 'vault_session');
+  assert.equal(sessionCookieName(undefined), 'vault_session');
+});

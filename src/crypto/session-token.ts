@@ -1,0 +1,75 @@
+/**
+ * The token in a session's cookie: a JWT (RFC 7519) whose id is random and stands, as SHA-256, in the session's row. The
+ * signature lets the vault refuse what it never made without a look into the database; the row is what can be ended.
+ * Beside it the token of a setup link, which makes the first session.
+ */
+import { hash, timingSafeEqual } from 'node:crypto';
+import jwt from 'jsonwebtoken';
+import { Secret } from '../base/secret.ts';
+import type { World } from '../base/world.ts';
+import type { MasterKey } from './master-key.ts';
+
+const algorithm = 'HS256';
+const issuer = 'certificate-vault';
+const purpose = 'sign: session';
+
+/** Ours have about 300 characters; longer ones are not even parsed. */
+const longestToken = 1000;
+
+export type SessionToken = {
+  readonly token: Secret<string>;
+  /** What is kept of its id. */
+  readonly idHash: Buffer;
+};
+
+/** A new token with a new id; `createdAt` and `expiresAt` are UTC milliseconds, and the token knows whole seconds. */
+export function createSessionToken(
+  world: World,
+  masterKey: MasterKey,
+  { createdAt, expiresAt }: { readonly createdAt: number; readonly expiresAt: number },
+): SessionToken {
+  const jti = world.randomBytes(32).toString('base64url');
+  const claims = { iss: issuer, iat: seconds(createdAt), exp: Math.ceil(expiresAt / 1000), jti };
+  const token = jwt.sign(claims, masterKey.derive(purpose), { algorithm });
+  return { token: new Secret(token), idHash: sha256(jti) };
+}
+
+/** The hash of the token's id, or undefined where this vault did not sign it, or it is over at `now`. */
+export function readSessionToken(masterKey: MasterKey, token: string, now: number): Buffer | undefined {
+  if (token.length > longestToken) return undefined;
+  try {
+    const claims = jwt.verify(token, masterKey.derive(purpose), {
+      algorithms: [algorithm],
+      issuer,
+      clockTimestamp: seconds(now),
+    });
+    if (typeof claims === 'string' || typeof claims.jti !== 'string' || typeof claims.exp !== 'number') {
+      return undefined;
+    }
+    return sha256(claims.jti);
+  } catch (error) {
+    // Malformed, forged and expired tokens are all none, and so is what holds no JSON; anything else is a bug.
+    if (error instanceof jwt.JsonWebTokenError || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** The secret of a setup link, to be shown once, and what is kept of it. */
+export function createSetupToken(world: World): SessionToken {
+  const token = world.randomBytes(32).toString('base64url');
+  return { token: new Secret(token), idHash: sha256(token) };
+}
+
+/** Whether the text is the setup token whose hash is kept, in constant time. */
+export function setupTokenMatches(presented: Secret<string>, kept: Buffer): boolean {
+  const hashed = sha256(presented.expose());
+  return kept.length === hashed.length && timingSafeEqual(hashed, kept);
+}
+
+function seconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}
+
+function sha256(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
+}

@@ -1,0 +1,88 @@
+/** The first administrator: a one-time link that a vault without any shows at its start, and what comes of it. */
+import { z } from 'zod';
+import { day } from '../base/duration.ts';
+import { Problem } from '../base/problem.ts';
+import { Secret } from '../base/secret.ts';
+import { createSetupToken, setupTokenMatches } from '../crypto/session-token.ts';
+import { hasAdministrators, setLastSignedIn } from '../db/administrators.ts';
+import type { Reader } from '../db/database.ts';
+import { putSetting, readSetting } from '../db/settings.ts';
+import { addAdministrator, createAdministratorInput } from './administrators.ts';
+import type { SignedIn, Visitor } from './sessions.ts';
+import type { SignIn } from './sign-in.ts';
+import type { Vault } from './vault.ts';
+
+/** How long a setup link is good for, in milliseconds. */
+export const setupPatience = day;
+
+export const setupInput = createAdministratorInput.extend({
+  token: z
+    .string()
+    .max(256)
+    .transform((text) => new Secret(text)),
+});
+
+export type SetupInput = z.output<typeof setupInput>;
+
+/** A new setup token where there is no administrator, in place of any earlier one; undefined where there is somebody. */
+export async function offerSetup({ db, world }: Vault): Promise<Secret<string> | undefined> {
+  if (await hasAdministrators(db.reader)) return undefined;
+  const { token, idHash } = createSetupToken(world);
+  await db.write(async (writer) => {
+    await putSetting(writer, 'setup-token-hash', idHash);
+    await putSetting(writer, 'setup-token-expires-at', world.now() + setupPatience);
+  });
+  return token;
+}
+
+/**
+ * Makes the first administrator and signs them in. Throws `forbidden`, one answer for wrong, expired, replaced and used
+ * tokens; `invalid_request` where the password is refused, and `rate_limited`.
+ */
+export async function completeSetup(
+  { db, world, audit }: Vault,
+  signIn: SignIn,
+  { token, name, password }: SetupInput,
+  visitor: Visitor,
+): Promise<SignedIn> {
+  const attempt = signIn.backoff.begin(undefined, visitor.actor.ip);
+  if (!(await isOpenTo(db.reader, token, world.now()))) {
+    const reason = 'setup link not valid';
+    await audit.append({
+      actor: visitor.actor,
+      action: 'session.refuse',
+      resource: 'setup',
+      detail: { reason },
+    });
+    throw notValid();
+  }
+  attempt.withdrawn();
+  const hash = await signIn.passwords.choose(name, password);
+  return db.write(async (writer) => {
+    // Two may have come with the same link.
+    if (!(await isOpenTo(writer, token, world.now()))) throw notValid();
+    const person = { ...visitor.actor, name: `admin:${name}` };
+    const row = await addAdministrator(writer, person, name, hash, world.now());
+    await setLastSignedIn(writer, row.id, world.now());
+    return signIn.sessions.begin(writer, row, visitor);
+  });
+}
+
+async function isOpenTo(reader: Reader, token: Secret<string>, now: number): Promise<boolean> {
+  const kept = await readSetting(reader, 'setup-token-hash');
+  const expiresAt = await readSetting(reader, 'setup-token-expires-at');
+  return (
+    Buffer.isBuffer(kept) &&
+    typeof expiresAt === 'number' &&
+    now < expiresAt &&
+    setupTokenMatches(token, kept) &&
+    !(await hasAdministrators(reader))
+  );
+}
+
+function notValid(): Problem {
+  return new Problem('forbidden', {
+    detail: 'This setup link is not valid: it was used, has expired or was replaced by a newer one.',
+    hint: 'Start the vault again for a new link, or use "vault admin create".',
+  });
+}

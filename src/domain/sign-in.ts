@@ -1,0 +1,126 @@
+/** Signing in with name and password. Unknown names and wrong passwords take the same path and end the same. */
+import { z } from 'zod';
+import { Problem } from '../base/problem.ts';
+import type { Secret } from '../base/secret.ts';
+import {
+  type AdministratorRow,
+  findAdministrator,
+  setLastSignedIn,
+  setPasswordHash,
+} from '../db/administrators.ts';
+import { replacePassword, typedPassword } from './administrators.ts';
+import type { Actor } from './audit.ts';
+import type { AdministratorIdentity } from './identity.ts';
+import type { Passwords } from './passwords.ts';
+import type { Sessions, SignedIn, Visitor } from './sessions.ts';
+import { type Attempt, SignInBackoff } from './sign-in-backoff.ts';
+import type { Vault } from './vault.ts';
+
+export const signInInput = z.strictObject({
+  name: z.string().min(1, 'a name is needed').max(256, 'no name is that long'),
+  password: typedPassword,
+});
+
+export type SignInInput = z.output<typeof signInInput>;
+
+export const changePasswordInput = z.strictObject({ current: typedPassword, new: typedPassword });
+
+export type ChangePasswordInput = z.output<typeof changePasswordInput>;
+
+type Checked = { readonly row: AdministratorRow; readonly attempt: Attempt };
+
+export class SignIn {
+  readonly #vault: Vault;
+  readonly passwords: Passwords;
+  readonly sessions: Sessions;
+  readonly backoff: SignInBackoff;
+
+  constructor(vault: Vault, passwords: Passwords, sessions: Sessions) {
+    this.#vault = vault;
+    this.passwords = passwords;
+    this.sessions = sessions;
+    this.backoff = new SignInBackoff(vault.world);
+  }
+
+  /** Begins a session. Throws `unauthenticated`, one answer for every failure, and `rate_limited`. */
+  async signIn({ name, password }: SignInInput, visitor: Visitor): Promise<SignedIn> {
+    const { db, world } = this.#vault;
+    const { row, attempt } = await this.#check(name, password, visitor.actor, wrongCredentials);
+    try {
+      const isOld = this.passwords.isOutgrown(row.password_hash);
+      const anew = isOld ? await this.passwords.hash(password) : undefined;
+      const signedIn = await db.write(async (writer) => {
+        // Meanwhile the person may have been removed, or the password changed.
+        const now = await findAdministrator(writer, name);
+        if (now?.password_hash !== row.password_hash) throw wrongCredentials();
+        if (anew !== undefined) await setPasswordHash(writer, row.id, anew);
+        await setLastSignedIn(writer, row.id, world.now());
+        return this.sessions.begin(writer, row, visitor);
+      });
+      attempt.succeeded();
+      return signedIn;
+    } catch (error) {
+      attempt.withdrawn();
+      throw error;
+    }
+  }
+
+  /**
+   * Changes one's own password and ends one's other sessions. Throws `invalid_request` where the current one is wrong
+   * or the new one is refused, and `rate_limited`.
+   */
+  async changePassword(
+    actor: Actor,
+    { name, session }: AdministratorIdentity,
+    input: ChangePasswordInput,
+  ): Promise<void> {
+    const { db, world } = this.#vault;
+    const { row, attempt } = await this.#check(name, input.current, actor, wrongCurrent);
+    attempt.succeeded();
+    const hash = await this.passwords.choose(name, input.new, 'new');
+    await db.write(async (writer) => {
+      const now = await findAdministrator(writer, name);
+      if (now?.password_hash !== row.password_hash) throw wrongCurrent();
+      await replacePassword(writer, actor, row, { hash, keptSession: session.id, now: world.now() });
+    });
+  }
+
+  /** The person whose password this is. Failures are recorded, but nothing that was typed: it may be a password. */
+  async #check(
+    name: string,
+    password: Secret<string>,
+    actor: Actor,
+    refusal: () => Problem,
+  ): Promise<Checked> {
+    const { db, audit } = this.#vault;
+    const attempt = this.backoff.begin(name, actor.ip);
+    let row: AdministratorRow | undefined;
+    try {
+      row = await findAdministrator(db.reader, name);
+      if ((await this.passwords.matches(password, row?.password_hash)) && row !== undefined)
+        return { row, attempt };
+    } catch (error) {
+      attempt.withdrawn();
+      throw error;
+    }
+    await audit.append({
+      actor,
+      action: 'session.refuse',
+      resource: `administrator:${row?.name ?? 'unknown'}`,
+      detail: { reason: row === undefined ? 'unknown name' : 'wrong password' },
+    });
+    throw refusal();
+  }
+}
+
+function wrongCredentials(): Problem {
+  return new Problem('unauthenticated', { detail: 'The name or the password is wrong.' });
+}
+
+function wrongCurrent(): Problem {
+  const message = 'the current password is wrong';
+  return new Problem('invalid_request', {
+    detail: `current: ${message}.`,
+    errors: [{ path: 'current', message }],
+  });
+}

@@ -1,0 +1,35 @@
+/** About the vault, for administrators: its version, whether it is well, and how much it holds. */
+import { countApiKeys } from '../db/api-keys.ts';
+import { countByStatus } from '../db/certificate-search.ts';
+import { listDnsProviders } from '../db/dns-providers.ts';
+import { listIssuers } from '../db/issuers.ts';
+import { listAccounts } from '../domain/acme-accounts.ts';
+import { readiness } from '../domain/readiness.ts';
+import { aboutSchema } from './audit-schemas.ts';
+import { json } from './reply.ts';
+import { type Route, route } from './route.ts';
+import { noQuery } from './schemas.ts';
+
+export const aboutRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/about',
+    id: 'getAbout',
+    summary: 'Version, checks and counts',
+    access: { kind: 'administrator' },
+    query: noQuery,
+    replies: { 200: { description: 'about the vault', schema: aboutSchema } },
+    problems: [],
+    handle: async ({ context: { vault, version } }) => {
+      const { db, world } = vault;
+      const counts = {
+        certificates: await countByStatus(db.reader, world.now()),
+        api_keys: await countApiKeys(db.reader),
+        issuers: (await listIssuers(db.reader)).length,
+        dns_providers: (await listDnsProviders(db.reader)).length,
+        acme_accounts: (await listAccounts(vault)).length,
+      };
+      return json(200, { version, ...(await readiness(vault)), counts });
+    },
+  }),
+];

@@ -1,0 +1,80 @@
+/** People who sign in: administrators with a password, and requests as pages of the vault send them. */
+import assert from 'node:assert/strict';
+import { Secret } from '../../src/base/secret.ts';
+import { createAdministrator } from '../../src/domain/administrators.ts';
+import { localCli } from '../../src/domain/audit.ts';
+import { Passwords } from '../../src/domain/passwords.ts';
+import type { Vault } from '../../src/domain/vault.ts';
+import type { TestServer } from './test-server.ts';
+
+/** The least that Argon2id takes: what it costs is no question of most tests. */
+export const cheapHash = { memory: 8, passes: 1, parallelism: 1 } as const;
+
+export const goodPassword = 'correct horse battery staple';
+export const otherPassword = 'several words in a row';
+
+export async function makeAdministrator(
+  vault: Vault,
+  name: string,
+  password: string = goodPassword,
+): Promise<void> {
+  const passwords = new Passwords(vault.world, cheapHash);
+  await createAdministrator(vault, passwords, localCli, { name, password: new Secret(password) });
+}
+
+export type Page = {
+  /** Sends a request with the session's cookie, as a page of the vault does, with `body` as JSON. */
+  readonly send: (method: string, path: string, body?: unknown, init?: RequestInit) => Promise<Response>;
+  /** `name=value` */
+  readonly cookie: string;
+};
+
+/** A request by a page of the vault. */
+export function fromPage(
+  method: string,
+  body?: unknown,
+  cookie?: string,
+  more: RequestInit = {},
+): RequestInit {
+  return {
+    method,
+    ...more,
+    headers: {
+      'Sec-Fetch-Site': 'same-origin',
+      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      ...(cookie !== undefined && { Cookie: cookie }),
+      ...more.headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  };
+}
+
+/** The page of somebody with this cookie. */
+export function pageWith({ get }: Pick<TestServer, 'get'>, cookie: string): Page {
+  return {
+    cookie,
+    send: (method, path, body, init) => get(path, undefined, fromPage(method, body, cookie, init)),
+  };
+}
+
+/** Signs in over HTTP. */
+export async function signIn(
+  server: Pick<TestServer, 'get'>,
+  name: string,
+  password: string = goodPassword,
+  init: RequestInit = {},
+): Promise<Page> {
+  const response = await server.get(
+    '/api/v1/session',
+    undefined,
+    fromPage('POST', { name, password }, undefined, init),
+  );
+  assert.equal(response.status, 201, await response.clone().text());
+  return pageWith(server, cookieOf(response));
+}
+
+/** `name=value` of the cookie that an answer sets. */
+export function cookieOf(response: Response): string {
+  const [cookie = ''] = response.headers.getSetCookie();
+  return cookie.split(';', 1)[0] ?? '';
+}
