@@ -1,6 +1,7 @@
 /**
  * Makes the executable: src/main.ts and everything it imports become one script (esbuild), and that script, SQLite's
- * native addon and assets/ are injected into the pinned Node (pkg). Usage: node build.mjs [--if-stale] [--target T]
+ * native addon, the console (build-console.mjs) and the other assets are injected into the pinned Node (pkg).
+ * Usage: node build.mjs [--if-stale] [--target T]
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -8,6 +9,7 @@ import * as fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, relative, sep } from 'node:path';
 import { parseArgs } from 'node:util';
+import { refreshConsole } from './build-console.mjs';
 
 const root = import.meta.dirname;
 const manifest = readJson('package.json');
@@ -79,15 +81,19 @@ async function build() {
   const scratch = makeScratch();
   try {
     const script = await bundle(scratch);
+    const pages = await refreshConsole(scratch);
     const installed = join(root, 'node_modules', runtimes[host], 'bin', 'node');
     const runtime = target === host ? installed : fetchedRuntime(scratch);
     const unfinished = join(scratch, 'vault');
-    await inject(script, strip(runtime, join(scratch, 'node')), unfinished, scratch);
+    await inject(script, strip(runtime, join(scratch, 'node')), unfinished, scratch, pages);
     if (target === host) checkStart(unfinished);
     publish(unfinished);
     const megabytes = (fs.statSync(output).size / 1e6).toFixed(0);
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    console.log([`${relative(root, output)}: ${megabytes} MB in ${seconds} s`, ...notes].join('; '));
+    const consoleSize = `console ${(pages.size / 1000).toFixed(1)} kB compressed`;
+    console.log(
+      [`${relative(root, output)}: ${megabytes} MB in ${seconds} s`, consoleSize, ...notes].join('; '),
+    );
   } finally {
     fs.rmSync(scratch, { recursive: true, force: true });
   }
@@ -131,10 +137,12 @@ async function bundle(scratch) {
 }
 
 /** What the executable carries beside the script, by the name under which node:sea hands it out. */
-function embeddedFiles() {
-  const assets = filesBelow('assets').map((path) => [path, join(root, path)]);
+function embeddedFiles(pages) {
+  const isSource = (path) => path.startsWith('assets/console/');
+  const assets = filesBelow('assets').flatMap((path) => (isSource(path) ? [] : [[path, join(root, path)]]));
+  const built = pages.files.map((name) => [`console/${name}`, join(pages.folder, name)]);
   const addon = join(root, 'node_modules', 'better-sqlite3', 'prebuilds', `${target}.node`);
-  return Object.fromEntries([['sqlite.node', addon], ...assets]);
+  return Object.fromEntries([['sqlite.node', addon], ...assets, ...built]);
 }
 
 /** The Node of another platform, from the npm registry; kept in build/, and never used without its checksum. */
@@ -171,7 +179,7 @@ function strip(runtime, path) {
  * pkg's plain SEA mode, by the function behind its command line, which has no way to pass assets. Its other mode adds
  * a virtual file system: 40 ms and 15 MB at every start, and no start at all for a user without a home directory.
  */
-async function inject(script, runtime, path, scratch) {
+async function inject(script, runtime, path, scratch, pages) {
   const require = createRequire(import.meta.url);
   const { log } = require('@yao-pkg/pkg/lib-es5/log.js');
   const { default: sea } = require('@yao-pkg/pkg/lib-es5/sea.js');
@@ -192,7 +200,7 @@ async function inject(script, runtime, path, scratch) {
       // Neither the environment nor a signal can open a debugger on a process that holds private keys.
       execArgv: ['--disable-sigusr1'],
       execArgvExtension: 'none',
-      assets: embeddedFiles(),
+      assets: embeddedFiles(pages),
     },
   });
   if (platform === 'macos' && process.platform !== 'darwin') {
@@ -227,7 +235,7 @@ function stampOf(executable) {
 
 function hashOfInputs() {
   const hash = createHash('sha256');
-  const single = ['build.mjs', 'package.json', 'package-lock.json'];
+  const single = ['build.mjs', 'build-console.mjs', 'package.json', 'package-lock.json'];
   for (const path of [...single, ...filesBelow('src'), ...filesBelow('assets')]) {
     const content = fs.readFileSync(join(root, path));
     hash.update(`${path}\n${content.length}\n`).update(content);

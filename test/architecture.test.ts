@@ -280,7 +280,9 @@ const lookalikes: Sources = {
 };
 
 const cases = [...breaches].flatMap(([rule, list]) => list.map((breach) => [rule, breach] as const));
-const paths = globSync('{src,assets,test}/**/*.ts', { exclude: (path) => path.endsWith('node_modules') });
+const paths = globSync('{src,assets,test}/**/*.{ts,tsx}', {
+  exclude: (path) => path.endsWith('node_modules'),
+});
 const [real = [], alike = [], ...broken] = readHouses([
   Object.fromEntries(paths.map((path) => [path.replaceAll('\\', '/'), readFileSync(path, 'utf8')])),
   lookalikes,

@@ -4,7 +4,11 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
+import { updateRenewal } from '../../src/db/renewals.ts';
+import { localCli } from '../../src/domain/audit.ts';
+import { requestRenewal } from '../../src/domain/renewals.ts';
 import { putChallenge } from '../harness/http-acme-fixtures.ts';
+import { makeCertificate } from '../harness/renewal-fixtures.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { testVault } from '../harness/test-vault.ts';
 import { type RunningVault, serve, vault } from '../harness/vault-process.ts';
@@ -32,10 +36,19 @@ async function logged(server: RunningVault, message: string, field: string): Pro
   }
 }
 
-/** A directory with a vault in which both challenges are up. */
+/** A directory with a vault in which both challenges are up, for a renewal that another process works on. */
 async function vaultWithChallenges(t: TestContext): Promise<string> {
   const { vault: made, dataDir, close } = await testVault(t);
-  for (const challenge of [http, tls]) await putChallenge(made, challenge);
+  await makeCertificate(made, 'www');
+  const { id } = await requestRenewal(made, localCli, 'www');
+  await made.db.write((writer) =>
+    updateRenewal(writer, id, {
+      status: 'running',
+      lease_owner: 'elsewhere',
+      lease_expires_at: Date.now() + 60_000,
+    }),
+  );
+  for (const challenge of [http, tls]) await putChallenge(made, { ...challenge, renewal_id: id });
   await close();
   return dataDir;
 }

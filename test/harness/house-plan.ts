@@ -36,7 +36,6 @@ export const testsThatMirrorNothing: readonly { readonly file: string; readonly 
   },
   { file: 'test/http/conditional-download.test.ts', why: 'routes, cache and storage must agree on a 304' },
   { file: 'test/http/download-audit.test.ts', why: 'routes, storage and server keep the promise together' },
-  { file: 'test/http/renewal-routes.test.ts', why: 'the routes of renewals, wherever they stand' },
 ];
 
 /**

@@ -150,7 +150,7 @@ export function filesTooLong(sources: House): string[] {
 
 export function filesMisnamed(sources: House): string[] {
   return sources.flatMap(({ path }) => {
-    const names = path.replace(/(\.test)?\.ts$/, '').split('/');
+    const names = path.replace(/(\.test)?\.tsx?$/, '').split('/');
     if (!names.every((name) => /^[a-z0-9]+(-[a-z0-9]+)*$/.test(name)))
       return [`${path} is not in kebab-case`];
     const words = names.flatMap((name) => name.split('-'));
@@ -182,7 +182,7 @@ export function testsWithoutSource(sources: House): string[] {
 function isMirrored(test: string, sources: House): boolean {
   const tested = test.replace(/^test\//, '').replace(/\.test\.ts$/, '');
   return [...inside('src', sources), ...inside('assets', sources)].some(({ path }) => {
-    const subject = path.replace(/^(src|assets)\//, '').replace(/\.ts$/, '');
+    const subject = path.replace(/^(src|assets)\//, '').replace(/\.tsx?$/, '');
     return tested === subject || tested.startsWith(`${subject}-`);
   });
 }

@@ -46,7 +46,10 @@ export async function makeIssuer(vault: Vault, name: string, accountId: number):
 /** Puts a challenge up, as the engine does before it tells the CA to look. */
 export async function putChallenge(
   vault: Vault,
-  challenge: Pick<AcmeChallengeRow, 'type' | 'identifier' | 'key_authorization'> & { token?: string },
+  challenge: Pick<AcmeChallengeRow, 'type' | 'identifier' | 'key_authorization'> & {
+    readonly token?: string;
+    readonly renewal_id?: number;
+  },
 ): Promise<AcmeChallengeRow> {
   return vault.db.write((writer) => insertChallenge(writer, { ...challenge, created_at: vault.world.now() }));
 }

@@ -1,0 +1,83 @@
+/** What the API answers about keys, issuers, providers and the vault itself, as far as the pages read it. */
+import type { ApiKey, Certificate } from './shapes.ts';
+
+/** Once, with the key itself. */
+export type CreatedApiKey = ApiKey & { readonly key: string };
+
+export type Issuer = {
+  readonly name: string;
+  readonly type: string;
+  readonly directory_url: string | null;
+  readonly email: string | null;
+  readonly eab_kid: string | null;
+  readonly profile: string | null;
+  readonly preferred_chain: string | null;
+  readonly ca_pem: string | null;
+  readonly terms_of_service: string | null;
+  readonly account: string | null;
+  readonly paused_until: string | null;
+  readonly pause_reason: string | null;
+  readonly created_at: string;
+};
+
+export type DnsProvider = {
+  readonly name: string;
+  readonly type: string;
+  readonly zones: readonly string[];
+  readonly created_at: string;
+};
+
+export type Step = { readonly at: string; readonly text: string };
+
+export type AcmeAccount = {
+  readonly id: string;
+  readonly issuer: string;
+  readonly directory_url: string;
+  readonly email: string | null;
+  readonly status: 'registering' | 'valid' | 'deactivated' | 'gone';
+  readonly current: boolean;
+  readonly created_at: string;
+};
+
+export type Administrator = {
+  readonly name: string;
+  readonly created_at: string;
+  readonly last_signed_in_at: string | null;
+};
+
+export type CertificateFacts = {
+  readonly subject: string;
+  readonly issuer: string;
+  readonly serial: string;
+  readonly domains: readonly string[];
+  readonly key_type: string;
+  readonly fingerprint_sha256: string;
+  readonly not_before: string;
+  readonly not_after: string;
+};
+
+export type ImportPreview = {
+  readonly certificate: CertificateFacts;
+  readonly chain: readonly CertificateFacts[];
+  readonly warnings: readonly string[];
+  readonly suggested_name: string | null;
+};
+
+export type Imported = {
+  readonly certificate: Certificate;
+  readonly version: number;
+  readonly warnings: readonly string[];
+};
+
+export type About = {
+  readonly version: string;
+  readonly status: 'ready' | 'not_ready';
+  readonly checks: Readonly<Record<string, 'ok' | 'failed'>>;
+  readonly counts: {
+    readonly certificates: Readonly<Record<string, number>>;
+    readonly api_keys: number;
+    readonly issuers: number;
+    readonly dns_providers: number;
+    readonly acme_accounts: number;
+  };
+};

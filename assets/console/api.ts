@@ -1,0 +1,116 @@
+/** The vault's HTTP API as the pages use it: JSON in and out, problems as ApiError, and one answer to a lost session. */
+import { sessionLost } from './session.ts';
+
+/** What the vault refused or could not do, in its own words. */
+export class ApiError extends Error {
+  /** 0 where the vault could not be reached at all. */
+  readonly status: number;
+  readonly code: string;
+  /** By path, such as `domains.0`. */
+  readonly fields: Readonly<Record<string, string>>;
+  /** Seconds to wait, where the vault said so. */
+  readonly retryAfter: number | undefined;
+
+  constructor(
+    status: number,
+    code: string,
+    detail: string,
+    fields: Readonly<Record<string, string>> = {},
+    retryAfter?: number,
+  ) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+    this.fields = fields;
+    this.retryAfter = retryAfter;
+  }
+
+  /** What is wrong with a field or anything in it (`domains` also has `domains.0`). */
+  field(name: string): string | undefined {
+    const found = Object.keys(this.fields).find((path) => path === name || path.startsWith(`${name}.`));
+    return found === undefined ? undefined : this.fields[found];
+  }
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** Asks the vault; `path` begins with a slash and comes after `/api/v1`. Throws ApiError. */
+export async function call<T>(method: Method, path: string, body?: unknown): Promise<T> {
+  const response = await request(method, `/api/v1${path}`, body);
+  return (response.status === 204 ? undefined : await response.json()) as T;
+}
+
+export const get = <T>(path: string): Promise<T> => call<T>('GET', path);
+export const post = <T>(path: string, body: unknown = {}): Promise<T> => call<T>('POST', path, body);
+export const put = <T>(path: string, body: unknown): Promise<T> => call<T>('PUT', path, body);
+export const patch = <T>(path: string, body: unknown): Promise<T> => call<T>('PATCH', path, body);
+export const remove = (path: string): Promise<void> => call<void>('DELETE', path);
+
+/** A whole list, however many pages it has. */
+export async function getAll<T>(path: string): Promise<T[]> {
+  const items: T[] = [];
+  let next: string | undefined = `/api/v1${path}`;
+  while (next !== undefined) {
+    const response: Response = await request('GET', next);
+    items.push(...((await response.json()) as T[]));
+    next = nextPage(response.headers.get('Link'));
+  }
+  return items;
+}
+
+/** One page of a list, and the path of the one after it. */
+export async function getPage<T>(path: string): Promise<{ items: T[]; next: string | undefined }> {
+  const response = await request('GET', `/api/v1${path}`);
+  const next = nextPage(response.headers.get('Link'));
+  return { items: (await response.json()) as T[], next: next?.replace(/^.*?\/api\/v1/, '') };
+}
+
+/** Path and query of the next page; the address in front may be another name of the vault. */
+function nextPage(link: string | null): string | undefined {
+  const target = /<([^>]+)>;\s*rel="next"/.exec(link ?? '')?.[1];
+  if (target === undefined) return undefined;
+  const { pathname, search } = new URL(target, location.origin);
+  return pathname + search;
+}
+
+async function request(method: Method, path: string, body?: unknown): Promise<Response> {
+  const init: RequestInit = { method, headers: { Accept: 'application/json' } };
+  if (body !== undefined) {
+    init.headers = { Accept: 'application/json', 'Content-Type': 'application/json' };
+    init.body = JSON.stringify(body);
+  }
+  const response = await fetch(path, init).catch(() => {
+    throw new ApiError(
+      0,
+      'unreachable',
+      'The vault does not answer. It may be restarting, or the network is down.',
+    );
+  });
+  if (response.ok) return response;
+  const error = await errorOf(response);
+  const isSignIn = method === 'POST' && /\/(session|setup)$/.test(path);
+  if (!isSignIn && (await meansSignedOut(error, path))) sessionLost();
+  throw error;
+}
+
+/** Endpoints for administrators say 403 to somebody without a session, so the session itself is asked. */
+async function meansSignedOut({ status }: ApiError, path: string): Promise<boolean> {
+  if (status === 401) return true;
+  if (status !== 403 || path === '/api/v1/session') return false;
+  const response = await fetch('/api/v1/session').catch(() => undefined);
+  return response?.status === 401;
+}
+
+type ProblemBody = {
+  readonly code?: string;
+  readonly detail?: string;
+  readonly errors?: readonly { readonly path: string; readonly message: string }[];
+};
+
+async function errorOf(response: Response): Promise<ApiError> {
+  const problem = (await response.json().catch(() => ({}))) as ProblemBody;
+  const { code = 'unknown', detail = `The vault answered ${response.status}.`, errors = [] } = problem;
+  const fields = Object.fromEntries(errors.map(({ path, message }) => [path, message]));
+  const seconds = Number(response.headers.get('Retry-After') ?? Number.NaN);
+  return new ApiError(response.status, code, detail, fields, Number.isFinite(seconds) ? seconds : undefined);
+}

@@ -1,0 +1,108 @@
+/**
+ * What the API would say about a new certificate, while its form is being filled in. The API has the last word;
+ * test/console/certificate-checks.test.ts holds both to the same sentences.
+ */
+import { certNameRule, parseCertName } from '../../src/base/cert-name.ts';
+import { day, hour, parseDuration } from '../../src/base/duration.ts';
+
+export type CertificateDraft = {
+  readonly name: string;
+  /** As `domainsIn` has them. */
+  readonly domains: readonly string[];
+  readonly issuer: string;
+  readonly fallbackIssuer: string;
+  readonly keyType: string;
+  readonly lifetime: string;
+  readonly profile: string;
+  readonly challenge: string;
+  readonly reusesKey: boolean;
+};
+
+/** The names of a text with one in each line, or with commas or blanks between them. */
+export function domainsIn(text: string): string[] {
+  return [...new Set(text.split(/[\s,;]+/).filter((part) => part !== ''))];
+}
+
+export const isWildcard = (domain: string): boolean => domain.startsWith('*.');
+
+/** By path, such as `domains.0`, what the API would refuse. `isAcme` says whether the issuer is an ACME CA. */
+export function checkCertificate(draft: CertificateDraft, isAcme: boolean): Record<string, string> {
+  const found: Record<string, string> = {};
+  if (parseCertName(draft.name) === undefined)
+    found.name = `${quoted(draft.name)} is not a name: ${certNameRule}`;
+  if (draft.domains.length === 0) found.domains = 'at least one domain is needed';
+  if (draft.domains.length > 100) found.domains = 'a certificate has at most 100 domains';
+  for (const [index, domain] of draft.domains.entries()) {
+    if (!isIdentifier(domain))
+      found[`domains.${index}`] = `${quoted(domain)} is not a domain: ${identifierRule}`;
+  }
+  if (draft.lifetime !== '' && !isLifetime(draft.lifetime)) {
+    found.lifetime = `${quoted(draft.lifetime)} is not a lifetime: write a number and h, d or y, from 1h to 3650d, such as 90d`;
+  }
+  if (draft.profile !== '' && !/^[\x21-\x7e]{1,64}$/.test(draft.profile)) {
+    found.profile = 'a profile is a word such as shortlived';
+  }
+  if (Object.keys(found).length === 0) Object.assign(found, unsuitable(draft, isAcme));
+  return found;
+}
+
+/** What this kind of issuer could never make: the first reason. */
+function unsuitable(draft: CertificateDraft, isAcme: boolean): Record<string, string> {
+  const { issuer, keyType, challenge, domains } = draft;
+  if (!isAcme) {
+    const extra = (['profile', 'challenge'] as const).find((option) => draft[option] !== '');
+    return extra === undefined ? {} : { [extra]: `${issuer} is not an ACME CA and knows no ${extra}` };
+  }
+  if (keyType === 'ed25519') {
+    return { key_type: 'ACME CAs issue no certificates for Ed25519 keys; use ec256, ec384 or RSA' };
+  }
+  if (draft.lifetime !== '') {
+    return { lifetime: `${issuer} decides on the lifetime itself; choose a profile instead` };
+  }
+  const byDns = challenge.startsWith('dns-');
+  const wildcard = domains.find(isWildcard);
+  if (wildcard !== undefined && challenge !== '' && !byDns) {
+    return { challenge: `${wildcard} can be proved by dns-01 only` };
+  }
+  const address = domains.find(isAddress);
+  if (address !== undefined && byDns) {
+    return { challenge: `${address} can be proved by http-01 or tls-alpn-01 only` };
+  }
+  return {};
+}
+
+/** The longest zone that holds the domain. */
+export function zoneOf(domain: string, zones: readonly string[]): string | undefined {
+  const name = domain.replace(/^\*\./, '').toLowerCase();
+  const holding = zones.filter((zone) => name === zone || name.endsWith(`.${zone}`));
+  return holding.sort((one, other) => other.length - one.length)[0];
+}
+
+const identifierRule =
+  'a domain is a DNS name such as www.example.com, a wildcard such as *.example.com, or an IP address';
+
+function isIdentifier(text: string): boolean {
+  if (isAddress(text)) return true;
+  if (/[\s\p{Cc}/\\?#%:@[\]]/u.test(text)) return false;
+  const name = isWildcard(text) ? text.slice(2) : text;
+  const ascii = URL.parse(`http://${name}/`)?.hostname.replace(/\.$/, '') ?? '';
+  const labels = ascii.split('.');
+  if (!labels.every((label) => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(label))) return false;
+  if (isWildcard(text) && labels.length < 2) return false;
+  return !isAddress(ascii) && (isWildcard(text) ? ascii.length + 2 : ascii.length) <= 253;
+}
+
+export function isAddress(text: string): boolean {
+  if (/^(\d{1,3}\.){3}\d{1,3}$/.test(text))
+    return text.split('.').every((part) => part === String(Number(part)) && Number(part) < 256);
+  return text.includes(':') && /^[0-9a-f:.]+$/i.test(text) && URL.canParse(`http://[${text}]/`);
+}
+
+function isLifetime(text: string): boolean {
+  const ms = parseDuration(text);
+  return ms !== undefined && ms >= hour && ms <= 3650 * day;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+}

@@ -1,0 +1,20 @@
+/** What stands where nothing is yet: what would be here, and the way to the first one. */
+import type { ComponentChildren } from 'preact';
+
+export function Empty({
+  title,
+  children,
+  actions,
+}: {
+  readonly title: string;
+  readonly children?: ComponentChildren;
+  readonly actions?: ComponentChildren;
+}) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children && <div class="prose">{children}</div>}
+      {actions && <div class="empty-actions">{actions}</div>}
+    </div>
+  );
+}

@@ -1,0 +1,81 @@
+/** A button that opens a short list of links and actions. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+
+export type MenuItem =
+  | { readonly label: string; readonly href: string }
+  | { readonly label: string; readonly onSelect: () => void; readonly isDanger?: boolean };
+
+export function Menu({
+  label,
+  children,
+  items,
+}: {
+  /** What a screen reader calls the button. */
+  readonly label: string;
+  readonly children: ComponentChildren;
+  readonly items: readonly MenuItem[];
+}) {
+  const [isOpen, setOpen] = useState(false);
+  const id = useId();
+  const root = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!isOpen) return;
+    const onPress = ({ target }: Event) => {
+      if (!root.current?.contains(target as Node)) setOpen(false);
+    };
+    document.addEventListener('pointerdown', onPress);
+    document.addEventListener('focusin', onPress);
+    return () => {
+      document.removeEventListener('pointerdown', onPress);
+      document.removeEventListener('focusin', onPress);
+    };
+  }, [isOpen]);
+  const button = () => root.current?.querySelector('button');
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: Escape is for whatever has the focus inside.
+    <div
+      class="menu"
+      ref={root}
+      onKeyDown={({ key }) => {
+        if (key !== 'Escape' || !isOpen) return;
+        setOpen(false);
+        button()?.focus();
+      }}
+    >
+      <button
+        type="button"
+        class="button button-quiet"
+        aria-label={label}
+        aria-expanded={isOpen}
+        aria-controls={id}
+        onClick={() => setOpen(!isOpen)}
+      >
+        {children}
+      </button>
+      <ul id={id} class="menu-list" hidden={!isOpen}>
+        {items.map((item) => (
+          <li key={item.label}>
+            {'href' in item ? (
+              <a href={item.href} onClick={() => setOpen(false)}>
+                {item.label}
+              </a>
+            ) : (
+              <button
+                type="button"
+                class={item.isDanger ? 'menu-danger' : ''}
+                onClick={() => {
+                  setOpen(false);
+                  button()?.focus();
+                  item.onSelect();
+                }}
+              >
+                {item.label}
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,122 @@
+/**
+ * Tables that become cards on narrow screens. Long ones draw only the rows in sight, so that thousands stay smooth; their
+ * rows have one height then.
+ */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+export type Column<Row> = {
+  readonly title: string;
+  readonly cell: (row: Row) => ComponentChildren;
+  /** Numbers stand to the right. */
+  readonly isNumber?: boolean;
+  /** Left out on narrow screens. */
+  readonly isExtra?: boolean;
+  /** The column that names the row. The first one where none is. */
+  readonly isName?: boolean;
+};
+
+/** From so many rows on only those in sight are drawn. */
+const virtualFrom = 150;
+
+export function Table<Row>({
+  caption,
+  columns,
+  rows,
+  keyOf,
+}: {
+  /** What the table holds, for screen readers. */
+  readonly caption: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly keyOf: (row: Row) => string | number;
+}) {
+  const isVirtual = rows.length >= virtualFrom;
+  const { body, first, last, above, below } = useWindow(rows.length, isVirtual);
+  const nameAt = Math.max(
+    columns.findIndex(({ isName }) => isName),
+    0,
+  );
+  return (
+    <div class="table-frame">
+      <table class={isVirtual ? 'table table-even' : 'table'} aria-rowcount={rows.length + 1}>
+        <caption class="sr-only">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.title} scope="col" class={cellClass(column)}>
+                {column.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          {above > 0 && <Gap height={above} columns={columns.length} />}
+          {rows.slice(first, last).map((row, index) => (
+            <tr key={keyOf(row)} aria-rowindex={first + index + 2}>
+              {columns.map((column, at) => {
+                const content = column.cell(row);
+                return at === nameAt ? (
+                  <th key={column.title} scope="row" class={`${cellClass(column)} cell-name`}>
+                    {content}
+                  </th>
+                ) : (
+                  <td key={column.title} class={cellClass(column)} data-title={column.title}>
+                    <div>{content}</div>
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+          {below > 0 && <Gap height={below} columns={columns.length} />}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Gap({ height, columns }: { readonly height: number; readonly columns: number }) {
+  return (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row takes no focus.
+    <tr aria-hidden="true" class="table-gap">
+      <td colSpan={columns} style={{ height: `${height}px` }} />
+    </tr>
+  );
+}
+
+function cellClass({ isNumber, isExtra }: Pick<Column<never>, 'isNumber' | 'isExtra'>): string {
+  return [isNumber && 'cell-number', isExtra && 'cell-extra'].filter(Boolean).join(' ');
+}
+
+/** Which rows are in sight, and how much room the others take. */
+function useWindow(count: number, isVirtual: boolean) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const [sight, setSight] = useState({ first: 0, last: 60, height: 57 });
+  useEffect(() => {
+    if (!isVirtual) return;
+    const look = () => {
+      const element = body.current;
+      if (element === null) return;
+      const height = element.querySelector('tr:not(.table-gap)')?.getBoundingClientRect().height || 57;
+      const top = element.getBoundingClientRect().top;
+      const first = Math.max(0, Math.floor(-top / height) - 12);
+      const last = Math.ceil((innerHeight - top) / height) + 12;
+      // In steps, so that not every pixel draws anew.
+      const next = { first: first - (first % 8), last: last + 8 - (last % 8), height };
+      setSight((now) =>
+        now.first === next.first && now.last === next.last && now.height === next.height ? now : next,
+      );
+    };
+    look();
+    addEventListener('scroll', look, { passive: true });
+    addEventListener('resize', look);
+    return () => {
+      removeEventListener('scroll', look);
+      removeEventListener('resize', look);
+    };
+  }, [isVirtual, count]);
+  if (!isVirtual) return { body, first: 0, last: count, above: 0, below: 0 };
+  const first = Math.min(sight.first, Math.max(0, count - 1));
+  const last = Math.max(first, Math.min(sight.last, count));
+  return { body, first, last, above: first * sight.height, below: (count - last) * sight.height };
+}

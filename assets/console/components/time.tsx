@@ -1,0 +1,26 @@
+/** A moment: how far away it is, with the exact time on hover, or both where it matters. */
+import { useNow } from '../clock.ts';
+import { absoluteTime, exactTimeText, relativeTime } from '../time.ts';
+
+export function Time({
+  at,
+  show = 'relative',
+  none = '—',
+}: {
+  /** RFC 3339, as the API has it. */
+  readonly at: string | null | undefined;
+  readonly show?: 'relative' | 'absolute' | 'both';
+  /** What stands for no moment. */
+  readonly none?: string;
+}) {
+  const now = useNow();
+  if (at == null) return <span class="quiet">{none}</span>;
+  const moment = Date.parse(at);
+  const far = relativeTime(moment, now);
+  return (
+    <time dateTime={at} title={exactTimeText(moment)}>
+      {show === 'absolute' ? absoluteTime(moment) : far}
+      {show === 'both' && <span class="quiet"> · {absoluteTime(moment)}</span>}
+    </time>
+  );
+}

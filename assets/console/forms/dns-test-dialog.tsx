@@ -1,0 +1,65 @@
+/** Tries a DNS provider: a record is written, seen and removed, and each step is shown. */
+import { useState } from 'preact/hooks';
+import type { DnsProvider, Step } from '../administration-shapes.ts';
+import { post } from '../api.ts';
+import { Button } from '../components/button.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { TextField } from '../components/field.tsx';
+import { Notice, Problem } from '../components/notice.tsx';
+import { Spinner } from '../components/spinner.tsx';
+import { StepList } from '../components/step-list.tsx';
+import { useAction } from '../resource.ts';
+
+export function DnsTestDialog({
+  provider: { name, zones },
+  onClose,
+}: {
+  readonly provider: DnsProvider;
+  readonly onClose: () => void;
+}) {
+  const [domain, setDomain] = useState(zones[0] ?? '');
+  const [steps, setSteps] = useState<readonly Step[]>();
+  const { run, isBusy, error } = useAction(async () => {
+    setSteps(undefined);
+    const result = await post<{ readonly steps: readonly Step[] }>(
+      `/dns-providers/${encodeURIComponent(name)}/test`,
+      { domain },
+    );
+    setSteps(result.steps);
+  });
+  return (
+    <Dialog title={`Test ${name}`} onClose={onClose}>
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <TextField
+          label="Domain"
+          hint="The vault writes a challenge record for it, waits until it is seen, and removes it again."
+          value={domain}
+          spellcheck={false}
+          error={error?.field('domain')}
+          onValue={setDomain}
+        />
+        {isBusy && <Spinner label="Writing the record and looking for it; this can take two minutes" />}
+        {error && <Problem error={error} />}
+        {steps && (
+          <Notice tone="good" title={`${name} can prove control of ${domain}`}>
+            <StepList steps={steps} />
+          </Notice>
+        )}
+        <div class="dialog-buttons">
+          <Button look="quiet" onClick={onClose}>
+            Close
+          </Button>
+          <Button look="primary" type="submit" isBusy={isBusy}>
+            Test
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

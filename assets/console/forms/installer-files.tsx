@@ -1,0 +1,57 @@
+/** Which files of a certificate go to a machine, and what they are called there. */
+import { useId } from 'preact/hooks';
+import { Checkbox } from '../components/field.tsx';
+import type { InstallerFile } from '../shell-command.ts';
+
+const artifacts = [
+  { name: 'fullchain.crt', label: 'Full chain', hint: 'the certificate, then the chain' },
+  { name: 'private.key', label: 'Private key', hint: 'PKCS#8' },
+  { name: 'certificate.crt', label: 'Certificate', hint: 'alone' },
+  { name: 'chain.crt', label: 'Chain', hint: 'the intermediates' },
+] as const;
+
+export function InstallerFiles({
+  files,
+  onFiles,
+}: {
+  readonly files: readonly InstallerFile[];
+  readonly onFiles: (files: readonly InstallerFile[]) => void;
+}) {
+  const id = useId();
+  const change = (artifact: string, file: InstallerFile | undefined) => {
+    const others = new Map(files.map((known) => [known.artifact, known]));
+    if (file === undefined) others.delete(artifact);
+    else others.set(artifact, file);
+    onFiles(artifacts.flatMap(({ name }) => others.get(name) ?? []));
+  };
+  return (
+    <fieldset class="file-rows">
+      <legend>Files, and what they are called there</legend>
+      {artifacts.map(({ name, label, hint }) => {
+        const file = files.find(({ artifact }) => artifact === name);
+        return (
+          <div class="file-row" key={name}>
+            <Checkbox
+              label={`${label} (${name})`}
+              isChecked={file !== undefined}
+              onChecked={(isChecked) => change(name, isChecked ? { artifact: name, output: '' } : undefined)}
+            />
+            {file !== undefined && (
+              <input
+                class="input"
+                aria-label={`File name of ${name}: ${hint}`}
+                id={`${id}-${name}`}
+                value={file.output}
+                placeholder={name}
+                spellcheck={false}
+                onInput={({ currentTarget }) =>
+                  change(name, { artifact: name, output: currentTarget.value.replaceAll(/[/=]/g, '') })
+                }
+              />
+            )}
+          </div>
+        );
+      })}
+    </fieldset>
+  );
+}

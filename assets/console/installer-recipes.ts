@@ -1,0 +1,89 @@
+/** What common servers need of the client installer, as docs/client-installer.md has it. */
+import type { InstallerChoices } from './shell-command.ts';
+
+type Recipe = {
+  readonly title: string;
+  /** What the server's own configuration says then. */
+  readonly configuration: string;
+} & Pick<InstallerChoices, 'files' | 'destination' | 'reloadCommand' | 'owner' | 'group' | 'verify'>;
+
+const pair = (certificate: string, key: string) => [
+  { artifact: 'fullchain.crt', output: certificate },
+  { artifact: 'private.key', output: key },
+];
+
+const root = { owner: '', group: '' };
+
+export const recipes = {
+  nginx: {
+    ...root,
+    title: 'nginx',
+    files: pair('tls.crt', 'tls.key'),
+    destination: '/etc/nginx/tls',
+    reloadCommand: 'nginx -t && systemctl reload nginx',
+    verify: 'localhost:443',
+    configuration: 'ssl_certificate     /etc/nginx/tls/tls.crt;\nssl_certificate_key /etc/nginx/tls/tls.key;',
+  },
+  apache: {
+    ...root,
+    title: 'Apache',
+    files: pair('tls.crt', 'tls.key'),
+    destination: '/etc/apache2/tls',
+    reloadCommand: 'apachectl configtest && systemctl reload apache2',
+    verify: 'localhost:443',
+    configuration:
+      'SSLCertificateFile    /etc/apache2/tls/tls.crt\nSSLCertificateKeyFile /etc/apache2/tls/tls.key',
+  },
+  haproxy: {
+    ...root,
+    title: 'HAProxy',
+    files: pair('web.pem', 'web.pem.key'),
+    destination: '/etc/haproxy/tls',
+    reloadCommand: 'haproxy -c -q -f /etc/haproxy/haproxy.cfg && systemctl reload haproxy',
+    verify: 'localhost:443',
+    configuration: 'bind :443 ssl crt /etc/haproxy/tls/web.pem',
+  },
+  postfix: {
+    ...root,
+    title: 'Postfix',
+    files: pair('tls.crt', 'tls.key'),
+    destination: '/etc/postfix/tls',
+    reloadCommand: 'postfix check && postfix reload',
+    verify: 'localhost:25',
+    configuration: 'smtpd_tls_chain_files = /etc/postfix/tls/tls.key, /etc/postfix/tls/tls.crt',
+  },
+  postgresql: {
+    title: 'PostgreSQL',
+    files: pair('server.crt', 'server.key'),
+    destination: '/etc/postgresql/tls',
+    owner: 'postgres',
+    group: 'postgres',
+    reloadCommand: 'systemctl reload postgresql',
+    verify: 'localhost:5432',
+    configuration:
+      "ssl_cert_file = '/etc/postgresql/tls/server.crt'\nssl_key_file = '/etc/postgresql/tls/server.key'",
+  },
+  proxmox: {
+    ...root,
+    title: 'Proxmox VE',
+    files: pair('pveproxy-ssl.pem', 'pveproxy-ssl.key'),
+    destination: '/etc/pve/local',
+    reloadCommand: 'systemctl reload-or-restart pveproxy',
+    verify: 'localhost:8006',
+    configuration: '',
+  },
+  other: {
+    ...root,
+    title: 'Something else',
+    files: pair('', ''),
+    destination: '/etc/ssl/vault',
+    reloadCommand: '',
+    verify: '',
+    configuration: '',
+  },
+} as const satisfies Record<string, Recipe>;
+
+export type RecipeName = keyof typeof recipes;
+
+export const recipeOf = (name: string): Recipe | undefined =>
+  Object.hasOwn(recipes, name) ? recipes[name as RecipeName] : undefined;

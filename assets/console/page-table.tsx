@@ -1,0 +1,49 @@
+/** The table of all pages: what stands here can be reached; the navigation lists those with a label, in this order. */
+import type { ComponentType } from 'preact';
+import { AboutPage } from './pages/about.tsx';
+import { AcmeAccountsPage } from './pages/acme-accounts.tsx';
+import { AdministratorsPage } from './pages/administrators.tsx';
+import { ApiKeysPage } from './pages/api-keys.tsx';
+import { AuditLogPage } from './pages/audit-log.tsx';
+import { CertificatePage } from './pages/certificate.tsx';
+import { CertificatesPage } from './pages/certificates.tsx';
+import { DnsProvidersPage } from './pages/dns-providers.tsx';
+import { ImportPage } from './pages/import.tsx';
+import { InstallCommandPage } from './pages/install-command.tsx';
+import { IssuersPage } from './pages/issuers.tsx';
+import { NewApiKeyPage } from './pages/new-api-key.tsx';
+import { NewCertificatePage } from './pages/new-certificate.tsx';
+import { PasswordPage } from './pages/password.tsx';
+import { RenewalsPage } from './pages/renewals.tsx';
+import { SessionsPage } from './pages/sessions.tsx';
+
+export type PageProps = { readonly params: Readonly<Record<string, string>> };
+
+export type PageEntry = {
+  /** With `:parameters`. Of two that fit, the first is taken. */
+  readonly path: string;
+  readonly page: ComponentType<PageProps>;
+  /** What the navigation calls it, and in which group it stands. */
+  readonly label?: string;
+  readonly group?: 'vault' | 'sources' | 'people';
+};
+
+export const pages: readonly PageEntry[] = [
+  { path: '/', page: CertificatesPage },
+  { path: '/certificates', page: CertificatesPage, label: 'Certificates', group: 'vault' },
+  { path: '/certificates/:name', page: CertificatePage },
+  { path: '/new-certificate', page: NewCertificatePage },
+  { path: '/import', page: ImportPage },
+  { path: '/api-keys', page: ApiKeysPage, label: 'API keys', group: 'vault' },
+  { path: '/api-keys/new', page: NewApiKeyPage },
+  { path: '/api-keys/:id/install', page: InstallCommandPage },
+  { path: '/renewals', page: RenewalsPage, label: 'Renewals', group: 'vault' },
+  { path: '/audit-log', page: AuditLogPage, label: 'Audit log', group: 'vault' },
+  { path: '/issuers', page: IssuersPage, label: 'Issuers', group: 'sources' },
+  { path: '/acme-accounts', page: AcmeAccountsPage, label: 'ACME accounts', group: 'sources' },
+  { path: '/dns-providers', page: DnsProvidersPage, label: 'DNS providers', group: 'sources' },
+  { path: '/administrators', page: AdministratorsPage, label: 'Administrators', group: 'people' },
+  { path: '/about', page: AboutPage, label: 'About', group: 'people' },
+  { path: '/account/sessions', page: SessionsPage },
+  { path: '/account/password', page: PasswordPage },
+];

@@ -1,0 +1,137 @@
+/** Administrators: who may use this console. */
+import { useState } from 'preact/hooks';
+import type { Administrator } from '../administration-shapes.ts';
+import { post, remove } from '../api.ts';
+import { Button } from '../components/button.tsx';
+import { ConfirmDialog, FormDialog } from '../components/dialog.tsx';
+import { TextField } from '../components/field.tsx';
+import { Problem } from '../components/notice.tsx';
+import { Page } from '../components/page.tsx';
+import { Skeleton } from '../components/spinner.tsx';
+import { Badge } from '../components/status.tsx';
+import { Table } from '../components/table.tsx';
+import { Time } from '../components/time.tsx';
+import { useList } from '../resource.ts';
+import { useSession } from '../session.ts';
+
+export function AdministratorsPage() {
+  const { data, error, reload } = useList<Administrator>('/administrators');
+  const [opened, setOpened] = useState<'add' | Administrator>();
+  const self = useSession()?.name;
+  const close = () => setOpened(undefined);
+  return (
+    <Page
+      title="Administrators"
+      lead="People who may use this console. All of them may do everything here."
+      actions={
+        <Button look="primary" onClick={() => setOpened('add')}>
+          Add an administrator
+        </Button>
+      }
+    >
+      {error && <Problem error={error} retry={reload} />}
+      {!data && !error && <Skeleton />}
+      {data && (
+        <Table
+          caption="Administrators"
+          rows={data}
+          keyOf={({ name }) => name}
+          columns={[
+            {
+              title: 'Name',
+              cell: ({ name }) => (
+                <span class="pair">
+                  {name}
+                  {name === self && <Badge tone="accent">you</Badge>}
+                </span>
+              ),
+            },
+            { title: 'Added', cell: ({ created_at }) => <Time at={created_at} /> },
+            {
+              title: 'Last signed in',
+              cell: ({ last_signed_in_at }) => <Time at={last_signed_in_at} none="never" />,
+            },
+            {
+              title: 'Actions',
+              cell: (administrator) =>
+                data.length === 1 ? (
+                  <span class="quiet">the only one: cannot be removed</span>
+                ) : (
+                  <Button
+                    look="quiet"
+                    aria-label={`Remove ${administrator.name}`}
+                    onClick={() => setOpened(administrator)}
+                  >
+                    Remove
+                  </Button>
+                ),
+            },
+          ]}
+        />
+      )}
+      {opened === 'add' && <AddDialog onClose={close} onDone={reload} />}
+      {opened !== undefined && opened !== 'add' && (
+        <ConfirmDialog
+          title={`Remove ${opened.name}?`}
+          action="Remove"
+          word={opened.name}
+          onClose={close}
+          onSubmit={async () => {
+            await remove(`/administrators/${encodeURIComponent(opened.name)}`);
+            await reload();
+          }}
+        >
+          <p>
+            {opened.name === self
+              ? 'This is you: you are signed out everywhere at once.'
+              : 'All their sessions end at once. What they did stays in the audit log.'}
+          </p>
+        </ConfirmDialog>
+      )}
+    </Page>
+  );
+}
+
+function AddDialog({
+  onClose,
+  onDone,
+}: {
+  readonly onClose: () => void;
+  readonly onDone: () => Promise<void>;
+}) {
+  const [name, setName] = useState('');
+  const [password, setPassword] = useState('');
+  return (
+    <FormDialog
+      title="Add an administrator"
+      action="Add"
+      onClose={onClose}
+      onSubmit={async () => {
+        await post('/administrators', { name, password });
+        await onDone();
+      }}
+    >
+      {(errorOf) => (
+        <>
+          <TextField
+            label="Name"
+            value={name}
+            autocomplete="off"
+            spellcheck={false}
+            error={errorOf('name')}
+            onValue={setName}
+          />
+          <TextField
+            label="Password"
+            type="password"
+            hint="At least 12 characters, and nothing common. They can change it themselves."
+            value={password}
+            autocomplete="new-password"
+            error={errorOf('password')}
+            onValue={setPassword}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+}

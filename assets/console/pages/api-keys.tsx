@@ -1,0 +1,170 @@
+/** API keys: who can read what, when they last did, and the end of those that should not. */
+import { useState } from 'preact/hooks';
+import { post, remove } from '../api.ts';
+import { ButtonLink } from '../components/button.tsx';
+import { ConfirmDialog } from '../components/dialog.tsx';
+import { Empty } from '../components/empty.tsx';
+import { Menu } from '../components/menu.tsx';
+import { Problem } from '../components/notice.tsx';
+import { Page } from '../components/page.tsx';
+import { Skeleton } from '../components/spinner.tsx';
+import { Status } from '../components/status.tsx';
+import { type Column, Table } from '../components/table.tsx';
+import { Time } from '../components/time.tsx';
+import { useList } from '../resource.ts';
+import type { ApiKey } from '../shapes.ts';
+
+type Question = { readonly kind: 'revoke' | 'delete'; readonly apiKey: ApiKey };
+
+export function ApiKeysPage() {
+  const { data, error, reload } = useList<ApiKey>('/api-keys');
+  const [question, setQuestion] = useState<Question>();
+  const newKey = (
+    <ButtonLink look="primary" href="/api-keys/new">
+      New API key
+    </ButtonLink>
+  );
+  return (
+    <Page
+      title="API keys"
+      lead="What machines show to fetch their certificates. The vault keeps only a hash of each key."
+      actions={data?.length !== 0 && newKey}
+    >
+      {error && <Problem error={error} retry={reload} />}
+      {!data && !error && <Skeleton />}
+      {data?.length === 0 && (
+        <Empty title="No API keys yet" actions={newKey}>
+          <p>
+            A key lets a machine read the certificates that you choose. The next step is the command that
+            installs them there.
+          </p>
+        </Empty>
+      )}
+      {data !== undefined && data.length > 0 && (
+        <Table
+          caption="API keys"
+          rows={data.toReversed()}
+          keyOf={({ id }) => id}
+          columns={columns(setQuestion)}
+        />
+      )}
+      {question && <Confirmation {...question} onClose={() => setQuestion(undefined)} onDone={reload} />}
+    </Page>
+  );
+}
+
+const scopeWords: Readonly<Record<string, string>> = {
+  'certificates:read': 'certificates',
+  'private_keys:read': 'private keys',
+  'renewals:trigger': 'renewals',
+};
+
+function columns(onQuestion: (question: Question) => void): Column<ApiKey>[] {
+  return [
+    {
+      title: 'Name',
+      cell: ({ name, prefix }) => (
+        <>
+          <div>{name}</div>
+          <div class="mono beneath whole">{prefix}…</div>
+        </>
+      ),
+    },
+    { title: 'State', cell: ({ state }) => <Status status={state} /> },
+    {
+      title: 'Certificates',
+      cell: ({ certificates }) => (
+        <span class="wrap" title={certificates.join(', ')}>
+          {certificates[0] === '*' ? 'any' : shortList(certificates)}
+        </span>
+      ),
+    },
+    {
+      title: 'Rights',
+      cell: ({ scopes }) => (
+        <span title={scopes.join(' ')}>{scopes.map((scope) => scopeWords[scope] ?? scope).join(', ')}</span>
+      ),
+    },
+    {
+      title: 'Last used',
+      cell: ({ last_used_at, last_used_ip }) => (
+        <span>
+          <Time at={last_used_at} none="never" />
+          {last_used_ip !== null && <div class="quiet small">from {last_used_ip}</div>}
+        </span>
+      ),
+    },
+    {
+      title: 'Expires',
+      cell: ({ expires_at }) => <Time at={expires_at} none="never" />,
+    },
+    {
+      title: 'Actions',
+      cell: (apiKey) => (
+        <Menu
+          label={`Actions for ${apiKey.name}`}
+          items={[
+            ...(apiKey.state === 'active'
+              ? [{ label: 'Installer command', href: `/api-keys/${apiKey.id}/install` }]
+              : []),
+            {
+              label: 'Audit log',
+              href: `/audit-log?actor=${encodeURIComponent(`api-key:${apiKey.id}:${apiKey.name}`)}`,
+            },
+            apiKey.state === 'revoked'
+              ? { label: 'Delete', isDanger: true, onSelect: () => onQuestion({ kind: 'delete', apiKey }) }
+              : { label: 'Revoke', isDanger: true, onSelect: () => onQuestion({ kind: 'revoke', apiKey }) },
+          ]}
+        >
+          <span aria-hidden="true">⋯</span>
+        </Menu>
+      ),
+    },
+  ];
+}
+
+function shortList(names: readonly string[]): string {
+  return names.length > 3 ? `${names.slice(0, 2).join(', ')} and ${names.length - 2} more` : names.join(', ');
+}
+
+function Confirmation({
+  kind,
+  apiKey: { id, name, last_used_at },
+  onClose,
+  onDone,
+}: Question & { readonly onClose: () => void; readonly onDone: () => Promise<void> }) {
+  if (kind === 'delete') {
+    return (
+      <ConfirmDialog
+        title={`Delete ${name}?`}
+        action="Delete"
+        onClose={onClose}
+        onSubmit={async () => {
+          await remove(`/api-keys/${id}`);
+          await onDone();
+        }}
+      >
+        <p>It leaves this list. What it did stays in the audit log.</p>
+      </ConfirmDialog>
+    );
+  }
+  return (
+    <ConfirmDialog
+      title={`Revoke ${name}?`}
+      action="Revoke"
+      onClose={onClose}
+      onSubmit={async () => {
+        await post(`/api-keys/${id}/revoke`);
+        await onDone();
+      }}
+    >
+      <p>
+        Machines that use it are refused from their next request on, and their certificates stay as they are.
+        This cannot be taken back.
+      </p>
+      <p>
+        Last used: <Time at={last_used_at} none="never" show="both" />
+      </p>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,147 @@
+/** What a certificate shall be: other names or another key renew it at once. */
+import { useState } from 'preact/hooks';
+import { patch } from '../api.ts';
+import { FormDialog } from '../components/dialog.tsx';
+import { Checkbox, TextArea, TextField } from '../components/field.tsx';
+import { Select } from '../components/select.tsx';
+import { useList } from '../resource.ts';
+import type { Settings } from '../shapes.ts';
+
+const keyTypes = ['ec256', 'ec384', 'rsa2048', 'rsa3072', 'rsa4096', 'ed25519'];
+const challenges = ['http-01', 'tls-alpn-01', 'dns-01', 'dns-persist-01'];
+
+type Draft = {
+  domains: string;
+  issuer: string;
+  fallback_issuer: string;
+  key_type: string;
+  challenge: string;
+  profile: string;
+  reuse_key: boolean;
+  auto_renew: boolean;
+};
+
+export function ChangeDialog({
+  settings,
+  onClose,
+  onChanged,
+}: {
+  readonly settings: Settings;
+  readonly onClose: () => void;
+  readonly onChanged: () => Promise<void>;
+}) {
+  const issuers = useList<{ readonly name: string }>('/issuers');
+  const [before] = useState(() => draftOf(settings));
+  const [draft, setDraft] = useState(before);
+  const set = (change: Partial<Draft>) => setDraft((now) => ({ ...now, ...change }));
+  const names = (issuers.data ?? []).map(({ name }) => ({ value: name, label: name }));
+  const own = names.some(({ value }) => value === draft.issuer)
+    ? []
+    : [{ value: draft.issuer, label: draft.issuer }];
+  const changes = changesOf(before, draft);
+  const isNew = 'domains' in changes || 'key_type' in changes;
+  return (
+    <FormDialog
+      title={`Change ${settings.name}`}
+      action={isNew ? 'Change and renew' : 'Change'}
+      isReady={Object.keys(changes).length > 0}
+      onClose={onClose}
+      onSubmit={async () => {
+        await patch(`/certificates/${encodeURIComponent(settings.name)}`, changes);
+        await onChanged();
+      }}
+    >
+      {(errorOf) => (
+        <>
+          <TextArea
+            label="Domains"
+            hint="One on each line."
+            rows={3}
+            isCode
+            value={draft.domains}
+            onValue={(domains) => set({ domains })}
+            error={errorOf('domains')}
+          />
+          <Select
+            label="Key type"
+            value={draft.key_type}
+            onValue={(key_type) => set({ key_type })}
+            choices={keyTypes.map((value) => ({ value, label: value }))}
+            error={errorOf('key_type')}
+          />
+          <Select
+            label="Issuer"
+            value={draft.issuer}
+            onValue={(issuer) => set({ issuer })}
+            choices={[...own, ...names]}
+            error={errorOf('issuer')}
+          />
+          <Select
+            label="Fallback issuer"
+            hint="Asked when the issuer fails again and again."
+            value={draft.fallback_issuer}
+            onValue={(fallback_issuer) => set({ fallback_issuer })}
+            choices={[{ value: '', label: 'None' }, ...names.filter(({ value }) => value !== draft.issuer)]}
+            error={errorOf('fallback_issuer')}
+          />
+          <Select
+            label="Challenge"
+            value={draft.challenge}
+            onValue={(challenge) => set({ challenge })}
+            choices={[
+              { value: '', label: 'What fits' },
+              ...challenges.map((value) => ({ value, label: value })),
+            ]}
+            error={errorOf('challenge')}
+          />
+          <TextField
+            label="Profile"
+            hint="Of the CA, where it offers some; else empty."
+            value={draft.profile}
+            onValue={(profile) => set({ profile })}
+            error={errorOf('profile')}
+          />
+          <Checkbox
+            label="Renew by itself"
+            isChecked={draft.auto_renew}
+            onChecked={(auto_renew) => set({ auto_renew })}
+          />
+          <Checkbox
+            label="Keep the private key at renewal"
+            isChecked={draft.reuse_key}
+            onChecked={(reuse_key) => set({ reuse_key })}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+function draftOf(settings: Settings): Draft {
+  const { key_type, reuse_key, auto_renew } = settings;
+  return {
+    ...{ key_type, reuse_key, auto_renew },
+    domains: settings.domains.join('\n'),
+    issuer: settings.issuer ?? '',
+    fallback_issuer: settings.fallback_issuer ?? '',
+    challenge: settings.challenge ?? '',
+    profile: settings.profile ?? '',
+  };
+}
+
+/** Only what differs; wishes that were emptied are taken back. */
+function changesOf(before: Draft, draft: Draft): Record<string, unknown> {
+  const changed = Object.entries(draft).filter(([name, value]) => before[name as keyof Draft] !== value);
+  return Object.fromEntries(
+    changed.map(([name, value]) => {
+      if (name === 'domains')
+        return [
+          name,
+          String(value)
+            .split(/[\s,]+/)
+            .filter(Boolean),
+        ];
+      return [name, value === '' ? null : value];
+    }),
+  );
+}

@@ -1,0 +1,187 @@
+/** All certificates: whether anything is about to break, at a glance and in a list. */
+import { useMemo } from 'preact/hooks';
+import { healthOf } from '../certificate-health.ts';
+import { issuersOf, type ListFilter, listed, sorts } from '../certificate-list.ts';
+import { useNow } from '../clock.ts';
+import { Button, ButtonLink } from '../components/button.tsx';
+import { Empty } from '../components/empty.tsx';
+import { TextField } from '../components/field.tsx';
+import { Problem } from '../components/notice.tsx';
+import { Page } from '../components/page.tsx';
+import { Select } from '../components/select.tsx';
+import { Skeleton } from '../components/spinner.tsx';
+import { Badge, Status } from '../components/status.tsx';
+import { type Column, Table } from '../components/table.tsx';
+import { Time } from '../components/time.tsx';
+import { useList } from '../resource.ts';
+import { changeQuery, usePlace } from '../router.ts';
+import type { Certificate } from '../shapes.ts';
+import { daysLeft } from '../time.ts';
+import { Timeline } from './timeline.tsx';
+
+export function CertificatesPage() {
+  const { data, error, reload } = useList<Certificate>('/certificates');
+  const actions = (
+    <>
+      <ButtonLink href="/import">Import</ButtonLink>
+      <ButtonLink look="primary" href="/new-certificate">
+        New certificate
+      </ButtonLink>
+    </>
+  );
+  return (
+    <Page
+      title="Certificates"
+      lead={data && data.length > 0 && <Glance certificates={data} />}
+      actions={actions}
+    >
+      {error && <Problem error={error} retry={reload} />}
+      {!data && !error && <Skeleton lines={8} />}
+      {data?.length === 0 && <First />}
+      {data && data.length > 0 && (
+        <>
+          <Timeline certificates={data} />
+          <List certificates={data} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+function First() {
+  return (
+    <Empty
+      title="The first certificate"
+      actions={
+        <>
+          <ButtonLink look="primary" href="/new-certificate">
+            New certificate
+          </ButtonLink>
+          <ButtonLink href="/import">Import one</ButtonLink>
+        </>
+      }
+    >
+      <p>
+        The vault gets certificates from a CA or makes them itself, renews them in time, and hands them to the
+        machines that need them. Those you already have can be imported.
+      </p>
+    </Empty>
+  );
+}
+
+/** The answer to "is anything about to break?" in one sentence. */
+function Glance({ certificates }: { readonly certificates: readonly Certificate[] }) {
+  const byHealth = Map.groupBy(certificates, healthOf);
+  const broken = byHealth.get('bad')?.length ?? 0;
+  const troubled = byHealth.get('warning')?.length ?? 0;
+  if (broken + troubled === 0) {
+    return <>{certificates.length === 1 ? 'It is fine.' : `All ${certificates.length} are fine.`}</>;
+  }
+  const parts = [
+    broken > 0 && `${broken} ${broken === 1 ? 'is' : 'are'} broken`,
+    troubled > 0 && `${troubled} ${troubled === 1 ? 'needs' : 'need'} attention`,
+  ].filter(Boolean);
+  return (
+    <>
+      {parts.join(', ')}; {certificates.length} in all.
+    </>
+  );
+}
+
+function List({ certificates }: { readonly certificates: readonly Certificate[] }) {
+  const { query } = usePlace();
+  const [search, status, issuer] = ['search', 'status', 'issuer'].map((name) => query.get(name) ?? '');
+  const sort = query.get('sort') ?? 'trouble';
+  const rows = useMemo(
+    () => listed(certificates, { search, status, issuer, sort } as ListFilter),
+    [certificates, search, status, issuer, sort],
+  );
+  const issuers = useMemo(() => issuersOf(certificates), [certificates]);
+  const isFiltered = rows.length !== certificates.length;
+  const clear = () => changeQuery({ search: '', status: '', issuer: '' });
+  return (
+    <>
+      <search class="list-filters">
+        <TextField
+          label="Search"
+          type="search"
+          placeholder="Name or domain"
+          autocomplete="off"
+          value={search ?? ''}
+          onValue={(value) => changeQuery({ search: value })}
+        />
+        <Select
+          label="Status"
+          value={status ?? ''}
+          onValue={(value) => changeQuery({ status: value })}
+          choices={[
+            { value: '', label: 'Any' },
+            ...['valid', 'expiring', 'expired', 'pending', 'disabled'].map((value) => ({
+              value,
+              label: value,
+            })),
+            { value: 'failing', label: 'renewal failing' },
+          ]}
+        />
+        <Select
+          label="Issuer"
+          value={issuer ?? ''}
+          onValue={(value) => changeQuery({ issuer: value })}
+          choices={[
+            { value: '', label: 'Any' },
+            ...issuers.map((value) => ({ value, label: value === '-' ? 'imported' : value })),
+          ]}
+        />
+        <Select
+          label="Sort by"
+          value={sort}
+          onValue={(value) => changeQuery({ sort: value === 'trouble' ? '' : value })}
+          choices={Object.entries(sorts).map(([value, label]) => ({ value, label }))}
+        />
+      </search>
+      <p class="list-result" role="status">
+        {isFiltered && `${rows.length} of ${certificates.length} shown.`}
+      </p>
+      {rows.length === 0 ? (
+        <Empty title="Nothing fits" actions={<Button onClick={clear}>Show all</Button>} />
+      ) : (
+        <Table caption="Certificates" columns={columns} rows={rows} keyOf={({ name }) => name} />
+      )}
+    </>
+  );
+}
+
+const columns: readonly Column<Certificate>[] = [
+  {
+    title: 'Name',
+    cell: ({ name, domains }) => (
+      <>
+        <a href={`/certificates/${encodeURIComponent(name)}`}>{name}</a>
+        <span class="under">{domains.join(', ')}</span>
+      </>
+    ),
+  },
+  {
+    title: 'Status',
+    cell: ({ status, renewal }) => (
+      <span class="pair">
+        <Status status={status} />
+        {renewal.last_error !== null && <Badge tone="warning">renewal fails</Badge>}
+      </span>
+    ),
+  },
+  { title: 'Issuer', cell: ({ issuer }) => issuer ?? <span class="quiet">imported</span> },
+  { title: 'Days left', cell: (certificate) => <DaysLeft certificate={certificate} />, isNumber: true },
+  {
+    title: 'Last renewal',
+    cell: ({ current_version }) => <Time at={current_version?.created_at} />,
+    isExtra: true,
+  },
+];
+
+function DaysLeft({ certificate: { current_version: version } }: { readonly certificate: Certificate }) {
+  const now = useNow();
+  if (version === null) return <span class="quiet">—</span>;
+  const days = daysLeft(Date.parse(version.not_after), now);
+  return <span title={version.not_after}>{days.toLocaleString()}</span>;
+}

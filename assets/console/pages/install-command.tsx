@@ -1,0 +1,31 @@
+/** The installer command for a key that was made before: without the key itself, which nobody can show again. */
+import { ButtonLink } from '../components/button.tsx';
+import { Empty } from '../components/empty.tsx';
+import { Problem } from '../components/notice.tsx';
+import { Page, Section } from '../components/page.tsx';
+import { Skeleton } from '../components/spinner.tsx';
+import { InstallerBuilder } from '../forms/installer-builder.tsx';
+import { useList } from '../resource.ts';
+import type { ApiKey } from '../shapes.ts';
+
+export function InstallCommandPage({ params }: { readonly params: Readonly<Record<string, string>> }) {
+  const { data, error, reload } = useList<ApiKey>('/api-keys');
+  const apiKey = data?.find(({ id }) => String(id) === params.id);
+  const back = <ButtonLink href="/api-keys">All API keys</ButtonLink>;
+  return (
+    <Page title={apiKey ? `Install with ${apiKey.name}` : 'Installer command'} actions={back}>
+      {error && <Problem error={error} retry={reload} />}
+      {!data && !error && <Skeleton />}
+      {data && !apiKey && (
+        <Empty title="There is no such API key" actions={back}>
+          <p>It may have been deleted.</p>
+        </Empty>
+      )}
+      {apiKey && (
+        <Section title="Install it on a machine">
+          <InstallerBuilder apiKey={apiKey} />
+        </Section>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,140 @@
+/** Issuers: who makes certificates. The private CA is always there; ACME CAs come and go. */
+import { useState } from 'preact/hooks';
+import type { Issuer } from '../administration-shapes.ts';
+import { remove } from '../api.ts';
+import { Button } from '../components/button.tsx';
+import { ConfirmDialog } from '../components/dialog.tsx';
+import { Menu } from '../components/menu.tsx';
+import { Notice, Problem } from '../components/notice.tsx';
+import { Page } from '../components/page.tsx';
+import { Skeleton } from '../components/spinner.tsx';
+import { Badge } from '../components/status.tsx';
+import { type Column, Table } from '../components/table.tsx';
+import { Time } from '../components/time.tsx';
+import { IssuerDialog } from '../forms/issuer-dialog.tsx';
+import { useList } from '../resource.ts';
+
+type Opened = { readonly kind: 'add' } | { readonly kind: 'change' | 'remove'; readonly issuer: Issuer };
+
+export function IssuersPage() {
+  const { data, error, reload } = useList<Issuer>('/issuers');
+  const [opened, setOpened] = useState<Opened>();
+  const close = () => setOpened(undefined);
+  return (
+    <Page
+      title="Issuers"
+      lead="Who makes certificates: the vault’s own private CA, and ACME CAs such as Let’s Encrypt."
+      actions={
+        <Button look="primary" onClick={() => setOpened({ kind: 'add' })}>
+          Add an ACME CA
+        </Button>
+      }
+    >
+      {error && <Problem error={error} retry={reload} />}
+      {!data && !error && <Skeleton />}
+      {data?.map(
+        ({ name, paused_until, pause_reason }) =>
+          paused_until !== null && (
+            <Notice key={name} tone="warning" title={`${name} is paused`}>
+              <Time at={paused_until} show="both" /> it is asked again. {pause_reason}
+            </Notice>
+          ),
+      )}
+      {data && (
+        <Table caption="Issuers" rows={data} keyOf={({ name }) => name} columns={columns(setOpened)} />
+      )}
+      {data?.length === 1 && (
+        <p class="quiet after-table">
+          Only the private CA so far. Add an ACME CA for certificates that everybody trusts.
+        </p>
+      )}
+      {opened?.kind === 'add' && <IssuerDialog onClose={close} onDone={reload} />}
+      {opened?.kind === 'change' && <IssuerDialog issuer={opened.issuer} onClose={close} onDone={reload} />}
+      {opened?.kind === 'remove' && (
+        <ConfirmDialog
+          title={`Remove ${opened.issuer.name}?`}
+          action="Remove"
+          onClose={close}
+          onSubmit={async () => {
+            await remove(`/issuers/${encodeURIComponent(opened.issuer.name)}`);
+            await reload();
+          }}
+        >
+          <p>Certificates that it made stay. Those that it shall renew must be given another issuer first.</p>
+          <p>Its ACME account stays too, and can be deleted then.</p>
+        </ConfirmDialog>
+      )}
+    </Page>
+  );
+}
+
+function columns(open: (opened: Opened) => void): Column<Issuer>[] {
+  return [
+    {
+      title: 'Name',
+      cell: ({ name, type, directory_url }) => (
+        <>
+          <div>{name}</div>
+          <div class="beneath">{type === 'acme' ? directory_url : 'the built-in private CA'}</div>
+        </>
+      ),
+    },
+    {
+      title: 'Kind',
+      cell: ({ type, profile, paused_until }) => (
+        <span class="pair">
+          <Badge>{type === 'acme' ? 'ACME' : 'private CA'}</Badge>
+          {profile !== null && <Badge>profile {profile}</Badge>}
+          {paused_until !== null && <Badge tone="warning">paused</Badge>}
+        </span>
+      ),
+    },
+    {
+      title: 'Account',
+      cell: ({ type, account, email }) =>
+        type === 'acme' ? (
+          <span>
+            {account === null ? (
+              <span class="quiet">none yet</span>
+            ) : (
+              <a href="/acme-accounts">Account {account}</a>
+            )}
+            {email !== null && <div class="beneath">{email}</div>}
+          </span>
+        ) : (
+          <a href="/client/ca.crt" download="vault-ca.crt">
+            Download its root
+          </a>
+        ),
+    },
+    {
+      title: 'Terms',
+      cell: ({ type, terms_of_service }) =>
+        terms_of_service === null ? (
+          <span class="quiet">{type === 'acme' ? 'none' : '—'}</span>
+        ) : (
+          <a href={terms_of_service} target="_blank" rel="noreferrer">
+            accepted
+          </a>
+        ),
+    },
+    { title: 'Added', cell: ({ created_at }) => <Time at={created_at} />, isExtra: true },
+    {
+      title: 'Actions',
+      cell: (issuer) =>
+        issuer.type === 'acme' ? (
+          <Menu
+            label={`Actions for ${issuer.name}`}
+            items={[
+              { label: 'Change', onSelect: () => open({ kind: 'change', issuer }) },
+              { label: 'Remove', isDanger: true, onSelect: () => open({ kind: 'remove', issuer }) },
+            ]}
+          >
+            <span aria-hidden="true">⋯</span>
+          </Menu>
+        ) : (
+          <span class="quiet">always there</span>
+        ),
+    },
+  ];
+}

@@ -1,0 +1,133 @@
+/** Makes an API key, shows it once, and goes on to the command that uses it. */
+import { useState } from 'preact/hooks';
+import type { CreatedApiKey } from '../administration-shapes.ts';
+import { post } from '../api.ts';
+import { Button, ButtonLink } from '../components/button.tsx';
+import { CopyBlock } from '../components/copy.tsx';
+import { Checkbox, TextField } from '../components/field.tsx';
+import { Notice, Problem } from '../components/notice.tsx';
+import { Page, Section } from '../components/page.tsx';
+import { Allowlist } from '../forms/allowlist.tsx';
+import { InstallerBuilder } from '../forms/installer-builder.tsx';
+import { useAction } from '../resource.ts';
+import { usePlace } from '../router.ts';
+
+const scopes = [
+  {
+    name: 'certificates:read',
+    label: 'Read certificates',
+    hint: 'Certificates, chains and facts about them (certificates:read).',
+  },
+  { name: 'private_keys:read', label: 'Read private keys', hint: 'What a server needs (private_keys:read).' },
+  {
+    name: 'renewals:trigger',
+    label: 'Ask for renewals',
+    hint: 'Have a certificate made anew at any time (renewals:trigger).',
+  },
+] as const;
+
+export function NewApiKeyPage() {
+  const [created, setCreated] = useState<CreatedApiKey>();
+  if (created !== undefined) return <CreatedKey created={created} />;
+  return (
+    <Page
+      title="New API key"
+      lead="For a machine that fetches certificates. One key per machine is easiest to revoke."
+    >
+      <KeyForm onCreated={setCreated} />
+    </Page>
+  );
+}
+
+function CreatedKey({ created }: { readonly created: CreatedApiKey }) {
+  return (
+    <Page
+      title={`API key ${created.name}`}
+      actions={
+        <ButtonLink look="primary" href="/api-keys">
+          Done
+        </ButtonLink>
+      }
+    >
+      <Notice tone="warning" title="This is the only time that the key is shown">
+        Copy it, or the command below, before you leave this page. The vault keeps only its hash.
+      </Notice>
+      <CopyBlock text={created.key} label="The API key" />
+      <Section title="Install it on a machine">
+        <InstallerBuilder apiKey={created} rawKey={created.key} />
+      </Section>
+    </Page>
+  );
+}
+
+function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) => void }) {
+  const [name, setName] = useState('');
+  const [chosen, setChosen] = useState<readonly string[]>(['certificates:read', 'private_keys:read']);
+  const { query } = usePlace();
+  const [certificates, setCertificates] = useState<readonly string[]>(() => query.getAll('certificate'));
+  const [expires, setExpires] = useState('');
+  const creating = useAction(async () => {
+    const expiry = expires === '' ? {} : { expires_at: new Date(expires).toISOString() };
+    onCreated(await post<CreatedApiKey>('/api-keys', { name, scopes: chosen, certificates, ...expiry }));
+  });
+  const errorOf = (field: string) => creating.error?.field(field);
+  return (
+    <form
+      class="form stack"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        void creating.run();
+      }}
+    >
+      <TextField
+        label="Name"
+        hint="The machine, or what runs on it. It stands in the audit log."
+        value={name}
+        autocomplete="off"
+        error={errorOf('name')}
+        onValue={setName}
+      />
+      <fieldset class="card stack">
+        <legend>What it may do</legend>
+        {scopes.map((scope) => (
+          <Checkbox
+            key={scope.name}
+            label={scope.label}
+            hint={scope.hint}
+            isChecked={chosen.includes(scope.name)}
+            onChecked={(isChecked) =>
+              setChosen((now) => [
+                ...now.filter((other) => other !== scope.name),
+                ...(isChecked ? [scope.name] : []),
+              ])
+            }
+          />
+        ))}
+        {errorOf('scopes') && (
+          <p class="field-error" role="alert">
+            {errorOf('scopes')}
+          </p>
+        )}
+      </fieldset>
+      <Allowlist chosen={certificates} onChosen={setCertificates} error={errorOf('certificates')} />
+      <TextField
+        label="Expires"
+        hint="In your time zone. Leave it empty for a key that lasts until it is revoked."
+        type="datetime-local"
+        value={expires}
+        error={errorOf('expires_at')}
+        onValue={setExpires}
+      />
+      {creating.error && <Problem error={creating.error} />}
+      <div class="form-buttons">
+        <Button look="primary" type="submit" isBusy={creating.isBusy}>
+          Make the key
+        </Button>
+        <ButtonLink look="quiet" href="/api-keys">
+          Cancel
+        </ButtonLink>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,122 @@
+/** The form that makes a certificate, and leads to its page, where the issuer can be seen at work. */
+import { useState } from 'preact/hooks';
+import type { DnsProvider, Issuer } from '../administration-shapes.ts';
+import { post } from '../api.ts';
+import { type CertificateDraft, checkCertificate } from '../certificate-checks.ts';
+import { Button, ButtonLink } from '../components/button.tsx';
+import { Problem } from '../components/notice.tsx';
+import { Page } from '../components/page.tsx';
+import { Skeleton } from '../components/spinner.tsx';
+import { CertificateNames } from '../forms/certificate-names.tsx';
+import { CertificateWishes } from '../forms/certificate-wishes.tsx';
+import { ProofNotes } from '../forms/proof-notes.tsx';
+import { useAction, useList } from '../resource.ts';
+import { navigate } from '../router.ts';
+import type { Certificate } from '../shapes.ts';
+
+const blank: CertificateDraft = {
+  name: '',
+  domains: [],
+  issuer: 'local-ca',
+  fallbackIssuer: '',
+  keyType: 'ec256',
+  lifetime: '',
+  profile: '',
+  challenge: '',
+  reusesKey: false,
+};
+
+export function NewCertificatePage() {
+  const issuers = useList<Issuer>('/issuers');
+  const providers = useList<DnsProvider>('/dns-providers');
+  const error = issuers.error ?? providers.error;
+  return (
+    <Page
+      title="New certificate"
+      lead="The vault makes the key, has the certificate issued, and keeps it renewed."
+      actions={<ButtonLink href="/import">Import one instead</ButtonLink>}
+    >
+      {error && <Problem error={error} retry={() => Promise.all([issuers.reload(), providers.reload()])} />}
+      {!issuers.data && !error && <Skeleton lines={8} />}
+      {issuers.data && <CertificateForm issuers={issuers.data} providers={providers.data ?? []} />}
+    </Page>
+  );
+}
+
+function CertificateForm({
+  issuers,
+  providers,
+}: {
+  readonly issuers: readonly Issuer[];
+  readonly providers: readonly DnsProvider[];
+}) {
+  const [draft, setDraft] = useState(blank);
+  const [hasTried, setTried] = useState(false);
+  const isAcme = issuers.find(({ name }) => name === draft.issuer)?.type === 'acme';
+  const checks = checkCertificate(draft, isAcme);
+  const creating = useAction(async () => {
+    await post<{ readonly certificate: Certificate }>('/certificates', bodyOf(draft));
+    navigate(`/certificates/${encodeURIComponent(draft.name)}`);
+  });
+  const change = (changes: Partial<CertificateDraft>) => {
+    creating.forget();
+    setDraft((now) => ({ ...now, ...changes }));
+  };
+  /** What is empty is complained about only when somebody wants to go on. */
+  const errorOf = (path: string, isEmpty = false) => {
+    const own = Object.keys(checks).find((key) => key === path || key.startsWith(`${path}.`));
+    if (own !== undefined && (hasTried || !isEmpty)) return checks[own];
+    return creating.error?.field(path);
+  };
+  return (
+    <form
+      class="form stack"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        setTried(true);
+        if (Object.keys(checks).length === 0) void creating.run();
+        else focusFirstError(event.currentTarget);
+      }}
+    >
+      <CertificateNames draft={draft} onChange={change} errorOf={errorOf} />
+      <CertificateWishes
+        draft={draft}
+        issuers={issuers}
+        isAcme={isAcme}
+        onChange={change}
+        errorOf={errorOf}
+      />
+      <ProofNotes draft={draft} isAcme={isAcme} providers={providers} />
+      {creating.error && <Problem error={creating.error} />}
+      <div class="form-buttons">
+        <Button look="primary" type="submit" isBusy={creating.isBusy}>
+          Make the certificate
+        </Button>
+        <ButtonLink look="quiet" href="/certificates">
+          Cancel
+        </ButtonLink>
+      </div>
+    </form>
+  );
+}
+
+/** The fields are marked with the next drawing. */
+function focusFirstError(form: HTMLFormElement): void {
+  requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid]')?.focus());
+}
+
+function bodyOf(draft: CertificateDraft) {
+  const { name, domains, issuer, fallbackIssuer, keyType, lifetime, profile, challenge, reusesKey } = draft;
+  return {
+    name,
+    domains,
+    issuer,
+    key_type: keyType,
+    reuse_key: reusesKey,
+    ...(fallbackIssuer !== '' && { fallback_issuer: fallbackIssuer }),
+    ...(lifetime !== '' && { lifetime }),
+    ...(profile !== '' && { profile }),
+    ...(challenge !== '' && { challenge }),
+  };
+}

@@ -1,0 +1,56 @@
+/** How a renewal is going or went: its steps as they happen, and the CA's own words where it failed. */
+import { useEffect, useState } from 'preact/hooks';
+import { Facts } from '../components/page.tsx';
+import { Spinner } from '../components/spinner.tsx';
+import { Status } from '../components/status.tsx';
+import { Time } from '../components/time.tsx';
+import type { Renewal } from '../shapes.ts';
+import { durationText } from '../time.ts';
+
+export function RenewalSteps({ renewal }: { readonly renewal: Renewal }) {
+  const { status, steps, error, version, started_at: started, finished_at: finished } = renewal;
+  const isOpen = status === 'queued' || status === 'running';
+  const end = useSeconds(isOpen) ?? (finished === null ? undefined : Date.parse(finished));
+  return (
+    <div class="renewal" aria-live="polite">
+      <div class="pair">
+        <h2>Renewal {renewal.id}</h2>
+        <Status status={status} />
+        {started !== null && end !== undefined && end - Date.parse(started) >= (isOpen ? 1000 : 0) && (
+          <span class="quiet small">{durationText(Math.max(0, end - Date.parse(started)))}</span>
+        )}
+      </div>
+      {steps.length > 0 && (
+        <ol class="steps">
+          {steps.map(({ at, text }) => (
+            <li key={`${at} ${text}`}>
+              <span>{text}</span> <Time at={at} />
+            </li>
+          ))}
+        </ol>
+      )}
+      {status === 'queued' && <Spinner label="Waiting for its turn" />}
+      {status === 'running' && <Spinner label="Working" />}
+      {status === 'failed' && <blockquote class="words words-bad">{error}</blockquote>}
+      {status === 'succeeded' && version !== null && <p>Version {version} is in use now.</p>}
+      <Facts
+        facts={[
+          ['Asked for', <Time key="asked" at={renewal.requested_at} show="both" />],
+          ['By', renewal.requested_by],
+          ['Issuer', renewal.issuer],
+        ]}
+      />
+    </div>
+  );
+}
+
+/** The moment, anew each second while something is going on. */
+function useSeconds(isOn: boolean): number | undefined {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    if (!isOn) return;
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, [isOn]);
+  return isOn ? now : undefined;
+}

@@ -1,0 +1,94 @@
+/** The first administrator, by the link that the vault printed at its start. */
+import { useState } from 'preact/hooks';
+import { post } from '../api.ts';
+import { Button, ButtonLink } from '../components/button.tsx';
+import { TextField } from '../components/field.tsx';
+import { Notice, Problem } from '../components/notice.tsx';
+import { useAction } from '../resource.ts';
+import { navigate } from '../router.ts';
+import { type Person, setSession } from '../session.ts';
+import { Outside } from './outside.tsx';
+
+/** Read once, and taken out of the address bar at once: whoever looks over a shoulder, or at the history, finds nothing. */
+const token = takeToken();
+
+function takeToken(): string | null {
+  if (location.pathname !== '/setup') return null;
+  const found = new URLSearchParams(location.hash.slice(1)).get('token');
+  if (location.hash !== '') history.replaceState(null, '', location.pathname);
+  return found;
+}
+
+export function SetupPage() {
+  const [name, setName] = useState('');
+  const [password, setPassword] = useState('');
+  const [again, setAgain] = useState('');
+  const { run, isBusy, error } = useAction(async () => {
+    setSession(await post<Person>('/setup', { token, name, password }));
+    navigate('/', 'replace');
+  });
+  const differs = again !== '' && again !== password;
+  if (token === null) {
+    return (
+      <Outside title="Set up the vault">
+        <Notice title="The setup link is needed" actions={<ButtonLink href="/sign-in">Sign in</ButtonLink>}>
+          <p>
+            The vault prints it when it starts without an administrator. It is valid once, for 24 hours;
+            starting the vault again prints a new one. On the vault's host, <code>vault admin create</code>{' '}
+            does the same.
+          </p>
+        </Notice>
+      </Outside>
+    );
+  }
+  return (
+    <Outside title="Set up the vault" lead="You become the first administrator. Others can be added later.">
+      <form
+        class="stack"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (password === again) void run();
+        }}
+      >
+        <TextField
+          label="Name"
+          name="username"
+          autocomplete="username"
+          spellcheck={false}
+          value={name}
+          onValue={setName}
+          error={error?.field('name')}
+        />
+        <TextField
+          label="Password"
+          hint="At least 12 characters. A sentence that only you would write is good."
+          type="password"
+          name="new-password"
+          autocomplete="new-password"
+          value={password}
+          onValue={setPassword}
+          error={error?.field('password')}
+        />
+        <TextField
+          label="Password, once more"
+          type="password"
+          name="new-password-again"
+          autocomplete="new-password"
+          value={again}
+          onValue={setAgain}
+          error={differs ? 'This is not the same password.' : undefined}
+        />
+        {error && Object.keys(error.fields).length === 0 && <Problem error={error} />}
+        <Button
+          look="primary"
+          type="submit"
+          isBusy={isBusy}
+          disabled={name === '' || password === '' || again !== password}
+        >
+          Set up
+        </Button>
+      </form>
+    </Outside>
+  );
+}

@@ -1,0 +1,60 @@
+/** Name and password, and back to where one was. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { post } from '../api.ts';
+import { Button } from '../components/button.tsx';
+import { TextField } from '../components/field.tsx';
+import { Problem } from '../components/notice.tsx';
+import { useAction } from '../resource.ts';
+import { type Person, setSession } from '../session.ts';
+import { Outside } from './outside.tsx';
+
+export function SignInPage() {
+  const [name, setName] = useState('');
+  const [password, setPassword] = useState('');
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => form.current?.querySelector('input')?.focus(), []);
+  const { run, isBusy, error } = useAction(async () => {
+    try {
+      // app.tsx goes back to where the person was.
+      setSession(await post<Person>('/session', { name, password }));
+    } finally {
+      setPassword('');
+    }
+  });
+  return (
+    <Outside title="Sign in">
+      <form
+        class="stack"
+        ref={form}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run().then((isDone) => {
+            if (!isDone) form.current?.querySelector<HTMLInputElement>('input[type=password]')?.focus();
+          });
+        }}
+      >
+        <TextField
+          label="Name"
+          name="username"
+          autocomplete="username"
+          spellcheck={false}
+          value={name}
+          onValue={setName}
+        />
+        <TextField
+          label="Password"
+          type="password"
+          name="password"
+          autocomplete="current-password"
+          value={password}
+          onValue={setPassword}
+        />
+        {error && <Problem error={error} />}
+        <Button look="primary" type="submit" isBusy={isBusy} disabled={name === '' || password === ''}>
+          Sign in
+        </Button>
+      </form>
+    </Outside>
+  );
+}

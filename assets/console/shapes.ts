@@ -1,0 +1,93 @@
+/** What the API answers, as far as the pages read it. GET /api/v1/openapi.json is the whole truth. */
+
+export type Status = 'pending' | 'valid' | 'expiring' | 'expired' | 'disabled';
+
+export type Version = {
+  readonly version: number;
+  readonly serial: string;
+  readonly issuer: string;
+  readonly subject: string;
+  readonly domains: readonly string[];
+  readonly key_type: string;
+  readonly fingerprint_sha256: string;
+  readonly not_before: string;
+  readonly not_after: string;
+  readonly created_at: string;
+  readonly source: 'acme' | 'local-ca' | 'import';
+  readonly current: boolean;
+};
+
+export type Artifact = { readonly file: string; readonly scope: string; readonly url: string };
+
+export type Certificate = {
+  readonly name: string;
+  readonly domains: readonly string[];
+  readonly key_type: string;
+  readonly issuer: string | null;
+  readonly status: Status;
+  readonly auto_renew: boolean;
+  readonly created_at: string;
+  readonly current_version: Version | null;
+  readonly renewal: {
+    readonly next_at: string | null;
+    readonly last_error: string | null;
+    readonly last_attempt_at: string | null;
+  };
+  readonly artifacts: readonly Artifact[];
+};
+
+export type Settings = {
+  readonly name: string;
+  readonly domains: readonly string[];
+  readonly key_type: string;
+  readonly issuer: string | null;
+  readonly fallback_issuer: string | null;
+  readonly lifetime: string | null;
+  readonly profile: string | null;
+  readonly challenge: string | null;
+  readonly reuse_key: boolean;
+  readonly auto_renew: boolean;
+  readonly disabled: boolean;
+  readonly failed_attempts: number;
+  readonly retry_after: string | null;
+  readonly renewal_window: { readonly start: string; readonly end: string } | null;
+};
+
+export type Renewal = {
+  readonly id: number;
+  readonly certificate: string;
+  readonly status: 'queued' | 'running' | 'succeeded' | 'failed';
+  readonly requested_at: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  readonly version: number | null;
+  readonly error: string | null;
+  readonly issuer: string | null;
+  readonly requested_by: string;
+  readonly steps: readonly { readonly at: string; readonly text: string }[];
+};
+
+export type ApiKey = {
+  readonly id: number;
+  readonly name: string;
+  readonly prefix: string;
+  readonly scopes: readonly string[];
+  readonly certificates: readonly string[];
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  readonly revoked_at: string | null;
+  readonly last_used_at: string | null;
+  readonly last_used_ip: string | null;
+  readonly state: 'active' | 'expired' | 'revoked';
+};
+
+export type AuditEvent = {
+  readonly id: number;
+  readonly at: string;
+  readonly actor: string;
+  readonly action: string;
+  readonly resource: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+  readonly ip: string | null;
+  readonly request_id: string | null;
+};

@@ -1,0 +1,122 @@
+/** What surrounds every page for whoever is signed in: navigation, the person, light and dark. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useState } from 'preact/hooks';
+import { remove } from './api.ts';
+import { Menu } from './components/menu.tsx';
+import { Problem } from './components/notice.tsx';
+import { pages } from './page-table.tsx';
+import { useAction } from './resource.ts';
+import { navigate } from './router.ts';
+import { type Person, setSession } from './session.ts';
+import { chooseTheme, savedTheme, type Theme } from './theme.ts';
+
+const groups = ['vault', 'sources', 'people'] as const;
+
+export function Shell({
+  person,
+  path,
+  children,
+}: {
+  readonly person: Person;
+  readonly path: string;
+  readonly children: ComponentChildren;
+}) {
+  const [isOpen, setOpen] = useState(false);
+  const navigation = useId();
+  // Whoever went somewhere has chosen.
+  useEffect(() => setOpen(false), [path]);
+  const { run: signOut, error } = useAction(async () => {
+    await remove('/session');
+    navigate('/sign-in');
+    setSession(null);
+  });
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <header class="bar">
+        <a class="brand" href="/">
+          <Shield /> Certificate Vault
+        </a>
+        <button
+          type="button"
+          class="button button-quiet bar-toggle"
+          aria-expanded={isOpen}
+          aria-controls={navigation}
+          onClick={() => setOpen(!isOpen)}
+        >
+          Menu
+        </button>
+      </header>
+      <nav id={navigation} class={isOpen ? 'navigation is-open' : 'navigation'} aria-label="Pages">
+        <div class="navigation-pages">
+          {groups.map((group) => (
+            <ul key={group}>
+              {pages
+                .filter((page) => page.label !== undefined && page.group === group)
+                .map((page) => (
+                  <li key={page.path}>
+                    <a href={page.path} aria-current={isWithin(path, page.path) ? 'page' : undefined}>
+                      {page.label}
+                    </a>
+                  </li>
+                ))}
+            </ul>
+          ))}
+        </div>
+        <div class="navigation-foot">
+          <ThemeChoice />
+          <Menu
+            label={`${person.name}: sessions, password, sign out`}
+            items={[
+              { label: 'Your sessions', href: '/account/sessions' },
+              { label: 'Change password', href: '/account/password' },
+              { label: 'Sign out', onSelect: () => void signOut() },
+            ]}
+          >
+            <span class="initial" aria-hidden="true" data-initial={[...person.name][0]?.toUpperCase()} />
+            <span class="person-name">{person.name}</span>
+          </Menu>
+        </div>
+      </nav>
+      <main id="main" class="main" tabIndex={-1}>
+        {error && <Problem error={error} />}
+        {children}
+      </main>
+    </div>
+  );
+}
+
+function ThemeChoice() {
+  const [theme, setTheme] = useState(savedTheme);
+  return (
+    <select
+      class="input theme-choice"
+      aria-label="Colours"
+      value={theme}
+      onChange={({ currentTarget }) => {
+        chooseTheme(currentTarget.value as Theme);
+        setTheme(currentTarget.value as Theme);
+      }}
+    >
+      <option value="system">System colours</option>
+      <option value="light">Light</option>
+      <option value="dark">Dark</option>
+    </select>
+  );
+}
+
+export function Shield() {
+  return (
+    <svg class="shield" viewBox="0 0 32 32" width="24" height="24" aria-hidden="true">
+      <rect width="32" height="32" rx="8" />
+      <path d="M16 6l8 3v6.5c0 5-3.3 8.6-8 10.5-4.7-1.9-8-5.500-8-10.500V9z" />
+      <path d="M12.500 15.800l2.600 2.600 4.600-5" />
+    </svg>
+  );
+}
+
+function isWithin(path: string, page: string): boolean {
+  return path === page || path.startsWith(`${page}/`) || (path === '/' && page === '/certificates');
+}

@@ -1,0 +1,52 @@
+/** What the list of certificates shows for a search, filters and an order. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { issuersOf, listed } from '../../assets/console/certificate-list.ts';
+import type { Certificate } from '../../assets/console/shapes.ts';
+
+function certificate(
+  name: string,
+  given: Partial<Certificate> & { expires?: string; error?: string } = {},
+): Certificate {
+  const { expires = '2027-01-01T00:00:00Z', error = null, ...rest } = given;
+  const version = {
+    not_after: expires,
+    created_at: '2026-06-01T00:00:00Z',
+  } as Certificate['current_version'];
+  return {
+    ...{ name, domains: [`${name}.example.com`], key_type: 'ec256', issuer: 'local-ca', status: 'valid' },
+    ...{ auto_renew: true, created_at: '2026-01-01T00:00:00Z', artifacts: [], current_version: version },
+    renewal: { next_at: null, last_error: error, last_attempt_at: null },
+    ...rest,
+  };
+}
+
+const all = [
+  certificate('www', { expires: '2027-03-01T00:00:00Z' }),
+  certificate('mail', { issuer: null, domains: ['MX.example.org'] }),
+  certificate('old', { status: 'expired', expires: '2026-01-01T00:00:00Z' }),
+  certificate('stuck', { error: 'The CA refused.', expires: '2027-02-01T00:00:00Z' }),
+  certificate('new', { status: 'pending', current_version: null }),
+];
+const any = { search: '', status: '', issuer: '', sort: 'name' };
+const names = (filter: Partial<typeof any>) => listed(all, { ...any, ...filter }).map(({ name }) => name);
+
+test('a search finds parts of names and domains in any case, and all of its words', () => {
+  assert.deepEqual(names({ search: 'WW' }), ['www']);
+  assert.deepEqual(names({ search: 'mx.example' }), ['mail']);
+  assert.deepEqual(names({ search: 'old example.com' }), ['old']);
+  assert.deepEqual(names({ search: 'old nowhere' }), []);
+});
+
+test('filters are by status, by failing renewal and by issuer, and imported ones have none', () => {
+  assert.deepEqual(names({ status: 'expired' }), ['old']);
+  assert.deepEqual(names({ status: 'failing' }), ['stuck']);
+  assert.deepEqual(names({ issuer: '-' }), ['mail']);
+  assert.deepEqual(issuersOf(all), ['-', 'local-ca']);
+});
+
+test('trouble comes first, and what expires sooner before what expires later', () => {
+  assert.deepEqual(names({ sort: 'trouble' }), ['old', 'stuck', 'mail', 'www', 'new']);
+  assert.deepEqual(names({ sort: 'expiry' }), ['old', 'mail', 'stuck', 'www', 'new']);
+  assert.deepEqual(names({ sort: 'name' }), ['mail', 'new', 'old', 'stuck', 'www']);
+});

@@ -1,0 +1,105 @@
+/** The installer command: whatever people write into it stays one argument of a shell. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type InstallerChoices, installerCommand, shellQuoted } from '../../assets/console/shell-command.ts';
+
+const cases = [
+  ['nginx', 'nginx'],
+  ['/etc/nginx/tls', '/etc/nginx/tls'],
+  ['fullchain.crt=tls.crt', 'fullchain.crt=tls.crt'],
+  ['', "''"],
+  ['=', "'='"],
+  ['two words', "'two words'"],
+  ["it's", "'it'\\''s'"],
+  ["'", "''\\'''"],
+  ['$HOME `id` $(id)', "'$HOME `id` $(id)'"],
+  ['a\\b', "'a\\b'"],
+  ['*', "'*'"],
+  ['~root', "'~root'"],
+  ['nginx -t && systemctl reload nginx', "'nginx -t && systemctl reload nginx'"],
+  ['17 3 * * *', "'17 3 * * *'"],
+  ['a\nb', "'a\nb'"],
+  ['#x;y|z>(q)!', "'#x;y|z>(q)!'"],
+  ['ä', "'ä'"],
+] as const;
+
+for (const [text, quoted] of cases)
+  test(`${JSON.stringify(text)} is written as ${JSON.stringify(quoted)}`, () =>
+    assert.equal(shellQuoted(text), quoted));
+
+test('a real shell makes exactly the text of it again, whatever it is', () => {
+  const words = fc.array(
+    fc.string({ unit: 'binary' }).filter((text) => !text.includes('\0')),
+    { maxLength: 20 },
+  );
+  fc.assert(
+    fc.property(words, (texts) => {
+      const script = `printf '%s\\0' ${texts.map(shellQuoted).join(' ')}`;
+      const printed = execFileSync('sh', ['-c', script], { encoding: 'utf8' });
+      assert.equal(printed, texts.length === 0 ? '\0' : texts.map((text) => `${text}\0`).join(''));
+    }),
+    { numRuns: 100 },
+  );
+});
+
+const choices: InstallerChoices = {
+  server: 'https://vault.example',
+  certificate: 'web',
+  files: [
+    { artifact: 'fullchain.crt', output: 'tls.crt' },
+    { artifact: 'private.key', output: '' },
+  ],
+  destination: '/etc/nginx/tls',
+  reloadCommand: 'nginx -t && systemctl reload nginx',
+  schedule: '17 3 * * *',
+  owner: '',
+  group: '',
+  verify: '',
+  withSudo: true,
+};
+
+test('the command has the key in the environment, and one option in each line', () => {
+  assert.equal(
+    installerCommand(choices, 'vk_abc.def'),
+    [
+      'curl -fsSL https://vault.example/client/install.sh | sudo env SERVICE_API_KEY=vk_abc.def sh -s --',
+      '--server https://vault.example',
+      '--certificate web',
+      '--file fullchain.crt=tls.crt',
+      '--file private.key',
+      '--destination /etc/nginx/tls',
+      "--reload-command 'nginx -t && systemctl reload nginx'",
+      "--schedule '17 3 * * *'",
+    ].join(' \\\n  '),
+  );
+});
+
+test('without sudo the key is in the environment of the shell alone', () => {
+  const command = installerCommand({ ...choices, withSudo: false }, 'vk_abc.def');
+  assert.match(command, /install\.sh \| SERVICE_API_KEY=vk_abc\.def sh -s -- /);
+});
+
+test('without a key the installer is left to ask for it', () => {
+  const command = installerCommand(choices, undefined);
+  assert.match(command, /\| sudo sh -s -- /);
+  assert.doesNotMatch(command, /SERVICE_API_KEY/);
+});
+
+test('the shell gives the installer what was chosen', () => {
+  const odd = {
+    ...choices,
+    certificate: '*.example',
+    destination: "/srv/it's here",
+    reloadCommand: 'echo "$x"',
+  };
+  const command = installerCommand({ ...odd, withSudo: false }, 'vk_a.b').replace(/^curl \S+ \S+ \| /, '');
+  const script = command.replace(' sh -s -- ', ` sh -c 'printf "%s\\n" "$SERVICE_API_KEY" "$@"' sh `);
+  const printed = execFileSync('sh', ['-c', script], { encoding: 'utf8' }).trimEnd().split('\n');
+  assert.deepEqual(printed, [
+    ...['vk_a.b', '--server', 'https://vault.example', '--certificate', '*.example'],
+    ...['--file', 'fullchain.crt=tls.crt', '--file', 'private.key', '--destination', "/srv/it's here"],
+    ...['--reload-command', 'echo "$x"', '--schedule', '17 3 * * *'],
+  ]);
+});
