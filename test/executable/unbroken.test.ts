@@ -140,7 +140,7 @@ test('a resumed renewal uses the key that was stored before the crash', async (t
   const place = await prepare(t, 'rsa4096');
   const id = await cutOff(t, place, 'running');
   // What a crash right after this step leaves, with a key that the test knows; the real step is too short to hit.
-  const key = await generatePrivateKey('ec256');
+  const key = await generatePrivateKey('rsa4096');
   const masterKey = readMasterKey(join(place.dir, 'master.key')) ?? assert.fail('there is no master key');
   const sealed = seal(masterKey, realWorld, renewalKeyOwner(id), key);
   query(place, `update renewals set sealed_private_key = x'${sealed.toString('hex')}' where id = ${id}`);
