@@ -1,12 +1,13 @@
 /** `vault issuer …`: the CAs that certificates come from. */
 import { X509Certificate } from 'node:crypto';
 import { OperatorError } from '../base/operator-error.ts';
-import { Secret } from '../base/secret.ts';
+import type { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import { encodePem, readPemBlocks } from '../crypto/pem.ts';
 import { findAcmeIssuer, listIssuers } from '../db/issuers.ts';
 import { localCli } from '../domain/audit.ts';
 import { createIssuerInput, parseInput, updateIssuerInput } from '../domain/inputs.ts';
+import { eabKeyIn } from '../domain/issuer-inputs.ts';
 import {
   addIssuer,
   type IssuerSecrets,
@@ -207,14 +208,10 @@ function isCertificate(der: Buffer): boolean {
   }
 }
 
-/** The bytes of an HMAC key; CAs show it in base64url, some in base64. */
 async function readEabKey(path: string, terminal: Terminal): Promise<Secret> {
-  const text = (await readInput(path, terminal)).toString('latin1').trim();
-  const bytes = Buffer.from(text, 'base64url');
-  if (!/^[A-Za-z0-9_+/-]+=*$/.test(text) || bytes.length < 16) {
-    throw new OperatorError(`${path} holds no HMAC key`, {
-      hint: 'Write the key into it as the CA shows it: letters, digits, - and _ on one line.',
-    });
-  }
-  return new Secret(bytes);
+  const key = eabKeyIn((await readInput(path, terminal)).toString('latin1'));
+  if (key !== undefined) return key;
+  throw new OperatorError(`${path} holds no HMAC key`, {
+    hint: 'Write the key into it as the CA shows it: letters, digits, - and _ on one line.',
+  });
 }

@@ -6,10 +6,15 @@ import { encodePem, readPemBlocks } from '../crypto/pem.ts';
 import { createIssuerInput } from './inputs.ts';
 import { type IssuerSecrets, knownDirectories } from './issuers.ts';
 
-/** The bytes of an HMAC key; CAs show it in base64url, some in base64. */
-const eabKey = z.string().transform((text, context) => {
+/** The bytes of an HMAC key as a CA shows it: base64url, some use base64. Undefined where the text is none. */
+export function eabKeyIn(text: string): Secret | undefined {
   const bytes = Buffer.from(text.trim(), 'base64url');
-  if (/^[A-Za-z0-9_+/-]+=*$/.test(text.trim()) && bytes.length >= 16) return new Secret(bytes);
+  return /^[A-Za-z0-9_+/-]+=*$/.test(text.trim()) && bytes.length >= 16 ? new Secret(bytes) : undefined;
+}
+
+const eabKey = z.string().transform((text, context) => {
+  const key = eabKeyIn(text);
+  if (key !== undefined) return key;
   context.addIssue({
     code: 'custom',
     message: 'that is no HMAC key: give it as the CA shows it, letters, digits, - and _',
