@@ -2,7 +2,12 @@
 import type { Reader, Writer } from './database.ts';
 
 /** Names of the values kept here. */
-export type SettingKey = 'master-key-check' | 'setup-token-hash' | 'setup-token-expires-at';
+export type SettingKey =
+  | 'master-key-check'
+  | 'setup-token-hash'
+  | 'setup-token-expires-at'
+  /** UTC milliseconds. */
+  | 'last-backup-at';
 
 export async function readSetting(
   reader: Reader,

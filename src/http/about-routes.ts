@@ -1,9 +1,11 @@
 /** About the vault, for administrators: its version, whether it is well, and how much it holds. */
+import { formatTimestamp } from '../base/timestamp.ts';
 import { countApiKeys } from '../db/api-keys.ts';
 import { countByStatus } from '../db/certificate-search.ts';
 import { listDnsProviders } from '../db/dns-providers.ts';
 import { listIssuers } from '../db/issuers.ts';
 import { listAccounts } from '../domain/acme-accounts.ts';
+import { lastBackupAt } from '../domain/backup-age.ts';
 import { readiness } from '../domain/readiness.ts';
 import { aboutSchema } from './audit-schemas.ts';
 import { json } from './reply.ts';
@@ -29,7 +31,9 @@ export const aboutRoutes: readonly Route[] = [
         dns_providers: (await listDnsProviders(db.reader)).length,
         acme_accounts: (await listAccounts(vault)).length,
       };
-      return json(200, { version, ...(await readiness(vault)), counts });
+      const at = await lastBackupAt(db.reader);
+      const backup = { last_at: at === undefined ? null : formatTimestamp(at) };
+      return json(200, { version, ...(await readiness(vault)), counts, backup });
     },
   }),
 ];

@@ -62,5 +62,10 @@ export const aboutSchema = z
       dns_providers: counts,
       acme_accounts: counts,
     }),
+    backup: z.strictObject({
+      last_at: time
+        .nullable()
+        .describe('what was there when the last backup was made; null where there is none'),
+    }),
   })
   .meta({ id: 'About' });
