@@ -6,6 +6,7 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { noneMatch } from './conditional-request.ts';
 import type { WholeReply } from './reply.ts';
+import { pagePolicy } from './security-headers.ts';
 
 /** The built files by name: `index.html`, hashed ones, and each also with `.br` and `.gz`. */
 export type ConsoleFiles = ReadonlyMap<string, Buffer>;
@@ -29,26 +30,6 @@ const types: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
-const policy = [
-  "default-src 'none'",
-  ...[
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self' data:",
-    "font-src 'self'",
-    "connect-src 'self'",
-  ],
-  ...["form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"],
-].join('; ');
-
-const always = {
-  'X-Content-Type-Options': 'nosniff',
-  'Content-Security-Policy': policy,
-  'Referrer-Policy': 'no-referrer',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-};
-
 /** What clients of the API ask for; a page there would only hide that nothing is. */
 const notForPeople = /^\/(api|client|console|\.well-known)(\/|$)/;
 
@@ -65,7 +46,7 @@ export function consoleReply(files: ConsoleFiles): ConsoleReply {
     const [encoded, encoding] = inEncoding(files, name, headers['accept-encoding']);
     const etag = etags.get(encoded) ?? '';
     const head = {
-      ...always,
+      'Content-Security-Policy': pagePolicy,
       ETag: etag,
       'Cache-Control': name === page ? 'no-cache' : 'public, max-age=31536000, immutable',
       Vary: 'Accept-Encoding',

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Problem } from '../base/problem.ts';
+import { securityHeaders } from './security-headers.ts';
 
 type ReplyHead = {
   readonly status: number;
@@ -52,6 +53,14 @@ export function problemReply(problem: Problem, headers: Readonly<Record<string, 
   });
 }
 
+/** All that stands above the body of an answer, its length apart. Whoever writes one writes these. */
+export function replyHeaders(
+  requestId: string,
+  { headers }: Pick<Reply, 'headers'>,
+): Record<string, string | number> {
+  return { ...securityHeaders, 'X-Request-Id': requestId, ...headers };
+}
+
 /** Writes status, headers and body in one go; without the body for HEAD and 304 (RFC 9110 §9.3.2, §15.4.5). */
 export function writeReply(
   request: IncomingMessage,
@@ -60,7 +69,7 @@ export function writeReply(
   reply: WholeReply,
 ): void {
   const bodiless = reply.status === 304 || reply.status === 204;
-  const headers: Record<string, string | number> = { 'X-Request-Id': requestId, ...reply.headers };
+  const headers = replyHeaders(requestId, reply);
   if (!bodiless) headers['Content-Length'] = reply.size ?? Buffer.byteLength(reply.body);
   response.writeHead(reply.status, headers);
   if (bodiless || request.method === 'HEAD') response.end();
@@ -75,10 +84,10 @@ export async function writeStream(
   request: IncomingMessage,
   response: ServerResponse,
   requestId: string,
-  { status, headers, stream }: StreamedReply,
+  reply: StreamedReply,
   stopping: AbortSignal,
 ): Promise<void> {
-  response.writeHead(status, { 'X-Request-Id': requestId, ...headers });
+  response.writeHead(reply.status, replyHeaders(requestId, reply));
   if (request.method === 'HEAD') {
     response.end();
     return;
@@ -86,7 +95,7 @@ export async function writeStream(
   const gone = goneSignal(response);
   response.flushHeaders();
   try {
-    for await (const piece of stream({ gone, stopping })) {
+    for await (const piece of reply.stream({ gone, stopping })) {
       if (gone.aborted) return;
       if (!response.write(piece) && !gone.aborted) await once(response, 'drain', { signal: gone });
     }

@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Problem } from '../base/problem.ts';
-import { problemReply } from './reply.ts';
+import { problemReply, replyHeaders } from './reply.ts';
 import type { ServerContext } from './server-context.ts';
 
 /** Answers what Node's parser refused, and closes the connection. The bytes themselves, which may hold a key, are not logged. */
@@ -17,10 +17,10 @@ export function refuseUnreadable(
     return;
   }
   const problem = new Problem(code === 'HPE_HEADER_OVERFLOW' ? 'payload_too_large' : 'invalid_request');
-  const { status, headers, body } = problemReply(problem);
+  const reply = problemReply(problem);
+  const { status, body } = reply;
   const lines = Object.entries({
-    'X-Request-Id': requestId,
-    ...headers,
+    ...replyHeaders(requestId, reply),
     'Content-Length': String(Buffer.byteLength(body)),
     Connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);

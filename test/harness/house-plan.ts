@@ -25,6 +25,7 @@ export const foldersThatMirrorNothing = ['executable', 'harness', 'installer'];
 /** Tests about several files at once. Others are called like the file that they test, or that and a dash and more. */
 export const testsThatMirrorNothing: readonly { readonly file: string; readonly why: string }[] = [
   { file: 'test/architecture.test.ts', why: 'the house as a whole' },
+  { file: 'test/architecture-security.test.ts', why: 'the same, for what keeps secrets safe' },
   {
     file: 'test/cli/full-disk.test.ts',
     why: 'commands, storage and the files under them, where nothing fits any more',

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import { headerComplaints } from './security-headers.ts';
 
 export type Answer = {
   readonly method: string;
@@ -73,6 +74,7 @@ export function apiChecker(document: ApiDocument): (answer: Answer) => void {
     assert.match(requestId ?? '', /^[\w-]+$/, `${place}: X-Request-Id`);
     assert(!requestIds.has(requestId ?? ''), `${place}: the request id ${requestId} was used before`);
     requestIds.add(requestId ?? '');
+    assert.deepEqual(headerComplaints(headers), [], place);
 
     const path = pathOf(document, target);
     const verb = method === 'HEAD' ? 'get' : method.toLowerCase();

@@ -2,6 +2,7 @@
 import type { TestContext } from 'node:test';
 import type { SessionLimits } from '../../src/domain/sessions.ts';
 import type { Vault } from '../../src/domain/vault.ts';
+import type { ConsoleReply } from '../../src/http/console-routes.ts';
 import type { Route } from '../../src/http/route.ts';
 import { startServer } from '../../src/http/server.ts';
 import { type ServerContext, serverContext } from '../../src/http/server-context.ts';
@@ -27,6 +28,8 @@ export async function testServer(
     sessionLimits?: SessionLimits;
     /** In place of those of `vault serve`. */
     routes?: readonly Route[];
+    /** The console, which else has no files. */
+    pages?: ConsoleReply;
     /** What the server works with in place of the vault that was opened. */
     inPlaceOf?: (vault: Vault) => Vault;
   } = {},
@@ -48,7 +51,8 @@ export async function testServer(
           findSession: sessionsOf(administrators),
           isSessionLive: async () => Object.keys(administrators).length > 0,
         };
-  const server = await startServer(context, options.routes ?? routes, { host: '127.0.0.1', port: 0 });
+  const address = { host: '127.0.0.1', port: 0 };
+  const server = await startServer(context, options.routes ?? routes, address, undefined, options.pages);
   let stopping: Promise<void> | undefined;
   const stop = (patience = 0) => {
     stopping ??= server.stop(patience);

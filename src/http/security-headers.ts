@@ -1,0 +1,30 @@
+/**
+ * What every answer tells browsers, whoever makes it: to guess no types, to show it in no frame, to name the vault to
+ * nobody, and to let no other site have it. There are no CORS headers, and the vault does not say what serves it.
+ */
+
+/**
+ * Sent with each answer; objects that never change, so that they cost a request nothing. An answer that is no page needs
+ * nothing from anywhere; the console's page has a policy of its own, in place of this one.
+ */
+export const securityHeaders = Object.freeze({
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy':
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+});
+
+/** What the console's page needs: scripts and styles of the vault itself, none of them inline. */
+export const pagePolicy = [
+  "default-src 'none'",
+  ...[
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+  ],
+  ...["form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"],
+].join('; ');
