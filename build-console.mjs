@@ -30,6 +30,7 @@ export async function buildConsole(folder) {
     jsx: 'automatic',
     jsxImportSource: 'preact',
     legalComments: 'none',
+    preserveSymlinks: true,
     logLevel: 'warning',
     tsconfig: join(source, 'tsconfig.json'),
   });

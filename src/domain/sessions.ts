@@ -74,7 +74,7 @@ export class Sessions {
     const others = await listSessions(writer, administratorId);
     for (const { id } of others.slice(mostSessions - 1)) await deleteSession(writer, id);
     const times = { createdAt: now, expiresAt: now + this.limits.lifetime };
-    const { token, idHash } = createSessionToken(world, masterKey, times);
+    const { token, idHash } = await createSessionToken(world, masterKey, times);
     const { id } = await insertSession(writer, {
       administrator_id: administratorId,
       token_hash: idHash,
@@ -98,7 +98,7 @@ export class Sessions {
   async find(token: string): Promise<AdministratorIdentity | undefined> {
     const { db, world, masterKey } = this.#vault;
     const now = world.now();
-    const idHash = readSessionToken(masterKey, token, now);
+    const idHash = await readSessionToken(masterKey, token, now);
     const row = idHash && (await findSessionByToken(db.reader, idHash));
     if (row === undefined || !this.#isLive(row, now)) return undefined;
     if (now - row.last_used_at >= minute) await this.#noteUse(row.id, now);

@@ -1,0 +1,45 @@
+/**
+ * Whoever has the sources of a release can make its executable and compare: the same bytes come out of another folder,
+ * by another user's settings, at another time. What the executable does when it runs is in the tests beside this one.
+ */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+
+const root = join(import.meta.dirname, '..', '..');
+const dir = mkdtempSync(join(tmpdir(), 'reproducible-'));
+after(() => rmSync(dir, { recursive: true }));
+
+test('two builds of the same sources give the same bytes', { timeout: 110_000 }, async () => {
+  const [one, other] = await Promise.all([
+    built('here', { TZ: 'UTC', LANG: 'C' }, '022'),
+    built('and/a longer way/there', { TZ: 'Asia/Tokyo', LANG: 'tr_TR.UTF-8', NO_COLOR: '1' }, '077'),
+  ]);
+  const different = one.compare(other) === 0 ? undefined : one.findIndex((byte, at) => byte !== other[at]);
+  assert.equal(different, undefined, `they differ, first at byte ${different}`);
+});
+
+/** The executable, built from a copy of the sources in a folder of this name. */
+async function built(name: string, environment: NodeJS.ProcessEnv, umask: string): Promise<Buffer> {
+  const copy = join(dir, name);
+  mkdirSync(copy, { recursive: true });
+  for (const part of [
+    ...['src', 'assets', 'build.mjs', 'build-console.mjs', 'package.json', 'package-lock.json'],
+    ...['LICENSE', 'tsconfig.json'],
+  ]) {
+    cpSync(join(root, part), join(copy, part), { recursive: true });
+  }
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  const home = join(copy, 'home');
+  mkdirSync(home);
+  const script = `umask ${umask} && exec "$0" build.mjs`;
+  await promisify(execFile)('sh', ['-c', script, process.execPath], {
+    cwd: copy,
+    env: { PATH: process.env.PATH, HOME: home, ...environment },
+  });
+  return readFileSync(join(copy, 'dist', 'vault'));
+}
