@@ -55,9 +55,9 @@ async function serve(
   stop: AbortSignal,
   log: Log,
 ): Promise<void> {
-  const { publicUrl, sessionLimits } = settings;
+  const { publicUrl, sessionLimits, trustedProxies } = settings;
   const server = await startListeners(
-    serverContext(vault, { version, publicUrl, sessionLimits }),
+    serverContext(vault, { version, publicUrl, trustedProxies, sessionLimits }),
     routesWith(readAsset('install.sh')),
     settings,
     consoleReply(readConsole()),

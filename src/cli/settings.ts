@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { homedir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { IpNetwork } from '../base/ip-network.ts';
 import { type LogLevel, logLevels } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { didYouMean } from '../domain/closest-names.ts';
@@ -19,6 +20,7 @@ import {
   publicUrl,
   resolverAddress,
   sessionDuration,
+  trustedProxies,
   truth,
 } from './setting-values.ts';
 
@@ -48,6 +50,12 @@ export const serveOptions = {
     type: 'string',
     valueHint: 'URL',
     description: "where clients find the vault (default: from the request's host)",
+  },
+  'trusted-proxies': {
+    type: 'string',
+    valueHint: 'CIDR,...',
+    description:
+      'proxies whose word about the client is believed, such as 127.0.0.1,10.0.0.0/8 (default: none)',
   },
   'acme-http-listen': {
     type: 'string',
@@ -95,6 +103,7 @@ export type Settings = {
   readonly masterKeyFile: string;
   readonly listen: ListenAddress;
   readonly publicUrl: string | undefined;
+  readonly trustedProxies: readonly IpNetwork[];
   readonly acmeHttpListen: ListenAddress | undefined;
   readonly acmeTlsListen: ListenAddress | undefined;
   /** `ip:port` */
@@ -124,6 +133,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     masterKeyFile: resolve(setting('master-key-file')?.value ?? defaultMasterKeyFile(dataDir, environment)),
     listen: listenAddress(setting('listen') ?? { value: '127.0.0.1:8080', from: 'the default' }),
     publicUrl: publicUrl(setting('public-url')),
+    trustedProxies: trustedProxies(setting('trusted-proxies')),
     acmeHttpListen: optional(setting('acme-http-listen'), listenAddress),
     acmeTlsListen: optional(setting('acme-tls-listen'), listenAddress),
     resolver: optional(setting('resolver'), resolverAddress),

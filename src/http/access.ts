@@ -7,6 +7,7 @@ import { Problem } from '../base/problem.ts';
 import type { Actor } from '../domain/audit.ts';
 import type { ApiKeyState } from '../domain/authentication.ts';
 import { actorName, administratorNeeded, demand, type Identity } from '../domain/identity.ts';
+import type { Whereabouts } from './base-url.ts';
 import { readBearer } from './bearer.ts';
 import type { Access, Route } from './route.ts';
 import { changesSomething, crossSite, provenanceOf } from './same-origin.ts';
@@ -14,8 +15,7 @@ import type { ServerContext } from './server-context.ts';
 import { readSession, sessionCookieName } from './session-cookie.ts';
 
 /** What is known of a request before anybody is identified. */
-export type Origin = {
-  readonly ip: string | undefined;
+export type Origin = Whereabouts & {
   readonly requestId: string;
   /** Method and path as the audit log names them. */
   readonly target: string;
@@ -41,7 +41,7 @@ export async function admit(
   origin: Origin,
 ): Promise<Admitted> {
   const provenance = changesSomething(method)
-    ? provenanceOf(request.headers, context.publicUrl)
+    ? provenanceOf(request.headers, origin.certainUrl)
     : 'same-origin';
   if (access.kind === 'public') {
     // Nobody signs somebody in, or sets the vault up, from another site.
@@ -50,7 +50,7 @@ export async function admit(
   }
   const { vault } = context;
   await vault.freshness.look();
-  const caller = await callerOf(context, request);
+  const caller = await callerOf(context, request, origin);
   if (caller === undefined) return refuseNobody(access);
   const { identity, state } = caller;
   const actor = { name: actorName(identity), ...source(origin) };
@@ -70,12 +70,13 @@ export async function admit(
 
 /** A key that is presented speaks for itself; a session counts where there is none. */
 async function callerOf(
-  { authenticator, findSession, publicUrl }: ServerContext,
+  { authenticator, findSession }: ServerContext,
   { headers }: IncomingMessage,
+  { baseUrl }: Origin,
 ): Promise<Caller | undefined> {
   const raw = readBearer(headers.authorization);
   if (raw !== undefined) return authenticator.authenticate(raw);
-  const token = readSession(headers.cookie, sessionCookieName(publicUrl));
+  const token = readSession(headers.cookie, sessionCookieName(baseUrl));
   const identity = token === undefined ? undefined : await findSession(token);
   return identity && { identity, state: 'active' };
 }

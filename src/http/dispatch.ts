@@ -1,9 +1,11 @@
 /** One request from its first look to its reply: the route, the rights, the input, the handler, and what went wrong. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { LogFields } from '../base/log.ts';
 import { Problem, type ProblemCode } from '../base/problem.ts';
 import { StorageError } from '../db/storage-error.ts';
 import { parseInput } from '../domain/inputs.ts';
 import { admit, type Origin } from './access.ts';
+import { addressOf, type Whereabouts, whereaboutsOf } from './base-url.ts';
 import { goneSignal, problemReply, type Reply, type WholeReply, writeReply, writeStream } from './reply.ts';
 import { readJsonBody, usualBodyLimit } from './request-body.ts';
 import { type Method, type Route, segments } from './route.ts';
@@ -35,6 +37,9 @@ export function groupByPath(routes: readonly Route[]): PathRoutes[] {
   return [...groups].map(([path, byMethod]) => ({ path, parts: segments(path), byMethod }));
 }
 
+/** What is learnt of a request on the way, for its line in the log. */
+type Seen = { actor?: string; whereabouts?: Whereabouts };
+
 /** Answers a request for one of these routes; it never rejects. */
 export async function dispatch(
   context: ServerContext,
@@ -43,7 +48,7 @@ export async function dispatch(
 ): Promise<void> {
   const { vault } = context;
   const began = vault.world.now();
-  const seen: { actor?: string } = {};
+  const seen: Seen = {};
   const reply = await handle(context, routes, exchange, seen).catch((error: unknown) =>
     failureReply(context, exchange.requestId, error),
   );
@@ -55,7 +60,7 @@ export async function dispatch(
       route: routes.path,
       status: reply.status,
       actor: seen.actor,
-      ip: remoteAddress(exchange.request),
+      ip: seen.whereabouts?.ip ?? addressOf(exchange.request, context),
       ms: vault.world.now() - began,
     },
     'request',
@@ -79,33 +84,35 @@ async function write(
 }
 
 /** Answers with a file of the console, which is none of the routes. */
-export function show(
-  { vault }: ServerContext,
-  { request, response, requestId }: Exchange,
-  reply: WholeReply,
-): void {
-  writeReply(request, response, requestId, reply);
-  const { method } = request;
-  vault.log.info({ request_id: requestId, method, route: 'console', status: reply.status }, 'request');
+export function show(context: ServerContext, exchange: Exchange, reply: WholeReply): void {
+  answer(context, exchange, reply, { route: 'console' });
 }
 
 /** Answers with a problem where no route was found. */
-export function refuse(
-  { vault }: ServerContext,
+export function refuse(context: ServerContext, exchange: Exchange, code: ProblemCode): void {
+  answer(context, exchange, problemReply(new Problem(code)), {});
+}
+
+function answer(
+  context: ServerContext,
   { request, response, requestId }: Exchange,
-  code: ProblemCode,
+  reply: WholeReply,
+  fields: LogFields,
 ): void {
-  const reply = problemReply(new Problem(code));
   writeReply(request, response, requestId, reply);
-  vault.log.info({ request_id: requestId, method: request.method, status: reply.status }, 'request');
+  const { status } = reply;
+  const ip = addressOf(request, context);
+  context.vault.log.info({ request_id: requestId, method: request.method, ...fields, status, ip }, 'request');
 }
 
 async function handle(
   context: ServerContext,
   { path: pattern, parts, byMethod }: PathRoutes,
   { request, response, requestId }: Exchange,
-  seen: { actor?: string },
+  seen: Seen,
 ): Promise<Reply> {
+  const whereabouts = whereaboutsOf(request, context);
+  seen.whereabouts = whereabouts;
   const url = request.url ?? '';
   const queryAt = url.indexOf('?');
   const path = queryAt === -1 ? url : url.slice(0, queryAt);
@@ -115,7 +122,7 @@ async function handle(
   const route = byMethod.get((isHead ? 'GET' : request.method) as Method);
   if (route === undefined) return methodNotAllowed(byMethod);
   const origin: Origin = {
-    ip: remoteAddress(request),
+    ...whereabouts,
     requestId,
     target: `${request.method} ${pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '')}`,
   };
@@ -123,7 +130,6 @@ async function handle(
   seen.actor = actor.name;
   const query =
     route.query && parseInput(route.query, queryValues(queryAt === -1 ? '' : url.slice(queryAt + 1)));
-  const baseUrl = context.publicUrl ?? originOf(request);
   const { 'if-none-match': ifNoneMatch, 'user-agent': userAgent } = request.headers;
   const body =
     route.body && parseInput(route.body, await readJsonBody(request, route.bodyLimit ?? usualBodyLimit));
@@ -136,7 +142,7 @@ async function handle(
     query,
     body,
     path,
-    baseUrl,
+    baseUrl: whereabouts.baseUrl,
     ifNoneMatch,
     userAgent,
     isHead,
@@ -182,16 +188,4 @@ function failureReply({ vault: { log } }: ServerContext, requestId: string, erro
   const code = error instanceof StorageError ? 'unavailable' : 'internal';
   log.error({ err: error, request_id: requestId }, `a request failed: ${code}`);
   return problemReply(new Problem(code));
-}
-
-/** The peer's address; an IPv4 address stays one when it arrives mapped into IPv6. */
-function remoteAddress({ socket }: IncomingMessage): string | undefined {
-  return socket.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, '');
-}
-
-/** Where the client found the vault, by its own account; nothing where the header is missing or odd. */
-function originOf({ headers: { host } }: IncomingMessage): string {
-  return host !== undefined && /^[A-Za-z0-9.-]+(:\d+)?$|^\[[0-9A-Fa-f:.]+\](:\d+)?$/.test(host)
-    ? `http://${host}`
-    : '';
 }

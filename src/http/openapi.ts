@@ -37,9 +37,9 @@ const guards: Readonly<
 };
 
 /** All problems a route can answer with: its own, and those that come with its access, its query and any failure. */
-export function problemsOf({ access, query, body, problems }: Route): ProblemCode[] {
+export function problemsOf({ access, body, problems }: Route): ProblemCode[] {
   const all: ProblemCode[] = [
-    ...(query === undefined && body === undefined ? [] : (['invalid_request'] as const)),
+    'invalid_request',
     ...(body === undefined ? [] : (['payload_too_large'] as const)),
     ...guards[access.kind].problems,
     ...problems,

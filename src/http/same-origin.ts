@@ -10,18 +10,18 @@ export type Provenance = 'same-origin' | 'elsewhere' | 'unsaid';
 
 /**
  * What `Sec-Fetch-Site` (Fetch Metadata) says or, where a browser does not send it, `Origin` (RFC 6454 §7): that has to
- * be the public URL's or, where none is set, the host's that the request itself was sent to.
+ * be that of the URL by which clients find the vault or, where that is not certain, the host's that it was sent to.
  */
-export function provenanceOf(headers: IncomingHttpHeaders, publicUrl: string | undefined): Provenance {
+export function provenanceOf(headers: IncomingHttpHeaders, certainUrl: string | undefined): Provenance {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin' ? 'same-origin' : 'elsewhere';
   const { origin, host } = headers;
   if (origin === undefined) return 'unsaid';
   const url = URL.parse(origin);
   if (url === null || url.origin !== origin) return 'elsewhere';
-  // Behind a proxy that speaks HTTPS only the host is known.
+  // Behind an unknown proxy that speaks HTTPS only the host is known.
   const isOurs =
-    publicUrl === undefined ? hostOf(url.protocol, host) === url.host : originOf(publicUrl) === origin;
+    certainUrl === undefined ? hostOf(url.protocol, host) === url.host : originOf(certainUrl) === origin;
   return isOurs ? 'same-origin' : 'elsewhere';
 }
 
@@ -43,6 +43,6 @@ function hostOf(protocol: string, host: string | undefined): string | undefined 
   return host === undefined ? undefined : URL.parse(`${protocol}//${host}`)?.host;
 }
 
-function originOf(publicUrl: string): string | undefined {
-  return URL.parse(publicUrl)?.origin;
+function originOf(url: string): string | undefined {
+  return URL.parse(url)?.origin;
 }

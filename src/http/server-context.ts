@@ -1,4 +1,5 @@
 /** What the routes work with: the vault, and the parts of it that remember things between requests. */
+import type { IpNetwork } from '../base/ip-network.ts';
 import type { HashCost } from '../crypto/password-hash.ts';
 import { Authenticator } from '../domain/authentication.ts';
 import { Downloads } from '../domain/downloads.ts';
@@ -21,6 +22,8 @@ export type ServerContext = {
   readonly version: string;
   /** Where clients find the vault, without a slash at the end; from the request's host where undefined. */
   readonly publicUrl: string | undefined;
+  /** Whose word about the client counts. */
+  readonly trustedProxies: readonly IpNetwork[];
 };
 
 /** The context of a server that begins now. */
@@ -29,6 +32,7 @@ export function serverContext(
   options: {
     readonly version: string;
     readonly publicUrl: string | undefined;
+    readonly trustedProxies?: readonly IpNetwork[];
     readonly sessionLimits?: SessionLimits;
     readonly hashCost?: HashCost;
   },
@@ -43,5 +47,6 @@ export function serverContext(
     isSessionLive: (id) => sessions.isLive(id),
     version: options.version,
     publicUrl: options.publicUrl,
+    trustedProxies: options.trustedProxies ?? [],
   };
 }

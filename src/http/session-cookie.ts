@@ -7,8 +7,8 @@ export const sessionCookie = 'vault_session';
  * The cookie's name where clients find the vault at this URL. Over HTTPS its prefix makes browsers refuse it from
  * anybody but this very host, and never send it in the clear (RFC 6265bis §4.1.3.2).
  */
-export function sessionCookieName(publicUrl: string | undefined): string {
-  return isHttps(publicUrl) ? `__Host-${sessionCookie}` : sessionCookie;
+export function sessionCookieName(baseUrl: string): string {
+  return isHttps(baseUrl) ? `__Host-${sessionCookie}` : sessionCookie;
 }
 
 /**
@@ -26,23 +26,19 @@ export function readSession(header: string | undefined, cookie: string = session
 }
 
 /** `Set-Cookie` for a session that lasts `seconds` at most. Scripts cannot read it, and other sites cannot send it. */
-export function sessionSetCookie(
-  publicUrl: string | undefined,
-  token: Secret<string>,
-  seconds: number,
-): string {
-  return `${sessionCookieName(publicUrl)}=${token.expose()}; Max-Age=${seconds}${attributes(publicUrl)}`;
+export function sessionSetCookie(baseUrl: string, token: Secret<string>, seconds: number): string {
+  return `${sessionCookieName(baseUrl)}=${token.expose()}; Max-Age=${seconds}${attributes(baseUrl)}`;
 }
 
 /** `Set-Cookie` that makes the browser forget it. */
-export function sessionClearCookie(publicUrl: string | undefined): string {
-  return `${sessionCookieName(publicUrl)}=; Max-Age=0${attributes(publicUrl)}`;
+export function sessionClearCookie(baseUrl: string): string {
+  return `${sessionCookieName(baseUrl)}=; Max-Age=0${attributes(baseUrl)}`;
 }
 
-function attributes(publicUrl: string | undefined): string {
-  return `; Path=/; HttpOnly; SameSite=Strict${isHttps(publicUrl) ? '; Secure' : ''}`;
+function attributes(baseUrl: string): string {
+  return `; Path=/; HttpOnly; SameSite=Strict${isHttps(baseUrl) ? '; Secure' : ''}`;
 }
 
-function isHttps(publicUrl: string | undefined): boolean {
-  return publicUrl?.startsWith('https://') === true;
+function isHttps(baseUrl: string): boolean {
+  return baseUrl.startsWith('https://');
 }

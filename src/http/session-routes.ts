@@ -56,8 +56,8 @@ export const sessionRoutes: readonly Route[] = [
     bodyLimit: credentialsLimit,
     replies: { 201: { description: 'signed in', schema: signedInSchema, headers: ['Set-Cookie'] } },
     problems: ['unauthenticated', 'forbidden', 'rate_limited'],
-    handle: async ({ context, body, actor, userAgent }) =>
-      signedInReply(context.publicUrl, await context.signIn.signIn(body, { actor, userAgent })),
+    handle: async ({ context, baseUrl, body, actor, userAgent }) =>
+      signedInReply(baseUrl, await context.signIn.signIn(body, { actor, userAgent })),
   }),
   route({
     method: 'DELETE',
@@ -72,7 +72,7 @@ export const sessionRoutes: readonly Route[] = [
       const { context, actor } = call;
       const person = personOf(call);
       await context.signIn.sessions.end(actor, person, person.session.id);
-      return done({ 'Set-Cookie': sessionClearCookie(context.publicUrl) });
+      return done({ 'Set-Cookie': sessionClearCookie(call.baseUrl) });
     },
   }),
   route({
@@ -120,9 +120,9 @@ export const sessionRoutes: readonly Route[] = [
 ];
 
 /** The answer to whoever has just signed in. */
-export function signedInReply(publicUrl: string | undefined, { identity, token }: SignedIn): Reply {
+export function signedInReply(baseUrl: string, { identity, token }: SignedIn): Reply {
   const { createdAt, expiresAt } = identity.session;
-  const cookie = sessionSetCookie(publicUrl, token, Math.floor((expiresAt - createdAt) / 1000));
+  const cookie = sessionSetCookie(baseUrl, token, Math.floor((expiresAt - createdAt) / 1000));
   return json(201, signedInView(identity), { 'Set-Cookie': cookie });
 }
 

@@ -16,9 +16,9 @@ export const setupRoutes: readonly Route[] = [
     bodyLimit: credentialsLimit,
     replies: { 201: { description: 'made, and signed in', schema: signedInSchema, headers: ['Set-Cookie'] } },
     problems: ['forbidden', 'rate_limited'],
-    handle: async ({ context, body, actor, userAgent }) => {
-      const { vault, signIn, publicUrl } = context;
-      return signedInReply(publicUrl, await completeSetup(vault, signIn, body, { actor, userAgent }));
+    handle: async ({ context, baseUrl, body, actor, userAgent }) => {
+      const { vault, signIn } = context;
+      return signedInReply(baseUrl, await completeSetup(vault, signIn, body, { actor, userAgent }));
     },
   }),
 ];

@@ -12,7 +12,13 @@ import { vault } from '../harness/vault-process.ts';
 
 /** Four values of a setting, in the order in which they win: flag, environment, file, default. */
 type Case = {
-  readonly name: 'listen' | 'public-url' | 'log-level' | 'insecure-http' | 'master-key-file';
+  readonly name:
+    | 'listen'
+    | 'public-url'
+    | 'trusted-proxies'
+    | 'log-level'
+    | 'insecure-http'
+    | 'master-key-file';
   readonly written: readonly [string | boolean, string, string];
   readonly read: (settings: Settings, dir: string) => unknown;
   readonly expected: readonly [unknown, unknown, unknown, unknown];
@@ -30,6 +36,12 @@ const cases: readonly Case[] = [
     written: ['https://flag.test/', 'https://environment.test:8443', 'http://file.test'],
     read: ({ publicUrl }) => publicUrl,
     expected: ['https://flag.test', 'https://environment.test:8443', 'http://file.test', undefined],
+  },
+  {
+    name: 'trusted-proxies',
+    written: ['127.0.0.1, ::1', '10.0.0.0/8', '2001:DB8::/32'],
+    read: (settings) => settings.trustedProxies.map(({ text }) => text).join(' '),
+    expected: ['127.0.0.1 ::1', '10.0.0.0/8', '2001:db8::/32', ''],
   },
   {
     name: 'log-level',

@@ -1,5 +1,6 @@
 /** The real HTTP server on a free loopback port, over a test's vault. */
 import type { TestContext } from 'node:test';
+import { trustedProxies } from '../../src/cli/setting-values.ts';
 import type { SessionLimits } from '../../src/domain/sessions.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import type { ConsoleReply } from '../../src/http/console-routes.ts';
@@ -23,6 +24,8 @@ export async function testServer(
   t: Pick<TestContext, 'after'>,
   options: Parameters<typeof testVault>[1] & {
     publicUrl?: string;
+    /** As `--trusted-proxies` has them. */
+    trustedProxies?: string;
     /** Names of people with a session, by its token, in place of those who sign in. */
     administrators?: Readonly<Record<string, string>>;
     sessionLimits?: SessionLimits;
@@ -41,6 +44,9 @@ export async function testServer(
     publicUrl: undefined,
     hashCost: cheapHash,
     ...options,
+    trustedProxies: trustedProxies(
+      options.trustedProxies === undefined ? undefined : { value: options.trustedProxies, from: 'the test' },
+    ),
   });
   const { administrators } = options;
   const context =

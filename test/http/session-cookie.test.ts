@@ -35,5 +35,5 @@ test('over HTTPS only the cookie that no other host can set counts', () => {
   assert.equal(readSession('vault_session=forged; __Host-vault_session=abc', name), 'abc');
   assert.equal(readSession('vault_session=forged', name), undefined);
   assert.equal(sessionCookieName('http://vault.example.test'), 'vault_session');
-  assert.equal(sessionCookieName(undefined), 'vault_session');
+  assert.equal(sessionCookieName(''), 'vault_session');
 });

@@ -1,0 +1,137 @@
+/** Addresses and networks: one address is one however it is written, and a network has what begins like it. */
+import assert from 'node:assert/strict';
+import { BlockList } from 'node:net';
+import { suite, test } from 'node:test';
+import fc from 'fast-check';
+import { isInside, neighbourhood, parseIpAddress, parseIpNetwork } from '../../src/base/ip-network.ts';
+
+const addresses: Readonly<Record<string, string | undefined>> = {
+  '192.0.2.7': '192.0.2.7',
+  '0.0.0.0': '0.0.0.0',
+  '255.255.255.255': '255.255.255.255',
+  '::': '::',
+  '::1': '::1',
+  '1::': '1::',
+  '2001:DB8:0:0:0:0:0:1': '2001:db8::1',
+  '2001:db8::0:1': '2001:db8::1',
+  '2001:db8:0:1:1:1:1:1': '2001:db8:0:1:1:1:1:1',
+  '2001:0:0:1:0:0:0:1': '2001:0:0:1::1',
+  '2001:db8:0:0:1:0:0:1': '2001:db8::1:0:0:1',
+  '10:0:0:100:0:0:0:1': '10:0:0:100::1',
+  '::ffff:192.0.2.7': '192.0.2.7',
+  '::FFFF:c000:207': '192.0.2.7',
+  '0:0:0:0:0:ffff:192.0.2.7': '192.0.2.7',
+  '::192.0.2.7': '::c000:207',
+  '64:ff9b::192.0.2.7': '64:ff9b::c000:207',
+  '': undefined,
+  '192.0.2': undefined,
+  '192.0.2.07': undefined,
+  '192.0.2.256': undefined,
+  '0xc0.0.2.7': undefined,
+  ' 192.0.2.7': undefined,
+  '192.0.2.7/32': undefined,
+  ':::': undefined,
+  '1::2::3': undefined,
+  '[::1]': undefined,
+  'fe80::1%eth0': undefined,
+  localhost: undefined,
+};
+
+for (const [text, expected] of Object.entries(addresses)) {
+  test(`${JSON.stringify(text)} is ${expected ?? 'no address'}`, () =>
+    assert.equal(parseIpAddress(text)?.text, expected));
+}
+
+const networks: Readonly<Record<string, string | undefined>> = {
+  '192.0.2.7': '192.0.2.7',
+  '192.0.2.7/32': '192.0.2.7',
+  '192.0.2.0/24': '192.0.2.0/24',
+  '0.0.0.0/0': '0.0.0.0/0',
+  '10.0.0.0/8': '10.0.0.0/8',
+  '2001:DB8::/32': '2001:db8::/32',
+  '::1/128': '::1',
+  '::/0': '::/0',
+  '::ffff:10.0.0.0/104': '10.0.0.0/8',
+  '::ffff:0:0/96': '0.0.0.0/0',
+  '::ffff:10.0.0.1': '10.0.0.1',
+  '::ffff:0:0/95': undefined,
+  '10.0.0.1/8': undefined,
+  '2001:db8::1/32': undefined,
+  '10.0.0.0/33': undefined,
+  '10.0.0.0/08': undefined,
+  '10.0.0.0/-1': undefined,
+  '10.0.0.0/255.0.0.0': undefined,
+  '10.0.0.0/': undefined,
+  '/8': undefined,
+  '::/129': undefined,
+  '10.0.0.0/8/8': undefined,
+  '10/8': undefined,
+  'fe80::%eth0/64': undefined,
+  '*': undefined,
+  '': undefined,
+};
+
+for (const [text, expected] of Object.entries(networks)) {
+  test(`${JSON.stringify(text)} is ${expected ?? 'no network'}`, () =>
+    assert.equal(parseIpNetwork(text)?.text, expected));
+}
+
+suite('any address', () => {
+  const anyAddress = fc.oneof(
+    fc.ipV4(),
+    fc.ipV6(),
+    fc.ipV4().map((text) => `::ffff:${text}`),
+  );
+
+  test('is the same as the one way of writing it', () => {
+    fc.assert(
+      fc.property(anyAddress, (text) => {
+        const address = parseIpAddress(text);
+        assert(address);
+        assert.deepEqual(parseIpAddress(address.text), address);
+        if (address.family === 6) assert.equal(new URL(`http://[${text}]/`).hostname, `[${address.text}]`);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('is inside of what Node, too, finds it inside', () => {
+    fc.assert(
+      fc.property(anyAddress, anyAddress, fc.nat(128), (text, other, seed) => {
+        const address = parseIpAddress(text);
+        const base = parseIpAddress(other);
+        assert(address && base);
+        const size = base.family === 4 ? 32 : 128;
+        const length = seed % (size + 1);
+        const free = BigInt(size - length);
+        const near = base.family === address.family && seed % 2 === 0 ? address : base;
+        const start = (near.bits >> free) << free;
+        const network = { family: near.family, start, free, text: '' };
+        const list = new BlockList();
+        list.addSubnet(near.text, length, near.family === 4 ? 'ipv4' : 'ipv6');
+        // Node also finds mapped addresses in IPv6 networks such as ::/0.
+        const expected = list.check(address.text, address.family === 4 ? 'ipv4' : 'ipv6');
+        assert.equal(isInside(address, [network]), address.family === near.family && expected);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+test('no network at all has no address, and IPv6 has none of IPv4', () => {
+  const address = parseIpAddress('192.0.2.7');
+  const [all4, all6] = [parseIpNetwork('0.0.0.0/0'), parseIpNetwork('::/0')];
+  assert(address && all4 && all6);
+  assert.equal(isInside(address, []), false);
+  assert.equal(isInside(address, [all6]), false);
+  assert.equal(isInside(address, [all6, all4]), true);
+});
+
+test('the neighbourhood of an IPv6 address is its /64, and all others stand for themselves', () => {
+  assert.equal(neighbourhood('2001:db8:1:2:3:4:5:6'), neighbourhood('2001:db8:1:2::'));
+  assert.notEqual(neighbourhood('2001:db8:1:2::1'), neighbourhood('2001:db8:1:3::1'));
+  assert.equal(neighbourhood('fe80::1%eth0'), 'fe80::/64');
+  assert.equal(neighbourhood('::ffff:192.0.2.7'), '192.0.2.7');
+  assert.equal(neighbourhood('192.0.2.7'), '192.0.2.7');
+  assert.equal(neighbourhood('unknown'), 'unknown');
+});
