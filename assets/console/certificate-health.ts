@@ -18,7 +18,12 @@ export function healthOf({ status, renewal }: Sick): Health {
 
 const order: readonly Health[] = ['bad', 'warning', 'good', 'quiet'];
 
+/** Its place in the order: the greatest trouble is 0. */
+export function troubleOf(health: Health): number {
+  return order.indexOf(health);
+}
+
 /** Negative where `a` is the greater trouble. */
 export function byTrouble(a: Health, b: Health): number {
-  return order.indexOf(a) - order.indexOf(b);
+  return troubleOf(a) - troubleOf(b);
 }

@@ -18,10 +18,14 @@ export function useLive(onChange: (change: Change) => void): void {
   latest.current = onChange;
   useEffect(() => {
     let waiting: ReturnType<typeof setTimeout> | undefined;
+    let collected: Change = { kinds: [] };
     const listener = (change: Change) => {
+      collected = bothOf(collected, change);
       waiting ??= setTimeout(() => {
+        const all = collected;
         waiting = undefined;
-        latest.current(change);
+        collected = { kinds: [] };
+        latest.current(all);
       }, 250);
     };
     listeners.add(listener);
@@ -32,6 +36,10 @@ export function useLive(onChange: (change: Change) => void): void {
       if (listeners.size === 0) stop();
     };
   }, []);
+}
+
+function bothOf({ kinds: some }: Change, { kinds: others }: Change): Change {
+  return { kinds: some === undefined || others === undefined ? undefined : [...some, ...others] };
 }
 
 function ring(kinds?: readonly string[]): void {

@@ -1,7 +1,7 @@
 /** What a page shows of the server, and what it sends there: loading, failing, and staying current. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, get, getAll } from './api.ts';
-import { useLive } from './live.ts';
+import { type Change, useLive } from './live.ts';
 
 export type Resource<T> = {
   /** What was loaded last; it stays while it is loaded anew, and when that fails. */
@@ -20,11 +20,20 @@ export function useList<T>(path: string | undefined): Resource<readonly T[]> {
   return useLoaded<readonly T[]>(path, getAll<T>);
 }
 
-function useLoaded<T>(path: string | undefined, load: (path: string) => Promise<T>): Resource<T> {
+/** Loads from a path; `show` is for what is there before the rest: it counts only until something was loaded whole. */
+type Load<T> = (path: string, show: (part: T) => void) => Promise<T>;
+
+/** `matters` says which changes on the server it is loaded again for; all of them where it is left out. */
+export function useLoaded<T>(
+  path: string | undefined,
+  load: Load<T>,
+  matters: (change: Change) => boolean = () => true,
+): Resource<T> {
   const [state, setState] = useState<{ path?: string; data?: T; error?: ApiError }>({});
   const wanted = useRef(path);
   const loader = useRef(load);
   const running = useRef<Promise<void> | undefined>(undefined);
+  const whole = useRef<string>(undefined);
   const pace = useRef(paced());
   wanted.current = path;
   loader.current = load;
@@ -33,10 +42,16 @@ function useLoaded<T>(path: string | undefined, load: (path: string) => Promise<
     await running.current;
     const asked = wanted.current;
     if (asked === undefined) return;
+    const show = (data: T) => {
+      if (wanted.current === asked && whole.current !== asked) setState({ path: asked, data });
+    };
     running.current = loader
-      .current(asked)
+      .current(asked, show)
       .then(
-        (data) => ({ path: asked, data }),
+        (data) => {
+          whole.current = asked;
+          return { path: asked, data };
+        },
         (error: unknown) => ({ path: asked, error: asApiError(error) }),
       )
       .then((result) => {
@@ -46,13 +61,17 @@ function useLoaded<T>(path: string | undefined, load: (path: string) => Promise<
     await running.current;
   }, []);
   useEffect(() => {
+    // What the path before left behind.
+    wanted.current = path;
     running.current = undefined;
     void reload();
     return () => {
       wanted.current = undefined;
     };
   }, [path, reload]);
-  useLive(() => pace.current(reload));
+  useLive((change) => {
+    if (matters(change)) pace.current(reload);
+  });
   const isCurrent = state.path === path;
   return { data: isCurrent ? state.data : undefined, error: isCurrent ? state.error : undefined, reload };
 }

@@ -48,7 +48,7 @@ type TextProps = FieldProps & {
   readonly type?: 'text' | 'password' | 'search' | 'email' | 'url' | 'datetime-local' | 'number';
 } & Pick<
     JSX.IntrinsicElements['input'],
-    'name' | 'autocomplete' | 'placeholder' | 'required' | 'minLength' | 'disabled' | 'spellcheck'
+    'name' | 'autocomplete' | 'placeholder' | 'required' | 'minLength' | 'disabled' | 'spellcheck' | 'onBlur'
   >;
 
 export function TextField({ label, hint, error, onValue, type = 'text', ...rest }: TextProps) {

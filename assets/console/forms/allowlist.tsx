@@ -1,9 +1,10 @@
 /** Which certificates an API key is for: chosen ones, found by search, or any. */
-import { useId, useState } from 'preact/hooks';
+import { useId, useMemo, useState } from 'preact/hooks';
+import { listed } from '../certificate-list.ts';
+import { useCertificates } from '../certificates.ts';
 import { Checkbox, TextField } from '../components/field.tsx';
 import { Problem } from '../components/notice.tsx';
-import { useList } from '../resource.ts';
-import type { Certificate } from '../shapes.ts';
+import { Skeleton } from '../components/spinner.tsx';
 
 /** So many are listed at once; the search finds the others. */
 const shownAtOnce = 30;
@@ -51,15 +52,17 @@ function Names({
   readonly onChosen: (names: readonly string[]) => void;
 }) {
   const [search, setSearch] = useState('');
-  const { data, error, reload } = useList<Certificate>('/certificates');
-  if (error) return <Problem error={error} retry={reload} />;
-  const wanted = search.trim().toLowerCase();
-  const found = (data ?? []).filter(
-    ({ name, domains }) =>
-      wanted === '' || [name, ...domains].some((text) => text.toLowerCase().includes(wanted)),
+  // Chosen ones are on top from the next search on: nothing moves away under the pointer.
+  const [onTop, setOnTop] = useState(chosen);
+  const { data, error, reload } = useCertificates();
+  const items = data?.items ?? [];
+  const fitting = useMemo(
+    () => listed(items, { search, status: '', issuer: '', sort: 'name' }),
+    [data, search],
   );
-  const shown = found.slice(0, shownAtOnce);
-  if (data?.length === 0) {
+  if (error && !data) return <Problem error={error} retry={reload} />;
+  if (!data) return <Skeleton lines={3} />;
+  if (items.length === 0) {
     return (
       <p>
         There are no certificates yet. <a href="/new-certificate">Make the first one</a>, or let the key be
@@ -67,14 +70,21 @@ function Names({
       </p>
     );
   }
+  const top = onTop.map((name) => items.find((item) => item.name === name) ?? { name, domains: [] });
+  const others = fitting.filter(({ name }) => !onTop.includes(name));
+  const shown = [...top.slice(0, shownAtOnce), ...others.slice(0, shownAtOnce)];
+  const hidden = top.length + others.length - shown.length;
   return (
     <>
-      {(data?.length ?? 0) > 6 && (
+      {items.length > 6 && (
         <TextField
           label="Search"
           type="search"
           value={search}
-          onValue={setSearch}
+          onValue={(value) => {
+            setSearch(value);
+            setOnTop(chosen);
+          }}
           placeholder="Name or domain"
         />
       )}
@@ -83,21 +93,26 @@ function Names({
           <Checkbox
             key={name}
             label={name}
-            hint={domains.join() === name ? undefined : domains.join(', ')}
+            hint={domains.length === 0 || domains.join() === name ? undefined : domains.join(', ')}
             isChecked={chosen.includes(name)}
             onChecked={(isChecked) =>
               onChosen(isChecked ? [...chosen, name] : chosen.filter((other) => other !== name))
             }
           />
         ))}
-        {found.length > shown.length && (
-          <p class="quiet">{found.length - shown.length} more: search for them</p>
-        )}
-        {found.length === 0 && data && <p class="quiet">No certificate is called so.</p>}
+        {fitting.length === 0 && data.isWhole && <p class="quiet">No certificate is called so.</p>}
+        {hidden > 0 && <p class="quiet">{hidden.toLocaleString()} more: search for them</p>}
+        {!data.isWhole && <p class="quiet">Still loading…</p>}
       </div>
       <p class="quiet" role="status">
-        {chosen.length === 0 ? 'None chosen' : `Chosen: ${chosen.join(', ')}`}
+        {chosenText(chosen)}
       </p>
     </>
   );
+}
+
+function chosenText(chosen: readonly string[]): string {
+  if (chosen.length === 0) return 'None chosen';
+  if (chosen.length <= 12) return `Chosen: ${chosen.join(', ')}`;
+  return `Chosen: ${chosen.slice(0, 10).join(', ')} and ${chosen.length - 10} more`;
 }

@@ -1,12 +1,12 @@
 /** The installer command for a key, made from choices and ready to copy. */
 import { useState } from 'preact/hooks';
+import { useCertificates } from '../certificates.ts';
 import { CopyBlock } from '../components/copy.tsx';
 import { Checkbox } from '../components/field.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Select } from '../components/select.tsx';
 import { recipeOf, recipes } from '../installer-recipes.ts';
-import { useList } from '../resource.ts';
-import type { ApiKey, Certificate } from '../shapes.ts';
+import type { ApiKey } from '../shapes.ts';
 import { type InstallerChoices, installerCommand } from '../shell-command.ts';
 import { InstallerFiles } from './installer-files.tsx';
 import { InstallerOptions } from './installer-options.tsx';
@@ -20,8 +20,8 @@ export function InstallerBuilder({
   readonly rawKey?: string;
 }) {
   const isAny = apiKey.certificates[0] === '*';
-  const { data } = useList<Certificate>(isAny ? '/certificates' : undefined);
-  const names = isAny ? (data ?? []).map(({ name }) => name) : apiKey.certificates;
+  const { data } = useCertificates(isAny);
+  const names = isAny ? (data?.items ?? []).map(({ name }) => name) : apiKey.certificates;
   const [recipe, setRecipe] = useState('nginx');
   const [choices, setChoices] = useState<InstallerChoices>(() => ({
     server: location.origin,

@@ -1,7 +1,8 @@
 /** All certificates: whether anything is about to break, at a glance and in a list. */
 import { useMemo } from 'preact/hooks';
 import { healthOf } from '../certificate-health.ts';
-import { issuersOf, type ListFilter, listed, sorts } from '../certificate-list.ts';
+import { found, inOrder, issuersOf, sorts } from '../certificate-list.ts';
+import { useCertificates } from '../certificates.ts';
 import { useNow } from '../clock.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
@@ -13,14 +14,15 @@ import { Skeleton } from '../components/spinner.tsx';
 import { Badge, Status } from '../components/status.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
-import { useList } from '../resource.ts';
+import type { Certificates } from '../growing-list.ts';
 import { changeQuery, usePlace } from '../router.ts';
 import type { Certificate } from '../shapes.ts';
 import { daysLeft } from '../time.ts';
 import { Timeline } from './timeline.tsx';
 
 export function CertificatesPage() {
-  const { data, error, reload } = useList<Certificate>('/certificates');
+  const { data, error, reload } = useCertificates();
+  const isEmpty = data?.items.length === 0;
   const actions = (
     <>
       <ButtonLink href="/import">Import</ButtonLink>
@@ -30,18 +32,14 @@ export function CertificatesPage() {
     </>
   );
   return (
-    <Page
-      title="Certificates"
-      lead={data && data.length > 0 && <Glance certificates={data} />}
-      actions={actions}
-    >
+    <Page title="Certificates" lead={data && !isEmpty && <Glance {...data} />} actions={actions}>
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={8} />}
-      {data?.length === 0 && <First />}
-      {data && data.length > 0 && (
+      {isEmpty && <First />}
+      {data && !isEmpty && (
         <>
-          <Timeline certificates={data} />
-          <List certificates={data} />
+          <Timeline certificates={data.items} />
+          <List {...data} />
         </>
       )}
     </Page>
@@ -69,35 +67,40 @@ function First() {
   );
 }
 
-/** The answer to "is anything about to break?" in one sentence. */
-function Glance({ certificates }: { readonly certificates: readonly Certificate[] }) {
-  const byHealth = Map.groupBy(certificates, healthOf);
+/** The answer to "is anything about to break?" in one sentence; nothing is called fine before all of it is known. */
+function Glance({ items, isWhole }: Certificates) {
+  const byHealth = Map.groupBy(items, healthOf);
   const broken = byHealth.get('bad')?.length ?? 0;
   const troubled = byHealth.get('warning')?.length ?? 0;
+  const count = items.length.toLocaleString();
+  const total = isWhole ? `${count} in all` : `${count} so far, still loading`;
   if (broken + troubled === 0) {
-    return <>{certificates.length === 1 ? 'It is fine.' : `All ${certificates.length} are fine.`}</>;
+    if (!isWhole) return <>{total}…</>;
+    return <>{items.length === 1 ? 'It is fine.' : `All ${count} are fine.`}</>;
   }
   const parts = [
-    broken > 0 && `${broken} ${broken === 1 ? 'is' : 'are'} broken`,
-    troubled > 0 && `${troubled} ${troubled === 1 ? 'needs' : 'need'} attention`,
+    broken > 0 && `${broken.toLocaleString()} ${broken === 1 ? 'is' : 'are'} broken`,
+    troubled > 0 && `${troubled.toLocaleString()} ${troubled === 1 ? 'needs' : 'need'} attention`,
   ].filter(Boolean);
   return (
     <>
-      {parts.join(', ')}; {certificates.length} in all.
+      {parts.join(', ')}; {total}
+      {isWhole ? '.' : '…'}
     </>
   );
 }
 
-function List({ certificates }: { readonly certificates: readonly Certificate[] }) {
+function List({ items, isWhole }: Certificates) {
   const { query } = usePlace();
-  const [search, status, issuer] = ['search', 'status', 'issuer'].map((name) => query.get(name) ?? '');
-  const sort = query.get('sort') ?? 'trouble';
-  const rows = useMemo(
-    () => listed(certificates, { search, status, issuer, sort } as ListFilter),
-    [certificates, search, status, issuer, sort],
+  const [search = '', status = '', issuer = ''] = ['search', 'status', 'issuer'].map(
+    (name) => query.get(name) ?? '',
   );
-  const issuers = useMemo(() => issuersOf(certificates), [certificates]);
-  const isFiltered = rows.length !== certificates.length;
+  const sort = query.get('sort') ?? 'trouble';
+  const sorted = useMemo(() => inOrder(items, sort), [items, sort]);
+  const rows = useMemo(() => found(sorted, { search, status, issuer }), [sorted, search, status, issuer]);
+  const known = useMemo(() => issuersOf(items), [items]);
+  const issuers = issuer === '' || known.includes(issuer) ? known : [issuer, ...known];
+  const isFiltered = rows.length !== items.length;
   const clear = () => changeQuery({ search: '', status: '', issuer: '' });
   return (
     <>
@@ -107,12 +110,12 @@ function List({ certificates }: { readonly certificates: readonly Certificate[] 
           type="search"
           placeholder="Name or domain"
           autocomplete="off"
-          value={search ?? ''}
+          value={search}
           onValue={(value) => changeQuery({ search: value })}
         />
         <Select
           label="Status"
-          value={status ?? ''}
+          value={status}
           onValue={(value) => changeQuery({ status: value })}
           choices={[
             { value: '', label: 'Any' },
@@ -125,7 +128,7 @@ function List({ certificates }: { readonly certificates: readonly Certificate[] 
         />
         <Select
           label="Issuer"
-          value={issuer ?? ''}
+          value={issuer}
           onValue={(value) => changeQuery({ issuer: value })}
           choices={[
             { value: '', label: 'Any' },
@@ -140,10 +143,14 @@ function List({ certificates }: { readonly certificates: readonly Certificate[] 
         />
       </search>
       <p class="list-result" role="status">
-        {isFiltered && `${rows.length} of ${certificates.length} shown.`}
+        {isFiltered && `${rows.length.toLocaleString()} of ${items.length.toLocaleString()} shown.`}
+        {isFiltered && !isWhole && ' Still loading…'}
       </p>
       {rows.length === 0 ? (
-        <Empty title="Nothing fits" actions={<Button onClick={clear}>Show all</Button>} />
+        <Empty
+          title={isWhole ? 'Nothing fits' : 'Nothing fits so far'}
+          actions={<Button onClick={clear}>Show all</Button>}
+        />
       ) : (
         <Table caption="Certificates" columns={columns} rows={rows} keyOf={({ name }) => name} />
       )}

@@ -5,16 +5,17 @@ import { Button } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
+import { isSure, NewPasswordFields, noPassword } from '../forms/new-password.tsx';
 import { useAction } from '../resource.ts';
 
 export function PasswordPage() {
   const [current, setCurrent] = useState('');
-  const [next, setNext] = useState('');
-  const [again, setAgain] = useState('');
+  const [next, setNext] = useState(noPassword);
   const [isChanged, setChanged] = useState(false);
   const { run, isBusy, error } = useAction(async () => {
-    await put('/session/password', { current, new: next });
-    for (const clear of [setCurrent, setNext, setAgain]) clear('');
+    await put('/session/password', { current, new: next.first });
+    setCurrent('');
+    setNext(noPassword);
     setChanged(true);
   });
   return (
@@ -25,7 +26,7 @@ export function PasswordPage() {
         onSubmit={(event) => {
           event.preventDefault();
           setChanged(false);
-          if (next === again) void run();
+          if (isSure(next)) void run();
         }}
       >
         <TextField
@@ -36,32 +37,11 @@ export function PasswordPage() {
           onValue={setCurrent}
           error={error?.field('current')}
         />
-        <TextField
-          label="New password"
-          hint="At least 12 characters."
-          type="password"
-          autocomplete="new-password"
-          value={next}
-          onValue={setNext}
-          error={error?.field('new')}
-        />
-        <TextField
-          label="New password, once more"
-          type="password"
-          autocomplete="new-password"
-          value={again}
-          onValue={setAgain}
-          error={again !== '' && again !== next ? 'This is not the same password.' : undefined}
-        />
+        <NewPasswordFields label="New password" value={next} onValue={setNext} error={error?.field('new')} />
         {error && Object.keys(error.fields).length === 0 && <Problem error={error} />}
         {isChanged && <Notice tone="good">The password is changed.</Notice>}
         <div>
-          <Button
-            look="primary"
-            type="submit"
-            isBusy={isBusy}
-            disabled={current === '' || next === '' || next !== again}
-          >
+          <Button look="primary" type="submit" isBusy={isBusy} disabled={current === '' || !isSure(next)}>
             Change password
           </Button>
         </div>

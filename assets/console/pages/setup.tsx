@@ -4,6 +4,7 @@ import { post } from '../api.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
+import { isSure, NewPasswordFields, noPassword } from '../forms/new-password.tsx';
 import { useAction } from '../resource.ts';
 import { navigate } from '../router.ts';
 import { type Person, setSession } from '../session.ts';
@@ -21,13 +22,11 @@ function takeToken(): string | null {
 
 export function SetupPage() {
   const [name, setName] = useState('');
-  const [password, setPassword] = useState('');
-  const [again, setAgain] = useState('');
+  const [password, setPassword] = useState(noPassword);
   const { run, isBusy, error } = useAction(async () => {
-    setSession(await post<Person>('/setup', { token, name, password }));
+    setSession(await post<Person>('/setup', { token, name, password: password.first }));
     navigate('/', 'replace');
   });
-  const differs = again !== '' && again !== password;
   if (token === null) {
     return (
       <Outside title="Set up the vault">
@@ -48,7 +47,7 @@ export function SetupPage() {
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          if (password === again) void run();
+          if (isSure(password)) void run();
         }}
       >
         <TextField
@@ -60,32 +59,14 @@ export function SetupPage() {
           onValue={setName}
           error={error?.field('name')}
         />
-        <TextField
+        <NewPasswordFields
           label="Password"
-          hint="At least 12 characters. A sentence that only you would write is good."
-          type="password"
-          name="new-password"
-          autocomplete="new-password"
           value={password}
           onValue={setPassword}
           error={error?.field('password')}
         />
-        <TextField
-          label="Password, once more"
-          type="password"
-          name="new-password-again"
-          autocomplete="new-password"
-          value={again}
-          onValue={setAgain}
-          error={differs ? 'This is not the same password.' : undefined}
-        />
         {error && Object.keys(error.fields).length === 0 && <Problem error={error} />}
-        <Button
-          look="primary"
-          type="submit"
-          isBusy={isBusy}
-          disabled={name === '' || password === '' || again !== password}
-        >
+        <Button look="primary" type="submit" isBusy={isBusy} disabled={name === '' || !isSure(password)}>
           Set up
         </Button>
       </form>

@@ -1,0 +1,63 @@
+/** How the list of all certificates grows: something is there at once, nothing twice, and in the end all of it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Certificates, growingList } from '../../assets/console/growing-list.ts';
+import type { Certificate } from '../../assets/console/shapes.ts';
+
+const certificate = (name: string, status = 'valid') => ({ name, status }) as Certificate;
+
+/** Loads from these answers, which are asked for in their order. */
+async function loaded(answers: readonly [path: string, items: readonly Certificate[], next?: string][]) {
+  const shown: Certificates[] = [];
+  const left = [...answers];
+  const whole = await growingList(
+    '/certificates',
+    (part) => shown.push(part),
+    async (path) => {
+      const [wanted, items = [], next] = left.shift() ?? [];
+      assert.equal(path, wanted);
+      return { items, next };
+    },
+  );
+  assert.deepEqual(left, []);
+  const words = ({ items }: Certificates) => items.map(({ name, status }) => `${name} ${status}`);
+  return { shown: shown.map(words), hasWhole: shown.some(({ isWhole }) => isWhole), whole };
+}
+
+test('a few certificates take one request, and are in the order of their names', async () => {
+  const few = [certificate('www', 'expired'), certificate('db'), certificate('mail')];
+  const { shown, whole } = await loaded([['/certificates?sort=status&limit=200', few]]);
+  assert.deepEqual(shown, []);
+  assert.deepEqual([whole.isWhole, whole.items.map(({ name }) => name)], [true, ['db', 'mail', 'www']]);
+});
+
+test('of many, those in trouble are shown at once and the others as they come, each once', async () => {
+  const { shown, hasWhole, whole } = await loaded([
+    ['/certificates?sort=status&limit=200', [certificate('z', 'expired'), certificate('b')], '/two'],
+    ['/certificates?limit=1000', [certificate('a'), certificate('b', 'pending')], '/certificates?after=b'],
+    ['/certificates?after=b', [certificate('c'), certificate('d')], '/certificates?after=d'],
+    ['/certificates?after=d', [certificate('z')]],
+  ]);
+  assert.deepEqual(shown, [
+    ['z expired', 'b valid'],
+    ['z expired', 'a valid', 'b pending'],
+    ['z expired', 'a valid', 'b pending', 'c valid', 'd valid'],
+  ]);
+  assert.equal(hasWhole, false, 'a part must not pass for the whole');
+  assert.equal(whole.isWhole, true);
+  assert.deepEqual(
+    whole.items.map(({ name, status }) => `${name} ${status}`),
+    ['a valid', 'b pending', 'c valid', 'd valid', 'z valid'],
+  );
+});
+
+test('what was deleted between two requests is not in the whole', async () => {
+  const { whole } = await loaded([
+    ['/certificates?sort=status&limit=200', [certificate('gone')], '/two'],
+    ['/certificates?limit=1000', [certificate('a')]],
+  ]);
+  assert.deepEqual(
+    whole.items.map(({ name }) => name),
+    ['a'],
+  );
+});
