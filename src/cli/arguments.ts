@@ -13,6 +13,8 @@ export type OptionSpec = {
   readonly required?: boolean;
   /** May be given more than once; all values count. */
   readonly multiple?: boolean;
+  /** A word on its own; the first such option takes the first word. */
+  readonly positional?: boolean;
 };
 
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
@@ -41,13 +43,19 @@ export function readArguments<S extends OptionSpecs>(
   });
   const collected = new Map<string, string[]>();
   const help = `See "${usage} --help".`;
+  const words = Object.keys(specs).filter((name) => specs[name]?.positional === true);
   for (const token of tokens) {
-    if (token.kind === 'positional') throw new Misuse(`"${token.value}" is not expected here`, help);
+    if (token.kind === 'positional') {
+      const name = words.shift();
+      if (name === undefined) throw new Misuse(`"${token.value}" is not expected here`, help);
+      collected.set(name, [token.value]);
+    }
     if (token.kind !== 'option') continue;
     // An object answers to names such as "constructor" too; only the table's own are options.
     const spec = Object.hasOwn(specs, token.name) ? specs[token.name] : undefined;
-    if (spec === undefined || !token.rawName.startsWith('--')) {
-      const names = Object.keys(specs).map((name) => `--${name}`);
+    if (spec === undefined || spec.positional === true || !token.rawName.startsWith('--')) {
+      const options = Object.keys(specs).filter((name) => specs[name]?.positional !== true);
+      const names = options.map((name) => `--${name}`);
       throw new Misuse(`unknown option ${token.rawName}`, didYouMean(token.rawName, names, help));
     }
     const values = collected.get(token.name) ?? [];
@@ -82,13 +90,14 @@ function tokenValue(
 
 function settled(
   name: string,
-  { type, required, multiple }: OptionSpec,
+  { type, required, multiple, positional, valueHint }: OptionSpec,
   values: readonly string[] | undefined,
   help: string,
 ): string | string[] | boolean | undefined {
   if (type === 'boolean') return values !== undefined;
   if (values === undefined) {
-    if (required === true) throw new Misuse(`--${name} is missing`, help);
+    const shown = positional === true ? valueHint : `--${name}`;
+    if (required === true) throw new Misuse(`${shown} is missing`, help);
     return multiple === true ? [] : undefined;
   }
   if (multiple === true) return [...values];

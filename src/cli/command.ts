@@ -28,7 +28,7 @@ export function command<S extends OptionSpecs>(definition: {
       Object.entries<OptionSpecs[string]>(options).map(([name, spec]) => [
         name,
         {
-          type: spec.type,
+          type: spec.positional === true ? 'positional' : spec.type,
           description: spec.multiple === true ? `${spec.description}; may be repeated` : spec.description,
           required: spec.required === true,
           ...(spec.valueHint !== undefined && { valueHint: spec.valueHint }),

@@ -19,6 +19,7 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   'acme-account': async () => (await import('./acme-account.ts')).acmeAccountCommands,
   'dns-provider': async () => (await import('./dns-provider.ts')).dnsProviderCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,
+  backup: async () => (await import('./backup.ts')).backupCommand,
 };
 
 const root = defineCommand({ meta: { name: 'vault', description }, subCommands: commands });

@@ -15,7 +15,8 @@ export type KeyPurpose =
   | 'seal: external account key'
   | 'seal: dns provider secret'
   | 'entity tag'
-  | 'sign: session';
+  | 'sign: session'
+  | 'authenticate: backup';
 
 /** Bytes of a master key. */
 export const masterKeySize = 32;
@@ -34,6 +35,11 @@ export class MasterKey {
     if (bytes.expose().length !== masterKeySize) throw new Error('a master key has 32 bytes');
     this.#bytes = bytes;
     this.id = this.derive('key id').export().subarray(0, keyIdSize);
+  }
+
+  /** The 32 bytes themselves, for the key's own file and for sealing them under a passphrase. */
+  exported(): Secret {
+    return this.#bytes;
   }
 
   /** The 256-bit key for one purpose, derived once. */

@@ -79,6 +79,11 @@ export class Database {
     }
   }
 
+  /** The file. Never open and close it by other means than SQLite: that would drop the locks of this process. */
+  get path(): string {
+    return this.#reading.name;
+  }
+
   /**
    * Runs `work` in one short transaction that holds the write lock from its beginning, and returns what it returns once
    * that is durable. Await nothing in it but queries: every other write of the process waits meanwhile.

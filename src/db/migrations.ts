@@ -72,7 +72,8 @@ export function refuseForeignDatabase(
   }
 }
 
-function appliedMigrations(database: BetterSqlite3.Database): string[] {
+/** Names of the migrations that the database has seen, oldest first; none where it is new. */
+export function appliedMigrations(database: BetterSqlite3.Database): string[] {
   const table = "select 1 from sqlite_schema where type = 'table' and name = 'kysely_migration'";
   if (database.prepare(table).get() === undefined) return [];
   return database.prepare('select name from kysely_migration order by name').pluck().all() as string[];

@@ -30,7 +30,9 @@ export type AuditAction =
   | 'session.create'
   | 'session.refuse'
   | 'session.end'
-  | 'access.refuse';
+  | 'access.refuse'
+  | 'backup.create'
+  | 'backup.restore';
 
 /** Who does something, and from where. */
 export type Actor = {

@@ -111,3 +111,17 @@ test('a required option that is missing is named', () => {
   assertRefused([], '--name is missing', 'See "vault demo --help".');
   assertRefused(['--force', '--scope=a'], '--name is missing', 'See "vault demo --help".');
 });
+
+test('a word on its own goes to the option that stands for one, and a second word to none', () => {
+  const withFile = {
+    file: { type: 'string', positional: true, description: 'a file', valueHint: 'FILE', required: true },
+    replace: { type: 'boolean', description: 'anyway' },
+  } as const;
+  const readFile = (...raw: string[]) => readArguments(withFile, raw, 'vault demo');
+  assert.deepEqual(readFile('--replace', 'a.b'), { file: 'a.b', replace: true });
+  assert.deepEqual(readFile('-', '--replace'), { file: '-', replace: true });
+  assert.deepEqual(readFile('--', '--odd'), { file: '--odd', replace: false });
+  assert.throws(() => readFile(), /FILE is missing/);
+  assert.throws(() => readFile('a', 'b'), /"b" is not expected here/);
+  assert.throws(() => readFile('--file', 'a'), /unknown option --file/);
+});

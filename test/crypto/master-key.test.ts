@@ -19,6 +19,7 @@ const frozen: Record<KeyPurpose, string> = {
   'seal: dns provider secret': '3d00e7185d2bd4f1f70b1bbe7edcadf80cbdbc5ee1b615c967f946da2820d538',
   'entity tag': 'd42744eac1990b03248bea9600cb2addede0fab4f80cfc9c626e38760db8aa53',
   'sign: session': 'd8a52d34f6e4ab9063360bd81f48baa13c19ffbfcb4dc19c75a6b9b8090efb6b',
+  'authenticate: backup': 'de61fdc4608dce2de4065a632ecf46cede2b581dd3f4f04e8a3ed225ea798a5f',
 };
 
 for (const [purpose, hex] of Object.entries(frozen) as [KeyPurpose, string][]) {
