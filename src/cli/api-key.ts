@@ -37,6 +37,12 @@ const create = command({
       multiple: true,
       description: 'a certificate it may read, or "*" for any, also those to come',
     },
+    'allow-ip': {
+      type: 'string',
+      valueHint: 'CIDR',
+      multiple: true,
+      description: 'where it counts: an address or a network such as 192.0.2.0/24 (default: anywhere)',
+    },
     'expires-at': {
       type: 'string',
       valueHint: 'TIME',
@@ -48,6 +54,7 @@ const create = command({
       name: args.name,
       scopes: args.scope,
       certificates: args.certificate,
+      allowed_networks: args['allow-ip'],
       ...(args['expires-at'] !== undefined && { expires_at: args['expires-at'] }),
     });
     await withVault(args, terminal, 'create', async (vault) => {

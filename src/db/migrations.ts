@@ -11,6 +11,7 @@ import { firstSchema } from './migration-0001-first-schema.ts';
 import { acme } from './migration-0002-acme.ts';
 import { administration } from './migration-0003-console.ts';
 import { auditIndexes } from './migration-0004-audit-indexes.ts';
+import { keyNetworks } from './migration-0005-key-networks.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -20,6 +21,7 @@ export const migrations: Migrations = {
   '0002-acme': acme,
   '0003-console': administration,
   '0004-audit-indexes': auditIndexes,
+  '0005-key-networks': keyNetworks,
 };
 
 /** Marks the file as a vault's database ("CVlt"); `file` and others show it. */

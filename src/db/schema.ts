@@ -183,6 +183,8 @@ export type ApiKeysTable = {
   hash: Buffer;
   scopes: string;
   any_certificate: Bit;
+  /** None for anywhere. */
+  allowed_networks: string;
   created_at: number;
   expires_at: number | null;
   revoked_at: number | null;

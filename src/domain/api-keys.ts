@@ -30,6 +30,8 @@ export type ApiKeyView = {
   prefix: string;
   scopes: Scope[];
   certificates: string[];
+  /** Where it counts; anywhere where there are none. */
+  allowed_networks: string[];
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
@@ -60,6 +62,7 @@ export async function createApiKey(
       hash,
       scopes: JSON.stringify(input.scopes),
       any_certificate: input.certificates === 'any' ? 1 : 0,
+      allowed_networks: JSON.stringify(input.allowed_networks),
       created_at: now,
       expires_at: input.expires_at ?? null,
     });
@@ -69,6 +72,7 @@ export async function createApiKey(
       prefix,
       scopes: input.scopes,
       certificates: input.certificates === 'any' ? ['*'] : input.certificates,
+      allowed_networks: input.allowed_networks,
       expires_at: time(input.expires_at ?? null),
     };
     await record(writer, { actor, action: 'api_key.create', resource: `api-key:${id}`, detail }, now);
@@ -118,6 +122,7 @@ function views(
     prefix: row.prefix,
     scopes: JSON.parse(row.scopes) as Scope[],
     certificates: row.any_certificate === 1 ? ['*'] : (byKey.get(row.id) ?? []).map(({ name }) => name),
+    allowed_networks: JSON.parse(row.allowed_networks) as string[],
     created_at: formatTimestamp(row.created_at),
     expires_at: time(row.expires_at),
     revoked_at: time(row.revoked_at),

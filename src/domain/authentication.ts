@@ -1,4 +1,5 @@
 /** From a raw API key to an identity. Unknown, wrong, revoked and expired keys take the same path and end the same. */
+import { type IpNetwork, parseIpNetwork } from '../base/ip-network.ts';
 import { isScope, type Scope } from '../base/scope.ts';
 import { readToken, tokenMatches } from '../crypto/api-key-token.ts';
 import { allowlistOf } from '../db/api-key-certificates.ts';
@@ -58,6 +59,14 @@ async function loadKey({ db }: Vault, prefix: string): Promise<KnownKey | undefi
       name: row.name,
       scopes: new Set((JSON.parse(row.scopes) as string[]).filter(isScope) as Scope[]),
       certificates: row.any_certificate === 1 ? 'any' : new Set(await allowlistOf(db.reader, row.id)),
+      networks: networksOf(row),
     },
   };
+}
+
+/** What cannot be read is no network, and never anywhere. */
+function networksOf(row: ApiKeyRow): 'any' | readonly IpNetwork[] {
+  const texts = JSON.parse(row.allowed_networks) as string[];
+  if (texts.length === 0) return 'any';
+  return texts.map(parseIpNetwork).filter((network) => network !== undefined);
 }

@@ -1,4 +1,5 @@
 /** Who is asking, and the one function that says what they may do. */
+import { type IpNetwork, isInside, parseIpAddress } from '../base/ip-network.ts';
 import { Problem } from '../base/problem.ts';
 import type { Scope } from '../base/scope.ts';
 
@@ -8,6 +9,8 @@ export type ApiKeyIdentity = {
   readonly name: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly certificates: 'any' | ReadonlySet<string>;
+  /** Where it counts. */
+  readonly networks: 'any' | readonly IpNetwork[];
 };
 
 /** A person with a session. */
@@ -37,6 +40,17 @@ export function allows(identity: Identity, scope: Scope, name?: string): boolean
   if (identity.kind === 'administrator') return true;
   if (!identity.scopes.has(scope)) return false;
   return name === undefined || identity.certificates === 'any' || identity.certificates.has(name);
+}
+
+/** Throws `forbidden` where the key does not count at this address; one that is not known is nowhere. */
+export function demandNetwork({ networks }: ApiKeyIdentity, ip: string | undefined): void {
+  if (networks === 'any') return;
+  const address = ip === undefined ? undefined : parseIpAddress(ip);
+  if (address !== undefined && isInside(address, networks)) return;
+  throw new Problem('forbidden', {
+    detail: `This API key does not count at the address that the request comes from (${ip ?? 'unknown'}).`,
+    hint: 'Its networks are those of "vault api-key create --allow-ip".',
+  });
 }
 
 /** Throws `forbidden` unless `allows`; the answer does not tell whether the certificate exists. */

@@ -4,6 +4,7 @@ import { certNameRule, parseCertName } from '../base/cert-name.ts';
 import { challengeTypes } from '../base/challenge-type.ts';
 import { day, hour, parseDuration } from '../base/duration.ts';
 import { identifierRule, isAddress, parseIdentifier } from '../base/identifier.ts';
+import { ipNetworkRule, parseIpNetwork } from '../base/ip-network.ts';
 import { defaultKeyType, keyTypes } from '../base/key-type.ts';
 import { Problem } from '../base/problem.ts';
 import { isScope, scopes } from '../base/scope.ts';
@@ -65,6 +66,11 @@ const label = z
 const allowed = parsed(
   (text) => (text === '*' ? text : parseCertName(text)),
   (text) => `${quoted(text)} is not a name: ${certNameRule}`,
+);
+
+const network = parsed(
+  (text) => (text === '*' ? text : parseIpNetwork(text.trim())?.text),
+  (text) => `${quoted(text)} is not a network: ${ipNetworkRule}`,
 );
 
 const domains = z
@@ -175,6 +181,12 @@ export const createApiKeyInput = z.strictObject({
     .array(allowed)
     .min(1, 'at least one certificate name is needed, or "*" for any certificate')
     .transform((names) => (names.includes('*') ? ('any' as const) : [...new Set(names)])),
+  /** Where the key counts; anywhere where there are none, or one is "*". */
+  allowed_networks: z
+    .array(network)
+    .max(100, 'a key has at most 100 networks')
+    .transform((list) => (list.includes('*') ? [] : [...new Set(list)]))
+    .default([]),
   expires_at: timestamp.optional(),
 });
 

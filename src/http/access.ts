@@ -6,7 +6,14 @@ import type { IncomingMessage } from 'node:http';
 import { Problem } from '../base/problem.ts';
 import type { Actor } from '../domain/audit.ts';
 import type { ApiKeyState } from '../domain/authentication.ts';
-import { actorName, administratorNeeded, demand, type Identity } from '../domain/identity.ts';
+import {
+  type ApiKeyIdentity,
+  actorName,
+  administratorNeeded,
+  demand,
+  demandNetwork,
+  type Identity,
+} from '../domain/identity.ts';
 import type { Whereabouts } from './base-url.ts';
 import { readBearer } from './bearer.ts';
 import type { Access, Route } from './route.ts';
@@ -54,7 +61,10 @@ export async function admit(
   if (caller === undefined) return refuseNobody(access);
   const { identity, state } = caller;
   const actor = { name: actorName(identity), ...source(origin) };
-  if (identity.kind === 'api-key' && state === 'active') vault.keyUse.note(identity.id, origin.ip);
+  if (identity.kind === 'api-key' && state === 'active') {
+    await demandPlace(context, identity, actor, origin);
+    vault.keyUse.note(identity.id, origin.ip);
+  }
   try {
     demandAccess(access, caller, name);
   } catch (error) {
@@ -86,6 +96,21 @@ function refuseNobody(access: Guarded): never {
   if (access.kind === 'administrator') throw administratorNeeded();
   if (access.kind === 'scope') throw new Problem('unauthenticated');
   throw new Problem('unauthenticated', { detail: 'Nobody is signed in here, or the session has ended.' });
+}
+
+/** Throws where the key does not count at this address, whatever it asks for. */
+async function demandPlace(
+  context: ServerContext,
+  identity: ApiKeyIdentity,
+  actor: Actor,
+  origin: Origin,
+): Promise<void> {
+  try {
+    demandNetwork(identity, origin.ip);
+  } catch (error) {
+    await recordRefusal(context, actor, origin, { code: 'forbidden', reason: 'network' });
+    throw error;
+  }
 }
 
 /** Throws where the caller may not do it. */

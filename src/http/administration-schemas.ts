@@ -26,6 +26,7 @@ const apiKey = z.strictObject({
   prefix: z.string(),
   scopes: z.array(z.enum(scopes)),
   certificates: z.array(z.string()).describe('["*"] for any'),
+  allowed_networks: z.array(z.string()).describe('where it counts; [] for anywhere'),
   created_at: time,
   expires_at: time.nullable(),
   revoked_at: time.nullable(),

@@ -67,6 +67,7 @@ test('create prints the raw key and only it on stdout; the list has its public p
     prefix,
     scopes: ['certificates:read'],
     certificates: ['web'],
+    allowed_networks: [],
     expires_at: null,
     revoked_at: null,
     last_used_at: null,
@@ -101,6 +102,7 @@ test('the audit log has the creation with the actor local-cli, and nothing of th
     prefix,
     scopes: ['certificates:read'],
     certificates: ['*'],
+    allowed_networks: [],
     expires_at: null,
   });
   assert.ok(!JSON.stringify(auditEvents()).includes(secret));
@@ -148,6 +150,8 @@ const scope = (text: string) =>
 const time = (text: string) => `vault: "${text}" is not an RFC 3339 timestamp such as 2030-01-31T00:00:00Z`;
 const certificate = (text: string) =>
   `vault: "${text}" is not a name: a certificate name has 1 to 128 letters, digits or "*._-", does not begin with a dot, and is not "*" alone`;
+const network = (text: string) =>
+  `vault: "${text}" is not a network: a network is an IP address such as 192.0.2.7, or its beginning with a length such as 192.0.2.0/24 or 2001:db8::/32`;
 const help = '  See "vault api-key create --help".';
 
 const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [
@@ -179,6 +183,11 @@ const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [
   ],
   [
     1,
+    createWith({ more: ['--allow-ip=10.0.0.1/8', '--allow-ip', 'proxy.example'] }),
+    [network('10.0.0.1/8'), network('proxy.example')],
+  ],
+  [
+    1,
     createWith({ certificate: ['--certificate=wep'] }),
     ['vault: there is no certificate called "wep"', '  Did you mean "web"?'],
   ],
@@ -204,6 +213,13 @@ const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [
   [2, createWith({ scope: [] }), ['vault: --scope is missing', help]],
   [2, createWith({ certificate: [] }), ['vault: --certificate is missing', help]],
 ];
+
+test('networks may be repeated, a star stands for anywhere, and the list shows them', async () => {
+  await create(...createWith({ more: ['--allow-ip=10.0.0.0/8', '--allow-ip', '2001:DB8::1'] }).slice(1));
+  await create(...createWith({ more: ['--allow-ip', '*'] }).slice(1));
+  const networks = (await list()).map(({ allowed_networks }) => allowed_networks);
+  assert.deepEqual(networks.slice(-2), [['10.0.0.0/8', '2001:db8::1'], []]);
+});
 
 test('what is wrong is refused on stderr alone, and changes neither the list nor the audit log', async () => {
   const [keys, events] = [await list(), auditEvents()];

@@ -21,6 +21,7 @@ const key = (prefix: string) => ({
   hash: Buffer.alloc(32),
   scopes: '[]',
   any_certificate: 0 as const,
+  allowed_networks: '[]',
   created_at: 1,
   expires_at: null,
 });

@@ -77,6 +77,7 @@ test('the shipped migrations are these, in this order', () => {
     '0002-acme',
     '0003-console',
     '0004-audit-indexes',
+    '0005-key-networks',
   ]);
 });
 

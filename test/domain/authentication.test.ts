@@ -43,6 +43,7 @@ test('a key is known with its scopes and its allowlist', async (t) => {
       name: 'deploy',
       scopes: new Set(['certificates:read']),
       certificates: new Set(['a']),
+      networks: 'any',
     },
   });
 });

@@ -17,6 +17,7 @@ const identity = (rights: readonly Scope[], certificates: 'any' | readonly strin
   name: 'deploy',
   scopes: new Set(rights),
   certificates: certificates === 'any' ? 'any' : new Set(certificates),
+  networks: 'any',
 });
 
 type Case = readonly [

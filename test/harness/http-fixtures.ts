@@ -75,6 +75,7 @@ export async function makeKey(
     readonly name?: string;
     readonly scopes?: readonly Scope[];
     readonly certificates?: readonly string[];
+    readonly allowed_networks?: readonly string[];
     readonly expires_at?: string;
   } = {},
 ): Promise<TestKey> {

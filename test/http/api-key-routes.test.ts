@@ -58,6 +58,7 @@ suite('an API key that is asked for', () => {
       prefix: key?.slice(0, 15),
       scopes: ['certificates:read', 'private_keys:read'],
       certificates: ['www'],
+      allowed_networks: [],
       created_at: '2026-11-21T12:00:00Z',
       expires_at: '2030-01-30T23:00:00Z',
       revoked_at: null,
