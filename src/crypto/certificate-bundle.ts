@@ -17,7 +17,8 @@ import {
 } from './certificate-facts.ts';
 import { keyTypeOf } from './key-pair.ts';
 import { copyAgain, type PemBlock, pemText, readPemBlocks } from './pem.ts';
-import { asArgument, looksLikePkcs12, type Pkcs12Contents, readPkcs12 } from './pkcs12.ts';
+import { asArgument, type Pkcs12Contents, readPkcs12 } from './pkcs12.ts';
+import { looksLikePkcs12 } from './pkcs12-rounds.ts';
 
 /** A file: PEM, DER or PKCS#12. `name` is what the person called it, for messages. */
 export type BundleSource = { readonly name: string; readonly bytes: Buffer };

@@ -7,6 +7,7 @@ import type { KeyObject, X509Certificate } from 'node:crypto';
 import * as crypto from 'node:crypto';
 import { Problem } from '../base/problem.ts';
 import { Secret } from '../base/secret.ts';
+import { roundsIn } from './pkcs12-rounds.ts';
 
 export type Pkcs12Contents = {
   /** DER; the one that belongs to the key comes first. */
@@ -27,15 +28,11 @@ type ParsePkcs12 = (
 // Node 26.10 has it; @types/node does not know it yet.
 const { parsePKCS12 } = crypto as unknown as { readonly parsePKCS12: ParsePkcs12 };
 
-/** OpenSSL writes 2048 rounds, Windows 2000, others up to 600 000. A million takes a tenth of a second. */
+/**
+ * For all parts of a file together: usually two and a checksum. OpenSSL writes 2048 rounds for each, Windows 2000, others
+ * up to 600 000. A million takes up to a second.
+ */
 const maxRounds = 2_000_000;
-const deepest = 24;
-
-/** Whether the bytes begin as a PKCS#12 file does: a sequence whose first member is the version, 3 (RFC 7292 §4). */
-export function looksLikePkcs12(bytes: Buffer): boolean {
-  const outer = elementAt(bytes, 0);
-  return outer?.tag === 0x30 && bytes.subarray(outer.start, outer.start + 3).equals(Buffer.from([2, 1, 3]));
-}
 
 /**
  * The certificates and the key of a PKCS#12 file; an undefined password stands for an empty one. Throws
@@ -46,7 +43,7 @@ export function readPkcs12(
   password: Secret<string> | undefined,
   name: string,
 ): Pkcs12Contents {
-  if (hasTooManyRounds(bytes, 0)) {
+  if (roundsIn(bytes) > maxRounds) {
     throw new Problem('invalid_request', {
       detail: `${name} asks for more than ${maxRounds} rounds of password hashing, which no usual PKCS#12 file does.`,
       hint: `Convert it to PEM with ${toPem(name)} and import converted.pem instead.`,
@@ -100,51 +97,4 @@ function unreadable(error: unknown, password: Secret<string> | undefined, name: 
 
 function toPem(name: string, option = ''): string {
   return `\`openssl pkcs12 ${option}-in ${asArgument(name)} -nodes -out converted.pem\``;
-}
-
-/**
- * Whether the file would keep the process busy for longer than a person waits. Salt and count of rounds stand side by
- * side in every scheme that PKCS#12 uses (RFC 7292 §4 and §B, RFC 8018 §A), so a large INTEGER after an OCTET STRING
- * is enough to know; ciphertext is not looked into.
- */
-function hasTooManyRounds(bytes: Buffer, depth: number): boolean {
-  let previousTag = 0;
-  for (let offset = 0; offset < bytes.length; ) {
-    const element = elementAt(bytes, offset);
-    if (element === undefined) return false;
-    const content = bytes.subarray(element.start, element.end);
-    if (element.tag === 0x02 && previousTag === 0x04 && numberIn(content) > maxRounds) return true;
-    const nested = (element.tag & 0x20) !== 0 || (element.tag === 0x04 && holdsSequence(content));
-    if (nested && depth < deepest && hasTooManyRounds(content, depth + 1)) return true;
-    previousTag = element.tag;
-    offset = element.end;
-  }
-  return false;
-}
-
-function holdsSequence(content: Buffer): boolean {
-  const inner = elementAt(content, 0);
-  return inner?.tag === 0x30 && inner.end === content.length;
-}
-
-function numberIn(content: Buffer): number {
-  if (content.length === 0) return 0;
-  return content.length > 6 ? Number.POSITIVE_INFINITY : content.readUIntBE(0, content.length);
-}
-
-/** The element of DER at the offset; one of indefinite length (BER, as Java and NSS write it) ends with its parent. */
-function elementAt(bytes: Buffer, offset: number): { tag: number; start: number; end: number } | undefined {
-  const tag = bytes[offset];
-  const first = bytes[offset + 1];
-  if (tag === undefined || first === undefined) return undefined;
-  const start = offset + 2;
-  if (first < 0x80) return { tag, start, end: Math.min(start + first, bytes.length) };
-  if (first === 0x80) return { tag, start, end: bytes.length };
-  const size = first - 0x80;
-  if (size > 4 || start + size > bytes.length) return undefined;
-  return {
-    tag,
-    start: start + size,
-    end: Math.min(start + size + bytes.readUIntBE(start, size), bytes.length),
-  };
 }

@@ -10,7 +10,8 @@ import fc from 'fast-check';
 import { Problem } from '../../src/base/problem.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { keyObject } from '../../src/crypto/key-pair.ts';
-import { asArgument, looksLikePkcs12, readPkcs12 } from '../../src/crypto/pkcs12.ts';
+import { asArgument, readPkcs12 } from '../../src/crypto/pkcs12.ts';
+import { looksLikePkcs12 } from '../../src/crypto/pkcs12-rounds.ts';
 import { needs } from '../harness/missing-program.ts';
 import { type Chain, makeChain, openssl } from '../harness/openssl-chain.ts';
 
