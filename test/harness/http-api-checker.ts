@@ -16,6 +16,15 @@ export type Answer = {
   readonly body: string;
 };
 
+export type Operation = {
+  readonly operationId: string;
+  readonly description?: string;
+  readonly security: readonly object[];
+  readonly parameters: readonly { readonly name: string; readonly in: string; readonly schema: object }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> };
+  readonly responses: Readonly<Record<string, DeclaredAnswer>>;
+};
+
 type DeclaredAnswer = {
   readonly headers?: Readonly<Record<string, unknown>>;
   readonly content?: Readonly<Record<string, { readonly schema: object }>>;
@@ -23,21 +32,7 @@ type DeclaredAnswer = {
 
 export type ApiDocument = {
   readonly openapi: string;
-  readonly paths: Readonly<
-    Record<
-      string,
-      Readonly<
-        Record<
-          string,
-          {
-            readonly operationId: string;
-            readonly security: readonly object[];
-            readonly responses: Readonly<Record<string, DeclaredAnswer>>;
-          }
-        >
-      >
-    >
-  >;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, object>> };
 };
 
@@ -76,9 +71,7 @@ export function apiChecker(document: ApiDocument): (answer: Answer) => void {
     requestIds.add(requestId ?? '');
     assert.deepEqual(headerComplaints(headers), [], place);
 
-    const path = pathOf(document, target);
-    const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
-    const operation = path === undefined ? undefined : document.paths[path]?.[verb];
+    const { path, operation } = operationAt(document, method, target);
     if (path === undefined || operation === undefined) {
       const expected = path === undefined ? [400, 404] : [405];
       assert(expected.includes(status), `${place}: nothing is declared here, expected ${expected}`);
@@ -102,7 +95,9 @@ export function apiChecker(document: ApiDocument): (answer: Answer) => void {
       assert.deepEqual({ type, body }, { type: null, body: '' }, `${place}: no content is declared`);
       return;
     }
-    const schema = declared[type ?? '']?.schema;
+    // Without its parameters, such as a charset: those of JSON would say something, and so count.
+    const essence = /^text\//.test(type ?? '') ? type?.split(';', 1)[0] : type;
+    const schema = declared[essence ?? '']?.schema;
     assert(schema, `${place}: the content type ${type} is not declared`);
     if (method === 'HEAD') assert.equal(body, '', `${place}: HEAD has no body`);
     else if (/[/+]json$/.test(type ?? '')) checkJson(place, schema, JSON.parse(body));
@@ -127,6 +122,17 @@ function checkHeaders(place: string, declared: readonly string[], headers: Heade
   for (const name of tellingHeaders) {
     assert(!headers.has(name) || declared.includes(name), `${place}: ${name} was sent and is not declared`);
   }
+}
+
+/** What the document has for a request: its path, and the operation there; HEAD is the operation of GET. */
+export function operationAt(
+  document: ApiDocument,
+  method: string,
+  target: string,
+): { readonly path: string | undefined; readonly operation: Operation | undefined } {
+  const path = pathOf(document, target);
+  const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
+  return { path, operation: path === undefined ? undefined : document.paths[path]?.[verb] };
 }
 
 /** The path of the document that the target is an instance of; a literal part wins over a parameter. */

@@ -37,22 +37,30 @@ export async function renewCertificate(vault: Vault, name: string): Promise<void
 
 /** A certificate that was made elsewhere; importing it again makes a new version. */
 export async function importOne(vault: Vault, name: string, options: { chain: boolean }): Promise<void> {
+  const certName = parseCertName(name);
+  assert(certName);
+  const sources = [{ name: 'bundle.pem', bytes: Buffer.from(await makeBundle(vault, options)) }];
+  await importCertificate(vault, localCli, { name: certName, sources });
+}
+
+/** A certificate and its key as one PEM file, which nothing in the vault knows. */
+export async function makeBundle(
+  vault: Vault,
+  options: { chain: boolean } = { chain: true },
+): Promise<string> {
   const privateKey = await generatePrivateKey('ec256');
   const identifier = parseIdentifier('imported.example.test');
-  const certName = parseCertName(name);
-  assert(identifier && certName);
+  assert(identifier);
   const issued = await issueFromLocalCa(vault, {
     identifiers: [identifier],
     privateKey,
     lifetime: undefined,
   });
   const certificates = [issued.leaf, ...(options.chain ? issued.chain : [])];
-  const pem = [
+  return [
     ...certificates.map((der) => encodePem('CERTIFICATE', der)),
     encodePem('PRIVATE KEY', privateKey.expose()),
-  ];
-  const sources = [{ name: 'bundle.pem', bytes: Buffer.from(pem.join('')) }];
-  await importCertificate(vault, localCli, { name: certName, sources });
+  ].join('');
 }
 
 /** A certificate that nothing has been issued for yet, which the API cannot make. */

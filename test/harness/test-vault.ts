@@ -51,10 +51,19 @@ export type TestVault = {
 /** Opens a vault, a new one unless `dataDir` holds one, and closes it when the test has ended. */
 export async function testVault(
   t: Pick<TestContext, 'after'>,
-  { dataDir = tempDir(t), world = new TestWorld() }: { dataDir?: string; world?: TestWorld } = {},
+  {
+    dataDir = tempDir(t),
+    world = new TestWorld(),
+    settings = {},
+  }: { dataDir?: string; world?: TestWorld; settings?: Partial<Settings> } = {},
 ): Promise<TestVault> {
   const log = keptLog();
-  const opened = await openVault(settingsFor(dataDir), world satisfies World, 'create', log);
+  const opened = await openVault(
+    { ...settingsFor(dataDir), ...settings },
+    world satisfies World,
+    'create',
+    log,
+  );
   let closing: Promise<void> | undefined;
   const close = () => {
     closing ??= opened.close();
