@@ -36,7 +36,10 @@ export const testsThatMirrorNothing: readonly { readonly file: string; readonly 
     why: 'what a client does with ?version= over several routes',
   },
   { file: 'test/http/conditional-download.test.ts', why: 'routes, cache and storage must agree on a 304' },
-  { file: 'test/http/surface-fuzz.test.ts', why: 'every operation of the API document, under hostile requests' },
+  {
+    file: 'test/http/surface-fuzz.test.ts',
+    why: 'every operation of the API document, under hostile requests',
+  },
   { file: 'test/http/download-audit.test.ts', why: 'routes, storage and server keep the promise together' },
 ];
 

@@ -148,8 +148,10 @@ function refuseLeak({ secrets }: FuzzVault, document: ApiDocument, answer: Answe
   const said = `${JSON.stringify([...answer.headers].filter(([name]) => name !== 'set-cookie'))}${answer.body}`;
   const isDownload = downloads.includes(id) && answer.status === 200;
   assert(isDownload || !privateKey.test(said), `a private key is in the answer of ${answer.target}`);
-  for (const [what, secret] of secrets)
-    assert(!said.includes(secret), `${what} is in the answer of ${answer.target}`);
+  for (const [what, secret] of secrets) {
+    const isTheirs = isDownload && what === 'an imported key';
+    assert(isTheirs || !said.includes(secret), `${what} is in the answer of ${answer.target}`);
+  }
 }
 
 /** The vault is well, its database sound, and what it holds can still be handed out. */
