@@ -20,6 +20,15 @@ export type Issuer = {
   readonly created_at: string;
 };
 
+/** What a test of an issuer says. */
+export type IssuerOffer = {
+  readonly directory_url: string;
+  readonly profiles: readonly { readonly name: string; readonly description: string }[];
+  readonly terms_of_service: string | null;
+  readonly external_account_required: boolean;
+  readonly renewal_information: boolean;
+};
+
 export type DnsProvider = {
   readonly name: string;
   readonly type: string;
@@ -80,4 +89,15 @@ export type About = {
     readonly dns_providers: number;
     readonly acme_accounts: number;
   };
+  /** Left out by vaults that do not know. */
+  readonly backup?: { readonly last_at: string | null };
+  /** The vault's own HTTPS; null where it speaks plain HTTP, left out by vaults that do not say. */
+  readonly tls?: OwnTls | null;
+};
+
+export type OwnTls = {
+  readonly source: 'certificate' | 'files';
+  readonly certificate: string | null;
+  readonly publicly_trusted: boolean;
+  readonly pin: string;
 };

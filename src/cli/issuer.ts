@@ -85,7 +85,7 @@ const add = command({
 const update = command({
   name: 'issuer update',
   description:
-    'change an ACME CA; what is not named stays, and "none" takes a contact, profile or chain back',
+    'change an ACME CA; what is not named stays, and "none" takes a contact, profile, chain or CA file back',
   options: { ...nameOption, ...caOptions },
   run: async (args, terminal) => {
     const named = Object.entries(given(args)).map(([key, value]) => [key, value === 'none' ? null : value]);
@@ -93,14 +93,18 @@ const update = command({
       ...Object.fromEntries(named),
       ...(args.directory !== undefined && { directory_url: args.directory }),
     });
-    const secrets = await secretsFrom(args, terminal);
+    const { 'ca-file': caFile, ...others } = args;
+    const secrets: IssuerSecrets =
+      caFile === 'none'
+        ? { ...(await secretsFrom({ ...others, 'ca-file': undefined }, terminal)), ca: null }
+        : await secretsFrom(args, terminal);
     const { eabKey, ca, acceptsTerms } = secrets;
     if (Object.keys(changes).length === 0 && eabKey === undefined && ca === undefined && !acceptsTerms) {
       throw new Misuse('there is nothing to change', 'See "vault issuer update --help".');
     }
     await withVault(args, terminal, 'refuse', async (vault) => {
       const changing = () => updateIssuer(vault, localCli, args.name, changes, secrets, stopSignal());
-      await withDirectoryHint(changing, ca !== undefined);
+      await withDirectoryHint(changing, typeof ca === 'string');
       terminal.stderr.write(`Issuer ${args.name} is changed.\n`);
     });
   },

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { Secret } from '../base/secret.ts';
 import { encodePem, readPemBlocks } from '../crypto/pem.ts';
-import { createIssuerInput } from './inputs.ts';
+import { createIssuerInput, updateIssuerInput } from './inputs.ts';
 import { type IssuerSecrets, knownDirectories } from './issuers.ts';
 
 /** The bytes of an HMAC key as a CA shows it: base64url, some use base64. Undefined where the text is none. */
@@ -45,15 +45,18 @@ export const addIssuerInput = z.strictObject({
   ...secrets,
 });
 
-/** What of an issuer may change; what is left out stays. */
+/** What of an issuer may change; what is left out stays, and null takes it back. */
 export const changeIssuerInput = z.strictObject({
-  ...createIssuerInput.omit({ name: true }).partial().shape,
+  ...updateIssuerInput.shape,
   ...secrets,
+  ca_pem: secrets.ca_pem
+    .nullable()
+    .describe("certificates to trust for the CA's HTTPS; null for the public ones"),
 });
 
 /** The parts of an input that `addIssuer` and `updateIssuer` take apart. */
 export function withoutSecrets<
-  T extends { eab_hmac_key?: Secret | undefined; ca_pem?: string | undefined; accept_terms: boolean },
+  T extends { eab_hmac_key?: Secret | undefined; ca_pem?: string | null | undefined; accept_terms: boolean },
 >({ eab_hmac_key, ca_pem, accept_terms, ...input }: T) {
   const hidden: IssuerSecrets = { eabKey: eab_hmac_key, ca: ca_pem, acceptsTerms: accept_terms };
   return { input, secrets: hidden };

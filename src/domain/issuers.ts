@@ -34,8 +34,8 @@ export const knownDirectories: Readonly<Record<string, string>> = {
 export type IssuerSecrets = {
   /** The HMAC key of the external account binding, its bytes. */
   readonly eabKey?: Secret | undefined;
-  /** PEM */
-  readonly ca?: string | undefined;
+  /** PEM; null for the public roots. */
+  readonly ca?: string | null | undefined;
   readonly acceptsTerms: boolean;
 };
 
@@ -148,7 +148,7 @@ export async function updateIssuer(
   const merged = { ...known(ca), ...defined(changes), name };
   // The root of one host's CA says nothing about another's.
   const isSameHost = new URL(merged.directory_url).host === new URL(ca.directory_url).host;
-  const trust = secrets.ca ?? (isSameHost ? ca.ca_pem : null);
+  const trust = secrets.ca === undefined && isSameHost ? ca.ca_pem : (secrets.ca ?? null);
   const directory = await vault.acme
     .at({ directory_url: merged.directory_url, ca_pem: trust })
     .directory(signal);
@@ -169,7 +169,8 @@ export async function updateIssuer(
       terms_of_service: hasAccepted ? (directory.termsOfService ?? 'none') : null,
       ...(isAnother && { account_id: null, paused_until: null, pause_reason: null }),
     });
-    const event = { actor, action: 'issuer.update', resource: `issuer:${name}`, detail: changes } as const;
+    const detail = { ...changes, ...(trust !== ca.ca_pem && { ca_pem: trust === null ? null : 'replaced' }) };
+    const event = { actor, action: 'issuer.update', resource: `issuer:${name}`, detail } as const;
     await record(writer, event, vault.world.now());
   });
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { scopes } from '../base/scope.ts';
 import type { ApiKeyView } from '../domain/api-keys.ts';
 import { createDnsProviderInput } from '../domain/inputs.ts';
+import type { IssuerOffer } from '../domain/issuer-offer.ts';
 import type { DnsProviderView, IssuerView } from '../domain/issuer-views.ts';
 import { digits, limit, time } from './schemas.ts';
 
@@ -58,6 +59,18 @@ export const issuerSchema = z
     created_at: time,
   })
   .meta({ id: 'Issuer' }) satisfies z.ZodType<IssuerView>;
+
+export const issuerTestSchema = z
+  .strictObject({
+    directory_url: z.string(),
+    profiles: z
+      .array(z.strictObject({ name: z.string(), description: z.string() }))
+      .describe('the kinds of certificates that it offers; empty where it has but one'),
+    terms_of_service: z.string().nullable(),
+    external_account_required: z.boolean(),
+    renewal_information: z.boolean().describe('whether it says when it wants renewals (RFC 9773)'),
+  })
+  .meta({ id: 'IssuerOffer' }) satisfies z.ZodType<IssuerOffer>;
 
 export const dnsProviderSchema = z
   .strictObject({ name: z.string(), type: z.string(), zones: z.array(z.string()), created_at: time })

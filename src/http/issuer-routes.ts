@@ -8,10 +8,11 @@ import {
   knownDirectory,
   withoutSecrets,
 } from '../domain/issuer-inputs.ts';
+import { askIssuer } from '../domain/issuer-offer.ts';
 import { viewIssuer, viewIssuers } from '../domain/issuer-views.ts';
 import { addIssuer, removeIssuer, updateIssuer } from '../domain/issuers.ts';
 import type { Vault } from '../domain/vault.ts';
-import { byNameQuery, issuerSchema } from './administration-schemas.ts';
+import { byNameQuery, issuerSchema, issuerTestSchema } from './administration-schemas.ts';
 import { following, pageReply } from './list-reply.ts';
 import { answeringOperators } from './operator-answers.ts';
 import { json, noContent } from './reply.ts';
@@ -61,7 +62,7 @@ export const issuerRoutes: readonly Route[] = [
     method: 'PATCH',
     path: '/api/v1/issuers/{name}',
     id: 'changeIssuer',
-    summary: 'Changes what is named of an ACME CA',
+    summary: 'Changes what is named of an ACME CA; null takes a contact, profile, chain or trust root back',
     access,
     query: noQuery,
     body: changeIssuerInput,
@@ -72,6 +73,20 @@ export const issuerRoutes: readonly Route[] = [
       const { input, secrets } = withoutSecrets(body);
       await answeringOperators(() => updateIssuer(vault, actor, name, input, secrets, gone()));
       return json(200, await viewIssuer(vault, await requireAt(vault, name)));
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/issuers/{name}/test',
+    id: 'testIssuer',
+    summary: 'Asks an ACME CA for its directory, and says what it offers',
+    access,
+    query: noQuery,
+    replies: { 200: { description: 'it answers', schema: issuerTestSchema } },
+    problems: ['not_found'],
+    handle: async ({ context: { vault }, params, gone }) => {
+      const { name } = await requireAt(vault, params.name);
+      return json(200, await answeringOperators(() => askIssuer(vault, name, gone())));
     },
   }),
   route({

@@ -181,6 +181,20 @@ test('contact, profile and chain are taken back by the word none', async (t) => 
   assert.deepEqual(await wishes(), [null, null, null, ca.directoryUrl]);
 });
 
+test('a CA file is taken back by "none", unless the public roots do not know the CA', async (t) => {
+  const { done, refused, file } = commandLine(t);
+  const root = file((await scriptedAcme(t, { tls: true })).ca ?? '');
+  const [plain, hidden] = [await scriptedAcme(t), await scriptedAcme(t, { tls: true })];
+  const roots = { plain: root, hidden: file(hidden.ca ?? '') };
+  for (const [name, ca] of Object.entries({ plain, hidden })) {
+    const path = roots[name as keyof typeof roots];
+    await done(...commandWords(`issuer add --name ${name} --directory ${ca.directoryUrl} --ca-file ${path}`));
+  }
+  await done(...commandWords('issuer update --name plain --ca-file none'));
+  await refused(commandWords('issuer update --name hidden --ca-file none'), /not trusted/);
+  await done(...commandWords('certificate create --name web --domain web.test --issuer hidden --wait'));
+});
+
 test('an issuer that certificates use stays; once they have moved, it goes', async (t) => {
   const { done, refused, run } = await commandLineWithCa(t);
   await done(...commandWords('certificate create --name web --domain web.test --issuer ca'));

@@ -72,6 +72,45 @@ suite('a CA that is added', () => {
     }
   });
 
+  test('has wishes that null takes back, its trust root too; what is left out stays', async (t) => {
+    const { expect, add, server } = await prepared(t, { profiles: { classic: 'as ever' } });
+    const root = await (await server.get('/client/ca.crt')).text();
+    const wishes = { profile: 'classic', email: 'a@example.test', preferred_chain: 'Old Root', ca_pem: root };
+    const added = await expect(201, 'POST', path, add(wishes));
+    const shown = ({ profile, email, preferred_chain, ca_pem }: Record<string, unknown>) => ({
+      ...{ profile, email, preferred_chain, ca_pem },
+    });
+    assert.deepEqual(shown(added), wishes);
+    assert.deepEqual(shown(await expect(200, 'PATCH', `${path}/ca`, {})), wishes);
+    for (const field of Object.keys(wishes)) {
+      const changed = await expect(200, 'PATCH', `${path}/ca`, { [field]: null });
+      assert.equal(changed[field], null, field);
+    }
+    const listed = await expect<Record<string, unknown>[]>(200, 'GET', path);
+    assert.deepEqual(Object.values(shown(listed[0] ?? {})), [null, null, null, null]);
+    await expect(400, 'PATCH', `${path}/ca`, { directory_url: null });
+    await expect(400, 'POST', path, add({ name: 'second', email: null }));
+    const details = eventsOf(server.dataDir, 'issuer.update').map(({ detail }) => detail);
+    assert.deepEqual(details.at(-1), { ca_pem: null });
+  });
+
+  test('is tested by asking for its directory, and says what it offers or why it cannot be asked', async (t) => {
+    const { expect, add, ca, server } = await prepared(t, { profiles: { shortlived: 'six days' } });
+    await expect(201, 'POST', path, add());
+    assert.deepEqual(await expect(200, 'POST', `${path}/ca/test`), {
+      directory_url: ca.directoryUrl,
+      profiles: [{ name: 'shortlived', description: 'six days' }],
+      terms_of_service: null,
+      external_account_required: false,
+      renewal_information: true,
+    });
+    ca.overrideAll('directory', problem('serverInternal', 'closed on Sundays'));
+    assert.match((await expect<Problem>(400, 'POST', `${path}/ca/test`)).detail, /closed on Sundays/);
+    assert.match((await expect<Problem>(400, 'POST', `${path}/local-ca/test`)).detail, /not an ACME CA/);
+    assert.equal((await expect<Problem>(404, 'POST', `${path}/absent/test`)).code, 'not_found');
+    assert.deepEqual(eventsOf(server.dataDir, 'issuer.update'), []);
+  });
+
   test('is changed, and removed once nobody uses it', async (t) => {
     const { expect, add, names, server } = await prepared(t);
     await expect(201, 'POST', path, add({ email: 'a@example.test' }));

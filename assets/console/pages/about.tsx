@@ -5,6 +5,7 @@ import { Facts, Page, Section } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 import { Status } from '../components/status.tsx';
 import { useResource } from '../resource.ts';
+import { AboutBackup } from './about-backup.tsx';
 
 const checkNames: Readonly<Record<string, string>> = {
   database: 'The database answers',
@@ -35,6 +36,7 @@ export function AboutPage() {
               />
             </div>
           </Section>
+          <AboutBackup backup={data.backup} />
           <Section title="What it holds">
             <div class="card form">
               <Facts

@@ -12,9 +12,12 @@ import { Badge } from '../components/status.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import { IssuerDialog } from '../forms/issuer-dialog.tsx';
+import { IssuerTestDialog } from '../forms/issuer-test-dialog.tsx';
 import { useList } from '../resource.ts';
 
-type Opened = { readonly kind: 'add' } | { readonly kind: 'change' | 'remove'; readonly issuer: Issuer };
+type Opened =
+  | { readonly kind: 'add' }
+  | { readonly kind: 'change' | 'test' | 'remove'; readonly issuer: Issuer };
 
 export function IssuersPage() {
   const { data, error, reload } = useList<Issuer>('/issuers');
@@ -50,6 +53,7 @@ export function IssuersPage() {
       )}
       {opened?.kind === 'add' && <IssuerDialog onClose={close} onDone={reload} />}
       {opened?.kind === 'change' && <IssuerDialog issuer={opened.issuer} onClose={close} onDone={reload} />}
+      {opened?.kind === 'test' && <IssuerTestDialog issuer={opened.issuer} onClose={close} />}
       {opened?.kind === 'remove' && (
         <ConfirmDialog
           title={`Remove ${opened.issuer.name}?`}
@@ -126,6 +130,7 @@ function columns(open: (opened: Opened) => void): Column<Issuer>[] {
           <Menu
             label={`Actions for ${issuer.name}`}
             items={[
+              { label: 'Test', onSelect: () => open({ kind: 'test', issuer }) },
               { label: 'Change', onSelect: () => open({ kind: 'change', issuer }) },
               { label: 'Remove', isDanger: true, onSelect: () => open({ kind: 'remove', issuer }) },
             ]}

@@ -1,0 +1,83 @@
+/** Tries an ACME CA: whether it answers and is trusted, and what it offers. */
+import { useEffect, useState } from 'preact/hooks';
+import type { Issuer, IssuerOffer } from '../administration-shapes.ts';
+import { post } from '../api.ts';
+import { Button } from '../components/button.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { Notice, Problem } from '../components/notice.tsx';
+import { Facts } from '../components/page.tsx';
+import { Spinner } from '../components/spinner.tsx';
+import { useAction } from '../resource.ts';
+
+export function IssuerTestDialog({
+  issuer: { name, profile },
+  onClose,
+}: {
+  readonly issuer: Issuer;
+  readonly onClose: () => void;
+}) {
+  const [offer, setOffer] = useState<IssuerOffer>();
+  const { run, isBusy, error } = useAction(async () => {
+    setOffer(undefined);
+    setOffer(await post<IssuerOffer>(`/issuers/${encodeURIComponent(name)}/test`));
+  });
+  useEffect(() => void run(), []);
+  const isGone = offer && profile !== null && !offer.profiles.some((offered) => offered.name === profile);
+  return (
+    <Dialog title={`Test ${name}`} onClose={onClose}>
+      <div class="stack">
+        {isBusy && <Spinner label="Asking for its directory" />}
+        {error && <Problem error={error} />}
+        {offer && <Offer name={name} offer={offer} />}
+        {isGone && (
+          <Notice tone="warning">It has no profile {profile} any more, which certificates ask for.</Notice>
+        )}
+      </div>
+      <div class="dialog-buttons">
+        <Button look="quiet" onClick={onClose}>
+          Close
+        </Button>
+        <Button look="primary" isBusy={isBusy} onClick={() => void run()}>
+          Test again
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+function Offer({ name, offer }: { readonly name: string; readonly offer: IssuerOffer }) {
+  const { profiles, terms_of_service: terms } = offer;
+  return (
+    <>
+      <Notice tone="good" title={`${name} answers, and its certificate is trusted`} />
+      <Facts
+        facts={[
+          ['Directory', offer.directory_url],
+          [
+            'Profiles',
+            profiles.length === 0
+              ? 'none: its certificates are of one kind'
+              : profiles.map((profile) => (
+                  <div key={profile.name}>
+                    {profile.name} <span class="quiet small">{profile.description}</span>
+                  </div>
+                )),
+          ],
+          [
+            'Terms of service',
+            terms !== null && (
+              <a key="terms" href={terms} target="_blank" rel="noreferrer">
+                {terms}
+              </a>
+            ),
+          ],
+          [
+            'External account',
+            offer.external_account_required && 'needed: it takes orders of its customers only',
+          ],
+          ['Says when to renew', offer.renewal_information ? 'yes (ARI)' : 'no: lifetimes decide'],
+        ]}
+      />
+    </>
+  );
+}
