@@ -48,7 +48,7 @@ export function exactTimeText(at: number): string {
 
 /** Whole days that are left; negative where it is over. */
 export function daysLeft(until: number, now: number): number {
-  return Math.floor((until - now) / day);
+  return Math.trunc((until - now) / day) || 0;
 }
 
 /** "4 s", "2 min 10 s": how long something took, in milliseconds. */
