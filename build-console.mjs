@@ -14,16 +14,17 @@ const source = join(root, 'assets', 'console');
 /** Of script and style together, compressed by Brotli; issue 5. */
 const mostBytes = 120_000;
 
-/** Writes the files into a folder that is there. Gives their names, and the compressed size of script and style. */
+/** Writes the files into a folder that is there. Gives their names, the compressed size of script and style, and what esbuild bundled. */
 export async function buildConsole(folder) {
   const esbuild = await import('esbuild');
-  const { outputFiles } = await esbuild.build({
+  const { outputFiles, metafile } = await esbuild.build({
     absWorkingDir: root,
     entryPoints: ['main.tsx', 'theme-first.ts', 'styles/main.css'].map((name) => join(source, name)),
     outdir: folder,
     entryNames: '[name]',
     bundle: true,
     write: false,
+    metafile: true,
     minify: true,
     format: 'iife',
     target: ['es2024', 'chrome125', 'firefox128', 'safari18'],
@@ -58,7 +59,7 @@ export async function buildConsole(folder) {
   writeCompressed('index.html', Buffer.from(page), write);
   if (size > mostBytes)
     fail(`the console has ${size} compressed bytes of script and style; ${mostBytes} are allowed`);
-  return { files: written.sort(), size };
+  return { files: written.sort(), size, metafile };
 }
 
 /** The content as it is and compressed; gives the size by Brotli. */
@@ -72,11 +73,11 @@ function writeCompressed(name, content, write) {
 /** Refreshes build/console, where the sources look. Its folder of this build alone is given for the executable. */
 export async function refreshConsole(scratch) {
   const folder = fs.mkdtempSync(join(scratch, 'console-'));
-  const { files, size } = await buildConsole(folder);
+  const { files, size, metafile } = await buildConsole(folder);
   const kept = join(root, 'build', 'console');
   fs.rmSync(kept, { recursive: true, force: true });
   fs.cpSync(folder, kept, { recursive: true });
-  return { folder, files, size };
+  return { folder, files, size, metafile };
 }
 
 function fail(message) {

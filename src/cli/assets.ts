@@ -11,6 +11,13 @@ export function readAsset(path: string): string {
   return bytes.toString('utf8');
 }
 
+/** The licences that the build gathered; undefined where the sources run and nothing was ever built. */
+export function readLicenses(): string | undefined {
+  if (isSea()) return Buffer.from(getRawAsset('licenses.txt')).toString('utf8');
+  const path = join(import.meta.dirname, '..', '..', 'build', 'licenses.txt');
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+}
+
 const consoleFolder = 'console/';
 
 /** The built console by file name. The sources take what build-console.mjs made last, and have none without it. */

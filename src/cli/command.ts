@@ -14,19 +14,35 @@ export type Terminal = {
   readonly version: string;
 };
 
-/** A command with its options; `--data-dir`, `--config` and `--master-key-file` come by themselves. */
-export function command<S extends OptionSpecs>(definition: {
+type Definition<S extends OptionSpecs, Given extends OptionSpecs> = {
   readonly name: string;
   readonly description: string;
   readonly options: S;
-  readonly run: (args: Arguments<S & typeof commonOptions>, terminal: Terminal) => Promise<void>;
-}): CommandDef {
-  const options = { ...definition.options, ...commonOptions };
+  readonly run: (args: Arguments<Given>, terminal: Terminal) => Promise<void>;
+};
+
+/** A command with its options; `--data-dir`, `--config` and `--master-key-file` come by themselves. */
+export function command<S extends OptionSpecs>(
+  definition: Definition<S, S & typeof commonOptions>,
+): CommandDef {
+  return commandWithoutVault<S & typeof commonOptions>({
+    ...definition,
+    options: { ...definition.options, ...commonOptions },
+  });
+}
+
+/** A command that has nothing to do with any vault. */
+export function commandWithoutVault<S extends OptionSpecs>({
+  name,
+  description,
+  options,
+  run,
+}: Definition<S, S>): CommandDef {
   return defineCommand<ArgsDef>({
-    meta: { name: definition.name, description: definition.description },
+    meta: { name, description },
     args: Object.fromEntries(
-      Object.entries<OptionSpecs[string]>(options).map(([name, spec]) => [
-        name,
+      Object.entries<OptionSpecs[string]>(options).map(([option, spec]) => [
+        option,
         {
           type: spec.positional === true ? 'positional' : spec.type,
           description: spec.multiple === true ? `${spec.description}; may be repeated` : spec.description,
@@ -35,8 +51,7 @@ export function command<S extends OptionSpecs>(definition: {
         },
       ]),
     ),
-    run: ({ rawArgs, data }) =>
-      definition.run(readArguments(options, rawArgs, `vault ${definition.name}`), data as Terminal),
+    run: ({ rawArgs, data }) => run(readArguments(options, rawArgs, `vault ${name}`), data as Terminal),
   });
 }
 

@@ -20,6 +20,7 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   'dns-provider': async () => (await import('./dns-provider.ts')).dnsProviderCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,
   backup: async () => (await import('./backup.ts')).backupCommand,
+  licenses: async () => (await import('./licenses.ts')).licensesCommand,
 };
 
 const root = defineCommand({ meta: { name: 'vault', description }, subCommands: commands });

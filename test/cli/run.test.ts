@@ -56,7 +56,7 @@ const options: Readonly<Record<string, readonly string[]>> = {
   'dns-provider remove': ['--name'],
 };
 const groups: Readonly<Record<string, readonly string[]>> = {
-  '': ['serve', 'certificate', 'renewals', 'api-key', 'issuer', 'acme-account', 'dns-provider'],
+  '': ['serve', 'certificate', 'renewals', 'api-key', 'issuer', 'acme-account', 'dns-provider', 'licenses'],
   'api-key': ['create', 'list', 'revoke', 'delete'],
   certificate: ['create', 'import', 'list', 'show', 'renew', 'update', 'revoke', 'delete'],
   renewals: ['list'],

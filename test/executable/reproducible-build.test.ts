@@ -14,13 +14,20 @@ const root = join(import.meta.dirname, '..', '..');
 const dir = mkdtempSync(join(tmpdir(), 'reproducible-'));
 after(() => rmSync(dir, { recursive: true }));
 
-test('two builds of the same sources give the same bytes', { timeout: 110_000 }, async () => {
+/** The bills of materials beside the executables. */
+const bills: string[] = [];
+
+test('two builds of the same sources give the same bytes, and the same bill of materials', {
+  timeout: 110_000,
+}, async () => {
   const [one, other] = await Promise.all([
     built('here', { TZ: 'UTC', LANG: 'C' }, '022'),
     built('and/a longer way/there', { TZ: 'Asia/Tokyo', LANG: 'tr_TR.UTF-8', NO_COLOR: '1' }, '077'),
   ]);
   const different = one.compare(other) === 0 ? undefined : one.findIndex((byte, at) => byte !== other[at]);
   assert.equal(different, undefined, `they differ, first at byte ${different}`);
+  assert.equal(bills[0], bills[1]);
+  assert.ok(bills[0]?.includes('CycloneDX'));
 });
 
 /** The executable, built from a copy of the sources in a folder of this name. */
@@ -29,7 +36,7 @@ async function built(name: string, environment: NodeJS.ProcessEnv, umask: string
   mkdirSync(copy, { recursive: true });
   for (const part of [
     ...['src', 'assets', 'build.mjs', 'build-console.mjs', 'package.json', 'package-lock.json'],
-    ...['LICENSE', 'tsconfig.json'],
+    ...['build-inventory.ts', 'build-sbom.ts', 'LICENSE', 'tsconfig.json'],
   ]) {
     cpSync(join(root, part), join(copy, part), { recursive: true });
   }
@@ -41,5 +48,6 @@ async function built(name: string, environment: NodeJS.ProcessEnv, umask: string
     cwd: copy,
     env: { PATH: process.env.PATH, HOME: home, ...environment },
   });
+  bills.push(readFileSync(join(copy, 'dist', 'vault.cdx.json'), 'utf8'));
   return readFileSync(join(copy, 'dist', 'vault'));
 }
