@@ -1,10 +1,12 @@
 /** The executable: hands what the process was given to the command line, and its exit code back. */
 import manifest from '../package.json' with { type: 'json' };
 import { realWorld } from './base/world.ts';
+import { keepMemoryOutOfCoreDumps } from './cli/core-dump.ts';
 import { run } from './cli/run.ts';
 
 // Whatever the vault makes is for its user alone.
 process.umask(0o077);
+keepMemoryOutOfCoreDumps();
 
 // Whoever reads the output may stop early (`| head`); that is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

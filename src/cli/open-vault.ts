@@ -22,6 +22,7 @@ import { bindMasterKey, masterKeyFits } from '../domain/master-key-check.ts';
 import { OpenedDnsProviders } from '../domain/opened-dns-providers.ts';
 import { Turns } from '../domain/turns.ts';
 import type { Vault } from '../domain/vault.ts';
+import { refuseExposedVault } from './private-files.ts';
 import type { Settings } from './settings.ts';
 
 export type OpenVault = {
@@ -40,6 +41,7 @@ export async function openVault(
   whenMissing: 'create' | 'refuse',
   log: Log = silentLog,
 ): Promise<OpenVault> {
+  refuseExposedVault(settings, whenMissing);
   const path = join(settings.dataDir, 'vault.db');
   const isNew = !hasContent(path);
   if (isNew && whenMissing === 'refuse') {

@@ -23,7 +23,8 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   licenses: async () => (await import('./licenses.ts')).licensesCommand,
 };
 
-const root = defineCommand({ meta: { name: 'vault', description }, subCommands: commands });
+/** All commands, below the program itself. */
+export const root = defineCommand({ meta: { name: 'vault', description }, subCommands: commands });
 
 type Found = {
   readonly command: CommandDef;

@@ -12,6 +12,7 @@ import { OperatorError } from '../base/operator-error.ts';
 import { didYouMean } from '../domain/closest-names.ts';
 import { defaultSessionLimits, type SessionLimits } from '../domain/sessions.ts';
 import type { Arguments } from './arguments.ts';
+import { refuseForeignSettings } from './private-files.ts';
 import {
   type Found,
   type ListenAddress,
@@ -101,6 +102,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type Settings = {
   readonly dataDir: string;
   readonly masterKeyFile: string;
+  /** Where the service manager puts secrets for this process. */
+  readonly credentialsDir?: string | undefined;
   readonly listen: ListenAddress;
   readonly publicUrl: string | undefined;
   readonly trustedProxies: readonly IpNetwork[];
@@ -130,6 +133,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
   const dataDir = resolve(setting('data-dir')?.value ?? firstDataDir);
   return {
     dataDir,
+    credentialsDir: environment.CREDENTIALS_DIRECTORY || undefined,
     masterKeyFile: resolve(setting('master-key-file')?.value ?? defaultMasterKeyFile(dataDir, environment)),
     listen: listenAddress(setting('listen') ?? { value: '127.0.0.1:8080', from: 'the default' }),
     publicUrl: publicUrl(setting('public-url')),
@@ -186,6 +190,7 @@ async function readFile(
   mustExist: boolean,
 ): Promise<{ readonly path: string; readonly values: ReadonlyMap<string, string> }> {
   if (!mustExist && !existsSync(path)) return { path, values: new Map() };
+  refuseForeignSettings(path);
   const wrong = (message: string, hint: string) =>
     new OperatorError(`the settings file ${path} ${message}`, { hint });
   let content: string;

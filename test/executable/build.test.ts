@@ -32,7 +32,7 @@ after(() => {
 });
 
 function ownFolder(path: string): void {
-  fs.mkdirSync(path, { recursive: true });
+  fs.mkdirSync(path, { recursive: true, mode: 0o700 });
   if (isRoot) fs.chownSync(path, user.uid ?? 0, user.gid ?? 0);
 }
 
