@@ -1,113 +1,179 @@
 /**
- * The console in the system's Chromium, for a person who is signed in: whatever the browser complains about, and every
- * request to somewhere else, is a failure.
+ * A new vault, and the people in front of it, each with cookies of their own, in the system's Chromium. A test fails
+ * at its end where a page did what none may do (console-watch.ts), unless that is excused.
  */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type { TestContext } from 'node:test';
-import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import { after, type TestContext } from 'node:test';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
+import { startWatch, type Watch } from './console-watch.ts';
 import { findProgram } from './missing-program.ts';
 import { goodPassword } from './sign-in-fixtures.ts';
 import { tempDir } from './temp-dir.ts';
-import { serve, vault } from './vault-process.ts';
+import { type RunningVault, serve, vault } from './vault-process.ts';
 
-export type ConsoleVault = {
+export type Visit = Pick<Watch, 'complaints' | 'expectComplaint' | 'excuse'> & {
+  readonly server: RunningVault;
+  /** Where the people find the vault. */
   readonly url: string;
-  readonly dataDir: string;
-  /** What the browser does before the vault ends: hooks run in the order in which they were made. */
-  readonly beforeEnd: (() => unknown)[];
-  /** A command of the executable on this vault. Fails with its complaint, returns what it prints. */
-  readonly command: (...args: string[]) => Promise<string>;
+  /** A command of the executable on this vault: what it prints. Fails with its complaint. */
+  readonly command: (...args: readonly string[]) => Promise<string>;
+  /** Somebody who is not signed in. */
+  readonly visitor: (options?: BrowserContextOptions) => Promise<Person>;
+  /** The first administrator, alice, by the link that the server printed; on the page of the certificates. */
+  readonly alice: (options?: BrowserContextOptions) => Promise<Person>;
 };
 
-/** A vault with the administrator `alice` and these certificates, as a process that ends with the test. */
-export async function consoleVault(
-  t: TestContext,
-  certificates: readonly string[] = [],
-): Promise<ConsoleVault> {
-  const dataDir = tempDir(t);
-  const command = async (args: readonly string[], input?: string) => {
-    const ended = await vault([...args, '--data-dir', dataDir], input === undefined ? {} : { input });
-    assert.equal(ended.code, 0, ended.stderr);
-    return ended.stdout.trim();
-  };
-  await command(['admin', 'create', '--name', 'alice', '--password-stdin'], `${goodPassword}\n`);
-  for (const name of certificates) await command(['certificate', 'create', '--name', name, '--domain', name]);
-  const beforeEnd: ConsoleVault['beforeEnd'] = [];
-  t.after(async () => {
-    for (const end of beforeEnd) await end();
-  });
-  const { url } = await serve(t, dataDir);
-  return { url, dataDir, beforeEnd, command: (...args) => command(args) };
+export type Person = {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** Goes to a path, and waits until everything of it is there. */
+  readonly open: (path: string) => Promise<void>;
+  /** The same without loading anything anew, as links of the console do. */
+  readonly move: (path: string) => Promise<void>;
+  /** Waits until everything of the page is there. */
+  readonly settled: () => Promise<void>;
+  /** Asks the API with this person's session, as a page would. */
+  readonly ask: (
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    data?: unknown,
+  ) => Promise<unknown>;
+  /** Makes certificates of the private CA; each has its name as its domain. */
+  readonly makeCertificates: (...names: readonly string[]) => Promise<void>;
+};
+
+export type VisitOptions = {
+  /** What is there already, in place of a new vault. */
+  readonly dataDir?: string;
+  readonly start?: () => Promise<RunningVault>;
+  /** Another name of the vault: the URL of its server without it. */
+  readonly url?: (server: RunningVault) => string;
+};
+
+/** Browsers start slowly, so the tests of a file share one. */
+let browser: Promise<Browser> | undefined;
+after(async () => (await browser)?.close());
+
+function sharedBrowser(): Promise<Browser> {
+  browser ??= chromium.launch({ executablePath: findProgram('chromium') ?? '', args: ['--no-sandbox'] });
+  return browser;
 }
 
-export type Console = {
-  readonly page: Page;
-  readonly context: BrowserContext;
-  /** Goes to a path, and waits for its heading. */
-  readonly open: (path: string) => Promise<void>;
-  /** Fails where axe-core finds something in the colours of now. */
-  readonly assertAccessible: (what: string) => Promise<void>;
-  /** What the browser complained about so far. */
-  readonly complaints: string[];
-};
-
-/** A browser in which alice has signed in. At the end of the test, it must have had nothing to complain about. */
-export async function signedInConsole({
-  url,
-  beforeEnd,
-}: Pick<ConsoleVault, 'url' | 'beforeEnd'>): Promise<Console> {
-  const executablePath = findProgram('chromium') ?? '';
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-  beforeEnd.push(() => browser.close());
-  const context = await browser.newContext({ locale: 'en-GB', reducedMotion: 'reduce' });
-  const page = await context.newPage();
-  const complaints = complaintsOf(page, url);
-  beforeEnd.push(() => assert.deepEqual(complaints, [], 'the browser had complaints'));
-  const open = async (path: string) => {
-    await page.goto(new URL(path, url).href);
-    await page.locator('h1').waitFor();
+/** Starts the vault; it and everybody in front of it go with the test. */
+export async function visit(t: TestContext, options: VisitOptions = {}): Promise<Visit> {
+  const contexts: BrowserContext[] = [];
+  let stopWatching = () => {
+    // Nobody was there.
   };
-  await open('/sign-in');
-  await page.getByLabel('Name').fill('alice');
-  await page.getByLabel('Password').fill(goodPassword);
+  // The people go first: hooks run in the order in which they came.
+  t.after(async () => {
+    stopWatching();
+    await Promise.all(contexts.map((context) => context.close()));
+  });
+  const dataDir = options.dataDir ?? tempDir(t);
+  const server = await (options.start ?? (() => serve(t, dataDir)))();
+  const url = options.url?.(server) ?? server.url;
+  const watch = startWatch(url);
+  stopWatching = watch.stop;
+  // Last, because hooks after one that throws do not run.
+  t.after(() => assert.deepEqual(watch.complaints(), [], 'the browser complains'));
+  const visitor = async (wishes: BrowserContextOptions = {}) => {
+    const started = await sharedBrowser();
+    const context = await started.newContext({ baseURL: url, locale: 'en-GB', ...wishes });
+    contexts.push(context);
+    context.setDefaultTimeout(20_000);
+    watch.add(context);
+    return personIn(context, url);
+  };
+  return {
+    server,
+    url,
+    complaints: watch.complaints,
+    expectComplaint: watch.expectComplaint,
+    excuse: watch.excuse,
+    command: async (...args) => {
+      const ended = await vault([...args, '--data-dir', dataDir]);
+      assert.equal(ended.code, 0, ended.stderr);
+      return ended.stdout.trim();
+    },
+    visitor,
+    alice: async (wishes) => {
+      const person = await visitor(wishes);
+      await person.page.goto(setupLink(server).replace(server.url, url));
+      await fillSetup(person.page, 'alice');
+      await person.page.getByRole('heading', { level: 1, name: 'Certificates' }).waitFor();
+      await person.settled();
+      return person;
+    },
+  };
+}
+
+async function personIn(context: BrowserContext, url: string): Promise<Person> {
+  const page = await context.newPage();
+  const ask: Person['ask'] = async (method, path, data) => {
+    const asked = { method, headers: { Origin: url }, ...(data !== undefined && { data }) };
+    const response = await context.request.fetch(`${url}/api/v1${path}`, asked);
+    assert(response.ok(), `${method} ${path}: ${response.status()} ${await response.text()}`);
+    return response.status() === 204 ? undefined : response.json();
+  };
+  const settled = async () => {
+    await page.locator('h1').waitFor();
+    await page.locator('.skeleton, main[aria-busy]').first().waitFor({ state: 'detached' });
+  };
+  return {
+    context,
+    page,
+    open: async (path) => {
+      await page.goto(path);
+      await settled();
+    },
+    move: async (path) => {
+      await page.evaluate(
+        `history.pushState(null, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
+      );
+      await drawn(page);
+      await settled();
+    },
+    settled,
+    ask,
+    makeCertificates: async (...names) => {
+      for (const name of names)
+        await ask('POST', '/certificates', { name, domains: [name], issuer: 'local-ca' });
+    },
+  };
+}
+
+/** Waits until the browser has drawn whatever has changed so far. */
+export async function drawn(page: Page): Promise<void> {
+  const frame = 'requestAnimationFrame';
+  await page.evaluate(`new Promise((resolve) => ${frame}(() => ${frame}(() => setTimeout(resolve))))`);
+}
+
+/** What the server printed for the person at its terminal. */
+export function setupLink({ log }: Pick<RunningVault, 'log'>): string {
+  const link = /http\S+\/setup#token=\S+/.exec(log())?.[0];
+  if (link === undefined) throw new Error(`no setup link was printed: ${log()}`);
+  return link;
+}
+
+/** Fills in the setup page and sends it. */
+export async function fillSetup(page: Page, name: string, password: string = goodPassword): Promise<void> {
+  await page.getByLabel('Name').fill(name);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByLabel('Password, once more').fill(password);
+  await page.getByRole('button', { name: 'Set up' }).click();
+}
+
+/** Fills in the sign-in page, where the person has to be, and sends it. */
+export async function signIn(page: Page, name = 'alice', password: string = goodPassword): Promise<void> {
+  await page.getByLabel('Name').fill(name);
+  await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('navigation').waitFor();
-  const assertAccessible = async (what: string) => {
-    // Not as a script element: the page's own policy forbids it.
-    await page.evaluate(axe());
-    const violations = await page.evaluate(async () => {
-      const { run } = (globalThis as unknown as { axe: { run: () => Promise<AxeResult> } }).axe;
-      const result = await run();
-      return result.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-    });
-    assert.deepEqual(violations, [], what);
-  };
-  return { page, context, open, assertAccessible, complaints };
-}
-
-type AxeResult = { violations: { id: string; nodes: { html: string }[] }[] };
-
-let source: string | undefined;
-
-function axe(): string {
-  source ??= readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-  return source;
-}
-
-/** Errors, exceptions, reports of the content security policy, and requests to other origins. */
-function complaintsOf(page: Page, url: string): string[] {
-  const complaints: string[] = [];
-  page.on('console', (message) => {
-    // The first question of a page is who is signed in, and 401 is the answer where nobody is.
-    const isQuestion = message.location().url.endsWith('/api/v1/session');
-    if (message.type() === 'error' && !isQuestion) complaints.push(message.text());
-  });
-  page.on('pageerror', ({ message }) => complaints.push(message));
-  page.on('request', (request) => {
-    const { origin, protocol } = new URL(request.url());
-    if (origin !== url && protocol !== 'data:') complaints.push(`request to ${request.url()}`);
-  });
-  return complaints;
 }
