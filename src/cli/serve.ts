@@ -55,9 +55,15 @@ async function serve(
   stop: AbortSignal,
   log: Log,
 ): Promise<void> {
-  const { publicUrl, sessionLimits, trustedProxies } = settings;
+  const { publicUrl, sessionLimits, clients } = settings;
   const server = await startListeners(
-    serverContext(vault, { version, publicUrl, trustedProxies, sessionLimits }),
+    serverContext(vault, {
+      version,
+      publicUrl,
+      trustedProxies: clients.trustedProxies,
+      connectionLimits: { most: clients.maxConnections },
+      sessionLimits,
+    }),
     routesWith(readAsset('install.sh')),
     settings,
     consoleReply(readConsole()),

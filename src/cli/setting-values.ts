@@ -1,7 +1,6 @@
 /** How the values of settings are read: text in, meaning out, or an OperatorError that names the setting and its source. */
 import { isIP } from 'node:net';
 import { day, minute, parseDuration } from '../base/duration.ts';
-import { type IpNetwork, ipNetworkRule, parseIpNetwork } from '../base/ip-network.ts';
 import { type LogLevel, logLevels } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
 
@@ -52,26 +51,6 @@ export function publicUrl(setting: Found | undefined): string | undefined {
     });
   }
   return url.origin;
-}
-
-/** Networks between commas; none where nothing is set. */
-export function trustedProxies(setting: Found | undefined): readonly IpNetwork[] {
-  if (setting === undefined) return [];
-  const { value, from } = setting;
-  return value.split(',').map((part) => {
-    const network = parseIpNetwork(part.trim());
-    if (network === undefined) {
-      throw new OperatorError(`${from}: "${part.trim()}" is not a network`, {
-        hint: `Write the addresses of your proxies, separated by commas: ${ipNetworkRule}.`,
-      });
-    }
-    if (network.text.endsWith('/0')) {
-      throw new OperatorError(`${from}: with ${network.text} everybody could claim any address`, {
-        hint: 'Name the addresses of your proxies alone.',
-      });
-    }
-    return network;
-  });
 }
 
 /** true, 1, yes, on or their opposites; false where nothing is set. */

@@ -6,12 +6,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { homedir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { IpNetwork } from '../base/ip-network.ts';
 import { type LogLevel, logLevels } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { didYouMean } from '../domain/closest-names.ts';
 import { defaultSessionLimits, type SessionLimits } from '../domain/sessions.ts';
 import type { Arguments } from './arguments.ts';
+import { type ClientSettings, clientOptions, clientSettings } from './client-settings.ts';
 import { refuseForeignSettings } from './private-files.ts';
 import {
   type Found,
@@ -21,7 +21,6 @@ import {
   publicUrl,
   resolverAddress,
   sessionDuration,
-  trustedProxies,
   truth,
 } from './setting-values.ts';
 
@@ -52,12 +51,7 @@ export const serveOptions = {
     valueHint: 'URL',
     description: "where clients find the vault (default: from the request's host)",
   },
-  'trusted-proxies': {
-    type: 'string',
-    valueHint: 'CIDR,...',
-    description:
-      'proxies whose word about the client is believed, such as 127.0.0.1,10.0.0.0/8 (default: none)',
-  },
+  ...clientOptions,
   'acme-http-listen': {
     type: 'string',
     valueHint: 'HOST:PORT',
@@ -106,7 +100,7 @@ export type Settings = {
   readonly credentialsDir?: string | undefined;
   readonly listen: ListenAddress;
   readonly publicUrl: string | undefined;
-  readonly trustedProxies: readonly IpNetwork[];
+  readonly clients: ClientSettings;
   readonly acmeHttpListen: ListenAddress | undefined;
   readonly acmeTlsListen: ListenAddress | undefined;
   /** `ip:port` */
@@ -137,7 +131,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     masterKeyFile: resolve(setting('master-key-file')?.value ?? defaultMasterKeyFile(dataDir, environment)),
     listen: listenAddress(setting('listen') ?? { value: '127.0.0.1:8080', from: 'the default' }),
     publicUrl: publicUrl(setting('public-url')),
-    trustedProxies: trustedProxies(setting('trusted-proxies')),
+    clients: clientSettings(setting),
     acmeHttpListen: optional(setting('acme-http-listen'), listenAddress),
     acmeTlsListen: optional(setting('acme-tls-listen'), listenAddress),
     resolver: optional(setting('resolver'), resolverAddress),

@@ -8,6 +8,7 @@ import { Passwords } from '../domain/passwords.ts';
 import { type SessionLimits, Sessions } from '../domain/sessions.ts';
 import { SignIn } from '../domain/sign-in.ts';
 import type { Vault } from '../domain/vault.ts';
+import { type ConnectionLimits, usualConnectionLimits } from './connection-limits.ts';
 
 export type ServerContext = {
   readonly vault: Vault;
@@ -24,6 +25,7 @@ export type ServerContext = {
   readonly publicUrl: string | undefined;
   /** Whose word about the client counts. */
   readonly trustedProxies: readonly IpNetwork[];
+  readonly connectionLimits: ConnectionLimits;
 };
 
 /** The context of a server that begins now. */
@@ -33,6 +35,7 @@ export function serverContext(
     readonly version: string;
     readonly publicUrl: string | undefined;
     readonly trustedProxies?: readonly IpNetwork[];
+    readonly connectionLimits?: Partial<ConnectionLimits>;
     readonly sessionLimits?: SessionLimits;
     readonly hashCost?: HashCost;
   },
@@ -48,5 +51,6 @@ export function serverContext(
     version: options.version,
     publicUrl: options.publicUrl,
     trustedProxies: options.trustedProxies ?? [],
+    connectionLimits: { ...usualConnectionLimits, ...options.connectionLimits },
   };
 }

@@ -2,12 +2,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { App, type Request, type Response } from '@tinyhttp/app';
 import type { ProblemCode } from '../base/problem.ts';
+import { limitConnections, limitedOptions, mostHeaders } from './connection-limits.ts';
 import type { ConsoleReply } from './console-routes.ts';
 import { dispatch, type Exchange, groupByPath, refuse, show } from './dispatch.ts';
 import { type ListenAddress, type ListenOption, listen } from './listening.ts';
 import type { Route } from './route.ts';
 import type { ServerContext } from './server-context.ts';
-import { refuseUnreadable } from './unreadable-request.ts';
+import { connectionRefusals } from './unreadable-request.ts';
 
 export type RunningServer = {
   /** With the port that was really taken. */
@@ -29,10 +30,11 @@ export async function startServer(
   const nextId = requestIds(context);
   const stopping = new AbortController();
   const listener = requestListener(context, { routes, pages }, nextId, stopping.signal);
+  const { connectionLimits } = context;
   // Node's own refusals would carry neither a problem nor a request id, so they are made here.
-  const server = createServer({ requireHostHeader: false }, listener);
+  const server = createServer({ requireHostHeader: false, ...limitedOptions(connectionLimits) }, listener);
   server.on('checkExpectation', listener);
-  server.on('clientError', (error, socket) => refuseUnreadable(context, nextId(), error, socket));
+  limitConnections(server, connectionLimits, connectionRefusals(context, nextId));
   const place = await listen(server, address, option);
   server.on('error', (error) => context.vault.log.error({ err: error }, 'the server has a problem'));
   return {
@@ -96,7 +98,8 @@ function originForm(target = ''): string {
 }
 
 /** What is wrong with a request that the router must not see. */
-function refusalOf({ url, headers, httpVersion }: IncomingMessage): ProblemCode | undefined {
+function refusalOf({ url, headers, rawHeaders, httpVersion }: IncomingMessage): ProblemCode | undefined {
+  if (rawHeaders.length > 2 * mostHeaders) return 'headers_too_large';
   // RFC 9112 §3.2: HTTP/1.1 demands a host.
   if (headers.host === undefined && httpVersion === '1.1') return 'invalid_request';
   // What tinyhttp cannot decode would throw inside it, where nobody catches.

@@ -1,9 +1,36 @@
-/** What arrives on a connection and is no request: it is answered by a problem with a request id, like all else. */
+/** What arrives on a connection and is no request, or not in time: it is answered by a problem with a request id, like all else. */
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { Problem } from '../base/problem.ts';
+import { Problem, type ProblemCode } from '../base/problem.ts';
+import type { Refusals } from './connection-limits.ts';
 import { problemReply, replyHeaders } from './reply.ts';
 import type { ServerContext } from './server-context.ts';
+
+/** What Node's errors are called here; all others mean that it is no HTTP. */
+const problems: Readonly<Record<string, ProblemCode>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'payload_too_large',
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+};
+
+/** How connections that meet a limit are refused, and what the log has of it. */
+export function connectionRefusals(context: ServerContext, nextId: () => string): Refusals {
+  const { log } = context.vault;
+  return {
+    unreadable: (error, socket) => refuseUnreadable(context, nextId(), error, socket),
+    tooMany: () => answerText(nextId(), tooMany),
+    stalled: ({ remoteAddress: ip }) => log.info({ ip }, 'an answer was not taken in time; it was cut off'),
+    full: () =>
+      log.warn(
+        {},
+        'there are as many connections as --max-connections allows; those that wait make room for new ones',
+      ),
+  };
+}
+
+const tooMany = new Problem('unavailable', {
+  detail: 'There are too many connections; try again in a moment.',
+});
 
 /** Answers what Node's parser refused, and closes the connection. The bytes themselves, which may hold a key, are not logged. */
 export function refuseUnreadable(
@@ -12,11 +39,19 @@ export function refuseUnreadable(
   { code }: NodeJS.ErrnoException,
   socket: Duplex,
 ): void {
-  if (!socket.writable || code === 'ECONNRESET') {
+  // Browsers open connections that they may need; there is nobody to be told that one was not used.
+  const isUnused = code === 'ERR_HTTP_REQUEST_TIMEOUT' && 'bytesRead' in socket && socket.bytesRead === 0;
+  if (!socket.writable || code === 'ECONNRESET' || isUnused) {
     socket.destroy();
     return;
   }
-  const problem = new Problem(code === 'HPE_HEADER_OVERFLOW' ? 'payload_too_large' : 'invalid_request');
+  const problem = new Problem(problems[code ?? ''] ?? 'invalid_request');
+  socket.end(answerText(requestId, problem), () => socket.destroy());
+  log.info({ request_id: requestId, status: problem.status, reason: code }, 'request');
+}
+
+/** A whole answer, after which the connection is closed. */
+function answerText(requestId: string, problem: Problem): string {
   const reply = problemReply(problem);
   const { status, body } = reply;
   const lines = Object.entries({
@@ -24,8 +59,5 @@ export function refuseUnreadable(
     'Content-Length': String(Buffer.byteLength(body)),
     Connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`, () =>
-    socket.destroy(),
-  );
-  log.info({ request_id: requestId, status, reason: code }, 'request');
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
 }

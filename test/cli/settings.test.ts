@@ -40,7 +40,7 @@ const cases: readonly Case[] = [
   {
     name: 'trusted-proxies',
     written: ['127.0.0.1, ::1', '10.0.0.0/8', '2001:DB8::/32'],
-    read: (settings) => settings.trustedProxies.map(({ text }) => text).join(' '),
+    read: (settings) => settings.clients.trustedProxies.map(({ text }) => text).join(' '),
     expected: ['127.0.0.1 ::1', '10.0.0.0/8', '2001:db8::/32', ''],
   },
   {

@@ -1,8 +1,9 @@
 /** The real HTTP server on a free loopback port, over a test's vault. */
 import type { TestContext } from 'node:test';
-import { trustedProxies } from '../../src/cli/setting-values.ts';
+import { trustedProxies } from '../../src/cli/client-settings.ts';
 import type { SessionLimits } from '../../src/domain/sessions.ts';
 import type { Vault } from '../../src/domain/vault.ts';
+import type { ConnectionLimits } from '../../src/http/connection-limits.ts';
 import type { ConsoleReply } from '../../src/http/console-routes.ts';
 import type { Route } from '../../src/http/route.ts';
 import { startServer } from '../../src/http/server.ts';
@@ -24,6 +25,7 @@ export async function testServer(
   t: Pick<TestContext, 'after'>,
   options: Parameters<typeof testVault>[1] & {
     publicUrl?: string;
+    connectionLimits?: Partial<ConnectionLimits>;
     /** As `--trusted-proxies` has them. */
     trustedProxies?: string;
     /** Names of people with a session, by its token, in place of those who sign in. */

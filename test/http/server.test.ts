@@ -32,8 +32,9 @@ suite('what is no request', () => {
       ],
       'no host': [ok.replace('Host: vault.test\r\n', ''), 400],
       'a path of raw bytes': [ok.replace(health, `${health}\xe9`), 400],
-      'a very long path': [ok.replace(health, `/${'a'.repeat(20_000)}`), 413],
-      'very long headers': [ok.replace(secret, secret.repeat(500)), 413],
+      'a very long path': [ok.replace(health, `/${'a'.repeat(20_000)}`), 431],
+      'very long headers': [ok.replace(secret, secret.repeat(500)), 431],
+      'very many headers': [ok.replace('Connection', `${'x: y\r\n'.repeat(200)}Connection`), 431],
     };
     const ids = new Set<string | null>();
     for (const [what, [bytes, expected]] of Object.entries(cases)) {

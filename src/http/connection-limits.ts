@@ -1,0 +1,201 @@
+/**
+ * What one connection may cost: the size and time of a request, the time in which an answer has to be taken, and how
+ * many connections there are. When there are too many, one that waits for its client makes room for a new one.
+ */
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+import { minute, second } from '../base/duration.ts';
+
+/** Times in milliseconds. */
+export type ConnectionLimits = {
+  /** Of all connections together. */
+  readonly most: number;
+  /** From the first byte, or from the beginning of a connection, to the end of the headers. */
+  readonly headersMs: number;
+  /** From there to the end of the body. */
+  readonly requestMs: number;
+  /** Between two requests of a connection. */
+  readonly idleMs: number;
+  /** In which something of an answer has to be taken; a large piece has longer, as `slowest` says. */
+  readonly stalledMs: number;
+  /** Bytes in a second that the slowest client takes of a large piece. */
+  readonly slowest: number;
+};
+
+export const usualConnectionLimits: ConnectionLimits = {
+  most: 2000,
+  headersMs: 20 * second,
+  requestMs: 120 * second,
+  // Longer than proxies keep their connections, so that none is closed under a request that is on its way.
+  idleMs: 75 * second,
+  stalledMs: 30 * second,
+  slowest: 8192,
+};
+
+/** Of the request line and the headers together, in bytes. */
+export const headerSize = 16_384;
+
+/** Node would leave those that are too many out without a word, also what a proxy has added at the end. */
+export const mostHeaders = 200;
+
+/** How often is looked. */
+const lookEvery = 250;
+
+/** Refused connections whose answer may still be on its way; others are cut without one. */
+const mostRefused = 100;
+
+/** How long a refused connection may take to read why. */
+const refusalMs = second;
+
+/** For `createServer` of node:http and node:https. */
+export function limitedOptions({ headersMs, requestMs, idleMs }: ConnectionLimits): ServerOptions {
+  return {
+    maxHeaderSize: headerSize,
+    headersTimeout: Math.min(headersMs, requestMs),
+    requestTimeout: requestMs,
+    keepAliveTimeout: idleMs,
+    connectionsCheckingInterval: lookEvery,
+  };
+}
+
+type Connection = {
+  /** As it was accepted, and as it is read and written: not the same where there is TLS in between. */
+  readonly accepted: Socket;
+  channel: Socket;
+  /** The last one, whose body may still arrive when it has been answered. */
+  request: IncomingMessage | undefined;
+  /** As long as it is not over. */
+  response: ServerResponse | undefined;
+  /** How much the client had taken at the last look, and for how many milliseconds nothing has been added. */
+  taken: number;
+  stalledFor: number;
+};
+
+/** What is told to whom when a limit is met. */
+export type Refusals = {
+  /** What came is no request, or not in time. Nothing has been answered to it yet. */
+  readonly unreadable: (error: NodeJS.ErrnoException, socket: Duplex) => void;
+  /** The text that a new connection gets before it is closed, because there are too many. */
+  readonly tooMany: () => string;
+  /** An answer was not taken, and its connection is cut. */
+  readonly stalled: (channel: Socket) => void;
+  /** There are as many connections as may be; told once a minute. */
+  readonly full: () => void;
+};
+
+/** Holds the server to its limits, and answers what Node refuses. To be called when its other listeners are in place. */
+export function limitConnections(server: Server, limits: ConnectionLimits, refusals: Refusals): void {
+  // Those that have waited for longest stand first.
+  const connections = new Map<string, Connection>();
+  const byChannel = new WeakMap<Duplex, Connection>();
+  const refused = new Set<Socket>();
+  let sinceFull: number | undefined;
+  server.maxHeadersCount = 0;
+
+  const begin = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection').on('connection', (socket: Socket) => {
+    if (connections.size >= limits.most) {
+      if (sinceFull === undefined) refusals.full();
+      sinceFull ??= 0;
+      if (!makeRoom(connections)) {
+        refuse(socket);
+        return;
+      }
+    }
+    const key = ends(socket);
+    const connection: Connection = { accepted: socket, channel: socket, ...idle, taken: 0, stalledFor: 0 };
+    connections.set(key, connection);
+    byChannel.set(socket, connection);
+    socket.once('close', () => {
+      if (connections.get(key) === connection) connections.delete(key);
+    });
+    for (const listener of begin) listener.call(server, socket);
+  });
+
+  server.on('secureConnection', (channel: TLSSocket) => {
+    const connection = connections.get(ends(channel));
+    if (connection === undefined) return;
+    connection.channel = channel;
+    byChannel.set(channel, connection);
+  });
+
+  server.prependListener('request', (request, response) => {
+    const connection = byChannel.get(request.socket);
+    if (connection === undefined) return;
+    Object.assign(connection, { request, response });
+    response.once('close', () => {
+      if (connection.response !== response) return;
+      connection.response = undefined;
+      // It begins to wait now.
+      const key = ends(connection.accepted);
+      if (connections.delete(key)) connections.set(key, connection);
+    });
+  });
+
+  server.on('clientError', (error: Error, socket: Duplex) => {
+    const { request, response } = byChannel.get(socket) ?? idle;
+    const isComplete = request === undefined || request.complete;
+    const isFree = response === undefined ? isComplete : !isComplete && !response.headersSent;
+    // Otherwise the answer would be taken for that of another request.
+    if (isFree) refusals.unreadable(error, socket);
+    else socket.destroy();
+  });
+
+  function refuse(socket: Socket): void {
+    if ('setSecureContext' in server || refused.size >= mostRefused) {
+      socket.destroy();
+      return;
+    }
+    refused.add(socket);
+    // What it sends is taken, because closing over it would take the answer back.
+    socket
+      .on('data', () => undefined)
+      .on('error', () => socket.destroy())
+      .once('end', () => socket.destroy())
+      .once('close', () => refused.delete(socket))
+      .setTimeout(refusalMs, () => socket.destroy())
+      .end(refusals.tooMany());
+  }
+
+  const looking = setInterval(() => {
+    for (const connection of connections.values()) {
+      if (!isStalled(connection, limits)) continue;
+      refusals.stalled(connection.channel);
+      connection.accepted.destroy();
+    }
+    if (sinceFull !== undefined) sinceFull += lookEvery;
+    if (sinceFull !== undefined && sinceFull >= minute) sinceFull = undefined;
+  }, lookEvery);
+  looking.unref();
+  server.once('close', () => clearInterval(looking));
+}
+
+const idle = { request: undefined, response: undefined };
+
+/** Cuts the connection that has waited for its client for longest; false where all wait for the vault. */
+function makeRoom(connections: Map<string, Connection>): boolean {
+  for (const [key, { accepted, request, response }] of connections) {
+    if (response !== undefined && request?.complete === true) continue;
+    connections.delete(key);
+    accepted.destroy();
+    return true;
+  }
+  return false;
+}
+
+/** Whether a client has taken nothing for too long of what waits for it. */
+function isStalled(connection: Connection, { stalledMs, slowest }: ConnectionLimits): boolean {
+  const { writableLength: waiting, bytesWritten } = connection.channel;
+  const taken = bytesWritten - waiting;
+  const isMoving = waiting === 0 || taken !== connection.taken;
+  connection.taken = taken;
+  connection.stalledFor = isMoving ? 0 : connection.stalledFor + lookEvery;
+  return connection.stalledFor > stalledMs + (waiting / slowest) * second;
+}
+
+/** Both ends of a connection, the same with TLS and without. */
+function ends({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
+}
