@@ -5,14 +5,14 @@ type Recipe = {
   readonly title: string;
   /** What the server's own configuration says then. */
   readonly configuration: string;
-} & Pick<InstallerChoices, 'files' | 'destination' | 'reloadCommand' | 'owner' | 'group' | 'verify'>;
+} & Pick<InstallerChoices, 'files' | 'destination' | 'reloadCommand' | 'owner' | 'group' | 'mode' | 'verify'>;
 
 const pair = (certificate: string, key: string) => [
   { artifact: 'fullchain.crt', output: certificate },
   { artifact: 'private.key', output: key },
 ];
 
-const root = { owner: '', group: '' };
+const root = { owner: '', group: '', mode: '' };
 
 export const recipes = {
   nginx: {
@@ -58,6 +58,7 @@ export const recipes = {
     destination: '/etc/postgresql/tls',
     owner: 'postgres',
     group: 'postgres',
+    mode: '',
     reloadCommand: 'systemctl reload postgresql',
     verify: 'localhost:5432',
     configuration:

@@ -73,6 +73,8 @@ export type ApiKey = {
   readonly prefix: string;
   readonly scopes: readonly string[];
   readonly certificates: readonly string[];
+  /** None for anywhere. */
+  readonly allowed_networks: readonly string[];
   readonly created_at: string;
   readonly expires_at: string | null;
   readonly revoked_at: string | null;

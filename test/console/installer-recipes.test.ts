@@ -27,7 +27,8 @@ function optionsIn(command: string): string[] {
 for (const { title, configuration, ...wishes } of Object.values(recipes)) {
   if (title === recipes.other.title) continue;
   test(`the recipe for ${title} is the documented one`, () => {
-    const choices = { ...wishes, server: 'https://v', certificate: 'web', schedule: '', withSudo: false };
+    const plain = { trust: 'public', pin: '', caFile: '', schedule: '', withSudo: false } as const;
+    const choices = { ...wishes, ...plain, server: 'https://v', certificate: 'web' };
     const [, options = ''] = installerCommand(choices, undefined).split('--server https://v');
     assert.deepEqual(optionsIn(options.replace(/^ \\\n\s*/, '')), documented(title).options);
     // Proxmox finds the files by their names; the manual only lists them.

@@ -46,6 +46,9 @@ test('a real shell makes exactly the text of it again, whatever it is', () => {
 
 const choices: InstallerChoices = {
   server: 'https://vault.example',
+  trust: 'public',
+  pin: '',
+  caFile: '',
   certificate: 'web',
   files: [
     { artifact: 'fullchain.crt', output: 'tls.crt' },
@@ -56,6 +59,7 @@ const choices: InstallerChoices = {
   schedule: '17 3 * * *',
   owner: '',
   group: '',
+  mode: '',
   verify: '',
   withSudo: true,
 };
@@ -79,6 +83,29 @@ test('the command has the key in the environment, and one option in each line', 
 test('without sudo the key is in the environment of the shell alone', () => {
   const command = installerCommand({ ...choices, withSudo: false }, 'vk_abc.def');
   assert.match(command, /install\.sh \| SERVICE_API_KEY=vk_abc\.def sh -s -- /);
+});
+
+test('a pinned vault is known by its key alone, also for the script itself, and nothing is redirected', () => {
+  const pin = `sha256//${'a+/'.repeat(14)}a=`;
+  const command = installerCommand({ ...choices, trust: 'pin', pin }, undefined);
+  const [first, server, option] = command.split(' \\\n  ');
+  assert.equal(
+    first,
+    `curl -fsS --insecure --pinnedpubkey ${pin} https://vault.example/client/install.sh | sudo sh -s --`,
+  );
+  assert.deepEqual([server, option], ['--server https://vault.example', `--pin ${pin}`]);
+  assert.doesNotMatch(command, /-fsSL|--ca-file/);
+});
+
+test('a root in a file is what the first request and all others trust', () => {
+  const command = installerCommand(
+    { ...choices, trust: 'ca-file', caFile: "/etc/ca's.pem", mode: '0640' },
+    undefined,
+  );
+  assert.match(command, /^curl -fsS --cacert '\/etc\/ca'\\''s\.pem' https:/);
+  assert.match(command, / --ca-file '\/etc\/ca'\\''s\.pem' \\\n/);
+  assert.match(command, / --mode 0640/);
+  assert.doesNotMatch(command, /--pin|--insecure/);
 });
 
 test('without a key the installer is left to ask for it', () => {

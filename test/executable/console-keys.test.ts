@@ -27,3 +27,28 @@ test('what the vault refuses of a new key stands at the fields', browser, async 
   await page.locator('.field-error', { hasText: 'a name is needed' }).waitFor();
   await page.locator('.field-error', { hasText: 'at least one certificate name is needed' }).waitFor();
 });
+
+test(
+  'a key is bound to networks, and what the installer would refuse is marked while one types',
+  browser,
+  async (t) => {
+    const { alice, command } = await visit(t);
+    await command('certificate', 'create', '--name', 'www', '--domain', 'www.example.test');
+    const { page, open } = await alice();
+    await open('/api-keys/new');
+    await page.getByLabel('Name', { exact: true }).fill('web-1');
+    await page.getByRole('checkbox', { name: 'www' }).check();
+    await page.getByLabel('Networks').fill('192.0.2.0/24, 2001:db8::7');
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByText('--destination /etc/nginx/tls').waitFor();
+    await page.getByLabel('Mode of the files').fill('0999');
+    await page.locator('.field-error', { hasText: 'Write an octal mode' }).waitFor();
+    assert.equal(await page.getByLabel('The installer command').count(), 0, 'what is refused is not offered');
+    await page.getByLabel('Mode of the files').fill('0640');
+    await page.getByText('--mode 0640').waitFor();
+    await page.getByRole('link', { name: 'Done' }).click();
+    await page.getByText('only from 192.0.2.0/24, 2001:db8::7').waitFor();
+    await open('/certificates/www?tab=access');
+    await page.getByText('only from 192.0.2.0/24, 2001:db8::7').waitFor();
+  },
+);

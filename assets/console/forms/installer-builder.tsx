@@ -1,30 +1,51 @@
 /** The installer command for a key, made from choices and ready to copy. */
 import { useState } from 'preact/hooks';
+import type { About, OwnTls } from '../administration-shapes.ts';
 import { useCertificates } from '../certificates.ts';
 import { CopyBlock } from '../components/copy.tsx';
 import { Checkbox } from '../components/field.tsx';
-import { Notice } from '../components/notice.tsx';
+import { Notice, Problem } from '../components/notice.tsx';
 import { Select } from '../components/select.tsx';
+import { Skeleton } from '../components/spinner.tsx';
+import { installerErrors } from '../installer-checks.ts';
 import { recipeOf, recipes } from '../installer-recipes.ts';
+import { useResource } from '../resource.ts';
 import type { ApiKey } from '../shapes.ts';
 import { type InstallerChoices, installerCommand } from '../shell-command.ts';
 import { InstallerFiles } from './installer-files.tsx';
 import { InstallerOptions } from './installer-options.tsx';
+import { InstallerTrust, trustFor } from './installer-trust.tsx';
 
-export function InstallerBuilder({
-  apiKey,
-  rawKey,
-}: {
+type BuilderProps = {
   readonly apiKey: ApiKey;
   /** Known only when the key has just been made. */
   readonly rawKey?: string;
-}) {
-  const isAny = apiKey.certificates[0] === '*';
-  const { data } = useCertificates(isAny);
-  const names = isAny ? (data?.items ?? []).map(({ name }) => name) : apiKey.certificates;
+};
+
+export function InstallerBuilder(props: BuilderProps) {
+  const isAny = props.apiKey.certificates[0] === '*';
+  const all = useCertificates(isAny);
+  const about = useResource<About>('/about');
+  const error = about.error ?? all.error;
+  if (about.data === undefined || (isAny && all.data === undefined)) {
+    const retry = () => Promise.all([about.reload(), all.reload()]);
+    return error ? <Problem error={error} retry={retry} /> : <Skeleton lines={6} />;
+  }
+  const names = isAny ? (all.data?.items ?? []).map(({ name }) => name) : props.apiKey.certificates;
+  return <Builder {...props} names={names} tls={about.data.tls} />;
+}
+
+function Builder({
+  apiKey,
+  rawKey,
+  names,
+  tls,
+}: BuilderProps & { readonly names: readonly string[]; readonly tls: OwnTls | null | undefined }) {
   const [recipe, setRecipe] = useState('nginx');
   const [choices, setChoices] = useState<InstallerChoices>(() => ({
     server: location.origin,
+    ...trustFor(tls),
+    caFile: '',
     certificate: '',
     schedule: '',
     withSudo: true,
@@ -33,8 +54,9 @@ export function InstallerBuilder({
   const change = (changes: Partial<InstallerChoices>) => setChoices((now) => ({ ...now, ...changes }));
   const certificate = choices.certificate || (names[0] ?? '');
   const configuration = recipeOf(recipe)?.configuration ?? '';
+  const errors = installerErrors(choices);
   const needsKeys = choices.files.some(({ artifact }) => artifact === 'private.key');
-  const isReady = certificate !== '' && choices.files.length > 0 && choices.destination !== '';
+  const isReady = certificate !== '' && Object.keys(errors).length === 0;
   return (
     <div class="stack">
       <div class="card stack">
@@ -56,8 +78,11 @@ export function InstallerBuilder({
             choices={Object.entries(recipes).map(([value, { title }]) => ({ value, label: title }))}
           />
         </div>
-        <InstallerFiles files={choices.files} onFiles={(files) => change({ files })} />
-        <InstallerOptions choices={choices} onChange={change} />
+        <InstallerFiles files={choices.files} error={errors.files} onFiles={(files) => change({ files })} />
+        <InstallerOptions choices={choices} errors={errors} onChange={change} />
+        {location.protocol === 'https:' && (
+          <InstallerTrust tls={tls} choices={choices} errors={errors} onChange={change} />
+        )}
         <Checkbox
           label="Run it as root with sudo"
           hint="Without it, the job belongs to the user who runs the command."
@@ -71,15 +96,18 @@ export function InstallerBuilder({
         </Notice>
       )}
       {isPlainRemote() && (
-        <Notice tone="warning">
-          The console was opened over plain HTTP. The installer refuses to send a key unencrypted; open the
-          console by its https address to get a command that works.
+        <Notice tone="warning" title="The console was opened over plain HTTP">
+          Anybody on the way could change the script that this command runs as root, and read the key. The
+          installer refuses to send it. Open the console by its https address to get a command that works.
         </Notice>
       )}
       {names.length === 0 && (
         <Notice>
           There is no certificate yet that this key could fetch. Make one first, then come back.
         </Notice>
+      )}
+      {certificate !== '' && !isReady && (
+        <p class="quiet">The command is here as soon as what is marked above is right.</p>
       )}
       {isReady && (
         <>

@@ -12,9 +12,11 @@ const artifacts = [
 
 export function InstallerFiles({
   files,
+  error,
   onFiles,
 }: {
   readonly files: readonly InstallerFile[];
+  readonly error: string | undefined;
   readonly onFiles: (files: readonly InstallerFile[]) => void;
 }) {
   const id = useId();
@@ -52,6 +54,11 @@ export function InstallerFiles({
           </div>
         );
       })}
+      {error && (
+        <p class="field-error" role="alert">
+          {error}
+        </p>
+      )}
     </fieldset>
   );
 }

@@ -81,8 +81,15 @@ function columns(onQuestion: (question: Question) => void): Column<ApiKey>[] {
     },
     {
       title: 'Rights',
-      cell: ({ scopes }) => (
-        <span title={scopes.join(' ')}>{scopes.map((scope) => scopeWords[scope] ?? scope).join(', ')}</span>
+      cell: ({ scopes, allowed_networks: networks }) => (
+        <span>
+          <span title={scopes.join(' ')}>{scopes.map((scope) => scopeWords[scope] ?? scope).join(', ')}</span>
+          {networks.length > 0 && (
+            <div class="beneath wrap" title={networks.join(', ')}>
+              only from {shortList(networks)}
+            </div>
+          )}
+        </span>
       ),
     },
     {

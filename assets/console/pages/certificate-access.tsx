@@ -57,7 +57,12 @@ export function CertificateAccess({ name }: { readonly name: string }) {
         },
         {
           title: 'Allowed by',
-          cell: ({ certificates }) => (certificates.includes('*') ? 'any certificate' : 'its name'),
+          cell: ({ certificates, allowed_networks: networks }) => (
+            <>
+              {certificates.includes('*') ? 'any certificate' : 'its name'}
+              {networks.length > 0 && <div class="beneath wrap">only from {networks.join(', ')}</div>}
+            </>
+          ),
           isExtra: true,
         },
         {

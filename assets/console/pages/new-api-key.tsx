@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { CreatedApiKey } from '../administration-shapes.ts';
 import { post } from '../api.ts';
+import { domainsIn } from '../certificate-checks.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { CopyBlock } from '../components/copy.tsx';
 import { Checkbox, TextField } from '../components/field.tsx';
@@ -65,10 +66,13 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
   const [chosen, setChosen] = useState<readonly string[]>(['certificates:read', 'private_keys:read']);
   const { query } = usePlace();
   const [certificates, setCertificates] = useState<readonly string[]>(() => query.getAll('certificate'));
+  const [networks, setNetworks] = useState('');
   const [expires, setExpires] = useState('');
   const creating = useAction(async () => {
     const expiry = expires === '' ? {} : { expires_at: new Date(expires).toISOString() };
-    onCreated(await post<CreatedApiKey>('/api-keys', { name, scopes: chosen, certificates, ...expiry }));
+    const allowed_networks = domainsIn(networks);
+    const wanted = { name, scopes: chosen, certificates, allowed_networks, ...expiry };
+    onCreated(await post<CreatedApiKey>('/api-keys', wanted));
   });
   const errorOf = (field: string) => creating.error?.field(field);
   return (
@@ -111,6 +115,15 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
         )}
       </fieldset>
       <Allowlist chosen={certificates} onChosen={setCertificates} error={errorOf('certificates')} />
+      <TextField
+        label="Networks"
+        hint="Where the key counts: addresses or networks such as 192.0.2.0/24 or 2001:db8::/32. Leave it empty for anywhere."
+        value={networks}
+        autocomplete="off"
+        spellcheck={false}
+        error={errorOf('allowed_networks')}
+        onValue={setNetworks}
+      />
       <TextField
         label="Expires"
         hint="In your time zone. Leave it empty for a key that lasts until it is revoked."

@@ -1,0 +1,129 @@
+/** The checks of the console's installer command agree with the installer itself. */
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { type InstallerErrors, installerErrors } from '../../assets/console/installer-checks.ts';
+import type { InstallerChoices } from '../../assets/console/shell-command.ts';
+import { machine } from '../harness/client-installer.ts';
+import { needs } from '../harness/missing-program.ts';
+
+const sound: InstallerChoices = {
+  ...{ server: 'https://vault.example', trust: 'public', pin: '', caFile: '', certificate: 'web' },
+  files: [{ artifact: 'fullchain.crt', output: 'tls.crt' }],
+  ...{ destination: '/srv/tls', reloadCommand: '', schedule: '', owner: '', group: '', mode: '', verify: '' },
+  withSudo: false,
+};
+const pin = `sha256//${'A'.repeat(43)}=`;
+const file = (artifact: string, output = '') => ({ artifact, output });
+
+/** Each with the option that the installer names when it refuses. */
+const cases: readonly [
+  field: keyof InstallerErrors,
+  option: string,
+  values: readonly Partial<InstallerChoices>[],
+][] = [
+  [
+    'files',
+    '--file',
+    [
+      { files: [file('fullchain.crt'), file('private.key', 'fullchain.CRT')] },
+      { files: [file('fullchain.crt', '..')] },
+      { files: [file('fullchain.crt', '.vault-x')] },
+      { files: [file('fullchain.crt', 'x'.repeat(201))] },
+      { files: [file('fullchain.crt', 'it is "fine"'), file('private.key')] },
+    ],
+  ],
+  [
+    'destination',
+    '--destination',
+    [...['/', '//', '/./', '/a/../b', '/..', '/a\nb', '/srv/it’s here', '/a/..b']].map((destination) => ({
+      destination,
+    })),
+  ],
+  ['reloadCommand', '--reload-command', [{ reloadCommand: 'a\nb' }, { reloadCommand: 'a && "b"' }]],
+  [
+    'schedule',
+    '--schedule',
+    [
+      '@daily',
+      '@hourly',
+      '@weekly',
+      '17 3 * * *',
+      '*/5 1-3 * jan mon',
+      'daily',
+      '1 2 3',
+      '@soon',
+      '17;3 * * * *',
+    ].map((schedule) => ({ schedule })),
+  ],
+  [
+    'verify',
+    '--verify',
+    [
+      ...['localhost:443', '[::1]:443', 'localhost', ':443', 'host:x', '-h:1', 'a b:1', 'host:'].map(
+        (verify) => ({
+          verify,
+        }),
+      ),
+      { verify: 'localhost:443', files: [file('private.key')] },
+    ],
+  ],
+  ['owner', '--owner', ['postgres', '-x', 'a b', 'DOMAIN\\user', 'a;b'].map((owner) => ({ owner }))],
+  ['group', '--group', ['ssl-cert', '-x', 'ä'].map((group) => ({ group }))],
+  ['mode', '--mode', ['0640', '640', '0888', '64', '1777', 'u+r', '00640'].map((mode) => ({ mode }))],
+  [
+    'pin',
+    '--pin',
+    [pin, 'sha256//short=', `sha256/${'A'.repeat(43)}=`, `sha256//${'A'.repeat(44)}`].map((one) => ({
+      trust: 'pin' as const,
+      pin: one,
+    })),
+  ],
+];
+
+suite(
+  'the installer takes what the console lets through, and refuses what it marks',
+  needs('openssl'),
+  () => {
+    for (const [field, option, values] of cases) {
+      for (const value of values) {
+        const choices = { ...sound, ...value };
+        const found = installerErrors(choices)[field];
+        test(`${option} ${JSON.stringify(value[field] ?? value)}: ${found ?? 'taken'}`, async (t) => {
+          const { code, stderr } = await machine(t).run([...optionsOf(choices), '--dry-run']);
+          if (found === undefined) assert.equal(code, 0, stderr);
+          else {
+            assert.equal(code, 2, stderr);
+            assert.ok(stderr.includes(option), stderr);
+          }
+        });
+      }
+    }
+  },
+);
+
+test('a root certificate is named by its whole path, and only where the trust is in it', () => {
+  const errors = (choices: Partial<InstallerChoices>) =>
+    Object.keys(installerErrors({ ...sound, ...choices }));
+  assert.deepEqual(errors({ trust: 'ca-file' }), ['caFile']);
+  assert.deepEqual(errors({ trust: 'ca-file', caFile: 'ca.pem' }), ['caFile']);
+  assert.deepEqual(errors({ trust: 'ca-file', caFile: '/etc/ca.pem' }), []);
+  assert.deepEqual(errors({ trust: 'pin' }), ['pin']);
+  assert.deepEqual(errors({ caFile: 'ca.pem', pin: 'x' }), []);
+  assert.deepEqual(errors({ files: [], destination: 'tls' }), ['files', 'destination']);
+});
+
+function optionsOf(choices: InstallerChoices): string[] {
+  const { server, certificate, files, destination, reloadCommand, ...others } = choices;
+  const named = { '--server': server, '--certificate': certificate, '--destination': destination };
+  const wishes = {
+    ...{ '--reload-command': reloadCommand, '--schedule': others.schedule, '--verify': others.verify },
+    ...{ '--owner': others.owner, '--group': others.group, '--mode': others.mode },
+  };
+  const given = Object.entries({ ...named, ...wishes }).filter(([, value]) => value !== '');
+  const names = files.map(({ artifact, output }) => (output === '' ? artifact : `${artifact}=${output}`));
+  return [
+    ...given.flat(),
+    ...names.flatMap((name) => ['--file', name]),
+    ...(others.trust === 'pin' ? ['--pin', others.pin] : []),
+  ];
+}
