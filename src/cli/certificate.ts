@@ -1,5 +1,7 @@
 /** `vault certificate …`: certificates are made, listed, shown and removed directly in the database, without HTTP. */
-import { listVersions } from '../db/certificate-versions.ts';
+import { X509Certificate } from 'node:crypto';
+import { publicKeyPin } from '../crypto/public-key-pin.ts';
+import { findVersion, listVersions } from '../db/certificate-versions.ts';
 import {
   type CertificateSummaryRow,
   findCertificateSummary,
@@ -75,6 +77,7 @@ const show = command({
         return;
       }
       const open = await findOpenRenewal(vault.db.reader, id);
+      const pin = await currentPin(vault, id, row.current_version);
       const fallback = await findIssuerById(vault.db.reader, row.fallback_issuer_id ?? 0);
       terminal.stdout.write(
         facts([
@@ -86,6 +89,7 @@ const show = command({
           ...(fallback === undefined ? [] : [['Fallback', fallback.name] as const]),
           ...(row.challenge === null ? [] : [['Challenge', row.challenge] as const]),
           ...(row.profile === null ? [] : [['Profile', row.profile] as const]),
+          ...(pin === undefined ? [] : [['Public key pin', pin] as const]),
           ['Created', view.created_at],
           ['Renewal', view.renewal.next_at ?? (view.auto_renew ? 'not planned yet' : 'by import only')],
           ...(open === undefined ? [] : [['Renewing', stepsOf(open).at(-1)?.text ?? open.status] as const]),
@@ -137,6 +141,12 @@ export const certificateCommands = commandGroup(
     delete: remove,
   },
 );
+
+/** By which clients can know a server with this certificate; undefined while nothing is issued. */
+async function currentPin({ db }: Vault, id: number, version: number | null): Promise<string | undefined> {
+  const current = version === null ? undefined : await findVersion(db.reader, id, version);
+  return current && publicKeyPin(new X509Certificate(current.certificate_pem));
+}
 
 async function allSummaries({ db }: Vault): Promise<CertificateSummaryRow[]> {
   const all: CertificateSummaryRow[] = [];

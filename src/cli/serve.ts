@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { second } from '../base/duration.ts';
 import type { Log } from '../base/log.ts';
-import { OperatorError } from '../base/operator-error.ts';
 import { offerSetup } from '../domain/setup.ts';
 import type { Vault } from '../domain/vault.ts';
 import { consoleReply } from '../http/console-routes.ts';
@@ -18,7 +17,8 @@ import { readAsset, readConsole } from './assets.ts';
 import { command, type Terminal } from './command.ts';
 import { openLog } from './log-output.ts';
 import { openVault } from './open-vault.ts';
-import { isLoopback, readSettings, type Settings, serveOptions } from './settings.ts';
+import { openTls, refuseUnsafe } from './serve-tls.ts';
+import { readSettings, type Settings, serveOptions } from './settings.ts';
 import { stopSignal } from './stop-signal.ts';
 
 /** How long requests in flight may take after SIGTERM. */
@@ -30,7 +30,7 @@ export const serveCommand = command({
   options: serveOptions,
   run: async (args, terminal) => {
     const settings = await readSettings(args, terminal.environment);
-    refusePlainHttp(settings);
+    refuseUnsafe(settings);
     const stop = stopSignal();
     const log = await openLog(settings.logLevel, { forPerson: terminal.stderr.isTTY });
     const { vault, isNew, close } = await openVault(settings, terminal.world, 'create', log);
@@ -56,6 +56,7 @@ async function serve(
   log: Log,
 ): Promise<void> {
   const { publicUrl, sessionLimits, clients } = settings;
+  const tls = await openTls(vault, settings);
   const server = await startListeners(
     serverContext(vault, {
       version,
@@ -63,9 +64,10 @@ async function serve(
       trustedProxies: clients.trustedProxies,
       connectionLimits: { most: clients.maxConnections },
       sessionLimits,
+      tls: () => tls?.facts ?? null,
     }),
     routesWith(readAsset('install.sh')),
-    settings,
+    { ...settings, tls },
     consoleReply(readConsole()),
   );
   const jobs = [
@@ -99,11 +101,4 @@ async function invite(vault: Vault, url: string, stderr: Terminal['stderr']): Pr
   } catch (error) {
     vault.log.warn({ err: error }, 'no setup link could be made; "vault admin create" may do');
   }
-}
-
-function refusePlainHttp({ listen, insecureHttp }: Settings): void {
-  if (insecureHttp || isLoopback(listen.host)) return;
-  throw new OperatorError(`plain HTTP on ${listen.host} would show private keys to everybody on the way`, {
-    hint: 'Listen on 127.0.0.1 behind a proxy that speaks HTTPS, or accept the risk with --insecure-http.',
-  });
 }

@@ -23,6 +23,7 @@ import {
   sessionDuration,
   truth,
 } from './setting-values.ts';
+import { type TlsSettings, tlsOptions, tlsSettings } from './tls-settings.ts';
 
 /** Options that every command takes, so that all of them find the same vault. */
 export const commonOptions = {
@@ -71,6 +72,7 @@ export const serveOptions = {
     type: 'boolean',
     description: 'allow challenge types that are still drafts: dns-persist-01',
   },
+  ...tlsOptions,
   'insecure-http': { type: 'boolean', description: 'serve plain HTTP beyond loopback' },
   'session-idle': {
     type: 'string',
@@ -108,6 +110,8 @@ export type Settings = {
   readonly acmeDrafts: boolean;
   /** What the environment says about proxies. */
   readonly proxies: Environment;
+  /** Undefined for plain HTTP. */
+  readonly tls: TlsSettings | undefined;
   readonly insecureHttp: boolean;
   readonly sessionLimits: SessionLimits;
   readonly logLevel: LogLevel;
@@ -137,6 +141,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     resolver: optional(setting('resolver'), resolverAddress),
     acmeDrafts: truth(setting('acme-drafts')),
     proxies: proxiesIn(environment),
+    tls: tlsSettings(setting),
     insecureHttp: truth(setting('insecure-http')),
     sessionLimits: {
       idle: sessionDuration(setting('session-idle'), defaultSessionLimits.idle),

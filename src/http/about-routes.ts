@@ -22,7 +22,7 @@ export const aboutRoutes: readonly Route[] = [
     query: noQuery,
     replies: { 200: { description: 'about the vault', schema: aboutSchema } },
     problems: [],
-    handle: async ({ context: { vault, version } }) => {
+    handle: async ({ context: { vault, version, tls } }) => {
       const { db, world } = vault;
       const counts = {
         certificates: await countByStatus(db.reader, world.now()),
@@ -33,7 +33,7 @@ export const aboutRoutes: readonly Route[] = [
       };
       const at = await lastBackupAt(db.reader);
       const backup = { last_at: at === undefined ? null : formatTimestamp(at) };
-      return json(200, { version, ...(await readiness(vault)), counts, backup });
+      return json(200, { version, ...(await readiness(vault)), counts, backup, tls: tls() });
     },
   }),
 ];

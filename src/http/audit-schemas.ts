@@ -67,5 +67,14 @@ export const aboutSchema = z
         .nullable()
         .describe('what was there when the last backup was made; null where there is none'),
     }),
+    tls: z
+      .strictObject({
+        source: z.enum(['certificate', 'files']),
+        certificate: z.string().nullable(),
+        publicly_trusted: z.boolean(),
+        pin: z.string().regex(/^sha256\/\/[A-Za-z0-9+/]{43}=$/),
+      })
+      .nullable()
+      .meta({ description: "about the vault's own HTTPS; null where it speaks plain HTTP" }),
   })
   .meta({ id: 'About' });

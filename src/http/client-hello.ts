@@ -28,26 +28,33 @@ export function offeredProtocols(bytes: Buffer): readonly string[] | 'incomplete
   }
 }
 
+/** What a connection begins with: a ClientHello and what it offers, other bytes, or nothing before its end. */
+export type Opening =
+  | { readonly kind: 'hello'; readonly protocols: readonly string[] }
+  | { readonly kind: 'other'; readonly bytes: Buffer }
+  | { readonly kind: 'ended' };
+
 /**
- * Waits for the whole ClientHello and tells what it offers, as `offeredProtocols`; undefined also where the connection
- * ends before. The bytes of a ClientHello stay in the socket, for whoever speaks TLS on it. The caller limits the time.
+ * Waits for the whole ClientHello, or for what cannot be one. The bytes of a ClientHello stay in the socket, for whoever
+ * speaks TLS on it. The caller limits the time.
  */
-export function peekProtocols(socket: Socket): Promise<readonly string[] | undefined> {
-  const { promise, resolve } = Promise.withResolvers<readonly string[] | undefined>();
+export function readOpening(socket: Socket): Promise<Opening> {
+  const { promise, resolve } = Promise.withResolvers<Opening>();
   let seen = Buffer.alloc(0);
-  const settle = (protocols: readonly string[] | undefined) => {
+  const settle = (opening: Opening) => {
     socket.off('readable', look).off('close', end).off('end', end);
-    if (protocols !== undefined) socket.unshift(seen);
-    resolve(protocols);
+    if (opening.kind === 'hello') socket.unshift(seen);
+    resolve(opening);
   };
-  const end = () => settle(undefined);
+  const end = () => settle({ kind: 'ended' });
   const look = () => {
     const chunk: Buffer | null = socket.read();
     if (chunk === null) return;
     seen = Buffer.concat([seen, chunk]);
     const protocols = offeredProtocols(seen);
-    if (protocols !== 'incomplete') settle(protocols);
-    else if (seen.length > longestHello) settle(undefined);
+    if (protocols === undefined || (protocols === 'incomplete' && seen.length > longestHello))
+      settle({ kind: 'other', bytes: seen });
+    else if (protocols !== 'incomplete') settle({ kind: 'hello', protocols });
   };
   socket.on('readable', look).once('close', end).once('end', end);
   return promise;

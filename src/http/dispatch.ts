@@ -25,6 +25,8 @@ export type Exchange = {
   readonly requestId: string;
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal;
+  /** What every answer of this listener tells browsers. */
+  readonly security: Readonly<Record<string, string>>;
 };
 
 /** Groups routes by their path, in the order in which the paths first appear. */
@@ -71,21 +73,21 @@ export async function dispatch(
 /** Puts the reply on the wire; whole ones at once, and streams until they end. */
 async function write(
   { vault: { log } }: ServerContext,
-  { request, response, requestId, stopping }: Exchange,
+  { request, response, requestId, stopping, security }: Exchange,
   reply: Reply,
 ): Promise<void> {
   if (!('stream' in reply)) {
-    writeReply(request, response, requestId, reply);
+    writeReply(request, response, requestId, reply, security);
     return;
   }
-  await writeStream(request, response, requestId, reply, stopping).catch((error: unknown) => {
+  await writeStream(request, response, requestId, reply, stopping, security).catch((error: unknown) => {
     log.error({ err: error, request_id: requestId }, 'a stream broke off');
   });
 }
 
-/** Answers with a file of the console, which is none of the routes. */
-export function show(context: ServerContext, exchange: Exchange, reply: WholeReply): void {
-  answer(context, exchange, reply, { route: 'console' });
+/** Answers with a file of the console, or what else is none of the routes; `route` is what the log calls it. */
+export function show(context: ServerContext, exchange: Exchange, reply: WholeReply, route: string): void {
+  answer(context, exchange, reply, { route });
 }
 
 /** Answers with a problem where no route was found. */
@@ -95,11 +97,11 @@ export function refuse(context: ServerContext, exchange: Exchange, code: Problem
 
 function answer(
   context: ServerContext,
-  { request, response, requestId }: Exchange,
+  { request, response, requestId, security }: Exchange,
   reply: WholeReply,
   fields: LogFields,
 ): void {
-  writeReply(request, response, requestId, reply);
+  writeReply(request, response, requestId, reply, security);
   const { status } = reply;
   const ip = addressOf(request, context);
   context.vault.log.info({ request_id: requestId, method: request.method, ...fields, status, ip }, 'request');

@@ -1,15 +1,20 @@
 /** All listeners of a vault together: they start together or not at all, and stop together. */
+import type { IncomingMessage } from 'node:http';
 import { acmeChallengeRoutes } from './acme-challenge-routes.ts';
 import type { ConsoleReply } from './console-routes.ts';
+import { redirectReply } from './https-redirect.ts';
 import type { ListenAddress } from './listening.ts';
 import type { Route } from './route.ts';
 import { type RunningServer, startServer } from './server.ts';
 import type { ServerContext } from './server-context.ts';
 import { startTlsAlpnListener } from './tls-alpn-listener.ts';
+import type { TlsEndpoint } from './tls-endpoint.ts';
 
 export type ListenSettings = {
   readonly listen: ListenAddress;
-  /** Where http-01 challenges are answered besides; it serves nothing else. */
+  /** HTTPS on the main listener. */
+  readonly tls?: TlsEndpoint | undefined;
+  /** Where http-01 challenges are answered besides; with HTTPS, everything else is redirected there. */
   readonly acmeHttpListen: ListenAddress | undefined;
   readonly acmeTlsListen: ListenAddress | undefined;
 };
@@ -18,7 +23,7 @@ export type ListenSettings = {
 export async function startListeners(
   context: ServerContext,
   routes: readonly Route[],
-  { listen, acmeHttpListen, acmeTlsListen }: ListenSettings,
+  { listen, tls, acmeHttpListen, acmeTlsListen }: ListenSettings,
   pages?: ConsoleReply,
 ): Promise<RunningServer> {
   const { vault } = context;
@@ -27,22 +32,32 @@ export async function startListeners(
     await Promise.all(started.map((stopOne) => stopOne(patience)));
   };
   try {
-    const main = await startServer(context, routes, listen, undefined, pages);
+    const main = await startServer(context, routes, listen, {
+      ...(pages !== undefined && { pages }),
+      tls: tls && { endpoint: tls },
+    });
     started.push(main.stop);
     if (acmeHttpListen !== undefined) {
       const named = { option: '--acme-http-listen', example: '0.0.0.0:80' };
-      const http = await startServer(context, acmeChallengeRoutes, acmeHttpListen, named);
+      const target = { publicUrl: context.publicUrl, httpsPort: portOf(main.url) };
+      const redirect = (request: IncomingMessage) => redirectReply(target, request);
+      const elsewhere = tls === undefined ? {} : { pages: redirect, pagesAre: 'redirect to HTTPS' };
+      const http = await startServer(context, acmeChallengeRoutes, acmeHttpListen, { named, ...elsewhere });
       started.push(http.stop);
       vault.log.info({ url: http.url }, 'listening for http-01 challenges');
     }
     if (acmeTlsListen !== undefined) {
-      const tls = await startTlsAlpnListener(vault, acmeTlsListen);
-      started.push(tls.stop);
-      vault.log.info({ address: tls.address }, 'listening for tls-alpn-01 challenges');
+      const alpn = await startTlsAlpnListener(vault, acmeTlsListen);
+      started.push(alpn.stop);
+      vault.log.info({ address: alpn.address }, 'listening for tls-alpn-01 challenges');
     }
     return { url: main.url, stop };
   } catch (error) {
     await stop(0);
     throw error;
   }
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port || 443);
 }

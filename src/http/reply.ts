@@ -57,8 +57,9 @@ export function problemReply(problem: Problem, headers: Readonly<Record<string, 
 export function replyHeaders(
   requestId: string,
   { headers }: Pick<Reply, 'headers'>,
+  security: Readonly<Record<string, string>> = securityHeaders,
 ): Record<string, string | number> {
-  return { ...securityHeaders, 'X-Request-Id': requestId, ...headers };
+  return { ...security, 'X-Request-Id': requestId, ...headers };
 }
 
 /** Writes status, headers and body in one go; without the body for HEAD and 304 (RFC 9110 §9.3.2, §15.4.5). */
@@ -67,9 +68,10 @@ export function writeReply(
   response: ServerResponse,
   requestId: string,
   reply: WholeReply,
+  security?: Readonly<Record<string, string>>,
 ): void {
   const bodiless = reply.status === 304 || reply.status === 204;
-  const headers = replyHeaders(requestId, reply);
+  const headers = replyHeaders(requestId, reply, security);
   if (!bodiless) headers['Content-Length'] = reply.size ?? Buffer.byteLength(reply.body);
   response.writeHead(reply.status, headers);
   if (bodiless || request.method === 'HEAD') response.end();
@@ -86,8 +88,9 @@ export async function writeStream(
   requestId: string,
   reply: StreamedReply,
   stopping: AbortSignal,
+  security?: Readonly<Record<string, string>>,
 ): Promise<void> {
-  response.writeHead(reply.status, replyHeaders(requestId, reply));
+  response.writeHead(reply.status, replyHeaders(requestId, reply, security));
   if (request.method === 'HEAD') {
     response.end();
     return;

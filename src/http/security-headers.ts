@@ -16,6 +16,16 @@ export const securityHeaders = Object.freeze({
   'Cross-Origin-Resource-Policy': 'same-origin',
 });
 
+/**
+ * The same where strangers trust the certificate that the vault itself serves: browsers shall insist on HTTPS for a year
+ * (RFC 6797), at this host alone, since other services may be at its subdomains. Where only some trust it, an exception
+ * that a person makes must stay possible.
+ */
+export const strictSecurityHeaders = Object.freeze({
+  ...securityHeaders,
+  'Strict-Transport-Security': 'max-age=31536000',
+});
+
 /** What the console's page needs: scripts and styles of the vault itself, none of them inline. */
 export const pagePolicy = [
   "default-src 'none'",

@@ -9,6 +9,7 @@ import { type SessionLimits, Sessions } from '../domain/sessions.ts';
 import { SignIn } from '../domain/sign-in.ts';
 import type { Vault } from '../domain/vault.ts';
 import { type ConnectionLimits, usualConnectionLimits } from './connection-limits.ts';
+import type { TlsFacts } from './tls-endpoint.ts';
 
 export type ServerContext = {
   readonly vault: Vault;
@@ -26,6 +27,8 @@ export type ServerContext = {
   /** Whose word about the client counts. */
   readonly trustedProxies: readonly IpNetwork[];
   readonly connectionLimits: ConnectionLimits;
+  /** About the vault's own HTTPS; null where it speaks plain HTTP. */
+  readonly tls: () => TlsFacts | null;
 };
 
 /** The context of a server that begins now. */
@@ -38,6 +41,7 @@ export function serverContext(
     readonly connectionLimits?: Partial<ConnectionLimits>;
     readonly sessionLimits?: SessionLimits;
     readonly hashCost?: HashCost;
+    readonly tls?: () => TlsFacts | null;
   },
 ): ServerContext {
   const sessions = new Sessions(vault, options.sessionLimits);
@@ -52,5 +56,6 @@ export function serverContext(
     publicUrl: options.publicUrl,
     trustedProxies: options.trustedProxies ?? [],
     connectionLimits: { ...usualConnectionLimits, ...options.connectionLimits },
+    tls: options.tls ?? (() => null),
   };
 }

@@ -1,14 +1,17 @@
-/** The HTTP server: the table of routes on tinyhttp on node:http, and how it starts and stops. */
+/** The server: the table of routes on tinyhttp on node:http or, with a certificate, node:https, and how it starts and stops. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Server as HttpsServer } from 'node:https';
 import { App, type Request, type Response } from '@tinyhttp/app';
 import type { ProblemCode } from '../base/problem.ts';
 import { limitConnections, limitedOptions, mostHeaders } from './connection-limits.ts';
-import type { ConsoleReply } from './console-routes.ts';
 import { dispatch, type Exchange, groupByPath, refuse, show } from './dispatch.ts';
+import { createHttpsServer, type HttpsOptions } from './https-server.ts';
 import { type ListenAddress, type ListenOption, listen } from './listening.ts';
+import type { WholeReply } from './reply.ts';
 import type { Route } from './route.ts';
+import { securityHeaders, strictSecurityHeaders } from './security-headers.ts';
 import type { ServerContext } from './server-context.ts';
-import { connectionRefusals } from './unreadable-request.ts';
+import { connectionRefusals, refusePlain } from './unreadable-request.ts';
 
 export type RunningServer = {
   /** With the port that was really taken. */
@@ -19,36 +22,65 @@ export type RunningServer = {
 
 const mainOption: ListenOption = { option: '--listen', example: '127.0.0.1:8080' };
 
+export type ServerOptions = {
+  /** The setting that the address comes from; --listen without it. */
+  readonly named?: ListenOption;
+  /** What is answered where no route is, and how the log calls it. */
+  readonly pages?: (request: IncomingMessage) => WholeReply | undefined;
+  readonly pagesAre?: string;
+  /** HTTPS in place of HTTP. */
+  readonly tls?: HttpsOptions | undefined;
+};
+
 /** Starts to serve the routes. Throws OperatorError, which names the option, where the address cannot be had. */
 export async function startServer(
   context: ServerContext,
   routes: readonly Route[],
   address: ListenAddress,
-  option: ListenOption = mainOption,
-  pages: ConsoleReply = () => undefined,
+  options: ServerOptions = {},
 ): Promise<RunningServer> {
+  const { named = mainOption, tls } = options;
   const nextId = requestIds(context);
   const stopping = new AbortController();
-  const listener = requestListener(context, { routes, pages }, nextId, stopping.signal);
-  const { connectionLimits } = context;
+  const listener = requestListener(context, routes, options, nextId, stopping.signal);
+  const { server, closeGreetings } = serverFor(context, tls, listener, nextId);
   // Node's own refusals would carry neither a problem nor a request id, so they are made here.
-  const server = createServer({ requireHostHeader: false, ...limitedOptions(connectionLimits) }, listener);
   server.on('checkExpectation', listener);
-  limitConnections(server, connectionLimits, connectionRefusals(context, nextId));
-  const place = await listen(server, address, option);
+  limitConnections(server, context.connectionLimits, connectionRefusals(context, nextId));
+  const place = await listen(server, address, named);
   server.on('error', (error) => context.vault.log.error({ err: error }, 'the server has a problem'));
+  const keeping = tls?.endpoint.keepCurrent(server as HttpsServer, stopping.signal);
   return {
-    url: `http://${place}`,
+    url: `${tls === undefined ? 'http' : 'https'}://${place}`,
     stop: async (patience) => {
       stopping.abort();
-      await stop(context, server, patience);
+      closeGreetings();
+      await Promise.all([stop(context, server, patience), keeping]);
     },
   };
 }
 
+/** For HTTP or HTTPS. Connections on which nothing was said yet are closed by `closeGreetings`. */
+function serverFor(
+  context: ServerContext,
+  tls: HttpsOptions | undefined,
+  listener: (request: IncomingMessage, response: ServerResponse) => void,
+  nextId: () => string,
+): { readonly server: Server | HttpsServer; readonly closeGreetings: () => void } {
+  const notGreeted = () => {
+    // Of plain HTTP, node:http itself knows these connections.
+  };
+  const options = { requireHostHeader: false, ...limitedOptions(context.connectionLimits) };
+  if (tls === undefined) return { server: createServer(options, listener), closeGreetings: notGreeted };
+  return createHttpsServer(context.vault, { ...tls, options }, listener, (socket, bytes) =>
+    refusePlain(context, nextId(), socket, bytes),
+  );
+}
+
 function requestListener(
   context: ServerContext,
-  { routes, pages }: { readonly routes: readonly Route[]; readonly pages: ConsoleReply },
+  routes: readonly Route[],
+  { pages, pagesAre = 'console', tls }: ServerOptions,
   nextId: () => string,
   stopping: AbortSignal,
 ) {
@@ -57,9 +89,9 @@ function requestListener(
     applyExtensions: (_request, _response, next) => next(),
     settings: { xPoweredBy: false },
     noMatchHandler: async (request, response) => {
-      const page = pages(request);
+      const page = pages?.(request);
       if (page === undefined) refuse(context, exchangeOf(request, response), 'not_found');
-      else show(context, exchangeOf(request, response), page);
+      else show(context, exchangeOf(request, response), page, pagesAre);
     },
     onError: async (error, request, response) => {
       const exchange = exchangeOf(request, response);
@@ -78,7 +110,8 @@ function requestListener(
   }
   const ids = new WeakMap<IncomingMessage, string>();
   function exchangeOf(request: IncomingMessage, response: ServerResponse): Exchange {
-    return { request, response, requestId: ids.get(request) ?? '', stopping };
+    const security = tls?.endpoint.identity.publiclyTrusted ? strictSecurityHeaders : securityHeaders;
+    return { request, response, requestId: ids.get(request) ?? '', stopping, security };
   }
   return (request: IncomingMessage, response: ServerResponse): void => {
     ids.set(request, nextId());
@@ -131,7 +164,7 @@ function requestIds({ vault: { world } }: ServerContext): () => string {
 
 async function stop(
   { vault: { world, log } }: ServerContext,
-  server: Server,
+  server: Server | HttpsServer,
   patience: number,
 ): Promise<void> {
   const closed = new AbortController();

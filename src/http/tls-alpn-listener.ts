@@ -6,7 +6,7 @@ import { createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import { second } from '../base/duration.ts';
 import type { Vault } from '../domain/vault.ts';
-import { peekProtocols } from './client-hello.ts';
+import { readOpening } from './client-hello.ts';
 import { type ListenAddress, listen } from './listening.ts';
 import { challengeContexts, type FindChallengeContext } from './tls-alpn-certificate.ts';
 
@@ -66,7 +66,7 @@ export async function startTlsAlpnListener(
  * Speaks acme-tls/1 on connections that it is given by its event `connection`, and closes them. It is handed only those
  * that ask for this protocol.
  */
-function validationServer(vault: Vault, find: FindChallengeContext, handshakeMs: number): TlsServer {
+export function validationServer(vault: Vault, find: FindChallengeContext, handshakeMs: number): TlsServer {
   return createTlsServer({
     ALPNProtocols: [acmeTls],
     handshakeTimeout: handshakeMs,
@@ -98,13 +98,13 @@ function validationServer(vault: Vault, find: FindChallengeContext, handshakeMs:
 
 async function receive(validation: TlsServer, socket: Socket, handshakeMs: number): Promise<void> {
   socket.setTimeout(handshakeMs, () => socket.destroy());
-  const protocols = await peekProtocols(socket);
+  const opening = await readOpening(socket);
   if (socket.destroyed) return;
-  if (protocols?.includes(acmeTls)) {
+  if (opening.kind !== 'hello') {
+    socket.destroy();
+  } else if (opening.protocols.includes(acmeTls)) {
     socket.setTimeout(0);
     validation.emit('connection', socket);
-  } else if (protocols === undefined) {
-    socket.destroy();
   } else {
     socket.end(noApplicationProtocol, () => socket.destroy());
   }

@@ -3,6 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Problem, type ProblemCode } from '../base/problem.ts';
 import type { Refusals } from './connection-limits.ts';
+import { plainOnHttps } from './https-redirect.ts';
 import { problemReply, replyHeaders } from './reply.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -48,6 +49,24 @@ export function refuseUnreadable(
   const problem = new Problem(problems[code ?? ''] ?? 'invalid_request');
   socket.end(answerText(requestId, problem), () => socket.destroy());
   log.info({ request_id: requestId, status: problem.status, reason: code }, 'request');
+}
+
+/** How plain HTTP begins: a method and a space. */
+const plainHttp = /^[A-Z]{3,8} /;
+
+/** Closes a connection to the HTTPS port that does not begin with TLS; plain HTTP is told first what is wrong. */
+export function refusePlain(
+  { vault: { log } }: ServerContext,
+  requestId: string,
+  socket: Duplex,
+  bytes: Buffer,
+): void {
+  if (!socket.writable || !plainHttp.test(bytes.toString('latin1', 0, 16))) {
+    socket.destroy();
+    return;
+  }
+  socket.end(answerText(requestId, plainOnHttps), () => socket.destroy());
+  log.info({ request_id: requestId, status: plainOnHttps.status, reason: 'plain HTTP' }, 'request');
 }
 
 /** A whole answer, after which the connection is closed. */

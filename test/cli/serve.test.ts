@@ -158,7 +158,7 @@ test('plain HTTP beyond loopback is refused before anything is made, unless it w
     const stderr = await refused(['--data-dir', data, '--listen', `${host}:0`]);
     assert.match(
       stderr,
-      /^vault: plain HTTP on \S+ would show private keys to everybody on the way\n {2}Listen on 127/,
+      /^vault: plain HTTP on \S+ would show private keys to everybody on the way\n {2}Serve HTTPS with --tls-certificate NAME .* --tls-cert-file .*; or listen on 127\.0\.0\.1 .*; or .* --insecure-http\.\n$/,
     );
   }
   assert.equal(existsSync(data), false);

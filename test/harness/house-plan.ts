@@ -83,6 +83,7 @@ export const pure = [
   'node:net BlockList',
   'node:http STATUS_CODES',
   'node:tls createSecureContext',
+  'node:tls rootCertificates',
 ];
 
 /** Where the world comes in, and why there. An entry that nothing needs any more is refused too. */
@@ -148,6 +149,11 @@ export const allowed: readonly {
     why: 'what sockets may take is measured in real time, as node:http measures it beside',
   },
   { file: 'src/http/server.ts', uses: ['node:http createServer'], why: 'the listener' },
+  {
+    file: 'src/http/https-server.ts',
+    uses: ['node:https createServer'],
+    why: 'the listener for HTTPS, which reads the first message before TLS does',
+  },
   {
     file: 'src/http/tls-alpn-listener.ts',
     uses: ['node:net createServer', 'node:tls createServer'],

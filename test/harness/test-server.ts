@@ -1,4 +1,4 @@
-/** The real HTTP server on a free loopback port, over a test's vault. */
+/** The real HTTP or HTTPS server on a free loopback port, over a test's vault. */
 import type { TestContext } from 'node:test';
 import { trustedProxies } from '../../src/cli/client-settings.ts';
 import type { SessionLimits } from '../../src/domain/sessions.ts';
@@ -8,12 +8,14 @@ import type { ConsoleReply } from '../../src/http/console-routes.ts';
 import type { Route } from '../../src/http/route.ts';
 import { startServer } from '../../src/http/server.ts';
 import { type ServerContext, serverContext } from '../../src/http/server-context.ts';
+import { TlsEndpoint } from '../../src/http/tls-endpoint.ts';
+import type { TlsSource } from '../../src/http/tls-source.ts';
 import { routes } from './all-routes.ts';
 import { cheapHash } from './sign-in-fixtures.ts';
 import { type TestVault, testVault } from './test-vault.ts';
 
 export type TestServer = TestVault & {
-  /** `http://127.0.0.1:PORT` */
+  /** `http://127.0.0.1:PORT`, or `https:` with `tls`. */
   readonly url: string;
   /** Requests a path; `key` is sent as bearer token. */
   readonly get: (path: string, key?: string, init?: RequestInit) => Promise<Response>;
@@ -35,17 +37,23 @@ export async function testServer(
     routes?: readonly Route[];
     /** The console, which else has no files. */
     pages?: ConsoleReply;
+    /** HTTPS, with a certificate from here. */
+    tls?: (vault: Vault) => TlsSource;
+    handshakeMs?: number;
     /** What the server works with in place of the vault that was opened. */
     inPlaceOf?: (vault: Vault) => Vault;
   } = {},
 ): Promise<TestServer> {
   const opened = await testVault(t, options);
   const vault = options.inPlaceOf?.(opened.vault) ?? opened.vault;
+  const { tls: source, handshakeMs, pages, ...contextOptions } = options;
+  const endpoint = source && (await TlsEndpoint.open(vault, source(vault)));
   const usual = serverContext(vault, {
     version: '0.0.0-test',
     publicUrl: undefined,
     hashCost: cheapHash,
-    ...options,
+    tls: () => endpoint?.facts ?? null,
+    ...contextOptions,
     trustedProxies: trustedProxies(
       options.trustedProxies === undefined ? undefined : { value: options.trustedProxies, from: 'the test' },
     ),
@@ -60,7 +68,10 @@ export async function testServer(
           isSessionLive: async () => Object.keys(administrators).length > 0,
         };
   const address = { host: '127.0.0.1', port: 0 };
-  const server = await startServer(context, options.routes ?? routes, address, undefined, options.pages);
+  const server = await startServer(context, options.routes ?? routes, address, {
+    ...(pages && { pages }),
+    tls: endpoint && { endpoint, ...(handshakeMs !== undefined && { handshakeMs }) },
+  });
   let stopping: Promise<void> | undefined;
   const stop = (patience = 0) => {
     stopping ??= server.stop(patience);

@@ -23,6 +23,7 @@ export function settingsFor(dataDir: string): Settings {
     resolver: undefined,
     acmeDrafts: false,
     proxies: {},
+    tls: undefined,
     insecureHttp: false,
     sessionLimits: defaultSessionLimits,
     logLevel: 'info',

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
 import type { ConnectionOptions } from 'node:tls';
-import { offeredProtocols, peekProtocols } from '../../src/http/client-hello.ts';
+import { offeredProtocols, readOpening } from '../../src/http/client-hello.ts';
 import { helloOf } from '../harness/tls-hello.ts';
 
 /** The same message in records of at most `size` bytes. */
@@ -97,34 +97,41 @@ suite('a look at the first bytes', () => {
     const hello = await helloOf({ ALPNProtocols: ['acme-tls/1'] });
     const { near, far } = await connection(t);
     far.setNoDelay(true);
-    const protocols = peekProtocols(near);
+    const opening = readOpening(near);
     for (const at of [0, 1, 4, 5, 9, 100]) {
       const next = [1, 4, 5, 9, 100, hello.length].find((end) => end > at);
       far.write(hello.subarray(at, next));
       // Each piece is seen alone, because the next is sent when it has arrived.
       if (next !== hello.length) await once(near, 'readable');
     }
-    assert.deepEqual(await protocols, ['acme-tls/1']);
+    assert.deepEqual(await opening, { kind: 'hello', protocols: ['acme-tls/1'] });
     assert.deepEqual(near.read(), hello);
+  });
+
+  test('gives what is no TLS to whoever asked', async (t) => {
+    const { near, far } = await connection(t);
+    far.write('GET / HTTP/1.1\r\n');
+    assert.deepEqual(await readOpening(near), { kind: 'other', bytes: Buffer.from('GET / HTTP/1.1\r\n') });
   });
 
   test('ends where the connection ends, and where no end is in sight', async (t) => {
     const cut = await connection(t);
-    const seen = peekProtocols(cut.near);
+    const seen = readOpening(cut.near);
     cut.far.end(Buffer.from([22, 3, 1]));
-    assert.equal(await seen, undefined);
+    assert.deepEqual(await seen, { kind: 'ended' });
     const broken = await connection(t);
     broken.near.on('error', () => {
       // A reset is one way to end.
     });
-    const nothing = peekProtocols(broken.near);
+    const nothing = readOpening(broken.near);
     broken.far.resetAndDestroy();
-    assert.equal(await nothing, undefined);
+    assert.deepEqual(await nothing, { kind: 'ended' });
     const endless = await connection(t);
-    const refused = peekProtocols(endless.near);
+    const refused = readOpening(endless.near);
     const record = Buffer.alloc(5 + 0xffff);
     Buffer.from([22, 3, 1, 0xff, 0xff, 1, 0, 0xff, 0xff]).copy(record);
     endless.far.write(record.subarray(0, 40_000));
-    assert.equal(await refused, undefined);
+    const opening = await refused;
+    assert.equal(opening.kind, 'other');
   });
 });
