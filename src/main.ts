@@ -23,6 +23,7 @@ run(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   version: manifest.version,
+  executable: process.execPath,
 }).then((exitCode) => {
   process.exitCode = exitCode;
 });

@@ -12,6 +12,8 @@ export type Terminal = {
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
   readonly version: string;
+  /** The path of this program. */
+  readonly executable: string;
 };
 
 type Definition<S extends OptionSpecs, Given extends OptionSpecs> = {

@@ -12,6 +12,7 @@ import { runChallengeCleaner } from '../jobs/challenge-cleaner.ts';
 import { runKeyUseWriter } from '../jobs/key-use-writer.ts';
 import { runRenewalScheduler } from '../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../jobs/renewal-worker.ts';
+import { runWatchdog } from '../jobs/watchdog.ts';
 import { runWindowWatcher } from '../jobs/window-watcher.ts';
 import { readAsset, readConsole } from './assets.ts';
 import { command, type Terminal } from './command.ts';
@@ -20,6 +21,7 @@ import { openVault } from './open-vault.ts';
 import { openTls, refuseUnsafe } from './serve-tls.ts';
 import { readSettings, type Settings, serveOptions } from './settings.ts';
 import { stopSignal } from './stop-signal.ts';
+import { supervisorIn } from './supervisor.ts';
 
 /** How long requests in flight may take after SIGTERM. */
 const patience = 10 * second;
@@ -51,7 +53,7 @@ export const serveCommand = command({
 async function serve(
   vault: Vault,
   settings: Settings,
-  { stdout, stderr, version }: Terminal,
+  { environment, stdout, stderr, version }: Terminal,
   stop: AbortSignal,
   log: Log,
 ): Promise<void> {
@@ -77,13 +79,23 @@ async function serve(
     runChallengeCleaner(vault, stop),
     runKeyUseWriter(vault, stop),
   ];
+  const supervisor = supervisorIn(environment, log);
+  const { watchdogInterval } = supervisor;
+  const listening = `STATUS=listening on ${server.url}`;
+  const signOfLife = (failed: readonly string[]) =>
+    failed.length === 0
+      ? supervisor.tell('WATCHDOG=1', listening)
+      : supervisor.tell(`STATUS=not working: ${failed.join(', ')}`);
+  if (watchdogInterval !== undefined) jobs.push(runWatchdog(vault, watchdogInterval, signOfLife, stop));
   await invite(vault, publicUrl ?? server.url, stderr);
   stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, version }, 'listening');
+  await supervisor.tell('READY=1', listening);
   if (!stop.aborted) await once(stop, 'abort');
   log.info({ signal: stop.reason }, 'stopping');
+  const told = supervisor.tell('STOPPING=1', 'STATUS=stopping');
   await server.stop(patience);
-  await Promise.all(jobs);
+  await Promise.all([...jobs, told]);
   log.info({}, 'stopped');
 }
 

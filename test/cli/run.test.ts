@@ -56,7 +56,10 @@ const options: Readonly<Record<string, readonly string[]>> = {
   'dns-provider remove': ['--name'],
 };
 const groups: Readonly<Record<string, readonly string[]>> = {
-  '': ['serve', 'certificate', 'renewals', 'api-key', 'issuer', 'acme-account', 'dns-provider', 'licenses'],
+  '': [
+    ...['serve', 'certificate', 'renewals', 'api-key', 'issuer', 'acme-account', 'dns-provider'],
+    ...['systemd-unit', 'licenses'],
+  ],
   'api-key': ['create', 'list', 'revoke', 'delete'],
   certificate: ['create', 'import', 'list', 'show', 'renew', 'update', 'revoke', 'delete'],
   renewals: ['list'],
@@ -176,6 +179,7 @@ test('a bug is owned up to in one sentence; its stack is shown only under VAULT_
       stdout: stream,
       stderr: stream,
       version,
+      executable: process.execPath,
     };
     return { code: await run(['api-key', 'list'], terminal), stderr };
   };

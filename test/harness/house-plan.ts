@@ -129,6 +129,11 @@ export const allowed: readonly {
     why: "what is somebody else's depends on the user; the hint repeats the command for the right one",
   },
   {
+    file: 'src/cli/supervisor.ts',
+    uses: ['node:child_process spawn', 'process.pid'],
+    why: "systemd is told by its own program, as Node has no socket of systemd's kind; the watchdog names a process",
+  },
+  {
     file: 'src/cli/settings.ts',
     uses: ['node:os homedir', 'node:os userInfo'],
     why: 'the default of --data-dir depends on the user',
