@@ -16,11 +16,18 @@ export const clientOptions = {
     valueHint: 'N',
     description: `how many connections there may be at once (default: ${usualConnectionLimits.most})`,
   },
+  'api-key-rate': {
+    type: 'string',
+    valueHint: 'N',
+    description: 'how many requests a minute one API key may make (default: 0, as many as come)',
+  },
 } as const;
 
 export type ClientSettings = {
   readonly trustedProxies: readonly IpNetwork[];
   readonly maxConnections: number;
+  /** Requests a minute with one key; 0 where there is no limit. */
+  readonly apiKeyRate: number;
 };
 
 /** Throws OperatorError that names the setting that is wrong. */
@@ -30,6 +37,7 @@ export function clientSettings(
   return {
     trustedProxies: trustedProxies(setting('trusted-proxies')),
     maxConnections: wholeNumber(setting('max-connections'), usualConnectionLimits.most, [10, 1_000_000]),
+    apiKeyRate: wholeNumber(setting('api-key-rate'), 0, [0, 1_000_000]),
   };
 }
 

@@ -64,6 +64,7 @@ async function serve(
       version,
       publicUrl,
       trustedProxies: clients.trustedProxies,
+      apiKeyRate: clients.apiKeyRate,
       connectionLimits: { most: clients.maxConnections },
       sessionLimits,
       tls: () => tls?.facts ?? null,

@@ -42,12 +42,16 @@ export function allows(identity: Identity, scope: Scope, name?: string): boolean
   return name === undefined || identity.certificates === 'any' || identity.certificates.has(name);
 }
 
-/** Throws `forbidden` where the key does not count at this address; one that is not known is nowhere. */
-export function demandNetwork({ networks }: ApiKeyIdentity, ip: string | undefined): void {
-  if (networks === 'any') return;
+/** Whether the key counts at this address; one that is not known is nowhere. */
+export function countsAt({ networks }: ApiKeyIdentity, ip: string | undefined): boolean {
+  if (networks === 'any') return true;
   const address = ip === undefined ? undefined : parseIpAddress(ip);
-  if (address !== undefined && isInside(address, networks)) return;
-  throw new Problem('forbidden', {
+  return address !== undefined && isInside(address, networks);
+}
+
+/** What a key is told where it does not count. */
+export function elsewhere(ip: string | undefined): Problem {
+  return new Problem('forbidden', {
     detail: `This API key does not count at the address that the request comes from (${ip ?? 'unknown'}).`,
     hint: 'Its networks are those of "vault api-key create --allow-ip".',
   });

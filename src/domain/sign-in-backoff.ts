@@ -3,10 +3,11 @@
  * always ends, so nobody is locked out for good; and a person at an address where they have signed in before has a
  * count of their own there, so that strangers cannot use the pauses up in their place.
  */
-import { isIPv6 } from 'node:net';
 import { minute, second } from '../base/duration.ts';
+import { neighbourhood } from '../base/ip-network.ts';
 import { Problem } from '../base/problem.ts';
 import type { World } from '../base/world.ts';
+import { RecentMap } from './recent-map.ts';
 
 type Limit = { readonly free: number; readonly longest: number };
 
@@ -37,8 +38,8 @@ export function pauseAfter(failures: number, { free, longest }: Limit): number {
 
 export class SignInBackoff {
   readonly #world: World;
-  readonly #counts = new Map<string, Count>();
-  readonly #known = new Map<string, true>();
+  readonly #counts = new RecentMap<string, Count>(mostRemembered);
+  readonly #known = new RecentMap<string, true>(mostRemembered);
 
   constructor(world: World) {
     this.#world = world;
@@ -49,7 +50,7 @@ export class SignInBackoff {
    * `rate_limited` with the time to wait; such an attempt does not count.
    */
   begin(name: string | undefined, address: string | undefined): Attempt {
-    const place = addressKey(address);
+    const place = address === undefined ? 'unknown' : neighbourhood(address);
     const keys = new Map([[`address ${place}`, byAddress]]);
     if (name !== undefined) keys.set(this.#nameKey(name, place), byName);
     const wait = Math.max(...[...keys].map(([key, limit]) => this.#wait(key, limit)));
@@ -66,7 +67,7 @@ export class SignInBackoff {
           if (limit === byName) this.#counts.delete(key);
           else this.#count(key, -1);
         }
-        if (name !== undefined) remember(this.#known, `${name.toLowerCase()} ${place}`, true);
+        if (name !== undefined) this.#known.set(`${name.toLowerCase()} ${place}`, true);
       },
       withdrawn: () => {
         for (const key of keys.keys()) this.#count(key, -1);
@@ -76,7 +77,7 @@ export class SignInBackoff {
 
   #nameKey(name: string, place: string): string {
     const pair = `${name.toLowerCase()} ${place}`;
-    return this.#known.has(pair) ? `name and address ${pair}` : `name ${name.toLowerCase()}`;
+    return this.#known.get(pair) === true ? `name and address ${pair}` : `name ${name.toLowerCase()}`;
   }
 
   #wait(key: string, limit: Limit): number {
@@ -89,8 +90,7 @@ export class SignInBackoff {
   #count(key: string, change: number): void {
     const { failures, at } = this.#find(key);
     if (failures + change <= 0) this.#counts.delete(key);
-    else
-      remember(this.#counts, key, { failures: failures + change, at: change > 0 ? this.#world.now() : at });
+    else this.#counts.set(key, { failures: failures + change, at: change > 0 ? this.#world.now() : at });
   }
 
   #find(key: string): Count {
@@ -98,22 +98,4 @@ export class SignInBackoff {
     const count = this.#counts.get(key);
     return count === undefined || count.at + memory <= now ? { failures: 0, at: now } : count;
   }
-}
-
-/** Puts the value last, and forgets the oldest where there are too many. */
-function remember<V>(map: Map<string, V>, key: string, value: V): void {
-  map.delete(key);
-  map.set(key, value);
-  const oldest = map.keys().next();
-  if (map.size > mostRemembered && !oldest.done) map.delete(oldest.value);
-}
-
-/** Of an IPv6 address the first 64 bits: whoever has one has all that begin so. */
-function addressKey(address = 'unknown'): string {
-  if (!isIPv6(address)) return address;
-  const [head = '', tail = ''] = (address.split('%')[0] ?? '').split('::');
-  const first = head === '' ? [] : head.split(':');
-  const last = tail === '' ? [] : tail.split(':');
-  const zeros = address.includes('::') ? Math.max(0, 8 - first.length - last.length) : 0;
-  return [...first, ...Array<string>(zeros).fill('0'), ...last].slice(0, 4).join(':').toLowerCase();
 }

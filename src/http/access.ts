@@ -10,8 +10,9 @@ import {
   type ApiKeyIdentity,
   actorName,
   administratorNeeded,
+  countsAt,
   demand,
-  demandNetwork,
+  elsewhere,
   type Identity,
 } from '../domain/identity.ts';
 import type { Whereabouts } from './base-url.ts';
@@ -38,7 +39,8 @@ type Caller = { readonly identity: Identity; readonly state: ApiKeyState };
 /**
  * Who calls, if they may. Throws `unauthenticated` (one answer for no, malformed, unknown, revoked and expired keys)
  * and `forbidden` (one answer for certificates outside the allowlist, whether they exist or not, and one for all who
- * are no administrator where one is needed: a better key would not help them).
+ * are no administrator where one is needed: a better key would not help them), and `rate_limited` for keys that do not
+ * count and come too often, or that are used too often.
  */
 export async function admit(
   context: ServerContext,
@@ -58,15 +60,23 @@ export async function admit(
   const { vault } = context;
   await vault.freshness.look();
   const caller = await callerOf(context, request, origin);
-  if (caller === undefined) return refuseNobody(access);
+  if (caller === undefined) return refuseNobody(context, access, request, origin);
   const { identity, state } = caller;
   const actor = { name: actorName(identity), ...source(origin) };
-  if (identity.kind === 'api-key' && state === 'active') {
-    await demandPlace(context, identity, actor, origin);
+  if (identity.kind === 'api-key') {
+    if (state !== 'active') {
+      const problem = access.kind === 'scope' ? new Problem('unauthenticated') : administratorNeeded();
+      return refuseKey(context, identity, actor, origin, problem, detailOf(access, state));
+    }
+    if (!countsAt(identity, origin.ip)) {
+      const detail = { code: 'forbidden', reason: 'network' };
+      return refuseKey(context, identity, actor, origin, elsewhere(origin.ip), detail);
+    }
+    await demandPace(context, identity, actor, origin);
     vault.keyUse.note(identity.id, origin.ip);
   }
   try {
-    demandAccess(access, caller, name);
+    demandAccess(access, identity, name);
   } catch (error) {
     await recordRefusal(context, actor, origin, detailOf(access, state));
     throw error;
@@ -92,33 +102,51 @@ async function callerOf(
 }
 
 /** Throws where nobody may do it. */
-function refuseNobody(access: Guarded): never {
+function refuseNobody(
+  { keyLimits }: ServerContext,
+  access: Guarded,
+  { headers }: IncomingMessage,
+  { ip }: Origin,
+): never {
+  if (readBearer(headers.authorization) !== undefined) keyLimits.fail(ip);
   if (access.kind === 'administrator') throw administratorNeeded();
   if (access.kind === 'scope') throw new Problem('unauthenticated');
   throw new Problem('unauthenticated', { detail: 'Nobody is signed in here, or the session has ended.' });
 }
 
-/** Throws where the key does not count at this address, whatever it asks for. */
-async function demandPlace(
+/** Records that a key which is known does not count, and throws what it is told. */
+async function refuseKey(
   context: ServerContext,
-  identity: ApiKeyIdentity,
+  { id }: ApiKeyIdentity,
+  actor: Actor,
+  origin: Origin,
+  problem: Problem,
+  detail: Readonly<Record<string, string>>,
+): Promise<never> {
+  context.keyLimits.failKnown(id, origin.ip);
+  await recordRefusal(context, actor, origin, detail);
+  // Not before: what this address has failed with otherwise must not keep it out of the audit log.
+  context.keyLimits.fail(origin.ip);
+  throw problem;
+}
+
+/** Throws where a key that counts is used too often. */
+async function demandPace(
+  context: ServerContext,
+  { id }: ApiKeyIdentity,
   actor: Actor,
   origin: Origin,
 ): Promise<void> {
-  try {
-    demandNetwork(identity, origin.ip);
-  } catch (error) {
-    await recordRefusal(context, actor, origin, { code: 'forbidden', reason: 'network' });
-    throw error;
-  }
+  const excess = context.keyLimits.excessOf(id);
+  if (excess === undefined) return;
+  if (context.keyLimits.isNews(id)) await recordRefusal(context, actor, origin, { code: excess.code });
+  throw excess;
 }
 
-/** Throws where the caller may not do it. */
-function demandAccess(access: Guarded, { identity, state }: Caller, name: string | undefined): void {
-  if (access.kind === 'scope') {
-    if (state !== 'active') throw new Problem('unauthenticated');
-    demand(identity, access.scope, name);
-  } else if (identity.kind !== 'administrator') throw administratorNeeded();
+/** Throws where whoever counts may not do it. */
+function demandAccess(access: Guarded, identity: Identity, name: string | undefined): void {
+  if (access.kind === 'scope') demand(identity, access.scope, name);
+  else if (identity.kind !== 'administrator') throw administratorNeeded();
 }
 
 function detailOf(access: Guarded, state: ApiKeyState): Readonly<Record<string, string>> {

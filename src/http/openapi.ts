@@ -31,9 +31,12 @@ const guards: Readonly<
   Record<Access['kind'], { security: readonly Json[]; problems: readonly ProblemCode[] }>
 > = {
   public: { security: [], problems: [] },
-  scope: { security: [{ apiKey: [] }, { session: [] }], problems: ['unauthenticated', 'forbidden'] },
-  administrator: { security: [{ session: [] }], problems: ['forbidden'] },
-  session: { security: [{ session: [] }], problems: ['unauthenticated', 'forbidden'] },
+  scope: {
+    security: [{ apiKey: [] }, { session: [] }],
+    problems: ['unauthenticated', 'forbidden', 'rate_limited'],
+  },
+  administrator: { security: [{ session: [] }], problems: ['forbidden', 'rate_limited'] },
+  session: { security: [{ session: [] }], problems: ['unauthenticated', 'forbidden', 'rate_limited'] },
 };
 
 /** All problems a route can answer with: its own, and those that come with its access, its query and any failure. */

@@ -4,6 +4,7 @@ import type { HashCost } from '../crypto/password-hash.ts';
 import { Authenticator } from '../domain/authentication.ts';
 import { Downloads } from '../domain/downloads.ts';
 import type { AdministratorIdentity } from '../domain/identity.ts';
+import { KeyLimits } from '../domain/key-limits.ts';
 import { Passwords } from '../domain/passwords.ts';
 import { type SessionLimits, Sessions } from '../domain/sessions.ts';
 import { SignIn } from '../domain/sign-in.ts';
@@ -14,6 +15,7 @@ import type { TlsFacts } from './tls-endpoint.ts';
 export type ServerContext = {
   readonly vault: Vault;
   readonly authenticator: Authenticator;
+  readonly keyLimits: KeyLimits;
   readonly downloads: Downloads;
   readonly signIn: SignIn;
   /** Who has the session of this token. */
@@ -39,6 +41,8 @@ export function serverContext(
     readonly publicUrl: string | undefined;
     readonly trustedProxies?: readonly IpNetwork[];
     readonly connectionLimits?: Partial<ConnectionLimits>;
+    /** Requests a minute with one API key; as many as come where it is 0. */
+    readonly apiKeyRate?: number;
     readonly sessionLimits?: SessionLimits;
     readonly hashCost?: HashCost;
     readonly tls?: () => TlsFacts | null;
@@ -48,6 +52,7 @@ export function serverContext(
   return {
     vault,
     authenticator: new Authenticator(vault),
+    keyLimits: new KeyLimits(vault.world, options.apiKeyRate ?? 0),
     downloads: new Downloads(vault),
     signIn: new SignIn(vault, new Passwords(vault.world, options.hashCost), sessions),
     findSession: (token) => sessions.find(token),

@@ -27,6 +27,14 @@ test('trusted proxies are addresses and networks between commas, and those that 
     assert.throws(() => read(value), /everybody could claim any address/, value);
 });
 
+test('how often a key may be used is a whole number, and there is no limit without one', () => {
+  const rate = (value?: string) =>
+    clientSettings((name) => (name === 'api-key-rate' && value !== undefined ? { value, from } : undefined))
+      .apiKeyRate;
+  assert.deepEqual([rate(), rate('0'), rate('600')], [0, 0, 600]);
+  assert.throws(() => rate('-1'), /is not a whole number from 0 to 1000000/);
+});
+
 test('how many connections there may be is a whole number, within reason', () => {
   const most = (value?: string) =>
     clientSettings((name) =>

@@ -27,6 +27,8 @@ export async function testServer(
   t: Pick<TestContext, 'after'>,
   options: Parameters<typeof testVault>[1] & {
     publicUrl?: string;
+    /** As `--api-key-rate` has it. */
+    apiKeyRate?: number;
     connectionLimits?: Partial<ConnectionLimits>;
     /** As `--trusted-proxies` has them. */
     trustedProxies?: string;
