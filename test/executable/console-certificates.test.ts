@@ -96,3 +96,27 @@ test(
     await page.getByText('www.example.com, www.example.net').first().waitFor();
   },
 );
+
+test(
+  'the first of many certificates are shown before the rest is there, and nothing is called fine yet',
+  chromium,
+  async (t) => {
+    const { alice } = await visit(t);
+    const { page, makeCertificates } = await alice();
+    const names = Array.from({ length: 210 }, (_, index) => `host-${1000 + index}`);
+    await makeCertificates(...names);
+    const released = Promise.withResolvers<void>();
+    await page.route(/certificates\?limit=1000/, async (route) => {
+      await released.promise;
+      await route.continue();
+    });
+    await page.goto('/certificates');
+    await page.getByText('200 so far, still loading…').waitFor();
+    await page.getByRole('row').getByRole('link', { name: 'host-1000' }).waitFor();
+    await page.getByLabel('Search').fill('host-1209');
+    await page.getByRole('heading', { name: 'Nothing fits so far' }).waitFor();
+    released.resolve();
+    await page.getByRole('row').getByRole('link', { name: 'host-1209' }).waitFor();
+    await page.getByText('All 210 are fine.').waitFor();
+  },
+);

@@ -82,4 +82,11 @@ test('a new certificate is checked as one types, and made by the private CA at o
   await page.getByRole('heading', { level: 1, name: 'wildcard.example.test' }).waitFor();
   const shown = await command('certificate', 'show', '--name', 'wildcard.example.test', '--json');
   assert.match(shown, /"key_type":\s*"ec384"/);
+  await open('/new-certificate');
+  await page.getByLabel('Domains').fill('*.example.test');
+  await page.getByText('a certificate called "wildcard.example.test" exists already').waitFor();
+  await page.getByRole('button', { name: 'Make the certificate' }).click();
+  await page.getByLabel('Name', { exact: true }).and(page.locator(':focus')).waitFor();
+  await page.getByLabel('Name', { exact: true }).fill('wildcard.example.tes');
+  await page.getByText('exists already').waitFor({ state: 'detached' });
 });

@@ -48,7 +48,15 @@ type TextProps = FieldProps & {
   readonly type?: 'text' | 'password' | 'search' | 'email' | 'url' | 'datetime-local' | 'number';
 } & Pick<
     JSX.IntrinsicElements['input'],
-    'name' | 'autocomplete' | 'placeholder' | 'required' | 'minLength' | 'disabled' | 'spellcheck' | 'onBlur'
+    | 'name'
+    | 'autocomplete'
+    | 'placeholder'
+    | 'required'
+    | 'minLength'
+    | 'disabled'
+    | 'spellcheck'
+    | 'onBlur'
+    | 'onFocus'
   >;
 
 export function TextField({ label, hint, error, onValue, type = 'text', ...rest }: TextProps) {

@@ -6,6 +6,7 @@ import { type CertificateDraft, isAddress, isWildcard } from '../certificate-che
 import { Checkbox, TextField } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
 import type { PartProps } from './certificate-names.tsx';
+import { ProfileField } from './profile-field.tsx';
 
 export const keyTypeNames: Readonly<Record<string, string>> = {
   ec256: 'ECDSA P-256 (ec256)',
@@ -98,12 +99,11 @@ function AcmeWishes({
         error={errorOf('challenge')}
         choices={proofs(draft)}
       />
-      <TextField
-        label="Profile"
-        hint="A kind of certificate that the CA offers, such as shortlived. Empty for the issuer's own."
+      <ProfileField
+        issuer={draft.issuer}
         value={draft.profile}
         error={errorOf('profile')}
-        onValue={(profile) => onChange({ profile: profile.trim() })}
+        onValue={(profile) => onChange({ profile })}
       />
       {others.length > 0 && (
         <Select

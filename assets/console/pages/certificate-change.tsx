@@ -2,8 +2,9 @@
 import { useState } from 'preact/hooks';
 import { patch } from '../api.ts';
 import { FormDialog } from '../components/dialog.tsx';
-import { Checkbox, TextArea, TextField } from '../components/field.tsx';
+import { Checkbox, TextArea } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
+import { ProfileField } from '../forms/profile-field.tsx';
 import { useList } from '../resource.ts';
 import type { Settings } from '../shapes.ts';
 
@@ -94,12 +95,11 @@ export function ChangeDialog({
             ]}
             error={errorOf('challenge')}
           />
-          <TextField
-            label="Profile"
-            hint="Of the CA, where it offers some; else empty."
+          <ProfileField
+            issuer={draft.issuer}
             value={draft.profile}
-            onValue={(profile) => set({ profile })}
             error={errorOf('profile')}
+            onValue={(profile) => set({ profile })}
           />
           <Checkbox
             label="Renew by itself"

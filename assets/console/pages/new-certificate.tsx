@@ -4,12 +4,14 @@ import type { DnsProvider, Issuer } from '../administration-shapes.ts';
 import { post } from '../api.ts';
 import { type CertificateDraft, checkCertificate } from '../certificate-checks.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
-import { Problem } from '../components/notice.tsx';
+import { Notice, Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
+import { Time } from '../components/time.tsx';
 import { CertificateNames } from '../forms/certificate-names.tsx';
 import { CertificateWishes } from '../forms/certificate-wishes.tsx';
 import { ProofNotes } from '../forms/proof-notes.tsx';
+import { useTakenName } from '../forms/taken-name.ts';
 import { useAction, useList } from '../resource.ts';
 import { navigate } from '../router.ts';
 import type { Certificate } from '../shapes.ts';
@@ -52,8 +54,10 @@ function CertificateForm({
 }) {
   const [draft, setDraft] = useState(blank);
   const [hasTried, setTried] = useState(false);
-  const isAcme = issuers.find(({ name }) => name === draft.issuer)?.type === 'acme';
-  const checks = checkCertificate(draft, isAcme);
+  const issuer = issuers.find(({ name }) => name === draft.issuer);
+  const isAcme = issuer?.type === 'acme';
+  const taken = useTakenName(draft.name);
+  const checks = { ...checkCertificate(draft, isAcme), ...(taken !== undefined && { name: taken }) };
   const creating = useAction(async () => {
     await post<{ readonly certificate: Certificate }>('/certificates', bodyOf(draft));
     navigate(`/certificates/${encodeURIComponent(draft.name)}`);
@@ -65,7 +69,8 @@ function CertificateForm({
   /** What is empty is complained about only when somebody wants to go on. */
   const errorOf = (path: string, isEmpty = false) => {
     const own = Object.keys(checks).find((key) => key === path || key.startsWith(`${path}.`));
-    if (own !== undefined && (hasTried || !isEmpty)) return checks[own];
+    if (own !== undefined && (hasTried || !isEmpty)) return (checks as Record<string, string>)[own];
+    if (path === 'name' && creating.error?.code === 'certificate_exists') return creating.error.message;
     return creating.error?.field(path);
   };
   return (
@@ -75,8 +80,9 @@ function CertificateForm({
       onSubmit={(event) => {
         event.preventDefault();
         setTried(true);
-        if (Object.keys(checks).length === 0) void creating.run();
-        else focusFirstError(event.currentTarget);
+        const form = event.currentTarget;
+        if (Object.keys(checks).length > 0) focusFirstError(form);
+        else void creating.run().then((isDone) => isDone || focusFirstError(form));
       }}
     >
       <CertificateNames draft={draft} onChange={change} errorOf={errorOf} />
@@ -87,6 +93,12 @@ function CertificateForm({
         onChange={change}
         errorOf={errorOf}
       />
+      {issuer?.paused_until != null && (
+        <Notice tone="warning" title={`${issuer.name} is paused`}>
+          The order waits: <Time at={issuer.paused_until} show="both" /> it is asked again.{' '}
+          {issuer.pause_reason}
+        </Notice>
+      )}
       <ProofNotes draft={draft} isAcme={isAcme} providers={providers} />
       {creating.error && <Problem error={creating.error} />}
       <div class="form-buttons">
