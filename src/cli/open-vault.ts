@@ -20,6 +20,7 @@ import { KeyUse } from '../domain/key-use.ts';
 import { ensureLocalCa } from '../domain/local-ca.ts';
 import { bindMasterKey, masterKeyFits } from '../domain/master-key-check.ts';
 import { OpenedDnsProviders } from '../domain/opened-dns-providers.ts';
+import { finishRestore } from '../domain/restore-swap.ts';
 import { Turns } from '../domain/turns.ts';
 import type { Vault } from '../domain/vault.ts';
 import { refuseExposedVault } from './private-files.ts';
@@ -42,6 +43,7 @@ export async function openVault(
   log: Log = silentLog,
 ): Promise<OpenVault> {
   refuseExposedVault(settings, whenMissing);
+  finishRestore(settings.dataDir);
   const path = join(settings.dataDir, 'vault.db');
   const isNew = !hasContent(path);
   if (isNew && whenMissing === 'refuse') {

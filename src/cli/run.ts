@@ -22,6 +22,7 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   backup: async () => (await import('./backup.ts')).backupCommand,
   'systemd-unit': async () => (await import('./systemd-unit.ts')).systemdUnitCommand,
   licenses: async () => (await import('./licenses.ts')).licensesCommand,
+  restore: async () => (await import('./restore.ts')).restoreCommand,
 };
 
 /** All commands, below the program itself. */

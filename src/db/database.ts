@@ -58,6 +58,7 @@ export class Database {
     try {
       lendDirectory(dirname(path));
       makeFile(path);
+      const { ino } = statSync(path);
       const writing = new BetterSqlite3(path, { fileMustExist: true, timeout: openingPatienceMs });
       try {
         writing.pragma('foreign_keys = on');
@@ -66,6 +67,8 @@ export class Database {
         writing.pragma('temp_store = memory');
         refuseForeignDatabase(writing, migrations);
         await enterWal(writing, world);
+        // From here on nobody can put another file in its place; somebody who restored a backup may have done so before.
+        if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) throw replacedMeanwhile(path);
         const writer = new Kysely<Schema>({ dialect: sqliteDialect(writing, world) });
         await migrate(writing, writer, migrations);
         writing.pragma(`busy_timeout = ${blockingPatienceMs}`);
@@ -142,6 +145,12 @@ export class Database {
     this.#reading.close();
     this.#writing.close();
   }
+}
+
+function replacedMeanwhile(path: string): OperatorError {
+  return new OperatorError(`the database was replaced while it was opened (${path})`, {
+    hint: 'A backup was restored at this moment. Start again.',
+  });
 }
 
 /** SQLite does not wait for another process that enters the mode at the same moment, whatever the timeout is. */

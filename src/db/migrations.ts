@@ -74,6 +74,11 @@ export function refuseForeignDatabase(
   }
 }
 
+/** Whether this vault has a migration of this name. */
+export function isKnownMigration(name: string): boolean {
+  return Object.hasOwn(migrations, name);
+}
+
 /** Names of the migrations that the database has seen, oldest first; none where it is new. */
 export function appliedMigrations(database: BetterSqlite3.Database): string[] {
   const table = "select 1 from sqlite_schema where type = 'table' and name = 'kysely_migration'";

@@ -23,6 +23,11 @@ const sentences: readonly { codes: RegExp; message: string; hint: string }[] = [
     hint: 'Free some space; nothing was changed and nothing is lost.',
   },
   {
+    codes: /^SQLITE_READONLY_DBMOVED$/,
+    message: 'the database was replaced while it was open',
+    hint: 'A backup was restored at this moment. Start again.',
+  },
+  {
     codes: /^SQLITE_(READONLY|PERM|AUTH)/,
     message: 'the database cannot be written',
     hint: 'Run the command as the user that owns the data directory, and check that the disk is not mounted read-only.',

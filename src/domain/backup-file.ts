@@ -4,6 +4,7 @@ import {
   appendFileSync,
   closeSync,
   createReadStream,
+  createWriteStream,
   fstatSync,
   linkSync,
   lstatSync,
@@ -15,6 +16,7 @@ import {
   unlinkSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { removeDatabase, syncPath } from '../base/durable-file.ts';
 import { day } from '../base/duration.ts';
 import { OperatorError } from '../base/operator-error.ts';
@@ -131,8 +133,9 @@ export async function readBackup(file: string): Promise<ManifestPage> {
  * Throws OperatorError unless the backup is whole, made by a vault with this master key, and consistent in itself. `name`
  * is what it is called then. Reads everything, writes nothing.
  */
-export async function checkBackup(file: string, masterKey: MasterKey, name = file): Promise<Manifest> {
-  const { manifest, digest, mac } = await readBackup(file);
+export async function checkBackup(file: string, masterKey: MasterKey, name = file): Promise<ManifestPage> {
+  const page = await readBackup(file);
+  const { manifest, digest, mac } = page;
   if (!timingSafeEqual(mac, macOf(masterKey, digest))) {
     throw new OperatorError(`${name} was altered: it does not bear the mark of its vault's master key`, {
       hint: 'Whoever made it had no access to the vault. Take another backup, and ask who could write to this one.',
@@ -143,7 +146,41 @@ export async function checkBackup(file: string, masterKey: MasterKey, name = fil
     JSON.stringify(schema) === JSON.stringify(manifest.schema) && isSame(counts, manifest.counts);
   if (!isAsSaid)
     throw new OperatorError(`${name} does not hold what its manifest says`, { hint: 'Take another backup.' });
-  return manifest;
+  return page;
+}
+
+/**
+ * Copies the database of a backup that was checked into a new file of mode 0600. Throws OperatorError where the file has
+ * changed since.
+ */
+export async function copyOut(
+  file: string,
+  { manifest, digest }: Pick<ManifestPage, 'manifest' | 'digest'>,
+  copy: string,
+): Promise<void> {
+  const hash = createHash('sha256');
+  const source = createReadStream(file, { end: manifest.database_size - 1, highWaterMark: 1_048_576 });
+  const target = createWriteStream(copy, { flags: 'wx', mode: 0o600 });
+  await pipeline(
+    source,
+    async function* (chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) {
+        hash.update(chunk);
+        yield chunk;
+      }
+    },
+    target,
+  );
+  const body = createReadStream(file, {
+    start: manifest.database_size,
+    end: manifest.database_size + pageSize - lastLineSize - 1,
+  });
+  for await (const chunk of body) hash.update(chunk as Buffer);
+  if (!hash.digest().equals(digest)) {
+    throw new OperatorError(`${file} changed while it was read`, {
+      hint: 'Try again when nobody writes to it.',
+    });
+  }
 }
 
 /** SHA-256 of the first `length` bytes. */

@@ -1,0 +1,57 @@
+/** `vault restore`: a backup becomes the vault of the data directory, or is only checked. */
+import { aboutBackup } from '../domain/backup-file.ts';
+import { checkRestorable, type RestoreOrder, restore } from '../domain/restore.ts';
+import { command } from './command.ts';
+import { passphraseOption, readPassphrase } from './passphrase.ts';
+import { refuseExposedVault } from './private-files.ts';
+import { readSettings } from './settings.ts';
+
+export const restoreCommand = command({
+  name: 'restore',
+  description: 'make a backup the vault of the data directory',
+  options: {
+    file: {
+      type: 'string',
+      positional: true,
+      valueHint: 'FILE',
+      required: true,
+      description: 'what "vault backup" has written',
+    },
+    check: { type: 'boolean', description: 'only check whether it could be restored, and write nothing' },
+    replace: {
+      type: 'boolean',
+      description: 'put it in the place of the vault that is there, and keep that beside it',
+    },
+    ...passphraseOption,
+  },
+  run: async (args, terminal) => {
+    const settings = await readSettings(args, terminal.environment);
+    const { dataDir, masterKeyFile } = settings;
+    const order: RestoreOrder = {
+      file: args.file,
+      dataDir,
+      masterKeyFile,
+      existing: args.replace || args.check ? 'replace' : 'refuse',
+      passphrase: () => readPassphrase(args['passphrase-file'], terminal, 'known'),
+    };
+    const say = (line: string) => terminal.stderr.write(`${line}\n`);
+    if (args.check) {
+      const { manifest, masterKey, keyIs } = await checkRestorable(order);
+      const where = keyIs === 'there' ? masterKeyFile : 'in the backup, and the passphrase opens it';
+      say(aboutBackup(args.file, manifest));
+      say(`It is whole and can be restored. The master key (${masterKey.id.toString('hex')}) is ${where}.`);
+      return;
+    }
+    refuseExposedVault(settings, 'create');
+    const { manifest, keyIs, kept } = await restore(terminal.world, order);
+    say(aboutBackup(args.file, manifest));
+    say(
+      `It is the vault in ${dataDir} now${keyIs === 'there' ? '' : `, with its master key in ${masterKeyFile}`}.`,
+    );
+    for (const name of kept) say(`Kept: ${name}`);
+    say(
+      'What happened since is not in it: API keys that were revoked since are valid again, and certificates',
+    );
+    say('that were issued since are missing. Look at "vault api-key list" and "vault certificate list".');
+  },
+});

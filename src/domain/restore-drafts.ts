@@ -1,0 +1,43 @@
+/** The new files of a restore before they have their names, beside those whose place they will take. */
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { syncPath } from '../base/durable-file.ts';
+import { day } from '../base/duration.ts';
+import type { World } from '../base/world.ts';
+import type { MasterKey } from '../crypto/master-key.ts';
+
+/** A name for what will be called `path`. What a killed restore left there a day ago is removed. */
+export function draftFor(path: string, world: World): string {
+  for (const draft of startingWith(`${path}.restoring-`)) {
+    const { mtimeMs } = statSync(draft, { throwIfNoEntry: false }) ?? { mtimeMs: Number.POSITIVE_INFINITY };
+    if (world.now() - mtimeMs > day) rmSync(draft, { force: true });
+  }
+  return `${path}.restoring-${world.randomBytes(8).toString('hex')}`;
+}
+
+/** Removes a draft, and what SQLite and a migration have left beside it. */
+export function removeDraft(draft: string): void {
+  for (const path of startingWith(draft)) rmSync(path, { force: true });
+}
+
+/** Writes the master key, mode 0600, durably. */
+export function writeKeyDraft(draft: string, masterKey: MasterKey): void {
+  makeDirectory(dirname(draft));
+  writeFileSync(draft, masterKey.exported().expose(), { flag: 'wx', mode: 0o600 });
+  syncPath(draft);
+}
+
+/** Makes a directory for its owner alone where there is none. */
+export function makeDirectory(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+}
+
+function startingWith(path: string): string[] {
+  try {
+    const names = readdirSync(dirname(path)).filter((name) => name.startsWith(basename(path)));
+    return names.map((name) => join(dirname(path), name));
+  } catch {
+    // The directory is not there, so neither is a draft.
+    return [];
+  }
+}

@@ -1,0 +1,192 @@
+/**
+ * Restoring: a backup is checked in every way, copied, opened as the vault would open it and bound to its master key, all
+ * beside what is there. Only then does it take that place, and what was there is kept.
+ */
+import { closeSync, openSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { syncPath } from '../base/durable-file.ts';
+import { OperatorError } from '../base/operator-error.ts';
+import type { Secret } from '../base/secret.ts';
+import { formatTimestamp } from '../base/timestamp.ts';
+import type { World } from '../base/world.ts';
+import { MasterKey } from '../crypto/master-key.ts';
+import { readMasterKey } from '../crypto/master-key-file.ts';
+import { Database } from '../db/database.ts';
+import { holdDatabase } from '../db/database-lock.ts';
+import { isKnownMigration } from '../db/migrations.ts';
+import { putSetting } from '../db/settings.ts';
+import { localCli, record } from './audit.ts';
+import { openMasterKey } from './backup.ts';
+import { checkBackup, copyOut, readBackup } from './backup-file.ts';
+import type { Manifest } from './backup-manifest.ts';
+import { masterKeyFits } from './master-key-check.ts';
+import { draftFor, makeDirectory, removeDraft, writeKeyDraft } from './restore-drafts.ts';
+import { finishRestore, type Move, swapIn } from './restore-swap.ts';
+
+/** What is restored, and to where. */
+export type RestoreOrder = {
+  readonly file: string;
+  readonly dataDir: string;
+  readonly masterKeyFile: string;
+  /** What becomes of a vault that is there. */
+  readonly existing: 'refuse' | 'replace';
+  /** Asked where the master key has to come out of the backup. */
+  readonly passphrase: () => Promise<Secret<string>>;
+};
+
+/** A backup that can be restored here. */
+export type Restorable = {
+  readonly manifest: Manifest;
+  /** The checksum that was checked. */
+  readonly digest: Buffer;
+  readonly masterKey: MasterKey;
+  /** Whether the key is in its file already, or comes out of the backup. */
+  readonly keyIs: 'there' | 'in the backup';
+};
+
+/** Restores, and returns the names under which what was there is kept. Throws OperatorError, having changed nothing. */
+export async function restore(world: World, order: RestoreOrder): Promise<Restorable & { kept: string[] }> {
+  const { file, dataDir, masterKeyFile } = order;
+  finishRestore(dataDir);
+  refuseExisting(order);
+  const restorable = await checkRestorable(order);
+  const { masterKey, keyIs } = restorable;
+  const stamp = formatTimestamp(world.now()).replaceAll(/[-:]/g, '');
+  const path = join(dataDir, 'vault.db');
+  const database = { from: draftFor(path, world), to: path };
+  const key = { from: draftFor(masterKeyFile, world), to: masterKeyFile };
+  try {
+    makeDirectory(dataDir);
+    await copyOut(file, restorable, database.from);
+    await openOnce(world, database.from, order, restorable);
+    if (keyIs === 'in the backup') writeKeyDraft(key.from, masterKey);
+    const moves: Move[] = keyIs === 'in the backup' ? [key, database] : [database];
+    return { ...restorable, kept: takePlace(order, moves, stamp) };
+  } catch (error) {
+    throw told(error, dataDir);
+  } finally {
+    removeDraft(database.from);
+    removeDraft(key.from);
+  }
+}
+
+/**
+ * Checks a backup in every way and finds the master key for it, in its file or in the backup. Throws OperatorError where it
+ * cannot be restored. Writes nothing.
+ */
+export async function checkRestorable(order: RestoreOrder): Promise<Restorable> {
+  const { manifest } = await readable(order.file);
+  const unknown = manifest.schema.filter((name) => !isKnownMigration(name));
+  if (unknown.length > 0) {
+    throw new OperatorError(
+      `${order.file} is the backup of a newer vault, ${manifest.vault_version} (its schema has ${unknown.join(', ')})`,
+      { hint: 'Restore it with that version or a later one.' },
+    );
+  }
+  const { masterKey, keyIs } = await findKey(order, manifest);
+  return { ...(await checkBackup(order.file, masterKey)), masterKey, keyIs };
+}
+
+async function findKey(
+  { file, masterKeyFile, passphrase, existing }: RestoreOrder,
+  { key_ids, sealed_master_key }: Manifest,
+): Promise<Pick<Restorable, 'masterKey' | 'keyIs'>> {
+  const [needed = ''] = key_ids;
+  const there = readMasterKey(masterKeyFile);
+  const idThere = there?.id.toString('hex');
+  if (there !== undefined && idThere === needed) return { masterKey: there, keyIs: 'there' };
+  const found =
+    there === undefined ? `${masterKeyFile} is missing` : `${masterKeyFile} is another (${idThere})`;
+  if (sealed_master_key === undefined) {
+    throw new OperatorError(`${file} needs master key ${needed}, and ${found}`, {
+      hint: 'Put the right key there, or name it with --master-key-file. The backup does not hold it.',
+    });
+  }
+  if (there !== undefined && existing === 'refuse') {
+    throw new OperatorError(`${file} brings master key ${needed}, but ${found}`, {
+      hint: 'Name another place with --master-key-file; or --replace puts it there and keeps the old one beside it.',
+    });
+  }
+  const bytes = await openMasterKey(await passphrase(), sealed_master_key, needed);
+  const masterKey = bytes === undefined ? undefined : new MasterKey(bytes);
+  if (masterKey?.id.toString('hex') !== needed) {
+    throw new OperatorError(
+      'the passphrase is not the one that the master key in the backup was sealed under',
+      {
+        hint: 'Try again; nothing was changed.',
+      },
+    );
+  }
+  return { masterKey, keyIs: 'in the backup' };
+}
+
+/** What could go wrong at the vault's next start goes wrong here: schema, migrations, key. Then the restore is recorded. */
+async function openOnce(
+  world: World,
+  path: string,
+  { file }: RestoreOrder,
+  { manifest, masterKey }: Restorable,
+): Promise<void> {
+  const db = await Database.open(path, world);
+  try {
+    if ((await masterKeyFits({ db, masterKey })) !== 'fits') {
+      throw new OperatorError(`the master key does not open what is sealed in ${file}`, {
+        hint: 'Take another backup. Nothing was changed.',
+      });
+    }
+    const { created_at, vault_version } = manifest;
+    await db.write(async (writer) => {
+      await putSetting(writer, 'last-backup-at', Date.parse(created_at));
+      const detail = { created_at, vault_version };
+      const resource = `backup:${basename(file)}`;
+      await record(writer, { actor: localCli, action: 'backup.restore', resource, detail }, world.now());
+    });
+  } finally {
+    await db.close();
+  }
+  syncPath(path);
+}
+
+/** An empty database stands in where there is none, so that no other process makes one meanwhile. */
+function takePlace(order: RestoreOrder, moves: readonly Move[], stamp: string): string[] {
+  const path = join(order.dataDir, 'vault.db');
+  closeSync(openSync(path, 'a', 0o600));
+  const held = holdDatabase(path);
+  try {
+    refuseExisting(order);
+    return swapIn(order.dataDir, moves, held, stamp);
+  } finally {
+    held.release();
+  }
+}
+
+function refuseExisting({ dataDir, existing }: RestoreOrder): void {
+  const { size } = statSync(join(dataDir, 'vault.db'), { throwIfNoEntry: false }) ?? { size: 0 };
+  if (existing === 'replace' || size === 0) return;
+  throw new OperatorError(`there is a vault in ${dataDir}`, {
+    hint: 'Restore elsewhere with --data-dir; or --replace puts the backup in its place and keeps it beside.',
+  });
+}
+
+async function readable(file: string): ReturnType<typeof readBackup> {
+  try {
+    return await readBackup(file);
+  } catch (error) {
+    if (error instanceof OperatorError) throw error;
+    throw new OperatorError(`${file} cannot be read: ${(error as Error).message}`, {
+      hint: 'Name a backup that exists and that this user may read.',
+      cause: error,
+    });
+  }
+}
+
+function told(error: unknown, dataDir: string): unknown {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (error instanceof OperatorError || code === undefined) return error;
+  return new OperatorError(`nothing can be restored to ${dataDir}: ${message}`, {
+    hint: /^(ENOSPC|EDQUOT|EFBIG)$/.test(code)
+      ? 'Free some space there. Nothing was changed.'
+      : 'Run the command as the user that owns the vault, or name another place with --data-dir. Nothing was changed.',
+    cause: error,
+  });
+}
