@@ -2,7 +2,6 @@
  * TXT records at Google Cloud DNS. A change names exactly the set that it replaces, so that Google refuses it where
  * somebody changed the set in between.
  */
-import { importPKCS8, SignJWT } from 'jose';
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
 import { Secret } from '../base/secret.ts';
@@ -126,6 +125,7 @@ function cloudDns(settings: Settings, key: KeyFile, context: DnsContext): JsonAp
   const common = { context, permission, secrets: [privateKey, ...lines], wordsOf };
   const oauth = jsonApi({ ...common, title: 'The Google login', baseUrl: tokenUri });
   const token = bearerToken(context.world, async (signal): Promise<IssuedToken> => {
+    const { importPKCS8, SignJWT } = await import('jose');
     const signer = await importPKCS8(privateKey.expose(), 'RS256').catch(() => {
       // The reason is not passed on: what the parser says may have parts of the key.
       throw new DnsProviderError(`${title}: private_key of the service account is no RSA key in PKCS#8`);

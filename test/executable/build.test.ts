@@ -1,6 +1,7 @@
 /**
  * The executable where it is hard to start one: without a home, from a folder that nobody may change, with temporary
  * directories that are full of strangers, unwritable or missing. Everything here runs as a user without any rights.
+ * That two builds are equal is in reproducible-build.test.ts, what is inside in inventory.test.ts.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn, spawnSync } from 'node:child_process';
