@@ -1,0 +1,51 @@
+/** A vault with HTTPS of its own private CA: the console's command for machines believes its key and nothing else. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { test } from 'node:test';
+import { finish, machine } from '../harness/client-installer.ts';
+import { visit } from '../harness/console-visit.ts';
+import { needs } from '../harness/missing-program.ts';
+import { tempDir } from '../harness/temp-dir.ts';
+import { serve, vault } from '../harness/vault-process.ts';
+
+test(
+  'the installer command pins the vault’s key from the first request on, and refuses whoever has another',
+  needs('chromium'),
+  async (t) => {
+    const dataDir = tempDir(t);
+    for (const name of ['vault', 'other']) {
+      const words = ['--name', name, '--domain', '127.0.0.1', '--data-dir', dataDir];
+      const made = await vault(['certificate', 'create', ...words]);
+      assert.equal(made.code, 0, made.stderr);
+    }
+    const serving = (name: string) => serve(t, dataDir, { args: ['--tls-certificate', name] });
+    const { alice } = await visit(t, { dataDir, start: () => serving('vault') });
+    const { page, open } = await alice({ ignoreHTTPSErrors: true });
+    await open('/api-keys/new');
+    await page.getByLabel('Name', { exact: true }).fill('web-1');
+    await page.getByRole('checkbox', { name: 'other' }).check();
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByText('vault gets another key at its next renewal').waitFor();
+    const client = machine(t);
+    client.fake('sudo', 'exec "$@"');
+    await page.getByLabel('Destination').fill(client.destination);
+    await page.getByLabel('Reload command').fill('');
+    await page.getByLabel('Verify at').fill('');
+    const command = (await page.getByLabel('The installer command').textContent()) ?? '';
+    assert.match(command, /^curl -fsS --insecure --pinnedpubkey sha256\/\/\S{44} https:\/\/127\.0\.0\.1:/);
+    const environment = {
+      ...{ HOME: client.home, PATH: `${client.bin}:${process.env.PATH}` },
+      ...{ CERTIFICATE_VAULT_HOME: `${client.home}/vault`, CERTIFICATE_VAULT_FETCH_TRIES: '1' },
+    };
+    const { url: elsewhere } = await serving('other');
+    const misled = command.replaceAll(new URL(page.url()).origin, elsewhere);
+    await finish('sh', ['-c', misled], { environment });
+    assert.ok(!existsSync(client.destination), 'another key was believed');
+    assert.equal(client.crontab(), '');
+    const ended = await finish('sh', ['-c', command], { environment });
+    assert.equal(ended.code, 0, ended.stderr);
+    assert.ok(existsSync(`${client.destination}/tls.key`));
+    await page.getByLabel('How the machine knows the vault').selectOption('public');
+    await page.getByText('Machines refuse this vault unless').waitFor();
+  },
+);
