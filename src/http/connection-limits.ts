@@ -75,7 +75,7 @@ type Connection = {
 
 /** What is told to whom when a limit is met. */
 export type Refusals = {
-  /** What came is no request, or not in time. Nothing has been answered to it yet. */
+  /** What came is no request, or not in time. */
   readonly unreadable: (error: NodeJS.ErrnoException, socket: Duplex) => void;
   /** The text that a new connection gets before it is closed, because there are too many. */
   readonly tooMany: () => string;
@@ -134,14 +134,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
     });
   });
 
-  server.on('clientError', (error: Error, socket: Duplex) => {
-    const { request, response } = byChannel.get(socket) ?? idle;
-    const isComplete = request === undefined || request.complete;
-    const isFree = response === undefined ? isComplete : !isComplete && !response.headersSent;
-    // Otherwise the answer would be taken for that of another request.
-    if (isFree) refusals.unreadable(error, socket);
-    else socket.destroy();
-  });
+  server.on('clientError', refusals.unreadable);
 
   function refuse(socket: Socket): void {
     if ('setSecureContext' in server || refused.size >= mostRefused) {

@@ -4,6 +4,7 @@ import type { Server as HttpsServer } from 'node:https';
 import { App, type Request, type Response } from '@tinyhttp/app';
 import type { ProblemCode } from '../base/problem.ts';
 import { limitConnections, limitedOptions, mostHeaders } from './connection-limits.ts';
+import { isAmbiguous, takeTurn } from './connection-turns.ts';
 import { dispatch, type Exchange, groupByPath, refuse, show } from './dispatch.ts';
 import { createHttpsServer, type HttpsOptions } from './https-server.ts';
 import { type ListenAddress, type ListenOption, listen } from './listening.ts';
@@ -11,7 +12,7 @@ import type { WholeReply } from './reply.ts';
 import type { Route } from './route.ts';
 import { securityHeaders, strictSecurityHeaders } from './security-headers.ts';
 import type { ServerContext } from './server-context.ts';
-import { connectionRefusals, refusePlain } from './unreadable-request.ts';
+import { connectionRefusals, refusePlain, refuseTunnel } from './unreadable-request.ts';
 
 export type RunningServer = {
   /** With the port that was really taken. */
@@ -47,6 +48,7 @@ export async function startServer(
   // Node's own refusals would carry neither a problem nor a request id, so they are made here.
   server.on('checkExpectation', listener);
   limitConnections(server, context.connectionLimits, connectionRefusals(context, nextId));
+  server.on('connect', (_, socket) => refuseTunnel(context, nextId(), socket));
   const place = await listen(server, address, named);
   server.on('error', (error) => context.vault.log.error({ err: error }, 'the server has a problem'));
   const keeping = tls?.endpoint.keepCurrent(server as HttpsServer, stopping.signal);
@@ -114,6 +116,7 @@ function requestListener(
     return { request, response, requestId: ids.get(request) ?? '', stopping, security };
   }
   return (request: IncomingMessage, response: ServerResponse): void => {
+    if (!takeTurn(request, response)) return;
     ids.set(request, nextId());
     request.url = originForm(request.url);
     const refusal = refusalOf(request);
@@ -131,8 +134,10 @@ function originForm(target = ''): string {
 }
 
 /** What is wrong with a request that the router must not see. */
-function refusalOf({ url, headers, rawHeaders, httpVersion }: IncomingMessage): ProblemCode | undefined {
+function refusalOf(request: IncomingMessage): ProblemCode | undefined {
+  const { url, headers, rawHeaders, httpVersion } = request;
   if (rawHeaders.length > 2 * mostHeaders) return 'headers_too_large';
+  if (isAmbiguous(request)) return 'invalid_request';
   // RFC 9112 §3.2: HTTP/1.1 demands a host.
   if (headers.host === undefined && httpVersion === '1.1') return 'invalid_request';
   // What tinyhttp cannot decode would throw inside it, where nobody catches.

@@ -3,6 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Problem, type ProblemCode } from '../base/problem.ts';
 import type { Refusals } from './connection-limits.ts';
+import { afterTurns } from './connection-turns.ts';
 import { plainOnHttps } from './https-redirect.ts';
 import { problemReply, replyHeaders } from './reply.ts';
 import type { ServerContext } from './server-context.ts';
@@ -33,7 +34,14 @@ const tooMany = new Problem('unavailable', {
   detail: 'There are too many connections; try again in a moment.',
 });
 
-/** Answers what Node's parser refused, and closes the connection. The bytes themselves, which may hold a key, are not logged. */
+/** Answers CONNECT, which is for proxies; Node would close the connection without a word. */
+export function refuseTunnel(context: ServerContext, requestId: string, socket: Duplex): void {
+  // Node has let go of the connection, and with it of its errors.
+  socket.on('error', () => socket.destroy());
+  refuseUnreadable(context, requestId, { name: '', message: '', code: 'CONNECT' }, socket);
+}
+
+/** Answers what Node's parser refused, in its turn, and closes the connection. The bytes themselves, which may hold a key, are not logged. */
 export function refuseUnreadable(
   { vault: { log } }: ServerContext,
   requestId: string,
@@ -46,9 +54,11 @@ export function refuseUnreadable(
     socket.destroy();
     return;
   }
-  const problem = new Problem(problems[code ?? ''] ?? 'invalid_request');
-  socket.end(answerText(requestId, problem), () => socket.destroy());
-  log.info({ request_id: requestId, status: problem.status, reason: code }, 'request');
+  afterTurns(socket, () => {
+    const problem = new Problem(problems[code ?? ''] ?? 'invalid_request');
+    socket.end(answerText(requestId, problem), () => socket.destroy());
+    log.info({ request_id: requestId, status: problem.status, reason: code }, 'request');
+  });
 }
 
 /** How plain HTTP begins: a method and a space. */

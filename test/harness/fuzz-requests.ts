@@ -146,13 +146,7 @@ const oddHeaders: readonly WireRequest['headers'][] = [
     { Origin: 'https://elsewhere.test' },
     { 'Sec-Fetch-Site': 'same-origin, cross-site' },
   ],
-  ...[
-    { Host: 'elsewhere.test' },
-    { Host: 'a'.repeat(300) },
-    { Host: '"><x' },
-    { Host: '[::1]:99999' },
-    { Host: '' },
-  ],
+  ...[{ Host: 'elsewhere.test' }, { Host: 'a'.repeat(300) }, { Host: '[::1]:99999' }, { Host: '' }],
   ...[
     { 'X-HTTP-Method-Override': 'DELETE' },
     { 'X-Original-URL': '/api/v1/about' },

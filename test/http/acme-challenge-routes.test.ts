@@ -32,7 +32,7 @@ suite('an http-01 challenge', () => {
   test('is answered whatever the Host says, and where a public URL is set', async (t) => {
     const server = await checkedServer(t, { publicUrl: 'https://vault.example.test' });
     await putChallenge(server.vault, http);
-    for (const host of ['www.example.test', 'www.example.test:80', '192.0.2.7', '[2001:db8::7]', '??', '']) {
+    for (const host of ['www.example.test', 'www.example.test:80', '192.0.2.7', '[2001:db8::7]', 'a_b', '']) {
       const text = `GET ${path}/${token} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
       const { status, body } = parseReply(await converse(server.url, text));
       assert.deepEqual([status, body], [200, answer], host);
