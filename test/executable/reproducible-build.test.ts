@@ -3,7 +3,7 @@
  * by another user's settings, at another time. What the executable does when it runs is in the tests beside this one.
  */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,6 +28,17 @@ test('two builds of the same sources give the same bytes, and the same bill of m
   assert.equal(different, undefined, `they differ, first at byte ${different}`);
   assert.equal(bills[0], bills[1]);
   assert.ok(bills[0]?.includes('CycloneDX'));
+});
+
+test('the option that makes the code cache the same each time does not make Node refuse it', () => {
+  // Node compares this tag, and takes no cache with another: the start would be slow again, in silence.
+  const tag = (...options: string[]) =>
+    execFileSync(process.execPath, [...options, '--print', 'v8.cachedDataVersionTag()'], {
+      encoding: 'utf8',
+    });
+  assert.match(readFileSync(join(root, 'build.mjs'), 'utf8'), /'--random-seed=1'/);
+  assert.equal(tag('--random-seed=1'), tag());
+  assert.notEqual(tag('--hash-seed=1'), tag());
 });
 
 /** The executable, built from a copy of the sources in a folder of this name. */
