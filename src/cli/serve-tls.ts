@@ -12,7 +12,12 @@ import { isLoopback, type Settings } from './settings.ts';
  * Throws OperatorError where the settings would show private keys to everybody on the way, or call an address HTTP that
  * speaks HTTPS.
  */
-export function refuseUnsafe({ listen, tls, insecureHttp, publicUrl }: Settings): void {
+export function refuseUnsafe({ listen, tls, insecureHttp, publicUrl, acmeTlsListen }: Settings): void {
+  if (tls !== undefined && acmeTlsListen?.port === listen.port && listen.port !== 0) {
+    throw new OperatorError(`--listen and --acme-tls-listen both want port ${listen.port}`, {
+      hint: 'Leave --acme-tls-listen out: tls-alpn-01 challenges are answered on the HTTPS port too.',
+    });
+  }
   if (tls !== undefined && publicUrl?.startsWith('http:')) {
     throw new OperatorError(`the vault serves HTTPS, and ${publicUrl} is plain HTTP`, {
       hint: `Set --public-url ${publicUrl.replace(/^http:/, 'https:')}, or serve without a certificate.`,

@@ -1,4 +1,4 @@
-/** A vault with HTTPS of its own private CA: the console's command for machines believes its key and nothing else. */
+/** The console over the vault's own HTTPS: people work there, and its command for machines believes its key and nothing else. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
@@ -47,5 +47,23 @@ test(
     assert.ok(existsSync(`${client.destination}/tls.key`));
     await page.getByLabel('How the machine knows the vault').selectOption('public');
     await page.getByText('Machines refuse this vault unless').waitFor();
+  },
+);
+
+test(
+  'people set the vault up, sign in and work over its own HTTPS, with a cookie that is for this host alone',
+  needs('chromium'),
+  async (t) => {
+    const start = () => serve(t, tempDir(t), { args: ['--tls-certificate', 'vault'] });
+    const { alice, url } = await visit(t, { start });
+    assert.match(url, /^https:/);
+    const { context, open, page, makeCertificates } = await alice({ ignoreHTTPSErrors: true });
+    const [cookie] = await context.cookies();
+    assert.equal(cookie?.name, '__Host-vault_session');
+    assert.deepEqual([cookie?.secure, cookie?.httpOnly, cookie?.sameSite], [true, true, 'Strict']);
+    await makeCertificates('web.example.test');
+    await open('/');
+    await page.getByRole('link', { name: 'web.example.test' }).first().waitFor();
+    await page.getByRole('link', { name: 'vault', exact: true }).first().waitFor();
   },
 );

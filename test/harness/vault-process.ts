@@ -46,13 +46,14 @@ export type RunningVault = {
   readonly end: (signal?: NodeJS.Signals) => Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 };
 
-/** Starts `vault serve` on a free loopback port and waits until it says that it listens. Ends with the test. */
+/** Starts `vault serve`, on a free loopback port without `listen`, and waits until it says that it listens. Ends with the test. */
 export async function serve(
   t: Pick<TestContext, 'after'>,
   dataDir: string,
-  launch: Launch & { readonly args?: readonly string[] } = {},
+  launch: Launch & { readonly args?: readonly string[]; readonly listen?: string } = {},
 ): Promise<RunningVault> {
-  const args = ['serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', ...(launch.args ?? [])];
+  const { listen = '127.0.0.1:0', args: more = [] } = launch;
+  const args = ['serve', '--data-dir', dataDir, '--listen', listen, ...more];
   const child = start(args, launch);
   child.stdin.end();
   let log = '';

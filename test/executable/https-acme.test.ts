@@ -1,0 +1,59 @@
+/** A public certificate for the vault itself: the private CA's is served until it comes, and proves its own name. */
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { suite, type TestContext, test } from 'node:test';
+import { type AcmeVault, acmeVault, eventually, needsAcme } from '../harness/acme-vault.ts';
+import { visit } from '../harness/https-client.ts';
+import { serve } from '../harness/vault-process.ts';
+
+const name = 'vault.example.test';
+
+/** `vault serve` with HTTPS where the CA looks for tls-alpn-01, and nothing else that could answer. */
+function serveHttps(t: TestContext, { dataDir, dns, tlsPort }: AcmeVault) {
+  const publicUrl = ['--public-url', `https://${name}:${tlsPort}`];
+  const args = ['--resolver', dns.server, '--tls-certificate', 'vault', ...publicUrl];
+  return serve(t, dataDir, { listen: `127.0.0.1:${tlsPort}`, args });
+}
+
+suite('a public certificate for the vault itself', needsAcme(), () => {
+  test('takes the place of the private one without a restart, proved on the HTTPS port itself', async (t) => {
+    const vault = await acmeVault(t, { authzReuse: 0 });
+    const server = await serveHttps(t, vault);
+    const health = `${server.url}/api/v1/health`;
+    const before = await visit(health);
+    assert.match(before.leaf.issuer, /Certificate Vault Intermediate/);
+    const change = ['--issuer', 'pebble', '--challenge', 'tls-alpn-01'];
+    await vault.done('certificate', 'update', '--name', 'vault', ...change);
+    assert.equal(
+      (await visit(health)).leaf.serialNumber,
+      before.leaf.serialNumber,
+      'nothing was ordered yet',
+    );
+    await vault.done('certificate', 'renew', '--name', 'vault', '--wait');
+    const root = await vault.ca.root();
+    const after = await eventually('the public certificate', async () =>
+      visit(health, { ca: root, servername: name }).catch(() => undefined),
+    );
+    assert.match(after.leaf.issuer, /Pebble/);
+    assert.equal(after.pin, before.pin, 'who has pinned the key still knows the vault');
+    assert.deepEqual(vault.query('select * from acme_challenges'), []);
+  });
+
+  test('that was ordered before the first start is served as soon as it comes', async (t) => {
+    const vault = await acmeVault(t, { authzReuse: 0 });
+    const order = ['--domain', name, '--issuer', 'pebble', '--challenge', 'tls-alpn-01'];
+    await vault.done('certificate', 'create', '--name', 'vault', ...order);
+    const server = await serveHttps(t, vault);
+    assert.match(server.log(), /"msg":"nothing is issued for it yet: the private CA stands in"/);
+    const root = await vault.ca.root();
+    const served = await eventually('the public certificate', async () =>
+      visit(`${server.url}/api/v1/health`, { ca: root, servername: name }).catch(() => undefined),
+    );
+    assert.equal(served.status, 200);
+    assert.match(served.leaf.issuer, /Pebble/);
+    const [row] = vault.query<{ certificate_pem: string }>(
+      'select certificate_pem from certificate_versions',
+    );
+    assert.equal(new X509Certificate(row?.certificate_pem ?? '').serialNumber, served.leaf.serialNumber);
+  });
+});

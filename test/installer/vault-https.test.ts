@@ -1,0 +1,80 @@
+/** The client installer against the vault's own HTTPS, trusted from the first request on. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { promisify } from 'node:util';
+import { type Machine, machine } from '../harness/client-installer.ts';
+import { usual } from '../harness/client-vault.ts';
+import { needs } from '../harness/missing-program.ts';
+import { tempDir } from '../harness/temp-dir.ts';
+import { serve, vault } from '../harness/vault-process.ts';
+
+const run = promisify(execFile);
+
+/** A vault with its own certificate, a certificate `web`, and a key for it. */
+async function secureVault(t: TestContext) {
+  const dataDir = tempDir(t);
+  const done = async (...args: readonly string[]) => {
+    const { code, stdout, stderr } = await vault([...args, '--data-dir', dataDir]);
+    assert.equal(code, 0, stderr);
+    return stdout.trim();
+  };
+  const server = await serve(t, dataDir, { args: ['--tls-certificate', 'vault'] });
+  await done('certificate', 'create', '--name', 'web', '--domain', 'www.example.test');
+  const scopes = ['--scope', 'certificates:read', '--scope', 'private_keys:read'];
+  const key = await done('api-key', 'create', '--name', 'client', '--certificate', 'web', ...scopes);
+  const shown = await done('certificate', 'show', '--name', 'vault');
+  const pin = /^Public key pin +(\S+)$/m.exec(shown)?.[1] ?? assert.fail(shown);
+  const fetched = (path: string, ...trust: readonly string[]) =>
+    run('curl', ['-fsS', ...trust, server.url + path]).then(({ stdout }) => stdout);
+  return { server, done, pin, fetched, environment: { SERVICE_API_KEY: key } };
+}
+
+function assertPair(client: Machine): X509Certificate {
+  const certificate = new X509Certificate(client.file('tls.crt'));
+  assert(certificate.checkPrivateKey(createPrivateKey(client.file('tls.key'))));
+  return certificate;
+}
+
+test(
+  'one pin, from the first request on, through renewals of the vault and of what it hands out',
+  needs('curl'),
+  async (t) => {
+    const { server, done, pin, fetched, environment } = await secureVault(t);
+    const client = machine(t);
+    const input = await fetched('/client/install.sh', '-k', '--pinnedpubkey', pin);
+    assert(input.includes(server.url), 'the script knows the HTTPS address');
+    const installed = await client.run([...usual(client), '--server', server.url, '--pin', pin], {
+      environment,
+      input,
+    });
+    assert.equal(installed.code, 0, installed.stderr);
+    const before = assertPair(client);
+    await done('certificate', 'renew', '--name', 'vault', '--wait');
+    await done('certificate', 'renew', '--name', 'web', '--wait');
+    const next = await client.run(['--run']);
+    assert.equal(next.code, 0, next.stderr);
+    assert.notEqual(assertPair(client).serialNumber, before.serialNumber);
+  },
+);
+
+test(
+  'the root of the private CA, fetched under the pin, is enough from then on',
+  needs('curl'),
+  async (t) => {
+    const { server, pin, fetched, environment } = await secureVault(t);
+    const client = machine(t);
+    const ca = join(tempDir(t), 'ca.crt');
+    writeFileSync(ca, await fetched('/client/ca.crt', '-k', '--pinnedpubkey', pin));
+    const trust = ['--server', server.url, '--ca-file', ca];
+    const installed = await client.run([...usual(client), ...trust], { environment });
+    assert.equal(installed.code, 0, installed.stderr);
+    assertPair(client);
+    const untrusted = machine(t);
+    const refused = await untrusted.run([...usual(untrusted), '--server', server.url], { environment });
+    assert.equal(refused.code, 10, refused.stderr);
+  },
+);
