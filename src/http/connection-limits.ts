@@ -61,6 +61,7 @@ export function limitedOptions({ headersMs, requestMs, idleMs }: ConnectionLimit
 }
 
 type Connection = {
+  readonly key: string;
   /** As it was accepted, and as it is read and written: not the same where there is TLS in between. */
   readonly accepted: Socket;
   channel: Socket;
@@ -105,7 +106,10 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
       }
     }
     const key = ends(socket);
-    const connection: Connection = { accepted: socket, channel: socket, ...idle, taken: 0, stalledFor: 0 };
+    const connection: Connection = {
+      ...{ key, accepted: socket, channel: socket },
+      ...{ ...idle, taken: 0, stalledFor: 0 },
+    };
     connections.set(key, connection);
     byChannel.set(socket, connection);
     socket.once('close', () => {
@@ -129,8 +133,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
       if (connection.response !== response) return;
       connection.response = undefined;
       // It begins to wait now.
-      const key = ends(connection.accepted);
-      if (connections.delete(key)) connections.set(key, connection);
+      if (connections.delete(connection.key)) connections.set(connection.key, connection);
     });
   });
 

@@ -1,5 +1,6 @@
 /** What arrives on a connection and is no request, or not in time: it is answered by a problem with a request id, like all else. */
 import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Problem, type ProblemCode } from '../base/problem.ts';
 import type { Refusals } from './connection-limits.ts';
@@ -57,7 +58,7 @@ export function refuseUnreadable(
   afterTurns(socket, () => {
     const problem = new Problem(problems[code ?? ''] ?? 'invalid_request');
     socket.end(answerText(requestId, problem), () => socket.destroy());
-    log.info({ request_id: requestId, status: problem.status, reason: code }, 'request');
+    log.info({ request_id: requestId, status: problem.status, reason: code, ip: peerOf(socket) }, 'request');
   });
 }
 
@@ -76,7 +77,13 @@ export function refusePlain(
     return;
   }
   socket.end(answerText(requestId, plainOnHttps), () => socket.destroy());
-  log.info({ request_id: requestId, status: plainOnHttps.status, reason: 'plain HTTP' }, 'request');
+  const { status } = plainOnHttps;
+  log.info({ request_id: requestId, status, reason: 'plain HTTP', ip: peerOf(socket) }, 'request');
+}
+
+/** The connection's other end; which client it stands for nobody can say without headers. */
+function peerOf(socket: Duplex): string | undefined {
+  return 'remoteAddress' in socket ? (socket as Socket).remoteAddress : undefined;
 }
 
 /** A whole answer, after which the connection is closed. */

@@ -31,6 +31,7 @@ suite('what is no request', () => {
         400,
       ],
       'no host': [ok.replace('Host: vault.test\r\n', ''), 400],
+      'two hosts': [ok.replace('Host', 'Host: other.test\r\nhost'), 400],
       'a path of raw bytes': [ok.replace(health, `${health}\xe9`), 400],
       'a very long path': [ok.replace(health, `/${'a'.repeat(20_000)}`), 431],
       'very long headers': [ok.replace(secret, secret.repeat(500)), 431],
