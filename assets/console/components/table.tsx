@@ -91,13 +91,13 @@ function cellClass({ isNumber, isExtra }: Pick<Column<never>, 'isNumber' | 'isEx
 /** Which rows are in sight, and how much room the others take. */
 function useWindow(count: number, isVirtual: boolean) {
   const body = useRef<HTMLTableSectionElement>(null);
-  const [sight, setSight] = useState({ first: 0, last: 60, height: 57 });
+  const [sight, setSight] = useState({ first: 0, last: 60, height: 64 });
   useEffect(() => {
     if (!isVirtual) return;
     const look = () => {
       const element = body.current;
       if (element === null) return;
-      const height = element.querySelector('tr:not(.table-gap)')?.getBoundingClientRect().height || 57;
+      const height = element.querySelector('tr:not(.table-gap)')?.getBoundingClientRect().height || 64;
       const top = element.getBoundingClientRect().top;
       const first = Math.max(0, Math.floor(-top / height) - 12);
       const last = Math.ceil((innerHeight - top) / height) + 12;

@@ -173,7 +173,11 @@ const columns: readonly Column<Certificate>[] = [
     cell: ({ status, renewal }) => (
       <span class="pair">
         <Status status={status} />
-        {renewal.last_error !== null && <Badge tone="warning">renewal fails</Badge>}
+        {renewal.last_error !== null && (
+          <span title="The last renewal failed.">
+            <Badge tone="warning">failing</Badge>
+          </span>
+        )}
       </span>
     ),
   },
