@@ -6,16 +6,17 @@ import { isIPv4, isIPv6 } from 'node:net';
 
 export type IpAddress = {
   readonly family: 4 | 6;
-  readonly bits: bigint;
+  /** Two or eight numbers of 16 bits. */
+  readonly words: readonly number[];
   /** The one way in which it is written (RFC 5952). */
   readonly text: string;
 };
 
 export type IpNetwork = {
   readonly family: 4 | 6;
-  readonly start: bigint;
-  /** How many of the last bits are free. */
-  readonly free: bigint;
+  readonly words: readonly number[];
+  /** How many bits from the beginning are the network's. */
+  readonly length: number;
   /** As `10.0.0.0/8`; a single address stands without a length. */
   readonly text: string;
 };
@@ -26,38 +27,32 @@ export const ipNetworkRule =
 
 /** The address, or undefined where the text is none. A zone (`%eth0`) means something on one host only and is refused. */
 export function parseIpAddress(text: string): IpAddress | undefined {
-  if (isIPv4(text)) return { family: 4, bits: bitsOfIPv4(text), text };
+  if (isIPv4(text)) return { family: 4, words: wordsOfIPv4(text), text };
   if (!isIPv6(text) || text.includes('%')) return undefined;
-  return ofIPv6(bitsOfIPv6(text));
+  return ofIPv6(wordsOfIPv6(text));
 }
 
 /**
  * The network, or undefined where the text is none. One whose free bits are not zero is refused: `10.1.2.3/8` could mean
- * a host or all of its ten million neighbours.
+ * a host or all of its sixteen million neighbours.
  */
 export function parseIpNetwork(text: string): IpNetwork | undefined {
-  const [, written = '', length] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
+  const [, written = '', after] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
   const address = parseIpAddress(written);
   if (address === undefined) return undefined;
-  const size = address.family === 4 ? 32 : 128;
+  const { family, words } = address;
+  const size = 16 * words.length;
   // A length that was written for the mapped form counts from the beginning of the IPv6 address.
-  const given = length === undefined ? size : Number(length) - (isMapped(written) ? 96 : 0);
-  if (given < 0 || given > size) return undefined;
-  const free = BigInt(size - given);
-  if ((address.bits >> free) << free !== address.bits) return undefined;
-  return {
-    family: address.family,
-    start: address.bits,
-    free,
-    text: given === size ? address.text : `${address.text}/${given}`,
-  };
+  const length =
+    after === undefined ? size : Number(after) - (family === 4 && written.includes(':') ? 96 : 0);
+  if (length < 0 || length > size) return undefined;
+  if (words.some((word, index) => (word & ~maskOf(index, length)) !== 0)) return undefined;
+  return { family, words, length, text: length === size ? address.text : `${address.text}/${length}` };
 }
 
 /** Whether one of the networks has the address. */
-export function isInside({ family, bits }: IpAddress, networks: readonly IpNetwork[]): boolean {
-  return networks.some(
-    (network) => network.family === family && bits >> network.free === network.start >> network.free,
-  );
+export function isInside(address: IpAddress, networks: readonly IpNetwork[]): boolean {
+  return networks.some((network) => has(network, address));
 }
 
 /**
@@ -67,47 +62,58 @@ export function isInside({ family, bits }: IpAddress, networks: readonly IpNetwo
 export function neighbourhood(text: string): string {
   const address = parseIpAddress(text.split('%', 1)[0] ?? '');
   if (address === undefined || address.family === 4) return address?.text ?? text;
-  return `${ofIPv6((address.bits >> 64n) << 64n).text}/64`;
+  return `${ofIPv6([...address.words.slice(0, 4), 0, 0, 0, 0]).text}/64`;
 }
 
-function isMapped(written: string): boolean {
-  return written.includes(':') && bitsOfIPv6(written) >> 32n === 0xffffn;
+function has({ family, words, length }: IpNetwork, address: IpAddress): boolean {
+  if (family !== address.family) return false;
+  return words.every((word, index) => ((word ^ (address.words[index] ?? 0)) & maskOf(index, length)) === 0);
 }
 
-function bitsOfIPv4(text: string): bigint {
-  return BigInt(text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0));
+/** Those of the 16 bits of a word that are among the first `length` of all. */
+function maskOf(index: number, length: number): number {
+  const bits = length - 16 * index;
+  if (bits >= 16) return 0xffff;
+  return bits <= 0 ? 0 : (0xffff << (16 - bits)) & 0xffff;
 }
 
-function bitsOfIPv6(text: string): bigint {
-  const dotted = /[^:]*\.[^:]*$/.exec(text)?.[0];
-  const hex = dotted === undefined ? text : text.slice(0, -dotted.length) + groups(bitsOfIPv4(dotted), 2);
-  const [head = '', tail = ''] = hex.split('::');
-  const [first, last] = [head, tail].map((half) => (half === '' ? [] : half.split(':'))) as [
-    string[],
-    string[],
-  ];
-  const zeros = Array<string>(8 - first.length - last.length).fill('0');
-  return [...first, ...zeros, ...last].reduce((sum, group) => (sum << 16n) | BigInt(`0x${group}`), 0n);
+function wordsOfIPv4(text: string): number[] {
+  const [a = 0, b = 0, c = 0, d = 0] = text.split('.').map(Number);
+  return [a * 256 + b, c * 256 + d];
 }
 
-function ofIPv6(bits: bigint): IpAddress {
-  if (bits >> 32n !== 0xffffn) return { family: 6, bits, text: shortest(groups(bits, 8)) };
-  const four = bits & 0xffff_ffffn;
-  const text = [24n, 16n, 8n, 0n].map((shift) => (four >> shift) & 0xffn).join('.');
-  return { family: 4, bits: four, text };
+function wordsOfIPv6(text: string): number[] {
+  const [head = '', tail] = text.split('::');
+  const first = wordsOfGroups(head);
+  if (tail === undefined) return first;
+  const last = wordsOfGroups(tail);
+  return [...first, ...Array<number>(8 - first.length - last.length).fill(0), ...last];
 }
 
-function groups(bits: bigint, count: number): string {
-  return Array.from({ length: count }, (_, index) =>
-    ((bits >> BigInt(16 * (count - 1 - index))) & 0xffffn).toString(16),
-  ).join(':');
+function wordsOfGroups(text: string): number[] {
+  if (text === '') return [];
+  return text
+    .split(':')
+    .flatMap((group) => (group.includes('.') ? wordsOfIPv4(group) : Number.parseInt(group, 16)));
+}
+
+function ofIPv6(words: readonly number[]): IpAddress {
+  const isMapped = words[5] === 0xffff && words.every((word, index) => word === 0 || index >= 5);
+  if (!isMapped) return { family: 6, words, text: textOfIPv6(words) };
+  const four = words.slice(6);
+  return { family: 4, words: four, text: four.map((word) => `${word >> 8}.${word & 0xff}`).join('.') };
 }
 
 /** The first of the longest runs of zeros, of two groups at least, becomes `::` (RFC 5952 §4.2). */
-function shortest(text: string): string {
-  const runs = [...text.matchAll(/(?<![^:])0(?::0)+(?![^:])/g)];
-  const longest = runs.reduce((best, [run]) => (run.length > best.length ? run : best), '');
-  if (longest === '') return text;
-  const at = runs.find(([run]) => run === longest)?.index ?? 0;
-  return `${text.slice(0, at).replace(/:$/, '')}::${text.slice(at + longest.length).replace(/^:/, '')}`;
+function textOfIPv6(words: readonly number[]): string {
+  let [start, length] = [0, 1];
+  for (let index = 0; index < 8; index += 1) {
+    let run = 0;
+    while (words[index + run] === 0) run += 1;
+    if (run > length) [start, length] = [index, run];
+    index += run;
+  }
+  const hex = words.map((word) => word.toString(16));
+  if (length < 2) return hex.join(':');
+  return `${hex.slice(0, start).join(':')}::${hex.slice(start + length).join(':')}`;
 }

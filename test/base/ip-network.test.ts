@@ -101,17 +101,30 @@ suite('any address', () => {
         const address = parseIpAddress(text);
         const base = parseIpAddress(other);
         assert(address && base);
-        const size = base.family === 4 ? 32 : 128;
-        const length = seed % (size + 1);
-        const free = BigInt(size - length);
         const near = base.family === address.family && seed % 2 === 0 ? address : base;
-        const start = (near.bits >> free) << free;
-        const network = { family: near.family, start, free, text: '' };
+        const length = seed % (16 * near.words.length + 1);
+        const network = { ...near, length };
         const list = new BlockList();
         list.addSubnet(near.text, length, near.family === 4 ? 'ipv4' : 'ipv6');
         // Node also finds mapped addresses in IPv6 networks such as ::/0.
         const expected = list.check(address.text, address.family === 4 ? 'ipv4' : 'ipv6');
         assert.equal(isInside(address, [network]), address.family === near.family && expected);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('is inside of a network that differs from it in one bit if that comes after the length', () => {
+    fc.assert(
+      fc.property(anyAddress, fc.nat(127), fc.nat(128), (text, at, upTo) => {
+        const address = parseIpAddress(text);
+        assert(address);
+        const size = 16 * address.words.length;
+        const [bit, length] = [at % size, upTo % (size + 1)];
+        const words = address.words.map((word, index) =>
+          index === Math.floor(bit / 16) ? word ^ (0x8000 >> (bit % 16)) : word,
+        );
+        assert.equal(isInside(address, [{ ...address, words, length }]), bit >= length);
       }),
       { numRuns: 2000 },
     );
