@@ -113,7 +113,7 @@ export const readinessSchema = z
 
 /** A whole number in a query, written in digits and nothing else. */
 export function digits(number: z.ZodInt) {
-  return z.preprocess((text) => (/^\d{1,9}$/.test(String(text)) ? Number(text) : text), number);
+  return z.preprocess((text) => (/^\d{1,16}$/.test(String(text)) ? Number(text) : text), number);
 }
 
 export const limit = digits(z.int().min(1).max(1000)).default(1000).describe('how many to return at most');

@@ -1,7 +1,9 @@
 /** Problem documents as CAs send them, and as people read them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { problemSentence, readProblem } from '../../src/acme/problem-document.ts';
+import { fuzzRuns } from '../harness/fuzz-runs.ts';
 
 const urn = (type: string) => `urn:ietf:params:acme:error:${type}`;
 
@@ -62,4 +64,41 @@ test('what is kept and what is told is bounded, whatever a CA sends', () => {
   assert.equal(problem.subproblems.length, 100);
   assert(JSON.stringify(problem).length < 150_000);
   assert.match(problemSentence(problem), /9\.example\.com: y+…; and 90 more\)$/);
+});
+
+test('any JSON is read as a problem that can be said in a line, or as none', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('\u001b[2J', '\n', 'a'.repeat(5000), urn('dns'), '\ud800'),
+  );
+  const value = fc.oneof(
+    text,
+    fc.integer(),
+    fc.constant(null),
+    fc.boolean(),
+    fc.array(text, { maxLength: 2 }),
+  );
+  const keys = fc.constantFrom(
+    'type',
+    'detail',
+    'title',
+    'status',
+    'instance',
+    'identifier',
+    'value',
+    '__proto__',
+    'x',
+  );
+  const flat = fc.dictionary(keys, value, { noNullPrototype: true });
+  const problem = fc
+    .tuple(flat, fc.array(fc.oneof(flat, value), { maxLength: 120 }), fc.boolean())
+    .map(([outer, subproblems, hasThem]) => (hasThem ? { ...outer, subproblems } : outer));
+  const property = fc.property(fc.oneof(problem, fc.jsonValue()), (json) => {
+    const read = readProblem(json);
+    if (read === undefined) return;
+    const said = problemSentence(read);
+    assert.doesNotMatch(said, /[\p{Cc}\u2028\u2029]/u);
+    assert(said.length < 20_000, `${said.length} characters`);
+  });
+  fc.assert(property, fuzzRuns(500));
 });

@@ -1,7 +1,9 @@
 /** Both forms of Retry-After, and what is neither. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { parseRetryAfter } from '../../src/acme/retry-after.ts';
+import { fuzzRuns } from '../harness/fuzz-runs.ts';
 
 const now = Date.UTC(2026, 10, 21, 12);
 const week = 7 * 86_400_000;
@@ -34,3 +36,25 @@ for (const [header, expected] of cases) {
     assert.equal(parseRetryAfter(header, now), expected);
   });
 }
+
+test('every number of seconds and every date is waited for, but not longer than a week', () => {
+  const property = fc.property(fc.nat(2_000_000), (seconds) => {
+    const expected = Math.min(seconds * 1000, week);
+    assert.equal(parseRetryAfter(String(seconds), now), expected);
+    assert.equal(parseRetryAfter(new Date(now + seconds * 1000).toUTCString(), now), expected);
+    assert.equal(parseRetryAfter(new Date(now - seconds * 1000).toUTCString(), now), 0);
+  });
+  fc.assert(property, fuzzRuns(500));
+});
+
+test('any other text says nothing, or a time from none to a week', () => {
+  const unit = fc.oneof(
+    fc.constantFrom('Sat', ', ', '21', ' Nov ', '2026', '12:00:30', ' GMT', '-', '9', ':', '٣'),
+    fc.string({ maxLength: 3 }),
+  );
+  const property = fc.property(fc.string({ unit, maxLength: 10 }), (header) => {
+    const wait = parseRetryAfter(header, now);
+    assert(wait === undefined || (wait >= 0 && wait <= week), `${wait}`);
+  });
+  fc.assert(property, fuzzRuns(1000));
+});

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { OperatorError } from '../../src/base/operator-error.ts';
 import { commonOptions, readSettings, serveOptions } from '../../src/cli/settings.ts';
+import { fuzzRuns } from '../harness/fuzz-runs.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
 test('a settings file that cannot be understood is refused by its name', async (t) => {
@@ -122,3 +124,69 @@ async function assertRefused(
     return true;
   });
 }
+
+test('any settings file is taken or refused in words, and none takes long', async (t) => {
+  const dir = tempDir(t);
+  const path = join(dir, 'vault.yaml');
+  const settings = [...Object.keys(commonOptions), ...Object.keys(serveOptions)].map((name) =>
+    name.replaceAll('-', '_'),
+  );
+  const name = fc.constantFrom(...settings, '__proto__', 'constructor', 'toString', '<<', '*a', '? a');
+  const value = fc.oneof(
+    fc.constantFrom(
+      '',
+      'true',
+      'null',
+      '~',
+      '1',
+      '0x10',
+      '1e999',
+      '.nan',
+      '.inf',
+      '[]',
+      '{}',
+      '&a x',
+      '*a',
+      '!!binary AAAA',
+      '!!js/function x',
+      '!x y',
+    ),
+    fc.constantFrom(
+      '127.0.0.1:8080',
+      '|\n  x',
+      '>-\n  y',
+      '"\\ud800"',
+      "'",
+      '"',
+      '2026-11-21',
+      '12:30',
+      'https://vault.test',
+      '15m',
+      '\0',
+      '\t- x',
+    ),
+    fc.string({ unit: 'binary', maxLength: 12 }),
+  );
+  const line = fc.tuple(name, value).map(([key, content]) => `${key}: ${content}\n`);
+  const bomb = `a: &a [x,x,x,x]\n${['b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'].map((key, at) => `${key}: &${key} [${`*${'abcdefghij'[at]},`.repeat(9)}x]\n`).join('')}`;
+  const file = fc.oneof(
+    fc.array(line, { maxLength: 4 }).map((lines) => lines.join('')),
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom(
+      bomb,
+      '['.repeat(10_000),
+      '--- a\n--- b\n',
+      '%YAML 9.9\n---\nlisten: x\n',
+      '\uFEFFlog_level: info\n',
+    ),
+  );
+  const property = fc.asyncProperty(file, async (content) => {
+    writeFileSync(path, content);
+    try {
+      await readSettings({ 'data-dir': dir }, {});
+    } catch (error) {
+      assert(error instanceof OperatorError, String(error));
+    }
+  });
+  await fc.assert(property, { ...fuzzRuns(300), timeout: 10_000 });
+});

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Problem } from '../../src/base/problem.ts';
 import { encodePem, pemText, readPemBlocks } from '../../src/crypto/pem.ts';
+import { fuzzRuns } from '../harness/fuzz-runs.ts';
 
 const der = Buffer.from([...Array(100).keys()]);
 const pem = encodePem('CERTIFICATE', der);
@@ -218,4 +219,29 @@ test('a message about a damaged key shows nothing of it', () => {
     () => readPemBlocks(text),
     (error: Problem) => !JSON.stringify(error.body).includes(secret.slice(0, 8)) && error.cause === undefined,
   );
+});
+
+test('what was read of any text is read again from its strict form', () => {
+  const scrap = fc.oneof(
+    fc.constantFrom(
+      pem,
+      pem.replaceAll('\n', '\r\n'),
+      pem.slice(0, 60),
+      pem.slice(40),
+      '-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n',
+    ),
+    fc.constantFrom('\n', ' ', bom, '# ', '-----', 'a: b\n', '-----BEGIN EC PARAMETERS-----\n'),
+  );
+  const property = fc.property(fc.array(scrap, { maxLength: 8 }), (scraps) => {
+    let blocks: ReturnType<typeof readPemBlocks>;
+    try {
+      blocks = readPemBlocks(scraps.join(''));
+    } catch (error) {
+      assert(error instanceof Problem);
+      return;
+    }
+    const strict = blocks.map(({ label, der: bytes }) => encodePem(label, bytes)).join('');
+    assert.deepEqual(readPemBlocks(strict), blocks);
+  });
+  fc.assert(property, fuzzRuns(1000));
 });

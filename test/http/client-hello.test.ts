@@ -4,7 +4,9 @@ import { once } from 'node:events';
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
 import type { ConnectionOptions } from 'node:tls';
+import fc from 'fast-check';
 import { offeredProtocols, readOpening } from '../../src/http/client-hello.ts';
+import { fuzzRuns } from '../harness/fuzz-runs.ts';
 import { helloOf } from '../harness/tls-hello.ts';
 
 /** The same message in records of at most `size` bytes. */
@@ -133,5 +135,67 @@ suite('a look at the first bytes', () => {
     endless.far.write(record.subarray(0, 40_000));
     const opening = await refused;
     assert.equal(opening.kind, 'other');
+  });
+});
+
+suite('a made-up ClientHello', () => {
+  const block = (size: number, content: Buffer) => {
+    const length = Buffer.alloc(size);
+    length.writeUIntBE(content.length, 0, size);
+    return Buffer.concat([length, content]);
+  };
+  const bytes = (maxLength: number) => fc.uint8Array({ maxLength }).map((all) => Buffer.from(all));
+  const names = fc.array(
+    fc.string({ unit: fc.constantFrom('a', 'h2', '/', '\xff'), minLength: 1, maxLength: 20 }),
+    { maxLength: 4 },
+  );
+  const extension = fc.tuple(fc.integer({ min: 17, max: 0xffff }), bytes(40));
+
+  test('tells the protocols that it was made with, in records of any size', () => {
+    const property = fc.property(
+      ...([
+        bytes(32),
+        names,
+        fc.array(extension, { maxLength: 4 }),
+        fc.boolean(),
+        fc.integer({ min: 40, max: 400 }),
+      ] as const),
+      (session, protocols, others, isLast, size) => {
+        const alpn = Buffer.concat([
+          Buffer.from([0, 16]),
+          block(2, block(2, Buffer.concat(protocols.map((name) => block(1, Buffer.from(name, 'latin1')))))),
+        ]);
+        const more = others.map(([type, content]) =>
+          Buffer.concat([Buffer.from([type >> 8, type & 255]), block(2, content)]),
+        );
+        const extensions = Buffer.concat(isLast ? [...more, alpn] : [alpn, ...more]);
+        const body = [
+          Buffer.from([3, 3]),
+          Buffer.alloc(32, 7),
+          block(1, session),
+          block(2, Buffer.from([0x13, 1])),
+          block(1, Buffer.alloc(1)),
+          block(2, extensions),
+        ];
+        const message = Buffer.concat([Buffer.from([1]), block(3, Buffer.concat(body))]);
+        if (message.length > size * 8) return;
+        const hello = fragmented(Buffer.concat([Buffer.alloc(5), message]), size);
+        assert.deepEqual(offeredProtocols(hello), protocols);
+      },
+    );
+    fc.assert(property, fuzzRuns(500));
+  });
+
+  test('of any bytes is told from one that goes on, and nothing is thrown', async () => {
+    const real = await helloOf({ ALPNProtocols: ['acme-tls/1'] });
+    const changed = fc
+      .array(fc.tuple(fc.nat(real.length - 1), fc.nat(255)), { maxLength: 6 })
+      .map((changes) => changes.reduce((all, [at, value]) => all.with(at, value), new Uint8Array(real)))
+      .map((all) => Buffer.from(all));
+    const property = fc.property(fc.oneof(bytes(300), changed), (any) => {
+      const told = offeredProtocols(any);
+      assert(told === undefined || told === 'incomplete' || Array.isArray(told));
+    });
+    fc.assert(property, fuzzRuns(1000));
   });
 });

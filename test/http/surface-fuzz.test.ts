@@ -8,7 +8,7 @@ import { suite, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { scopes as allScopes } from '../../src/base/scope.ts';
 import { type WireRequest, wireClient } from '../harness/fuzz-client.ts';
-import { type Place, requestsTo } from '../harness/fuzz-requests.ts';
+import { type Place, requestsTo, validRequestsTo } from '../harness/fuzz-requests.ts';
 import { fuzzRuns } from '../harness/fuzz-runs.ts';
 import type { Words } from '../harness/fuzz-values.ts';
 import {
@@ -192,5 +192,22 @@ suite('whatever is asked, by whomever,', () => {
       });
     }
     await assertSound(place);
+  });
+
+  test('is not refused for its form where the document allows it', async (t) => {
+    const place = await surface(t);
+    // The document cannot say that a cursor belongs to an order, and what a moment is.
+    const more = ['listCertificates', 'listAuditEvents', 'exportAuditEvents'];
+    const reading = place.places.filter(
+      ({ method, operation: { operationId } }) => method === 'GET' && !more.includes(operationId),
+    );
+    const property = fc.asyncProperty(
+      fc.constantFrom(...reading).chain((one) => validRequestsTo(one, place.words)),
+      async (request) => {
+        const { status, body } = await place.ask(request, 'an administrator');
+        assert.notEqual(status, 400, `${request.target}: ${body}`);
+      },
+    );
+    await fc.assert(property, fuzzRuns(300));
   });
 });
