@@ -12,6 +12,7 @@ import { Database } from '../db/database.ts';
 import { systemResolver } from '../dns/system-resolver.ts';
 import { AcmeClients } from '../domain/acme-clients.ts';
 import { AuditBatch } from '../domain/audit-batch.ts';
+import { BackupHealth } from '../domain/backup-health.ts';
 import { Bell } from '../domain/bell.ts';
 import { Changes } from '../domain/changes.ts';
 import { Freshness } from '../domain/freshness.ts';
@@ -75,6 +76,7 @@ export async function openVault(
       acme: new AcmeClients({ world, outbound, log }),
       dns: new OpenedDnsProviders({ world, outbound, resolver, log }),
       turns: new Turns(),
+      backupHealth: new BackupHealth(),
       allowsDrafts: settings.acmeDrafts,
     };
     await ensureLocalCa(vault);

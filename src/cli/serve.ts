@@ -8,6 +8,7 @@ import { consoleReply } from '../http/console-routes.ts';
 import { startListeners } from '../http/listeners.ts';
 import { routesWith } from '../http/routes.ts';
 import { serverContext } from '../http/server-context.ts';
+import { runBackupScheduler } from '../jobs/backup-scheduler.ts';
 import { runChallengeCleaner } from '../jobs/challenge-cleaner.ts';
 import { runKeyUseWriter } from '../jobs/key-use-writer.ts';
 import { runRenewalScheduler } from '../jobs/renewal-scheduler.ts';
@@ -18,6 +19,7 @@ import { readAsset, readConsole } from './assets.ts';
 import { command, type Terminal } from './command.ts';
 import { openLog } from './log-output.ts';
 import { openVault } from './open-vault.ts';
+import { runOwn } from './own-process.ts';
 import { openTls, refuseUnsafe } from './serve-tls.ts';
 import { readSettings, type Settings, serveOptions } from './settings.ts';
 import { stopSignal } from './stop-signal.ts';
@@ -80,6 +82,10 @@ async function serve(
     runChallengeCleaner(vault, stop),
     runKeyUseWriter(vault, stop),
   ];
+  if (settings.backups !== undefined) {
+    const verify = (draft: string) => runOwn(checkArguments(draft, settings), environment, stop);
+    jobs.push(runBackupScheduler(vault, settings.backups, { version, verify }, stop));
+  }
   const supervisor = supervisorIn(environment, log);
   const { watchdogInterval } = supervisor;
   const listening = `STATUS=listening on ${server.url}`;
@@ -98,6 +104,10 @@ async function serve(
   await server.stop(patience);
   await Promise.all([...jobs, told]);
   log.info({}, 'stopped');
+}
+
+function checkArguments(draft: string, { dataDir, masterKeyFile }: Settings): string[] {
+  return ['restore', draft, '--check', '--data-dir', dataDir, '--master-key-file', masterKeyFile];
 }
 
 /**

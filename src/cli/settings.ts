@@ -8,9 +8,11 @@ import { homedir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type LogLevel, logLevels } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
+import type { BackupPlan } from '../domain/backup-schedule.ts';
 import { didYouMean } from '../domain/closest-names.ts';
 import { defaultSessionLimits, type SessionLimits } from '../domain/sessions.ts';
 import type { Arguments } from './arguments.ts';
+import { backupOptions, backupPlan } from './backup-settings.ts';
 import { type ClientSettings, clientOptions, clientSettings } from './client-settings.ts';
 import { refuseForeignSettings } from './private-files.ts';
 import {
@@ -53,6 +55,7 @@ export const serveOptions = {
     description: "where clients find the vault (default: from the request's host)",
   },
   ...clientOptions,
+  ...backupOptions,
   'acme-http-listen': {
     type: 'string',
     valueHint: 'HOST:PORT',
@@ -103,6 +106,7 @@ export type Settings = {
   readonly listen: ListenAddress;
   readonly publicUrl: string | undefined;
   readonly clients: ClientSettings;
+  readonly backups: BackupPlan | undefined;
   readonly acmeHttpListen: ListenAddress | undefined;
   readonly acmeTlsListen: ListenAddress | undefined;
   /** `ip:port` */
@@ -136,6 +140,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     listen: listenAddress(setting('listen') ?? { value: '127.0.0.1:8080', from: 'the default' }),
     publicUrl: publicUrl(setting('public-url')),
     clients: clientSettings(setting),
+    backups: backupPlan(setting),
     acmeHttpListen: optional(setting('acme-http-listen'), listenAddress),
     acmeTlsListen: optional(setting('acme-tls-listen'), listenAddress),
     resolver: optional(setting('resolver'), resolverAddress),

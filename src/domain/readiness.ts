@@ -1,5 +1,6 @@
-/** Whether the vault can do its work now: three checks that write nothing and name no path. */
+/** Whether the vault can do its work now: three checks that write nothing and name no path, and how old the backup is. */
 
+import { backupAge } from './backup-age.ts';
 import { masterKeyFits } from './master-key-check.ts';
 import type { Vault } from './vault.ts';
 
@@ -8,6 +9,10 @@ export type CheckResult = 'ok' | 'failed';
 export type Readiness = {
   status: 'ready' | 'not_ready';
   checks: { database: CheckResult; master_key: CheckResult; renewal_engine: CheckResult };
+  details: {
+    /** Never a reason not to be ready: no request fails for want of a backup. */
+    backup: { state: 'none' | 'ok' | 'failed'; age_seconds: number | null };
+  };
 };
 
 /** Asks the database, opens the master key's check blob and looks at the renewal engine's heartbeat. */
@@ -23,7 +28,15 @@ export async function readiness(vault: Vault): Promise<Readiness> {
     renewal_engine: vault.renewalHeartbeat.isFresh ? ('ok' as const) : ('failed' as const),
   };
   const ready = Object.values(checks).every((result) => result === 'ok');
-  return { status: ready ? 'ready' : 'not_ready', checks };
+  const details = { backup: await backupDetails(vault) };
+  return { status: ready ? 'ready' : 'not_ready', checks, details };
+}
+
+/** `failed` where the last scheduled backup of this process was. Without a database nothing is known of backups. */
+async function backupDetails(vault: Vault): Promise<Readiness['details']['backup']> {
+  const age = await backupAge(vault).catch(() => undefined);
+  const state = vault.backupHealth.isFailing ? 'failed' : age === undefined ? 'none' : 'ok';
+  return { state, age_seconds: age === undefined ? null : Math.floor(age / 1000) };
 }
 
 async function succeeds({ log }: Vault, check: string, work: () => Promise<unknown>): Promise<CheckResult> {

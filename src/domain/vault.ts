@@ -9,6 +9,7 @@ import type { MasterKey } from '../crypto/master-key.ts';
 import type { Database } from '../db/database.ts';
 import type { AcmeClients } from './acme-clients.ts';
 import type { AuditBatch } from './audit-batch.ts';
+import type { BackupHealth } from './backup-health.ts';
 import type { Bell } from './bell.ts';
 import type { Changes } from './changes.ts';
 import type { Freshness } from './freshness.ts';
@@ -39,6 +40,7 @@ export type Vault = {
   readonly dns: OpenedDnsProviders;
   /** One registration per issuer and one change per DNS provider at a time. */
   readonly turns: Turns;
+  readonly backupHealth: BackupHealth;
   /** Challenge types that are still drafts may be used. */
   readonly allowsDrafts: boolean;
 };

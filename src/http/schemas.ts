@@ -108,6 +108,12 @@ export const readinessSchema = z
   .strictObject({
     status: z.enum(['ready', 'not_ready']),
     checks: z.strictObject({ database: check, master_key: check, renewal_engine: check }),
+    details: z.strictObject({
+      backup: z.strictObject({
+        state: z.enum(['none', 'ok', 'failed']).describe('failed: the last scheduled one; the log says why'),
+        age_seconds: z.int().min(0).nullable().describe('null where there is none'),
+      }),
+    }),
   })
   .meta({ id: 'Readiness' }) satisfies z.ZodType<Readiness>;
 

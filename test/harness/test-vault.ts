@@ -17,6 +17,7 @@ export function settingsFor(dataDir: string): Settings {
     masterKeyFile: join(dataDir, 'master.key'),
     listen: { host: '127.0.0.1', port: 0 },
     publicUrl: undefined,
+    backups: undefined,
     clients: { trustedProxies: [], maxConnections: 2000, apiKeyRate: 0 },
     acmeHttpListen: undefined,
     acmeTlsListen: undefined,

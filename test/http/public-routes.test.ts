@@ -17,6 +17,7 @@ async function ready(server: CheckedServer): Promise<{ status: number; body: Rea
   return { status: response.status, body: JSON.parse(text) };
 }
 
+const details = { backup: { state: 'none', age_seconds: null } };
 const allWell = { database: 'ok', master_key: 'ok', renewal_engine: 'ok' };
 
 suite('health', () => {
@@ -44,7 +45,10 @@ suite('readiness', () => {
   test('is 200 with three checks while the renewal engine beats', async (t) => {
     const server = await checkedServer(t);
     server.vault.renewalHeartbeat.beat();
-    assert.deepEqual(await ready(server), { status: 200, body: { status: 'ready', checks: allWell } });
+    assert.deepEqual(await ready(server), {
+      status: 200,
+      body: { status: 'ready', checks: allWell, details },
+    });
     const head = await server.get('/api/v1/ready', undefined, { method: 'HEAD' });
     assert.equal(head.status, 200);
   });
@@ -53,7 +57,7 @@ suite('readiness', () => {
     const server = await checkedServer(t);
     const dead = {
       status: 503,
-      body: { status: 'not_ready', checks: { ...allWell, renewal_engine: 'failed' } },
+      body: { status: 'not_ready', checks: { ...allWell, renewal_engine: 'failed' }, details },
     };
     assert.deepEqual(await ready(server), dead);
     server.vault.renewalHeartbeat.beat();
@@ -80,7 +84,7 @@ suite('readiness', () => {
       const { status, body } = await ready(server);
       assert.deepEqual(
         [status, body],
-        [503, { status: 'not_ready', checks: { ...allWell, master_key: 'failed' } }],
+        [503, { status: 'not_ready', checks: { ...allWell, master_key: 'failed' }, details }],
       );
     }
     assert.match(server.log.lines.join('\n'), /"level":"warn","check":"master_key"/);

@@ -1,0 +1,32 @@
+/**
+ * Commands of this very program as processes of their own: what reads through a large file for seconds must not hold up
+ * the requests of a server.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { isSea } from 'node:sea';
+import { text } from 'node:stream/consumers';
+import { OperatorError } from '../base/operator-error.ts';
+import type { Environment } from './settings.ts';
+
+/** Also when a newer executable has taken the place of the one that runs. */
+const self = '/proc/self/exe';
+
+/** Runs a command to its end. Throws OperatorError with its complaint where it is refused; `signal` ends it. */
+export async function runOwn(
+  args: readonly string[],
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<void> {
+  const script = isSea() ? [] : process.argv.slice(1, 2);
+  const child = spawn(existsSync(self) ? self : process.execPath, [...script, ...args], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: environment,
+    signal,
+  });
+  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+  if (code === 0) return;
+  const message = said.split('\n')[0]?.replace(/^vault: /, '') ?? '';
+  throw new OperatorError(message === '' ? `the process for it ended with ${code}` : message);
+}
