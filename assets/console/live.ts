@@ -51,7 +51,8 @@ function start(): void {
   if (document.hidden) return;
   source = new EventSource('/api/v1/events');
   source.onopen = () => {
-    if (poll !== undefined) ring();
+    // What changed between a page's own question and this moment would stay unseen.
+    ring();
     clearInterval(poll);
     poll = undefined;
   };
