@@ -1,0 +1,193 @@
+/**
+ * The console and a real ACME CA: an issuer, a DNS provider and certificates by the forms, renewals seen step by step
+ * without a reload, the CA's own words where they fail, and the life of an account.
+ */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { needsAcme } from '../harness/acme-vault.ts';
+import { type Bind, bind } from '../harness/bind.ts';
+import { type Person, type Visit, visit } from '../harness/console-visit.ts';
+import { needs } from '../harness/missing-program.ts';
+import { type Pebble, pebble } from '../harness/pebble.ts';
+import { freePorts } from '../harness/port.ts';
+import { tempDir } from '../harness/temp-dir.ts';
+import { serve } from '../harness/vault-process.ts';
+
+const missing = [needs('chromium'), needsAcme()].find(({ skip }) => skip !== undefined);
+
+/** Customers of the CA have a key of theirs. */
+const customer = {
+  id: 'customer-1',
+  key: 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W',
+};
+
+type World = { readonly there: Visit; readonly alice: Person; readonly ca: Pebble; readonly dns: Bind };
+
+/** A CA that lets things take a second, so that one can look on. */
+async function world(t: TestContext): Promise<World> {
+  const records = ['* A 127.0.0.1', '@ A 127.0.0.1', 'down A 127.0.0.2'];
+  const dns = await bind(t, { zones: [{ name: 'example.test', records }] });
+  const [httpPort = 0] = await freePorts(1);
+  const eab = { [customer.id]: customer.key };
+  const ca = await pebble(t, { dnsServer: dns.server, httpPort, eab, retryAfter: 1, authzReuse: 0 });
+  const args = ['--resolver', dns.server, '--acme-http-listen', `127.0.0.1:${httpPort}`];
+  const there = await visit(t, { start: () => serve(t, tempDir(t), { args }) });
+  return { there, alice: await there.alice({ reducedMotion: 'reduce' }), ca, dns };
+}
+
+test('a CA is added, issues and fails before one’s eyes, and its account ends', missing ?? {}, async (t) => {
+  const all = await world(t);
+  await t.test('its terms are shown before it is added', () => addIssuer(all));
+  await t.test('the first certificate is seen step by step', () => watchIssue(all.alice));
+  await t.test('a failure has the words of the CA and the time of the next attempt', () =>
+    watchFailure(all.alice),
+  );
+  await t.test('a DNS provider is added and proves itself, and wildcards follow', () => proveByDns(all));
+  await t.test('an account gets a new key, is deactivated, and deleted once no issuer uses it', () =>
+    endAccount(all),
+  );
+});
+
+async function addIssuer({ there, alice: { page, open }, ca }: World): Promise<void> {
+  await open('/issuers');
+  await page.getByRole('button', { name: 'Add an ACME CA' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('pebble');
+  await dialog.getByLabel('Directory').fill(ca.directoryUrl);
+  await dialog.getByLabel('Email').fill('ops@example.test');
+  await dialog.locator('summary').click();
+  await dialog.getByLabel('External account: key id').fill(customer.id);
+  await dialog.getByLabel('External account: HMAC key').fill(customer.key);
+  await dialog.getByLabel('Roots to trust').fill(ca.caPem);
+  there.expectComplaint(/status of 400.*issuers/);
+  await dialog.getByRole('button', { name: 'Add' }).click();
+  await dialog.getByText('The CA has terms of service').waitFor();
+  assert.match((await dialog.getByRole('link').getAttribute('href')) ?? '', /^(data|https?):/);
+  assert.equal(await dialog.getByRole('button', { name: 'Accept and add' }).isDisabled(), true);
+  await dialog.getByLabel('I have read and accept them').check();
+  await dialog.getByRole('button', { name: 'Add' }).click();
+  await page.getByRole('row').filter({ hasText: ca.directoryUrl }).getByText('accepted').waitFor();
+  await page.getByRole('button', { name: 'Actions for pebble' }).click();
+  await page.getByRole('button', { name: 'Test', exact: true }).click();
+  await dialog.getByText('pebble answers, and its certificate is trusted').waitFor();
+  await page.keyboard.press('Escape');
+}
+
+/** Makes a certificate of the CA by the form; its page is there then. */
+async function order({ page, open }: Person, domain: string, proof: string): Promise<void> {
+  await open('/new-certificate');
+  await page.getByLabel('Domains').fill(domain);
+  await page.getByLabel('Issuer', { exact: true }).selectOption('pebble');
+  await page.getByLabel('Proof of control').selectOption(proof);
+  await page.getByRole('button', { name: 'Make the certificate' }).click();
+  await page.getByRole('heading', { level: 1, name: domain.replace('*', 'wildcard') }).waitFor();
+}
+
+/** Whether the page is still the one that was loaded when it was marked. */
+const mark = (page: Page) => page.evaluate('globalThis.isMarked = true');
+const isMarked = (page: Page) => page.evaluate('globalThis.isMarked === true');
+
+async function watchIssue(alice: Person): Promise<void> {
+  const { page } = alice;
+  await order(alice, 'www.example.test', 'http-01');
+  await mark(page);
+  const renewal = page.locator('.renewal');
+  const step = (text: string) => renewal.getByRole('listitem').filter({ hasText: text }).waitFor();
+  await renewal.getByText('Working').waitFor();
+  await step('proving control of www.example.test by http-01');
+  await renewal.getByText('Version 1 is in use now.').waitFor();
+  await step('fetching the certificate');
+  await page.getByRole('link', { name: 'private.key' }).waitFor();
+
+  await page.getByRole('button', { name: 'Renew now' }).click();
+  await renewal.getByText('Working').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Renew now' }).isDisabled(), true, 'once is enough');
+  await renewal.getByText('Version 2 is in use now.').waitFor();
+  await page.getByText('It is renewed by itself').waitFor();
+  assert.equal(await isMarked(page), true, 'all without a reload');
+}
+
+async function watchFailure(alice: Person): Promise<void> {
+  const { page, move } = alice;
+  await order(alice, 'down.example.test', 'http-01');
+  await mark(page);
+  await page.getByText('The renewal fails').waitFor();
+  const words = page.getByRole('blockquote').filter({ hasText: /down\.example\.test.*refused/ });
+  await words.first().waitFor();
+  const notice = page.getByText('It is tried again');
+  await notice.waitFor();
+  const at = await notice.locator('time').first().getAttribute('datetime');
+  const { renewal } = (await alice.ask('GET', '/certificates/down.example.test')) as {
+    renewal: { next_at: string };
+  };
+  assert.equal(at, renewal.next_at);
+  assert.ok(Date.parse(renewal.next_at) > Date.now());
+  await move('/renewals?status=failed');
+  await page
+    .getByText(/down\.example\.test.*refused/)
+    .first()
+    .waitFor();
+  await move('/certificates');
+  await page.getByText('renewal fails').waitFor();
+  assert.equal(await isMarked(page), true, 'all without a reload');
+}
+
+async function proveByDns({ alice, dns }: World): Promise<void> {
+  const { page, open } = alice;
+  await open('/dns-providers');
+  await page.getByRole('button', { name: 'Add a DNS provider' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Type').selectOption('rfc2136');
+  await dialog.getByLabel('Name', { exact: true }).fill('bind');
+  await dialog.getByLabel('Zones').fill('example.test');
+  await dialog.getByLabel('Server').fill(dns.server);
+  await dialog.getByLabel('Key name').fill(dns.keyName);
+  await dialog.getByLabel('Secret').fill(dns.secret);
+  await dialog.getByRole('button', { name: 'Add' }).click();
+  await page.getByRole('button', { name: 'Test bind' }).click();
+  await dialog.getByRole('button', { name: 'Test' }).click();
+  await dialog.getByText('bind can prove control of example.test').waitFor();
+  assert.ok((await dialog.getByRole('listitem').count()) > 1, 'its steps are shown');
+  assert.deepEqual(await dns.txt('_acme-challenge.example.test'), [], 'the record is gone again');
+  await dialog.getByRole('button', { name: 'Close' }).click();
+
+  await order(alice, '*.example.test', '');
+  const renewal = page.locator('.renewal');
+  await renewal.getByText('proving control of example.test by dns-01').waitFor();
+  await renewal.getByText('Version 1 is in use now.').waitFor();
+}
+
+async function endAccount({ alice: { page, move, ask } }: World): Promise<void> {
+  const dialog = page.getByRole('dialog');
+  const choose = async (action: string) => {
+    await page.getByRole('button', { name: 'Actions for account 1' }).click();
+    await page.getByRole('button', { name: action }).click();
+    await dialog.getByRole('button', { name: action }).click();
+    await dialog.waitFor({ state: 'detached' });
+  };
+  await move('/acme-accounts');
+  const row = page.getByRole('row').filter({ hasText: 'Account 1' });
+  await row.getByText('Issuer pebble uses it, so it cannot be deleted.').waitFor();
+  await page.getByRole('button', { name: 'Actions for account 1' }).click();
+  assert.equal(await row.getByRole('button', { name: 'Delete' }).count(), 0);
+  await page.keyboard.press('Escape');
+  await choose('Change its key');
+
+  await choose('Deactivate');
+  await row.getByText('deactivated').waitFor();
+  // The next order registers another one.
+  await ask('POST', '/certificates/www.example.test/renew', {});
+  await row.getByText('No issuer uses it').waitFor();
+  await choose('Delete');
+  await row.waitFor({ state: 'detached' });
+  const events = (await ask('GET', '/audit-events')) as { actor: string; action: string }[];
+  const done = events
+    .filter(({ actor, action }) => actor === 'admin:alice' && action.startsWith('acme_account.'))
+    .map(({ action }) => action);
+  assert.deepEqual(done.reverse(), [
+    'acme_account.rollover',
+    'acme_account.deactivate',
+    'acme_account.delete',
+  ]);
+}

@@ -1,0 +1,158 @@
+/**
+ * Pages of other sites, in the browser of somebody who is signed in, change nothing and learn nothing: from another
+ * domain, which gets no cookie sent, and from a subdomain, which does. Browsers say where a request comes from in
+ * Sec-Fetch-Site to names under localhost, and only in Origin to others without HTTPS, so both are tried.
+ */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { suite, type TestContext, test } from 'node:test';
+import type { Page, Request } from 'playwright-core';
+import { eventually } from '../harness/acme-vault.ts';
+import { type Person, type Visit, visit } from '../harness/console-visit.ts';
+import { type Attack, attacks, looks } from '../harness/cross-site-attacks.ts';
+import { needs } from '../harness/missing-program.ts';
+
+const chromium = needs('chromium');
+
+/** A server of somebody else; which of its names a page has is up to the browser. */
+async function otherSite(t: TestContext): Promise<number> {
+  const server = createServer((request, response) => {
+    const policy = request.url === '/no-referrer' ? { 'Referrer-Policy': 'no-referrer' } : {};
+    response.writeHead(200, { 'Content-Type': 'text/html', ...policy }).end('<!doctype html><body>');
+  }).listen(0, '127.0.0.1');
+  t.after(() => server.close().closeAllConnections());
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** A vault at `vault.DOMAIN`, with alice in front of it. */
+async function vaultAt(t: TestContext, domain: string): Promise<{ there: Visit; alice: Person }> {
+  const there = await visit(t, { url: ({ url }) => `http://vault.${domain}:${new URL(url).port}` });
+  const alice = await there.alice();
+  await alice.makeCertificates('www.example.test');
+  const key = { name: 'web-1', scopes: ['certificates:read'], certificates: ['www.example.test'] };
+  await alice.ask('POST', '/api-keys', key);
+  // What the pages of others are refused, the browser writes down as their errors.
+  there.excuse(/./);
+  return { there, alice };
+}
+
+/** All that an attack could have changed. */
+async function stateOf({ ask }: Person): Promise<unknown> {
+  const lists = ['/certificates', '/api-keys', '/administrators', '/account/sessions'];
+  const events = (await ask('GET', '/audit-events')) as { id: number; action: string }[];
+  return {
+    session: await ask('GET', '/session'),
+    lists: await Promise.all(lists.slice(0, 3).map((path) => ask('GET', path))),
+    changes: events.filter(({ action }) => action !== 'access.refuse'),
+  };
+}
+
+/** Refusals that the audit log has of alice's session. */
+async function refusalsOf({ ask }: Person): Promise<number> {
+  const events = (await ask('GET', '/audit-events?action=access.refuse')) as {
+    actor: string;
+    detail: unknown;
+  }[];
+  for (const { actor, detail } of events) {
+    assert.equal(actor, 'admin:alice');
+    assert.deepEqual(detail, { code: 'forbidden', reason: 'from another site' });
+  }
+  return events.length;
+}
+
+/** Runs an attack on a page of somebody else: the requests that the vault got. */
+async function attack(
+  page: Page,
+  from: string,
+  vault: string,
+  { script, refusal }: Attack,
+): Promise<Request[]> {
+  await page.goto(from);
+  const sent: Request[] = [];
+  const note = (request: Request) => {
+    if (request.url().startsWith(vault) && request.method() !== 'GET') sent.push(request);
+  };
+  page.on('request', note);
+  const learnt = await page.evaluate(`{ const vault = ${JSON.stringify(vault)}; ${script} }`);
+  if (refusal === 'page') await page.waitForURL(`${vault}/**`);
+  else assert.match(String(learnt), /^(stopped)?$/);
+  page.off('request', note);
+  return sent;
+}
+
+/** How many changes the vault has refused with 403, by its log. */
+function refusedBy({ server }: Visit): number {
+  return server.log().match(/^.*"method":"POST".*"status":403.*$/gm)?.length ?? 0;
+}
+
+for (const domain of ['localhost', 'test']) {
+  suite(`from another site, with ${domain === 'test' ? 'Origin' : 'Sec-Fetch-Site'} to tell`, () => {
+    test('nothing is changed', chromium, async (t) => {
+      const { there, alice } = await vaultAt(t, domain);
+      const port = await otherSite(t);
+      const page = await alice.context.newPage();
+      const before = await stateOf(alice);
+      const sites = [
+        { from: `http://evil.${domain}:${port}/`, sendsCookie: false },
+        { from: `http://sub.vault.${domain}:${port}/`, sendsCookie: true },
+        { from: `http://sub.vault.${domain}:${port}/no-referrer`, sendsCookie: true },
+      ];
+      let [refused, recorded] = [0, 0];
+      for (const { from, sendsCookie } of sites) {
+        for (const tried of attacks) {
+          const what = `${tried.title}, from ${from}`;
+          const [request] = await attack(page, from, there.url, tried);
+          if (tried.refusal === 'nowhere') continue;
+          refused += 1;
+          await eventually(what, () => refusedBy(there) === refused || undefined);
+          if (sendsCookie && !request?.url().endsWith('/session')) recorded += 1;
+        }
+        assert.equal(refusedBy(there), refused, 'what the browser stopped did not arrive');
+        assert.deepEqual(await stateOf(alice), before, from);
+      }
+      // Only with the cookie is it known who was abused.
+      assert.equal(await refusalsOf(alice), recorded);
+      await alice.open('/certificates');
+      await alice.page.getByText('It is fine.').waitFor();
+    });
+
+    test('nothing is learnt, and the console cannot be framed', chromium, async (t) => {
+      const { there, alice } = await vaultAt(t, domain);
+      const port = await otherSite(t);
+      const page = await alice.context.newPage();
+      for (const host of ['evil', 'sub.vault']) {
+        const from = `http://${host}.${domain}:${port}/`;
+        for (const [title, script] of looks) {
+          await page.goto(from);
+          const learnt = await page.evaluate(`{ const vault = ${JSON.stringify(there.url)}; ${script} }`);
+          assert.match(String(learnt), /^(stopped)?$/, `${title}, from ${from}`);
+        }
+        await page.goto(from);
+        await page.evaluate(
+          `document.body.append(Object.assign(document.createElement('iframe'), { src: ${JSON.stringify(there.url)} }))`,
+        );
+        await page.waitForEvent('framenavigated', (frame) => frame !== page.mainFrame());
+        const [, framed] = page.frames();
+        assert.match(framed?.url() ?? '', /^chrome-error:/, `framed by ${from}`);
+      }
+    });
+  });
+}
+
+test('a page that opens the console in a window is cut off from it', chromium, async (t) => {
+  const { there, alice } = await vaultAt(t, 'localhost');
+  const port = await otherSite(t);
+  for (const host of ['evil', 'sub.vault']) {
+    const page = await alice.context.newPage();
+    await page.goto(`http://${host}.localhost:${port}/`);
+    const opening = alice.context.waitForEvent('page');
+    await page.evaluate(`globalThis.opened = window.open(${JSON.stringify(there.url)}), 0`);
+    const opened = await opening;
+    await opened.locator('h1').waitFor();
+    assert.equal(await opened.evaluate('window.opener'), null);
+    assert.equal(await page.evaluate('opened.closed'), true, 'to the other page it seems closed');
+  }
+});

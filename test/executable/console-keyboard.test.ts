@@ -1,0 +1,134 @@
+/** The console without a mouse: whoever has only a keyboard makes a certificate and a key, opens menus and deletes. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { visit } from '../harness/console-visit.ts';
+import { needs } from '../harness/missing-program.ts';
+
+const chromium = needs('chromium');
+
+/** Where the focus is: the label of a field, or the text of a link or button. */
+const focused = `(() => {
+  const at = document.activeElement;
+  const text = at.getAttribute('aria-label') ?? at.labels?.[0]?.textContent ?? at.textContent;
+  return (text ?? '').trim();
+})()`;
+
+/** Presses Tab until the focus is on what is called so. Fails where it goes round without, or cannot be seen. */
+async function tabTo(page: Page, name: string): Promise<void> {
+  const passed: string[] = [];
+  while (passed.length < 60) {
+    await page.keyboard.press('Tab');
+    const here = String(await page.evaluate(focused));
+    if (here === name) {
+      assert.equal(await page.evaluate(`document.activeElement.matches(':focus-visible')`), true, name);
+      return;
+    }
+    passed.push(here);
+  }
+  assert.fail(`Tab never comes to ${name}: ${passed.join(' · ')}`);
+}
+
+test(
+  'a certificate and a key are made, and a certificate is deleted, by keyboard alone',
+  chromium,
+  async (t) => {
+    const { alice, excuse } = await visit(t);
+    const { page, ask, settled } = await alice();
+    const type = (text: string) => page.keyboard.type(text);
+    const press = (key: string) => page.keyboard.press(key);
+    const heading = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+
+    const focusReturnsTo = (name: string) =>
+      page.getByRole('button', { name }).and(page.locator(':focus')).waitFor();
+
+    await tabTo(page, 'New certificate');
+    await press('Enter');
+    await heading('New certificate');
+    await settled();
+    await tabTo(page, 'Domains');
+    await type('keys.example.test');
+    await tabTo(page, 'Make the certificate');
+    await press('Enter');
+    await heading('keys.example.test');
+
+    await page.keyboard.press('Control+Home');
+    await tabTo(page, 'API keys');
+    await press('Enter');
+    await heading('API keys');
+    await settled();
+    await tabTo(page, 'New API key');
+    await press('Enter');
+    await heading('New API key');
+    await settled();
+    await tabTo(page, 'Name');
+    await type('web-1');
+    await tabTo(page, 'keys.example.test');
+    await press('Space');
+    await tabTo(page, 'Make the key');
+    await press('Enter');
+    await page.getByText('the only time that the key is shown').waitFor();
+    const [key] = (await ask('GET', '/api-keys')) as { name: string; certificates: string[] }[];
+    assert.deepEqual([key?.name, key?.certificates], ['web-1', ['keys.example.test']]);
+
+    await tabTo(page, 'Done');
+    await press('Enter');
+    await heading('API keys');
+    await settled();
+    await tabTo(page, 'Actions for web-1');
+    await press('Enter');
+    await page.getByRole('button', { name: 'Revoke' }).waitFor();
+    await press('Escape');
+    await page.getByRole('button', { name: 'Revoke' }).waitFor({ state: 'hidden' });
+    await focusReturnsTo('Actions for web-1');
+
+    await tabTo(page, 'Certificates');
+    await press('Enter');
+    await heading('Certificates');
+    await settled();
+    await tabTo(page, 'keys.example.test');
+    await press('Enter');
+    await heading('keys.example.test');
+    await settled();
+    await tabTo(page, 'More to do with this certificate');
+    await press('Space');
+    await tabTo(page, 'Delete…');
+    await press('Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.waitFor();
+    await press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await focusReturnsTo('More to do with this certificate');
+    await press('Enter');
+    await tabTo(page, 'Delete…');
+    await press('Enter');
+    await tabTo(page, 'Type keys.example.test to confirm');
+    await type('keys.example.test');
+    // The key that reads it is in the way; the page says so, and offers to take it off.
+    excuse(/status of 40[49]/);
+    await press('Enter');
+    await dialog.getByRole('alert').waitFor();
+    await tabTo(page, 'Take it off the allowlists of these keys too');
+    await press('Space');
+    await tabTo(page, 'Delete');
+    await press('Enter');
+    await page.getByRole('heading', { name: 'The first certificate' }).waitFor();
+    assert.deepEqual(await ask('GET', '/certificates'), []);
+  },
+);
+
+test('Tab stays inside of a dialog', chromium, async (t) => {
+  const { alice } = await visit(t);
+  const { page, open } = await alice();
+  await open('/administrators');
+  await tabTo(page, 'Add an administrator');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  for (let step = 0; step < 12; step += 1) {
+    await page.keyboard.press('Tab');
+    const isInside = await page.evaluate(
+      `document.activeElement === document.body || document.activeElement.closest('dialog') !== null`,
+    );
+    assert.equal(isInside, true, `after ${step + 1} steps: ${await page.evaluate(focused)}`);
+  }
+});
