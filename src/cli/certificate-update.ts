@@ -2,6 +2,7 @@
 import { localCli } from '../domain/audit.ts';
 import { changeCertificate } from '../domain/certificate-update.ts';
 import { parseInput, updateCertificateInput } from '../domain/inputs.ts';
+import { requestRenewal } from '../domain/renewals.ts';
 import { nameOption, waitOptions, wishOptions } from './certificate-options.ts';
 import { command } from './command.ts';
 import { Misuse } from './misuse.ts';
@@ -31,7 +32,7 @@ export const updateCommand = command({
       description: 'all domains it shall have from now on',
     },
     ...wishOptions,
-    issuer: { ...wishOptions.issuer, description: 'who issues it from now on' },
+    issuer: { ...wishOptions.issuer, description: 'who issues it from now on, and with --wait at once' },
     'key-type': { ...wishOptions['key-type'], description: 'the type of its next key' },
     profile: { ...wishOptions.profile, description: `${wishOptions.profile.description}, or none` },
     challenge: {
@@ -69,8 +70,10 @@ export const updateCommand = command({
     const input = parseInput(updateCertificateInput, Object.fromEntries(named));
     await withVault(args, terminal, 'refuse', async (vault) => {
       const renewal = await changeCertificate(vault, localCli, args.name, input);
-      if (renewal !== undefined && args.wait) {
-        await watchRenewal(vault, terminal, { id: renewal, name: args.name });
+      if (args.wait && (renewal !== undefined || input.issuer !== undefined)) {
+        // Whoever waits for another issuer wants its certificate now.
+        const id = renewal ?? (await requestRenewal(vault, localCli, args.name)).id;
+        await watchRenewal(vault, terminal, { id, name: args.name });
         return;
       }
       const next = renewal === undefined ? '' : ' It is renewed now, as soon as "vault serve" runs.';

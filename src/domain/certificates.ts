@@ -122,7 +122,7 @@ async function refuseTaken(reader: Reader, name: CertName): Promise<void> {
   if ((await findCertificate(reader, name)) === undefined) return;
   throw new Problem('certificate_exists', {
     detail: `A certificate called "${name}" exists already.`,
-    hint: `Look at it with "vault certificate show --name ${name}", or choose another name.`,
+    hint: `Change it with "vault certificate update --name ${name}", or choose another name.`,
   });
 }
 

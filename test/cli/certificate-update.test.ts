@@ -89,6 +89,8 @@ test('a certificate moves to another issuer with its next version, and people ar
     'list',
   );
   assert.deepEqual([view?.current_version.source, view?.current_version.version], ['acme', 2]);
+  const { stdout } = await done(...update('--issuer local-ca --wait'));
+  assert.match(stdout, /^web: version 3, valid until \S+Z\n$/, 'with --wait at once');
 });
 
 test('a disabled certificate is shown as such and renewed by nobody until it is enabled', async (t) => {

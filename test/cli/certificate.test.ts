@@ -176,7 +176,7 @@ test('what is wrong is refused on stderr alone and changes nothing, not even mak
     stdout: '',
     stderr:
       'vault: A certificate called "web" exists already.\n' +
-      '  Look at it with "vault certificate show --name web", or choose another name.\n',
+      '  Change it with "vault certificate update --name web", or choose another name.\n',
   });
   for (const command of ['show', 'delete']) {
     const { code, stdout, stderr } = await certificate(command, '--name', 'wob');

@@ -6,9 +6,10 @@ import type { Socket } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
 import { type ConnectionOptions, connect, TLSSocket } from 'node:tls';
 import { putChallenge } from '../harness/http-acme-fixtures.ts';
+import { renewCertificate } from '../harness/http-fixtures.ts';
 import { converse, open, parseReply, readToEnd, requestText } from '../harness/http-raw.ts';
 import { handshake, shownBy, visit } from '../harness/https-client.ts';
-import { httpsServer, twoLooks } from '../harness/https-fixtures.ts';
+import { httpsServer, twoLooks, untilSeen } from '../harness/https-fixtures.ts';
 import type { TestServer } from '../harness/test-server.ts';
 import { helloOf } from '../harness/tls-hello.ts';
 
@@ -20,6 +21,23 @@ async function agreed(t: TestContext, server: TestServer, options: ConnectionOpt
   assert(socket instanceof TLSSocket, `${JSON.stringify(options)}: ${socket}`);
   t.after(() => socket.destroy());
   return socket;
+}
+
+/** A session as a client would resume it. */
+async function session(server: TestServer, version: 'TLSv1.2' | 'TLSv1.3'): Promise<Buffer> {
+  const { hostname, port } = new URL(server.url);
+  const socket = connect({
+    host: hostname,
+    port: Number(port),
+    rejectUnauthorized: false,
+    maxVersion: version,
+  });
+  const ticket = once(socket, 'session');
+  socket.write(requestText('GET', health, ['Connection: close']));
+  socket.resume();
+  const [bytes] = (await ticket) as [Buffer];
+  socket.destroy();
+  return bytes;
 }
 
 suite('a handshake', () => {
@@ -88,23 +106,6 @@ suite('a handshake', () => {
 });
 
 suite('session tickets', () => {
-  /** A session as a client would resume it. */
-  async function session(server: TestServer, version: 'TLSv1.2' | 'TLSv1.3'): Promise<Buffer> {
-    const { hostname, port } = new URL(server.url);
-    const socket = connect({
-      host: hostname,
-      port: Number(port),
-      rejectUnauthorized: false,
-      maxVersion: version,
-    });
-    const ticket = once(socket, 'session');
-    socket.write(requestText('GET', health, ['Connection: close']));
-    socket.resume();
-    const [bytes] = (await ticket) as [Buffer];
-    socket.destroy();
-    return bytes;
-  }
-
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     test(`of ${version} resume a session, and are worthless once their key is an hour old`, async (t) => {
       const server = await httpsServer(t);
@@ -123,6 +124,20 @@ suite('session tickets', () => {
       assert.equal(next.isSessionReused(), true);
     });
   }
+});
+
+test('a session of before a new certificate is not resumed after it', async (t) => {
+  const server = await httpsServer(t);
+  const old = await session(server, 'TLSv1.3');
+  const before = shownBy(await agreed(t, server, {})).leaf.serialNumber;
+  await renewCertificate(server.vault, 'vault');
+  await untilSeen(server, async () => {
+    const socket = await agreed(t, server, {});
+    return shownBy(socket).leaf.serialNumber === before ? undefined : true;
+  });
+  const anew = await agreed(t, server, { session: old });
+  assert.equal(anew.isSessionReused(), false);
+  assert.notEqual(shownBy(anew).leaf.serialNumber, before);
 });
 
 suite('a tls-alpn-01 challenge', () => {

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
+import { TLSSocket } from 'node:tls';
 import { OperatorError } from '../../src/base/operator-error.ts';
 import { TlsEndpoint } from '../../src/http/tls-endpoint.ts';
 import { tlsFilesSource } from '../../src/http/tls-files.ts';
-import { visit } from '../harness/https-client.ts';
+import { handshake, visit } from '../harness/https-client.ts';
 import { twoLooks, untilSeen } from '../harness/https-fixtures.ts';
 import { needs } from '../harness/missing-program.ts';
 import { type Chain, type Issued, issue, makeChain, openssl } from '../harness/openssl-chain.ts';
@@ -102,6 +103,18 @@ suite('files for HTTPS', needs('openssl'), () => {
     }
     assert.deepEqual(complaints(server), []);
   });
+
+  for (const keyAlgorithm of ['rsa2048', 'ec384', 'ed25519'] as const) {
+    test(`are served with a key of the type ${keyAlgorithm}, by TLS 1.2 and 1.3`, async (t) => {
+      const { server } = await serving(t, (dir) => pairOf(issue(dir, 'pair', { keyAlgorithm })));
+      for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+        const socket = await handshake(server.url, { maxVersion });
+        assert(socket instanceof TLSSocket, String(socket));
+        assert.equal(socket.getProtocol(), maxVersion);
+        socket.destroy();
+      }
+    });
+  }
 
   test('are followed through a symbolic link that points elsewhere from now on', async (t) => {
     const { dir, files, server, serial } = await serving(t, (at) => pairOf(issue(at, 'first')));
