@@ -195,7 +195,7 @@ suite('what is no TLS', () => {
 
 suite('a slow or broken client', () => {
   test('is cut off while it says nothing, and in the middle of its handshake', async (t) => {
-    const server = await httpsServer(t, { handshakeMs: 300 });
+    const server = await httpsServer(t, { handshakeMs: 1000 });
     const silent = await open(server.url);
     assert.equal(await readToEnd(silent), '');
     const halting = await open(server.url);
