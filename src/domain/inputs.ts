@@ -196,10 +196,19 @@ export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;
 export function parseInput<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const errors = result.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }));
+  const errors = result.error.issues.map((issue) => ({
+    path: issue.path.join('.'),
+    message: issue.code === 'unrecognized_keys' ? unrecognized(issue.keys) : issue.message,
+  }));
   const first = errors[0] ?? { path: '', message: 'it is not valid' };
   throw new Problem('invalid_request', {
     detail: `${first.path === '' ? 'Input' : first.path}: ${first.message}.`,
     errors,
   });
+}
+
+/** A value that was written where a name belongs, such as a token, must not be said back. */
+function unrecognized(keys: readonly string[]): string {
+  const names = keys.map((key) => (/^[A-Za-z][\w.-]{0,30}$/.test(key) ? `"${key}"` : 'one that is no name'));
+  return `Unrecognized key${names.length === 1 ? '' : 's'}: ${names.join(', ')}`;
 }

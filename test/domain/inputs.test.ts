@@ -80,6 +80,7 @@ const refusedCertificates: readonly (readonly [what: string, change: object, ref
   ['a lifetime that is a number', { lifetime: 90 }, 'lifetime: Invalid input: expected string'],
   ['a truth that is a text', { reuse_key: 'yes' }, 'reuse_key: Invalid input: expected boolean'],
   ['something unknown', { colour: 'red' }, ': Unrecognized key: "colour"'],
+  ['a secret in the place of a name', { ['s'.repeat(32)]: 1 }, ': Unrecognized key: one that is no name'],
 ];
 
 for (const [what, change, refusal] of refusedCertificates) {

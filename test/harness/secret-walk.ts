@@ -1,0 +1,190 @@
+/** Somebody who walks through all of a vault: whatever is said to them, or left behind, is kept and searched for secrets. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { realWorld } from '../../src/base/world.ts';
+import { openVault } from '../../src/cli/open-vault.ts';
+import * as owners from '../../src/domain/sealed-secrets.ts';
+import { SecretSearch } from './secret-search.ts';
+import { tempDir } from './temp-dir.ts';
+import { settingsFor } from './test-vault.ts';
+import { type Launch, type Outcome, type RunningVault, vault } from './vault-process.ts';
+
+export class SecretWalk {
+  readonly search = new SecretSearch();
+  readonly dir: string;
+  readonly data: string;
+  readonly ran = new Set<string>();
+  readonly called = new Set<string>();
+  server: RunningVault | undefined;
+  cookie = '';
+  #files = 0;
+
+  constructor(t: TestContext, dataDir?: string) {
+    this.dir = tempDir(t);
+    this.data = dataDir ?? join(this.dir, 'data');
+  }
+
+  /** A secret made up, and looked for from now on. */
+  secret(name: string): string {
+    const text = `${name.replaceAll(' ', '-')}-${randomBytes(12).toString('hex')}`;
+    this.search.add(name, text);
+    return text;
+  }
+
+  file(content: string | Buffer): string {
+    this.#files += 1;
+    const path = join(this.dir, `file-${this.#files}`);
+    writeFileSync(path, content, { mode: 0o600 });
+    return path;
+  }
+
+  /** Runs a command; whether it succeeds is its own affair. */
+  async run(
+    words: readonly string[],
+    { mayShow = [], ...launch }: Launch & { readonly mayShow?: readonly string[] } = {},
+  ): Promise<Outcome> {
+    const environment = { VAULT_DEBUG: '1', VAULT_LOG_LEVEL: 'debug', ...launch.environment };
+    const outcome = await vault([...words, '--data-dir', this.data], { ...launch, environment });
+    const place = `vault ${words.join(' ')}`;
+    this.search.said(`${place} (stdout)`, outcome.stdout, mayShow);
+    this.search.said(`${place} (stderr)`, outcome.stderr);
+    this.ran.add(words.filter((word) => !word.startsWith('-')).join(' '));
+    return outcome;
+  }
+
+  async done(words: readonly string[], launch: Parameters<SecretWalk['run']>[1] = {}): Promise<string> {
+    const { code, stdout, stderr } = await this.run(words, launch);
+    assert.equal(code, 0, `${words.join(' ')}: ${stderr}`);
+    return stdout.trim();
+  }
+
+  async refused(words: readonly string[], launch: Parameters<SecretWalk['run']>[1] = {}): Promise<void> {
+    const { code, stdout } = await this.run(words, launch);
+    assert.notEqual(code, 0, `${words.join(' ')}: ${stdout}`);
+  }
+
+  /** Asks the server; `init.body` is sent as JSON unless it is a text already. */
+  async ask(
+    method: string,
+    path: string,
+    {
+      body,
+      headers = {},
+      mayShow = [],
+    }: { body?: unknown; headers?: Record<string, string>; mayShow?: readonly string[] } = {},
+  ): Promise<{ status: number; text: string; headers: Headers }> {
+    const closing = new AbortController();
+    const response = await fetch(new URL(path, this.server?.url), {
+      method,
+      headers: {
+        ...(this.cookie !== '' && { Cookie: this.cookie, 'Sec-Fetch-Site': 'same-origin' }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      signal: closing.signal,
+    });
+    const isStream = response.headers.get('Content-Type') === 'text/event-stream';
+    const text = isStream ? '' : await response.text();
+    if (isStream) closing.abort();
+    const told = `${JSON.stringify([...response.headers])}\n${text}`;
+    this.search.said(`${method} ${path.split('?', 1)[0]} → ${response.status}`, told, mayShow);
+    this.called.add(`${method} ${path.split('?', 1)[0]}`);
+    return { status: response.status, text, headers: response.headers };
+  }
+
+  async expect(status: number, ...call: Parameters<SecretWalk['ask']>): Promise<string> {
+    const answer = await this.ask(...call);
+    assert.equal(answer.status, status, `${call[0]} ${call[1]}: ${answer.text}`);
+    return answer.text;
+  }
+
+  /** What the API key opens, which is then looked for, and may be in this one answer. */
+  async download(apiKey: string, certificate: string, file: string): Promise<void> {
+    const name = keyOf(certificate);
+    const headers = { Authorization: `Bearer ${apiKey}` };
+    const path = `/api/v1/certificates/${certificate}/${file}`;
+    this.search.addPrivateKey(name, await this.expect(200, 'GET', path, { headers, mayShow: [name] }));
+  }
+
+  /** The session of whoever signs in by this answer; the cookie may be in it. */
+  signedIn(setCookie: string | null, name: string): void {
+    const [pair = ''] = (setCookie ?? '').split(';');
+    const token = pair.slice(pair.indexOf('=') + 1);
+    assert(token.length > 100, 'somebody has signed in');
+    const [, claims = '', signature = ''] = token.split('.');
+    this.search.add(name, token);
+    this.search.add(name, signature);
+    const { jti } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { jti: string };
+    this.search.addToken(name, jti);
+    this.cookie = pair;
+  }
+
+  /** Keeps the log, and the files as they are while the server works and after it. */
+  async stop(mayShow: readonly string[] = []): Promise<void> {
+    const { server } = this;
+    assert(server);
+    const names = this.files('beside the running server');
+    assert(names.includes('vault.db-wal'), 'the write-ahead log is searched too');
+    this.search.said('/proc/cmdline', readFileSync(`/proc/${server.pid}/cmdline`));
+    this.search.said('/proc/environ', readFileSync(`/proc/${server.pid}/environ`));
+    await server.end();
+    const invitation = /There is no administrator yet\..*\n.*\n/.exec(server.log())?.[0] ?? '';
+    if (invitation !== '') this.search.said('the invitation', invitation, mayShow);
+    this.search.said('the log of the server', server.log().replace(invitation, ''));
+    this.files('after the server');
+    this.server = undefined;
+    this.cookie = '';
+  }
+
+  files(when: string): string[] {
+    return this.search.folder(when, this.data, ['master.key']);
+  }
+
+  /** What is sealed in the database is a secret too, also what nobody here has ever seen. */
+  async unseal(): Promise<void> {
+    this.search.add('the master key', readFileSync(join(this.data, 'master.key')));
+    const { vault: opened, close } = await openVault(settingsFor(this.data), realWorld, 'refuse');
+    const { reader } = opened.db;
+    const keys: [string, Buffer][] = [];
+    const open = (owner: ReturnType<typeof owners.versionKeyOwner>, blob: Buffer | null) =>
+      blob === null ? undefined : owners.openFor(opened, owner, blob).expose();
+    try {
+      const versions = reader
+        .selectFrom('certificate_versions')
+        .innerJoin('certificates', 'certificates.id', 'certificate_id')
+        .select(['name', 'certificate_id', 'version', 'sealed_private_key']);
+      for (const row of await versions.execute()) {
+        const pem = open(owners.versionKeyOwner(row.certificate_id, row.version), row.sealed_private_key);
+        if (pem) this.search.addPrivateKey(keyOf(row.name), `${pem}`);
+      }
+      const some = (name: string, bytes: Buffer | undefined) => bytes && keys.push([name, bytes]);
+      for (const row of await reader.selectFrom('renewals').selectAll().execute())
+        some('the key of a renewal', open(owners.renewalKeyOwner(row.id), row.sealed_private_key));
+      for (const row of await reader.selectFrom('ca_certificates').selectAll().execute())
+        some('the key of the private CA', open(owners.authorityKeyOwner(row.id), row.sealed_private_key));
+      for (const row of await reader.selectFrom('acme_accounts').selectAll().execute()) {
+        some('the key of an account', open(owners.accountKeyOwner(row.id), row.sealed_private_key));
+        some(
+          'the next key of an account',
+          open(owners.nextAccountKeyOwner(row.id), row.sealed_next_private_key),
+        );
+      }
+      for (const row of await reader.selectFrom('acme_issuers').selectAll().execute()) {
+        const bytes = open(owners.externalAccountKeyOwner(row.issuer_id), row.sealed_eab_key);
+        if (bytes) this.search.add('the key of an external account', bytes);
+      }
+    } finally {
+      await close();
+    }
+    for (const [name, der] of keys) this.search.addPrivateKey(name, der);
+  }
+}
+
+/** How the search calls the private keys of a certificate, whichever version they are of. */
+export function keyOf(certificate: string): string {
+  return `the key of ${certificate}`;
+}
