@@ -3,9 +3,10 @@
  * them (security-plan.ts). Every rule is tried on sources that break it too.
  */
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { Rule } from './harness/house-rules.ts';
+import { comparedSecrets, exposers } from './harness/security-plan.ts';
 import * as security from './harness/security-rules.ts';
 import { readHouses, type Sources } from './harness/source-facts.ts';
 
@@ -50,12 +51,65 @@ const breaches: ReadonlyMap<Rule, readonly Breach[]> = new Map<Rule, readonly Br
       ],
     ],
   ],
+  [
+    security.secretsExposed,
+    [
+      [
+        'a secret that is looked at',
+        http("import type { Secret } from '../base/secret.ts';\nexport const a = (b: Secret) => b.expose();"),
+        'src/http/a.ts exposes secrets at 1 places, known are 0',
+      ],
+      [
+        'a second look where one is known',
+        { 'src/cli/api-key.ts': 'export const a = (b: any, c: any) => [b.expose(), c.expose()];' },
+        'src/cli/api-key.ts exposes secrets at 2 places, known are 1',
+      ],
+    ],
+  ],
+  [
+    security.secretsCompared,
+    [
+      [
+        'a comparison of its own',
+        http("import { timingSafeEqual as same } from 'node:crypto';\nexport { same as b };"),
+        'src/http/a.ts compares by itself: timingSafeEqual',
+      ],
+      [
+        'a hash that is compared',
+        http('export const a = (row: { hash: string }, b: string) => row.hash === b;'),
+        'src/http/a.ts compares a secret: row.hash === b',
+      ],
+      [
+        'a token in another form',
+        http("export const a = (token: Buffer, b: string) => b != token.toString('hex').slice(1);"),
+        "src/http/a.ts compares a secret: b != token.toString('hex').slice(1)",
+      ],
+      [
+        'a list of tokens',
+        http('export const a = (known: string[], apiKey: string) => known.includes(apiKey);'),
+        'src/http/a.ts compares a secret: known.includes(apiKey)',
+      ],
+      [
+        'a map of passwords',
+        http('export const a = (b: Map<string, number>, password: string) => b.get(password);'),
+        'src/http/a.ts compares a secret: b.get(password)',
+      ],
+      [
+        'bytes by their own method',
+        http('export const a = (mac: Buffer, b: string) => mac.equals(Buffer.from(b));'),
+        'src/http/a.ts compares a secret: mac.equals(Buffer.from(b))',
+      ],
+    ],
+  ],
 ]);
 
 const lookalikes: Sources = {
   'src/http/a.ts': `// Never writeHead() elsewhere, nor Access-Control-Allow-Origin.
     export const a = { method: 'Access', version: 'as HTTP/1.1 has it', name: 'server is down', write: 1 };
-    export const b = a.write;`,
+    export const b = a.write;
+    // hash === other, token.expose()
+    export const c = (token: string | undefined, hashes: string[], hash: Buffer | null) =>
+      [token === undefined, hash !== null, token === '', hashes.includes('x'), hashes.length === a.write];`,
   'test/http/a.test.ts': "export const a = (b: { writeHead: any }) => b.writeHead('Access-Control-Max-Age');",
 };
 
@@ -74,6 +128,17 @@ for (const [title, rule] of Object.entries(security.securityRules)) {
   });
   test(`what only looks like a breach is let through: ${title}`, () => assert.deepEqual(rule(alike), []));
 }
+
+test('the tests that docs/security.md names as the keepers of its claims exist', () => {
+  const named = [...readFileSync('docs/security.md', 'utf8').matchAll(/`((?:test|src)\/[^`]+\.ts)`/g)];
+  assert(named.length >= 8, String(named.length));
+  for (const [, path = ''] of named) assert(existsSync(path), path);
+});
+
+test('no exception outlives its need', () => {
+  assert.deepEqual(security.needlessEntries(real), []);
+  assert.equal(security.needlessEntries([]).length, exposers.length + comparedSecrets.length);
+});
 
 for (const [index, [rule, [title, , complaint]]] of cases.entries()) {
   test(`caught: ${title}`, () => assert.deepEqual(rule(broken[index] ?? []), [complaint]));

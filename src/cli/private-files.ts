@@ -24,6 +24,7 @@ const database: Kind = { name: 'the database file', refused: 0o077, mend: 'chmod
 const key: Kind = { name: 'the key file', refused: 0o077, mend: 'chmod 600' };
 /** systemd shows a credential to its service by an access list, which looks like rights of the group. */
 const credential: Kind = { name: 'the credential', refused: 0o037, mend: 'chmod 400' };
+const lentKey: Kind = { ...key, refused: credential.refused, mend: 'chmod 640' };
 /** It holds no secret, but says where the secrets are. */
 const settings: Kind = { name: 'the settings file', refused: 0o022, mend: 'chmod go-w' };
 
@@ -59,10 +60,15 @@ export function refuseExposedVault(places: PrivatePlaces, whenMissing: 'create' 
   ]);
 }
 
-/** Throws OperatorError where others can read or write a key that the vault is given. */
+/**
+ * Throws OperatorError where others can read or write a private key that somebody else keeps for the vault. Root may lend
+ * it to the vault's user by a group, as Debian does with `ssl-cert`.
+ */
 export function refuseExposedKeyFile(path: string): void {
   const caller = callerOf();
-  if (caller !== undefined) refuse(lookAt(path, key, caller));
+  if (caller === undefined) return;
+  const isLent = caller.uid !== 0 && found(path)?.uid === 0;
+  refuse(lookAt(path, isLent ? lentKey : key, caller));
 }
 
 /** Throws OperatorError where others can change the settings. They may read them, and root may have written them. */
@@ -126,7 +132,7 @@ function lookAt(path: string, kind: Kind, { uid }: Caller): Wrong[] {
   // A directory in the place of a file is refused by whoever reads the file.
   if (stats === undefined || stats.isDirectory() !== (kind === directory)) return [];
   const mode = stats.mode & 0o7777;
-  const isForeign = stats.uid !== uid && !(stats.uid === 0 && [credential, settings].includes(kind));
+  const isForeign = stats.uid !== uid && !(stats.uid === 0 && [credential, lentKey, settings].includes(kind));
   const sudo = uid === 0 ? '' : 'sudo ';
   const wrong: Wrong[] = [];
   if (isForeign) {

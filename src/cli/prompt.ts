@@ -2,6 +2,7 @@
 
 import { OperatorError } from '../base/operator-error.ts';
 import { Secret } from '../base/secret.ts';
+import { sameBytes } from '../crypto/constant-time.ts';
 import type { Terminal } from './command.ts';
 
 const interrupt = '\u0003';
@@ -17,7 +18,7 @@ export async function askPassword(terminal: Terminal, question: string): Promise
 export async function askNewPassword(terminal: Terminal, question: string): Promise<Secret<string>> {
   const [first, second] = await askPasswords(terminal, [question, 'The same again: ']);
   if (first === undefined || second === undefined) return nothingGiven();
-  if (first.expose() !== second.expose()) {
+  if (!sameBytes(Buffer.from(first.expose()), Buffer.from(second.expose()))) {
     throw new OperatorError('the two passwords are not the same', { hint: 'Nothing was stored; try again.' });
   }
   return first;

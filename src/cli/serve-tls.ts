@@ -6,6 +6,7 @@ import type { Vault } from '../domain/vault.ts';
 import { TlsEndpoint } from '../http/tls-endpoint.ts';
 import { tlsFilesSource } from '../http/tls-files.ts';
 import { ownCertificateSource } from '../http/tls-source.ts';
+import { refuseExposedKeyFile } from './private-files.ts';
 import { isLoopback, type Settings } from './settings.ts';
 
 /**
@@ -35,7 +36,10 @@ export function refuseUnsafe({ listen, tls, insecureHttp, publicUrl, acmeTlsList
 export async function openTls(vault: Vault, settings: Settings): Promise<TlsEndpoint | undefined> {
   const { tls } = settings;
   if (tls === undefined) return undefined;
-  if (tls.kind === 'files') return TlsEndpoint.open(vault, tlsFilesSource(vault, tls));
+  if (tls.kind === 'files') {
+    refuseExposedKeyFile(tls.keyFile);
+    return TlsEndpoint.open(vault, tlsFilesSource(vault, tls));
+  }
   const hosts = hostsOf(settings);
   const endpoint = await TlsEndpoint.open(vault, ownCertificateSource(vault, tls.name, hosts));
   const { leaf } = endpoint.identity;

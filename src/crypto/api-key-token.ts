@@ -2,9 +2,10 @@
  * The raw value of an API key: `vk_<12 characters>.<43 characters>`, a public prefix to find the key by and 256
  * random bits. The vault keeps the SHA-256 of it, which says nothing about a value of that entropy.
  */
-import { hash, timingSafeEqual } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
+import { sameBytes } from './constant-time.ts';
 
 const pattern = /^vk_[A-Za-z0-9_-]{12}\.[A-Za-z0-9_-]{43}$/;
 const prefixLength = 'vk_'.length + 12;
@@ -35,7 +36,7 @@ const nobody = Buffer.alloc(32);
  * the same path as a wrong secret.
  */
 export function tokenMatches(presented: ApiKeyToken, kept: Buffer | undefined): boolean {
-  return timingSafeEqual(presented.hash, kept ?? nobody) && kept !== undefined;
+  return sameBytes(presented.hash, kept ?? nobody) && kept !== undefined;
 }
 
 function sha256(text: string): Buffer {

@@ -2,10 +2,11 @@
  * Passwords as the vault keeps them: Argon2id (RFC 9106) in a PHC string, which carries its parameters and salt, so that
  * hashes made with any parameters go on to work when the vault's own have grown.
  */
-import { argon2, timingSafeEqual } from 'node:crypto';
+import { argon2 } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
+import { sameBytes } from './constant-time.ts';
 
 const derive = promisify(argon2);
 
@@ -49,7 +50,7 @@ export function hashOfNobody(world: World, cost: HashCost = hashCost): string {
 /** Whether the password is the one that was hashed. Throws where the text is no hash of ours: the row is damaged. */
 export async function passwordMatches(password: Secret<string>, phc: string): Promise<boolean> {
   const { salt, tag, ...cost } = readHash(phc);
-  return timingSafeEqual(await tagOf(password, salt, cost), tag);
+  return sameBytes(await tagOf(password, salt, cost), tag);
 }
 
 /** Whether the hash cost less than one made now would. */

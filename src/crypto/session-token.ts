@@ -3,9 +3,10 @@
  * signature lets the vault refuse what it never made without a look into the database; the row is what can be ended.
  * Beside it the token of a setup link, which makes the first session.
  */
-import { hash, timingSafeEqual } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
+import { sameBytes } from './constant-time.ts';
 import type { MasterKey } from './master-key.ts';
 
 const algorithm = 'HS256';
@@ -70,8 +71,7 @@ export function createSetupToken(world: World): SessionToken {
 
 /** Whether the text is the setup token whose hash is kept, in constant time. */
 export function setupTokenMatches(presented: Secret<string>, kept: Buffer): boolean {
-  const hashed = sha256(presented.expose());
-  return kept.length === hashed.length && timingSafeEqual(hashed, kept);
+  return sameBytes(sha256(presented.expose()), kept);
 }
 
 function seconds(ms: number): number {

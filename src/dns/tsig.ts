@@ -1,6 +1,7 @@
 /** Transaction signatures (RFC 8945): they prove to a name server who asks, and to us that it is the server that answers. */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { Secret } from '../base/secret.ts';
+import { sameBytes } from '../crypto/constant-time.ts';
 import { type DnsAnswer, encodeRecord, type ResourceRecord, recordClass, recordType } from './dns-message.ts';
 import { encodeName, plainName, readName } from './dns-name.ts';
 
@@ -79,7 +80,7 @@ export function verify(
   signedPart.writeUInt16BE(originalId, 0);
   signedPart.writeUInt16BE(answer.additionals.length - 1, 10);
   const expected = hmac(key, [uint16(requestMac.length), requestMac, signedPart, variables(key, signature)]);
-  if (!isOurs || mac.length !== expected.length || !timingSafeEqual(mac, expected)) return { kind: 'forged' };
+  if (!isOurs || !sameBytes(mac, expected)) return { kind: 'forged' };
   if (error === tsigError.badTime) {
     const told = signature.other.length === 6 ? signature.other.readUIntBE(0, 6) : time;
     return { kind: 'refused', error, serverTime: told * 1000 };

@@ -1,5 +1,5 @@
 /** Backups as files: drafts that nobody takes for a backup, the page at their end, and how a file is checked. */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import {
   appendFileSync,
   closeSync,
@@ -21,6 +21,7 @@ import { removeDatabase, syncPath } from '../base/durable-file.ts';
 import { day } from '../base/duration.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
+import { sameBytes } from '../crypto/constant-time.ts';
 import type { MasterKey } from '../crypto/master-key.ts';
 import { examineCopy } from '../db/backup-copy.ts';
 import {
@@ -136,7 +137,7 @@ export async function readBackup(file: string): Promise<ManifestPage> {
 export async function checkBackup(file: string, masterKey: MasterKey, name = file): Promise<ManifestPage> {
   const page = await readBackup(file);
   const { manifest, digest, mac } = page;
-  if (!timingSafeEqual(mac, macOf(masterKey, digest))) {
+  if (!sameBytes(mac, macOf(masterKey, digest))) {
     throw new OperatorError(`${name} was altered: it does not bear the mark of its vault's master key`, {
       hint: 'Whoever made it had no access to the vault. Take another backup, and ask who could write to this one.',
     });

@@ -335,6 +335,9 @@ const values: Readonly<Record<string, string>> = {
   TYPE: 'manual',
 };
 
+/** Commands that come to no vault. */
+const withoutVault = ['systemd-unit', 'licenses'];
+
 /** The words of a command with all that it demands. */
 function wordsFor({ words, options }: KnownCommand): string[] {
   const required = Object.entries(options).filter(([, { required }]) => required === true);
@@ -354,7 +357,7 @@ suite('every command', () => {
     const files = [`--fullchain=${fullchainPath}`, `--private-key=${leaf.keyPath}`];
     const commands = await allCommands();
     assert(commands.length > 25, String(commands.length));
-    const left = [...commands];
+    const left = commands.filter(({ words }) => !withoutVault.includes(words.join(' ')));
     const work = async () => {
       for (let next = left.pop(); next !== undefined; next = left.pop()) {
         const words = [...wordsFor(next), ...(next.words.join(' ') === 'certificate import' ? files : [])];

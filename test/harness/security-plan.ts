@@ -19,5 +19,122 @@ export const answerWriters: readonly { readonly file: string; readonly why: stri
 /** Headers that no answer has: what lets other sites in, and what tells what serves the vault. */
 export const refusedHeaders = /^(access-control-|timing-allow-origin$|server$|x-powered-by$)/i;
 
+/** The one file that compares secrets; everybody else asks it. */
+export const constantTime = 'src/crypto/constant-time.ts';
+
+/** What secrets, and what is kept of them, are called; the last name of what is compared. */
+export const secretNames =
+  /^(expose|jti)$|(secret|token|password|passphrase|hash|digest|mac|signature|cookie|privateKey|apiKey)$/i;
+
+/** Comparisons that look as if they were about a secret. */
+export const comparedSecrets: readonly {
+  readonly file: string;
+  readonly text: string;
+  readonly why: string;
+}[] = [
+  { file: 'src/http/session-cookie.ts', text: 'name === cookie', why: 'the names of cookies' },
+  {
+    file: 'src/domain/acme-authorizations.ts',
+    text: 'row.token === token',
+    why: 'the token of a challenge stands in a URL that the CA asks for',
+  },
+  {
+    file: 'src/domain/backup-file.ts',
+    text: 'hash.digest().equals(digest)',
+    why: 'the digest of a file, which stands in it; its MAC is compared in constant time',
+  },
+  {
+    file: 'src/domain/backup-file.ts',
+    text: '(await digestOf(file, size - lastLineSize)).equals(page.digest)',
+    why: 'the same',
+  },
+  {
+    file: 'src/domain/master-key-check.ts',
+    text: 'open(masterKey, owner, blob).expose().toString() === content',
+    why: 'a sentence of the source, sealed to see whether the key opens it',
+  },
+  {
+    file: 'src/domain/sign-in.ts',
+    text: 'now?.password_hash !== row.password_hash',
+    why: 'two rows of the database: whether the password was changed meanwhile',
+  },
+];
+
+/** Who may call `expose()` on a secret, how often, and what for. */
+export const exposers: readonly { readonly file: string; readonly calls: number; readonly why: string }[] = [
+  { file: 'src/cli/admin.ts', calls: 1, why: 'the password that was typed, into the input of the command' },
+  { file: 'src/cli/api-key.ts', calls: 1, why: 'shows a new key once, on standard output' },
+  { file: 'src/cli/prompt.ts', calls: 2, why: 'whether somebody typed the same twice' },
+  { file: 'src/cli/serve.ts', calls: 1, why: 'shows the setup link to who started the vault' },
+  {
+    file: 'src/http/api-key-routes.ts',
+    calls: 1,
+    why: 'shows a new key once, to the administrator who made it',
+  },
+  { file: 'src/http/session-cookie.ts', calls: 1, why: 'sets the cookie of who has just signed in' },
+  {
+    file: 'src/http/tls-alpn-certificate.ts',
+    calls: 1,
+    why: "hands the key of a challenge's certificate to TLS",
+  },
+  { file: 'src/http/tls-files.ts', calls: 1, why: 'writes the key of HTTPS as PEM, for TLS' },
+  { file: 'src/http/tls-identity.ts', calls: 1, why: 'hands the key of HTTPS to TLS' },
+  { file: 'src/domain/backup.ts', calls: 1, why: 'looks whether a passphrase is long enough' },
+  { file: 'src/domain/dns-providers.ts', calls: 1, why: 'reads the secret file of a new DNS provider' },
+  {
+    file: 'src/domain/dns-records.ts',
+    calls: 1,
+    why: 'reads the credentials of a DNS provider, to use them',
+  },
+  { file: 'src/domain/downloads.ts', calls: 1, why: 'the download of a private key' },
+  {
+    file: 'src/domain/master-key-check.ts',
+    calls: 1,
+    why: 'a sentence that is no secret, sealed to see whether the key opens it',
+  },
+  { file: 'src/domain/own-certificate.ts', calls: 1, why: 'hands the key of HTTPS on, as PEM' },
+  { file: 'src/domain/passwords.ts', calls: 1, why: 'what a new password must be like' },
+  { file: 'src/domain/restore-drafts.ts', calls: 1, why: 'writes the master key of a backup into its file' },
+  {
+    file: 'src/domain/versions.ts',
+    calls: 2,
+    why: 'writes a new key as PEM, sealed at once; reads it to use it again or to revoke',
+  },
+  { file: 'src/acme/signed-request.ts', calls: 1, why: 'signs the binding of an external account' },
+  { file: 'src/dns/azure-dns.ts', calls: 1, why: 'the body of the request for a token' },
+  { file: 'src/dns/bearer-token.ts', calls: 1, why: 'a header towards the API' },
+  { file: 'src/dns/cloudflare.ts', calls: 1, why: 'a header towards the API' },
+  { file: 'src/dns/desec.ts', calls: 1, why: 'a header towards the API' },
+  { file: 'src/dns/digitalocean.ts', calls: 1, why: 'a header towards the API' },
+  { file: 'src/dns/google-cloud-dns.ts', calls: 1, why: 'signs the request for a token' },
+  { file: 'src/dns/hetzner.ts', calls: 1, why: 'a header towards the API' },
+  { file: 'src/dns/json-api.ts', calls: 2, why: 'takes credentials out of what APIs say back' },
+  { file: 'src/dns/ovh.ts', calls: 3, why: 'headers towards the API, and their signature' },
+  { file: 'src/dns/route53.ts', calls: 2, why: 'signs requests to the API' },
+  { file: 'src/dns/tsig.ts', calls: 1, why: 'signs dynamic updates' },
+  { file: 'src/dns/webhook.ts', calls: 1, why: 'a header towards the webhook' },
+  {
+    file: 'src/crypto/acme-validation-certificate.ts',
+    calls: 1,
+    why: "writes the key of a challenge's certificate as PEM",
+  },
+  {
+    file: 'src/crypto/certificate-bundle.ts',
+    calls: 1,
+    why: 'compares the key of a bundle with its certificate',
+  },
+  { file: 'src/crypto/key-pair.ts', calls: 1, why: 'a key object to sign with' },
+  {
+    file: 'src/crypto/master-key.ts',
+    calls: 2,
+    why: 'looks at the length, and derives the keys of each purpose',
+  },
+  { file: 'src/crypto/passphrase-seal.ts', calls: 2, why: 'derives a key from a passphrase' },
+  { file: 'src/crypto/password-hash.ts', calls: 1, why: 'hashes a password' },
+  { file: 'src/crypto/pkcs12.ts', calls: 1, why: 'opens a PKCS#12 file' },
+  { file: 'src/crypto/sealing.ts', calls: 1, why: 'encrypts' },
+  { file: 'src/crypto/session-token.ts', calls: 1, why: 'hashes a setup token' },
+];
+
 /** How the text of an answer begins, or a line of its head. */
 export const answerText = /^HTTP\/\d/;

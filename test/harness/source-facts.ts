@@ -29,6 +29,20 @@ export type SourceFacts = {
   readonly members: readonly string[];
   /** Strings and templates, the latter up to their first hole. */
   readonly strings: readonly string[];
+  /** Where values are compared or looked up: `===` and its like, `includes()`, `get()` and the other finders. */
+  readonly comparisons: readonly Comparison[];
+};
+
+export type Comparison = {
+  /** As written, without its line breaks. */
+  readonly text: string;
+  /**
+   * What the compared values are called: the last name of each (`hash` of `row.hash.toString('hex')`), or nothing for
+   * literals and what is computed.
+   */
+  readonly names: readonly string[];
+  /** Whether one side is a literal, which nobody keeps secret. */
+  readonly withLiteral: boolean;
 };
 
 type Draft = { -readonly [Key in keyof SourceFacts]: Mutable<SourceFacts[Key]> } & {
@@ -77,6 +91,7 @@ function factsOf(path: string, text: string, tree: ast.SourceFile, checker: Chec
     globals: [],
     members: [],
     strings: [],
+    comparisons: [],
     unresolved: [],
   };
   const imported = new Set<string>();
@@ -88,6 +103,8 @@ function factsOf(path: string, text: string, tree: ast.SourceFile, checker: Chec
     if (is.isStringLiteral(node) || is.isNoSubstitutionTemplateLiteral(node) || is.isTemplateHead(node)) {
       draft.strings.push(node.text);
     }
+    const comparison = comparisonIn(node, text);
+    if (comparison !== undefined) draft.comparisons.push(comparison);
     if (is.isIdentifier(node) && isValue(node)) draft.unresolved.push(node);
     node.forEachChild(visit);
   };
@@ -153,6 +170,69 @@ function addExport(node: ast.Node, draft: Draft, imported: ReadonlySet<string>):
 function moduleName(node: ast.Node): string {
   if (!is.isStringLiteral(node) && !is.isNoSubstitutionTemplateLiteral(node)) return '(computed)';
   return isBuiltin(node.text) && !node.text.startsWith('node:') ? `node:${node.text}` : node.text;
+}
+
+const equalities = [
+  ast.SyntaxKind.EqualsEqualsEqualsToken,
+  ast.SyntaxKind.ExclamationEqualsEqualsToken,
+  ast.SyntaxKind.EqualsEqualsToken,
+  ast.SyntaxKind.ExclamationEqualsToken,
+];
+
+/** Methods that say whether, or where, a value is. */
+const finders = [
+  ...['includes', 'indexOf', 'lastIndexOf', 'startsWith', 'endsWith', 'localeCompare', 'equals', 'compare'],
+  ...['has', 'get', 'search', 'match'],
+];
+
+/** Methods that give the same value in another form. */
+const forms = ['toString', 'slice', 'subarray', 'trim', 'normalize', 'toLowerCase', 'toUpperCase', 'from'];
+
+function comparisonIn(node: ast.Node, text: string): Comparison | undefined {
+  if (is.isBinaryExpression(node) && equalities.includes(node.operatorToken.kind)) {
+    return comparisonOf(node, [node.left, node.right], text);
+  }
+  if (!is.isCallExpression(node) || !is.isPropertyAccessExpression(node.expression)) return undefined;
+  if (!finders.includes(node.expression.name.text)) return undefined;
+  return comparisonOf(node, [node.expression.expression, ...node.arguments], text);
+}
+
+function comparisonOf(node: ast.Node, sides: readonly ast.Node[], text: string): Comparison {
+  return {
+    text: text.slice(node.pos, node.end).trim().replace(/\s+/g, ' '),
+    names: sides.map(lastName),
+    withLiteral: sides.some(isPlain),
+  };
+}
+
+function isPlain(node: ast.Node): boolean {
+  return (
+    is.isStringLiteral(node) ||
+    is.isNoSubstitutionTemplateLiteral(node) ||
+    is.isNumericLiteral(node) ||
+    node.kind === ast.SyntaxKind.NullKeyword ||
+    node.kind === ast.SyntaxKind.TrueKeyword ||
+    node.kind === ast.SyntaxKind.FalseKeyword ||
+    (is.isIdentifier(node) && node.text === 'undefined')
+  );
+}
+
+function lastName(node: ast.Node): string {
+  if (is.isIdentifier(node)) return node.text;
+  if (is.isPropertyAccessExpression(node)) return node.name.text;
+  if (is.isAwaitExpression(node) || is.isParenthesizedExpression(node) || is.isNonNullExpression(node)) {
+    return lastName(node.expression);
+  }
+  if (!is.isCallExpression(node)) return '';
+  const { expression } = node;
+  const [first] = node.arguments;
+  if (!is.isPropertyAccessExpression(expression) || !forms.includes(expression.name.text)) {
+    return lastName(expression);
+  }
+  // `Buffer.from(x)` is x, and `x.slice(1)` is too.
+  return expression.name.text === 'from' && first !== undefined
+    ? lastName(first)
+    : lastName(expression.expression);
 }
 
 /** Whether the identifier stands for a value, rather than for a member, a type or the name of something. */

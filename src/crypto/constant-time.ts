@@ -1,0 +1,7 @@
+/** The one place where what somebody presents is compared with a secret, so that how long it takes says nothing about it. */
+import { timingSafeEqual } from 'node:crypto';
+
+/** Whether both are the same bytes. Only their lengths, which are no secrets, can be told from the time it takes. */
+export function sameBytes(presented: Buffer, kept: Buffer): boolean {
+  return presented.length === kept.length && timingSafeEqual(presented, kept);
+}

@@ -1,0 +1,92 @@
+/**
+ * What a refusal costs: whatever is wrong with a key, the same is hashed, looked up and compared, and as often.
+ * Counted and not timed, because a clock would only say so on a quiet machine.
+ */
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import { type TestContext, test } from 'node:test';
+import { type KyselyPlugin, TableNode } from 'kysely';
+import type { Database } from '../../src/db/database.ts';
+import { createApiKey, revokeApiKey } from '../../src/domain/api-keys.ts';
+import { localCli } from '../../src/domain/audit.ts';
+import { Authenticator } from '../../src/domain/authentication.ts';
+import { createApiKeyInput, parseInput } from '../../src/domain/inputs.ts';
+import { testVault } from '../harness/test-vault.ts';
+
+/** The steps of the work from now on, in their order: `hash`, `timingSafeEqual`, and the tables that are asked. */
+function watched(t: TestContext, steps: string[]): KyselyPlugin {
+  for (const name of ['hash', 'timingSafeEqual', 'createHash', 'createHmac'] as const) {
+    const original = crypto[name] as (...args: unknown[]) => unknown;
+    t.mock.method(crypto, name, (...args: unknown[]) => {
+      steps.push(name);
+      return original(...args);
+    });
+  }
+  syncBuiltinESMExports();
+  t.after(() => {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  });
+  return {
+    transformQuery: ({ node }) => {
+      const [from] = node.kind === 'SelectQueryNode' ? (node.from?.froms ?? []) : [];
+      const table = from !== undefined && TableNode.is(from) ? from.table.identifier.name : node.kind;
+      steps.push(`select from ${table}`);
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  };
+}
+
+test('an unknown key, a wrong secret, a revoked and an expired key take the same steps', async (t) => {
+  const { vault, world } = await testVault(t);
+  const scopes = ['certificates:read'];
+  const make = async (name: string, more: object = {}) => {
+    const input = parseInput(createApiKeyInput, { name, scopes, certificates: ['*'], ...more });
+    const { id, raw } = await createApiKey(vault, localCli, input);
+    return { id, raw: raw.expose() };
+  };
+  const active = await make('active');
+  const revoked = await make('revoked');
+  await revokeApiKey(vault, localCli, revoked.id);
+  const expired = await make('expired', { expires_at: new Date(world.now() + 1000).toISOString() });
+  world.advance(1000);
+  const [prefix = '', secret = ''] = active.raw.split('.');
+  const wrong = secret.split('').toReversed().join('');
+  const presented: Record<string, string> = {
+    'an unknown key': `vk_${'x'.repeat(12)}.${secret}`,
+    'a wrong secret': `${prefix}.${wrong}`,
+    'a wrong secret of a revoked key': `${revoked.raw.split('.')[0]}.${wrong}`,
+    'a revoked key': revoked.raw,
+    'an expired key': expired.raw,
+  };
+  const steps: string[] = [];
+  const reader = vault.db.reader.withPlugin(watched(t, steps));
+  const authenticator = new Authenticator({ ...vault, db: { reader } as unknown as Database });
+  await vault.freshness.look();
+  const stepsOf = async (raw: string) => {
+    steps.length = 0;
+    const found = await authenticator.authenticate(raw);
+    assert.notEqual(found?.state, 'active');
+    return [...steps];
+  };
+  // Remembered keys must not be told from others either: twice before, and twice after the right one was there.
+  for (const when of ['at first', 'again', 'remembered', 'still']) {
+    if (when === 'remembered') assert.equal((await authenticator.authenticate(active.raw))?.state, 'active');
+    const all: Record<string, string[]> = {};
+    for (const [what, raw] of Object.entries(presented)) all[what] = (await stepsOf(raw)).toSorted();
+    for (const [what, taken] of Object.entries(all)) {
+      const expected = [
+        'hash',
+        'select from api_key_certificates',
+        'select from api_keys',
+        'timingSafeEqual',
+      ];
+      assert.deepEqual(taken, expected, `${what}, ${when}`);
+    }
+  }
+  steps.length = 0;
+  assert.equal((await authenticator.authenticate(active.raw))?.state, 'active');
+  assert.deepEqual(steps, ['hash', 'timingSafeEqual'], 'a good key that is remembered asks nothing');
+});
