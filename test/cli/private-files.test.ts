@@ -317,6 +317,39 @@ suite('what belongs to somebody else', () => {
   });
 });
 
+suite('the key of HTTPS in a file', needs('openssl'), () => {
+  test(
+    'is refused where others can read it, and taken where root lends it by a group',
+    rootOnly,
+    async (t) => {
+      const dir = join(root, 'https');
+      fs.mkdirSync(dir, { mode: 0o755 });
+      const { fullchainPath, leaf } = makeChain(dir, { keyAlgorithm: 'ec256' });
+      const files = ['--tls-cert-file', fullchainPath, '--tls-key-file', leaf.keyPath];
+      fs.chmodSync(leaf.keyPath, 0o640);
+      const data = copy('https-data');
+      const { code, stdout, stderr } = await vault(['serve', '--data-dir', data, ...files]);
+      assert.deepEqual([code, stdout], [1, ''], stderr);
+      assert(
+        stderr.includes(
+          `vault: the key file ${leaf.keyPath} can be read by other users (mode 0640)\n` +
+            `  Mend it: chmod 600 ${leaf.keyPath}\n`,
+        ),
+        stderr,
+      );
+      execFileSync('chown', ['-R', 'nobody', data]);
+      fs.chownSync(leaf.keyPath, 0, nobody.gid);
+      fs.chmodSync(fullchainPath, 0o644);
+      const server = await serve(t, data, { ...nobody, args: files });
+      assert.match(server.url, /^https:/);
+      await server.end();
+      fs.chmodSync(leaf.keyPath, 0o644);
+      const refused = await vault(['serve', '--data-dir', data, ...files], nobody);
+      assert.match(refused.stderr, /can be read by other users \(mode 0644\)\n {2}Mend it: sudo chmod 640 /);
+    },
+  );
+});
+
 /** What a command needs beside what its options say, to come as far as the vault. */
 const more: Readonly<Record<string, readonly string[]>> = {
   'admin create': ['--password-stdin'],
