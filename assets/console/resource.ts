@@ -38,8 +38,10 @@ export function useLoaded<T>(
   wanted.current = path;
   loader.current = load;
   const reload = useCallback(async () => {
-    // One at a time: what changed meanwhile is asked for after it.
-    await running.current;
+    // One at a time: what changed meanwhile is asked for after it, once for all who wait.
+    const before = running.current;
+    await before;
+    if (running.current !== before && running.current !== undefined) return running.current;
     const asked = wanted.current;
     if (asked === undefined) return;
     const show = (data: T) => {

@@ -42,8 +42,9 @@ export function installerCommand(choices: InstallerChoices, key: string | undefi
   const { server, files, withSudo, trust } = choices;
   const environment = key === undefined ? [] : [`SERVICE_API_KEY=${shellQuoted(key)}`];
   const shell = [
-    ...(withSudo ? ['sudo', ...(key === undefined ? [] : ['env'])] : []),
     ...environment,
+    // As an argument of sudo every user of the machine would see it.
+    ...(withSudo ? ['sudo', ...(key === undefined ? [] : ['--preserve-env=SERVICE_API_KEY'])] : []),
     'sh -s --',
   ];
   const options = [

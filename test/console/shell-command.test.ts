@@ -64,11 +64,11 @@ const choices: InstallerChoices = {
   withSudo: true,
 };
 
-test('the command has the key in the environment, and one option in each line', () => {
+test('the command has the key in the environment and in no argument, and one option in each line', () => {
   assert.equal(
     installerCommand(choices, 'vk_abc.def'),
     [
-      'curl -fsSL https://vault.example/client/install.sh | sudo env SERVICE_API_KEY=vk_abc.def sh -s --',
+      'curl -fsSL https://vault.example/client/install.sh | SERVICE_API_KEY=vk_abc.def sudo --preserve-env=SERVICE_API_KEY sh -s --',
       '--server https://vault.example',
       '--certificate web',
       '--file fullchain.crt=tls.crt',

@@ -129,7 +129,7 @@ async function watchFailure(alice: Person): Promise<void> {
     .first()
     .waitFor();
   await move('/certificates');
-  await page.getByText('renewal fails').waitFor();
+  await page.getByText('failing', { exact: true }).waitFor();
   assert.equal(await isMarked(page), true, 'all without a reload');
 }
 
