@@ -3,19 +3,23 @@
  * and the private key. What cannot be used is refused here, with a sentence for the person who has to mend it.
  */
 import { createPrivateKey, type KeyObject, type X509Certificate } from 'node:crypto';
-import { Problem } from '../base/problem.ts';
 import { Secret } from '../base/secret.ts';
-import { chainFrom, signsFor } from './certificate-chain.ts';
 import {
-  factsOf,
-  isSelfSigned,
-  issuerOf,
-  openCertificate,
-  printable,
-  titleOf,
-  validityWarnings,
-} from './certificate-facts.ts';
-import { keyTypeOf } from './key-pair.ts';
+  type Certificate,
+  type Found,
+  type Key,
+  keyOfAuthority,
+  keyOfNone,
+  nameOf,
+  noCertificate,
+  noKey,
+  refusal,
+  tooLarge,
+  unconnected,
+  withoutIntermediate,
+} from './bundle-refusals.ts';
+import { chainFrom, signsFor } from './certificate-chain.ts';
+import { isSelfSigned, openCertificate, printable, titleOf, validityWarnings } from './certificate-facts.ts';
 import { copyAgain, type PemBlock, pemText, readPemBlocks } from './pem.ts';
 import { asArgument, type Pkcs12Contents, readPkcs12 } from './pkcs12.ts';
 import { looksLikePkcs12 } from './pkcs12-rounds.ts';
@@ -30,6 +34,8 @@ export type BundleInput = {
   readonly password?: Secret<string>;
   /** UTC milliseconds, for the warnings about validity. */
   readonly now: number;
+  /** Whether a CA's own certificate may be the leaf, as plain `openssl req -x509` makes them for servers; if not, it is refused. */
+  readonly authorities?: 'refused' | 'taken';
 };
 
 export type CertificateBundle = {
@@ -43,11 +49,6 @@ export type CertificateBundle = {
   readonly warnings: string[];
 };
 
-type Certificate = { readonly x509: X509Certificate; readonly file: string };
-type Key = { readonly key: KeyObject; readonly file: string };
-type Other = { readonly label: string; readonly file: string };
-type Found = { certificates: Certificate[]; key: Key | undefined; others: Other[]; read: number };
-
 const maxBytes = 1_048_576;
 const maxCertificates = 100;
 const usableKeys = /^(rsa|rsa-pss|ec|ed25519|ed448|ml-dsa-\d+)$/;
@@ -58,14 +59,19 @@ const maxRsaBits = 16_384;
  * The clean certificate, chain and key in the files, which may hold more, and in any order. Throws `invalid_request` or
  * `payload_too_large`, naming the file and what to do; no message shows anything of a key.
  */
-export function readCertificateBundle({ sources, password, now }: BundleInput): CertificateBundle {
+export function readCertificateBundle({
+  sources,
+  password,
+  now,
+  authorities = 'refused',
+}: BundleInput): CertificateBundle {
   const found: Found = { certificates: [], key: undefined, others: [], read: 0 };
   for (const { name, bytes } of sources) readSource({ name: printable(name), bytes }, password, found);
   const files = sources.map(({ name }) => printable(name)).join(' and ') || 'an import without files';
   if (found.certificates.length === 0) throw noCertificate(found, files);
   const { key } = found;
   if (key === undefined) throw noKey(found, files);
-  const leaf = leafFor(key, found.certificates);
+  const leaf = leafFor(key, found.certificates, authorities);
   const candidates = found.certificates.map(({ x509 }) => x509);
   const { chain, top } = chainFrom(leaf, candidates, now);
   const left = found.certificates.filter(({ x509 }) => ![leaf, ...chain, top].includes(x509));
@@ -163,87 +169,18 @@ function openKey(der: Buffer): KeyObject | 'encrypted' | undefined {
   return undefined;
 }
 
-function nameOf({ key, file }: Key): string {
-  return `${keyTypeOf(key)} key in ${file}`;
-}
-
-function leafFor(key: Key, certificates: readonly Certificate[]): X509Certificate {
+function leafFor(
+  key: Key,
+  certificates: readonly Certificate[],
+  authorities: 'refused' | 'taken',
+): X509Certificate {
   const own = certificates.map(({ x509 }) => x509).filter((x509) => x509.checkPrivateKey(key.key));
   const [authority] = own;
-  if (authority === undefined) {
-    throw refusal(
-      `The private ${nameOf(key)} belongs to none of the certificates: ${listOf(certificates)}.`,
-      'Give the key that the certificate was requested with; ' +
-        '`openssl pkey -in KEY -pubout` and `openssl x509 -in CERTIFICATE -noout -pubkey` print the same for a pair.',
-    );
-  }
+  if (authority === undefined) throw keyOfNone(key, certificates);
   const [leaf] = own
-    .filter((certificate) => !certificate.ca)
-    .sort((a, b) => b.validFromDate.getTime() - a.validFromDate.getTime());
-  if (leaf === undefined) {
-    throw refusal(
-      `The private key in ${key.file} belongs to a CA certificate, ${titleOf(authority)}, which is not for servers.`,
-      'Give the certificate that this CA issued, with its key. If `openssl req -x509` made this one for a server, ' +
-        'make it again with `-addext basicConstraints=critical,CA:FALSE`.',
-    );
-  }
+    .filter((certificate) => !certificate.ca || authorities === 'taken')
+    .sort((a, b) => Number(a.ca) - Number(b.ca) || b.validFromDate.getTime() - a.validFromDate.getTime());
+  if (leaf === undefined) throw keyOfAuthority(key, authority);
   if (!signsFor(key.key, leaf)) throw refusal(`The private key in ${key.file} is damaged.`, copyAgain);
   return leaf;
-}
-
-function withoutIntermediate(leaf: X509Certificate): string {
-  return `No intermediate was given for ${titleOf(leaf)}: clients may not trust it unless they know ${issuerOf(leaf)}.`;
-}
-
-function unconnected(leaf: X509Certificate, others: readonly Certificate[]): Problem {
-  const issuer = issuerOf(leaf);
-  return refusal(
-    `${titleOf(leaf)} was issued by ${issuer}, but none of the other certificates is that: ${listOf(others)}.`,
-    `Add the certificate of ${issuer} (the CA calls it intermediate or CA bundle), or leave the others out.`,
-  );
-}
-
-function noCertificate({ others }: Found, files: string): Problem {
-  const request = others.find(({ label }) => label.endsWith('CERTIFICATE REQUEST'));
-  if (request === undefined) {
-    const hint = 'Give it with its chain as PEM: blocks that begin with -----BEGIN CERTIFICATE-----.';
-    return refusal(`There is no certificate in ${files}.`, hint);
-  }
-  return refusal(
-    `${request.file} holds a certificate request (CSR), not a certificate.`,
-    'Give the certificate that the CA made from the request.',
-  );
-}
-
-function noKey({ others }: Found, files: string): Problem {
-  const encrypted = others.find(({ label }) => label === 'encrypted');
-  if (encrypted !== undefined) {
-    const command = `\`openssl pkey -in ${asArgument(encrypted.file)} -out decrypted.key\``;
-    return refusal(
-      `The private key in ${encrypted.file} is encrypted.`,
-      `Decrypt it with ${command}, import decrypted.key instead, and delete that file afterwards.`,
-    );
-  }
-  const instead = others.find(({ label }) => label.endsWith('PUBLIC KEY') || label === 'OPENSSH PRIVATE KEY');
-  const hint = 'Give the private key that the certificate was requested with: -----BEGIN PRIVATE KEY-----.';
-  if (instead === undefined) return refusal(`There is no private key in ${files}.`, hint);
-  const kind = instead.label.endsWith('PUBLIC KEY') ? 'a public key' : 'a key of OpenSSH';
-  return refusal(`${instead.file} holds ${kind}, not the private key of the certificate.`, hint);
-}
-
-function tooLarge(detail: string): Problem {
-  const hint = 'Give only the certificate, its chain and its private key.';
-  return new Problem('payload_too_large', { detail, hint });
-}
-
-function refusal(detail: string, hint: string): Problem {
-  return new Problem('invalid_request', { detail, hint });
-}
-
-function listOf(certificates: readonly Certificate[]): string {
-  const shown = certificates.slice(0, 5).map((one) => {
-    return `${titleOf(one.x509)} (${factsOf(one.x509).keyType}, in ${one.file})`;
-  });
-  const more = certificates.length - shown.length;
-  return shown.join('; ') + (more > 0 ? `; and ${more} more` : '');
 }

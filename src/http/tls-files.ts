@@ -71,7 +71,11 @@ function readPair(
   const paths = [...new Set([files.certFile, files.keyFile])];
   const sources = paths.map((path) => ({ name: path, bytes: readOne(path) }));
   try {
-    const { leaf, chain, privateKey, warnings } = readCertificateBundle({ sources, now });
+    const { leaf, chain, privateKey, warnings } = readCertificateBundle({
+      sources,
+      now,
+      authorities: 'taken',
+    });
     const material = {
       fullchain: [leaf, ...chain].map((der) => encodePem('CERTIFICATE', der)).join(''),
       privateKey: new Secret(Buffer.from(encodePem('PRIVATE KEY', privateKey.expose()))),

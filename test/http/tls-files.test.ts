@@ -189,6 +189,20 @@ suite('files for HTTPS', needs('openssl'), () => {
     }
   });
 
+  test('are served also where openssl made them a CA by default', async (t) => {
+    const { server } = await serving(t, (dir) => {
+      const names = ['-subj', '/CN=vault', '-addext', 'subjectAltName=IP:127.0.0.1'];
+      const files = ['-keyout', 'own.key', '-out', 'own.crt'];
+      openssl(dir, 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '9', ...names, ...files);
+      const [cert = '', key = ''] = ['own.crt', 'own.key'].map((name) =>
+        readFileSync(join(dir, name), 'utf8'),
+      );
+      return { cert, key };
+    });
+    const { status, leaf } = await visit(`${server.url}/api/v1/health`);
+    assert.deepEqual([status, leaf.ca], [200, true]);
+  });
+
   test('that have expired are served, and the log says so', async (t) => {
     const { server } = await serving(t, (dir) =>
       pairOf(issue(dir, 'old', { notBefore: Date.UTC(2020, 0), notAfter: Date.UTC(2021, 0) })),
