@@ -89,7 +89,7 @@ test('a name that is taken is refused, and what has it stays as it is', async (t
   const { vault } = await testVault(t);
   await create(vault, 'www');
   const before = await rows(vault);
-  await rejects(create(vault, 'www'), 'certificate_exists', /called "www" exists already.*show --name www/);
+  await rejects(create(vault, 'www'), 'certificate_exists', /called "www" exists already.*update --name www/);
   assert.deepEqual(await rows(vault), before);
 });
 
