@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
-import { finish, machine } from '../harness/client-installer.ts';
+import { fakeSudo, finish, machine } from '../harness/client-installer.ts';
 import { visit } from '../harness/console-visit.ts';
 import { needs } from '../harness/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
@@ -27,7 +27,7 @@ test(
     await page.getByRole('button', { name: 'Make the key' }).click();
     await page.getByText('vault gets another key at its next renewal').waitFor();
     const client = machine(t);
-    client.fake('sudo', 'exec "$@"');
+    client.fake('sudo', fakeSudo);
     await page.getByLabel('Destination').fill(client.destination);
     await page.getByLabel('Reload command').fill('');
     await page.getByLabel('Verify at').fill('');

@@ -8,7 +8,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { assertPair, finish, type Machine, machine } from '../harness/client-installer.ts';
+import { assertPair, fakeSudo, finish, type Machine, machine } from '../harness/client-installer.ts';
 import { type Person, type Visit, visit } from '../harness/console-visit.ts';
 import { needs } from '../harness/missing-program.ts';
 import { type Chain, makeChain } from '../harness/openssl-chain.ts';
@@ -100,7 +100,7 @@ async function makeKey({ page, open, ask }: Person): Promise<string> {
 }
 
 async function install({ page, context }: Person, client: Machine): Promise<void> {
-  client.fake('sudo', 'exec "$@"');
+  client.fake('sudo', fakeSudo);
   const reloaded = join(client.home, 'reloaded');
   await page.getByLabel('Destination').fill(destinationOf(client));
   await page.getByLabel('Reload command').fill(`echo "it's $HOME" >'${reloaded}'`);

@@ -81,6 +81,14 @@ export type ClientLaunch = {
 
 const real = process.env.PATH ?? '';
 
+/** A `sudo` that changes nobody's rights, but, like the real one, hands on only what it is told of the environment. */
+export const fakeSudo = `case $1 in --preserve-env=*) kept=\${1#*=}; shift ;; esac
+for name in PATH HOME CERTIFICATE_VAULT_HOME CERTIFICATE_VAULT_FETCH_TRIES \${kept-}; do
+  eval "is_set=\\\${$name+yes} value=\\\${$name-}"
+  [ -z "$is_set" ] || set -- "$name=$value" "$@"
+done
+exec env -i "$@"`;
+
 /** A new machine that has only one of the download tools, and BusyBox's programs in place of GNU's where asked. */
 export function machine(
   t: Pick<TestContext, 'after'>,

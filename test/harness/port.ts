@@ -1,11 +1,19 @@
 /** Free ports on 127.0.0.1, and servers of the system (pebble, named) that listen on them as processes of their own. */
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tempDir } from './temp-dir.ts';
+
+/**
+ * Below those that systems give to outgoing connections and to who asks for any port: whoever is told one of these can
+ * take it some seconds later, unless another test has chosen the same one.
+ */
+const firstPort = 20_000;
+const lastPort = 32_000;
 
 /** A port that nobody listens on at 127.0.0.1 just now, neither with TCP nor with UDP. */
 export async function freePort(): Promise<number> {
@@ -20,8 +28,8 @@ export async function freePorts(count: number): Promise<number[]> {
   try {
     const ports: number[] = [];
     while (ports.length < count) {
-      const port = await holdTcp(held);
-      if (await holdUdp(port, held)) ports.push(port);
+      const port = randomInt(firstPort, lastPort + 1);
+      if ((await holdTcp(port, held)) && (await holdUdp(port, held))) ports.push(port);
     }
     return ports;
   } finally {
@@ -126,15 +134,16 @@ async function untilReady({ isReady }: Launch, server: Server): Promise<string |
   return `was not ready after ${patience} ms`;
 }
 
-async function holdTcp(held: (() => Promise<void>)[]): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  held.push(async () => {
-    await server[Symbol.asyncDispose]();
-  });
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error(`no port: ${address}`);
-  return address.port;
+async function holdTcp(port: number, held: (() => Promise<void>)[]): Promise<boolean> {
+  const server = createServer().listen({ port, host: '127.0.0.1', exclusive: true });
+  try {
+    await once(server, 'listening');
+    held.push(() => server[Symbol.asyncDispose]());
+    return true;
+  } catch {
+    // Somebody else's.
+    return false;
+  }
 }
 
 async function holdUdp(port: number, held: (() => Promise<void>)[]): Promise<boolean> {

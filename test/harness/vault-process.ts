@@ -67,10 +67,10 @@ export async function serve(
     return { code, signal: by };
   };
   t.after(() => end('SIGKILL'));
-  const url = await Promise.race([
-    listeningUrl(child.stdout),
-    ended.then(([code]) => Promise.reject(new Error(`vault serve ended with ${code}: ${log}`))),
-  ]);
+  const url = await listeningUrl(child.stdout).catch(async () => {
+    const [code, signal] = await ended;
+    throw new Error(`vault serve ended with ${code ?? signal}: ${log}`);
+  });
   return { url, pid: child.pid ?? 0, log: () => log, end };
 }
 
