@@ -3,7 +3,7 @@
  * them (security-plan.ts). Every rule is tried on sources that break it too.
  */
 import assert from 'node:assert/strict';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { Rule } from './harness/house-rules.ts';
 import { comparedSecrets, exposers } from './harness/security-plan.ts';
@@ -128,12 +128,6 @@ for (const [title, rule] of Object.entries(security.securityRules)) {
   });
   test(`what only looks like a breach is let through: ${title}`, () => assert.deepEqual(rule(alike), []));
 }
-
-test('the tests that docs/security.md names as the keepers of its claims exist', () => {
-  const named = [...readFileSync('docs/security.md', 'utf8').matchAll(/`((?:test|src)\/[^`]+\.ts)`/g)];
-  assert(named.length >= 8, String(named.length));
-  for (const [, path = ''] of named) assert(existsSync(path), path);
-});
 
 test('no exception outlives its need', () => {
   assert.deepEqual(security.needlessEntries(real), []);
