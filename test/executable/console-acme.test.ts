@@ -96,14 +96,14 @@ async function watchIssue(alice: Person): Promise<void> {
   const step = (text: string) => renewal.getByRole('listitem').filter({ hasText: text }).waitFor();
   await renewal.getByText('Working').waitFor();
   await step('proving control of www.example.test by http-01');
-  await renewal.getByText('Version 1 is in use now.').waitFor();
+  await renewal.getByText('It made version 1.').waitFor();
   await step('fetching the certificate');
   await page.getByRole('link', { name: 'private.key' }).waitFor();
 
   await page.getByRole('button', { name: 'Renew now' }).click();
   await renewal.getByText('Working').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Renew now' }).isDisabled(), true, 'once is enough');
-  await renewal.getByText('Version 2 is in use now.').waitFor();
+  await renewal.getByText('It made version 2.').waitFor();
   await page.getByText('It is renewed by itself').waitFor();
   assert.equal(await isMarked(page), true, 'all without a reload');
 }
@@ -155,7 +155,7 @@ async function proveByDns({ alice, dns }: World): Promise<void> {
   await order(alice, '*.example.test', '');
   const renewal = page.locator('.renewal');
   await renewal.getByText('proving control of example.test by dns-01').waitFor();
-  await renewal.getByText('Version 1 is in use now.').waitFor();
+  await renewal.getByText('It made version 1.').waitFor();
 }
 
 async function endAccount({ alice: { page, move, ask } }: World): Promise<void> {

@@ -44,7 +44,7 @@ test('a certificate is renewed, downloaded, disabled and deleted from its page',
   });
   await open('/certificates/www');
   await page.getByRole('button', { name: 'Renew now' }).click();
-  await page.getByText('Version 2 is in use now.').waitFor();
+  await page.getByText('It made version 2.').waitFor();
   const downloading = page.waitForEvent('download');
   await page.getByRole('link', { name: 'fullchain.crt' }).click();
   const download = await downloading;
@@ -92,7 +92,7 @@ test(
     await page.getByRole('dialog').getByRole('alert').first().waitFor();
     await domains.fill('www.example.com\nwww.example.net');
     await page.getByRole('button', { name: 'Change and renew' }).click();
-    await page.getByText('Version 2 is in use now.').waitFor();
+    await page.getByText('It made version 2.').waitFor();
     await page.getByText('www.example.com, www.example.net').first().waitFor();
   },
 );

@@ -136,7 +136,7 @@ async function renewAndFetch({ page, open }: Person, client: Machine): Promise<v
   await open('/certificates/web.example.test');
   await page.getByRole('button', { name: 'Renew now' }).click();
   const renewal = page.locator('.renewal', { hasText: 'Renewal 1' });
-  await renewal.getByText('Version 2 is in use now.').waitFor();
+  await renewal.getByText('It made version 2.').waitFor();
   await renewal.getByText('admin:alice').waitFor();
   const ended = await runJob(client);
   assert.equal(ended.code, 0, ended.stderr);

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { Facts } from '../components/page.tsx';
 import { Spinner } from '../components/spinner.tsx';
 import { Status } from '../components/status.tsx';
+import { StepList } from '../components/step-list.tsx';
 import { Time } from '../components/time.tsx';
 import type { Renewal } from '../shapes.ts';
 import { durationText } from '../time.ts';
@@ -20,19 +21,11 @@ export function RenewalSteps({ renewal }: { readonly renewal: Renewal }) {
           <span class="quiet small">{durationText(Math.max(0, end - Date.parse(started)))}</span>
         )}
       </div>
-      {steps.length > 0 && (
-        <ol class="steps">
-          {steps.map(({ at, text }) => (
-            <li key={`${at} ${text}`}>
-              <span>{text}</span> <Time at={at} />
-            </li>
-          ))}
-        </ol>
-      )}
+      {steps.length > 0 && <StepList steps={steps} />}
       {status === 'queued' && <Spinner label="Waiting for its turn" />}
       {status === 'running' && <Spinner label="Working" />}
       {status === 'failed' && <blockquote class="words words-bad">{error}</blockquote>}
-      {status === 'succeeded' && version !== null && <p>Version {version} is in use now.</p>}
+      {status === 'succeeded' && version !== null && <p>It made version {version}.</p>}
       <Facts
         facts={[
           ['Asked for', <Time key="asked" at={renewal.requested_at} show="both" />],
