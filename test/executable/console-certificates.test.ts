@@ -1,9 +1,11 @@
 /** The certificates in a real browser against the executable: the list, one of them, and what is done with it. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { visit } from '../harness/console-visit.ts';
 import { needs } from '../harness/missing-program.ts';
+import { tempDir } from '../harness/temp-dir.ts';
 
 const chromium = needs('chromium');
 
@@ -30,6 +32,40 @@ test(
     await page.getByLabel('Search').fill('nowhere');
     await page.getByRole('button', { name: 'Show all' }).click();
     assert.equal(await page.getByRole('row').count(), 4);
+  },
+);
+
+test('where events do not come through, pages ask again by themselves', chromium, async (t) => {
+  const { alice, command, excuse } = await visit(t);
+  const { context, page, open } = await alice();
+  let refused = 0;
+  await context.route('**/api/v1/events', (route) => {
+    refused += 1;
+    return route.abort();
+  });
+  excuse(/ERR_FAILED/);
+  await open('/certificates');
+  await page.getByRole('heading', { name: 'The first certificate' }).waitFor();
+  // The first may be seen as the page notices that events fail; the second comes by asking again.
+  for (const name of ['first', 'second']) {
+    await command('certificate', 'create', '--name', name, '--domain', `${name}.example.test`);
+    await page.getByRole('row').getByRole('link', { name }).waitFor();
+  }
+  assert.ok(refused > 0, 'events came through');
+});
+
+test(
+  'the page about the vault tells how old the last backup is, and how the first is made',
+  chromium,
+  async (t) => {
+    const { alice, command } = await visit(t);
+    const { page, open } = await alice();
+    await open('/about');
+    await page.getByText('No backup was made yet').waitFor();
+    await command('backup', join(tempDir(t), 'vault.backup'));
+    await open('/about');
+    await page.getByText('Last backup:').waitFor();
+    assert.equal(await page.getByText('No backup was made yet').count(), 0);
   },
 );
 
