@@ -2,19 +2,16 @@
  * The one table of settings: from it come the flags, the environment variables, the keys of the settings file and the
  * defaults. A flag beats the environment, which beats the file, which beats the default.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { homedir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type LogLevel, logLevels } from '../base/log.ts';
-import { OperatorError } from '../base/operator-error.ts';
 import type { BackupPlan } from '../domain/backup-schedule.ts';
-import { didYouMean } from '../domain/closest-names.ts';
 import { defaultSessionLimits, type SessionLimits } from '../domain/sessions.ts';
 import type { Arguments } from './arguments.ts';
 import { backupOptions, backupPlan } from './backup-settings.ts';
 import { type ClientSettings, clientOptions, clientSettings } from './client-settings.ts';
-import { refuseForeignSettings } from './private-files.ts';
 import {
   type Found,
   type ListenAddress,
@@ -25,6 +22,7 @@ import {
   sessionDuration,
   truth,
 } from './setting-values.ts';
+import { readSettingsFile } from './settings-file.ts';
 import { type TlsSettings, tlsOptions, tlsSettings } from './tls-settings.ts';
 
 /** Options that every command takes, so that all of them find the same vault. */
@@ -129,7 +127,10 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     found(text(flags[name]), `--${name}`) ?? found(environment[variable(name)], variable(name));
   const firstDataDir = given('data-dir')?.value ?? defaultDataDir(environment);
   const configPath = given('config')?.value;
-  const file = await readFile(configPath ?? join(firstDataDir, 'vault.yaml'), configPath !== undefined);
+  const file = await readSettingsFile(configPath ?? join(firstDataDir, 'vault.yaml'), {
+    known: names.filter((name) => name !== 'config').map(key),
+    mustExist: configPath !== undefined,
+  });
   const setting = (name: SettingName): Found | undefined =>
     given(name) ?? found(file.values.get(key(name)), `${key(name)} in ${file.path}`);
   const dataDir = resolve(setting('data-dir')?.value ?? firstDataDir);
@@ -187,49 +188,6 @@ function defaultMasterKeyFile(dataDir: string, environment: Environment): string
   const credential =
     environment.CREDENTIALS_DIRECTORY && join(environment.CREDENTIALS_DIRECTORY, 'master.key');
   return credential && existsSync(credential) ? credential : join(dataDir, 'master.key');
-}
-
-async function readFile(
-  path: string,
-  mustExist: boolean,
-): Promise<{ readonly path: string; readonly values: ReadonlyMap<string, string> }> {
-  if (!mustExist && !existsSync(path)) return { path, values: new Map() };
-  refuseForeignSettings(path);
-  const wrong = (message: string, hint: string) =>
-    new OperatorError(`the settings file ${path} ${message}`, { hint });
-  let content: string;
-  try {
-    content = readFileSync(path, 'utf8');
-  } catch (error) {
-    throw wrong(`cannot be read: ${(error as Error).message}`, 'Name a readable file with --config.');
-  }
-  const { parse } = await import('yaml');
-  let parsed: unknown;
-  try {
-    parsed = parse(content) ?? {};
-  } catch (error) {
-    throw wrong(`is not YAML: ${(error as Error).message}`, 'Mend it, or move it away.');
-  }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
-    throw wrong(
-      'holds no settings',
-      'Write one "name: value" on each line, such as "listen: 127.0.0.1:8080".',
-    );
-  }
-  const known = names.filter((name) => name !== 'config').map(key);
-  const values = new Map<string, string>();
-  for (const [name, value] of Object.entries(parsed)) {
-    if (!known.includes(name)) {
-      throw wrong(
-        `has an unknown setting "${name}"`,
-        didYouMean(name, known, `Known are ${known.join(', ')}.`),
-      );
-    }
-    if (typeof value === 'object')
-      throw wrong(`has no plain value for "${name}"`, 'Write text, a number, true or false.');
-    values.set(name, String(value));
-  }
-  return { path, values };
 }
 
 function optional<T>(setting: Found | undefined, read: (setting: Found) => T): T | undefined {
