@@ -20,7 +20,7 @@ export const maxLines = 250;
 export const refusedWords = ['utils', 'util', 'helpers', 'helper', 'manager', 'service', 'common', 'misc'];
 
 /** Tests in these folders are about the whole executable or the client script, or are no tests. */
-export const foldersThatMirrorNothing = ['executable', 'harness', 'installer', 'screenshots'];
+export const foldersThatMirrorNothing = ['executable', 'harness', 'installer', 'screenshots', 'torture'];
 
 /** Tests about several files at once. Others are called like the file that they test, or that and a dash and more. */
 export const testsThatMirrorNothing: readonly { readonly file: string; readonly why: string }[] = [

@@ -1,0 +1,75 @@
+/** Compiles the disk that records or fails (disk-shim.c, which says what it does) and puts it under programs. */
+import { spawnSync } from 'node:child_process';
+import { realpathSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findProgram } from '../harness/missing-program.ts';
+
+/** `disk-shim.c`'s operations and errors. */
+export type DiskFault = {
+  readonly operation: 'open' | 'read' | 'write' | 'sync' | 'truncate' | 'name' | 'change';
+  readonly error: 'ENOSPC' | 'EDQUOT' | 'EIO' | 'EROFS' | 'EACCES' | 'EMFILE' | 'ENFILE';
+  /** Compared with the path inside the folder (fnmatch): `*` for all, `vault.db*` for the database with its log. */
+  readonly pattern: string;
+  /** So many matches of each process are let through first. */
+  readonly skip?: number;
+  /** So many fail then; without it all. */
+  readonly times?: number;
+};
+
+export type DiskShim = {
+  /** What a program is started with, to be under it; hand it to `serve` and `vault` of test/harness/vault-process.ts. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Puts these faults in place of those before; from the next operation on. */
+  readonly fail: (...faults: readonly DiskFault[]) => void;
+};
+
+/**
+ * Puts the disk under what lies in `root`. `scratch` is a folder outside of it, for the compiled shim and its control
+ * file. With `log`, a file outside of `root`, everything is recorded there.
+ */
+export function diskShim(scratch: string, root: string, { log }: { readonly log?: string } = {}): DiskShim {
+  const control = join(scratch, 'disk-faults');
+  if (log !== undefined) writeFileSync(log, '');
+  return {
+    environment: {
+      LD_PRELOAD: compiled(scratch),
+      VAULT_DISK_ROOT: realpathSync(root),
+      VAULT_DISK_FAULTS: control,
+      // What goes through io_uring would pass the C library by.
+      UV_USE_IO_URING: '0',
+      ...(log !== undefined && { VAULT_DISK_LOG: log }),
+    },
+    fail: (...faults) => {
+      writeFileSync(`${control}.new`, faults.map(lineOf).join(''));
+      renameSync(`${control}.new`, control);
+    },
+  };
+}
+
+function lineOf({ operation, error, pattern, skip, times }: DiskFault): string {
+  const limits = [skip !== undefined && ` skip=${skip}`, times !== undefined && ` times=${times}`];
+  return `${operation} ${error} ${pattern}${limits.filter(Boolean).join('')}\n`;
+}
+
+function compiled(folder: string): string {
+  const shim = join(folder, 'disk-shim.so');
+  const compiler = findProgram('cc') ?? findProgram('gcc');
+  if (compiler === undefined) throw new Error('a C compiler is needed: cc or gcc');
+  const source = join(import.meta.dirname, 'disk-shim.c');
+  const args = [
+    '-Wall',
+    '-Wextra',
+    '-Werror',
+    '-O2',
+    '-shared',
+    '-fPIC',
+    '-o',
+    shim,
+    source,
+    '-ldl',
+    '-lpthread',
+  ];
+  const { status, stderr } = spawnSync(compiler, args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${compiler}: ${stderr}`);
+  return shim;
+}

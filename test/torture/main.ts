@@ -1,0 +1,64 @@
+/**
+ * `npm run torture`: runs the chambers against dist/vault, or only those named as arguments. Amounts are options
+ * (`--kills 200`, `--minutes 30`), `--seed` repeats what chance did. Ends with a table of what was done.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Chamber, chanceFrom, type Finding } from './chamber.ts';
+
+/** In this order. */
+const chambers: Readonly<Record<string, Chamber>> = {};
+
+const { names, amounts, seed } = read(process.argv.slice(2));
+console.log(`seed ${seed}`);
+const failed: string[] = [];
+for (const name of names.length > 0 ? names : Object.keys(chambers)) {
+  const chamber = chambers[name];
+  if (chamber === undefined) {
+    throw new Error(`no chamber is called ${name}; there are ${Object.keys(chambers).join(', ')}`);
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'vault-torture-'));
+  const started = performance.now();
+  try {
+    console.log(`\n${name}`);
+    const findings = await chamber({
+      program: join(import.meta.dirname, '..', '..', 'dist', 'vault'),
+      folder,
+      chance: chanceFrom(`${seed}/${name}`),
+      amount: (amount) => amounts.get(amount),
+      say: (line) => console.log(`  ${line}`),
+    });
+    const seconds = { name: 'seconds', value: (performance.now() - started) / 1000 };
+    for (const finding of [...findings, seconds]) console.log(rowOf(finding));
+    rmSync(folder, { recursive: true, force: true });
+  } catch (error) {
+    failed.push(name);
+    console.error(error);
+    console.error(`  broken; what it left is in ${folder}, and --seed ${seed} does the same again`);
+  }
+}
+if (failed.length > 0) console.error(`\nbroken: ${failed.join(', ')}`);
+process.exitCode = failed.length > 0 ? 1 : 0;
+
+function read(args: readonly string[]): { names: string[]; amounts: Map<string, number>; seed: string } {
+  const names: string[] = [];
+  const amounts = new Map<string, number>();
+  let seed = randomBytes(4).toString('hex');
+  for (let at = 0; at < args.length; at++) {
+    const [option = '', inline] = (args[at] ?? '').split('=');
+    if (!option.startsWith('--')) names.push(option);
+    else {
+      const value = inline ?? args[++at] ?? '';
+      if (option === '--seed') seed = value;
+      else if (Number.isFinite(Number.parseFloat(value))) amounts.set(option.slice(2), Number(value));
+      else throw new Error(`${option} needs a number`);
+    }
+  }
+  return { names, amounts, seed };
+}
+
+function rowOf({ name, value, unit = '' }: Finding): string {
+  return `  ${name.padEnd(48)}${(Number.isInteger(value) ? String(value) : value.toFixed(1)).padStart(10)} ${unit}`;
+}
