@@ -20,6 +20,7 @@ const idOption = {
 const list = command({
   name: 'acme-account list',
   description: 'list the accounts at CAs; the current ones are those that issuers use',
+  examples: [{ does: 'See the accounts at CAs', line: 'vault acme-account list' }],
   options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
@@ -47,6 +48,7 @@ const list = command({
 const rollover = command({
   name: 'acme-account rollover',
   description: 'give an account a new key',
+  examples: [{ does: 'Give an account a new key', line: 'vault acme-account rollover --id 1' }],
   options: idOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
@@ -58,6 +60,7 @@ const rollover = command({
 const deactivate = command({
   name: 'acme-account deactivate',
   description: 'close an account at its CA, for ever; issuers register another when they need one',
+  examples: [{ does: 'Close an account for ever', line: 'vault acme-account deactivate --id 1' }],
   options: idOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
@@ -69,6 +72,7 @@ const deactivate = command({
 const remove = command({
   name: 'acme-account delete',
   description: 'forget an account that is not current, with its key',
+  examples: [{ does: 'Forget an account that no issuer uses', line: 'vault acme-account delete --id 1' }],
   options: idOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {

@@ -35,6 +35,10 @@ const passwordOptions = {
 const create = command({
   name: 'admin create',
   description: 'make an administrator, who can sign in to the console',
+  examples: [
+    { does: 'Let somebody sign in; the password is asked for', line: 'vault admin create --name alice' },
+    { does: 'The same in a script', line: 'vault admin create --name alice --password-stdin < password.txt' },
+  ],
   options: passwordOptions,
   run: async (args, terminal) => {
     const input = await credentials(args, terminal, `Password for ${args.name}: `);
@@ -48,6 +52,7 @@ const create = command({
 const list = command({
   name: 'admin list',
   description: 'list the administrators',
+  examples: [{ does: 'See who can sign in', line: 'vault admin list' }],
   options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
@@ -69,6 +74,12 @@ const list = command({
 const reset = command({
   name: 'admin reset-password',
   description: 'give an administrator a new password, and end their sessions',
+  examples: [
+    {
+      does: 'Give somebody a new password, and end their sessions',
+      line: 'vault admin reset-password --name alice',
+    },
+  ],
   options: passwordOptions,
   run: async (args, terminal) => {
     const input = await credentials(args, terminal, `New password for ${args.name}: `);
@@ -83,6 +94,7 @@ const reset = command({
 const remove = command({
   name: 'admin delete',
   description: 'remove an administrator, and end their sessions',
+  examples: [{ does: 'Let somebody sign in no more', line: 'vault admin delete --name alice' }],
   options: { name },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {

@@ -4,7 +4,7 @@ import { createApiKey, deleteApiKey, revokeApiKey, viewApiKeys } from '../domain
 import { localCli } from '../domain/audit.ts';
 import { createApiKeyInput, parseInput } from '../domain/inputs.ts';
 import type { Vault } from '../domain/vault.ts';
-import { command, commandGroup } from './command.ts';
+import { command, commandGroup, type Example } from './command.ts';
 import { Misuse } from './misuse.ts';
 import { jsonText } from './output.ts';
 import { withVault } from './with-vault.ts';
@@ -21,6 +21,16 @@ const idOption = {
 const create = command({
   name: 'api-key create',
   description: 'make an API key and print it, once',
+  examples: [
+    {
+      does: 'For a server that fetches one certificate with its key',
+      line: 'vault api-key create --name www --scope certificates:read --scope private_keys:read --certificate web',
+    },
+    {
+      does: 'For monitoring: every certificate, no private keys, one network, one year',
+      line: 'vault api-key create --name monitoring --scope certificates:read --certificate "*" --allow-ip 192.0.2.0/24 --expires-at 2030-01-31T00:00:00Z',
+    },
+  ],
   options: {
     name: { type: 'string', valueHint: 'NAME', required: true, description: 'what it is for' },
     scope: {
@@ -70,6 +80,7 @@ const create = command({
 const list = command({
   name: 'api-key list',
   description: 'list all API keys as JSON',
+  examples: [{ does: 'See all keys, never their secrets', line: 'vault api-key list' }],
   options: {},
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
@@ -77,12 +88,24 @@ const list = command({
     }),
 });
 
-const revoke = byId('api-key revoke', 'end an API key at once', 'revoked', (vault, id) =>
-  revokeApiKey(vault, localCli, id),
+const revoke = byId(
+  'api-key revoke',
+  {
+    description: 'end an API key at once',
+    examples: [{ does: 'End a key; its next request is refused', line: 'vault api-key revoke --id 1' }],
+  },
+  'revoked',
+  (vault, id) => revokeApiKey(vault, localCli, id),
 );
 
-const remove = byId('api-key delete', 'remove a revoked API key', 'deleted', (vault, id) =>
-  deleteApiKey(vault, localCli, id),
+const remove = byId(
+  'api-key delete',
+  {
+    description: 'remove a revoked API key',
+    examples: [{ does: 'Remove a key that is revoked', line: 'vault api-key delete --id 1' }],
+  },
+  'deleted',
+  (vault, id) => deleteApiKey(vault, localCli, id),
 );
 
 export const apiKeyCommands = commandGroup('api-key', 'make, list, revoke and delete API keys', {
@@ -94,13 +117,13 @@ export const apiKeyCommands = commandGroup('api-key', 'make, list, revoke and de
 
 function byId(
   name: string,
-  description: string,
+  about: { readonly description: string; readonly examples: readonly Example[] },
   done: string,
   act: (vault: Vault, id: number) => Promise<void>,
 ) {
   return command({
     name,
-    description,
+    ...about,
     options: idOption,
     run: (args, terminal) => {
       if (!/^[1-9]\d{0,14}$/.test(args.id)) {

@@ -15,6 +15,8 @@ export type OptionSpec = {
   readonly multiple?: boolean;
   /** A word on its own; the first such option takes the first word. */
   readonly positional?: boolean;
+  /** A letter that stands for it after one dash. */
+  readonly short?: string;
 };
 
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
@@ -37,7 +39,12 @@ export function readArguments<S extends OptionSpecs>(
 ): Arguments<S> {
   const { tokens } = parseArgs({
     args: [...raw],
-    options: Object.fromEntries(Object.entries(specs).map(([name, { type }]) => [name, { type }])),
+    options: Object.fromEntries(
+      Object.entries<OptionSpec>(specs).map(([name, { type, short }]) => [
+        name,
+        short === undefined ? { type } : { type, short },
+      ]),
+    ),
     strict: false,
     tokens: true,
   });
@@ -53,7 +60,8 @@ export function readArguments<S extends OptionSpecs>(
     if (token.kind !== 'option') continue;
     // An object answers to names such as "constructor" too; only the table's own are options.
     const spec = Object.hasOwn(specs, token.name) ? specs[token.name] : undefined;
-    if (spec === undefined || spec.positional === true || !token.rawName.startsWith('--')) {
+    const isWritten = token.rawName.startsWith('--') || token.rawName === `-${spec?.short}`;
+    if (spec === undefined || spec.positional === true || !isWritten) {
       const options = Object.keys(specs).filter((name) => specs[name]?.positional !== true);
       const names = options.map((name) => `--${name}`);
       throw new Misuse(`unknown option ${token.rawName}`, didYouMean(token.rawName, names, help));
@@ -68,10 +76,11 @@ export function readArguments<S extends OptionSpecs>(
 
 function tokenValue(
   {
+    name,
     rawName,
     value,
     inlineValue,
-  }: { rawName: string; value: string | undefined; inlineValue: boolean | undefined },
+  }: { name: string; rawName: string; value: string | undefined; inlineValue: boolean | undefined },
   { type, valueHint = 'VALUE' }: OptionSpec,
 ): string {
   if (type === 'boolean') {
@@ -82,7 +91,7 @@ function tokenValue(
   if (inlineValue !== true && value.startsWith('-') && value !== '-') {
     throw new Misuse(
       `${rawName} needs a value, but "${value}" follows`,
-      `A value that begins with a dash is written ${rawName}=${value}.`,
+      `A value that begins with a dash is written --${name}=${value}.`,
     );
   }
   return value;

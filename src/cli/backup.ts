@@ -13,6 +13,17 @@ import { withVault } from './with-vault.ts';
 export const backupCommand = command({
   name: 'backup',
   description: 'write the whole vault to one file, while it goes on working',
+  examples: [
+    {
+      does: 'Write the vault to a file; the master key is kept elsewhere',
+      line: 'vault backup vault.backup',
+    },
+    {
+      does: 'With the master key under a passphrase',
+      line: 'vault backup vault.backup --with-master-key --passphrase-file passphrase.txt --replace',
+    },
+    { does: 'To another machine', line: 'vault backup - | ssh backup.example.com "cat > vault.backup"' },
+  ],
   options: {
     file: {
       type: 'string',

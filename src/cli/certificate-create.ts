@@ -13,6 +13,16 @@ export const createCommand = command({
   name: 'certificate create',
   description:
     'make a certificate: with the private CA version 1 is there at once, an ACME CA is asked for it',
+  examples: [
+    {
+      does: 'Have the private CA make one, which is there at once',
+      line: 'vault certificate create --name web --domain www.example.test',
+    },
+    {
+      does: "Order one from Let's Encrypt, and watch",
+      line: 'vault certificate create --name shop --domain shop.example.com --domain example.com --issuer letsencrypt --wait',
+    },
+  ],
   options: {
     ...nameOption,
     domain: {

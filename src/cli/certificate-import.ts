@@ -14,6 +14,16 @@ import { withVault } from './with-vault.ts';
 export const importCommand = command({
   name: 'certificate import',
   description: 'store a certificate that was made elsewhere; again: a new version',
+  examples: [
+    {
+      does: 'Take in what another CA made; again: a new version',
+      line: 'vault certificate import --name mail --fullchain fullchain.pem --private-key privkey.pem',
+    },
+    {
+      does: 'From a PKCS#12 file',
+      line: 'vault certificate import --name mail --pkcs12 mail.p12 --password-file password.txt',
+    },
+  ],
   options: {
     name: { type: 'string', valueHint: 'NAME', required: true, description: 'the name of the certificate' },
     fullchain: {

@@ -10,6 +10,7 @@ import { withVault } from './with-vault.ts';
 export const renewCommand = command({
   name: 'certificate renew',
   description: 'renew a certificate now; a renewal that is open already is joined',
+  examples: [{ does: 'Renew now, and watch', line: 'vault certificate renew --name web --wait' }],
   options: { ...nameOption, ...waitOptions },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {

@@ -12,6 +12,12 @@ const reasons = Object.keys(revocationReasons);
 export const revokeCommand = command({
   name: 'certificate revoke',
   description: 'have the CA revoke a version; the current one is replaced at once',
+  examples: [
+    {
+      does: 'Its key was seen by somebody: revoke the current version, and order another',
+      line: 'vault certificate revoke --name shop --reason key-compromise',
+    },
+  ],
   options: {
     ...nameOption,
     version: { type: 'string', valueHint: 'N', description: 'which version (default: the current one)' },

@@ -23,6 +23,17 @@ function wish(text: string | undefined): string | null | undefined {
 export const updateCommand = command({
   name: 'certificate update',
   description: 'change a certificate; other domains or another key type renew it at once',
+  examples: [
+    {
+      does: 'Give it another domain, which renews it at once',
+      line: 'vault certificate update --name web --domain www.example.test --domain example.test',
+    },
+    { does: 'Renew it only when somebody asks', line: 'vault certificate update --name web --no-auto-renew' },
+    {
+      does: 'Move it to another CA, and have that one issue now',
+      line: 'vault certificate update --name web --issuer letsencrypt --wait',
+    },
+  ],
   options: {
     ...nameOption,
     domain: {

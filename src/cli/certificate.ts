@@ -30,6 +30,10 @@ const jsonOption = { json: { type: 'boolean', description: 'print JSON, for prog
 const list = command({
   name: 'certificate list',
   description: 'list all certificates',
+  examples: [
+    { does: 'See which certificates there are, and how they are', line: 'vault certificate list' },
+    { does: 'For a program', line: 'vault certificate list --json' },
+  ],
   options: jsonOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault, { publicUrl }) => {
@@ -65,6 +69,7 @@ const list = command({
 const show = command({
   name: 'certificate show',
   description: 'show a certificate and its versions',
+  examples: [{ does: 'See one with its versions', line: 'vault certificate show --name web' }],
   options: { ...nameOption, ...jsonOption },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault, { publicUrl }) => {
@@ -116,6 +121,13 @@ const show = command({
 const remove = command({
   name: 'certificate delete',
   description: 'remove a certificate with all its versions and keys',
+  examples: [
+    { does: 'Remove one that no API key names', line: 'vault certificate delete --name web' },
+    {
+      does: 'Remove it, and take it out of the allowlists of API keys',
+      line: 'vault certificate delete --name mail --force',
+    },
+  ],
   options: {
     ...nameOption,
     force: { type: 'boolean', description: 'also take it out of the allowlists of API keys' },

@@ -16,9 +16,19 @@ export type Terminal = {
   readonly executable: string;
 };
 
+/** A command line that works as it stands, in words of a POSIX shell, and what it does. */
+export type Example = { readonly does: string; readonly line: string };
+
+/** A command as its help, the completion of shells and the manual show it. */
+export type VaultCommand = CommandDef & {
+  readonly options: OptionSpecs;
+  readonly examples: readonly Example[];
+};
+
 type Definition<S extends OptionSpecs, Given extends OptionSpecs> = {
   readonly name: string;
   readonly description: string;
+  readonly examples?: readonly Example[];
   readonly options: S;
   readonly run: (args: Arguments<Given>, terminal: Terminal) => Promise<void>;
 };
@@ -26,7 +36,7 @@ type Definition<S extends OptionSpecs, Given extends OptionSpecs> = {
 /** A command with its options; `--data-dir`, `--config` and `--master-key-file` come by themselves. */
 export function command<S extends OptionSpecs>(
   definition: Definition<S, S & typeof commonOptions>,
-): CommandDef {
+): VaultCommand {
   return commandWithoutVault<S & typeof commonOptions>({
     ...definition,
     options: { ...definition.options, ...commonOptions },
@@ -37,10 +47,11 @@ export function command<S extends OptionSpecs>(
 export function commandWithoutVault<S extends OptionSpecs>({
   name,
   description,
+  examples = [],
   options,
   run,
-}: Definition<S, S>): CommandDef {
-  return defineCommand<ArgsDef>({
+}: Definition<S, S>): VaultCommand {
+  const definition = defineCommand<ArgsDef>({
     meta: { name, description },
     args: Object.fromEntries(
       Object.entries<OptionSpecs[string]>(options).map(([option, spec]) => [
@@ -50,11 +61,13 @@ export function commandWithoutVault<S extends OptionSpecs>({
           description: spec.multiple === true ? `${spec.description}; may be repeated` : spec.description,
           required: spec.required === true,
           ...(spec.valueHint !== undefined && { valueHint: spec.valueHint }),
+          ...(spec.short !== undefined && { alias: spec.short }),
         },
       ]),
     ),
     run: ({ rawArgs, data }) => run(readArguments(options, rawArgs, `vault ${name}`), data as Terminal),
   });
+  return { ...definition, options, examples } as VaultCommand;
 }
 
 /** Commands under one word. */

@@ -29,6 +29,16 @@ const nameOption = {
 const add = command({
   name: 'dns-provider add',
   description: 'add a DNS provider for the zones it manages',
+  examples: [
+    {
+      does: 'Add Cloudflare, with an API token in a file',
+      line: 'vault dns-provider add --name cloudflare --type cloudflare --zone example.com --secret-file cloudflare.yaml',
+    },
+    {
+      does: 'Make the records by hand',
+      line: 'vault dns-provider add --name by-hand --type manual --zone example.org',
+    },
+  ],
   options: {
     ...nameOption,
     type: {
@@ -66,6 +76,7 @@ const add = command({
 const list = command({
   name: 'dns-provider list',
   description: 'list the DNS providers and their zones',
+  examples: [{ does: 'See who manages which zones', line: 'vault dns-provider list' }],
   options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async ({ db }) => {
@@ -91,6 +102,9 @@ const list = command({
 const remove = command({
   name: 'dns-provider remove',
   description: 'remove a DNS provider with its credentials',
+  examples: [
+    { does: 'Remove one with its credentials', line: 'vault dns-provider remove --name cloudflare' },
+  ],
   options: nameOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
@@ -102,6 +116,12 @@ const remove = command({
 const test = command({
   name: 'dns-provider test',
   description: 'write a challenge record, see it, and remove it again',
+  examples: [
+    {
+      does: 'Write a record, see it, and remove it',
+      line: 'vault dns-provider test --name cloudflare --domain www.example.com',
+    },
+  ],
   options: {
     ...nameOption,
     domain: { type: 'string', valueHint: 'DOMAIN', required: true, description: 'the domain to try it for' },

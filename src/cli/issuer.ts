@@ -56,6 +56,20 @@ type CaArguments = Arguments<typeof caOptions>;
 const add = command({
   name: 'issuer add',
   description: `add an ACME CA; the names ${Object.keys(knownDirectories).join(' and ')} need no --directory`,
+  examples: [
+    {
+      does: "Add Let's Encrypt",
+      line: 'vault issuer add --name letsencrypt --email ops@example.com --accept-terms',
+    },
+    {
+      does: 'Add a CA that takes orders of its customers only',
+      line: 'vault issuer add --name zerossl --directory https://acme.zerossl.com/v2/DV90 --eab-kid ID --eab-hmac-key-file hmac.key --accept-terms',
+    },
+    {
+      does: 'Add a CA of your own',
+      line: 'vault issuer add --name inside --directory https://ca.example.internal/acme/acme/directory --ca-file root.pem',
+    },
+  ],
   options: { ...nameOption, ...caOptions },
   run: async (args, terminal) => {
     const directory = args.directory ?? knownDirectories[args.name];
@@ -86,6 +100,13 @@ const update = command({
   name: 'issuer update',
   description:
     'change an ACME CA; what is not named stays, and "none" takes a contact, profile, chain or CA file back',
+  examples: [
+    {
+      does: 'Change where the CA writes to',
+      line: 'vault issuer update --name letsencrypt --email hostmaster@example.com',
+    },
+    { does: 'Trust the public roots again', line: 'vault issuer update --name inside --ca-file none' },
+  ],
   options: { ...nameOption, ...caOptions },
   run: async (args, terminal) => {
     const named = Object.entries(given(args)).map(([key, value]) => [key, value === 'none' ? null : value]);
@@ -113,6 +134,7 @@ const update = command({
 const list = command({
   name: 'issuer list',
   description: 'list the issuers',
+  examples: [{ does: 'See who issues', line: 'vault issuer list' }],
   options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async ({ db, world }) => {
@@ -154,6 +176,7 @@ const list = command({
 const remove = command({
   name: 'issuer remove',
   description: 'remove an ACME CA that no certificate uses; its accounts stay',
+  examples: [{ does: 'Remove one that no certificate uses', line: 'vault issuer remove --name inside' }],
   options: nameOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {

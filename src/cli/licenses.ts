@@ -6,6 +6,7 @@ import { commandWithoutVault } from './command.ts';
 export const licensesCommand = commandWithoutVault({
   name: 'licenses',
   description: 'print the licences of the vault and of all that is in it',
+  examples: [{ does: 'Read all licences', line: 'vault licenses | less' }],
   options: {},
   run: async (_, { stdout }) => {
     const text = readLicenses();

@@ -12,6 +12,10 @@ import { withVault } from './with-vault.ts';
 const list = command({
   name: 'renewals list',
   description: 'list renewals, newest first: open ones, ended ones, or only those that failed',
+  examples: [
+    { does: 'See what failed, in the words of the CA', line: 'vault renewals list --failed' },
+    { does: 'See how one certificate was renewed', line: 'vault renewals list --name web --limit 5' },
+  ],
   options: {
     failed: { type: 'boolean', description: 'only those that failed' },
     name: { type: 'string', valueHint: 'NAME', description: 'only those of this certificate' },

@@ -9,6 +9,13 @@ import { readSettings } from './settings.ts';
 export const restoreCommand = command({
   name: 'restore',
   description: 'make a backup the vault of the data directory',
+  examples: [
+    { does: 'See whether it could be restored', line: 'vault restore vault.backup --check' },
+    {
+      does: 'Put it in the place of the vault that is there, which is kept',
+      line: 'vault restore vault.backup --replace',
+    },
+  ],
   options: {
     file: {
       type: 'string',

@@ -1,10 +1,10 @@
 /** The `vault` command: finds what was asked for, runs it, and turns what goes wrong into a sentence and an exit code. */
-import { stripVTControlCharacters } from 'node:util';
-import { type CommandDef, defineCommand, renderUsage, runCommand } from 'citty';
+import { type CommandDef, defineCommand, runCommand } from 'citty';
 import { OperatorError } from '../base/operator-error.ts';
 import { Problem } from '../base/problem.ts';
 import { didYouMean } from '../domain/closest-names.ts';
 import type { Terminal } from './command.ts';
+import { helpText } from './help.ts';
 import { Misuse } from './misuse.ts';
 
 const description = 'Holds TLS certificates, keeps them renewed, hands them to machines';
@@ -23,6 +23,7 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   'systemd-unit': async () => (await import('./systemd-unit.ts')).systemdUnitCommand,
   licenses: async () => (await import('./licenses.ts')).licensesCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
+  version: async () => (await import('./version.ts')).versionCommand,
 };
 
 /** All commands, below the program itself. */
@@ -40,15 +41,13 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
       terminal.stdout.write(`${terminal.version}\n`);
       return 0;
     }
-    const { command, rest } = await find(argv);
-    const wantsHelp = rest.includes('--help') || rest.includes('-h');
-    if (wantsHelp || command.subCommands !== undefined) {
-      // A command's name holds its group's, so that what comes before it is always just the program.
-      const usage = await renderUsage(command, command === root ? undefined : root);
-      if (wantsHelp) {
-        terminal.stdout.write(`${terminal.stdout.isTTY ? usage : stripVTControlCharacters(usage)}\n`);
-        return 0;
-      }
+    const asked = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
+    const { command, rest } = await find(asked);
+    if (rest.includes('--help') || rest.includes('-h')) {
+      terminal.stdout.write(await helpText(command, root, terminal.stdout));
+      return 0;
+    }
+    if (command.subCommands !== undefined) {
       const words = argv.length === 0 ? 'vault' : `vault ${argv.join(' ')}`;
       throw new Misuse(`which command? ${subCommandNames(command).join(', ')}`, `See "${words} --help".`);
     }

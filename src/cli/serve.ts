@@ -31,6 +31,13 @@ const patience = 10 * second;
 export const serveCommand = command({
   name: 'serve',
   description: 'serve the vault over HTTP and renew its certificates',
+  examples: [
+    { does: 'Serve programs on this machine', line: 'vault serve' },
+    {
+      does: 'Serve other machines, with a certificate that the private CA makes',
+      line: 'vault serve --listen 0.0.0.0:8443 --public-url https://vault.example.com:8443 --tls-certificate vault',
+    },
+  ],
   options: serveOptions,
   run: async (args, terminal) => {
     const settings = await readSettings(args, terminal.environment);

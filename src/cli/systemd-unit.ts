@@ -9,6 +9,12 @@ const hidden = ['/home', '/root', '/run/user', '/tmp', '/var/tmp'];
 export const systemdUnitCommand = commandWithoutVault({
   name: 'systemd-unit',
   description: 'print a unit file that runs this executable as a service of systemd',
+  examples: [
+    {
+      does: 'Install the service',
+      line: 'vault systemd-unit > /etc/systemd/system/certificate-vault.service',
+    },
+  ],
   options: {},
   run: async (_, { executable, stdout, stderr }) => {
     stdout.write(unitFor(executable));

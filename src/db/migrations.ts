@@ -24,6 +24,9 @@ export const migrations: Migrations = {
   '0005-key-networks': keyNetworks,
 };
 
+/** The name of the newest schema. */
+export const schemaVersion = Object.keys(migrations).at(-1) ?? '';
+
 /** Marks the file as a vault's database ("CVlt"); `file` and others show it. */
 const applicationId = 0x43566c74;
 

@@ -125,3 +125,21 @@ test('a word on its own goes to the option that stands for one, and a second wor
   assert.throws(() => readFile('a', 'b'), /"b" is not expected here/);
   assert.throws(() => readFile('--file', 'a'), /unknown option --file/);
 });
+
+test('an option with a letter is also written with that, and repeated and refused as if by its name', () => {
+  const withShort = {
+    file: { type: 'string', short: 'f', description: 'a file', valueHint: 'FILE', required: true },
+    yes: { type: 'boolean', short: 'y', description: 'anyway' },
+  } as const;
+  const readFile = (...raw: string[]) => readArguments(withShort, raw, 'vault demo');
+  assert.deepEqual(readFile('-f', 'a'), { file: 'a', yes: false });
+  assert.deepEqual(readFile('-fa', '-y'), { file: 'a', yes: true });
+  assert.deepEqual(readFile('-yf', '-'), { file: '-', yes: true });
+  assert.throws(() => readFile('-f'), /-f needs a value/);
+  assert.throws(() => readFile('-f', '-y'), {
+    hint: 'A value that begins with a dash is written --file=-y.',
+  });
+  assert.throws(() => readFile('-f', 'a', '--file', 'b'), /--file is given 2 times/);
+  assert.throws(() => readFile('-F', 'a'), /unknown option -F/);
+  assert.throws(() => readFile(), /--file is missing/);
+});

@@ -1,11 +1,16 @@
 /** Every command of the executable with its options, found by walking the tree that the command line itself walks. */
 import type { ArgsDef, CommandDef } from 'citty';
+import type { OptionSpecs } from '../../src/cli/arguments.ts';
+import type { Example, VaultCommand } from '../../src/cli/command.ts';
 import { root } from '../../src/cli/run.ts';
 
 export type KnownCommand = {
   /** As it is typed, without the program's name. */
   readonly words: readonly string[];
   readonly options: ArgsDef;
+  /** The options as the strict reader takes them. */
+  readonly specs: OptionSpecs;
+  readonly examples: readonly Example[];
 };
 
 /** All commands that do something themselves, in their order. */
@@ -14,7 +19,10 @@ export async function allCommands(
   words: readonly string[] = [],
 ): Promise<KnownCommand[]> {
   const below = (await resolved(command.subCommands)) as Record<string, unknown> | undefined;
-  if (below === undefined) return [{ words, options: ((await resolved(command.args)) ?? {}) as ArgsDef }];
+  if (below === undefined) {
+    const { options: specs, examples } = command as VaultCommand;
+    return [{ words, options: ((await resolved(command.args)) ?? {}) as ArgsDef, specs, examples }];
+  }
   const all: KnownCommand[] = [];
   for (const [name, next] of Object.entries(below)) {
     all.push(...(await allCommands((await resolved(next)) as CommandDef, [...words, name])));

@@ -145,6 +145,11 @@ export const allowed: readonly {
     why: 'the default of --data-dir depends on the user',
   },
   {
+    file: 'src/cli/version.ts',
+    uses: ['process.versions', 'process.platform', 'process.arch'],
+    why: 'whoever reports a fault is asked for the runtime and the platform',
+  },
+  {
     file: 'src/crypto/key-pair.ts',
     uses: ['node:crypto generateKeyPair'],
     why: "a key pair cannot be made from the World's bytes; OpenSSL has a generator of its own",
