@@ -1,39 +1,60 @@
 /**
- * `npm run bench`: runs the benchmarks against dist/vault, or only those named as arguments, prints their figures and
- * writes them to bench/results.json, so that two versions can be compared on one machine.
+ * `npm run bench`: runs the benchmarks against dist/vault, or only those named as arguments, prints their figures as
+ * Markdown and writes them to bench/results.json, so that two versions can be compared on one machine. With `--quick`
+ * it takes a minute or two, and its figures are rough.
  */
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { measureAcme } from './acme.ts';
-import type { Figure } from './figure.ts';
+import { type Figure, figureTable, markdownOf, type Table } from './figure.ts';
+import { loadProgram } from './load.ts';
+import { fullPace, type Pace, quickPace } from './pace.ts';
+import { measureRequests } from './requests.ts';
 import { measureScheduler } from './scheduler.ts';
+import { canPin } from './server-process.ts';
 import { measureStart } from './start.ts';
 
 /** Each measures the executable at this path. */
-const benchmarks: Readonly<Record<string, (program: string) => Promise<Figure[]>>> = {
-  start: measureStart,
-  acme: measureAcme,
-  scheduler: measureScheduler,
+type Benchmark = (program: string, pace: Pace) => Promise<Table[]>;
+
+const benchmarks: Readonly<Record<string, Benchmark>> = {
+  requests: measureRequests,
+  start: figures('Start', measureStart),
+  acme: figures('Certificates from a CA', measureAcme),
+  scheduler: figures('Scheduler', measureScheduler),
 };
 
+/** What `--quick` leaves out. */
+const slow = ['acme'];
+
+const { values, positionals } = parseArgs({
+  options: { quick: { type: 'boolean' } },
+  allowPositionals: true,
+});
 const program = join(import.meta.dirname, '..', 'dist', 'vault');
-const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(benchmarks);
-const results: Record<string, Figure[]> = {};
-for (const name of chosen) {
+const usual = Object.keys(benchmarks).filter((name) => !(values.quick && slow.includes(name)));
+const machine = {
+  processor: cpus()[0]?.model,
+  processors: cpus().length,
+  node: process.version,
+  load: loadProgram,
+  pinned: canPin,
+};
+const results: Record<string, Table[]> = {};
+for (const name of positionals.length > 0 ? positionals : usual) {
   const benchmark = benchmarks[name];
   if (benchmark === undefined) {
     throw new Error(`no benchmark is called ${name}; there are ${Object.keys(benchmarks).join(', ')}`);
   }
-  const figures = await benchmark(program);
-  results[name] = figures;
-  console.log(`\n${name}`);
-  for (const figure of figures) console.log(rowOf(figure));
+  const tables = await benchmark(program, values.quick ? quickPace : fullPace);
+  results[name] = tables;
+  for (const table of tables) console.log(`\n${markdownOf(table)}`);
 }
-const machine = { processor: cpus()[0]?.model, processors: cpus().length, node: process.version };
 const path = join(import.meta.dirname, 'results.json');
 writeFileSync(path, `${JSON.stringify({ machine, results }, null, 2)}\n`);
 
-function rowOf({ name, value, unit }: Figure): string {
-  return `  ${name.padEnd(32)}${value.toFixed(value < 1000 ? 1 : 0).padStart(9)} ${unit}`;
+function figures(title: string, measure: (program: string) => Promise<Figure[]>): Benchmark {
+  return async (path) => [figureTable(title, await measure(path))];
 }

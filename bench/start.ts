@@ -2,19 +2,15 @@
  * What it costs to start: the time until a command has done its work and until a server listens, and the memory and
  * disk that an idle server takes.
  */
-import { type ChildProcessByStdio, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Figure, median } from './figure.ts';
+import { type Memory, type ServerProcess, startServer } from './server-process.ts';
 
 const rounds = 10;
-
-type Server = ChildProcessByStdio<null, Readable, null>;
 
 /** Measures the executable at `program`; medians of ten rounds, in a vault of its own. */
 export async function measureStart(program: string): Promise<Figure[]> {
@@ -78,54 +74,25 @@ type ServerFigures = {
   readonly asked: Memory;
 };
 
-/** MB: all that is resident (VmRSS), and what the kernel could not drop and read again from the file (RssAnon). */
-type Memory = { readonly resident: number; readonly own: number };
-
 async function serveOnce(program: string, data: string): Promise<ServerFigures> {
-  const started = performance.now();
-  const args = ['serve', '--data-dir', data, '--listen', '127.0.0.1:0'];
-  const server = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] });
-  const ended = once(server, 'exit');
+  const server = await startServer([program, 'serve', '--data-dir', data, '--listen', '127.0.0.1:0']);
   try {
-    const url = await listeningUrl(server);
-    const listening = performance.now() - started;
     const idle = await quietMemory(server);
-    const { status } = await fetch(`${url}/api/v1/health`, { headers: { connection: 'close' } });
+    const { status } = await fetch(`${server.url}/api/v1/health`, { headers: { connection: 'close' } });
     if (status !== 200) throw new Error(`health answers ${status}`);
-    return { listening, idle, asked: await quietMemory(server) };
+    return { listening: server.listening, idle, asked: await quietMemory(server) };
   } finally {
-    server.kill();
-    await ended;
+    await server.stop();
   }
-}
-
-async function listeningUrl(server: Server): Promise<string> {
-  for await (const line of createInterface(server.stdout)) {
-    const url = /^listening on (\S+)$/.exec(line)?.[1];
-    if (url !== undefined) return url;
-  }
-  throw new Error('vault serve ended before it listened');
 }
 
 /** Memory once the process has used no processor time for half a second. */
-async function quietMemory(server: Server): Promise<Memory> {
+async function quietMemory(server: ServerProcess): Promise<Memory> {
   let before = -1;
   for (;;) {
-    const used = processorTime(server);
-    if (used === before) break;
+    const used = server.processorTime();
+    if (used === before) return server.memory();
     before = used;
     await delay(500);
   }
-  const status = readFileSync(`/proc/${server.pid}/status`, 'utf8');
-  const megabytes = (field: string) => {
-    const kilobytes = new RegExp(`^${field}:\\s*(\\d+) kB$`, 'm').exec(status)?.[1];
-    return (Number(kilobytes) * 1024) / 1e6;
-  };
-  return { resident: megabytes('VmRSS'), own: megabytes('RssAnon') };
-}
-
-/** utime and stime (proc(5)), in ticks of 10 ms; the name before them may hold spaces. */
-function processorTime(server: Server): number {
-  const fields = readFileSync(`/proc/${server.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return Number(fields[11]) + Number(fields[12]);
 }
