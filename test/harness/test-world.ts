@@ -35,6 +35,11 @@ export class TestWorld implements World {
     });
   };
 
+  /** How many are asleep now. */
+  get asleep(): number {
+    return this.#sleepers.size;
+  }
+
   /** Moves the clock (also back) and wakes whoever has slept long enough. */
   advance(ms: number): void {
     this.#now += ms;

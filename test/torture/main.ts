@@ -7,9 +7,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Chamber, chanceFrom, type Finding } from './chamber.ts';
+import { year } from './year.ts';
 
 /** In this order. */
-const chambers: Readonly<Record<string, Chamber>> = {};
+const chambers: Readonly<Record<string, Chamber>> = { year };
 
 const { names, amounts, seed } = read(process.argv.slice(2));
 console.log(`seed ${seed}`);

@@ -1,0 +1,155 @@
+/**
+ * The client installer's run as a model: the same requests in the same order with the same headers, the same patience and
+ * the same checks before anything is installed. year.test.ts holds it to what assets/install.sh really sends.
+ */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { type Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+
+/** As the script has them where nobody sets CERTIFICATE_VAULT_*. */
+const fetchTries = 3;
+const pauseSeconds = 3;
+
+/** What a job downloads, in its order. */
+export const jobFiles = ['fullchain.crt', 'private.key'] as const;
+
+type File = (typeof jobFiles)[number];
+
+export type Answer = {
+  /** 0 where there was none. */
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+};
+
+export type Asked = { readonly path: string; readonly ifNoneMatch: string | undefined };
+
+/** What the model needs of the world around it. */
+export type Surroundings = {
+  readonly url: () => string;
+  readonly agent: Agent;
+  readonly now: () => number;
+  /** Waits between two tries. */
+  readonly pause: (ms: number) => Promise<void>;
+  /** Told of every try. */
+  readonly seen: (asked: Asked, answer: Answer) => void;
+  /** Happens after the first file has come and before the second is asked for. */
+  readonly between?: (certificate: string) => Promise<void>;
+};
+
+type Installed = { readonly etag: string; readonly body: string };
+
+/** The files on the disk of a client. */
+export type Pair = {
+  readonly version: number;
+  /** UTC milliseconds. */
+  readonly notAfter: number;
+  readonly files: ReadonlyMap<File, Installed>;
+};
+
+export type RunOutcome =
+  | { readonly kind: 'installed' | 'unchanged'; readonly version: number }
+  | { readonly kind: 'fetch'; readonly reason: string }
+  | { readonly kind: 'check'; readonly reason: string };
+
+export class PollingClient {
+  readonly certificate: string;
+  readonly #key: string;
+  readonly #surroundings: Surroundings;
+  pair: Pair | undefined;
+
+  constructor(certificate: string, key: string, surroundings: Surroundings) {
+    this.certificate = certificate;
+    this.#key = key;
+    this.#surroundings = surroundings;
+  }
+
+  /** What the schedule starts: fetch, check, install. Nothing is installed unless all of it belongs together. */
+  async run(): Promise<RunOutcome> {
+    const next = new Map<File, Installed>();
+    let pinned = '';
+    let fetched = false;
+    for (const file of jobFiles) {
+      const known = this.pair?.files.get(file);
+      const query = pinned === '' ? '' : `?version=${pinned}`;
+      const path = `/api/v1/certificates/${this.certificate}/${file}${query}`;
+      const { status, headers, body } = await this.#getPatiently({ path, ifNoneMatch: known?.etag });
+      if (status !== 200 && status !== 304) return { kind: 'fetch', reason: String(status) };
+      const version = String(headers['certificate-version'] ?? '');
+      if (!/^[1-9][0-9]*$/.test(version)) return { kind: 'fetch', reason: 'no Certificate-Version' };
+      if (pinned !== '' && version !== pinned)
+        return { kind: 'fetch', reason: `version ${version} for ${pinned}` };
+      pinned = version;
+      if (status === 304) {
+        if (known === undefined) return { kind: 'fetch', reason: '304 without anything to compare with' };
+        next.set(file, known);
+      } else {
+        if (headers.etag === undefined) return { kind: 'fetch', reason: 'no ETag' };
+        next.set(file, { etag: headers.etag, body });
+        fetched = true;
+      }
+      if (file === jobFiles[0]) await this.#surroundings.between?.(this.certificate);
+    }
+    return this.#install(next, Number(pinned), fetched);
+  }
+
+  #install(files: ReadonlyMap<File, Installed>, version: number, fetched: boolean): RunOutcome {
+    if (!fetched && this.pair !== undefined) {
+      this.pair = { ...this.pair, version };
+      return { kind: 'unchanged', version };
+    }
+    const read = readPair(files);
+    if (typeof read === 'string') return { kind: 'check', reason: read };
+    const { notBefore, notAfter } = read;
+    if (notAfter <= this.#surroundings.now()) return { kind: 'check', reason: 'the certificate has expired' };
+    if (this.pair !== undefined && version < this.pair.version)
+      return { kind: 'check', reason: 'it is older' };
+    if (notBefore > this.#surroundings.now()) return { kind: 'check', reason: 'it is not valid yet' };
+    this.pair = { version, notAfter, files };
+    return { kind: 'installed', version };
+  }
+
+  async #getPatiently(asked: Asked): Promise<Answer> {
+    for (let tries = 1; ; tries += 1) {
+      const answer = await get(this.#surroundings, asked, this.#key);
+      this.#surroundings.seen(asked, answer);
+      const { status } = answer;
+      const mayHelp = status === 0 || status === 408 || status === 429 || status >= 500;
+      if (!mayHelp || tries === fetchTries) return answer;
+      await this.#surroundings.pause(pauseSeconds * 1000 * tries);
+    }
+  }
+}
+
+/** The validity of a certificate and key that belong together, or what is wrong with them. */
+function readPair(files: ReadonlyMap<File, Installed>): { notBefore: number; notAfter: number } | string {
+  const chain = files.get('fullchain.crt')?.body ?? '';
+  const key = files.get('private.key')?.body ?? '';
+  if (!/^-----BEGIN CERTIFICATE-----\n.+-----END CERTIFICATE-----\n$/s.test(chain)) return 'no whole chain';
+  if (!/^-----BEGIN PRIVATE KEY-----\n.+-----END PRIVATE KEY-----\n$/s.test(key)) return 'no whole key';
+  const leaf = new X509Certificate(chain);
+  if (!leaf.checkPrivateKey(createPrivateKey(key))) return 'the key does not belong to the certificate';
+  return { notBefore: leaf.validFromDate.getTime(), notAfter: leaf.validToDate.getTime() };
+}
+
+function get({ url, agent }: Surroundings, { path, ifNoneMatch }: Asked, key: string): Promise<Answer> {
+  const headers = {
+    Authorization: `Bearer ${key}`,
+    Accept: '*/*',
+    ...(ifNoneMatch !== undefined && { 'If-None-Match': ifNoneMatch }),
+  };
+  const { promise, resolve } = Promise.withResolvers<Answer>();
+  const none = () => resolve({ status: 0, headers: {}, body: '' });
+  httpRequest(new URL(path, url()), { agent, headers }, (reply) => {
+    let body = '';
+    reply
+      .setEncoding('utf8')
+      .on('data', (piece: string) => {
+        body += piece;
+      })
+      .on('error', none)
+      .on('end', () => resolve({ status: reply.statusCode ?? 0, headers: reply.headers, body }));
+  })
+    .on('error', none)
+    .end();
+  return promise;
+}
