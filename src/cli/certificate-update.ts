@@ -45,6 +45,11 @@ export const updateCommand = command({
     ...wishOptions,
     issuer: { ...wishOptions.issuer, description: 'who issues it from now on, and with --wait at once' },
     'key-type': { ...wishOptions['key-type'], description: 'the type of its next key' },
+    lifetime: {
+      type: 'string',
+      valueHint: 'TIME',
+      description: 'how long its next versions are valid, or none for 90 days (private CA)',
+    },
     profile: { ...wishOptions.profile, description: `${wishOptions.profile.description}, or none` },
     challenge: {
       ...wishOptions.challenge,
@@ -68,6 +73,7 @@ export const updateCommand = command({
       issuer: args.issuer,
       fallback_issuer: wish(args['fallback-issuer']),
       key_type: args['key-type'],
+      lifetime: wish(args.lifetime),
       profile: wish(args.profile),
       challenge: wish(args.challenge),
       reuse_key: either(args['reuse-key'], args['rotate-key'], ['--reuse-key', '--rotate-key']),

@@ -7,14 +7,9 @@ import { encodePem, readPemBlocks } from '../crypto/pem.ts';
 import { findAcmeIssuer, listIssuers } from '../db/issuers.ts';
 import { localCli } from '../domain/audit.ts';
 import { createIssuerInput, parseInput, updateIssuerInput } from '../domain/inputs.ts';
+import { addIssuer, removeIssuer, updateIssuer } from '../domain/issuer-changes.ts';
 import { eabKeyIn } from '../domain/issuer-inputs.ts';
-import {
-  addIssuer,
-  type IssuerSecrets,
-  knownDirectories,
-  removeIssuer,
-  updateIssuer,
-} from '../domain/issuers.ts';
+import { type IssuerSecrets, knownDirectories } from '../domain/issuers.ts';
 import type { Arguments } from './arguments.ts';
 import { command, commandGroup, type Terminal } from './command.ts';
 import { withDirectoryHint } from './directory-hint.ts';

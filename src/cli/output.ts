@@ -33,7 +33,8 @@ export function daysUntil(time: number, now: number): string {
   return days === 0 ? 'under 1 day' : `${days} day${days === 1 ? '' : 's'}`;
 }
 
-function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they could make a terminal do things.
+/** Control characters, with which text could make a terminal do things, are shown as `?`. */
+export function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
   return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
 }

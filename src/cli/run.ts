@@ -19,6 +19,7 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   'acme-account': async () => (await import('./acme-account.ts')).acmeAccountCommands,
   'dns-provider': async () => (await import('./dns-provider.ts')).dnsProviderCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,
+  doctor: async () => (await import('./doctor.ts')).doctorCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,
   'systemd-unit': async () => (await import('./systemd-unit.ts')).systemdUnitCommand,
   licenses: async () => (await import('./licenses.ts')).licensesCommand,

@@ -52,6 +52,11 @@ export async function insertAllowlist(
   }
 }
 
+/** Empties the allowlist of one key. */
+export async function clearAllowlist(writer: Writer, apiKeyId: number): Promise<void> {
+  await writer.deleteFrom('api_key_certificates').where('api_key_id', '=', apiKeyId).execute();
+}
+
 /** The keys that name a certificate, revoked ones too. */
 export async function apiKeysNaming(
   reader: Reader,

@@ -74,6 +74,18 @@ export async function insertApiKey(
   return id;
 }
 
+/**
+ * Changes what a key may do. The name is always among what is set: of the columns here, it is one that moves the generation
+ * on, and a change of the networks alone must do so too.
+ */
+export async function updateApiKey(
+  writer: Writer,
+  id: number,
+  row: Pick<ApiKeyRow, 'name' | 'scopes' | 'any_certificate' | 'allowed_networks' | 'expires_at'>,
+): Promise<void> {
+  await writer.updateTable('api_keys').set(row).where('id', '=', id).execute();
+}
+
 export async function setRevoked(writer: Writer, id: number, at: number): Promise<void> {
   await writer.updateTable('api_keys').set({ revoked_at: at }).where('id', '=', id).execute();
 }

@@ -2,6 +2,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Database } from './database.ts';
+import { refuseDamaged } from './database-examination.ts';
 import { appliedMigrations, refuseForeignDatabase } from './migrations.ts';
 import { storageErrorFrom } from './storage-error.ts';
 
@@ -79,14 +80,8 @@ export function examineCopy(copy: string, name: string): CopyFacts {
   let database: BetterSqlite3.Database | undefined;
   try {
     database = new BetterSqlite3(copy, { readonly: true });
-    database.pragma('trusted_schema = off');
-    database.pragma('cell_size_check = on');
     refuseForeignDatabase(database);
-    const findings = database.prepare('pragma integrity_check(3)').pluck().all();
-    if (findings.length !== 1 || findings[0] !== 'ok') throw damaged(findings.join('; '));
-    if (database.prepare('pragma foreign_key_check').get() !== undefined) {
-      throw damaged('rows refer to others that are not there');
-    }
+    refuseDamaged(database, damaged);
     return factsOf(database);
   } catch (error) {
     if (error instanceof OperatorError) throw error;

@@ -32,6 +32,15 @@ export async function setDnsProviderSecret(writer: Writer, id: number, sealed: B
   await writer.updateTable('dns_providers').set({ sealed_secret: sealed }).where('id', '=', id).execute();
 }
 
+/** Changes type and zones; the secret is sealed anew beside it, by which other processes see that it was changed. */
+export async function updateDnsProvider(
+  writer: Writer,
+  id: number,
+  changes: Pick<DnsProviderRow, 'type' | 'zones'>,
+): Promise<void> {
+  await writer.updateTable('dns_providers').set(changes).where('id', '=', id).execute();
+}
+
 export async function deleteDnsProviderRow(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('dns_providers').where('id', '=', id).execute();
 }

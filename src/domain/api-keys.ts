@@ -3,7 +3,7 @@ import { Problem } from '../base/problem.ts';
 import type { Scope } from '../base/scope.ts';
 import type { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
-import { createToken } from '../crypto/api-key-token.ts';
+import { type ApiKeyToken, createToken } from '../crypto/api-key-token.ts';
 import { allAllowlists, allowlistsOf, insertAllowlist } from '../db/api-key-certificates.ts';
 import {
   type ApiKeyRow,
@@ -16,7 +16,7 @@ import {
   setRevoked,
 } from '../db/api-keys.ts';
 import { findCertificate } from '../db/certificates.ts';
-import type { Reader } from '../db/database.ts';
+import type { Reader, Writer } from '../db/database.ts';
 import { type Actor, record } from './audit.ts';
 import { type ApiKeyState, apiKeyState } from './authentication.ts';
 import { requireCertificate, suggestName } from './certificates.ts';
@@ -45,39 +45,53 @@ export type ApiKeyView = {
  * not in the future or an allowed certificate does not exist.
  */
 export async function createApiKey(
-  { db, world }: Vault,
+  vault: Vault,
   actor: Actor,
   input: CreateApiKeyInput,
 ): Promise<{ readonly id: number; readonly raw: Secret<string> }> {
-  const { prefix, hash, raw } = createToken(world);
-  return db.write(async (writer) => {
-    const now = world.now();
-    if (input.expires_at !== undefined && input.expires_at <= now) {
-      throw refused('expires_at', `${formatTimestamp(input.expires_at)} is not in the future`);
-    }
-    const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
-    const id = await insertApiKey(writer, {
-      name: input.name,
-      prefix,
-      hash,
-      scopes: JSON.stringify(input.scopes),
-      any_certificate: input.certificates === 'any' ? 1 : 0,
-      allowed_networks: JSON.stringify(input.allowed_networks),
-      created_at: now,
-      expires_at: input.expires_at ?? null,
-    });
-    await insertAllowlist(writer, id, allowed);
-    const detail = {
-      name: input.name,
-      prefix,
-      scopes: input.scopes,
-      certificates: input.certificates === 'any' ? ['*'] : input.certificates,
-      allowed_networks: input.allowed_networks,
-      expires_at: time(input.expires_at ?? null),
-    };
-    await record(writer, { actor, action: 'api_key.create', resource: `api-key:${id}`, detail }, now);
-    return { id, raw };
+  const token = createToken(vault.world);
+  const id = await vault.db.write((writer) => storeApiKey(vault, writer, actor, input, token));
+  return { id, raw: token.raw };
+}
+
+/** `createApiKey` in the caller's transaction, with a token that the caller has made. Returns the id of the key. */
+export async function storeApiKey(
+  { world }: Vault,
+  writer: Writer,
+  actor: Actor,
+  input: CreateApiKeyInput,
+  { prefix, hash }: ApiKeyToken,
+): Promise<number> {
+  const now = world.now();
+  refusePast(input.expires_at, now);
+  const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
+  const id = await insertApiKey(writer, {
+    name: input.name,
+    prefix,
+    hash,
+    scopes: JSON.stringify(input.scopes),
+    any_certificate: input.certificates === 'any' ? 1 : 0,
+    allowed_networks: JSON.stringify(input.allowed_networks),
+    created_at: now,
+    expires_at: input.expires_at ?? null,
   });
+  await insertAllowlist(writer, id, allowed);
+  const detail = {
+    name: input.name,
+    prefix,
+    scopes: input.scopes,
+    certificates: input.certificates === 'any' ? ['*'] : input.certificates,
+    allowed_networks: input.allowed_networks,
+    expires_at: time(input.expires_at ?? null),
+  };
+  await record(writer, { actor, action: 'api_key.create', resource: `api-key:${id}`, detail }, now);
+  return id;
+}
+
+/** Throws `invalid_request` for an expiry that is over. */
+export function refusePast(expiresAt: number | undefined, now: number): void {
+  if (expiresAt === undefined || expiresAt > now) return;
+  throw refused('expires_at', `${formatTimestamp(expiresAt)} is not in the future`);
 }
 
 /** All keys in the order of their ids. */
@@ -133,13 +147,21 @@ function views(
 }
 
 /** Ends a key at once. Revoking it again changes nothing and is no error. Throws `api_key_not_found`. */
-export async function revokeApiKey({ db, world }: Vault, actor: Actor, id: number): Promise<void> {
-  await db.write(async (writer) => {
-    const key = await requireApiKey(writer, id);
-    if (key.revoked_at !== null) return;
-    await setRevoked(writer, id, world.now());
-    await record(writer, { actor, action: 'api_key.revoke', ...subject(key) }, world.now());
-  });
+export async function revokeApiKey(vault: Vault, actor: Actor, id: number): Promise<void> {
+  await vault.db.write((writer) => storeRevocation(vault, writer, actor, id));
+}
+
+/** `revokeApiKey` in the caller's transaction. */
+export async function storeRevocation(
+  { world }: Vault,
+  writer: Writer,
+  actor: Actor,
+  id: number,
+): Promise<void> {
+  const key = await requireApiKey(writer, id);
+  if (key.revoked_at !== null) return;
+  await setRevoked(writer, id, world.now());
+  await record(writer, { actor, action: 'api_key.revoke', ...subject(key) }, world.now());
 }
 
 /** Removes a revoked key. Throws `api_key_not_found` and, where it is not revoked, `api_key_active`. */
@@ -161,7 +183,8 @@ function subject({ id, name, prefix }: ApiKeyRow) {
   return { resource: `api-key:${id}`, detail: { name, prefix } };
 }
 
-async function requireApiKey(reader: Reader, id: number): Promise<ApiKeyRow> {
+/** The key of this id. Throws `api_key_not_found`. */
+export async function requireApiKey(reader: Reader, id: number): Promise<ApiKeyRow> {
   const key = await findApiKey(reader, id);
   if (key !== undefined) return key;
   throw new Problem('api_key_not_found', {
@@ -170,7 +193,8 @@ async function requireApiKey(reader: Reader, id: number): Promise<ApiKeyRow> {
   });
 }
 
-async function certificateIds(reader: Reader, names: readonly string[]): Promise<number[]> {
+/** The ids of the certificates of an allowlist. Throws `invalid_request` for a name that does not exist. */
+export async function certificateIds(reader: Reader, names: readonly string[]): Promise<number[]> {
   const ids: number[] = [];
   for (const name of names) {
     const certificate = await findCertificate(reader, name);

@@ -2,9 +2,14 @@
 import type { CertName } from '../base/cert-name.ts';
 import { Problem } from '../base/problem.ts';
 import type { Secret } from '../base/secret.ts';
-import { type BundleSource, readCertificateBundle } from '../crypto/certificate-bundle.ts';
+import {
+  type BundleSource,
+  type CertificateBundle,
+  readCertificateBundle,
+} from '../crypto/certificate-bundle.ts';
 import { type CertificateFacts, certificateFacts } from '../crypto/certificate-facts.ts';
 import { findCertificate, insertCertificate, updateCertificate } from '../db/certificates.ts';
+import type { Writer } from '../db/database.ts';
 import { type Actor, record } from './audit.ts';
 import { neverRenewed } from './renewal-plan.ts';
 import type { Vault } from './vault.ts';
@@ -53,42 +58,46 @@ export async function importCertificate(
   actor: Actor,
   { name, sources, password }: ImportRequest,
 ): Promise<ImportResult> {
-  const { db, world } = vault;
-  const now = world.now();
+  const now = vault.world.now();
   const bundle = readCertificateBundle({ sources: [...sources], now, ...(password && { password }) });
+  const version = await vault.db.write((writer) => storeImport(vault, writer, actor, { name, bundle }));
+  return { version, warnings: bundle.warnings };
+}
+
+/** The part of `importCertificate` that writes, in the caller's transaction. Returns the number of the version. */
+export async function storeImport(
+  vault: Vault,
+  writer: Writer,
+  actor: Actor,
+  { name, bundle }: { readonly name: CertName; readonly bundle: CertificateBundle },
+): Promise<number> {
+  const now = vault.world.now();
   const facts = certificateFacts(bundle.leaf);
   const described = { domains: JSON.stringify(facts.domains), key_type: facts.keyType };
-  const version = await db.write(async (writer) => {
-    const existing = await findCertificate(writer, name);
-    if (existing !== undefined && existing.issuer_id !== null) {
-      throw new Problem('certificate_exists', {
-        detail: `"${name}" is made and renewed by an issuer; an import would be replaced at its next renewal.`,
-        hint: 'Import under another name, or delete that certificate first.',
-      });
-    }
-    const id =
-      existing?.id ??
-      (await insertCertificate(writer, {
-        name,
-        ...described,
-        issuer_id: null,
-        auto_renew: 0,
-        reuse_key: 0,
-        created_at: now,
-      }));
-    const added = await addVersion(vault, writer, { id, ...neverRenewed }, { source: 'import', ...bundle });
-    await updateCertificate(writer, id, described);
-    const detail = {
-      version: added,
-      fingerprint_sha256: facts.fingerprintSha256,
-      new: existing === undefined,
-    };
-    await record(
-      writer,
-      { actor, action: 'certificate.import', resource: `certificate:${name}`, detail },
-      now,
-    );
-    return added;
-  });
-  return { version, warnings: bundle.warnings };
+  const existing = await findCertificate(writer, name);
+  if (existing !== undefined && existing.issuer_id !== null) {
+    throw new Problem('certificate_exists', {
+      detail: `"${name}" is made and renewed by an issuer; an import would be replaced at its next renewal.`,
+      hint: 'Import under another name, or delete that certificate first.',
+    });
+  }
+  const id =
+    existing?.id ??
+    (await insertCertificate(writer, {
+      name,
+      ...described,
+      issuer_id: null,
+      auto_renew: 0,
+      reuse_key: 0,
+      created_at: now,
+    }));
+  const added = await addVersion(vault, writer, { id, ...neverRenewed }, { source: 'import', ...bundle });
+  await updateCertificate(writer, id, described);
+  const detail = {
+    version: added,
+    fingerprint_sha256: facts.fingerprintSha256,
+    new: existing === undefined,
+  };
+  await record(writer, { actor, action: 'certificate.import', resource: `certificate:${name}`, detail }, now);
+  return added;
 }

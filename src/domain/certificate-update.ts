@@ -23,42 +23,50 @@ export async function changeCertificate(
   name: string,
   input: UpdateCertificateInput,
 ): Promise<number | undefined> {
-  const { db, world } = vault;
-  const renewal = await db.write(async (writer) => {
-    const now = world.now();
-    const before = await requireCertificate(writer, name, { suggest: true });
-    const issuer =
-      input.issuer === undefined
-        ? await findIssuerById(writer, before.issuer_id ?? 0)
-        : await requireIssuer(writer, input.issuer, 'issuer');
-    if (issuer === undefined) throw new Problem('not_renewable');
-    const fallback =
-      typeof input.fallback_issuer === 'string'
-        ? (await requireIssuer(writer, input.fallback_issuer, 'fallback_issuer')).id
-        : input.fallback_issuer;
-    const changes = changesFor(before, input, issuer, fallback, now);
-    const after = { ...before, ...changes };
-    refuseUnsuitable(issuer, wanted(after));
-    refuseSameFallback(issuer, after.fallback_issuer_id);
-    refuseUnsuitableFallback(await findIssuerById(writer, after.fallback_issuer_id ?? 0), after.key_type);
-    const number = before.current_version;
-    const current = number === null ? undefined : await findVersion(writer, before.id, number);
-    const next = nextRenewalAt(after, current, now);
-    await updateCertificate(writer, before.id, { ...changes, next_renewal_at: next });
-    if (issuer.id !== before.issuer_id) await redirectQueued(writer, before.id, issuer.id);
-    const event = {
-      actor,
-      action: 'certificate.update',
-      resource: `certificate:${name}`,
-      detail: input,
-    } as const;
-    await record(writer, event, now);
-    const isDue = after.changed_at !== null && before.changed_at !== after.changed_at;
-    if (!isDue || after.disabled_at !== null) return undefined;
-    return (await queueRenewal(vault, writer, actor, after)).id;
-  });
+  const renewal = await vault.db.write((writer) => storeCertificateChange(vault, writer, actor, name, input));
   if (renewal !== undefined) vault.renewalQueued.ring();
   return renewal;
+}
+
+/** `changeCertificate` in the caller's transaction; ring `renewalQueued` after the commit where it returns a renewal. */
+export async function storeCertificateChange(
+  vault: Vault,
+  writer: Writer,
+  actor: Actor,
+  name: string,
+  input: UpdateCertificateInput,
+): Promise<number | undefined> {
+  const now = vault.world.now();
+  const before = await requireCertificate(writer, name, { suggest: true });
+  const issuer =
+    input.issuer === undefined
+      ? await findIssuerById(writer, before.issuer_id ?? 0)
+      : await requireIssuer(writer, input.issuer, 'issuer');
+  if (issuer === undefined) throw new Problem('not_renewable');
+  const fallback =
+    typeof input.fallback_issuer === 'string'
+      ? (await requireIssuer(writer, input.fallback_issuer, 'fallback_issuer')).id
+      : input.fallback_issuer;
+  const changes = changesFor(before, input, issuer, fallback, now);
+  const after = { ...before, ...changes };
+  refuseUnsuitable(issuer, wanted(after));
+  refuseSameFallback(issuer, after.fallback_issuer_id);
+  refuseUnsuitableFallback(await findIssuerById(writer, after.fallback_issuer_id ?? 0), after.key_type);
+  const number = before.current_version;
+  const current = number === null ? undefined : await findVersion(writer, before.id, number);
+  const next = nextRenewalAt(after, current, now);
+  await updateCertificate(writer, before.id, { ...changes, next_renewal_at: next });
+  if (issuer.id !== before.issuer_id) await redirectQueued(writer, before.id, issuer.id);
+  const event = {
+    actor,
+    action: 'certificate.update',
+    resource: `certificate:${name}`,
+    detail: input,
+  } as const;
+  await record(writer, event, now);
+  const isDue = after.changed_at !== null && before.changed_at !== after.changed_at;
+  if (!isDue || after.disabled_at !== null) return undefined;
+  return (await queueRenewal(vault, writer, actor, after)).id;
 }
 
 /** A renewal that nobody has begun asks the new issuer; one under way sees by itself that it is not wanted any more. */
@@ -88,6 +96,7 @@ function changesFor(
     ...(isElsewhere && { issuer_id: issuer.id, ari_renew_at: null }),
     // An ACME CA decides on it itself.
     ...(isElsewhere && issuer.type === 'acme' && { lifetime: null }),
+    ...(input.lifetime !== undefined && { lifetime: input.lifetime }),
     ...(wasImported && { auto_renew: 1 as const }),
     ...(fallbackId !== undefined && { fallback_issuer_id: fallbackId }),
     ...(input.profile !== undefined && { profile: input.profile }),

@@ -10,7 +10,7 @@ import {
   insertCertificate,
   listCertificateNames,
 } from '../db/certificates.ts';
-import type { Reader } from '../db/database.ts';
+import type { Reader, Writer } from '../db/database.ts';
 import type { IssuerRow } from '../db/issuers.ts';
 import { type Actor, record } from './audit.ts';
 import { didYouMean } from './closest-names.ts';
@@ -57,45 +57,74 @@ export async function createCertificate(
   actor: Actor,
   input: CreateCertificateInput,
 ): Promise<number | undefined> {
-  const { db, world } = vault;
-  const issuer = await requireIssuer(db.reader, input.issuer, 'issuer');
+  const { issuer } = await suitableIssuers(vault.db.reader, input);
+  const first = issuer.type === 'acme' ? undefined : await firstVersion(vault, input);
+  const renewal = await vault.db.write((writer) => storeCertificate(vault, writer, actor, input, first));
+  if (renewal !== undefined) vault.renewalQueued.ring();
+  return renewal;
+}
+
+/** A certificate to be made; one that is disabled is neither issued nor ordered yet. */
+export type NewCertificate = CreateCertificateInput & {
+  readonly auto_renew?: boolean;
+  readonly disabled?: boolean;
+};
+
+/**
+ * The part of `createCertificate` that writes, in the caller's transaction. `first` is what the private CA has issued;
+ * without it, the first version is ordered, and the renewal's id returned: then ring `renewalQueued` after the commit.
+ */
+export async function storeCertificate(
+  vault: Vault,
+  writer: Writer,
+  actor: Actor,
+  input: NewCertificate,
+  first: VersionMaterial | undefined,
+): Promise<number | undefined> {
+  const { issuer, fallback } = await suitableIssuers(writer, input);
+  const now = vault.world.now();
+  const isRenewed = input.auto_renew !== false && input.disabled !== true;
+  const id = await insertCertificate(writer, {
+    name: input.name,
+    domains: JSON.stringify(input.domains),
+    key_type: input.key_type,
+    issuer_id: issuer.id,
+    fallback_issuer_id: fallback?.id ?? null,
+    auto_renew: input.auto_renew === false ? 0 : 1,
+    disabled_at: input.disabled === true ? now : null,
+    reuse_key: input.reuse_key ? 1 : 0,
+    lifetime: input.lifetime ?? null,
+    profile: input.profile ?? null,
+    challenge: input.challenge ?? null,
+    next_renewal_at: isRenewed ? now : null,
+    created_at: now,
+  });
+  const resource = `certificate:${input.name}`;
+  const detail = { domains: input.domains, key_type: input.key_type, issuer: issuer.name };
+  await record(writer, { actor, action: 'certificate.create', resource, detail }, now);
+  if (input.disabled === true) return undefined;
+  const certificate = await requireCertificate(writer, input.name);
+  if (first === undefined) return (await queueRenewal(vault, writer, actor, certificate)).id;
+  const version = await addVersion(vault, writer, { ...certificate, id }, first);
+  await record(writer, { actor, action: 'certificate.issue', resource, detail: { version } }, now);
+  return undefined;
+}
+
+/** The issuers of a new certificate. Throws where there are none of these names, or they could never make it. */
+async function suitableIssuers(
+  reader: Reader,
+  input: CreateCertificateInput,
+): Promise<{ readonly issuer: IssuerRow; readonly fallback: IssuerRow | undefined }> {
+  const issuer = await requireIssuer(reader, input.issuer, 'issuer');
   const fallback =
     input.fallback_issuer === undefined
       ? undefined
-      : await requireIssuer(db.reader, input.fallback_issuer, 'fallback_issuer');
+      : await requireIssuer(reader, input.fallback_issuer, 'fallback_issuer');
   refuseUnsuitable(issuer, input);
   refuseSameFallback(issuer, fallback?.id ?? null);
   refuseUnsuitableFallback(fallback, input.key_type);
-  await refuseTaken(db.reader, input.name);
-  const first = issuer.type === 'acme' ? undefined : await firstVersion(vault, input);
-  const renewal = await db.write(async (writer) => {
-    await refuseTaken(writer, input.name);
-    const now = world.now();
-    const id = await insertCertificate(writer, {
-      name: input.name,
-      domains: JSON.stringify(input.domains),
-      key_type: input.key_type,
-      issuer_id: issuer.id,
-      fallback_issuer_id: fallback?.id ?? null,
-      auto_renew: 1,
-      reuse_key: input.reuse_key ? 1 : 0,
-      lifetime: input.lifetime ?? null,
-      profile: input.profile ?? null,
-      challenge: input.challenge ?? null,
-      next_renewal_at: now,
-      created_at: now,
-    });
-    const resource = `certificate:${input.name}`;
-    const detail = { domains: input.domains, key_type: input.key_type, issuer: issuer.name };
-    await record(writer, { actor, action: 'certificate.create', resource, detail }, now);
-    const certificate = await requireCertificate(writer, input.name);
-    if (first === undefined) return (await queueRenewal(vault, writer, actor, certificate)).id;
-    const version = await addVersion(vault, writer, { ...certificate, id }, first);
-    await record(writer, { actor, action: 'certificate.issue', resource, detail: { version } }, now);
-    return undefined;
-  });
-  if (renewal !== undefined) vault.renewalQueued.ring();
-  return renewal;
+  await refuseTaken(reader, input.name);
+  return { issuer, fallback };
 }
 
 /** Throws `invalid_request` where the fallback could never stand in; wishes that it does not know are none of it. */
@@ -111,7 +140,8 @@ export function refuseUnsuitableFallback(
   });
 }
 
-async function firstVersion(vault: Vault, input: CreateCertificateInput): Promise<VersionMaterial> {
+/** What the private CA issues for a new certificate, with a new key. */
+export async function firstVersion(vault: Vault, input: CreateCertificateInput): Promise<VersionMaterial> {
   const privateKey = await generatePrivateKey(input.key_type);
   const { domains: identifiers, lifetime } = input;
   const issued = await issueFromLocalCa(vault, { identifiers, privateKey, lifetime });
@@ -131,32 +161,41 @@ async function refuseTaken(reader: Reader, name: CertName): Promise<void> {
  * the allowlist of a key that is not revoked names it, unless `force` is set; then it leaves all allowlists.
  */
 export async function deleteCertificate(
-  { db, world }: Vault,
+  vault: Vault,
+  actor: Actor,
+  name: string,
+  options: { readonly force: boolean },
+): Promise<void> {
+  await vault.db.write((writer) => eraseCertificate(vault, writer, actor, name, options));
+}
+
+/** `deleteCertificate` in the caller's transaction. */
+export async function eraseCertificate(
+  { world }: Vault,
+  writer: Writer,
   actor: Actor,
   name: string,
   { force }: { readonly force: boolean },
 ): Promise<void> {
-  await db.write(async (writer) => {
-    const certificate = await requireCertificate(writer, name, { suggest: true });
-    const naming = await apiKeysNaming(writer, certificate.id);
-    const active = naming.filter(({ revoked_at }) => revoked_at === null);
-    if (active.length > 0 && !force) {
-      const keys = active.slice(0, 5).map((key) => `${key.id} (${key.name})`);
-      throw new Problem('certificate_in_use', {
-        detail: `API keys still name "${name}" in their allowlists: ${keys.join(', ')}${active.length > 5 ? ' …' : ''}.`,
-        hint: 'Revoke them first, or take the certificate out of their allowlists with --force.',
-      });
-    }
-    await removeFromAllowlists(writer, certificate.id);
-    await deleteCertificateRow(writer, certificate.id);
-    const detail = {
-      versions: certificate.current_version ?? 0,
-      removed_from_api_keys: naming.map(({ id }) => id),
-    };
-    await record(
-      writer,
-      { actor, action: 'certificate.delete', resource: `certificate:${name}`, detail },
-      world.now(),
-    );
-  });
+  const certificate = await requireCertificate(writer, name, { suggest: true });
+  const naming = await apiKeysNaming(writer, certificate.id);
+  const active = naming.filter(({ revoked_at }) => revoked_at === null);
+  if (active.length > 0 && !force) {
+    const keys = active.slice(0, 5).map((key) => `${key.id} (${key.name})`);
+    throw new Problem('certificate_in_use', {
+      detail: `API keys still name "${name}" in their allowlists: ${keys.join(', ')}${active.length > 5 ? ' …' : ''}.`,
+      hint: 'Revoke them first, or take the certificate out of their allowlists with --force.',
+    });
+  }
+  await removeFromAllowlists(writer, certificate.id);
+  await deleteCertificateRow(writer, certificate.id);
+  const detail = {
+    versions: certificate.current_version ?? 0,
+    removed_from_api_keys: naming.map(({ id }) => id),
+  };
+  await record(
+    writer,
+    { actor, action: 'certificate.delete', resource: `certificate:${name}`, detail },
+    world.now(),
+  );
 }

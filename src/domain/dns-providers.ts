@@ -4,7 +4,7 @@ import { withDeadline } from '../base/deadline.ts';
 import { minute } from '../base/duration.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
-import type { Reader } from '../db/database.ts';
+import type { Reader, Writer } from '../db/database.ts';
 import {
   type DnsProviderRow,
   deleteDnsProviderRow,
@@ -39,40 +39,62 @@ export async function requireDnsProvider(reader: Reader, name: string): Promise<
 export async function addDnsProvider(
   vault: Vault,
   actor: Actor,
-  { name, type, zones }: CreateDnsProviderInput,
+  input: CreateDnsProviderInput,
   secret: Secret,
 ): Promise<void> {
+  await checkDnsProvider(vault, input.type, secret);
+  await vault.db.write((writer) => storeDnsProvider(vault, writer, actor, input, secret));
+}
+
+/** Whether a provider of this type can be made of the text of its secret file. Throws as `addDnsProvider`. */
+export async function checkDnsProvider(vault: Vault, type: string, secret: Secret): Promise<void> {
   const kind = providerType(type);
   const config = await readProviderConfig(kind, secret.expose().toString('utf8'));
   kind.create(config, vault.dns.context);
-  await vault.db.write(async (writer) => {
-    if ((await findDnsProvider(writer, name)) !== undefined) {
-      throw new OperatorError(`there is a DNS provider called ${name} already`, {
-        hint: 'Choose another name, or remove that one with "vault dns-provider remove".',
-      });
-    }
-    const now = vault.world.now();
-    const row = { name, type, zones: JSON.stringify(zones), sealed_secret: Buffer.alloc(0), created_at: now };
-    const id = await insertDnsProvider(writer, row);
-    await setDnsProviderSecret(writer, id, sealFor(vault, dnsSecretOwner(id), secret));
-    const event = {
-      actor,
-      action: 'dns_provider.create',
-      resource: `dns-provider:${name}`,
-      detail: { type, zones },
-    } as const;
-    await record(writer, event, now);
-  });
+}
+
+/** The part of `addDnsProvider` that writes, in the caller's transaction. */
+export async function storeDnsProvider(
+  vault: Vault,
+  writer: Writer,
+  actor: Actor,
+  { name, type, zones }: CreateDnsProviderInput,
+  secret: Secret,
+): Promise<void> {
+  if ((await findDnsProvider(writer, name)) !== undefined) {
+    throw new OperatorError(`there is a DNS provider called ${name} already`, {
+      hint: 'Choose another name, or remove that one with "vault dns-provider remove".',
+    });
+  }
+  const now = vault.world.now();
+  const row = { name, type, zones: JSON.stringify(zones), sealed_secret: Buffer.alloc(0), created_at: now };
+  const id = await insertDnsProvider(writer, row);
+  await setDnsProviderSecret(writer, id, sealFor(vault, dnsSecretOwner(id), secret));
+  const event = {
+    actor,
+    action: 'dns_provider.create',
+    resource: `dns-provider:${name}`,
+    detail: { type, zones },
+  } as const;
+  await record(writer, event, now);
 }
 
 /** Removes a provider with its credentials. Records that it put up and that are still there are left to people. */
-export async function removeDnsProvider({ db, world }: Vault, actor: Actor, name: string): Promise<void> {
-  await db.write(async (writer) => {
-    const { id } = await requireDnsProvider(writer, name);
-    await deleteDnsProviderRow(writer, id);
-    const event = { actor, action: 'dns_provider.delete', resource: `dns-provider:${name}` } as const;
-    await record(writer, event, world.now());
-  });
+export async function removeDnsProvider(vault: Vault, actor: Actor, name: string): Promise<void> {
+  await vault.db.write((writer) => eraseDnsProvider(vault, writer, actor, name));
+}
+
+/** `removeDnsProvider` in the caller's transaction. */
+export async function eraseDnsProvider(
+  { world }: Vault,
+  writer: Writer,
+  actor: Actor,
+  name: string,
+): Promise<void> {
+  const { id } = await requireDnsProvider(writer, name);
+  await deleteDnsProviderRow(writer, id);
+  const event = { actor, action: 'dns_provider.delete', resource: `dns-provider:${name}` } as const;
+  await record(writer, event, world.now());
 }
 
 /**

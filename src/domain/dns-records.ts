@@ -94,7 +94,7 @@ export async function isByHand(vault: Vault, row: DnsProviderRow): Promise<boole
 }
 
 function openProvider(vault: Vault, row: DnsProviderRow): Promise<DnsProvider> {
-  return vault.dns.get(row.id, async () => {
+  return vault.dns.get(row, async () => {
     const type = providerType(row.type);
     const secret = openFor(vault, dnsSecretOwner(row.id), row.sealed_secret).expose().toString('utf8');
     return type.create(await readProviderConfig(type, secret), vault.dns.context);

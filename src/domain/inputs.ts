@@ -106,6 +106,7 @@ export const updateCertificateInput = z.strictObject({
   issuer: z.string().optional(),
   fallback_issuer: z.string().nullable().optional(),
   key_type: keyType.optional(),
+  lifetime: lifetime.nullable().optional(),
   profile: profile.nullable().optional(),
   challenge: challenge.nullable().optional(),
   reuse_key: z.boolean().optional(),
@@ -146,6 +147,7 @@ export type CreateIssuerInput = z.output<typeof createIssuerInput>;
 /** What of an issuer may change; null takes a wish back. */
 export const updateIssuerInput = createIssuerInput.omit({ name: true }).partial().extend({
   email: email.nullable().optional(),
+  eab_kid: createIssuerInput.shape.eab_kid.nullable(),
   profile: profile.nullable().optional(),
   preferred_chain: createIssuerInput.shape.preferred_chain.nullable(),
 });

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { Problem } from '../base/problem.ts';
 import { findIssuer, type IssuerRow } from '../db/issuers.ts';
+import { addIssuer, removeIssuer, updateIssuer } from '../domain/issuer-changes.ts';
 import {
   addIssuerInput,
   changeIssuerInput,
@@ -10,7 +11,6 @@ import {
 } from '../domain/issuer-inputs.ts';
 import { askIssuer } from '../domain/issuer-offer.ts';
 import { viewIssuer, viewIssuers } from '../domain/issuer-views.ts';
-import { addIssuer, removeIssuer, updateIssuer } from '../domain/issuers.ts';
 import type { Vault } from '../domain/vault.ts';
 import { byNameQuery, issuerSchema, issuerTestSchema } from './administration-schemas.ts';
 import { following, pageReply } from './list-reply.ts';

@@ -368,8 +368,8 @@ const values: Readonly<Record<string, string>> = {
   TYPE: 'manual',
 };
 
-/** Commands that come to no vault. */
-const withoutVault = ['systemd-unit', 'licenses'];
+/** Commands that come to no vault, and the one that says of any what is wrong with it (test/cli/doctor.test.ts). */
+const withoutVault = ['systemd-unit', 'licenses', 'doctor'];
 
 /** The words of a command with all that it demands. */
 function wordsFor({ words, options }: KnownCommand): string[] {

@@ -58,7 +58,7 @@ const options: Readonly<Record<string, readonly string[]>> = {
 const groups: Readonly<Record<string, readonly string[]>> = {
   '': [
     ...['serve', 'certificate', 'renewals', 'api-key', 'issuer', 'acme-account', 'dns-provider'],
-    ...['systemd-unit', 'licenses', 'version'],
+    ...['systemd-unit', 'licenses', 'version', 'doctor'],
   ],
   'api-key': ['create', 'list', 'revoke', 'delete'],
   certificate: ['create', 'import', 'list', 'show', 'renew', 'update', 'revoke', 'delete'],

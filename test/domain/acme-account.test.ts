@@ -10,7 +10,7 @@ import { ownAccount } from '../../src/domain/acme-account.ts';
 import { closeAccount } from '../../src/domain/acme-account-changes.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { createIssuerInput, parseInput } from '../../src/domain/inputs.ts';
-import { addIssuer, updateIssuer } from '../../src/domain/issuers.ts';
+import { addIssuer, updateIssuer } from '../../src/domain/issuer-changes.ts';
 import { requireVersion, versionPrivateKey } from '../../src/domain/versions.ts';
 import { issues, issuesAnother } from '../harness/engine-outcomes.ts';
 import { challengeRows, countOf, type Engine, engine, tryWork } from '../harness/engine-vault.ts';

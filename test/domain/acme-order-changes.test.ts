@@ -6,7 +6,7 @@ import { changeCertificate } from '../../src/domain/certificate-update.ts';
 import { deleteCertificate } from '../../src/domain/certificates.ts';
 import { removeLeftoverChallenges } from '../../src/domain/challenge-removal.ts';
 import { createIssuerInput, parseInput, updateCertificateInput } from '../../src/domain/inputs.ts';
-import { addIssuer } from '../../src/domain/issuers.ts';
+import { addIssuer } from '../../src/domain/issuer-changes.ts';
 import { queueDueRenewals } from '../../src/domain/renewals.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { requireVersion } from '../../src/domain/versions.ts';

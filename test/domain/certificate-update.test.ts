@@ -346,3 +346,12 @@ test('a certificate without a version that is moved is ordered from the new issu
   await giveVersion(vault, 'www');
   assert.equal(await queueDueRenewals(vault, 100), 0);
 });
+
+test('another lifetime counts from the next version on, and none is the usual one', async (t) => {
+  const { vault } = await prepared(t);
+  assert.equal(await update(vault, { lifetime: '10d' }), undefined);
+  assert.equal((await rowOf(vault, 'www')).lifetime, 10 * day);
+  assert.equal(await update(vault, { lifetime: null }), undefined);
+  assert.equal((await rowOf(vault, 'www')).lifetime, null);
+  await refuses(update(vault, { issuer: 'one', lifetime: '10d' }), 'invalid_request', 'lifetime');
+});

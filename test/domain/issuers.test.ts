@@ -7,13 +7,8 @@ import { localCli } from '../../src/domain/audit.ts';
 import { changeCertificate } from '../../src/domain/certificate-update.ts';
 import { deleteCertificate } from '../../src/domain/certificates.ts';
 import { createIssuerInput, parseInput, updateCertificateInput } from '../../src/domain/inputs.ts';
-import {
-  addIssuer,
-  type IssuerSecrets,
-  removeIssuer,
-  requireIssuer,
-  updateIssuer,
-} from '../../src/domain/issuers.ts';
+import { addIssuer, removeIssuer, updateIssuer } from '../../src/domain/issuer-changes.ts';
+import { type IssuerSecrets, requireIssuer } from '../../src/domain/issuers.ts';
 import { engine } from '../harness/engine-vault.ts';
 import { acmeIssuer, forever, makeCertificate, rowOf } from '../harness/renewal-fixtures.ts';
 import { type ScriptedAcmeOptions, scriptedAcme } from '../harness/scripted-acme.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { RenewalRow } from '../../src/db/renewals.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { createIssuerInput, parseInput } from '../../src/domain/inputs.ts';
-import { addIssuer } from '../../src/domain/issuers.ts';
+import { addIssuer } from '../../src/domain/issuer-changes.ts';
 import { type Engine, tryWork, workOn } from './engine-vault.ts';
 import { type Watcher, type Worker, workerOn } from './engine-worker.ts';
 import { forever, makeCertificate } from './renewal-fixtures.ts';

@@ -94,8 +94,8 @@ export async function addMemoryProvider(vault: Vault, zone: MemoryZone, name: st
 
 /** Lets all DNS providers of the vault write into the zone. */
 export async function lendZone(vault: Vault, zone: MemoryZone): Promise<void> {
-  const rows = await vault.db.reader.selectFrom('dns_providers').select('id').execute();
-  for (const { id } of rows) await vault.dns.get(id, async () => zone.provider);
+  const rows = await vault.db.reader.selectFrom('dns_providers').selectAll().execute();
+  for (const row of rows) await vault.dns.get(row, async () => zone.provider);
 }
 
 export type Engine = TestVault & {

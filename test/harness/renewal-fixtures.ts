@@ -7,7 +7,7 @@ import type { RenewalStatus } from '../../src/db/schema.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { createCertificate, requireCertificate } from '../../src/domain/certificates.ts';
 import { createCertificateInput, createIssuerInput, parseInput } from '../../src/domain/inputs.ts';
-import { addIssuer } from '../../src/domain/issuers.ts';
+import { addIssuer } from '../../src/domain/issuer-changes.ts';
 import { issueFromLocalCa } from '../../src/domain/local-ca.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { addVersion } from '../../src/domain/versions.ts';

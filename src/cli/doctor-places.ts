@@ -1,0 +1,109 @@
+/** What `vault doctor` looks at before a vault is opened: settings' places, the rights on them, the disk, the database file. */
+import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
+import { join } from 'node:path';
+import { OperatorError } from '../base/operator-error.ts';
+import { examineDatabase } from '../db/database-examination.ts';
+import { type Finding, findingFrom } from '../domain/finding.ts';
+import { refuseExposedVault } from './private-files.ts';
+import type { Settings } from './settings.ts';
+
+const mebibyte = 1024 * 1024;
+
+/** With less than this the next writes may fail. */
+const leastFree = 64 * mebibyte;
+
+/** With less of the disk than this, and less than a gibibyte, somebody should look. */
+const lowShare = 0.1;
+const lowFree = 1024 * mebibyte;
+
+/** The write-ahead log is folded in at 4 MiB; one of this size has a reader who does not end. */
+const largestLog = 256 * mebibyte;
+
+/** In the order in which they build on each other; where one failed, the next ones may be missing. */
+export function placeFindings(settings: Settings): Finding[] {
+  const { dataDir, backups } = settings;
+  const path = join(dataDir, 'vault.db');
+  const permissions = permissionFinding(settings);
+  const disks = [
+    ...diskFindings(dataDir, 'the data directory'),
+    ...(backups === undefined ? [] : backupFindings(backups.directory)),
+  ];
+  if (permissions.status === 'failed') return [permissions, ...disks];
+  return [permissions, ...disks, databaseFinding(path)];
+}
+
+function permissionFinding(settings: Settings): Finding {
+  const check = 'permissions';
+  try {
+    refuseExposedVault(settings, 'refuse');
+    if (!existsSync(join(settings.dataDir, 'vault.db'))) {
+      throw new OperatorError(`there is no vault in ${settings.dataDir}`, {
+        hint: 'Make one with "vault serve", or name the right directory with --data-dir.',
+      });
+    }
+    return { check, status: 'ok', message: `${settings.dataDir} is this user's alone` };
+  } catch (error) {
+    return findingFrom(error, check);
+  }
+}
+
+function diskFindings(path: string, what: string): Finding[] {
+  if (!existsSync(path)) return [];
+  const check = 'disk';
+  const { bavail, blocks, bsize, ffree, files } = statfsSync(path);
+  const free = bavail * bsize;
+  const share = blocks === 0 ? 1 : bavail / blocks;
+  const hint = 'Free some space, or move the directory to a larger disk.';
+  const room = `${sized(free)} (${Math.floor(share * 100)} %) are free for ${what}`;
+  if (free < leastFree) return [{ check, status: 'failed', about: path, message: `only ${room}`, hint }];
+  if (files > 0 && ffree < 100) {
+    const message = `only ${ffree} more files can be made for ${what}`;
+    return [{ check, status: 'failed', about: path, message, hint }];
+  }
+  if (share < lowShare && free < lowFree)
+    return [{ check, status: 'warning', about: path, message: `only ${room}`, hint }];
+  return [{ check, status: 'ok', about: path, message: room }];
+}
+
+function backupFindings(directory: string): Finding[] {
+  try {
+    accessSync(directory, constants.W_OK | constants.X_OK);
+    return diskFindings(directory, 'backups');
+  } catch (error) {
+    return [
+      {
+        check: 'disk',
+        status: 'failed',
+        about: directory,
+        message: `no backup can be written to ${directory}: ${(error as Error).message}`,
+        hint: 'Make the directory, or let the user of the vault write to it.',
+      },
+    ];
+  }
+}
+
+function databaseFinding(path: string): Finding {
+  const check = 'database';
+  try {
+    const { bytes, logBytes, isCurrent } = examineDatabase(path);
+    if (!isCurrent) {
+      const message = 'it was written by an older vault';
+      const hint = '"vault serve" of this version upgrades it, after it has copied it.';
+      return { check, status: 'warning', message, hint };
+    }
+    if (logBytes > largestLog) {
+      const message = `its write-ahead log has ${sized(logBytes)}`;
+      const hint = 'A program reads the database and does not end: find it with "lsof", and end it.';
+      return { check, status: 'warning', message, hint };
+    }
+    return { check, status: 'ok', message: `every page is whole (${sized(bytes)})` };
+  } catch (error) {
+    return findingFrom(error, check);
+  }
+}
+
+function sized(bytes: number): string {
+  const size = bytes / mebibyte;
+  if (size >= 10 * 1024) return `${(size / 1024).toFixed(0)} GiB`;
+  return `${size.toFixed(size < 10 ? 1 : 0)} MiB`;
+}

@@ -1,0 +1,125 @@
+/** `vault doctor`: looks at everything that a vault needs, changes nothing, and says what to do. */
+import { OperatorError } from '../base/operator-error.ts';
+import { outboundHttp } from '../base/outbound-http.ts';
+import { formatTimestamp } from '../base/timestamp.ts';
+import { certificateFindings, renewalFindings } from '../domain/certificate-findings.ts';
+import { type Finding, findingFrom, worstOf } from '../domain/finding.ts';
+import { issuerFindings } from '../domain/issuer-findings.ts';
+import { reachabilityFindings } from '../domain/reachability-findings.ts';
+import {
+  administratorFindings,
+  apiKeyFindings,
+  backupFindings,
+  clockFindings,
+} from '../domain/upkeep-findings.ts';
+import { command, type Terminal } from './command.ts';
+import { placeFindings } from './doctor-places.ts';
+import { serverFinding, serverUrl } from './doctor-server.ts';
+import { openVault } from './open-vault.ts';
+import { jsonText, printable } from './output.ts';
+import { publicUrl } from './setting-values.ts';
+import { readSettings, type Settings } from './settings.ts';
+import { stopSignal } from './stop-signal.ts';
+
+export const doctorCommand = command({
+  name: 'doctor',
+  description: 'examine the vault and what it needs; change nothing, and say what to do',
+  options: {
+    url: {
+      type: 'string',
+      valueHint: 'URL',
+      description: 'where the vault is served (default: by its settings)',
+    },
+    offline: { type: 'boolean', description: 'ask nobody on the network: no CA, no name, no port 80' },
+    strict: { type: 'boolean', description: 'count warnings as failures' },
+    json: { type: 'boolean', description: 'print JSON, for programs' },
+  },
+  run: async (args, terminal) => {
+    const { stdout, version, world } = terminal;
+    const findings = await examination(args, terminal);
+    const status = worstOf(findings);
+    if (args.json) {
+      stdout.write(jsonText({ status, at: formatTimestamp(world.now()), version, findings }));
+    } else stdout.write(findings.map(paragraph).join(''));
+    const isBad = ({ status: one }: Finding) => one === 'failed' || (args.strict && one === 'warning');
+    const bad = findings.filter(isBad).length;
+    if (bad === 0) return;
+    throw new OperatorError(
+      `${bad} of ${findings.length} findings ${bad === 1 ? 'needs' : 'need'} somebody`,
+      {
+        hint: 'The lines above say what to do.',
+      },
+    );
+  },
+});
+
+type DoctorOptions = Parameters<typeof readSettings>[0] & {
+  readonly url: string | undefined;
+  readonly offline: boolean;
+};
+
+/** Everything that can be looked at, from the ground up; what stands on something broken is left out. */
+async function examination(args: DoctorOptions, terminal: Terminal): Promise<Finding[]> {
+  const { world, environment } = terminal;
+  const { url: given, offline, ...flags } = args;
+  const url = given === undefined ? undefined : publicUrl({ value: given, from: '--url' });
+  let settings: Settings;
+  try {
+    settings = await readSettings(flags, environment);
+  } catch (error) {
+    return [findingFrom(error, 'settings')];
+  }
+  const places = placeFindings(settings);
+  const isUsable = places.every(({ check, status }) => check === 'disk' || status === 'ok');
+  const inside = isUsable ? await insideFindings(settings, terminal, offline) : [];
+  // Without a proxy: this is about this machine.
+  const direct = outboundHttp(world, {}, 'vault-doctor');
+  return [...places, ...inside, await serverFinding(direct, url ?? serverUrl(settings))];
+}
+
+async function insideFindings(settings: Settings, { world }: Terminal, offline: boolean): Promise<Finding[]> {
+  let opened: Awaited<ReturnType<typeof openVault>>;
+  try {
+    opened = await openVault(settings, world, 'refuse');
+  } catch (error) {
+    return [findingFrom(error, 'master-key')];
+  }
+  const { vault, close } = opened;
+  try {
+    const direct = outboundHttp(world, {}, 'vault-doctor');
+    const elsewhere = offline
+      ? []
+      : [issuerFindings(vault), reachabilityFindings(vault, direct, stopSignal())];
+    const parts = await Promise.all([
+      [{ check: 'master-key', status: 'ok' as const, message: 'it opens what the vault has sealed' }],
+      clockFindings(vault),
+      certificateFindings(vault),
+      renewalFindings(vault),
+      apiKeyFindings(vault),
+      administratorFindings(vault),
+      backupFindings(vault, settings.backups),
+      ...elsewhere,
+    ]);
+    return parts.flat();
+  } finally {
+    await close();
+  }
+}
+
+const words: Readonly<Record<Finding['status'], string>> = {
+  ok: 'ok',
+  skipped: '-',
+  warning: 'WARNING',
+  failed: 'FAILED',
+};
+
+/** `FAILED   certificate     what`, and below it what to do. */
+function paragraph({ check, status, message, hint }: Finding): string {
+  const isWell = status === 'ok' || status === 'skipped';
+  const advice = isWell || hint === undefined ? [] : hint.split('\n').map((line) => line.trim());
+  const lines = [
+    `${words[status].padEnd(9)}${check.padEnd(16)}${printable(message)}`,
+    ...advice.map((line) => `${' '.repeat(25)}${printable(line)}`),
+  ];
+  return lines.map((line) => `${line}\n`).join('');
+}

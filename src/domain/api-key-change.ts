@@ -1,0 +1,44 @@
+/** Changing what an API key may do, while its secret stays: the rights of a fleet change more often than its keys should. */
+import { formatTimestamp } from '../base/timestamp.ts';
+import { clearAllowlist, insertAllowlist } from '../db/api-key-certificates.ts';
+import { updateApiKey } from '../db/api-keys.ts';
+import type { Writer } from '../db/database.ts';
+import { certificateIds, refusePast, requireApiKey } from './api-keys.ts';
+import { type Actor, record } from './audit.ts';
+import type { CreateApiKeyInput } from './inputs.ts';
+import type { Vault } from './vault.ts';
+
+/**
+ * Gives a key these rights in place of its own, in the caller's transaction. They count at its next request. Throws
+ * `api_key_not_found`, and `invalid_request` for certificates that do not exist and a new expiry that is over.
+ */
+export async function storeApiKeyChange(
+  { world }: Vault,
+  writer: Writer,
+  actor: Actor,
+  id: number,
+  input: CreateApiKeyInput,
+): Promise<void> {
+  const key = await requireApiKey(writer, id);
+  const now = world.now();
+  if (input.expires_at !== key.expires_at) refusePast(input.expires_at, now);
+  const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
+  await updateApiKey(writer, id, {
+    name: input.name,
+    scopes: JSON.stringify(input.scopes),
+    any_certificate: input.certificates === 'any' ? 1 : 0,
+    allowed_networks: JSON.stringify(input.allowed_networks),
+    expires_at: input.expires_at ?? null,
+  });
+  await clearAllowlist(writer, id);
+  await insertAllowlist(writer, id, allowed);
+  const detail = {
+    name: input.name,
+    prefix: key.prefix,
+    scopes: input.scopes,
+    certificates: input.certificates === 'any' ? ['*'] : input.certificates,
+    allowed_networks: input.allowed_networks,
+    expires_at: input.expires_at === undefined ? null : formatTimestamp(input.expires_at),
+  };
+  await record(writer, { actor, action: 'api_key.update', resource: `api-key:${id}`, detail }, now);
+}

@@ -1,0 +1,110 @@
+/** What nobody notices until it is missed: the clock, backups, keys that end soon, and somebody who can sign in. */
+import { day, hour, minute, second } from '../base/duration.ts';
+import { formatTimestamp } from '../base/timestamp.ts';
+import { hasAdministrators } from '../db/administrators.ts';
+import { listApiKeys } from '../db/api-keys.ts';
+import { listAuditEvents } from '../db/audit-events.ts';
+import { backupAge } from './backup-age.ts';
+import type { BackupPlan } from './backup-schedule.ts';
+import type { Finding } from './finding.ts';
+import type { Vault } from './vault.ts';
+
+type Parts = Pick<Vault, 'db' | 'world'>;
+
+/** Without a schedule, this is how old the last backup may be. */
+const oldestBackup = 7 * day;
+
+/** Time enough to hand out a new key. */
+const keyNotice = 14 * day;
+
+/** A key that ended longer ago than this is nobody's surprise any more. */
+const keyMemory = 30 * day;
+
+const mostKeys = 10;
+
+/** Whether the clock stands behind what the vault has recorded already. */
+export async function clockFindings({ db, world }: Parts): Promise<Finding[]> {
+  const now = world.now();
+  const [last] = await listAuditEvents(db.reader, {}, { limit: 1 });
+  if (last !== undefined && last.at > now + minute) {
+    return [
+      {
+        check: 'clock',
+        status: 'failed',
+        message: `it is ${seconds(now)} here, but the last event was recorded at ${seconds(last.at)}`,
+        hint: 'The clock was set back, or was wrong before. Set it, and keep it right with NTP (timedatectl set-ntp true).',
+      },
+    ];
+  }
+  return [{ check: 'clock', status: 'ok', message: `it is ${seconds(now)} here` }];
+}
+
+/** How old the last backup is, by the schedule where there is one. */
+export async function backupFindings(vault: Parts, plan: BackupPlan | undefined): Promise<Finding[]> {
+  const age = await backupAge(vault);
+  const hint =
+    plan === undefined
+      ? 'Make one with "vault backup FILE", or let the vault make them with the setting --backup-dir.'
+      : 'The log of "vault serve" says why the schedule makes none.';
+  if (age === undefined) {
+    return [{ check: 'backup', status: 'warning', message: 'there is no backup of this vault', hint }];
+  }
+  const old = `the last backup is ${aged(age)} old`;
+  const limit = plan === undefined ? oldestBackup : 2 * plan.every;
+  if (age > limit) {
+    const status = plan === undefined ? 'warning' : 'failed';
+    return [{ check: 'backup', status, message: old, hint }];
+  }
+  return [{ check: 'backup', status: 'ok', message: old }];
+}
+
+/** API keys that are about to end, or have ended a short while ago. */
+export async function apiKeyFindings({ db, world }: Parts): Promise<Finding[]> {
+  const now = world.now();
+  const keys = (await listApiKeys(db.reader)).filter(({ revoked_at }) => revoked_at === null);
+  const ending = keys
+    .filter(({ expires_at: end }) => end !== null && end < now + keyNotice && end > now - keyMemory)
+    .sort((one, other) => (one.expires_at ?? 0) - (other.expires_at ?? 0));
+  const findings = ending.slice(0, mostKeys).map(({ id, name, expires_at: end }): Finding => {
+    const verb = (end ?? 0) <= now ? 'has expired' : 'expires';
+    return {
+      check: 'api-key',
+      status: 'warning',
+      about: name,
+      message: `the key ${id}, "${name}", ${verb} on ${formatTimestamp(end ?? 0)}`,
+      hint: 'Make a new one with "vault api-key create" and hand it to the client, or revoke this one.',
+    };
+  });
+  const rest = ending.length - findings.length;
+  if (rest > 0) {
+    const message = `${rest} more keys end within two weeks, or have ended`;
+    findings.push({ check: 'api-key', status: 'warning', message, hint: 'See "vault api-key list".' });
+  }
+  if (findings.length > 0) return findings;
+  const message = keys.length === 0 ? 'there are none yet' : `none of ${keys.length} ends within two weeks`;
+  return [{ check: 'api-key', status: 'ok', message }];
+}
+
+/** Whether somebody can sign in to the console. */
+export async function administratorFindings({ db }: Parts): Promise<Finding[]> {
+  if (await hasAdministrators(db.reader)) {
+    return [{ check: 'administrators', status: 'ok', message: 'somebody can sign in' }];
+  }
+  return [
+    {
+      check: 'administrators',
+      status: 'warning',
+      message: 'nobody can sign in to the console',
+      hint: 'Make an administrator with "vault admin create --name NAME".',
+    },
+  ];
+}
+
+function aged(ms: number): string {
+  if (ms < 2 * hour) return `${Math.floor(ms / minute)} minutes`;
+  return ms < 2 * day ? `${Math.floor(ms / hour)} hours` : `${Math.floor(ms / day)} days`;
+}
+
+function seconds(ms: number): string {
+  return formatTimestamp(ms - (ms % second));
+}
