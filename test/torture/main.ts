@@ -1,18 +1,20 @@
 /**
  * `npm run torture`: runs the chambers against dist/vault, or only those named as arguments. Amounts are options
- * (`--kills 200`, `--minutes 30`), `--seed` repeats what chance did. Ends with a table of what was done.
+ * (`--kills 200`, `--minutes 30`), `--seed` repeats what chance did, `--program` names another executable. Ends with a
+ * table of what was done.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Chamber, chanceFrom, type Finding } from './chamber.ts';
+import { tortureByKills } from './kills.ts';
 import { year } from './year.ts';
 
 /** In this order. */
-const chambers: Readonly<Record<string, Chamber>> = { year };
+const chambers: Readonly<Record<string, Chamber>> = { kills: tortureByKills, year };
 
-const { names, amounts, seed } = read(process.argv.slice(2));
+const { names, amounts, seed, program } = read(process.argv.slice(2));
 console.log(`seed ${seed}`);
 const failed: string[] = [];
 for (const name of names.length > 0 ? names : Object.keys(chambers)) {
@@ -25,7 +27,7 @@ for (const name of names.length > 0 ? names : Object.keys(chambers)) {
   try {
     console.log(`\n${name}`);
     const findings = await chamber({
-      program: join(import.meta.dirname, '..', '..', 'dist', 'vault'),
+      program,
       folder,
       chance: chanceFrom(`${seed}/${name}`),
       amount: (amount) => amounts.get(amount),
@@ -43,21 +45,25 @@ for (const name of names.length > 0 ? names : Object.keys(chambers)) {
 if (failed.length > 0) console.error(`\nbroken: ${failed.join(', ')}`);
 process.exitCode = failed.length > 0 ? 1 : 0;
 
-function read(args: readonly string[]): { names: string[]; amounts: Map<string, number>; seed: string } {
+type Words = { names: string[]; amounts: Map<string, number>; seed: string; program: string };
+
+function read(args: readonly string[]): Words {
   const names: string[] = [];
   const amounts = new Map<string, number>();
   let seed = randomBytes(4).toString('hex');
+  let program = join(import.meta.dirname, '..', '..', 'dist', 'vault');
   for (let at = 0; at < args.length; at++) {
     const [option = '', inline] = (args[at] ?? '').split('=');
     if (!option.startsWith('--')) names.push(option);
     else {
       const value = inline ?? args[++at] ?? '';
       if (option === '--seed') seed = value;
+      else if (option === '--program') program = value;
       else if (Number.isFinite(Number.parseFloat(value))) amounts.set(option.slice(2), Number(value));
       else throw new Error(`${option} needs a number`);
     }
   }
-  return { names, amounts, seed };
+  return { names, amounts, seed, program };
 }
 
 function rowOf({ name, value, unit = '' }: Finding): string {

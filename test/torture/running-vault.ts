@@ -1,0 +1,136 @@
+/** The executable as the chambers use it: a server that may die at any moment, commands that may too, and requests. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import * as http from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export type Place = {
+  readonly program: string;
+  readonly data: string;
+  readonly environment: Readonly<Record<string, string>>;
+};
+
+export type Server = {
+  readonly url: string;
+  readonly pid: number;
+  readonly kill: (signal?: NodeJS.Signals) => Promise<string>;
+};
+
+export type Started = {
+  /** The server when it listens; undefined where it was killed before. Rejects where it ended by itself, with what it said. */
+  readonly listening: Promise<Server | undefined>;
+  /** Ends it; says how it ended. */
+  readonly kill: (signal?: NodeJS.Signals) => Promise<string>;
+  /** What it said on stderr. */
+  readonly log: () => string;
+};
+
+/** Starts `vault serve` on a port of its own. */
+export function startServer({ program, data, environment }: Place, more: readonly string[] = []): Started {
+  const args = ['serve', '--data-dir', data, '--listen', '127.0.0.1:0', '--log-level', 'warn', ...more];
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...withoutVault(process.env), ...environment },
+  });
+  let log = '';
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    log += chunk;
+  });
+  const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  let isKilled = false;
+  const kill = async (signal: NodeJS.Signals = 'SIGKILL') => {
+    isKilled = true;
+    child.kill(signal);
+    const [code, by] = await ended;
+    return String(by ?? code);
+  };
+  const { promise: listening, resolve, reject } = Promise.withResolvers<Server | undefined>();
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    said += chunk;
+    const url = /^listening on (\S+)\n/m.exec(said)?.[1];
+    if (url !== undefined) resolve({ url, pid: child.pid ?? 0, kill });
+  });
+  ended.then(([code, by]) => {
+    if (isKilled) resolve(undefined);
+    else reject(new Error(`vault serve ended by itself (${by ?? code}): ${log}`));
+  }, reject);
+  return { listening, kill, log: () => log };
+}
+
+export type Ran = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
+
+/** Runs a command to its end, or kills it after some milliseconds; its code is null then. */
+export async function runCommand(
+  { program, data, environment }: Place,
+  args: readonly string[],
+  { input = '', killAfter }: { readonly input?: string; readonly killAfter?: number | undefined } = {},
+): Promise<Ran> {
+  const child = spawn(program, [...args, '--data-dir', data], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...withoutVault(process.env), ...environment },
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk;
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk;
+  });
+  child.stdin.on('error', () => {
+    // It ended without reading what was sent to it.
+  });
+  child.stdin.end(input);
+  const timer = killAfter === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), killAfter);
+  const [code] = (await once(child, 'close')) as [number | null];
+  clearTimeout(timer);
+  return { code, stdout, stderr };
+}
+
+export type Answer = {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: string;
+};
+
+export type Question = {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly agent?: http.Agent;
+  /** Called with status and headers, before the body is there: whoever sees them was answered. */
+  readonly answered?: (answer: Omit<Answer, 'body'>) => void;
+};
+
+/** One request. Rejects where the connection breaks. */
+export async function ask(url: string, { body, answered, ...init }: Question = {}): Promise<Answer> {
+  const sent = http.request(url, {
+    ...init,
+    headers: { ...init.headers, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+    timeout: 20_000,
+  });
+  sent.on('timeout', () => sent.destroy(new Error(`no answer in 20 s: ${init.method ?? 'GET'} ${url}`)));
+  sent.end(body === undefined ? undefined : JSON.stringify(body));
+  const [reply] = (await once(sent, 'response')) as [http.IncomingMessage];
+  const { statusCode: status = 0, headers } = reply;
+  answered?.({ status, headers });
+  let text = '';
+  for await (const chunk of reply.setEncoding('utf8')) text += chunk;
+  return { status, headers, body: text };
+}
+
+/** Waits until the vault says that it is ready, for ten seconds at most. */
+export async function untilReady(url: string): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  for (;;) {
+    const { status, body } = await ask(`${url}/api/v1/ready`);
+    if (status === 200) return;
+    if (performance.now() > deadline) throw new Error(`not ready after ten seconds: ${body}`);
+    await delay(20);
+  }
+}
+
+function withoutVault(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('VAULT_')));
+}
