@@ -26,6 +26,7 @@ export const foldersThatMirrorNothing = ['executable', 'harness', 'installer', '
 export const testsThatMirrorNothing: readonly { readonly file: string; readonly why: string }[] = [
   { file: 'test/architecture.test.ts', why: 'the house as a whole' },
   { file: 'test/architecture-security.test.ts', why: 'the same, for what keeps secrets safe' },
+  { file: 'test/operations-docs.test.ts', why: 'docs/operations.md, and the commands in it' },
   { file: 'test/security-claims.test.ts', why: 'docs/security.md, and the tests that it names' },
   {
     file: 'test/cli/full-disk.test.ts',
