@@ -24,6 +24,10 @@ import { stopSignal } from './stop-signal.ts';
 export const doctorCommand = command({
   name: 'doctor',
   description: 'examine the vault and what it needs; change nothing, and say what to do',
+  examples: [
+    { does: 'See what is wrong, and what to do', line: 'vault doctor' },
+    { does: 'For monitoring, on a machine without a network', line: 'vault doctor --offline --json' },
+  ],
   options: {
     url: {
       type: 'string',
