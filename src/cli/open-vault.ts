@@ -66,7 +66,7 @@ export async function openVault(
       db,
       masterKey,
       audit: new AuditBatch(db, world),
-      freshness: new Freshness(db),
+      freshness: new Freshness(db, world),
       changes: new Changes(db, world),
       keyUse: new KeyUse(db, world),
       renewalQueued: new Bell(world),

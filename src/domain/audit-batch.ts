@@ -1,6 +1,6 @@
 /**
- * Audit events of requests, committed together: those that arrive in one turn of the event loop share one transaction
- * and so one fsync, and each request goes on only when its own event is durable.
+ * Audit events of requests, committed together: those of the requests that are answered in one turn of the event loop
+ * share one transaction and so one fsync, and each request goes on only when its own event is durable.
  */
 import type { World } from '../base/world.ts';
 import { type AuditEventRow, insertAuditEvents } from '../db/audit-events.ts';
@@ -43,7 +43,7 @@ export class AuditBatch {
 
   async #flush(): Promise<void> {
     while (this.#waiting.length > 0) {
-      await this.#world.turn();
+      await settled();
       const batch = this.#waiting.splice(0, largestBatch);
       try {
         await this.#db.write((writer) =>
@@ -63,4 +63,11 @@ export class AuditBatch {
     }
     this.#flushing = undefined;
   }
+}
+
+/** Resolves when all requests that can go on without new input have gone on: those that have an event have appended it. */
+function settled(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  process.nextTick(resolve);
+  return promise;
 }

@@ -2,14 +2,18 @@
  * Memory of a running server that is never older than the database: caches that are dropped as soon as any process has
  * committed a change to what they are made of.
  */
+import type { World } from '../base/world.ts';
 import type { Database } from '../db/database.ts';
 
 export class Freshness {
   readonly #db: Database;
+  readonly #world: World;
   #generation = -1;
+  #looking: Promise<void> | undefined;
 
-  constructor(db: Database) {
+  constructor(db: Database, world: World) {
     this.#db = db;
+    this.#world = world;
   }
 
   /** The generation last looked up. */
@@ -19,9 +23,18 @@ export class Freshness {
 
   /**
    * Looks whether anything has changed. What caches answer after this is at least as new as the moment of the call;
-   * every request calls it once, before it asks them anything.
+   * every request calls it once, before it asks them anything. One look, at the end of a turn of the event loop, serves
+   * all who have called in that turn.
    */
-  async look(): Promise<void> {
+  look(): Promise<void> {
+    this.#looking ??= this.#lookAfterTurn();
+    return this.#looking;
+  }
+
+  async #lookAfterTurn(): Promise<void> {
+    await this.#world.turn();
+    // Whoever calls from here on may know of something newer than what is about to be seen.
+    this.#looking = undefined;
     this.#generation = await this.#db.generation();
   }
 }

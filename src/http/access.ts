@@ -26,7 +26,7 @@ import { readSession, sessionCookieName } from './session-cookie.ts';
 export type Origin = Whereabouts & {
   readonly requestId: string;
   /** Method and path as the audit log names them. */
-  readonly target: string;
+  readonly target: () => string;
 };
 
 export type Admitted = { readonly identity: Identity | undefined; readonly actor: Actor };
@@ -170,6 +170,6 @@ async function recordRefusal(
   { target }: Origin,
   detail: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const resource = target.slice(0, longestTarget);
+  const resource = target().slice(0, longestTarget);
   await vault.audit.append({ actor, action: 'access.refuse', resource, detail });
 }

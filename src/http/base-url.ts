@@ -2,7 +2,8 @@
  * Where a request came from and to: its client's address, and the URL by which that client found the vault. Everything
  * that depends on either (audit log, cookies, links, the look at where changes come from) asks here.
  */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { IpNetwork } from '../base/ip-network.ts';
 import { Problem } from '../base/problem.ts';
 import { clientOf, type Scheme } from './client-address.ts';
@@ -22,8 +23,29 @@ export type Whereabouts = {
   readonly certainUrl: string | undefined;
 };
 
+/** Of the last request of a connection on which no proxy said for whom it asks: the next one mostly has the same. */
+const remembered = new WeakMap<Socket, { readonly host: string | undefined; readonly at: Whereabouts }>();
+
 /** Throws `invalid_request` where the headers of trusted proxies contradict each other about who the client is. */
-export function whereaboutsOf(request: IncomingMessage, { publicUrl, trustedProxies }: Place): Whereabouts {
+export function whereaboutsOf(request: IncomingMessage, place: Place): Whereabouts {
+  const { socket, headers } = request;
+  if (isForwarded(headers)) return whereaboutsNow(request, place);
+  const last = remembered.get(socket);
+  if (last !== undefined && last.host === headers.host) return last.at;
+  const at = whereaboutsNow(request, place);
+  remembered.set(socket, { host: headers.host, at });
+  return at;
+}
+
+function isForwarded(headers: IncomingHttpHeaders): boolean {
+  return (
+    headers['x-forwarded-for'] !== undefined ||
+    headers.forwarded !== undefined ||
+    headers['x-forwarded-proto'] !== undefined
+  );
+}
+
+function whereaboutsNow(request: IncomingMessage, { publicUrl, trustedProxies }: Place): Whereabouts {
   const client = clientBehind(request, trustedProxies);
   if (client === undefined) {
     throw new Problem('invalid_request', {

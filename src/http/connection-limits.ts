@@ -128,14 +128,18 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
   server.prependListener('request', (request, response) => {
     const connection = byChannel.get(request.socket);
     if (connection === undefined) return;
-    Object.assign(connection, { request, response });
-    response.once('close', () => {
-      if (connection.response !== response) return;
-      connection.response = undefined;
-      // It begins to wait now.
-      if (connections.delete(connection.key)) connections.set(connection.key, connection);
-    });
+    connection.request = request;
+    connection.response = response;
+    response.on('close', answered);
   });
+
+  function answered(this: ServerResponse): void {
+    const connection = byChannel.get(this.req.socket);
+    if (connection?.response !== this) return;
+    connection.response = undefined;
+    // It begins to wait now.
+    if (connections.delete(connection.key)) connections.set(connection.key, connection);
+  }
 
   server.on('clientError', refusals.unreadable);
 

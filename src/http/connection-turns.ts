@@ -6,14 +6,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 type Turns = {
-  /** Begun and not yet ended. */
-  readonly open: Set<ServerResponse>;
+  /** Begun, in their order; those at the beginning may have ended. */
+  readonly begun: ServerResponse[];
   /** What was taken last; its body may still be on its way. */
   latest: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined;
   /** The connection ends with the answers that are open. */
   isLast: boolean;
-  /** Waits until nothing is open. */
-  next: (() => void) | undefined;
+  /** A refusal waits for its turn. */
+  isRefused: boolean;
 };
 
 const connections = new WeakMap<Duplex, Turns>();
@@ -22,24 +22,22 @@ const connections = new WeakMap<Duplex, Turns>();
 const hostForm = /^([\w.~%!$&'()*+,;=-]*|\[[0-9A-Fa-fv:.]+\])(:\d*)?$/;
 
 /**
- * Takes a request in its turn. False where the connection was to end before it: then nothing may come of it, for whoever
- * sent it, or stood before this server, need not have seen it as a request at all.
+ * Takes a request in its turn. `over` where the connection was to end before it: then nothing may come of it, for whoever
+ * sent it, or stood before this server, need not have seen it as a request at all. `ambiguous` where it has to be refused.
  */
-export function takeTurn(request: IncomingMessage, response: ServerResponse): boolean {
+export function takeTurn(request: IncomingMessage, response: ServerResponse): 'over' | 'ambiguous' | 'taken' {
   const turns = turnsOf(request.socket);
-  if (turns.isLast) return false;
-  turns.open.add(response);
+  if (turns.isLast) return 'over';
+  while (turns.begun[0]?.closed) turns.begun.shift();
+  turns.begun.push(response);
   turns.latest = { request, response };
-  response.once('close', () => {
-    turns.open.delete(response);
-    if (turns.open.size === 0) turns.next?.();
-  });
+  const isUnclear = isAmbiguous(request);
   // Node throws away what came along with an offer to upgrade, so that no later request could be relied on.
-  if (isAmbiguous(request) || request.headers.upgrade !== undefined) {
+  if (isUnclear || request.headers.upgrade !== undefined) {
     turns.isLast = true;
     response.shouldKeepAlive = false;
   }
-  return true;
+  return isUnclear ? 'ambiguous' : 'taken';
 }
 
 /**
@@ -48,41 +46,55 @@ export function takeTurn(request: IncomingMessage, response: ServerResponse): bo
  */
 export function afterTurns(socket: Duplex, refuse: () => void): void {
   const turns = turnsOf(socket);
-  if (turns.next !== undefined) return;
+  if (turns.isRefused) return;
+  turns.isRefused = true;
   turns.isLast = true;
-  const { latest, open } = turns;
+  const { latest, begun } = turns;
   const isRest = latest?.request.complete === false;
   const isAnswered = isRest && latest.response.headersSent;
-  if (isRest && !isAnswered) open.delete(latest.response);
-  turns.next = () => {
+  const open = begun.filter(({ closed }) => !closed);
+  if (isRest && !isAnswered && open.at(-1) === latest.response) open.pop();
+  let left = open.length;
+  const next = () => {
     if (isAnswered) socket.end(() => socket.destroy());
     else if (socket.writable) refuse();
   };
-  if (open.size === 0) turns.next();
+  for (const response of open) {
+    response.once('close', () => {
+      left -= 1;
+      if (left === 0) next();
+    });
+  }
+  if (left === 0) next();
 }
 
 /**
  * Whether servers differ in how they read the request: several hosts or a host that is none (RFC 9112 §3.2), a transfer
  * coding besides `chunked` or in HTTP/1.0 (§6.1), or another version than 1.x, which would have other frames.
  */
-export function isAmbiguous({ headers, rawHeaders, httpVersion }: IncomingMessage): boolean {
-  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+function isAmbiguous({ headers, rawHeaders, httpVersion }: IncomingMessage): boolean {
   const coding = headers['transfer-encoding'];
   return (
     !httpVersion.startsWith('1.') ||
-    hosts.length > 1 ||
+    hostsIn(rawHeaders) > 1 ||
     !hostForm.test(headers.host ?? '') ||
     (coding !== undefined && (coding.toLowerCase() !== 'chunked' || httpVersion === '1.0'))
   );
 }
 
+function hostsIn(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
+}
+
 function turnsOf(socket: Duplex): Turns {
-  const known = connections.get(socket) ?? {
-    open: new Set(),
-    latest: undefined,
-    isLast: false,
-    next: undefined,
-  };
-  connections.set(socket, known);
-  return known;
+  const known = connections.get(socket);
+  if (known !== undefined) return known;
+  const turns: Turns = { begun: [], latest: undefined, isLast: false, isRefused: false };
+  connections.set(socket, turns);
+  return turns;
 }

@@ -8,15 +8,9 @@ import { admit, type Origin } from './access.ts';
 import { addressOf, type Whereabouts, whereaboutsOf } from './base-url.ts';
 import { goneSignal, problemReply, type Reply, type WholeReply, writeReply, writeStream } from './reply.ts';
 import { readJsonBody, usualBodyLimit } from './request-body.ts';
-import { type Method, type Route, segments } from './route.ts';
+import type { Method } from './route.ts';
+import type { FoundRoutes, PathRoutes } from './route-table.ts';
 import type { ServerContext } from './server-context.ts';
-
-/** The routes that share a path. */
-export type PathRoutes = {
-  readonly path: string;
-  readonly parts: ReturnType<typeof segments>;
-  readonly byMethod: ReadonlyMap<Method, Route>;
-};
 
 /** A request that was received and is to be answered. */
 export type Exchange = {
@@ -29,29 +23,19 @@ export type Exchange = {
   readonly security: Readonly<Record<string, string>>;
 };
 
-/** Groups routes by their path, in the order in which the paths first appear. */
-export function groupByPath(routes: readonly Route[]): PathRoutes[] {
-  const groups = new Map<string, Map<Method, Route>>();
-  for (const route of routes) {
-    const group = groups.get(route.path) ?? new Map<Method, Route>();
-    groups.set(route.path, group.set(route.method, route));
-  }
-  return [...groups].map(([path, byMethod]) => ({ path, parts: segments(path), byMethod }));
-}
-
 /** What is learnt of a request on the way, for its line in the log. */
 type Seen = { actor?: string; whereabouts?: Whereabouts };
 
-/** Answers a request for one of these routes; it never rejects. */
+/** Answers a request for the routes that were found for its path; it never rejects. */
 export async function dispatch(
   context: ServerContext,
-  routes: PathRoutes,
+  found: FoundRoutes,
   exchange: Exchange,
 ): Promise<void> {
   const { vault } = context;
   const began = vault.world.now();
   const seen: Seen = {};
-  const reply = await handle(context, routes, exchange, seen).catch((error: unknown) =>
+  const reply = await handle(context, found, exchange, seen).catch((error: unknown) =>
     failureReply(context, exchange.requestId, error),
   );
   const writing = write(context, exchange, reply);
@@ -59,7 +43,7 @@ export async function dispatch(
     {
       request_id: exchange.requestId,
       method: exchange.request.method,
-      route: routes.path,
+      route: found.routes.path,
       status: reply.status,
       actor: seen.actor,
       ip: seen.whereabouts?.ip ?? addressOf(exchange.request, context),
@@ -109,7 +93,7 @@ function answer(
 
 async function handle(
   context: ServerContext,
-  { path: pattern, parts, byMethod }: PathRoutes,
+  { routes: { path: pattern, byMethod }, params }: FoundRoutes,
   { request, response, requestId }: Exchange,
   seen: Seen,
 ): Promise<Reply> {
@@ -118,15 +102,14 @@ async function handle(
   const url = request.url ?? '';
   const queryAt = url.indexOf('?');
   const path = queryAt === -1 ? url : url.slice(0, queryAt);
-  const params = matchPath(parts, path);
-  if (params === undefined) throw new Problem('not_found');
   const isHead = request.method === 'HEAD';
   const route = byMethod.get((isHead ? 'GET' : request.method) as Method);
   if (route === undefined) return methodNotAllowed(byMethod);
   const origin: Origin = {
     ...whereabouts,
     requestId,
-    target: `${request.method} ${pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '')}`,
+    target: () =>
+      `${request.method} ${pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '')}`,
   };
   const { identity, actor } = await admit(context, route, request, params.name, origin);
   seen.actor = actor.name;
@@ -150,22 +133,6 @@ async function handle(
     isHead,
   };
   return route.handle({ ...call, gone });
-}
-
-/** The path's parameters, decoded, where it is exactly this route's: by case, and without a slash at the end. */
-function matchPath(parts: PathRoutes['parts'], path: string): Record<string, string> | undefined {
-  const given = path.split('/').slice(1);
-  if (given.length !== parts.length) return undefined;
-  const params: Record<string, string> = {};
-  for (const [index, part] of parts.entries()) {
-    const text = given[index] ?? '';
-    if (typeof part === 'string') {
-      if (part !== text) return undefined;
-    } else {
-      params[part.name] = decodeURIComponent(text);
-    }
-  }
-  return params;
 }
 
 function methodNotAllowed(byMethod: PathRoutes['byMethod']): WholeReply {

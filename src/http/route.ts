@@ -91,11 +91,3 @@ export function route<Query = unknown, Body = unknown>(
 ): Route {
   return definition as Route;
 }
-
-/** The path's parts between slashes; a parameter stands as `{ name }`. */
-export function segments(path: string): readonly (string | { readonly name: string })[] {
-  return path
-    .split('/')
-    .slice(1)
-    .map((part) => (part.startsWith('{') ? { name: part.slice(1, -1) } : part));
-}

@@ -4,12 +4,13 @@ import type { Server as HttpsServer } from 'node:https';
 import { App, type Request, type Response } from '@tinyhttp/app';
 import type { ProblemCode } from '../base/problem.ts';
 import { limitConnections, limitedOptions, mostHeaders } from './connection-limits.ts';
-import { isAmbiguous, takeTurn } from './connection-turns.ts';
-import { dispatch, type Exchange, groupByPath, refuse, show } from './dispatch.ts';
+import { takeTurn } from './connection-turns.ts';
+import { dispatch, type Exchange, refuse, show } from './dispatch.ts';
 import { createHttpsServer, type HttpsOptions } from './https-server.ts';
 import { type ListenAddress, type ListenOption, listen } from './listening.ts';
 import type { WholeReply } from './reply.ts';
 import type { Route } from './route.ts';
+import { RouteTable } from './route-table.ts';
 import { securityHeaders, strictSecurityHeaders } from './security-headers.ts';
 import type { ServerContext } from './server-context.ts';
 import { connectionRefusals, refusePlain, refuseTunnel } from './unreadable-request.ts';
@@ -90,11 +91,6 @@ function requestListener(
     // Its extensions cost two thirds of the throughput, and replies are written by reply.ts.
     applyExtensions: (_request, _response, next) => next(),
     settings: { xPoweredBy: false },
-    noMatchHandler: async (request, response) => {
-      const page = pages?.(request);
-      if (page === undefined) refuse(context, exchangeOf(request, response), 'not_found');
-      else show(context, exchangeOf(request, response), page, pagesAre);
-    },
     onError: async (error, request, response) => {
       const exchange = exchangeOf(request, response);
       context.vault.log.error(
@@ -104,29 +100,43 @@ function requestListener(
       refuse(context, exchange, 'internal');
     },
   });
-  for (const group of groupByPath(routes)) {
-    // tinyhttp awaits only functions that are declared async.
-    app.all(group.path.replaceAll(/\{(\w+)\}/g, ':$1'), async (request, response) => {
-      await dispatch(context, group, exchangeOf(request, response));
-    });
-  }
-  const ids = new WeakMap<IncomingMessage, string>();
-  function exchangeOf(request: IncomingMessage, response: ServerResponse): Exchange {
+  const table = new RouteTable(routes);
+  // One handler for all: tinyhttp would try the patterns of all routes at each request.
+  app.use(async (request, response) => {
+    const found = table.find(pathOf(request));
+    const page = found === undefined ? pages?.(request) : undefined;
+    const exchange = exchangeOf(request, response);
+    if (found !== undefined) await dispatch(context, found, exchange);
+    else if (page !== undefined) show(context, exchange, page, pagesAre);
+    else refuse(context, exchange, 'not_found');
+  });
+  function exchangeOf(request: Received, response: ServerResponse): Exchange {
     const security = tls?.endpoint.identity.publiclyTrusted ? strictSecurityHeaders : securityHeaders;
-    return { request, response, requestId: ids.get(request) ?? '', stopping, security };
+    return { request, response, requestId: request[id] ?? '', stopping, security };
   }
-  return (request: IncomingMessage, response: ServerResponse): void => {
-    if (!takeTurn(request, response)) return;
-    ids.set(request, nextId());
+  return (request: Received, response: ServerResponse): void => {
+    const turn = takeTurn(request, response);
+    if (turn === 'over') return;
+    request[id] = nextId();
     request.url = originForm(request.url);
-    const refusal = refusalOf(request);
+    const refusal = turn === 'ambiguous' ? 'invalid_request' : refusalOf(request);
     if (refusal === undefined) app.handler(request as Request, response as Response);
     else refuse(context, exchangeOf(request, response), refusal);
   };
 }
 
+/** A request, with the id that it was given. */
+const id = Symbol('request id');
+type Received = IncomingMessage & { [id]?: string };
+
+function pathOf({ url = '' }: IncomingMessage): string {
+  const queryAt = url.indexOf('?');
+  return queryAt === -1 ? url : url.slice(0, queryAt);
+}
+
 /** The path and query of a request target; a server must take the absolute form too (RFC 9112 §3.2.2). */
 function originForm(target = ''): string {
+  if (target.startsWith('/')) return target;
   const absolute = /^https?:\/\/[^/?#]+/i.exec(target)?.[0];
   if (absolute === undefined) return target;
   const rest = target.slice(absolute.length);
@@ -137,19 +147,20 @@ function originForm(target = ''): string {
 function refusalOf(request: IncomingMessage): ProblemCode | undefined {
   const { url, headers, rawHeaders, httpVersion } = request;
   if (rawHeaders.length > 2 * mostHeaders) return 'headers_too_large';
-  if (isAmbiguous(request)) return 'invalid_request';
   // RFC 9112 §3.2: HTTP/1.1 demands a host.
   if (headers.host === undefined && httpVersion === '1.1') return 'invalid_request';
   // What tinyhttp cannot decode would throw inside it, where nobody catches.
-  if (!isDecodable(url)) return 'invalid_request';
+  if (!isDecodable(request)) return 'invalid_request';
   // tinyhttp takes one of two slashes away, and would serve this as another path.
   return url?.startsWith('//') ? 'not_found' : undefined;
 }
 
-function isDecodable(url: string | undefined): boolean {
-  if (url === undefined || !url.startsWith('/')) return false;
+function isDecodable(request: IncomingMessage): boolean {
+  const path = pathOf(request);
+  if (!path.startsWith('/')) return false;
+  if (!path.includes('%')) return true;
   try {
-    decodeURIComponent(url.split('?', 1)[0] ?? '');
+    decodeURIComponent(path);
     return true;
   } catch {
     // A URIError is the answer: the path is not decodable.

@@ -90,7 +90,7 @@ test('who asks for things that do not exist pushes nothing out', async (t) => {
 test('a database that cannot be read is said to each look', async (t) => {
   const { vault } = await testVault(t);
   t.mock.method(vault.db, 'generation', () => Promise.reject(new Error('gone')));
-  const freshness = new Freshness(vault.db satisfies Database);
+  const freshness = new Freshness(vault.db satisfies Database, vault.world);
   await assert.rejects(freshness.look(), /gone/);
   await assert.rejects(freshness.look(), /gone/);
 });
