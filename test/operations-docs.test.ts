@@ -83,6 +83,14 @@ const addLetsEncrypt = 'vault issuer add --name letsencrypt --email ops@example.
 
 const scenes: readonly Scene[] = [
   {
+    section: 'The audit log',
+    needs: needs('openssl'),
+    prepare: async (_, box) => {
+      await web(box);
+      return {};
+    },
+  },
+  {
     section: 'Where things are',
     needs: asRoot,
     prepare: async (_, box) => {

@@ -20,6 +20,7 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   'dns-provider': async () => (await import('./dns-provider.ts')).dnsProviderCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
+  audit: async () => (await import('./audit.ts')).auditCommands,
   backup: async () => (await import('./backup.ts')).backupCommand,
   'systemd-unit': async () => (await import('./systemd-unit.ts')).systemdUnitCommand,
   licenses: async () => (await import('./licenses.ts')).licensesCommand,

@@ -8,6 +8,7 @@ import { consoleReply } from '../http/console-routes.ts';
 import { startListeners } from '../http/listeners.ts';
 import { routesWith } from '../http/routes.ts';
 import { serverContext } from '../http/server-context.ts';
+import { runAuditRetention } from '../jobs/audit-retention.ts';
 import { runBackupScheduler } from '../jobs/backup-scheduler.ts';
 import { runChallengeCleaner } from '../jobs/challenge-cleaner.ts';
 import { runKeyUseWriter } from '../jobs/key-use-writer.ts';
@@ -89,6 +90,8 @@ async function serve(
     runChallengeCleaner(vault, stop),
     runKeyUseWriter(vault, stop),
   ];
+  const { keepFor } = settings.audit;
+  if (keepFor !== undefined) jobs.push(runAuditRetention(vault, keepFor, stop));
   if (settings.backups !== undefined) {
     const verify = (draft: string) => runOwn(checkArguments(draft, settings), environment, stop);
     jobs.push(runBackupScheduler(vault, settings.backups, { version, verify }, stop));

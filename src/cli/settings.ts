@@ -10,6 +10,7 @@ import { type LogLevel, logLevels } from '../base/log.ts';
 import type { BackupPlan } from '../domain/backup-schedule.ts';
 import { defaultSessionLimits, type SessionLimits } from '../domain/sessions.ts';
 import type { Arguments } from './arguments.ts';
+import { type AuditSettings, auditOptions, auditSettings } from './audit-settings.ts';
 import { backupOptions, backupPlan } from './backup-settings.ts';
 import { type ClientSettings, clientOptions, clientSettings } from './client-settings.ts';
 import {
@@ -54,6 +55,7 @@ export const serveOptions = {
   },
   ...clientOptions,
   ...backupOptions,
+  ...auditOptions,
   'acme-http-listen': {
     type: 'string',
     valueHint: 'HOST:PORT',
@@ -105,6 +107,7 @@ export type Settings = {
   readonly publicUrl: string | undefined;
   readonly clients: ClientSettings;
   readonly backups: BackupPlan | undefined;
+  readonly audit: AuditSettings;
   readonly acmeHttpListen: ListenAddress | undefined;
   readonly acmeTlsListen: ListenAddress | undefined;
   /** `ip:port` */
@@ -142,6 +145,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     publicUrl: publicUrl(setting('public-url')),
     clients: clientSettings(setting),
     backups: backupPlan(setting),
+    audit: auditSettings(setting),
     acmeHttpListen: optional(setting('acme-http-listen'), listenAddress),
     acmeTlsListen: optional(setting('acme-tls-listen'), listenAddress),
     resolver: optional(setting('resolver'), resolverAddress),

@@ -14,6 +14,7 @@ export type KeyPurpose =
   | 'seal: acme account key'
   | 'seal: external account key'
   | 'seal: dns provider secret'
+  | 'seal: audit key'
   | 'entity tag'
   | 'sign: session'
   | 'authenticate: backup';

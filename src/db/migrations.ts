@@ -12,6 +12,7 @@ import { acme } from './migration-0002-acme.ts';
 import { administration } from './migration-0003-console.ts';
 import { auditIndexes } from './migration-0004-audit-indexes.ts';
 import { keyNetworks } from './migration-0005-key-networks.ts';
+import { auditChain } from './migration-0006-audit-chain.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -22,6 +23,7 @@ export const migrations: Migrations = {
   '0003-console': administration,
   '0004-audit-indexes': auditIndexes,
   '0005-key-networks': keyNetworks,
+  '0006-audit-chain': auditChain,
 };
 
 /** The name of the newest schema. */

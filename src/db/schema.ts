@@ -3,6 +3,7 @@
  * `sealed_…` cannot be opened from here.
  */
 import type { Generated } from 'kysely';
+import type { AuditEventsTable, AuditKeysTable } from './schema-audit.ts';
 
 export type Bit = 0 | 1;
 
@@ -216,17 +217,6 @@ export type SessionsTable = {
   user_agent: string | null;
 };
 
-export type AuditEventsTable = {
-  id: Generated<number>;
-  at: number;
-  actor: string;
-  action: string;
-  resource: string;
-  detail: string;
-  ip: string | null;
-  request_id: string | null;
-};
-
 export type Schema = {
   settings: SettingsTable;
   issuers: IssuersTable;
@@ -243,4 +233,5 @@ export type Schema = {
   administrators: AdministratorsTable;
   sessions: SessionsTable;
   audit_events: AuditEventsTable;
+  audit_keys: AuditKeysTable;
 };

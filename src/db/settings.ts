@@ -7,7 +7,9 @@ export type SettingKey =
   | 'setup-token-hash'
   | 'setup-token-expires-at'
   /** UTC milliseconds. */
-  | 'last-backup-at';
+  | 'last-backup-at'
+  /** Id and link of the last event that was pruned. */
+  | 'audit-pruned-through';
 
 export async function readSetting(
   reader: Reader,

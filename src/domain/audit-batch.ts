@@ -3,13 +3,13 @@
  * share one transaction and so one fsync, and each request goes on only when its own event is durable.
  */
 import type { World } from '../base/world.ts';
-import { type AuditEventRow, insertAuditEvents } from '../db/audit-events.ts';
+import { insertAuditEvents, type NewAuditEvent } from '../db/audit-events.ts';
 import type { Database } from '../db/database.ts';
 import { StorageError } from '../db/storage-error.ts';
 import { type AuditEvent, auditRow } from './audit.ts';
 
 type Waiting = {
-  readonly row: Omit<AuditEventRow, 'id'>;
+  readonly row: NewAuditEvent;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 };

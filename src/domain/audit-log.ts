@@ -1,6 +1,11 @@
 /** The audit log as people read it: a page at a time, or all of it as a file. */
 import { formatTimestamp } from '../base/timestamp.ts';
-import { type AuditEventRow, type AuditFilter, listAuditEvents } from '../db/audit-events.ts';
+import {
+  type AuditEventRow,
+  type AuditFilter,
+  type AuditOrder,
+  listAuditEvents,
+} from '../db/audit-events.ts';
 import type { Vault } from './vault.ts';
 
 export type AuditEventView = {
@@ -18,7 +23,8 @@ export const auditFormats = ['csv', 'jsonl'] as const;
 
 export type AuditFormat = (typeof auditFormats)[number];
 
-const columns = ['id', 'at', 'actor', 'action', 'resource', 'detail', 'ip', 'request_id'] as const;
+/** `hash` is the event's link in the chain, in hexadecimal: a copy elsewhere shows what was changed here. */
+const columns = ['id', 'at', 'actor', 'action', 'resource', 'detail', 'ip', 'request_id', 'hash'] as const;
 
 /** How many events are read at once for a file: a few milliseconds of work. */
 const eventsAtOnce = 500;
@@ -32,35 +38,37 @@ export async function viewAuditEvents(
   return (await listAuditEvents(db.reader, filter, page)).map(auditEventView);
 }
 
-/** The text of a file with all events that fit, newest first, in pieces; no transaction stays open between them. */
+/** The text of a file with all events that fit, in pieces; no transaction stays open between them. */
 export async function* exportAuditEvents(
-  { db }: Vault,
+  { db }: Pick<Vault, 'db'>,
   filter: AuditFilter,
   format: AuditFormat,
+  order: AuditOrder,
 ): AsyncGenerator<string> {
   if (format === 'csv') yield `${columns.join(',')}\r\n`;
-  let before: number | undefined;
+  let past: number | undefined;
   for (;;) {
-    const rows = await listAuditEvents(db.reader, filter, { before, limit: eventsAtOnce });
+    const page = { [order === 'newest first' ? 'before' : 'after']: past, limit: eventsAtOnce };
+    const rows = await listAuditEvents(db.reader, filter, page, order);
     if (rows.length === 0) return;
     yield rows.map((row) => (format === 'csv' ? csvLine(row) : jsonLine(row))).join('');
-    before = rows.at(-1)?.id;
+    past = rows.at(-1)?.id;
     if (rows.length < eventsAtOnce) return;
   }
 }
 
-function auditEventView(row: AuditEventRow): AuditEventView {
-  const { at, detail, ...others } = row;
+function auditEventView({ link: _, at, detail, ...others }: AuditEventRow): AuditEventView {
   return { ...others, at: formatTimestamp(at), detail: JSON.parse(detail) as Record<string, unknown> };
 }
 
-function jsonLine(row: AuditEventRow): string {
-  const view = auditEventView(row);
+/** An event as one line of JSON, as files and programs that collect events get it. */
+export function jsonLine(row: AuditEventRow): string {
+  const view = { ...auditEventView(row), hash: row.link.toString('hex') };
   return `${JSON.stringify(Object.fromEntries(columns.map((column) => [column, view[column]])))}\n`;
 }
 
 function csvLine(row: AuditEventRow): string {
-  const cells = { ...row, at: formatTimestamp(row.at) };
+  const cells = { ...row, at: formatTimestamp(row.at), hash: row.link.toString('hex') };
   return `${columns.map((column) => csvCell(cells[column])).join(',')}\r\n`;
 }
 

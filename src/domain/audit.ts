@@ -1,5 +1,5 @@
 /** The audit log's vocabulary: who acts, what can be done, and how an event is put down beside the change it tells of. */
-import { type AuditEventRow, insertAuditEvents } from '../db/audit-events.ts';
+import { insertAuditEvents, type NewAuditEvent } from '../db/audit-events.ts';
 import type { Writer } from '../db/database.ts';
 
 export type AuditAction =
@@ -33,6 +33,8 @@ export type AuditAction =
   | 'session.refuse'
   | 'session.end'
   | 'access.refuse'
+  | 'audit.prune'
+  | 'audit.key'
   | 'backup.create'
   | 'backup.restore';
 
@@ -59,10 +61,7 @@ export type AuditEvent = {
 };
 
 /** The row of an event that happens at `at` (UTC milliseconds). */
-export function auditRow(
-  { actor, action, resource, detail }: AuditEvent,
-  at: number,
-): Omit<AuditEventRow, 'id'> {
+export function auditRow({ actor, action, resource, detail }: AuditEvent, at: number): NewAuditEvent {
   return {
     at,
     actor: actor.name,

@@ -46,6 +46,11 @@ export function dnsSecretOwner(providerId: number): BlobOwner {
   return { table: 'dns_providers', record: `${providerId}`, purpose: 'seal: dns provider secret' };
 }
 
+/** The key that signs checkpoints of the audit log, sealed as PKCS#8 DER for the public key (SPKI DER) that belongs to it. */
+export function auditKeyOwner(publicKey: Buffer): BlobOwner {
+  return { table: 'audit_keys', record: publicKey.toString('hex'), purpose: 'seal: audit key' };
+}
+
 export function sealFor({ masterKey, world }: Vault, owner: BlobOwner, plaintext: Secret): Buffer {
   return seal(masterKey, world, owner, plaintext);
 }

@@ -55,7 +55,7 @@ export const auditRoutes: readonly Route[] = [
           'Content-Disposition': `attachment; filename="audit-events.${format}"`,
           'Cache-Control': 'no-store',
         },
-        stream: () => exportAuditEvents(vault, wanted(filter), format),
+        stream: () => exportAuditEvents(vault, wanted(filter), format, 'newest first'),
       };
     },
   }),

@@ -369,7 +369,7 @@ const values: Readonly<Record<string, string>> = {
 };
 
 /** Commands that come to no vault, and the one that says of any what is wrong with it (test/cli/doctor.test.ts). */
-const withoutVault = ['systemd-unit', 'licenses', 'doctor'];
+const withoutVault = ['systemd-unit', 'licenses', 'version', 'doctor'];
 
 /** The words of a command with all that it demands. */
 function wordsFor({ words, options }: KnownCommand): string[] {

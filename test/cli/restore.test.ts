@@ -240,7 +240,10 @@ async function oddBackup(t: TestContext, sql: string): Promise<{ file: string; m
   database.exec(sql);
   database.close();
   const file = join(tempDir(t), 'odd.backup');
-  await makeBackup(vault, file, { unverified: true });
+  await makeBackup(vault, file, { unverified: true }).catch((error: unknown) => {
+    // An older schema has no place for what this vault records.
+    assert.match(String(error), /the backup is written and whole, but could not be recorded/);
+  });
   return { file, masterKeyFile: join(dataDir, 'master.key') };
 }
 
@@ -271,6 +274,7 @@ const undone = `
   drop index audit_events_by_actor; drop index audit_events_by_action; drop index audit_events_by_resource;
   drop index api_keys_for_any;
   alter table api_keys drop column allowed_networks;
+  alter table audit_events drop column link; drop table audit_keys;
   delete from kysely_migration where name >= '0004'
 `;
 

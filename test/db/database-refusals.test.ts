@@ -20,7 +20,14 @@ async function filledDatabase(t: TestContext): Promise<string> {
   const db = await Database.open(path, world);
   await db.write(async (writer) => {
     for (let n = 0; n < 500; n += 1) {
-      const row = { at: n, actor: 'system', action: 'test', resource: 'x'.repeat(500), detail: '{}' };
+      const row = {
+        at: n,
+        actor: 'system',
+        action: 'test',
+        resource: 'x'.repeat(500),
+        detail: '{}',
+        link: Buffer.alloc(0),
+      };
       await writer.insertInto('audit_events').values(row).execute();
     }
   });

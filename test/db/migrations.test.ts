@@ -78,6 +78,7 @@ test('the shipped migrations are these, in this order', () => {
     '0003-console',
     '0004-audit-indexes',
     '0005-key-networks',
+    '0006-audit-chain',
   ]);
 });
 

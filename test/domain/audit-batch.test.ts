@@ -32,8 +32,9 @@ test('an event is there, whole, as soon as its promise is kept', async (t) => {
   const other = outside(t, opened);
   await opened.vault.audit.append(event(1));
   const row = other.prepare("select * from audit_events where action = 'certificate.download'").get();
-  const { id, ...rest } = row as { id: number };
+  const { id, link, ...rest } = row as { id: number; link: Buffer };
   assert(id > 0);
+  assert.equal(link.length, 32);
   assert.deepEqual(rest, {
     at: opened.world.now(),
     actor: 'api-key:1:deploy',

@@ -406,6 +406,7 @@ suite('with a real CA', needsAcme(), () => {
       acme.query('select 1 from acme_challenges').length === 0 ? true : undefined,
     );
     await walk.run(['renewals', 'list', '--json']);
+    await walk.done(['audit', 'list', '--json']);
     await walk.stop();
     await walk.unseal();
     assert(walk.search.names().some((name) => name.startsWith('the key of an account')));

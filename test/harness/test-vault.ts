@@ -18,6 +18,7 @@ export function settingsFor(dataDir: string): Settings {
     listen: { host: '127.0.0.1', port: 0 },
     publicUrl: undefined,
     backups: undefined,
+    audit: { keepFor: undefined },
     clients: { trustedProxies: [], maxConnections: 2000, apiKeyRate: 0 },
     acmeHttpListen: undefined,
     acmeTlsListen: undefined,

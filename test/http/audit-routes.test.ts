@@ -129,13 +129,13 @@ suite('the audit log as a file', () => {
     const told = await admin.ask('GET', `${path}/export`);
     assert.equal(told.headers.get('Content-Type'), 'text/csv');
     const lines = told.text.split('\r\n');
-    assert.equal(lines[0], 'id,at,actor,action,resource,detail,ip,request_id');
+    assert.equal(lines[0], 'id,at,actor,action,resource,detail,ip,request_id,hash');
     const cells = lines.slice(1, -1).map((line) => line.split(',access.refuse,')[1]?.split(',"{""a""')[0]);
     assert.deepEqual(cells.toReversed(), [
       undefined,
       ...['"\'=1+1"', '"\'+1"', '"\'-1"', '"\'@SUM(A1)"', '"\'\tx"', '"GET /a,""b"""', '"it\'s"', 'plain'],
     ]);
-    assert.match(lines.at(-3) ?? '', /^\d+,2026-11-20T12:00:00Z,admin:a,.*,"\{""a"":1\}",,r-1$/);
+    assert.match(lines.at(-3) ?? '', /^\d+,2026-11-20T12:00:00Z,admin:a,.*,"\{""a"":1\}",,r-1,[0-9a-f]{64}$/);
   });
 
   test('is cut off where it cannot be read to its end, and the log says why', async (t) => {

@@ -1,0 +1,71 @@
+/** `vault audit export`: audit events as a file, in the order in which they happened, however many there are. */
+import { createWriteStream, rmSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { OperatorError } from '../base/operator-error.ts';
+import { auditFormats, exportAuditEvents } from '../domain/audit-log.ts';
+import { auditFilter, auditFilterOptions } from './audit-filter.ts';
+import { command } from './command.ts';
+import { Misuse } from './misuse.ts';
+import { withVault } from './with-vault.ts';
+
+export const exportCommand = command({
+  name: 'audit export',
+  description: 'write audit events as a file, oldest first: CSV, or one JSON object a line',
+  examples: [
+    {
+      does: 'All of a year for an auditor',
+      line: 'vault audit export --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z --format csv --output audit.csv',
+    },
+    { does: 'The last day, for a program', line: 'vault audit export --since 1d | gzip > audit.jsonl.gz' },
+  ],
+  options: {
+    ...auditFilterOptions,
+    format: {
+      type: 'string',
+      valueHint: 'FORMAT',
+      description: `one of ${auditFormats.join(', ')} (default: jsonl)`,
+    },
+    output: {
+      type: 'string',
+      valueHint: 'FILE',
+      description: 'a new file to write to (default: - for standard output)',
+    },
+  },
+  run: async ({ format: name = 'jsonl', output = '-', ...args }, terminal) => {
+    const filter = auditFilter(args, terminal.world.now());
+    const format = auditFormats.find((known) => known === name);
+    if (format === undefined) {
+      throw new Misuse(`--format ${name} is none`, `Write one of ${auditFormats.join(', ')}.`);
+    }
+    await withVault(args, terminal, 'refuse', async (vault) => {
+      const events = Readable.from(exportAuditEvents(vault, filter, format, 'oldest first'));
+      if (output === '-') await pipeline(events, terminal.stdout, { end: false });
+      else await writeNew(output, events);
+    });
+  },
+});
+
+/** Writes to a file that was not there; what is not whole does not stay. */
+async function writeNew(path: string, events: Readable): Promise<void> {
+  const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+  let isOurs = false;
+  file.once('open', () => {
+    isOurs = true;
+  });
+  try {
+    await pipeline(events, file);
+  } catch (error) {
+    if (isOurs) rmSync(path, { force: true });
+    const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST';
+    throw new OperatorError(
+      isThere ? `${path} is there already` : `${path} cannot be written: ${(error as Error).message}`,
+      {
+        hint: isThere
+          ? 'Name a new file, or move this one away. Nothing was written.'
+          : 'Nothing was left there. Look at the directory and its space.',
+        cause: error,
+      },
+    );
+  }
+}

@@ -1,0 +1,64 @@
+/** `vault audit …`: the audit log where nobody can sign in: listed, exported, followed, and verified. */
+import { viewAuditEvents } from '../domain/audit-log.ts';
+import { exportCommand } from './audit-export.ts';
+import { auditFilter, auditFilterOptions } from './audit-filter.ts';
+import { checkpointCommand, publicKeyCommand, verifyCommand } from './audit-verify.ts';
+import { command, commandGroup } from './command.ts';
+import { Misuse } from './misuse.ts';
+import { jsonText, table } from './output.ts';
+import { withVault } from './with-vault.ts';
+
+const list = command({
+  name: 'audit list',
+  description: 'list audit events, newest first',
+  examples: [
+    { does: 'The last things that happened', line: 'vault audit list --limit 20' },
+    {
+      does: 'Who has downloaded a certificate or its key in the last week',
+      line: 'vault audit list --certificate web --action certificate.download --since 7d',
+    },
+  ],
+  options: {
+    ...auditFilterOptions,
+    limit: { type: 'string', valueHint: 'N', description: 'how many at most (default: 50)' },
+    json: { type: 'boolean', description: 'print JSON, for programs' },
+  },
+  run: async (args, terminal) => {
+    const filter = auditFilter(args, terminal.world.now());
+    const limit = Number(args.limit ?? '50');
+    if (!Number.isInteger(limit) || limit < 1 || limit > 1000) {
+      throw new Misuse(
+        `--limit ${args.limit} is not a number from 1 to 1000`,
+        'Write --limit 50; "vault audit export" has them all.',
+      );
+    }
+    await withVault(args, terminal, 'refuse', async (vault) => {
+      const events = await viewAuditEvents(vault, filter, { limit });
+      if (args.json) {
+        terminal.stdout.write(jsonText(events));
+        return;
+      }
+      if (events.length === 0) {
+        terminal.stderr.write('No event is like this.\n');
+        return;
+      }
+      terminal.stdout.write(
+        table(
+          ['ID', 'AT', 'ACTOR', 'ACTION', 'RESOURCE', 'ADDRESS', 'DETAIL'],
+          events.map(({ id, at, actor, action, resource, ip, detail }) => [
+            ...[String(id), at, actor, action, resource, ip ?? '-'],
+            Object.keys(detail).length === 0 ? '-' : JSON.stringify(detail),
+          ]),
+        ),
+      );
+    });
+  },
+});
+
+export const auditCommands = commandGroup('audit', 'list, export and verify the audit log', {
+  list,
+  export: exportCommand,
+  checkpoint: checkpointCommand,
+  verify: verifyCommand,
+  'public-key': publicKeyCommand,
+});

@@ -1,0 +1,133 @@
+/**
+ * Checkpoints: where the audit log stood at a moment, signed, to be kept where whoever changes the database cannot reach it.
+ * The key is the vault's own and outlives the master key, which only seals it.
+ */
+import { OperatorError } from '../base/operator-error.ts';
+import { formatTimestamp, parseTimestamp } from '../base/timestamp.ts';
+import { isSignedByEd25519, publicKeyId, signEd25519 } from '../crypto/ed25519.ts';
+import { generatePrivateKey, publicKeyOf } from '../crypto/key-pair.ts';
+import type { ChainEnd } from '../db/audit-chain.ts';
+import { countAuditEvents, lastAuditEvent } from '../db/audit-events.ts';
+import { type AuditKeyRow, listAuditKeys, replaceAuditKey } from '../db/audit-keys.ts';
+import type { Writer } from '../db/database.ts';
+import { type Actor, record } from './audit.ts';
+import { auditKeyOwner, openFor, sealFor } from './sealed-secrets.ts';
+import type { Vault } from './vault.ts';
+
+/** What a checkpoint says: the event with this id had this link, and so many events were there. */
+export type Checkpoint = ChainEnd & { readonly at: number; readonly events: number };
+
+const firstLine = 'vault audit checkpoint 1';
+
+const form = new RegExp(
+  `^(${firstLine}\nevent ([1-9]\\d{0,15})\nhash ([0-9a-f]{64})\nevents (\\d{1,16})\nat (\\S+)\nkey ([0-9a-f]{16})\n)` +
+    'signature ([A-Za-z0-9+/]{86}==)\\s*$',
+);
+
+/**
+ * The text of a checkpoint of now: six lines, and the signature of exactly these. Throws OperatorError where the newest event
+ * is not chained.
+ */
+export async function makeCheckpoint(vault: Vault, actor: Actor): Promise<string> {
+  const { sealed, publicKey } = await signingKey(vault, actor);
+  const last = await lastAuditEvent(vault.db.reader);
+  if (last === undefined || last.link.length === 0) throw nothingToSign();
+  const events = await countAuditEvents(vault.db.reader);
+  const text = [
+    firstLine,
+    `event ${last.id}`,
+    `hash ${last.link.toString('hex')}`,
+    `events ${events}`,
+    `at ${formatTimestamp(vault.world.now())}`,
+    `key ${publicKeyId(publicKey)}`,
+    '',
+  ].join('\n');
+  const privateKey = openFor(vault, auditKeyOwner(publicKey), sealed);
+  return `${text}signature ${signEd25519(privateKey, Buffer.from(text)).toString('base64')}\n`;
+}
+
+/**
+ * What a checkpoint says, once one of this vault's keys has signed it. Throws OperatorError; `name` is what the checkpoint is
+ * called then.
+ */
+export async function readCheckpoint({ db }: Vault, text: string, name: string): Promise<Checkpoint> {
+  const [, signed = '', id, hash = '', events, moment = '', keyId, signature = ''] =
+    form.exec(text.replaceAll('\r\n', '\n')) ?? [];
+  const at = parseTimestamp(moment);
+  if (at === undefined) {
+    throw new OperatorError(`${name} is no checkpoint of an audit log`, {
+      hint: 'Name a file that "vault audit checkpoint" has written.',
+    });
+  }
+  const key = (await listAuditKeys(db.reader)).find(({ public_key }) => publicKeyId(public_key) === keyId);
+  if (key === undefined) {
+    throw new OperatorError(`${name} is signed by the key ${keyId}, which is none of this vault's`, {
+      hint: 'It is of another vault, or of one that was made before this one was restored.',
+    });
+  }
+  if (!isSignedByEd25519(key.public_key, Buffer.from(signed), Buffer.from(signature, 'base64'))) {
+    throw new OperatorError(`the signature of ${name} is wrong: it was changed`, {
+      hint: 'Take a copy from another place.',
+    });
+  }
+  return { id: Number(id), link: Buffer.from(hash, 'hex'), events: Number(events), at };
+}
+
+/** The key that signs, SPKI DER, made now where there is none. */
+export async function checkpointKey(vault: Vault, actor: Actor): Promise<Buffer> {
+  return (await signingKey(vault, actor)).publicKey;
+}
+
+/** Signs with a new key from now on. What the ones before have signed stays good, but they can sign no more. */
+export async function replaceCheckpointKey(vault: Vault, actor: Actor): Promise<void> {
+  const row = await newKey(vault);
+  await vault.db.write((writer) => keepKey(writer, row, actor));
+}
+
+type SigningKey = { readonly publicKey: Buffer; readonly sealed: Buffer };
+
+async function signingKey(vault: Vault, actor: Actor): Promise<SigningKey> {
+  const known = signing(await listAuditKeys(vault.db.reader));
+  if (known !== undefined) return known;
+  const row = await newKey(vault);
+  return vault.db.write(async (writer) => {
+    // Of two that begin at once, one makes it.
+    const other = signing(await listAuditKeys(writer));
+    if (other === undefined) await keepKey(writer, row, actor);
+    return other ?? { publicKey: row.public_key, sealed: row.sealed_private_key };
+  });
+}
+
+function signing([newest]: readonly AuditKeyRow[]): SigningKey | undefined {
+  if (newest === undefined || newest.sealed_private_key === null) return undefined;
+  return { publicKey: newest.public_key, sealed: newest.sealed_private_key };
+}
+
+type NewKey = {
+  readonly public_key: Buffer;
+  readonly sealed_private_key: Buffer;
+  readonly created_at: number;
+};
+
+async function newKey(vault: Vault): Promise<NewKey> {
+  const privateKey = await generatePrivateKey('ed25519');
+  const publicKey = publicKeyOf(privateKey);
+  return {
+    public_key: publicKey,
+    sealed_private_key: sealFor(vault, auditKeyOwner(publicKey), privateKey),
+    created_at: vault.world.now(),
+  };
+}
+
+async function keepKey(writer: Writer, row: NewKey, actor: Actor): Promise<void> {
+  await replaceAuditKey(writer, row);
+  const detail = { public_key: row.public_key.toString('base64') };
+  const resource = `audit-key:${publicKeyId(row.public_key)}`;
+  await record(writer, { actor, action: 'audit.key', resource, detail }, row.created_at);
+}
+
+function nothingToSign(): OperatorError {
+  return new OperatorError('the newest event of the audit log is not chained', {
+    hint: 'An older version of the vault that still runs has written it. Restart "vault serve", and try again.',
+  });
+}

@@ -1,0 +1,145 @@
+/**
+ * Whether the audit log is what was recorded: the whole chain is walked, a page at a time, and what does not fit is named. What
+ * the chain alone cannot show, that its end was cut off or all of it made anew, checkpoints show.
+ */
+import { type ChainEnd, chainBeginning, linkOf } from '../db/audit-chain.ts';
+import { type AuditEventRow, lastGivenId, listChainedEvents } from '../db/audit-events.ts';
+import { readPrunedThrough } from '../db/audit-pruning.ts';
+import type { Checkpoint } from './audit-checkpoint.ts';
+import type { Vault } from './vault.ts';
+
+/** Something that is not as it was recorded. */
+export type ChainFault = {
+  /** The event at which it shows. */
+  readonly id: number;
+  readonly kind: 'changed' | 'missing' | 'unchained' | 'unannounced' | 'checkpoint';
+  readonly message: string;
+};
+
+export type ChainReport = {
+  readonly events: number;
+  /** Undefined where there is no event. */
+  readonly first: number | undefined;
+  readonly last: ChainEnd | undefined;
+  /** The first hundred; `faultCount` is how many there are. */
+  readonly faults: readonly ChainFault[];
+  readonly faultCount: number;
+};
+
+const eventsAtOnce = 500;
+const faultsTold = 100;
+
+/** Walks the whole log, and holds it against the checkpoints. Writes nothing; events that are added or pruned meanwhile are no faults. */
+export async function verifyChain(
+  { db }: Pick<Vault, 'db'>,
+  checkpoints: readonly Checkpoint[] = [],
+): Promise<ChainReport> {
+  const walk = new ChainWalk(await readPrunedThrough(db.reader), checkpoints);
+  const lastGiven = await lastGivenId(db.reader);
+  for (;;) {
+    const events = await listChainedEvents(db.reader, walk.end.id, eventsAtOnce);
+    const [first] = events;
+    if (first === undefined) break;
+    // Pruned since the last look: then it goes on from there.
+    if (first.id !== walk.end.id + 1) walk.moveTo(await readPrunedThrough(db.reader), first);
+    for (const event of events) walk.step(event);
+  }
+  return walk.finish(lastGiven);
+}
+
+class ChainWalk {
+  readonly #checkpoints: readonly Checkpoint[];
+  readonly #faults: ChainFault[] = [];
+  #faultCount = 0;
+  #events = 0;
+  #first: number | undefined;
+  #pruned: ChainEnd | undefined;
+  /** Up to where the log itself says that it was pruned. */
+  #announced = 0;
+  end: ChainEnd;
+
+  constructor(pruned: ChainEnd | undefined, checkpoints: readonly Checkpoint[]) {
+    this.#checkpoints = checkpoints;
+    this.#pruned = pruned;
+    this.end = pruned ?? chainBeginning;
+  }
+
+  moveTo(pruned: ChainEnd | undefined, next: AuditEventRow): void {
+    if (pruned?.id !== next.id - 1) return;
+    this.#pruned = pruned;
+    this.end = pruned;
+  }
+
+  step(event: AuditEventRow): void {
+    const { id, link } = event;
+    const isNext = id === this.end.id + 1;
+    if (link.length === 0) {
+      this.#fault(id, 'unchained', `event ${id} is not chained, as if an older vault had written it`);
+    } else if (!isNext && !this.#beginsLater(event)) {
+      this.#fault(id, 'missing', `${missing(this.end.id + 1, id - 1)} missing before event ${id}`);
+    } else if (!linkOf(isNext ? this.end.link : chainBeginning.link, event).equals(link)) {
+      this.#fault(id, 'changed', `event ${id} was changed, or does not follow the one before it`);
+    }
+    for (const checkpoint of this.#checkpoints) if (checkpoint.id === id) this.#compare(checkpoint, link);
+    if (event.action === 'audit.prune') this.#announced = announcedIn(event) ?? this.#announced;
+    this.#first ??= id;
+    this.#events += 1;
+    this.end = { id, link };
+  }
+
+  finish(lastGiven: number): ChainReport {
+    const pruned = this.#pruned;
+    if (pruned !== undefined && this.#announced < pruned.id) {
+      const message = `events up to ${pruned.id} were removed, and no event "audit.prune" says so`;
+      this.#fault(pruned.id, 'unannounced', message);
+    }
+    if (this.end.id < lastGiven) {
+      const message = `${missing(this.end.id + 1, lastGiven)} missing at the end`;
+      this.#fault(this.end.id + 1, 'missing', message);
+    }
+    for (const checkpoint of this.#checkpoints) {
+      if (checkpoint.id > this.end.id) {
+        const message = `the log ends at event ${this.end.id}, before the checkpoint of event ${checkpoint.id}`;
+        this.#fault(checkpoint.id, 'checkpoint', message);
+      } else if (pruned !== undefined && checkpoint.id === pruned.id) {
+        this.#compare(checkpoint, pruned.link);
+      } else if (checkpoint.id < (this.#first ?? 0)) {
+        const message = `event ${checkpoint.id} is no longer in the log, so that its checkpoint shows nothing; use a newer one`;
+        this.#fault(checkpoint.id, 'checkpoint', message);
+      }
+    }
+    return {
+      events: this.#events,
+      first: this.#first,
+      last: this.#events === 0 ? undefined : this.end,
+      faults: this.#faults,
+      faultCount: this.#faultCount,
+    };
+  }
+
+  /** What was removed before there was a chain is not missing in it. */
+  #beginsLater(event: AuditEventRow): boolean {
+    const isFirst = this.#events === 0 && this.#pruned === undefined;
+    return isFirst && linkOf(chainBeginning.link, event).equals(event.link);
+  }
+
+  #compare(checkpoint: Checkpoint, link: Buffer): void {
+    if (checkpoint.link.equals(link)) return;
+    this.#fault(checkpoint.id, 'checkpoint', `event ${checkpoint.id} is another than its checkpoint says`);
+  }
+
+  #fault(id: number, kind: ChainFault['kind'], message: string): void {
+    this.#faultCount += 1;
+    if (this.#faults.length < faultsTold) this.#faults.push({ id, kind, message });
+  }
+}
+
+function missing(from: number, to: number): string {
+  return from === to ? `event ${from} is` : `events ${from} to ${to} are`;
+}
+
+/** Up to where an event `audit.prune` says that events were removed; one that was changed may say anything. */
+function announcedIn({ detail }: AuditEventRow): number | undefined {
+  const through = /"through":(\d{1,15})\b/.exec(detail)?.[1];
+  return through === undefined ? undefined : Number(through);
+}
