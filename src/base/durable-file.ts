@@ -1,5 +1,6 @@
 /** Files that must survive the loss of power: a new name is durable only when its directory is. */
-import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs';
+import { closeSync, fsyncSync, mkdirSync, openSync, rmSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 
 /** Makes the content of a file, or the names in a directory, durable. */
 export function syncPath(path: string): void {
@@ -8,6 +9,28 @@ export function syncPath(path: string): void {
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/**
+ * Makes a directory for its owner alone, durably, with those above that are missing. Where it is there already its name is
+ * made durable too: whoever made it may have been killed before.
+ */
+export function makeDurableDirectory(path: string): void {
+  const whole = resolve(path);
+  const first = mkdirSync(whole, { recursive: true, mode: 0o700 }) ?? whole;
+  for (let made = whole; ; made = dirname(made)) {
+    syncIfReadable(dirname(made));
+    if (made === resolve(first) || made === dirname(made)) return;
+  }
+}
+
+/** Directories above belong to the system: what may not be read there was made durable by whoever made it. */
+function syncIfReadable(path: string): void {
+  try {
+    syncPath(path);
+  } catch (error) {
+    if (!/^(EACCES|EPERM)$/.test(String((error as NodeJS.ErrnoException).code))) throw error;
   }
 }
 

@@ -1,7 +1,8 @@
 /** Puts a vault together from its files: the data directory, the master key, the database and the private CA. */
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import manifest from '../../package.json' with { type: 'json' };
+import { makeDurableDirectory } from '../base/durable-file.ts';
 import { type Log, silentLog } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { outboundHttp } from '../base/outbound-http.ts';
@@ -141,9 +142,8 @@ function hasContent(path: string): boolean {
 }
 
 function makeDirectory(path: string): void {
-  if (existsSync(path)) return;
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeDurableDirectory(path);
   } catch (error) {
     throw new OperatorError(`the directory ${path} cannot be made: ${(error as Error).message}`, {
       hint: 'Choose a directory that this user may write to, with --data-dir.',

@@ -2,10 +2,11 @@
  * The vault's database: one connection that writes, one that only reads, and a generation by which caches notice that
  * somebody, in this process or another, changed what they hold.
  */
-import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, type Transaction } from 'kysely';
+import { makeDurableDirectory, syncPath } from '../base/durable-file.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
 import { lendDirectory } from './embedded-addon.ts';
@@ -169,13 +170,8 @@ async function enterWal(writing: BetterSqlite3.Database, world: World): Promise<
 
 function makeFile(path: string): void {
   if (existsSync(path)) return;
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeDurableDirectory(dirname(path));
   closeSync(openSync(path, 'a', 0o600));
   chmodSync(path, 0o600);
-  const directory = openSync(dirname(path), 'r');
-  try {
-    fsyncSync(directory);
-  } finally {
-    closeSync(directory);
-  }
+  syncPath(dirname(path));
 }

@@ -1,7 +1,7 @@
 /** The new files of a restore before they have their names, beside those whose place they will take. */
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { syncPath } from '../base/durable-file.ts';
+import { makeDurableDirectory, syncPath } from '../base/durable-file.ts';
 import { day } from '../base/duration.ts';
 import type { World } from '../base/world.ts';
 import type { MasterKey } from '../crypto/master-key.ts';
@@ -22,14 +22,9 @@ export function removeDraft(draft: string): void {
 
 /** Writes the master key, mode 0600, durably. */
 export function writeKeyDraft(draft: string, masterKey: MasterKey): void {
-  makeDirectory(dirname(draft));
+  makeDurableDirectory(dirname(draft));
   writeFileSync(draft, masterKey.exported().expose(), { flag: 'wx', mode: 0o600 });
   syncPath(draft);
-}
-
-/** Makes a directory for its owner alone where there is none. */
-export function makeDirectory(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
 }
 
 function startingWith(path: string): string[] {

@@ -4,7 +4,7 @@
  */
 import { closeSync, openSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { syncPath } from '../base/durable-file.ts';
+import { makeDurableDirectory, syncPath } from '../base/durable-file.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
@@ -20,7 +20,7 @@ import { openMasterKey } from './backup.ts';
 import { checkBackup, copyOut, readBackup } from './backup-file.ts';
 import type { Manifest } from './backup-manifest.ts';
 import { masterKeyFits } from './master-key-check.ts';
-import { draftFor, makeDirectory, removeDraft, writeKeyDraft } from './restore-drafts.ts';
+import { draftFor, removeDraft, writeKeyDraft } from './restore-drafts.ts';
 import { finishRestore, type Move, swapIn } from './restore-swap.ts';
 
 /** What is restored, and to where. */
@@ -56,7 +56,7 @@ export async function restore(world: World, order: RestoreOrder): Promise<Restor
   const database = { from: draftFor(path, world), to: path };
   const key = { from: draftFor(masterKeyFile, world), to: masterKeyFile };
   try {
-    makeDirectory(dataDir);
+    makeDurableDirectory(dataDir);
     await copyOut(file, restorable, database.from);
     await openOnce(world, database.from, order, restorable);
     if (keyIs === 'in the backup') writeKeyDraft(key.from, masterKey);

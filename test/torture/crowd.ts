@@ -40,8 +40,8 @@ export type Ground = {
 
 const scopes = ['certificates:read', 'private_keys:read', 'renewals:trigger'].flatMap((s) => ['--scope', s]);
 
-/** Makes the vault, its administrator, certificates to download and a key for all of them. */
-export async function layGround(place: Place): Promise<Ground> {
+/** Makes the vault, its administrator, certificates to download and a key for all of them, called `all`. */
+export async function layGround(place: Place, ledger: Ledger): Promise<Ground> {
   const done = async (args: string[], input = '') => {
     const { code, stdout, stderr } = await runCommand(place, args, { input });
     if (code !== 0) throw new Error(`vault ${args.join(' ')}: ${stderr}`);
@@ -49,10 +49,14 @@ export async function layGround(place: Place): Promise<Ground> {
   };
   const certificates = ['web', 'mail', 'db'];
   for (const name of certificates) {
+    const deed = ledger.begin({ kind: 'create certificate', certificate: name });
     await done(['certificate', 'create', '--name', name, '--domain', `${name}.test`]);
+    ledger.end(deed, { is: 'done', said: {} });
   }
   await done(['admin', 'create', '--name', administrator.name, '--password-stdin'], administrator.password);
+  const deed = ledger.begin({ kind: 'create key', name: 'all', certificate: 'web' });
   const raw = await done(['api-key', 'create', '--name', 'all', ...scopes, '--certificate', '*']);
+  ledger.end(deed, { is: 'done', said: { raw } });
   return { chain: await makeChain(), all: { raw }, certificates };
 }
 

@@ -44,6 +44,7 @@
 struct watched {
   char path[PATH_MAX];
   uint64_t inode;
+  dev_t device;
 };
 
 struct fault {
@@ -119,8 +120,17 @@ static int is_inside(int directory, const char *path, char *inside) {
   return 1;
 }
 
+/* libuv closes by the bare system call, so a descriptor may be something else by now: then it is none of ours. */
 static struct watched *file_of(int fd) {
-  return fd < 0 || fd >= WATCHED_FDS ? NULL : __atomic_load_n(&watched[fd], __ATOMIC_ACQUIRE);
+  struct watched *file = fd < 0 || fd >= WATCHED_FDS ? NULL : __atomic_load_n(&watched[fd], __ATOMIC_ACQUIRE);
+  struct stat status;
+  int kept = errno;
+  if (file != NULL && (fstat(fd, &status) != 0 || status.st_ino != file->inode || status.st_dev != file->device)) {
+    __atomic_store_n(&watched[fd], NULL, __ATOMIC_RELEASE);
+    file = NULL;
+  }
+  errno = kept;
+  return file;
 }
 
 static void watch(int fd, const char *path) {
@@ -130,6 +140,7 @@ static void watch(int fd, const char *path) {
   if (file == NULL) return;
   strcpy(file->path, path);
   file->inode = status.st_ino;
+  file->device = status.st_dev;
   __atomic_store_n(&watched[fd], file, __ATOMIC_RELEASE);
 }
 

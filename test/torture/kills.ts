@@ -36,8 +36,8 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
   const temporary = join(folder, 'tmp');
   mkdirSync(temporary);
   const place: Place = { program, data: join(folder, 'data'), environment: { TMPDIR: temporary } };
-  const ground = await layGround(place);
   const ledger = new Ledger();
+  const ground = await layGround(place, ledger);
   const crowd = new Crowd(
     {
       ...{ place, folder, ledger, chance: chance.child('crowd') },
@@ -97,7 +97,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
     const facts = crowd.known();
     const broken = [
       ...truths.ofDatabase(place.data, facts, { settle: true }),
-      ...(await truths.ofServer(server.url, facts, ground.all.raw, { everything })),
+      ...(await truths.ofServer(server.url, facts, { everything })),
       ...strangeFiles(place.data).map((name) => `${name} is left in the data directory`),
       ...crowd.broken,
     ];

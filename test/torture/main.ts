@@ -9,10 +9,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Chamber, chanceFrom, type Finding } from './chamber.ts';
 import { tortureByKills } from './kills.ts';
+import { torturePowerCuts } from './power-cuts.ts';
 import { year } from './year.ts';
 
 /** In this order. */
-const chambers: Readonly<Record<string, Chamber>> = { kills: tortureByKills, year };
+const chambers: Readonly<Record<string, Chamber>> = {
+  kills: tortureByKills,
+  'power-cuts': torturePowerCuts,
+  year,
+};
 
 const { names, amounts, seed, program } = read(process.argv.slice(2));
 console.log(`seed ${seed}`);

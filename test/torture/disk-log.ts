@@ -1,0 +1,91 @@
+/** The log that disk-shim.c writes: its records in order, and the marks that a test puts between them. */
+import { closeSync, openSync, readSync, writeSync } from 'node:fs';
+
+/** `inode` tells files apart that are there at the same time; the number of a file that is gone is used again. */
+export type DiskRecord =
+  | { readonly type: 'create'; readonly path: string; readonly inode: number }
+  | { readonly type: 'truncate'; readonly inode: number; readonly size: number }
+  | { readonly type: 'write'; readonly inode: number; readonly offset: number; readonly data: Buffer }
+  | { readonly type: 'sync'; readonly path: string; readonly inode: number }
+  | { readonly type: 'rename' | 'link'; readonly from: string; readonly to: string }
+  | { readonly type: 'unlink' | 'mkdir'; readonly path: string }
+  | { readonly type: 'mark'; readonly number: number };
+
+/** Bytes before paths and data: sizes, inode, offset, type. */
+const headSize = 32;
+
+/** Puts marks into a log while programs write to it: everything before a mark has happened before it was put. */
+export function markLog(path: string): {
+  readonly mark: (number: number) => void;
+  readonly close: () => void;
+} {
+  const log = openSync(path, 'a');
+  return {
+    mark: (number) => {
+      const head = Buffer.alloc(headSize);
+      head.writeUInt32LE(headSize, 0);
+      head.writeBigUInt64LE(BigInt(number), 8);
+      head.write('M', 24, 'latin1');
+      writeSync(log, head);
+    },
+    close: () => closeSync(log),
+  };
+}
+
+/** All records of a log. Throws where a record is not whole. */
+export function* diskRecords(path: string): Generator<DiskRecord> {
+  const log = openSync(path, 'r');
+  try {
+    let at = 0;
+    let buffer: Buffer = Buffer.alloc(0);
+    const chunk = Buffer.alloc(4 * 1_048_576);
+    for (;;) {
+      const size = buffer.length >= headSize ? buffer.readUInt32LE(0) : headSize;
+      if (buffer.length >= size && buffer.length >= headSize) {
+        yield recordIn(buffer.subarray(0, size));
+        buffer = buffer.subarray(size);
+        continue;
+      }
+      const length = readSync(log, chunk, 0, chunk.length, at);
+      if (length === 0) break;
+      at += length;
+      buffer = Buffer.concat([buffer, chunk.subarray(0, length)]);
+    }
+    if (buffer.length > 0) throw new Error(`${path} ends within a record`);
+  } finally {
+    closeSync(log);
+  }
+}
+
+function recordIn(bytes: Buffer): DiskRecord {
+  const pathEnd = headSize + bytes.readUInt16LE(4);
+  const otherEnd = pathEnd + bytes.readUInt16LE(6);
+  const inode = Number(bytes.readBigUInt64LE(8));
+  const offset = Number(bytes.readBigInt64LE(16));
+  const type = bytes.toString('latin1', 24, 25);
+  const path = bytes.toString('utf8', headSize, pathEnd);
+  const other = bytes.toString('utf8', pathEnd, otherEnd);
+  switch (type) {
+    case 'C':
+      return { type: 'create', path, inode };
+    case 'T':
+      return { type: 'truncate', inode, size: offset };
+    case 'W':
+      // A copy: the buffer it lies in is much larger.
+      return { type: 'write', inode, offset, data: Buffer.from(bytes.subarray(otherEnd)) };
+    case 'S':
+      return { type: 'sync', path, inode };
+    case 'N':
+      return { type: 'rename', from: path, to: other };
+    case 'L':
+      return { type: 'link', from: path, to: other };
+    case 'U':
+      return { type: 'unlink', path };
+    case 'D':
+      return { type: 'mkdir', path };
+    case 'M':
+      return { type: 'mark', number: inode };
+    default:
+      throw new Error(`a log has no records of type ${type}`);
+  }
+}
