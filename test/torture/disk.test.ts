@@ -1,0 +1,107 @@
+/** The disk that loses power: what it must keep, what it may lose, and that the same chance loses the same. */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { tempDir } from '../harness/temp-dir.ts';
+import { chanceFrom } from './chamber.ts';
+import { Disk, type Loss, noLoss, someLoss } from './disk.ts';
+import type { DiskRecord } from './disk-log.ts';
+
+const everythingThatCan: Loss = { names: 'none', share: 0, sector: 512, unwritten: 'zeros' };
+
+const create: DiskRecord = { type: 'create', path: 'a', inode: 1 };
+const write = (text: string, offset = 0): DiskRecord => ({
+  ...{ type: 'write', inode: 1, offset },
+  data: Buffer.from(text),
+});
+const syncFile: DiskRecord = { type: 'sync', path: 'a', inode: 1 };
+const syncFolder: DiskRecord = { type: 'sync', path: '', inode: 9 };
+
+/** What is done, and which files with which content a cut leaves that takes all it can; `null` where there is none. */
+const cases: readonly [title: string, records: DiskRecord[], left: Record<string, string | null>][] = [
+  ['what was never synced is gone', [create, write('x')], { a: null }],
+  ['a file whose folder was not synced has no name', [create, write('x'), syncFile], { a: null }],
+  ['a file that was not synced itself is empty', [create, write('x'), syncFolder], { a: '' }],
+  ['what was synced is kept', [create, write('x'), syncFile, syncFolder], { a: 'x' }],
+  [
+    'what came after the sync is gone',
+    [create, write('x'), syncFile, syncFolder, write('y'), write('z', 1)],
+    { a: 'x' },
+  ],
+  [
+    'a size that was not synced is the old one',
+    [create, write('xyz'), syncFile, syncFolder, { type: 'truncate', inode: 1, size: 0 }],
+    { a: 'xyz' },
+  ],
+  [
+    'a new name counts once its folder is synced',
+    [create, write('x'), syncFile, { type: 'rename', from: 'a', to: 'b' }, syncFolder],
+    { a: null, b: 'x' },
+  ],
+  [
+    'a rename that was not synced did not happen, and neither half of it did',
+    [create, write('x'), syncFile, syncFolder, { type: 'rename', from: 'a', to: 'b' }],
+    { a: 'x', b: null },
+  ],
+  [
+    'a file that was removed comes back',
+    [create, write('x'), syncFile, syncFolder, { type: 'unlink', path: 'a' }],
+    { a: 'x' },
+  ],
+  [
+    'a folder is gone with all in it where the one above was not synced',
+    [
+      { type: 'mkdir', path: 'd' },
+      { type: 'create', path: 'd/a', inode: 1 },
+      ...[write('x'), syncFile],
+      { type: 'sync', path: 'd', inode: 8 },
+    ],
+    { d: null },
+  ],
+  [
+    'a new file that has the number of a removed one is another',
+    [create, write('x'), syncFile, syncFolder, { type: 'unlink', path: 'a' }, create, write('y'), syncFolder],
+    { a: '' },
+  ],
+];
+
+for (const [title, records, left] of cases) {
+  test(title, (t) => {
+    const target = join(tempDir(t), 'left');
+    const disk = new Disk();
+    for (const record of records) disk.apply(record);
+    disk.cut(target, everythingThatCan, chanceFrom('any'));
+    for (const [name, content] of Object.entries(left)) {
+      const path = join(target, name);
+      assert.equal(existsSync(path) ? readFileSync(path, 'utf8') : null, content, name);
+    }
+  });
+}
+
+test('what is not durable may be left in part, and all of it is left where nothing is lost', (t) => {
+  const dir = tempDir(t);
+  const disk = new Disk();
+  const size = 16 * 512;
+  for (const record of [create, syncFolder, write('x'.repeat(size))]) disk.apply(record);
+  const chance = chanceFrom('torn');
+  const torn = Array.from({ length: 40 }, (_, index) => {
+    const target = join(dir, String(index));
+    disk.cut(target, someLoss(chance), chance);
+    return readFileSync(join(target, 'a'), 'utf8').replaceAll(/[^x]/g, '').length / 512;
+  });
+  assert.ok(torn.every((sectors) => Number.isInteger(sectors)));
+  assert.ok(torn.includes(0) && torn.includes(16) && new Set(torn).size > 4, torn.join());
+  disk.cut(join(dir, 'whole'), noLoss, chance);
+  assert.deepEqual(readdirSync(join(dir, 'whole')), ['a']);
+  assert.equal(readFileSync(join(dir, 'whole', 'a'), 'utf8'), 'x'.repeat(size));
+});
+
+test('the same seed loses the same', () => {
+  const losses = (seed: string) => {
+    const chance = chanceFrom(seed);
+    return Array.from({ length: 20 }, () => someLoss(chance));
+  };
+  assert.deepEqual(losses('one'), losses('one'));
+  assert.notDeepEqual(losses('one'), losses('another'));
+});
