@@ -70,7 +70,11 @@ export class Problem extends Error {
   readonly retryAfter: number | undefined;
 
   constructor(code: ProblemCode, options: ProblemOptions = {}) {
+    // It is an answer and no bug: where it comes from is shown to nobody, and a trace costs more than the whole refusal.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(options.detail ?? table[code].detail, { cause: options.cause });
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'Problem';
     this.code = code;
     this.status = table[code].status;

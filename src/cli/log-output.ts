@@ -2,12 +2,16 @@
 import { type DestinationStream, pino } from 'pino';
 import type { Log, LogLevel } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
+import type { World } from '../base/world.ts';
 
 const stderr = 2;
 
 /** A log at this level. `forPerson` says that stderr is a terminal. */
-export async function openLog(level: LogLevel, { forPerson }: { readonly forPerson: boolean }): Promise<Log> {
-  const destination = forPerson ? await prettyDestination() : pino.destination({ dest: stderr, sync: true });
+export async function openLog(
+  level: LogLevel,
+  { forPerson, world }: { readonly forPerson: boolean; readonly world: World },
+): Promise<Log> {
+  const destination = forPerson ? await prettyDestination() : jsonDestination(world);
   const logger = pino<never>(
     {
       level,
@@ -23,6 +27,23 @@ export async function openLog(level: LogLevel, { forPerson }: { readonly forPers
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
+  };
+}
+
+/** The lines of one turn of the event loop are written together at its end, or at the end of the process. */
+function jsonDestination(world: World): DestinationStream {
+  const destination = pino.destination({ dest: stderr, sync: true });
+  let lines = '';
+  const flush = () => {
+    if (lines !== '') destination.write(lines);
+    lines = '';
+  };
+  process.once('exit', flush);
+  return {
+    write: (line) => {
+      if (lines === '') void world.turn().then(flush);
+      lines += line;
+    },
   };
 }
 

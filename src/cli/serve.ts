@@ -44,7 +44,7 @@ export const serveCommand = command({
     const settings = await readSettings(args, terminal.environment);
     refuseUnsafe(settings);
     const stop = stopSignal();
-    const log = await openLog(settings.logLevel, { forPerson: terminal.stderr.isTTY });
+    const log = await openLog(settings.logLevel, { forPerson: terminal.stderr.isTTY, world: terminal.world });
     const { vault, isNew, close } = await openVault(settings, terminal.world, 'create', log);
     try {
       await vault.db.check();

@@ -1,18 +1,6 @@
 /** The table `api_key_certificates`: the allowlists of the keys that are not for any certificate. */
 import type { Reader, Writer } from './database.ts';
 
-/** Names in the allowlist of one key, in order. */
-export async function allowlistOf(reader: Reader, apiKeyId: number): Promise<string[]> {
-  const rows = await reader
-    .selectFrom('api_key_certificates')
-    .innerJoin('certificates', 'certificates.id', 'api_key_certificates.certificate_id')
-    .select('certificates.name')
-    .where('api_key_id', '=', apiKeyId)
-    .orderBy('certificates.name')
-    .execute();
-  return rows.map(({ name }) => name);
-}
-
 /** All allowlists at once: key id and name, ordered by both. */
 export async function allAllowlists(reader: Reader): Promise<{ api_key_id: number; name: string }[]> {
   return reader

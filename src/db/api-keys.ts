@@ -1,12 +1,30 @@
 /** The table `api_keys`: what is kept of each key, never the raw value. */
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
+import { compiledQuery } from './compiled-query.ts';
 import type { Reader, Writer } from './database.ts';
 import type { ApiKeysTable } from './schema.ts';
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
-export async function findApiKeyByPrefix(reader: Reader, prefix: string): Promise<ApiKeyRow | undefined> {
-  return reader.selectFrom('api_keys').selectAll().where('prefix', '=', prefix).executeTakeFirst();
+const byPrefix = compiledQuery((db, prefix: string) =>
+  db
+    .selectFrom('api_keys')
+    .selectAll()
+    .select(
+      sql<string>`(select json_group_array(name) from api_key_certificates
+        join certificates on certificates.id = certificate_id where api_key_id = api_keys.id)`.as(
+        'allowlist',
+      ),
+    )
+    .where('prefix', '=', prefix),
+);
+
+/** A key with the names of its allowlist, as JSON text. */
+export async function findApiKeyByPrefix(
+  reader: Reader,
+  prefix: string,
+): Promise<(ApiKeyRow & { allowlist: string }) | undefined> {
+  return (await byPrefix(reader, prefix))[0];
 }
 
 export async function findApiKey(reader: Reader, id: number): Promise<ApiKeyRow | undefined> {

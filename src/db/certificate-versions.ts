@@ -1,5 +1,6 @@
 /** The table `certificate_versions`: every version ever made of a certificate that still exists. */
 import type { Insertable, Selectable } from 'kysely';
+import { compiledQuery } from './compiled-query.ts';
 import type { Reader, Writer } from './database.ts';
 import type { CertificateVersionsTable } from './schema.ts';
 
@@ -11,17 +12,20 @@ export type VersionSummaryRow = Omit<
   'certificate_pem' | 'chain_pem' | 'sealed_private_key'
 >;
 
+const oneVersion = compiledQuery((db, certificateId: number, version: number) =>
+  db
+    .selectFrom('certificate_versions')
+    .selectAll()
+    .where('certificate_id', '=', certificateId)
+    .where('version', '=', version),
+);
+
 export async function findVersion(
   reader: Reader,
   certificateId: number,
   version: number,
 ): Promise<CertificateVersionRow | undefined> {
-  return reader
-    .selectFrom('certificate_versions')
-    .selectAll()
-    .where('certificate_id', '=', certificateId)
-    .where('version', '=', version)
-    .executeTakeFirst();
+  return (await oneVersion(reader, certificateId, version))[0];
 }
 
 /** At most `limit` versions, newest first, beginning below `before` where given. */

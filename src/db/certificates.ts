@@ -1,6 +1,7 @@
 /** The table `certificates`: what each certificate shall be and which version is current. */
 import type { Insertable, Selectable, Updateable } from 'kysely';
 import type { VersionSummaryRow } from './certificate-versions.ts';
+import { compiledQuery } from './compiled-query.ts';
 import type { Reader, Writer } from './database.ts';
 import { isOpen } from './renewals.ts';
 import type { CertificatesTable } from './schema.ts';
@@ -28,12 +29,14 @@ export async function findCertificateById(reader: Reader, id: number): Promise<C
   return reader.selectFrom('certificates').selectAll().where('id', '=', id).executeTakeFirst();
 }
 
+const byName = compiledQuery((db, name: string) => summaries(db).where('certificates.name', '=', name));
+
 /** One certificate with its issuer's name and its current version. */
 export async function findCertificateSummary(
   reader: Reader,
   name: string,
 ): Promise<CertificateSummaryRow | undefined> {
-  const row = await summaries(reader).where('certificates.name', '=', name).executeTakeFirst();
+  const [row] = await byName(reader, name);
   return row && summary(row);
 }
 

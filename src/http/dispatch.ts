@@ -8,7 +8,7 @@ import { admit, type Origin } from './access.ts';
 import { addressOf, type Whereabouts, whereaboutsOf } from './base-url.ts';
 import { goneSignal, problemReply, type Reply, type WholeReply, writeReply, writeStream } from './reply.ts';
 import { readJsonBody, usualBodyLimit } from './request-body.ts';
-import type { Method } from './route.ts';
+import type { Method, Route } from './route.ts';
 import type { FoundRoutes, PathRoutes } from './route-table.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -113,8 +113,7 @@ async function handle(
   };
   const { identity, actor } = await admit(context, route, request, params.name, origin);
   seen.actor = actor.name;
-  const query =
-    route.query && parseInput(route.query, queryValues(queryAt === -1 ? '' : url.slice(queryAt + 1)));
+  const query = queryOf(route, queryAt === -1 ? '' : url.slice(queryAt + 1));
   const { 'if-none-match': ifNoneMatch, 'user-agent': userAgent } = request.headers;
   const body =
     route.body && parseInput(route.body, await readJsonBody(request, route.bodyLimit ?? usualBodyLimit));
@@ -140,10 +139,22 @@ function methodNotAllowed(byMethod: PathRoutes['byMethod']): WholeReply {
   return problemReply(new Problem('method_not_allowed'), { Allow: allowed.join(', ') });
 }
 
+/** What a route makes of having no query, which most requests have. */
+const emptyQueries = new WeakMap<Route, unknown>();
+
+function queryOf(route: Route, text: string): unknown {
+  if (route.query === undefined) return undefined;
+  if (text !== '') return parseInput(route.query, queryValues(text));
+  const known = emptyQueries.get(route);
+  if (known !== undefined) return known;
+  const query = parseInput(route.query, {});
+  emptyQueries.set(route, query);
+  return query;
+}
+
 function queryValues(text: string): Record<string, string | string[]> {
   // Without a prototype, a parameter called `__proto__` is one like any other.
   const values: Record<string, string | string[]> = Object.create(null);
-  if (text === '') return values;
   const search = new URLSearchParams(text);
   for (const name of new Set(search.keys())) {
     const all = search.getAll(name);

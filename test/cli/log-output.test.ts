@@ -76,12 +76,14 @@ test('an error is logged with its hint and its causes, and a secret as [secret]'
     const { openLog } = await import('./src/cli/log-output.ts');
     const { OperatorError } = await import('./src/base/operator-error.ts');
     const { Secret } = await import('./src/base/secret.ts');
-    const log = await openLog('debug', { forPerson: false });
+    const { realWorld: world } = await import('./src/base/world.ts');
+    const log = await openLog('debug', { forPerson: false, world });
     const cause = new Error('no space');
     const err = new OperatorError('cannot write', { hint: 'Make room.', cause });
     log.error({ err, key: new Secret('hunter2'), bytes: new Secret(Buffer.from('hunter2')) }, 'it failed');
     log.warn({ err: 'a text' }, 'odd');
-    log.debug({}, 'fine');`;
+    log.debug({}, 'fine');
+    process.exit();`;
   const cwd = fileURLToPath(new URL('../..', import.meta.url));
   const args = ['--input-type=module', '--eval', script];
   const { stderr } = await promisify(execFile)(process.execPath, args, { cwd });

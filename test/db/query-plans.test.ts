@@ -11,7 +11,7 @@ import {
   listRenewalChallenges,
 } from '../../src/db/acme-challenges.ts';
 import { findAdministrator } from '../../src/db/administrators.ts';
-import { allowlistOf, allowlistsOf, apiKeysNaming } from '../../src/db/api-key-certificates.ts';
+import { allowlistsOf, apiKeysNaming } from '../../src/db/api-key-certificates.ts';
 import { findApiKey, findApiKeyByPrefix, pageApiKeys, pageApiKeysOf } from '../../src/db/api-keys.ts';
 import { listAuditEvents } from '../../src/db/audit-events.ts';
 import { findCaCertificate } from '../../src/db/ca-certificates.ts';
@@ -75,7 +75,10 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     /SEARCH api_keys USING INDEX .*\(prefix=\?\)/,
   ],
   'a key by its id': [(db) => findApiKey(db, 1), /SEARCH api_keys USING INTEGER PRIMARY KEY/],
-  'the allowlist of a key': [(db) => allowlistOf(db, 1), /SEARCH api_key_certificates USING PRIMARY KEY/],
+  'the allowlist of a key': [
+    (db) => findApiKeyByPrefix(db, 'vk_x'),
+    /SEARCH api_key_certificates USING PRIMARY KEY \(api_key_id=\?\)/,
+  ],
   'the keys that name a certificate': [
     (db) => apiKeysNaming(db, 1),
     /SEARCH api_key_certificates USING .*INDEX api_key_certificates_by_certificate/,

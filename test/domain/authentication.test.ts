@@ -109,7 +109,7 @@ test('a key that was deleted by another process is nobody at the next look', asy
 
 test('the database is asked once per key while nothing changes', async (t) => {
   const { ask, vault } = await vaultWithKey(t);
-  const select = t.mock.method(vault.db.reader, 'selectFrom');
+  const select = t.mock.method(vault.db.reader, 'executeQuery');
   await ask();
   const asked = select.mock.callCount();
   assert(asked > 0);
