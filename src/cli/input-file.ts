@@ -7,10 +7,16 @@ import type { Terminal } from './command.ts';
 /** Certificates and keys are small; whatever is larger is the wrong file. */
 export const largestInput = 1024 * 1024;
 
-/** The bytes of the file. Throws OperatorError where it cannot be read and `payload_too_large` over 1 MiB. */
-export async function readInput(path: string, terminal: Pick<Terminal, 'stdin'>): Promise<Buffer> {
+/** The bytes of the file. Throws OperatorError where it cannot be read and `payload_too_large` where it is over `largest`. */
+export async function readInput(
+  path: string,
+  terminal: Pick<Terminal, 'stdin'>,
+  largest = largestInput,
+): Promise<Buffer> {
   try {
-    return path === '-' ? await joined(terminal.stdin, 'standard input') : await joined(chunksOf(path), path);
+    return path === '-'
+      ? await joined(terminal.stdin, 'standard input', largest)
+      : await joined(chunksOf(path), path, largest);
   } catch (error) {
     throw error instanceof Problem ? error : unreadable(path, error);
   }
@@ -31,14 +37,18 @@ function* chunksOf(path: string): Iterable<Buffer> {
   }
 }
 
-async function joined(source: AsyncIterable<Buffer> | Iterable<Buffer>, name: string): Promise<Buffer> {
+async function joined(
+  source: AsyncIterable<Buffer> | Iterable<Buffer>,
+  name: string,
+  largest: number,
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of source) {
     size += chunk.length;
-    if (size > largestInput) {
+    if (size > largest) {
       throw new Problem('payload_too_large', {
-        detail: `${name} is larger than 1 MiB.`,
+        detail: `${name} is larger than ${largest / 1024 / 1024} MiB.`,
         hint: 'Certificates and keys are much smaller; look whether this is the right file.',
       });
     }

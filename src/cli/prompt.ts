@@ -1,4 +1,4 @@
-/** Asks for passwords on the terminal, without showing what is typed. */
+/** Asks on the terminal: for passwords, without showing what is typed, and whether something is meant. */
 
 import { OperatorError } from '../base/operator-error.ts';
 import { Secret } from '../base/secret.ts';
@@ -22,6 +22,27 @@ export async function askNewPassword(terminal: Terminal, question: string): Prom
     throw new OperatorError('the two passwords are not the same', { hint: 'Nothing was stored; try again.' });
   }
   return first;
+}
+
+/** Whether the answer was y or yes; an end of the input, or `signal`, is no. */
+export async function askYes(
+  { stdin, stderr }: Terminal,
+  question: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  stderr.write(`${question} [y/N] `);
+  signal.addEventListener('abort', () => stdin.destroy(), { once: true });
+  try {
+    for await (const chunk of stdin.setEncoding('utf8') as AsyncIterable<string>) {
+      return /^\s*y(es)?\s*$/i.test(chunk);
+    }
+    return false;
+  } catch {
+    // The input ended before there was an answer.
+    return false;
+  } finally {
+    stdin.destroy();
+  }
 }
 
 /** One answer after the other: what is typed ahead belongs to the next question. */

@@ -21,6 +21,8 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   admin: async () => (await import('./admin.ts')).adminCommands,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   audit: async () => (await import('./audit.ts')).auditCommands,
+  apply: async () => (await import('./apply.ts')).applyCommand,
+  export: async () => (await import('./export.ts')).exportCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,
   'systemd-unit': async () => (await import('./systemd-unit.ts')).systemdUnitCommand,
   licenses: async () => (await import('./licenses.ts')).licensesCommand,

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { OperatorError } from '../base/operator-error.ts';
 import { didYouMean } from '../domain/closest-names.ts';
+import { sections } from '../domain/desired-sections.ts';
 import { refuseForeignSettings } from './private-files.ts';
 
 /**
@@ -37,6 +38,12 @@ export async function readSettingsFile(
   }
   const values = new Map<string, string>();
   for (const [name, value] of Object.entries(parsed)) {
+    if (!known.includes(name) && ['version', ...sections].includes(name)) {
+      throw wrong(
+        `is one for "vault apply": it begins with "${name}"`,
+        'Give that one another name, and apply it with "vault apply -f FILE". This file is for the server alone.',
+      );
+    }
     if (!known.includes(name)) {
       throw wrong(
         `has an unknown setting "${name}"`,

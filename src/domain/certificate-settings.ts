@@ -50,6 +50,7 @@ export async function certificateSettings({ db }: Vault, name: string): Promise<
   };
 }
 
-function formatLifetime(ms: number): string {
+/** A lifetime as it is written in inputs. */
+export function formatLifetime(ms: number): string {
   return ms % day === 0 ? `${ms / day}d` : `${Math.floor(ms / hour)}h`;
 }

@@ -68,7 +68,7 @@ export function knownDirectory(name: string): string | undefined {
 }
 
 /** The certificates of a PEM text in clean PEM, or undefined where it has none or something else. */
-function certificatesIn(text: string): string | undefined {
+export function certificatesIn(text: string): string | undefined {
   try {
     const blocks = readPemBlocks(text, 'ca_pem').filter(({ label }) => label === 'CERTIFICATE');
     if (blocks.length === 0 || !blocks.every(({ der }) => new X509Certificate(der).raw.equals(der))) {

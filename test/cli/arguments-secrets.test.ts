@@ -11,6 +11,7 @@ const secretWords = /key|secret|token|password|passphrase|hmac|credential|pem|pi
 const harmless: Readonly<Record<string, string>> = {
   'key-type': 'an algorithm',
   'api-key-rate': 'a number',
+  'key-dir': 'a directory',
 };
 
 test('every option that is about a secret takes a file, standard input or nothing', async () => {

@@ -49,7 +49,7 @@ test('--help shows the examples below the options, and "help" before a command i
 
 /** Examples that need more than a vault: a CA, a name server, a terminal, another machine, or the system's folders. */
 const elsewhere = [
-  /^vault serve/,
+  /^vault (serve|doctor)/,
   /letsencrypt/,
   /--name (shop|inside|zerossl)/,
   /^vault acme-account (rollover|deactivate|delete)/,
@@ -67,7 +67,15 @@ const first = [
   'dns-provider add',
 ];
 const last = [
-  ...['api-key revoke', 'api-key delete', 'certificate delete', 'dns-provider remove', 'admin delete'],
+  ...[
+    'apply',
+    'export',
+    'api-key revoke',
+    'api-key delete',
+    'certificate delete',
+    'dns-provider remove',
+    'admin delete',
+  ],
   ...['backup', 'restore'],
 ];
 

@@ -25,6 +25,7 @@ before(async () => {
   fs.chmodSync(root, 0o755);
   const args = ['certificate', 'create', '--name=web', '--domain=a.test', '--data-dir', original];
   assert.equal((await vault(args)).code, 0);
+  fs.writeFileSync(join(root, 'desired.yaml'), 'version: 1\n');
   for (const name of ['vault.db-wal', 'vault.db-shm']) fs.writeFileSync(join(original, name), '');
   fs.chmodSync(join(original, 'vault.db-wal'), 0o600);
   fs.chmodSync(join(original, 'vault.db-shm'), 0o600);
@@ -357,6 +358,7 @@ const more: Readonly<Record<string, readonly string[]>> = {
   'issuer add': ['--directory=https://ca.test/directory', '--accept-terms'],
   'issuer update': ['--email=ops@example.test'],
   'certificate update': ['--reuse-key'],
+  apply: [`--file=${join(root, 'desired.yaml')}`],
 };
 
 const values: Readonly<Record<string, string>> = {

@@ -21,6 +21,8 @@ const options: Readonly<Record<string, readonly string[]>> = {
     ...['--acme-http-listen', '--acme-tls-listen', '--resolver', '--acme-drafts'],
   ],
   'api-key create': ['--name', '--scope', '--certificate', '--expires-at'],
+  apply: ['--dry-run', '--exit-code', '--prune', '--yes', '--key-dir', '--json', '--schema'],
+  export: [],
   'api-key list': [],
   'api-key revoke': ['--id'],
   'api-key delete': ['--id'],

@@ -1,0 +1,155 @@
+/**
+ * What a vault holds, in the words of the document that describes it (desired-state.ts): compared with what it shall hold,
+ * and exported. Secrets stay sealed until somebody compares them.
+ */
+import type { Secret } from '../base/secret.ts';
+import { formatTimestamp } from '../base/timestamp.ts';
+import { allAllowlists } from '../db/api-key-certificates.ts';
+import { type ApiKeyRow, listApiKeys } from '../db/api-keys.ts';
+import { findVersion } from '../db/certificate-versions.ts';
+import { type CertificateSummaryRow, listCertificateSummaries } from '../db/certificates.ts';
+import type { Reader } from '../db/database.ts';
+import { listDnsProviders } from '../db/dns-providers.ts';
+import { findAcmeIssuer, type IssuerRow, listIssuers } from '../db/issuers.ts';
+import { formatLifetime } from './certificate-settings.ts';
+import type { Section } from './desired-sections.ts';
+import { dnsProviderSecret } from './dns-provider-change.ts';
+import { externalAccountKeyOwner, openFor } from './sealed-secrets.ts';
+import type { Vault } from './vault.ts';
+
+export type FieldValue = string | boolean | readonly string[] | undefined;
+
+/** The settings of one object as the document writes them; what is not set is undefined. */
+export type Definition = Readonly<Record<string, FieldValue>>;
+
+/** An object that the vault has. */
+export type Held = {
+  /** Of an API key, its id. */
+  readonly id?: number;
+  readonly definition: Definition;
+  /** Where it has one. */
+  readonly secret?: () => Secret | undefined;
+  /** Of an imported certificate: leaf and chain as PEM. */
+  readonly material?: () => Promise<string | undefined>;
+  /** Of an API key: it has expired, and so is as good as gone. */
+  readonly isOver?: boolean;
+};
+
+/** API keys are lists, because several may have one name. Revoked ones are none of it. */
+export type VaultState = Readonly<Record<Section, ReadonlyMap<string, readonly Held[]>>>;
+
+/** Reads the state through `reader`: the reading connection, or a transaction under way. */
+export async function readVaultState(vault: Vault, reader: Reader): Promise<VaultState> {
+  const issuers = await listIssuers(reader);
+  const names = new Map(issuers.map(({ id, name }) => [id, name]));
+  const certificates = await allCertificates(reader);
+  return {
+    issuers: await issuersOf(vault, reader, issuers),
+    dns_providers: new Map(
+      (await listDnsProviders(reader)).map((row) => [
+        row.name,
+        [
+          {
+            definition: { type: row.type, zones: JSON.parse(row.zones) as string[] },
+            secret: () => dnsProviderSecret(vault, row),
+          },
+        ],
+      ]),
+    ),
+    certificates: new Map(
+      certificates
+        .filter(({ issuer_id }) => issuer_id !== null)
+        .map((row) => [row.name, [{ definition: issued(row, names) }]]),
+    ),
+    imported_certificates: new Map(
+      certificates
+        .filter(({ issuer_id }) => issuer_id === null)
+        .map((row) => [row.name, [{ definition: {}, material: () => materialOf(reader, row) }]]),
+    ),
+    api_keys: await keysOf(reader, vault.world.now()),
+  };
+}
+
+async function issuersOf(
+  vault: Vault,
+  reader: Reader,
+  rows: readonly IssuerRow[],
+): Promise<Map<string, Held[]>> {
+  const held = new Map<string, Held[]>();
+  for (const { id, name } of rows) {
+    const ca = await findAcmeIssuer(reader, id);
+    if (ca === undefined) continue;
+    const { sealed_eab_key: sealed } = ca;
+    const definition = {
+      directory_url: ca.directory_url,
+      email: ca.email ?? undefined,
+      eab_kid: ca.eab_kid ?? undefined,
+      ca_pem: ca.ca_pem ?? undefined,
+      profile: ca.profile ?? undefined,
+      preferred_chain: ca.preferred_chain ?? undefined,
+      accept_terms: ca.terms_of_service !== null,
+    };
+    const owner = externalAccountKeyOwner(id);
+    held.set(name, [
+      { definition, secret: () => (sealed === null ? undefined : openFor(vault, owner, sealed)) },
+    ]);
+  }
+  return held;
+}
+
+async function allCertificates(reader: Reader): Promise<CertificateSummaryRow[]> {
+  const all: CertificateSummaryRow[] = [];
+  for (;;) {
+    const page = await listCertificateSummaries(reader, { after: all.at(-1)?.name, limit: 1000 });
+    all.push(...page);
+    if (page.length < 1000) return all;
+  }
+}
+
+function issued(row: CertificateSummaryRow, issuers: ReadonlyMap<number, string>): Definition {
+  return {
+    domains: JSON.parse(row.domains) as string[],
+    issuer: row.issuer_name ?? undefined,
+    fallback_issuer: issuers.get(row.fallback_issuer_id ?? 0),
+    key_type: row.key_type,
+    lifetime: row.lifetime === null ? undefined : formatLifetime(row.lifetime),
+    profile: row.profile ?? undefined,
+    challenge: row.challenge ?? undefined,
+    reuse_key: row.reuse_key === 1,
+    auto_renew: row.auto_renew === 1,
+    disabled: row.disabled_at !== null,
+  };
+}
+
+async function materialOf(
+  reader: Reader,
+  { id, current_version: number }: CertificateSummaryRow,
+): Promise<string | undefined> {
+  const version = number === null ? undefined : await findVersion(reader, id, number);
+  return version && version.certificate_pem + version.chain_pem;
+}
+
+async function keysOf(reader: Reader, now: number): Promise<Map<string, Held[]>> {
+  const allowlists = Map.groupBy(await allAllowlists(reader), ({ api_key_id }) => api_key_id);
+  const rows = (await listApiKeys(reader)).filter(({ revoked_at }) => revoked_at === null);
+  const held = rows.map((row) => ({
+    name: row.name,
+    id: row.id,
+    definition: keyDefinition(
+      row,
+      (allowlists.get(row.id) ?? []).map(({ name }) => name),
+    ),
+    isOver: row.expires_at !== null && row.expires_at <= now,
+  }));
+  return Map.groupBy(held, ({ name }) => name);
+}
+
+function keyDefinition(row: ApiKeyRow, allowlist: readonly string[]): Definition {
+  const networks = JSON.parse(row.allowed_networks) as string[];
+  return {
+    scopes: JSON.parse(row.scopes) as string[],
+    certificates: row.any_certificate === 1 ? ['*'] : allowlist,
+    allowed_networks: networks.length === 0 ? undefined : networks,
+    expires_at: row.expires_at === null ? undefined : formatTimestamp(row.expires_at),
+  };
+}
