@@ -4,7 +4,7 @@ export type Figure = {
   /** What was measured, as a line of the table. */
   readonly name: string;
   readonly value: number;
-  readonly unit: 'ms' | 'MB' | '/s' | 'µs' | 'requests';
+  readonly unit: 'ms' | 'MB' | '/s' | 'µs' | 'requests' | 'times';
   /** What it should stay under. */
   readonly goal?: number;
 };

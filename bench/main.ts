@@ -15,6 +15,7 @@ import { measureRequests } from './requests.ts';
 import { measureScheduler } from './scheduler.ts';
 import { canPin } from './server-process.ts';
 import { measureStart } from './start.ts';
+import { measureWorkers } from './workers.ts';
 
 /** Each measures the executable at this path. */
 type Benchmark = (program: string, pace: Pace) => Promise<Table[]>;
@@ -24,6 +25,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   start: figures('Start', measureStart),
   acme: figures('Certificates from a CA', measureAcme),
   scheduler: figures('Scheduler', measureScheduler),
+  workers: figures('Two workers, as a multiple of one', measureWorkers),
 };
 
 /** What `--quick` leaves out. */

@@ -6,16 +6,20 @@ import type { World } from '../base/world.ts';
 
 const stderr = 2;
 
-/** A log at this level. `forPerson` says that stderr is a terminal. */
+/** A log at this level. `forPerson` says that stderr is a terminal; `worker` stands in each line of that worker. */
 export async function openLog(
   level: LogLevel,
-  { forPerson, world }: { readonly forPerson: boolean; readonly world: World },
+  {
+    forPerson,
+    world,
+    worker,
+  }: { readonly forPerson: boolean; readonly world: World; readonly worker?: number },
 ): Promise<Log> {
   const destination = forPerson ? await prettyDestination() : jsonDestination(world);
   const logger = pino<never>(
     {
       level,
-      base: null,
+      base: worker === undefined ? null : { worker },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },

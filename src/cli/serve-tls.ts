@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { type Identifier, isAddress, parseIdentifier } from '../base/identifier.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Vault } from '../domain/vault.ts';
-import { TlsEndpoint } from '../http/tls-endpoint.ts';
+import { type TicketSeed, TlsEndpoint } from '../http/tls-endpoint.ts';
 import { tlsFilesSource } from '../http/tls-files.ts';
 import { ownCertificateSource } from '../http/tls-source.ts';
 import { refuseExposedKeyFile } from './private-files.ts';
@@ -33,15 +33,19 @@ export function refuseUnsafe({ listen, tls, insecureHttp, publicUrl, acmeTlsList
 }
 
 /** The vault's end of HTTPS, ready to be served; undefined for plain HTTP. Throws OperatorError. */
-export async function openTls(vault: Vault, settings: Settings): Promise<TlsEndpoint | undefined> {
+export async function openTls(
+  vault: Vault,
+  settings: Settings,
+  ticketSeed?: TicketSeed,
+): Promise<TlsEndpoint | undefined> {
   const { tls } = settings;
   if (tls === undefined) return undefined;
   if (tls.kind === 'files') {
     refuseExposedKeyFile(tls.keyFile);
-    return TlsEndpoint.open(vault, tlsFilesSource(vault, tls));
+    return TlsEndpoint.open(vault, tlsFilesSource(vault, tls), ticketSeed);
   }
   const hosts = hostsOf(settings);
-  const endpoint = await TlsEndpoint.open(vault, ownCertificateSource(vault, tls.name, hosts));
+  const endpoint = await TlsEndpoint.open(vault, ownCertificateSource(vault, tls.name, hosts), ticketSeed);
   const { leaf } = endpoint.identity;
   const missing = hosts.filter((host) =>
     isAddress(host) ? leaf.checkIP(host) === undefined : leaf.checkHost(host) === undefined,

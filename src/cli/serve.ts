@@ -1,33 +1,17 @@
-/** `vault serve`: the server with its jobs, from its start to its graceful stop. */
+/** `vault serve`: the server with its jobs, from its start to its graceful stop; alone, or as the first of several processes. */
 import { once } from 'node:events';
-import { second } from '../base/duration.ts';
 import type { Log } from '../base/log.ts';
-import { offerSetup } from '../domain/setup.ts';
 import type { Vault } from '../domain/vault.ts';
-import { consoleReply } from '../http/console-routes.ts';
-import { startListeners } from '../http/listeners.ts';
-import { routesWith } from '../http/routes.ts';
-import { serverContext } from '../http/server-context.ts';
-import { runAuditRetention } from '../jobs/audit-retention.ts';
-import { runBackupScheduler } from '../jobs/backup-scheduler.ts';
-import { runChallengeCleaner } from '../jobs/challenge-cleaner.ts';
-import { runKeyUseWriter } from '../jobs/key-use-writer.ts';
-import { runRenewalScheduler } from '../jobs/renewal-scheduler.ts';
-import { runRenewalWorker } from '../jobs/renewal-worker.ts';
 import { runWatchdog } from '../jobs/watchdog.ts';
-import { runWindowWatcher } from '../jobs/window-watcher.ts';
-import { readAsset, readConsole } from './assets.ts';
 import { command, type Terminal } from './command.ts';
 import { openLog } from './log-output.ts';
 import { openVault } from './open-vault.ts';
-import { runOwn } from './own-process.ts';
-import { openTls, refuseUnsafe } from './serve-tls.ts';
+import { refuseUnsafe } from './serve-tls.ts';
+import { invite, ownJobs, patience, sharedJobs, startServing } from './serving.ts';
 import { readSettings, type Settings, serveOptions } from './settings.ts';
 import { stopSignal } from './stop-signal.ts';
 import { supervisorIn } from './supervisor.ts';
-
-/** How long requests in flight may take after SIGTERM. */
-const patience = 10 * second;
+import { isWorker } from './worker-process.ts';
 
 export const serveCommand = command({
   name: 'serve',
@@ -41,10 +25,15 @@ export const serveCommand = command({
   ],
   options: serveOptions,
   run: async (args, terminal) => {
+    // What several processes need is loaded by them alone.
+    if (isWorker(terminal.environment)) return (await import('./worker.ts')).serveAsWorker(terminal);
     const settings = await readSettings(args, terminal.environment);
     refuseUnsafe(settings);
     const stop = stopSignal();
     const log = await openLog(settings.logLevel, { forPerson: terminal.stderr.isTTY, world: terminal.world });
+    if (settings.workers > 1) {
+      return (await import('./workers.ts')).serveOnWorkers(settings, terminal, stop, log);
+    }
     const { vault, isNew, close } = await openVault(settings, terminal.world, 'create', log);
     try {
       await vault.db.check();
@@ -63,39 +52,13 @@ export const serveCommand = command({
 async function serve(
   vault: Vault,
   settings: Settings,
-  { environment, stdout, stderr, version }: Terminal,
+  terminal: Terminal,
   stop: AbortSignal,
   log: Log,
 ): Promise<void> {
-  const { publicUrl, sessionLimits, clients } = settings;
-  const tls = await openTls(vault, settings);
-  const server = await startListeners(
-    serverContext(vault, {
-      version,
-      publicUrl,
-      trustedProxies: clients.trustedProxies,
-      apiKeyRate: clients.apiKeyRate,
-      connectionLimits: { most: clients.maxConnections },
-      sessionLimits,
-      tls: () => tls?.facts ?? null,
-    }),
-    routesWith(readAsset('install.sh')),
-    { ...settings, tls },
-    consoleReply(readConsole()),
-  );
-  const jobs = [
-    runRenewalWorker(vault, stop),
-    runRenewalScheduler(vault, stop),
-    runWindowWatcher(vault, stop),
-    runChallengeCleaner(vault, stop),
-    runKeyUseWriter(vault, stop),
-  ];
-  const { keepFor } = settings.audit;
-  if (keepFor !== undefined) jobs.push(runAuditRetention(vault, keepFor, stop));
-  if (settings.backups !== undefined) {
-    const verify = (draft: string) => runOwn(checkArguments(draft, settings), environment, stop);
-    jobs.push(runBackupScheduler(vault, settings.backups, { version, verify }, stop));
-  }
+  const { environment, stdout, stderr, version } = terminal;
+  const server = await startServing(vault, settings, version);
+  const jobs = [...ownJobs(vault, stop), ...sharedJobs(vault, settings, terminal, stop)];
   const supervisor = supervisorIn(environment, log);
   const { watchdogInterval } = supervisor;
   const listening = `STATUS=listening on ${server.url}`;
@@ -104,7 +67,7 @@ async function serve(
       ? supervisor.tell('WATCHDOG=1', listening)
       : supervisor.tell(`STATUS=not working: ${failed.join(', ')}`);
   if (watchdogInterval !== undefined) jobs.push(runWatchdog(vault, watchdogInterval, signOfLife, stop));
-  await invite(vault, publicUrl ?? server.url, stderr);
+  await invite(vault, settings.publicUrl ?? server.url, stderr);
   stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, version }, 'listening');
   await supervisor.tell('READY=1', listening);
@@ -114,24 +77,4 @@ async function serve(
   await server.stop(patience);
   await Promise.all([...jobs, told]);
   log.info({}, 'stopped');
-}
-
-function checkArguments(draft: string, { dataDir, masterKeyFile }: Settings): string[] {
-  return ['restore', draft, '--check', '--data-dir', dataDir, '--master-key-file', masterKeyFile];
-}
-
-/**
- * Shows the setup link where there is no administrator: past the log, because whoever has it becomes one. The token is in
- * the fragment, which browsers send to nobody.
- */
-async function invite(vault: Vault, url: string, stderr: Terminal['stderr']): Promise<void> {
-  try {
-    const token = await offerSetup(vault);
-    if (token === undefined) return;
-    stderr.write(
-      `There is no administrator yet. To become the first, open this link within 24 hours; it works once:\n  ${url}/setup#token=${token.expose()}\n`,
-    );
-  } catch (error) {
-    vault.log.warn({ err: error }, 'no setup link could be made; "vault admin create" may do');
-  }
 }

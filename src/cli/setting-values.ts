@@ -82,3 +82,15 @@ export function sessionDuration(setting: Found | undefined, usual: number): numb
     hint: 'Write a number and m, h or d, from 5m to 30d, such as 30m.',
   });
 }
+
+const mostWorkers = 64;
+
+/** On how many processes the vault serves; one where nothing is set. */
+export function workerCount(setting: Found | undefined): number {
+  if (setting === undefined) return 1;
+  const count = /^[1-9]\d?$/.test(setting.value) ? Number(setting.value) : 0;
+  if (count >= 1 && count <= mostWorkers) return count;
+  throw new OperatorError(`${setting.from}: "${setting.value}" is not how many processes can serve`, {
+    hint: `Write a whole number from 1 to ${mostWorkers}; more than there are processors gain nothing.`,
+  });
+}

@@ -22,6 +22,7 @@ import {
   resolverAddress,
   sessionDuration,
   truth,
+  workerCount,
 } from './setting-values.ts';
 import { readSettingsFile } from './settings-file.ts';
 import { type TlsSettings, tlsOptions, tlsSettings } from './tls-settings.ts';
@@ -52,6 +53,11 @@ export const serveOptions = {
     type: 'string',
     valueHint: 'URL',
     description: "where clients find the vault (default: from the request's host)",
+  },
+  workers: {
+    type: 'string',
+    valueHint: 'N',
+    description: 'on how many processes to serve, as many as processors at most (default: 1)',
   },
   ...clientOptions,
   ...backupOptions,
@@ -105,6 +111,7 @@ export type Settings = {
   readonly credentialsDir?: string | undefined;
   readonly listen: ListenAddress;
   readonly publicUrl: string | undefined;
+  readonly workers: number;
   readonly clients: ClientSettings;
   readonly backups: BackupPlan | undefined;
   readonly audit: AuditSettings;
@@ -143,6 +150,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     masterKeyFile: resolve(setting('master-key-file')?.value ?? defaultMasterKeyFile(dataDir, environment)),
     listen: listenAddress(setting('listen') ?? { value: '127.0.0.1:8080', from: 'the default' }),
     publicUrl: publicUrl(setting('public-url')),
+    workers: workerCount(setting('workers')),
     clients: clientSettings(setting),
     backups: backupPlan(setting),
     audit: auditSettings(setting),

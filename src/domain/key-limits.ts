@@ -11,23 +11,35 @@ import { type Pace, TokenBuckets } from './token-buckets.ts';
 /** A fleet behind one address whose key was revoked fails often too, and should be told why. */
 export const failurePace: Pace = { burst: 100, perMinute: 60 };
 
+/** What is counted. */
+export type KeyCount = 'failures' | 'recordedFailures' | 'requests' | 'recordedExcesses';
+
+/** Is told of whatever was counted here, so that the other processes of the vault count it too. */
+export type TellTaken = (count: KeyCount, name: string) => void;
+
 export class KeyLimits {
-  readonly #failures: TokenBuckets;
-  readonly #recordedFailures: TokenBuckets;
-  readonly #requests: TokenBuckets | undefined;
-  readonly #recordedExcesses: TokenBuckets;
+  readonly #buckets: Readonly<Record<KeyCount, TokenBuckets | undefined>>;
+  readonly #tell: TellTaken | undefined;
 
   /** `perMinute` requests with one key; as many as come where it is 0. */
-  constructor(world: World, perMinute: number) {
-    this.#failures = new TokenBuckets(world, failurePace);
-    this.#recordedFailures = new TokenBuckets(world, failurePace);
-    this.#requests = perMinute === 0 ? undefined : new TokenBuckets(world, { burst: perMinute, perMinute });
-    this.#recordedExcesses = new TokenBuckets(world, { burst: 1, perMinute: 1 });
+  constructor(world: World, perMinute: number, tell?: TellTaken) {
+    this.#buckets = {
+      failures: new TokenBuckets(world, failurePace),
+      recordedFailures: new TokenBuckets(world, failurePace),
+      requests: perMinute === 0 ? undefined : new TokenBuckets(world, { burst: perMinute, perMinute }),
+      recordedExcesses: new TokenBuckets(world, { burst: 1, perMinute: 1 }),
+    };
+    this.#tell = tell;
+  }
+
+  /** Counts what another process of the vault has counted. */
+  takenElsewhere(count: KeyCount, name: string, times: number): void {
+    this.#buckets[count]?.takenElsewhere(name, times);
   }
 
   /** Counts a key that did not count at this address. Throws `rate_limited` where there were too many. */
   fail(address: string | undefined): void {
-    const wait = this.#failures.take(placeOf(address));
+    const wait = this.#take('failures', placeOf(address));
     if (wait > 0) throw paused('Too many API keys that do not count came from this address', wait);
   }
 
@@ -36,19 +48,25 @@ export class KeyLimits {
    * lately that one more tells nothing new.
    */
   failKnown(id: number, address: string | undefined): void {
-    const wait = this.#recordedFailures.take(`${id} ${placeOf(address)}`);
+    const wait = this.#take('recordedFailures', `${id} ${placeOf(address)}`);
     if (wait > 0) throw paused('This API key does not count, and came too often', wait);
   }
 
   /** Counts a request with a key that counts: the problem where there were too many. */
   excessOf(id: number): Problem | undefined {
-    const wait = this.#requests?.take(String(id)) ?? 0;
+    const wait = this.#take('requests', String(id));
     return wait > 0 ? paused('There were too many requests with this API key', wait) : undefined;
   }
 
   /** Whether this excess of a key is to be recorded: one a minute is. */
   isNews(id: number): boolean {
-    return this.#recordedExcesses.take(String(id)) === 0;
+    return this.#take('recordedExcesses', String(id)) === 0;
+  }
+
+  #take(count: KeyCount, name: string): number {
+    const wait = this.#buckets[count]?.take(name) ?? 0;
+    if (wait === 0) this.#tell?.(count, name);
+    return wait;
   }
 }
 

@@ -45,7 +45,7 @@ export async function completeSetup(
   { token, name, password }: SetupInput,
   visitor: Visitor,
 ): Promise<SignedIn> {
-  const attempt = signIn.backoff.begin(undefined, visitor.actor.ip);
+  const attempt = await signIn.backoff.begin(undefined, visitor.actor.ip);
   if (!(await isOpenTo(db.reader, token, world.now()))) {
     const reason = 'setup link not valid';
     await audit.append({

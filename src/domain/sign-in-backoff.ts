@@ -31,12 +31,26 @@ export type Attempt = {
   readonly withdrawn: () => void;
 };
 
+/** What is asked before a password is tried: by the one process that serves, or, for all that do, by the first of them. */
+export type SignInPauses = {
+  /** Begins an attempt. Throws `rate_limited`. */
+  readonly begin: (name: string | undefined, address: string | undefined) => Attempt | Promise<Attempt>;
+};
+
+/** What an attempt is told that comes too early. `retryAfter` in seconds. */
+export function tooManyAttempts(retryAfter: number): Problem {
+  return new Problem('rate_limited', {
+    detail: 'Too many attempts have failed; wait as long as Retry-After says.',
+    retryAfter,
+  });
+}
+
 /** How long after the last of so many failures nothing is tried, in milliseconds: 1, 2, 4, … seconds. */
 export function pauseAfter(failures: number, { free, longest }: Limit): number {
   return failures < free ? 0 : Math.min(longest, second * 2 ** Math.min(failures - free, 30));
 }
 
-export class SignInBackoff {
+export class SignInBackoff implements SignInPauses {
   readonly #world: World;
   readonly #counts = new RecentMap<string, Count>(mostRemembered);
   readonly #known = new RecentMap<string, true>(mostRemembered);
@@ -54,12 +68,7 @@ export class SignInBackoff {
     const keys = new Map([[`address ${place}`, byAddress]]);
     if (name !== undefined) keys.set(this.#nameKey(name, place), byName);
     const wait = Math.max(...[...keys].map(([key, limit]) => this.#wait(key, limit)));
-    if (wait > 0) {
-      throw new Problem('rate_limited', {
-        detail: 'Too many attempts have failed; wait as long as Retry-After says.',
-        retryAfter: Math.ceil(wait / second),
-      });
-    }
+    if (wait > 0) throw tooManyAttempts(Math.ceil(wait / second));
     for (const key of keys.keys()) this.#count(key, 1);
     return {
       succeeded: () => {

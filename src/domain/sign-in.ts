@@ -13,7 +13,7 @@ import type { Actor } from './audit.ts';
 import type { AdministratorIdentity } from './identity.ts';
 import type { Passwords } from './passwords.ts';
 import type { Sessions, SignedIn, Visitor } from './sessions.ts';
-import { type Attempt, SignInBackoff } from './sign-in-backoff.ts';
+import { type Attempt, SignInBackoff, type SignInPauses } from './sign-in-backoff.ts';
 import type { Vault } from './vault.ts';
 
 export const signInInput = z.strictObject({
@@ -33,13 +33,18 @@ export class SignIn {
   readonly #vault: Vault;
   readonly passwords: Passwords;
   readonly sessions: Sessions;
-  readonly backoff: SignInBackoff;
+  readonly backoff: SignInPauses;
 
-  constructor(vault: Vault, passwords: Passwords, sessions: Sessions) {
+  constructor(
+    vault: Vault,
+    passwords: Passwords,
+    sessions: Sessions,
+    backoff: SignInPauses = new SignInBackoff(vault.world),
+  ) {
     this.#vault = vault;
     this.passwords = passwords;
     this.sessions = sessions;
-    this.backoff = new SignInBackoff(vault.world);
+    this.backoff = backoff;
   }
 
   /** Begins a session. Throws `unauthenticated`, one answer for every failure, and `rate_limited`. */
@@ -93,7 +98,7 @@ export class SignIn {
     refusal: () => Problem,
   ): Promise<Checked> {
     const { db, audit } = this.#vault;
-    const attempt = this.backoff.begin(name, actor.ip);
+    const attempt = await this.backoff.begin(name, actor.ip);
     let row: AdministratorRow | undefined;
     try {
       row = await findAdministrator(db.reader, name);

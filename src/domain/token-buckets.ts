@@ -32,13 +32,24 @@ export class TokenBuckets {
 
   /** Takes one for this name: 0 where there was one, and else the milliseconds until there is. */
   take(name: string): number {
-    const { burst, perMinute } = this.#pace;
     const now = this.#world.now();
-    const { left, at } = this.#buckets.get(name) ?? { left: burst * minute, at: now };
-    // When the clock was set back, nothing is added, and nobody waits until it has caught up.
-    const there = Math.min(burst * minute, left + Math.max(0, now - at) * perMinute);
+    const there = this.#left(name, now);
     const isThere = there >= minute;
     this.#buckets.set(name, { left: isThere ? there - minute : there, at: now });
-    return isThere ? 0 : Math.ceil((minute - there) / perMinute);
+    return isThere ? 0 : Math.ceil((minute - there) / this.#pace.perMinute);
+  }
+
+  /** Counts what another process has taken, also where it was more than there is: what comes later makes up for it. */
+  takenElsewhere(name: string, times: number): void {
+    const now = this.#world.now();
+    const left = Math.max(-this.#pace.burst * minute, this.#left(name, now) - times * minute);
+    this.#buckets.set(name, { left, at: now });
+  }
+
+  #left(name: string, now: number): number {
+    const { burst, perMinute } = this.#pace;
+    const { left, at } = this.#buckets.get(name) ?? { left: burst * minute, at: now };
+    // When the clock was set back, nothing is added, and nobody waits until it has caught up.
+    return Math.min(burst * minute, left + Math.max(0, now - at) * perMinute);
   }
 }

@@ -3,11 +3,11 @@ import type { IncomingMessage } from 'node:http';
 import { acmeChallengeRoutes } from './acme-challenge-routes.ts';
 import type { ConsoleReply } from './console-routes.ts';
 import { redirectReply } from './https-redirect.ts';
-import type { ListenAddress } from './listening.ts';
+import { claim, type ListenAddress, type ListenOption } from './listening.ts';
 import type { Route } from './route.ts';
-import { type RunningServer, startServer } from './server.ts';
+import { mainOption, type RunningServer, startServer } from './server.ts';
 import type { ServerContext } from './server-context.ts';
-import { startTlsAlpnListener } from './tls-alpn-listener.ts';
+import { acmeTlsOption, startTlsAlpnListener } from './tls-alpn-listener.ts';
 import type { TlsEndpoint } from './tls-endpoint.ts';
 
 export type ListenSettings = {
@@ -18,6 +18,29 @@ export type ListenSettings = {
   readonly acmeHttpListen: ListenAddress | undefined;
   readonly acmeTlsListen: ListenAddress | undefined;
 };
+
+const acmeHttpOption: ListenOption = { option: '--acme-http-listen', example: '0.0.0.0:80' };
+
+/**
+ * The addresses of `settings` for several processes; `isShared` where each of them listens there itself. Throws OperatorError
+ * where one cannot be had.
+ */
+export async function claimAddresses<T extends Omit<ListenSettings, 'tls'>>(
+  settings: T,
+  { isShared }: { readonly isShared: boolean },
+): Promise<T> {
+  const { listen, acmeHttpListen, acmeTlsListen } = settings;
+  const claimed = async (address: ListenAddress, named: ListenOption) => ({
+    ...(await claim(address, named)),
+    isShared,
+  });
+  return {
+    ...settings,
+    listen: await claimed(listen, mainOption),
+    acmeHttpListen: acmeHttpListen && (await claimed(acmeHttpListen, acmeHttpOption)),
+    acmeTlsListen: acmeTlsListen && (await claimed(acmeTlsListen, acmeTlsOption)),
+  };
+}
 
 /** Starts every listener that is set; the URL is the main one's. Throws OperatorError where an address cannot be had. */
 export async function startListeners(
@@ -38,7 +61,7 @@ export async function startListeners(
     });
     started.push(main.stop);
     if (acmeHttpListen !== undefined) {
-      const named = { option: '--acme-http-listen', example: '0.0.0.0:80' };
+      const named = acmeHttpOption;
       const target = { publicUrl: context.publicUrl, httpsPort: portOf(main.url) };
       const redirect = (request: IncomingMessage) => redirectReply(target, request);
       const elsewhere = tls === undefined ? {} : { pages: redirect, pagesAre: 'redirect to HTTPS' };

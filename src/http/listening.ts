@@ -1,8 +1,13 @@
 /** How a listener takes its address, and what is said where it cannot have it. */
-import type { AddressInfo, Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { OperatorError } from '../base/operator-error.ts';
 
-export type ListenAddress = { readonly host: string; readonly port: number };
+export type ListenAddress = {
+  readonly host: string;
+  readonly port: number;
+  /** Other processes of this user listen there too, and the system shares connections out among them (SO_REUSEPORT). */
+  readonly isShared?: boolean;
+};
 
 /** The setting that an address comes from, and an example of its value, for people whose address cannot be had. */
 export type ListenOption = { readonly option: string; readonly example: string };
@@ -10,18 +15,30 @@ export type ListenOption = { readonly option: string; readonly example: string }
 /** Makes the server listen and returns `host:port` with the port that was really taken. Throws OperatorError. */
 export async function listen(
   server: Server,
-  { host, port }: ListenAddress,
+  { host, port, isShared = false }: ListenAddress,
   named: ListenOption,
 ): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     const refuse = (error: Error) => reject(listenError(error, placeOf(host, port), named));
     server.once('error', refuse);
-    server.listen(port, host, () => {
+    server.listen({ port, host, reusePort: isShared }, () => {
       server.off('error', refuse);
       resolve();
     });
   });
   return placeOf(host, (server.address() as AddressInfo).port);
+}
+
+/**
+ * The address with the port that several processes are to share, having made sure that nobody has it: they would not notice,
+ * and share it with another vault. Throws OperatorError.
+ */
+export async function claim(address: ListenAddress, named: ListenOption): Promise<ListenAddress> {
+  const server = createServer((socket) => socket.destroy());
+  await listen(server, address, named);
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return { ...address, port };
 }
 
 function placeOf(host: string, port: number): string {

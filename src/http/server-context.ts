@@ -2,6 +2,7 @@
 import type { IpNetwork } from '../base/ip-network.ts';
 import type { HashCost } from '../crypto/password-hash.ts';
 import { Authenticator } from '../domain/authentication.ts';
+import type { Companions } from '../domain/companions.ts';
 import { Downloads } from '../domain/downloads.ts';
 import type { AdministratorIdentity } from '../domain/identity.ts';
 import { KeyLimits } from '../domain/key-limits.ts';
@@ -46,15 +47,25 @@ export function serverContext(
     readonly sessionLimits?: SessionLimits;
     readonly hashCost?: HashCost;
     readonly tls?: () => TlsFacts | null;
+    /** The other processes that serve this vault, where there are any. */
+    readonly companions?: Companions | undefined;
   },
 ): ServerContext {
+  const { companions } = options;
   const sessions = new Sessions(vault, options.sessionLimits);
+  const keyLimits = new KeyLimits(vault.world, options.apiKeyRate ?? 0, companions?.tellTaken);
+  companions?.hearTaken((...taken) => keyLimits.takenElsewhere(...taken));
   return {
     vault,
     authenticator: new Authenticator(vault),
-    keyLimits: new KeyLimits(vault.world, options.apiKeyRate ?? 0),
+    keyLimits,
     downloads: new Downloads(vault),
-    signIn: new SignIn(vault, new Passwords(vault.world, options.hashCost), sessions),
+    signIn: new SignIn(
+      vault,
+      new Passwords(vault.world, options.hashCost),
+      sessions,
+      companions?.signInPauses,
+    ),
     findSession: (token) => sessions.find(token),
     isSessionLive: (id) => sessions.isLive(id),
     version: options.version,

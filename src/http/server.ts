@@ -22,7 +22,7 @@ export type RunningServer = {
   readonly stop: (patience: number) => Promise<void>;
 };
 
-const mainOption: ListenOption = { option: '--listen', example: '127.0.0.1:8080' };
+export const mainOption: ListenOption = { option: '--listen', example: '127.0.0.1:8080' };
 
 export type ServerOptions = {
   /** The setting that the address comes from; --listen without it. */

@@ -7,10 +7,12 @@ import { createServer as createTlsServer, type TLSSocket, type Server as TlsServ
 import { second } from '../base/duration.ts';
 import type { Vault } from '../domain/vault.ts';
 import { readOpening } from './client-hello.ts';
-import { type ListenAddress, listen } from './listening.ts';
+import { type ListenAddress, type ListenOption, listen } from './listening.ts';
 import { challengeContexts, type FindChallengeContext } from './tls-alpn-certificate.ts';
 
 export const acmeTls = 'acme-tls/1';
+
+export const acmeTlsOption: ListenOption = { option: '--acme-tls-listen', example: '0.0.0.0:443' };
 
 export type TlsAlpnListener = {
   /** `host:port`, with the port that was really taken. */
@@ -48,7 +50,7 @@ export async function startTlsAlpnListener(
     void receive(validation, socket, limits.handshakeMs);
   });
   server.maxConnections = limits.connections;
-  const place = await listen(server, address, { option: '--acme-tls-listen', example: '0.0.0.0:443' });
+  const place = await listen(server, address, acmeTlsOption);
   server.on('error', (error) =>
     vault.log.error({ err: error }, 'the listener for tls-alpn-01 has a problem'),
   );

@@ -5,6 +5,8 @@
 import type { Server } from 'node:https';
 import { hour, second } from '../base/duration.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
+import type { World } from '../base/world.ts';
+import { ticketKeysFrom, ticketSeedSize } from '../crypto/ticket-keys.ts';
 import type { Vault } from '../domain/vault.ts';
 import { secureOptions, type TlsIdentity } from './tls-identity.ts';
 import type { TlsSource } from './tls-source.ts';
@@ -20,25 +22,46 @@ export type TlsFacts = {
 const lookAgainAfter = second;
 /** A ticket is good for one key's life: who steals a key can read what was resumed with it in this time, and no more. */
 const ticketLife = hour;
-/** A name, an HMAC key and an encryption key, as node:tls has them. */
-const ticketKeysSize = 48;
+
+/** What ticket keys are made of at this moment: other bytes every hour. */
+export type TicketSeed = () => Buffer;
+
+/** The seed of a process that serves alone. */
+export function ownTicketSeed(world: World): TicketSeed {
+  let seed = world.randomBytes(ticketSeedSize);
+  let since = world.now();
+  return () => {
+    const now = world.now();
+    // Also when the clock was set back.
+    if (Math.abs(now - since) >= ticketLife) {
+      seed = world.randomBytes(ticketSeedSize);
+      since = now;
+    }
+    return seed;
+  };
+}
 
 export class TlsEndpoint {
   readonly #vault: Vault;
   readonly #source: TlsSource;
   #identity: TlsIdentity;
-  #ticketsSince: number;
+  readonly #ticketSeed: TicketSeed;
+  #usedSeed: Buffer | undefined;
 
-  private constructor(vault: Vault, source: TlsSource, identity: TlsIdentity) {
+  private constructor(vault: Vault, source: TlsSource, identity: TlsIdentity, ticketSeed: TicketSeed) {
     this.#vault = vault;
     this.#source = source;
     this.#identity = identity;
-    this.#ticketsSince = vault.world.now();
+    this.#ticketSeed = ticketSeed;
   }
 
   /** With the certificate to begin with. Throws OperatorError where the source has none. */
-  static async open(vault: Vault, source: TlsSource): Promise<TlsEndpoint> {
-    const endpoint = new TlsEndpoint(vault, source, await source.begin());
+  static async open(
+    vault: Vault,
+    source: TlsSource,
+    ticketSeed: TicketSeed = ownTicketSeed(vault.world),
+  ): Promise<TlsEndpoint> {
+    const endpoint = new TlsEndpoint(vault, source, await source.begin(), ticketSeed);
     endpoint.#announce();
     return endpoint;
   }
@@ -59,7 +82,7 @@ export class TlsEndpoint {
     return {
       ...secureOptions(this.#identity),
       sessionTimeout: ticketLife / second,
-      ticketKeys: this.#vault.world.randomBytes(ticketKeysSize),
+      ticketKeys: this.#ticketKeys(),
     };
   }
 
@@ -82,20 +105,18 @@ export class TlsEndpoint {
   }
 
   async #update(server: Server): Promise<void> {
-    const { world } = this.#vault;
-    const now = world.now();
-    // Also when the clock was set back.
-    if (Math.abs(now - this.#ticketsSince) >= ticketLife) {
-      server.setTicketKeys(world.randomBytes(ticketKeysSize));
-      this.#ticketsSince = now;
-    }
+    if (this.#ticketSeed() !== this.#usedSeed) server.setTicketKeys(this.#ticketKeys());
     const next = await this.#source.look();
     if (next === undefined) return;
     this.#identity = next;
     // New ticket keys too: a resumed session would go on with the certificate before.
     server.setSecureContext(this.options());
-    this.#ticketsSince = now;
     this.#announce();
+  }
+
+  #ticketKeys(): Buffer {
+    this.#usedSeed = this.#ticketSeed();
+    return ticketKeysFrom(this.#usedSeed, this.#identity.leaf.fingerprint256);
   }
 
   #announce(): void {

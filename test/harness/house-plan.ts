@@ -136,6 +136,14 @@ export const allowed: readonly {
     why: 'what was logged last is written before the process ends, however it does',
   },
   {
+    file: 'src/cli/worker-process.ts',
+    uses: [
+      ...['node:cluster *', 'process.argv', 'process.connected', 'process.disconnect', 'process.execPath'],
+      ...['process.on', 'process.pid', 'process.platform', 'process.ppid', 'process.send'],
+    ],
+    why: 'several processes serve one vault: they are started here, and talk through here',
+  },
+  {
     file: 'src/cli/stop-signal.ts',
     uses: ['process.once'],
     why: 'signals are how a service manager says stop',
@@ -174,6 +182,11 @@ export const allowed: readonly {
     file: 'src/http/connection-limits.ts',
     uses: ['setInterval'],
     why: 'what sockets may take is measured in real time, as node:http measures it beside',
+  },
+  {
+    file: 'src/http/listening.ts',
+    uses: ['node:net createServer'],
+    why: 'a port that processes are to share is tried first, so that nobody else shares it',
   },
   { file: 'src/http/server.ts', uses: ['node:http createServer'], why: 'the listener' },
   {

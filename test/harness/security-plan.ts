@@ -81,7 +81,7 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     why: 'whether a secret is another than the one that is kept',
   },
   { file: 'src/cli/prompt.ts', calls: 2, why: 'whether somebody typed the same twice' },
-  { file: 'src/cli/serve.ts', calls: 1, why: 'shows the setup link to who started the vault' },
+  { file: 'src/cli/serving.ts', calls: 1, why: 'shows the setup link to who started the vault' },
   {
     file: 'src/http/api-key-routes.ts',
     calls: 1,

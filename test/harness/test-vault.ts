@@ -17,6 +17,7 @@ export function settingsFor(dataDir: string): Settings {
     masterKeyFile: join(dataDir, 'master.key'),
     listen: { host: '127.0.0.1', port: 0 },
     publicUrl: undefined,
+    workers: 1,
     backups: undefined,
     audit: { keepFor: undefined },
     clients: { trustedProxies: [], maxConnections: 2000, apiKeyRate: 0 },

@@ -1,0 +1,102 @@
+/**
+ * What a process that serves a vault does, alone or beside others: the listeners, the jobs of each such process, and those
+ * that one of them does for all.
+ */
+import { second } from '../base/duration.ts';
+import type { Companions } from '../domain/companions.ts';
+import { offerSetup } from '../domain/setup.ts';
+import type { Vault } from '../domain/vault.ts';
+import { consoleReply } from '../http/console-routes.ts';
+import { startListeners } from '../http/listeners.ts';
+import { routesWith } from '../http/routes.ts';
+import type { RunningServer } from '../http/server.ts';
+import { serverContext } from '../http/server-context.ts';
+import { runAuditRetention } from '../jobs/audit-retention.ts';
+import { runBackupScheduler } from '../jobs/backup-scheduler.ts';
+import { runChallengeCleaner } from '../jobs/challenge-cleaner.ts';
+import { runKeyUseWriter } from '../jobs/key-use-writer.ts';
+import { runRenewalScheduler } from '../jobs/renewal-scheduler.ts';
+import { runRenewalWorker } from '../jobs/renewal-worker.ts';
+import { runWindowWatcher } from '../jobs/window-watcher.ts';
+import { readAsset, readConsole } from './assets.ts';
+import type { Terminal } from './command.ts';
+import { runOwn } from './own-process.ts';
+import { openTls } from './serve-tls.ts';
+import type { Settings } from './settings.ts';
+
+/** How long requests in flight may take after SIGTERM. */
+export const patience = 10 * second;
+
+/** Listens everywhere that the settings say. Throws OperatorError where that cannot be. */
+export async function startServing(
+  vault: Vault,
+  settings: Settings,
+  version: string,
+  companions?: Companions,
+): Promise<RunningServer> {
+  const { publicUrl, sessionLimits, clients, workers } = settings;
+  const tls = await openTls(vault, settings, companions?.ticketSeed);
+  return startListeners(
+    serverContext(vault, {
+      version,
+      publicUrl,
+      trustedProxies: clients.trustedProxies,
+      apiKeyRate: clients.apiKeyRate,
+      // Connections are handed to the workers in turn, so that each has its share of them.
+      connectionLimits: { most: Math.ceil(clients.maxConnections / workers) },
+      sessionLimits,
+      tls: () => tls?.facts ?? null,
+      companions,
+    }),
+    routesWith(readAsset('install.sh')),
+    { ...settings, tls },
+    consoleReply(readConsole()),
+  );
+}
+
+/** What each process that serves does until `stop` is aborted. */
+export function ownJobs(vault: Vault, stop: AbortSignal): Promise<void>[] {
+  return [runKeyUseWriter(vault, stop)];
+}
+
+/** What one process does for all until `stop` is aborted. */
+export function sharedJobs(
+  vault: Vault,
+  settings: Settings,
+  { environment, version }: Terminal,
+  stop: AbortSignal,
+): Promise<void>[] {
+  const jobs = [
+    runRenewalWorker(vault, stop),
+    runRenewalScheduler(vault, stop),
+    runWindowWatcher(vault, stop),
+    runChallengeCleaner(vault, stop),
+  ];
+  const { keepFor } = settings.audit;
+  if (keepFor !== undefined) jobs.push(runAuditRetention(vault, keepFor, stop));
+  if (settings.backups !== undefined) {
+    const verify = (draft: string) => runOwn(checkArguments(draft, settings), environment, stop);
+    jobs.push(runBackupScheduler(vault, settings.backups, { version, verify }, stop));
+  }
+  return jobs;
+}
+
+function checkArguments(draft: string, { dataDir, masterKeyFile }: Settings): string[] {
+  return ['restore', draft, '--check', '--data-dir', dataDir, '--master-key-file', masterKeyFile];
+}
+
+/**
+ * Shows the setup link where there is no administrator: past the log, because whoever has it becomes one. The token is in
+ * the fragment, which browsers send to nobody.
+ */
+export async function invite(vault: Vault, url: string, stderr: Terminal['stderr']): Promise<void> {
+  try {
+    const token = await offerSetup(vault);
+    if (token === undefined) return;
+    stderr.write(
+      `There is no administrator yet. To become the first, open this link within 24 hours; it works once:\n  ${url}/setup#token=${token.expose()}\n`,
+    );
+  } catch (error) {
+    vault.log.warn({ err: error }, 'no setup link could be made; "vault admin create" may do');
+  }
+}

@@ -1,0 +1,78 @@
+/** The other processes that serve a vault, as a worker knows them: by way of the first process. */
+import { hour } from '../base/duration.ts';
+import type { World } from '../base/world.ts';
+import { Bell } from '../domain/bell.ts';
+import type { Companions } from '../domain/companions.ts';
+import type { KeyCount } from '../domain/key-limits.ts';
+import { tooManyAttempts } from '../domain/sign-in-backoff.ts';
+import type { ToWorker } from './worker-messages.ts';
+import type { PrimaryChannel } from './worker-process.ts';
+
+/** How long counts are gathered before they are told: so many milliseconds the others may be behind. */
+const gatheredFor = 50;
+
+export type WorkerCompanions = Companions & {
+  /** Takes a message of the first process. */
+  readonly hear: (message: ToWorker) => void;
+  /** Tells what was counted until `stop` is aborted. */
+  readonly run: (stop: AbortSignal) => Promise<void>;
+};
+
+/** The companions of this worker, to whom `channel` leads. */
+export function workerCompanions(
+  { send }: Pick<PrimaryChannel, 'send'>,
+  firstSeed: Uint8Array,
+  world: World,
+): WorkerCompanions {
+  let seed = Buffer.from(firstSeed);
+  let taken = new Map<string, [KeyCount, string, number]>();
+  let listener: ((count: KeyCount, name: string, times: number) => void) | undefined;
+  const asked = new Map<number, (retryAfter: number | undefined) => void>();
+  const counted = new Bell(world);
+  let lastId = 0;
+  return {
+    ticketSeed: () => seed,
+    signInPauses: {
+      begin: async (name, address) => {
+        lastId += 1;
+        const id = lastId;
+        const retryAfter = await new Promise<number | undefined>((resolve) => {
+          asked.set(id, resolve);
+          send({ say: 'attempt', id, name, address });
+        });
+        if (retryAfter !== undefined) throw tooManyAttempts(retryAfter);
+        return {
+          succeeded: () => send({ say: 'attempt-ended', id, how: 'succeeded' }),
+          withdrawn: () => send({ say: 'attempt-ended', id, how: 'withdrawn' }),
+        };
+      },
+    },
+    tellTaken: (count, name) => {
+      const key = `${count} ${name}`;
+      const known = taken.get(key);
+      if (known === undefined) taken.set(key, [count, name, 1]);
+      else known[2] += 1;
+      counted.ring();
+    },
+    hearTaken: (given) => {
+      listener = given;
+    },
+    hear: (message) => {
+      if (message.do === 'tickets') seed = Buffer.from(message.seed);
+      else if (message.do === 'count') for (const each of message.taken) listener?.(...each);
+      else if (message.do === 'attempt') {
+        asked.get(message.id)?.(message.retryAfter);
+        asked.delete(message.id);
+      }
+    },
+    run: async (stop) => {
+      while (!stop.aborted) {
+        await counted.wait(hour, stop);
+        await world.sleep(gatheredFor, stop);
+        if (taken.size === 0) continue;
+        send({ say: 'taken', taken: [...taken.values()] });
+        taken = new Map();
+      }
+    },
+  };
+}
