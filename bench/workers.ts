@@ -1,6 +1,6 @@
 /**
  * What a second worker gains: requests per second with two workers as a multiple of those with one, in the same run, with
- * wrk (or autocannon) beside them on the same processors. On two processors the load takes a part of both.
+ * the load beside them: on two processors it takes a part of what the second worker could have.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,10 +9,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Figure, median } from './figure.ts';
+import { load } from './load.ts';
 
 const rounds = 3;
 const seconds = 3;
-const connections = 32;
 
 const requests = [
   { name: 'certificate metadata', path: '' },
@@ -69,38 +69,16 @@ async function measureOnce(
     for (const request of requests) {
       const tag = given.get('etag') ?? '';
       const known = 'isKnown' in request ? { 'If-None-Match': tag } : {};
-      await load(url + request.path, { ...headers, ...known }, 1);
-      results.set(request.name, await load(url + request.path, { ...headers, ...known }, seconds));
+      const plan = {
+        url,
+        requests: [{ path: new URL(url).pathname + request.path, headers: { ...headers, ...known } }],
+      };
+      await load({ ...plan, seconds: 1 });
+      results.set(request.name, (await load({ ...plan, seconds })).perSecond);
     }
     return results;
   } finally {
     server.kill();
     await once(server, 'close');
   }
-}
-
-const autocannon = join(import.meta.dirname, '..', 'node_modules', '.bin', 'autocannon');
-
-async function load(url: string, headers: Record<string, string>, duration: number): Promise<number> {
-  const options = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
-  const wrk = await said('wrk', ['-t1', `-c${connections}`, `-d${duration}s`, ...options, url]);
-  if (wrk === undefined) {
-    const text = await said(autocannon, ['-j', '-c', `${connections}`, '-d', `${duration}`, ...options, url]);
-    return JSON.parse(text ?? '{}').requests.average;
-  }
-  if (/Non-2xx or 3xx|Socket errors/.test(wrk)) throw new Error(wrk);
-  return Number(/Requests\/sec:\s+([\d.]+)/.exec(wrk)?.[1]);
-}
-
-/** What the program prints; undefined where there is none of this name. */
-async function said(program: string, args: readonly string[]): Promise<string | undefined> {
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] });
-  const isThere = once(child, 'spawn').then(
-    () => true,
-    () => false,
-  );
-  if (!(await isThere)) return undefined;
-  let text = '';
-  for await (const chunk of child.stdout) text += chunk;
-  return text;
 }
