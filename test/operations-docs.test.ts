@@ -165,6 +165,19 @@ const scenes: readonly Scene[] = [
     },
   },
   {
+    section: 'Workers',
+    prepare: async (_, box) => {
+      await some(box);
+      const port = await freePort();
+      return {
+        standIns: [
+          ['vault serve', `vault serve --listen 127.0.0.1:${port}`],
+          ['127.0.0.1:8080', `127.0.0.1:${port}`],
+        ],
+      };
+    },
+  },
+  {
     section: 'ACME issuers',
     prepare: async (t, box) => {
       await some(box);
