@@ -1,7 +1,7 @@
 /** The options by which commands choose audit events, the same as the console's. */
 import { parseDuration } from '../base/duration.ts';
 import { parseTimestamp } from '../base/timestamp.ts';
-import type { AuditFilter } from '../db/audit-events.ts';
+import type { AuditFilter } from '../db/audit-search.ts';
 import type { Arguments } from './arguments.ts';
 import { Misuse } from './misuse.ts';
 

@@ -13,6 +13,7 @@ import { administration } from './migration-0003-console.ts';
 import { auditIndexes } from './migration-0004-audit-indexes.ts';
 import { keyNetworks } from './migration-0005-key-networks.ts';
 import { auditChain } from './migration-0006-audit-chain.ts';
+import { auditBlocks } from './migration-0007-audit-blocks.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -24,6 +25,7 @@ export const migrations: Migrations = {
   '0004-audit-indexes': auditIndexes,
   '0005-key-networks': keyNetworks,
   '0006-audit-chain': auditChain,
+  '0007-audit-blocks': auditBlocks,
 };
 
 /** The name of the newest schema. */

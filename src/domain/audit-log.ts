@@ -1,11 +1,7 @@
 /** The audit log as people read it: a page at a time, or all of it as a file. */
 import { formatTimestamp } from '../base/timestamp.ts';
-import {
-  type AuditEventRow,
-  type AuditFilter,
-  type AuditOrder,
-  listAuditEvents,
-} from '../db/audit-events.ts';
+import type { AuditEventRow } from '../db/audit-events.ts';
+import { type AuditFilter, type AuditOrder, listAuditEvents } from '../db/audit-search.ts';
 import type { Vault } from './vault.ts';
 
 export type AuditEventView = {

@@ -3,7 +3,7 @@ import { day, hour, minute, second } from '../base/duration.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import { hasAdministrators } from '../db/administrators.ts';
 import { listApiKeys } from '../db/api-keys.ts';
-import { listAuditEvents } from '../db/audit-events.ts';
+import { listAuditEvents } from '../db/audit-search.ts';
 import { backupAge } from './backup-age.ts';
 import type { BackupPlan } from './backup-schedule.ts';
 import type { Finding } from './finding.ts';

@@ -1,7 +1,7 @@
 /** The audit log for administrators: page by page, and as a file. */
 import { z } from 'zod';
 import { parseTimestamp } from '../base/timestamp.ts';
-import type { AuditFilter } from '../db/audit-events.ts';
+import type { AuditFilter } from '../db/audit-search.ts';
 import { exportAuditEvents, viewAuditEvents } from '../domain/audit-log.ts';
 import { auditEventSchema, auditExportQuery, auditQuery } from './audit-schemas.ts';
 import { pageReply } from './list-reply.ts';

@@ -79,6 +79,7 @@ test('the shipped migrations are these, in this order', () => {
     '0004-audit-indexes',
     '0005-key-networks',
     '0006-audit-chain',
+    '0007-audit-blocks',
   ]);
 });
 

@@ -13,7 +13,8 @@ import {
 import { findAdministrator } from '../../src/db/administrators.ts';
 import { allowlistsOf, apiKeysNaming } from '../../src/db/api-key-certificates.ts';
 import { findApiKey, findApiKeyByPrefix, pageApiKeys, pageApiKeysOf } from '../../src/db/api-keys.ts';
-import { listAuditEvents } from '../../src/db/audit-events.ts';
+import { insertAuditEvents } from '../../src/db/audit-events.ts';
+import { listAuditEvents } from '../../src/db/audit-search.ts';
 import { findCaCertificate } from '../../src/db/ca-certificates.ts';
 import { searchCertificates } from '../../src/db/certificate-search.ts';
 import { findVersion, lastVersionNumber, listVersions } from '../../src/db/certificate-versions.ts';
@@ -51,7 +52,11 @@ type Query = (reader: Reader) => Promise<unknown>;
 async function plansOf(t: TestContext, query: Query): Promise<string[]> {
   const world = new TestWorld();
   const path = join(tempDir(t), 'vault.db');
-  await (await Database.open(path, world)).close();
+  const database = await Database.open(path, world);
+  // Of an empty audit log nobody asks for more.
+  const event = { at: 0, actor: 'x', action: 'x', resource: 'x', detail: '{}', ip: null, request_id: null };
+  await database.write((writer) => insertAuditEvents(writer, [event]));
+  await database.close();
   const statements: string[] = [];
   const traced = new BetterSqlite3(path, { verbose: (text) => statements.push(String(text)) });
   const explainer = new BetterSqlite3(path);
@@ -149,23 +154,23 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
   ],
   'a page of audit events': [
     (db) => listAuditEvents(db, {}, { before: 9, limit: 3 }),
-    /SEARCH audit_events USING INTEGER PRIMARY KEY \(rowid<\?\)/,
+    /SEARCH audit_events USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
   ],
   'a page of the audit events of a time': [
     (db) => listAuditEvents(db, { since: 1, until: 2 }, { limit: 3 }),
     /SEARCH audit_events USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
   ],
-  'a page of the audit events of somebody': [
+  'the audit events of somebody, in blocks': [
     (db) => listAuditEvents(db, { actor: 'x', since: 1 }, { before: 9, limit: 3 }),
-    /SEARCH audit_events USING INDEX audit_events_by_actor \(actor=\? AND id>\? AND id<\?\)/,
+    /SEARCH audit_events USING INDEX audit_events_by_actor \(<expr>=\? AND actor=\?\)/,
   ],
   'a page of the audit events of an action': [
     (db) => listAuditEvents(db, { action: 'x' }, { limit: 3 }),
-    /SEARCH audit_events USING INDEX audit_events_by_action \(action=\?\)/,
+    /SEARCH audit_events USING INDEX audit_events_by_action \(action=\? AND id>\? AND id<\?\)/,
   ],
-  'a page of the audit events about something': [
+  'the audit events about something, in blocks': [
     (db) => listAuditEvents(db, { resource: 'x' }, { before: 9, limit: 3 }),
-    /SEARCH audit_events USING INDEX audit_events_by_resource \(resource=\? AND id<\?\)/,
+    /SEARCH audit_events USING INDEX audit_events_by_resource \(<expr>=\? AND resource=\?\)/,
   ],
   'the first page of renewals': [
     (db) => listRenewals(db, { limit: 3 }),
@@ -271,7 +276,7 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
 };
 
 /** Tables that never grow: issuers, and the challenges of the moment, each of which is looked at. */
-const mayBeWhole = new Set(['SCAN issuers', 'SCAN acme_challenges']);
+const mayBeWhole = new Set(['SCAN issuers', 'SCAN acme_challenges', 'SCAN blocks', 'SCAN CONSTANT ROW']);
 
 for (const [what, [query, step]] of Object.entries(searches)) {
   test(`${what} is found by an index`, async (t) => {
