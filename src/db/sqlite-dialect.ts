@@ -17,8 +17,11 @@ import {
 import type { World } from '../base/world.ts';
 import { isBusy, storageErrorFrom } from './storage-error.ts';
 
-/** How long a transaction waits for another process's write lock. */
+/** How long transactions wait for another process's write lock, all together. */
 const lockPatienceMs = 5000;
+/** Between two tries, each of which may block the event loop for a moment. */
+const shortestPauseMs = 5;
+const longestPauseMs = 40;
 const rememberedStatements = 500;
 
 /** A dialect over an open database. Closing the database is the caller's business. */
@@ -39,21 +42,26 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
 }
 
 function sqliteDriver(connection: Connection, world: World): Driver {
+  // How long the lock has been waited for since somebody last got it: who comes later does not wait all of that again, or
+  // those behind would wait for ever. Added up, because a clock that is set back would make it endless.
+  let lockedFor = 0;
   const run = (text: string) => connection.executeQuery(CompiledQuery.raw(text));
   return {
     init: async () => undefined,
     acquireConnection: async () => connection,
     releaseConnection: async () => undefined,
     beginTransaction: async () => {
-      const giveUpAt = world.now() + lockPatienceMs;
-      for (;;) {
+      for (let pause = shortestPauseMs; ; pause = Math.min(2 * pause, longestPauseMs)) {
         try {
           await run('begin immediate');
+          lockedFor = 0;
           return;
         } catch (error) {
           const { cause } = error as { cause?: unknown };
-          if (!isBusy(cause) || world.now() >= giveUpAt) throw error;
-          await world.sleep(5);
+          if (!isBusy(cause) || lockedFor >= lockPatienceMs) throw error;
+          const before = world.now();
+          await world.sleep(pause);
+          lockedFor += Math.max(pause, world.now() - before);
         }
       }
     },

@@ -36,13 +36,13 @@ test("a write waits for another process's lock, and the event loop turns meanwhi
   const writing = db.write(add('a'));
   for (let tries = 0; tries < 3; tries += 1) {
     await world.sleeping(1);
-    world.advance(5);
+    world.advance(40);
     await world.turn();
   }
   await world.sleeping(1);
   assert.deepEqual(await keys(db), []);
   other.exec('commit');
-  world.advance(5);
+  world.advance(40);
   await writing;
   assert.deepEqual(await keys(db), ['a']);
 });
@@ -50,6 +50,7 @@ test("a write waits for another process's lock, and the event loop turns meanwhi
 test('a write that waits longer than its patience is refused with a sentence, and the next one works', async (t) => {
   const { db, world, path, other } = await opened(t);
   other.exec('begin immediate');
+  const began = world.now();
   const refused = assert.rejects(db.write(add('a')), (error) => {
     assert(error instanceof StorageError);
     assert.match(error.message, /^the database is locked by another process/);
@@ -57,15 +58,59 @@ test('a write that waits longer than its patience is refused with a sentence, an
     assert.match(error.hint ?? '', /Try again/);
     return true;
   });
-  await world.sleeping(1);
-  world.advance(4999);
-  await world.turn();
-  await world.sleeping(1);
-  world.advance(5);
-  await refused;
+  await passUntilSettled(world, refused);
+  const waited = world.now() - began;
+  assert.ok(waited >= 5000 && waited < 5100, `${waited} ms`);
   other.exec('rollback');
   await db.write(add('b'));
   assert.deepEqual(await keys(db), ['b']);
+});
+
+/** Lets the time pass in which somebody sleeps, until this has ended. */
+async function passUntilSettled(world: TestWorld, ending: Promise<unknown>): Promise<void> {
+  let settled = false;
+  const end = () => {
+    settled = true;
+  };
+  ending.then(end, end);
+  while (!settled) {
+    await world.turn();
+    if (world.asleep > 0) world.advance(1);
+  }
+  await ending;
+}
+
+test('behind a write that has waited in vain nobody waits as long again, until the lock can be had', async (t) => {
+  const { db, world, other } = await opened(t);
+  other.exec('begin immediate');
+  const began = world.now();
+  const refused = Promise.allSettled(['a', 'b', 'c', 'd'].map((key) => db.write(add(key))));
+  await passUntilSettled(world, refused);
+  assert.deepEqual(
+    (await refused).map(({ status }) => status),
+    Array(4).fill('rejected'),
+  );
+  assert.ok(world.now() - began < 5100, `${world.now() - began} ms`);
+  other.exec('rollback');
+  await db.write(add('e'));
+  other.exec('begin immediate');
+  const patient = db.write(add('f'));
+  await world.sleeping(1);
+  world.advance(40);
+  await world.sleeping(1);
+  other.exec('rollback');
+  await passUntilSettled(world, patient);
+  assert.deepEqual(await keys(db), ['e', 'f']);
+});
+
+test('a clock that is set back does not make a write wait for ever', async (t) => {
+  const { db, world, other } = await opened(t);
+  other.exec('begin immediate');
+  const refused = assert.rejects(db.write(add('b')), StorageError);
+  await world.sleeping(1);
+  world.advance(5);
+  world.advance(-365 * 86_400_000);
+  await passUntilSettled(world, refused);
 });
 
 test('the lock is taken at the beginning of a write, so that what it reads stays true', async (t) => {
