@@ -10,6 +10,7 @@ import { makeDurableDirectory, syncPath } from '../base/durable-file.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
 import { lendDirectory } from './embedded-addon.ts';
+import { FileInPlace } from './file-in-place.ts';
 import { type Migrations, migrate, refuseForeignDatabase } from './migrations.ts';
 import type { Schema } from './schema.ts';
 import { sqliteDialect } from './sqlite-dialect.ts';
@@ -31,6 +32,7 @@ const openingPatienceMs = 5000;
 const blockingPatienceMs = 10;
 
 export class Database {
+  readonly #file: FileInPlace;
   readonly #writing: BetterSqlite3.Database;
   readonly #reading: BetterSqlite3.Database;
   readonly #writer: Kysely<Schema>;
@@ -41,7 +43,13 @@ export class Database {
   /** Outside transactions. It never sees what a transaction under way has not committed. */
   readonly reader: Reader;
 
-  private constructor(writing: BetterSqlite3.Database, writer: Kysely<Schema>, world: World) {
+  private constructor(
+    writing: BetterSqlite3.Database,
+    writer: Kysely<Schema>,
+    world: World,
+    file: FileInPlace,
+  ) {
+    this.#file = file;
     this.#writing = writing;
     this.#writer = writer;
     this.#reading = new BetterSqlite3(writing.name, { readonly: true, timeout: openingPatienceMs });
@@ -70,10 +78,11 @@ export class Database {
         await enterWal(writing, world);
         // From here on nobody can put another file in its place; somebody who restored a backup may have done so before.
         if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) throw replacedMeanwhile(path);
-        const writer = new Kysely<Schema>({ dialect: sqliteDialect(writing, world) });
+        const file = new FileInPlace(path, world);
+        const writer = new Kysely<Schema>({ dialect: sqliteDialect(writing, world, file) });
         await migrate(writing, writer, migrations);
         writing.pragma(`busy_timeout = ${blockingPatienceMs}`);
-        return new Database(writing, writer, world);
+        return new Database(writing, writer, world, file);
       } catch (error) {
         writing.close();
         throw error;
@@ -102,6 +111,7 @@ export class Database {
    */
   async generation(): Promise<number> {
     try {
+      this.#file.requireLately();
       const version = this.#dataVersion.get();
       if (version !== this.#seenDataVersion) {
         this.#seenGeneration = this.#generation.get() as number;
@@ -116,6 +126,7 @@ export class Database {
   /** Another number whenever anything was committed, by any process. */
   async commits(): Promise<number> {
     try {
+      this.#file.requireLately();
       return this.#dataVersion.get() as number;
     } catch (error) {
       throw storageErrorFrom(error, this.#reading.name);

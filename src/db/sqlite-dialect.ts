@@ -15,6 +15,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import type { World } from '../base/world.ts';
+import type { FileInPlace } from './file-in-place.ts';
 import { isBusy, storageErrorFrom } from './storage-error.ts';
 
 /** How long transactions wait for another process's write lock, all together. */
@@ -24,11 +25,14 @@ const shortestPauseMs = 5;
 const longestPauseMs = 40;
 const rememberedStatements = 500;
 
-/** A dialect over an open database. Closing the database is the caller's business. */
-export function sqliteDialect(database: BetterSqlite3.Database, world: World): Dialect {
+/**
+ * A dialect over an open database. Closing the database is the caller's business. With `file`, no transaction begins in a
+ * file that is not in its place any more, and none is said to be durable that ended there.
+ */
+export function sqliteDialect(database: BetterSqlite3.Database, world: World, file?: FileInPlace): Dialect {
   return {
     createAdapter: () => new TransactionalSqliteAdapter(),
-    createDriver: () => sqliteDriver(new Connection(database), world),
+    createDriver: () => sqliteDriver(new Connection(database), world, file),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
@@ -41,7 +45,7 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
   }
 }
 
-function sqliteDriver(connection: Connection, world: World): Driver {
+function sqliteDriver(connection: Connection, world: World, file: FileInPlace | undefined): Driver {
   // How long the lock has been waited for since somebody last got it: who comes later does not wait all of that again, or
   // those behind would wait for ever. Added up, because a clock that is set back would make it endless.
   let lockedFor = 0;
@@ -51,6 +55,7 @@ function sqliteDriver(connection: Connection, world: World): Driver {
     acquireConnection: async () => connection,
     releaseConnection: async () => undefined,
     beginTransaction: async () => {
+      file?.require();
       for (let pause = shortestPauseMs; ; pause = Math.min(2 * pause, longestPauseMs)) {
         try {
           await run('begin immediate');
@@ -67,6 +72,7 @@ function sqliteDriver(connection: Connection, world: World): Driver {
     },
     commitTransaction: async () => {
       await run('commit');
+      file?.require();
     },
     rollbackTransaction: async () => {
       // SQLite has rolled back by itself after a full disk or an I/O error; a second rollback would hide that error.
