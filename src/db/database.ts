@@ -25,6 +25,9 @@ export type Writer = Transaction<Schema>;
 /** Up to this size the whole file is checked when a server starts; larger ones would delay it. */
 const checkedSize = 64 * 1024 * 1024;
 
+/** Who reads for long makes the write-ahead log grow; afterwards it is cut to this. Usually it has 4 MiB. */
+const logSizeLimit = 8 * 1024 * 1024;
+
 /** While it opens, a database may wait for another process that makes or migrates it. */
 const openingPatienceMs = 5000;
 
@@ -82,6 +85,7 @@ export class Database {
         const writer = new Kysely<Schema>({ dialect: sqliteDialect(writing, world, file) });
         await migrate(writing, writer, migrations);
         writing.pragma(`busy_timeout = ${blockingPatienceMs}`);
+        writing.pragma(`journal_size_limit = ${logSizeLimit}`);
         return new Database(writing, writer, world, file);
       } catch (error) {
         writing.close();

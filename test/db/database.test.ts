@@ -41,6 +41,27 @@ test('both connections use the write-ahead log and hold foreign keys, and commit
   assert.equal((await pragmas(db, 'synchronous'))[1], 2);
 });
 
+test('a log that grew behind a long reader is cut when the reader has gone', async (t) => {
+  const path = join(tempDir(t), 'vault.db');
+  const db = await Database.open(path, world);
+  t.after(() => db.close());
+  const fill = async (megabytes: number) => {
+    for (let count = 0; count < megabytes; count += 1) {
+      const value = Buffer.alloc(1_000_000, count);
+      const row = { key: 'large', value };
+      await db.write((writer) => writer.replaceInto('settings').values(row).execute());
+    }
+  };
+  const reader = new BetterSqlite3(path, { readonly: true });
+  reader.exec('begin');
+  reader.prepare('select count(*) from settings').get();
+  await fill(20);
+  assert.ok(statSync(`${path}-wal`).size > 16 * 2 ** 20);
+  reader.close();
+  await fill(8);
+  assert.ok(statSync(`${path}-wal`).size <= 8 * 2 ** 20, String(statSync(`${path}-wal`).size));
+});
+
 test('the reading connection cannot write', async (t) => {
   const db = await Database.open(join(tempDir(t), 'vault.db'), world);
   t.after(() => db.close());
