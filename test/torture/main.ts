@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Chamber, chanceFrom, type Finding } from './chamber.ts';
+import { faults } from './faults.ts';
 import { tortureByKills } from './kills.ts';
 import { torturePowerCuts } from './power-cuts.ts';
 import { year } from './year.ts';
@@ -17,6 +18,7 @@ const chambers: Readonly<Record<string, Chamber>> = {
   kills: tortureByKills,
   'power-cuts': torturePowerCuts,
   year,
+  faults,
 };
 
 const { names, amounts, seed, program } = read(process.argv.slice(2));

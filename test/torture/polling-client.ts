@@ -99,11 +99,10 @@ export class PollingClient {
     }
     const read = readPair(files);
     if (typeof read === 'string') return { kind: 'check', reason: read };
-    const { notBefore, notAfter } = read;
+    const { notAfter } = read;
     if (notAfter <= this.#surroundings.now()) return { kind: 'check', reason: 'the certificate has expired' };
     if (this.pair !== undefined && version < this.pair.version)
       return { kind: 'check', reason: 'it is older' };
-    if (notBefore > this.#surroundings.now()) return { kind: 'check', reason: 'it is not valid yet' };
     this.pair = { version, notAfter, files };
     return { kind: 'installed', version };
   }
@@ -120,15 +119,15 @@ export class PollingClient {
   }
 }
 
-/** The validity of a certificate and key that belong together, or what is wrong with them. */
-function readPair(files: ReadonlyMap<File, Installed>): { notBefore: number; notAfter: number } | string {
+/** The end of a certificate and key that belong together, or what is wrong with them. */
+function readPair(files: ReadonlyMap<File, Installed>): { notAfter: number } | string {
   const chain = files.get('fullchain.crt')?.body ?? '';
   const key = files.get('private.key')?.body ?? '';
   if (!/^-----BEGIN CERTIFICATE-----\n.+-----END CERTIFICATE-----\n$/s.test(chain)) return 'no whole chain';
   if (!/^-----BEGIN PRIVATE KEY-----\n.+-----END PRIVATE KEY-----\n$/s.test(key)) return 'no whole key';
   const leaf = new X509Certificate(chain);
   if (!leaf.checkPrivateKey(createPrivateKey(key))) return 'the key does not belong to the certificate';
-  return { notBefore: leaf.validFromDate.getTime(), notAfter: leaf.validToDate.getTime() };
+  return { notAfter: leaf.validToDate.getTime() };
 }
 
 function get({ url, agent }: Surroundings, { path, ifNoneMatch }: Asked, key: string): Promise<Answer> {

@@ -82,7 +82,8 @@ export async function simulateYear(
       await time.until(moment.at, plan.longestStep);
       await happen(moment, plan, server, time, books);
       await time.settle();
-      if ((moment.at - first) % (30 * day) === 0) tell(`day ${(moment.at - first) / day}`);
+      if (moment.kind === 'month' && (moment.at - first) % (30 * day) === 0)
+        tell(`day ${(moment.at - first) / day}`);
     }
     await server.end();
     return checkBooks({ dataDir, plan, books, server: server.book, first, moves: time.moves });
