@@ -1,6 +1,6 @@
 /** `vault export`: what the vault holds, as the file that "vault apply" takes. */
 import { exportedDocument } from '../domain/state-export.ts';
-import { readVaultState } from '../domain/vault-state.ts';
+import { readVaultState, type VaultState } from '../domain/vault-state.ts';
 import { command } from './command.ts';
 import { withVault } from './with-vault.ts';
 
@@ -15,10 +15,12 @@ export const exportCommand = command({
   options: {},
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
-      const document = exportedDocument(await readVaultState(vault, vault.db.reader));
-      const { stringify } = await import('yaml');
-      terminal.stdout.write(
-        `${heading}${stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })}`,
-      );
+      terminal.stdout.write(await exportText(await readVaultState(vault, vault.db.reader)));
     }),
 });
+
+/** The file: the same text for the same state. Throws OperatorError where the names of keys do not tell them apart. */
+export async function exportText(state: VaultState): Promise<string> {
+  const { stringify } = await import('yaml');
+  return `${heading}${stringify(exportedDocument(state), { lineWidth: 0, aliasDuplicateObjects: false })}`;
+}

@@ -49,7 +49,9 @@ export function draftKeyFile(path: string, raw: Secret<string>): void {
 /** Gives the draft its name. Throws OperatorError where another file took it meanwhile; the draft stays then. */
 export function publishKeyFile(path: string): void {
   try {
-    linkSync(draftOf(path), path);
+    // A run that was killed may have given the name already.
+    const isNamed = statSync(path, { throwIfNoEntry: false })?.ino === statSync(draftOf(path)).ino;
+    if (!isNamed) linkSync(draftOf(path), path);
     unlinkSync(draftOf(path));
     syncFolder(path);
   } catch (error) {

@@ -70,8 +70,10 @@ async function checkChange(
   }
   if (section === 'dns_providers') {
     const { input, secret: given } = wantedOf(wanted.dns_providers, name);
-    const secret =
-      given ?? (action === 'create' ? new Secret(Buffer.from('{}')) : await keptSecret(vault, name));
+    // What another type was made of says nothing to this one.
+    const isNew = action === 'create' || change.fields.some(({ field }) => field === 'type');
+    const kept = isNew ? new Secret(Buffer.from('{}')) : await keptSecret(vault, name);
+    const secret = given ?? kept;
     await checkDnsProvider(vault, input.type, secret);
     return { ...change, secret };
   }
@@ -157,7 +159,7 @@ async function applyChange(
       const { input } = wantedOf(wanted.dns_providers, name);
       const { secret } = change;
       if (secret === undefined) throw new Error(`the DNS provider ${name} was not checked`);
-      const isOther = fields.some(({ field }) => field === 'secret');
+      const isOther = fields.some(({ field }) => field === 'secret' || field === 'type');
       if (action === 'create') await storeDnsProvider(vault, writer, actor, input, secret);
       else await storeDnsProviderChange(vault, writer, actor, input, { secret, isOther });
       return undefined;

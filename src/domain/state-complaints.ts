@@ -49,12 +49,13 @@ function issuerComplaints(state: VaultState, { issuers }: WantedState): Complain
 function providerComplaints(state: VaultState, { dns_providers }: WantedState): Complaint[] {
   return [...dns_providers]
     .filter(([name, { input, secret }]) => {
-      const needsOne = input.type !== typeByHand && !state.dns_providers.has(name);
-      return needsOne && secret === undefined;
+      const isKnown = state.dns_providers.get(name)?.[0]?.definition.type === input.type;
+      return secret === undefined && input.type !== typeByHand && !isKnown;
     })
     .map(([name]) => ({
       path: ['dns_providers', name, 'secret'],
-      message: 'the vault has no such provider yet, so name the file with its settings: secret: {file: NAME}',
+      message:
+        'the vault has no such provider of this type yet, so name the file with its settings: {file: NAME}',
     }));
 }
 

@@ -281,7 +281,7 @@ api_keys:
   const said = stderr.replaceAll(`vault: ${path}:`, '').split('\n');
   for (const [index, expected] of [
     /^3: issuers\.ca\.eab_kid: name the file with its HMAC key too/,
-    /^5: dns_providers\.cloudflare\.secret: the vault has no such provider yet/,
+    /^5: dns_providers\.cloudflare\.secret: the vault has no such provider of this type yet/,
     /^10: certificates\.shop\.challenge: \*\.example\.test can be proved by dns-01 only/,
     /^13: certificates\.web\.issuer: there is no issuer called "letsencrypt": name it among the issuers/,
     /^15: imported_certificates\.mail: the vault has none of this name yet/,

@@ -68,8 +68,8 @@ const first = [
 ];
 const last = [
   ...[
-    'apply',
     'export',
+    'apply',
     'api-key revoke',
     'api-key delete',
     'certificate delete',

@@ -1,0 +1,157 @@
+/**
+ * What is exported and applied to another vault makes it the same, whatever the vault holds; what was applied once changes
+ * nothing; and from whatever there was, the same document leads to the same vault.
+ */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
+import { readDesiredDocument } from '../../src/cli/desired-document.ts';
+import { resolveReferences } from '../../src/cli/desired-references.ts';
+import { exportText } from '../../src/cli/export.ts';
+import { localCli } from '../../src/domain/audit.ts';
+import { createCertificate } from '../../src/domain/certificates.ts';
+import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
+import { applyChanges, checkChanges, prepareChanges } from '../../src/domain/state-application.ts';
+import { stateComplaints } from '../../src/domain/state-complaints.ts';
+import { type PlanOptions, planChanges } from '../../src/domain/state-plan.ts';
+import type { Vault } from '../../src/domain/vault.ts';
+import { readVaultState } from '../../src/domain/vault-state.ts';
+import { fuzzRuns } from '../harness/fuzz-runs.ts';
+import { forever } from '../harness/renewal-fixtures.ts';
+import { testVault } from '../harness/test-vault.ts';
+
+const prune: PlanOptions = { others: 'go', protectedCertificates: [] };
+
+const environment = { SECRET: 'api_token: made-up-token-of-this-test-0123456789' };
+
+async function plan(vault: Vault, text: string) {
+  const { state: desired } = await readDesiredDocument(text, 'test.yaml');
+  const around = { environment, world: vault.world, folder: '.' };
+  const { wanted, complaints } = await resolveReferences(desired, around);
+  const state = await readVaultState(vault, vault.db.reader);
+  const all = [...complaints, ...stateComplaints(state, wanted, prune, vault.world.now())];
+  assert.deepEqual(all, [], text);
+  return { wanted, changes: await planChanges(state, wanted, prune) };
+}
+
+/** Applies the document with all that it does not name removed; the number of changes. */
+async function apply(vault: Vault, text: string): Promise<number> {
+  const { wanted, changes } = await plan(vault, text);
+  const prepared = await prepareChanges(vault, wanted, await checkChanges(vault, wanted, changes, forever));
+  await applyChanges(vault, localCli, wanted, prepared, prune);
+  return changes.length;
+}
+
+const exported = async (vault: Vault) => exportText(await readVaultState(vault, vault.db.reader));
+
+const subset = (values: readonly string[]) => fc.subarray([...values], { minLength: 1 });
+
+const certificateNames = ['web', 'mail', '*.example.com', 'a_b', '1', 'null'];
+
+const certificate = fc.record(
+  {
+    domains: subset(['a.example.test', 'b.example.test', '*.example.test', '192.0.2.1']),
+    key_type: fc.constantFrom('ec256', 'ec384'),
+    lifetime: fc.constantFrom('2h', '30d', '90d', '1y'),
+    reuse_key: fc.boolean(),
+    auto_renew: fc.boolean(),
+    disabled: fc.boolean(),
+  },
+  { requiredKeys: ['domains'] },
+);
+
+const provider = fc.oneof(
+  fc.record({ type: fc.constant('manual'), zones: subset(['a.test', 'b.test']) }),
+  fc.record({
+    type: fc.constant('cloudflare'),
+    zones: subset(['c.test', 'd.test']),
+    secret: fc.constant({ env: 'SECRET' }),
+  }),
+);
+
+const key = (names: readonly string[]) =>
+  fc.record(
+    {
+      scopes: subset(['certificates:read', 'private_keys:read', 'renewals:trigger']),
+      certificates: fc.oneof(fc.constant(['*']), names.length === 0 ? fc.constant(['*']) : subset(names)),
+      allowed_networks: fc.subarray(['192.0.2.0/24', '2001:db8::/32', '198.51.100.7/32']),
+      expires_at: fc.constantFrom('2030-01-31T00:00:00Z', '2031-05-05T05:05:05+02:00'),
+    },
+    { requiredKeys: ['scopes', 'certificates'] },
+  );
+
+const named = <T>(names: readonly string[], value: fc.Arbitrary<T>) =>
+  fc.dictionary(fc.constantFrom(...names), value, { maxKeys: 4 });
+
+const document = named(certificateNames, certificate).chain((certificates) =>
+  fc
+    .record({
+      dns_providers: named(['one', 'two', '3'], provider),
+      api_keys: named(['www', 'a b', 'ключ', '"quoted": #', '7'], key(Object.keys(certificates).sort())),
+    })
+    // JSON is YAML, too.
+    .map((rest) => JSON.stringify({ version: 1, certificates, ...rest })),
+);
+
+const withSecrets = (text: string) => text.replaceAll('secret: keep', 'secret: {env: SECRET}');
+
+async function newVault(): Promise<{ vault: Vault; end: () => Promise<void> }> {
+  const ends: (() => unknown)[] = [];
+  const after = ((work: () => unknown) => ends.push(work)) as unknown as TestContext['after'];
+  const { vault } = await testVault({ after });
+  return {
+    vault,
+    end: async () => {
+      for (const work of ends.reverse()) await work();
+    },
+  };
+}
+
+test('any vault, exported and applied to a new one, makes that the same; twice changes nothing', async () => {
+  await fc.assert(
+    fc.asyncProperty(document, document, async (before, wanted) => {
+      const one = await newVault();
+      const other = await newVault();
+      try {
+        await apply(one.vault, before);
+        await apply(one.vault, wanted);
+        assert.equal(await apply(one.vault, wanted), 0);
+        const text = await exported(one.vault);
+        assert.equal(await apply(one.vault, text), 0);
+        await apply(other.vault, withSecrets(text));
+        assert.equal(await exported(other.vault), text);
+      } finally {
+        await one.end();
+        await other.end();
+      }
+    }),
+    fuzzRuns(6),
+  );
+});
+
+test('what changes between the plan and the transaction stops all of it', async (t) => {
+  const { vault } = await testVault(t);
+  const text = 'version: 1\ncertificates: {web: {domains: [a.test]}, mail: {domains: [b.test]}}\n';
+  const { wanted, changes } = await plan(vault, text);
+  const prepared = await prepareChanges(vault, wanted, changes);
+  const input = parseInput(createCertificateInput, { name: 'late', domains: ['c.test'] });
+  await createCertificate(vault, localCli, input);
+  await assert.rejects(
+    applyChanges(vault, localCli, wanted, prepared, prune),
+    /somebody else has changed the vault meanwhile/,
+  );
+  const rows = await vault.db.reader.selectFrom('certificates').select('name').execute();
+  assert.deepEqual(rows, [{ name: 'late' }]);
+});
+
+test('a disabled certificate is made without being issued, and issued once it is not disabled any more', async (t) => {
+  const { vault } = await testVault(t);
+  const text = (disabled: boolean) =>
+    `version: 1\ncertificates: {web: {domains: [a.test], disabled: ${disabled}}}\n`;
+  await apply(vault, text(true));
+  const row = () => vault.db.reader.selectFrom('certificates').selectAll().executeTakeFirstOrThrow();
+  const made = await row();
+  assert.deepEqual([made.current_version, made.next_renewal_at], [null, null]);
+  await apply(vault, text(false));
+  assert.notEqual((await row()).next_renewal_at, null);
+});
