@@ -10,12 +10,13 @@ import { silentLog } from '../src/base/log.ts';
 import { realWorld } from '../src/base/world.ts';
 import { openVault } from '../src/cli/open-vault.ts';
 import { createToken } from '../src/crypto/api-key-token.ts';
+import { seal } from '../src/crypto/sealing.ts';
 import { findVersion } from '../src/db/certificate-versions.ts';
 import { createApiKey } from '../src/domain/api-keys.ts';
 import { localCli } from '../src/domain/audit.ts';
 import { createCertificate } from '../src/domain/certificates.ts';
 import { createApiKeyInput, createCertificateInput, parseInput } from '../src/domain/inputs.ts';
-import { sealFor, versionKeyOwner } from '../src/domain/sealed-secrets.ts';
+import { versionKeyOwner } from '../src/domain/sealed-secrets.ts';
 import type { Vault } from '../src/domain/vault.ts';
 import { openVersionKey } from '../src/domain/versions.ts';
 import { settingsFor } from '../test/harness/test-vault.ts';
@@ -80,7 +81,7 @@ function copyCertificates(vault: Vault, database: BetterSqlite3.Database, pem: P
     for (const [index, name] of names.entries()) {
       const id = index + 2;
       certificate(id, name);
-      version(id, sealFor(vault, versionKeyOwner(id, 1), pem));
+      version(id, seal(vault.keyring.current, vault.world, versionKeyOwner(id, 1), pem));
     }
   })();
   return names;

@@ -244,6 +244,20 @@ const scenes: readonly Scene[] = [
     },
   },
   {
+    section: 'The master key',
+    needs: needs('script'),
+    prepare: async (_, box) => {
+      await web(box);
+      return {};
+    },
+    typed: {
+      'vault master-key seal': [
+        ['New passphrase for the master key:', passphrase],
+        ['The same again:', passphrase],
+      ],
+    },
+  },
+  {
     section: 'Administrators',
     prepare: async (_, box) => some(box).then(() => ({})),
     needs: needs('script'),

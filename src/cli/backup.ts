@@ -51,19 +51,18 @@ export const backupCommand = command({
     }
     const passphrase = args['with-master-key'] ? await newPassphrase(args, terminal) : undefined;
     await withVault(args, terminal, 'refuse', async (vault) => {
-      const { masterKey } = vault;
       const name = args.file === '-' ? 'the backup' : args.file;
       const order: BackupOrder = {
         actor: localCli,
         version: terminal.version,
         passphrase,
-        verify: (draft) => checkBackup(draft, masterKey, name),
+        verify: (draft, masterKey) => checkBackup(draft, masterKey, name),
       };
       const manifest =
         args.file === '-'
           ? await backUpThrough(vault, order, (draft) => send(draft, terminal))
           : await backUpTo(vault, order, args.file, args.replace ? 'replace' : 'refuse');
-      const keyId = masterKey.id.toString('hex');
+      const [keyId] = manifest.key_ids;
       const about = aboutBackup(name, manifest);
       terminal.stderr.write(
         passphrase === undefined

@@ -15,6 +15,7 @@ import {
 import { command, type Terminal } from './command.ts';
 import { placeFindings } from './doctor-places.ts';
 import { serverFinding, serverUrl } from './doctor-server.ts';
+import { askAt } from './master-keys.ts';
 import { openVault } from './open-vault.ts';
 import { jsonText, printable } from './output.ts';
 import { publicUrl } from './setting-values.ts';
@@ -81,10 +82,11 @@ async function examination(args: DoctorOptions, terminal: Terminal): Promise<Fin
   return [...places, ...inside, await serverFinding(direct, url ?? serverUrl(settings))];
 }
 
-async function insideFindings(settings: Settings, { world }: Terminal, offline: boolean): Promise<Finding[]> {
+async function insideFindings(settings: Settings, terminal: Terminal, offline: boolean): Promise<Finding[]> {
+  const { world } = terminal;
   let opened: Awaited<ReturnType<typeof openVault>>;
   try {
-    opened = await openVault(settings, world, 'refuse');
+    opened = await openVault(settings, world, 'refuse', undefined, askAt(terminal));
   } catch (error) {
     return [findingFrom(error, 'master-key')];
   }

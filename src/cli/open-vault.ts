@@ -2,13 +2,11 @@
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import manifest from '../../package.json' with { type: 'json' };
-import { makeDurableDirectory } from '../base/durable-file.ts';
 import { type Log, silentLog } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { outboundHttp } from '../base/outbound-http.ts';
 import type { World } from '../base/world.ts';
-import type { MasterKey } from '../crypto/master-key.ts';
-import { createMasterKey, readMasterKey } from '../crypto/master-key-file.ts';
+import type { Keyring } from '../crypto/keyring.ts';
 import { Database } from '../db/database.ts';
 import { systemResolver } from '../dns/system-resolver.ts';
 import { AcmeClients } from '../domain/acme-clients.ts';
@@ -20,11 +18,20 @@ import { Freshness } from '../domain/freshness.ts';
 import { Heartbeat } from '../domain/heartbeat.ts';
 import { KeyUse } from '../domain/key-use.ts';
 import { ensureLocalCa } from '../domain/local-ca.ts';
-import { bindMasterKey, masterKeyFits } from '../domain/master-key-check.ts';
+import { bindMasterKey, masterKeyFits, missingMasterKeys } from '../domain/master-key-check.ts';
+import { settleKeyFile } from '../domain/master-key-files.ts';
 import { OpenedDnsProviders } from '../domain/opened-dns-providers.ts';
 import { finishRestore } from '../domain/restore-swap.ts';
 import { Turns } from '../domain/turns.ts';
 import type { Vault } from '../domain/vault.ts';
+import {
+  type Asking,
+  askNobody,
+  createKeyring,
+  makeDirectory,
+  openKeyring,
+  Unlocking,
+} from './master-keys.ts';
 import { refuseExposedVault } from './private-files.ts';
 import type { Settings } from './settings.ts';
 
@@ -36,28 +43,25 @@ export type OpenVault = {
 
 /**
  * The vault in the data directory. `whenMissing` says what happens to an empty directory: `create` makes a vault in
- * it, `refuse` leaves it alone. Throws OperatorError, having changed nothing, where the vault cannot be used.
+ * it, `refuse` leaves it alone; `ask` is asked for the passphrase of the master key where no file has it. Throws OperatorError, having changed nothing, where the vault cannot be used.
  */
 export async function openVault(
   settings: Settings,
   world: World,
   whenMissing: 'create' | 'refuse',
   log: Log = silentLog,
+  ask: Asking = askNobody,
 ): Promise<OpenVault> {
   refuseExposedVault(settings, whenMissing);
   finishRestore(settings.dataDir);
   const path = join(settings.dataDir, 'vault.db');
   const isNew = !hasContent(path);
-  if (isNew && whenMissing === 'refuse') {
-    throw new OperatorError(`there is no vault in ${settings.dataDir}`, {
-      hint: 'Make one with "vault serve", or name the right directory with --data-dir.',
-    });
-  }
+  if (whenMissing === 'refuse') requireVault(settings.dataDir);
   if (isNew) makeDirectory(settings.dataDir);
-  const masterKey = loadMasterKey(settings, world, isNew);
+  const keyring = await loadKeyring(settings, world, isNew, ask);
   const db = await Database.open(path, world);
   try {
-    await refuseWrongKey({ db, masterKey, world }, settings);
+    await refuseWrongKey({ db, keyring, world }, settings);
     const userAgent = `certificate-vault/${manifest.version}`;
     const outbound = outboundHttp(world, settings.proxies, userAgent);
     const resolver = systemResolver(settings.resolver);
@@ -65,7 +69,7 @@ export async function openVault(
       world,
       log,
       db,
-      masterKey,
+      keyring,
       audit: new AuditBatch(db, world),
       freshness: new Freshness(db, world),
       changes: new Changes(db, world),
@@ -80,6 +84,7 @@ export async function openVault(
       backupHealth: new BackupHealth(),
       allowsDrafts: settings.acmeDrafts,
     };
+    await settleKeyFile(vault);
     await ensureLocalCa(vault);
     return { vault, isNew, close: () => close(vault) };
   } catch (error) {
@@ -88,8 +93,18 @@ export async function openVault(
   }
 }
 
-function loadMasterKey({ masterKeyFile }: Settings, world: World, isNew: boolean): MasterKey {
-  const existing = readMasterKey(masterKeyFile);
+/** Throws OperatorError where the directory holds no vault. */
+export function requireVault(dataDir: string): void {
+  if (hasContent(join(dataDir, 'vault.db'))) return;
+  throw new OperatorError(`there is no vault in ${dataDir}`, {
+    hint: 'Make one with "vault serve", or name the right directory with --data-dir.',
+  });
+}
+
+async function loadKeyring(settings: Settings, world: World, isNew: boolean, ask: Asking): Promise<Keyring> {
+  const { masterKeyFile } = settings;
+  const unlocking = new Unlocking(settings, ask);
+  const existing = await openKeyring(settings, unlocking);
   if (existing !== undefined) return existing;
   if (!isNew) {
     throw new OperatorError(
@@ -99,12 +114,11 @@ function loadMasterKey({ masterKeyFile }: Settings, world: World, isNew: boolean
       },
     );
   }
-  makeDirectory(dirname(masterKeyFile));
-  return createMasterKey(masterKeyFile, world);
+  return createKeyring(settings, unlocking, world);
 }
 
 async function refuseWrongKey(
-  parts: Pick<Vault, 'db' | 'masterKey' | 'world'>,
+  parts: Pick<Vault, 'db' | 'keyring' | 'world'>,
   settings: Settings,
 ): Promise<void> {
   const verdict = await masterKeyFits(parts);
@@ -114,6 +128,15 @@ async function refuseWrongKey(
       `${settings.masterKeyFile} is not the master key of the vault in ${settings.dataDir}`,
       {
         hint: 'Put the right key back, or name it with --master-key-file. Nothing was changed.',
+      },
+    );
+  }
+  const missing = await missingMasterKeys(parts);
+  if (missing.length > 0) {
+    throw new OperatorError(
+      `a rotation has not ended, and master key ${missing.join(', ')} is not beside ${settings.masterKeyFile}`,
+      {
+        hint: `Put it back as ${settings.masterKeyFile}.${missing[0]}; some secrets need it. Nothing was changed.`,
       },
     );
   }
@@ -136,17 +159,6 @@ function hasContent(path: string): boolean {
     if (code === 'ENOENT') return false;
     throw new OperatorError(`the vault in ${dirname(path)} cannot be read: ${message}`, {
       hint: 'Run the command as the user that owns the vault, or name the right directory with --data-dir.',
-      cause: error,
-    });
-  }
-}
-
-function makeDirectory(path: string): void {
-  try {
-    makeDurableDirectory(path);
-  } catch (error) {
-    throw new OperatorError(`the directory ${path} cannot be made: ${(error as Error).message}`, {
-      hint: 'Choose a directory that this user may write to, with --data-dir.',
       cause: error,
     });
   }

@@ -8,23 +8,29 @@ import { existsSync } from 'node:fs';
 import { isSea } from 'node:sea';
 import { text } from 'node:stream/consumers';
 import { OperatorError } from '../base/operator-error.ts';
+import type { Secret } from '../base/secret.ts';
 import type { Environment } from './settings.ts';
 
 /** Also when a newer executable has taken the place of the one that runs. */
 const self = '/proc/self/exe';
 
-/** Runs a command to its end. Throws OperatorError with its complaint where it is refused; `signal` ends it. */
+/** Runs a command to its end, with `input` on its standard input. Throws OperatorError with its complaint where it is refused; `signal` ends it. */
 export async function runOwn(
   args: readonly string[],
   environment: Environment,
   signal: AbortSignal,
+  input: Secret,
 ): Promise<void> {
   const script = isSea() ? [] : process.argv.slice(1, 2);
   const child = spawn(existsSync(self) ? self : process.execPath, [...script, ...args], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: ['pipe', 'ignore', 'pipe'],
     env: environment,
     signal,
   });
+  child.stdin.on('error', () => {
+    // It ended before it read that; its exit code says why.
+  });
+  child.stdin.end(input.expose());
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
   if (code === 0) return;
   const message = said.split('\n')[0]?.replace(/^vault: /, '') ?? '';

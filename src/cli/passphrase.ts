@@ -19,6 +19,7 @@ export async function readPassphrase(
   file: string | undefined,
   terminal: Terminal,
   kind: 'new' | 'known',
+  question = 'Passphrase for the master key in the backup: ',
 ): Promise<Secret<string>> {
   if (file === undefined) {
     if (!terminal.stdin.isTTY) {
@@ -27,7 +28,6 @@ export async function readPassphrase(
         'Give it with --passphrase-file FILE, or --passphrase-file - for standard input.',
       );
     }
-    const question = 'Passphrase for the master key in the backup: ';
     return kind === 'new' ? askNewPassword(terminal, question) : askPassword(terminal, question);
   }
   const passphrase = (await readInput(file, terminal)).toString().replace(/\r?\n$/, '');

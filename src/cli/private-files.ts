@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 import { OperatorError } from '../base/operator-error.ts';
+import { namesBeside } from '../crypto/keyring.ts';
 
 /** Where the vault's files are; `credentialsDir` is what the service manager made for this process, read-only. */
 export type PrivatePlaces = {
@@ -56,7 +57,9 @@ export function refuseExposedVault(places: PrivatePlaces, whenMissing: 'create' 
     ...names
       .filter((name) => name.startsWith('vault.db'))
       .flatMap((name) => lookAt(join(dataDir, name), database, caller)),
-    ...lookAt(masterKeyFile, isCredential ? credential : key, caller),
+    ...[masterKeyFile, ...namesBeside(masterKeyFile)].flatMap((path) =>
+      lookAt(path, isCredential ? credential : key, caller),
+    ),
   ]);
 }
 

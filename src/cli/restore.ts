@@ -2,6 +2,7 @@
 import { aboutBackup } from '../domain/backup-file.ts';
 import { checkRestorable, type RestoreOrder, restore } from '../domain/restore.ts';
 import { command } from './command.ts';
+import { askAt, Unlocking } from './master-keys.ts';
 import { passphraseOption, readPassphrase } from './passphrase.ts';
 import { refuseExposedVault } from './private-files.ts';
 import { readSettings } from './settings.ts';
@@ -34,19 +35,26 @@ export const restoreCommand = command({
   run: async (args, terminal) => {
     const settings = await readSettings(args, terminal.environment);
     const { dataDir, masterKeyFile } = settings;
+    const unlocking = new Unlocking(settings, askAt(terminal));
     const order: RestoreOrder = {
       file: args.file,
       dataDir,
       masterKeyFile,
       existing: args.replace || args.check ? 'replace' : 'refuse',
+      lockOf: (file) => unlocking.lockOf(file),
       passphrase: () => readPassphrase(args['passphrase-file'], terminal, 'known'),
     };
     const say = (line: string) => terminal.stderr.write(`${line}\n`);
     if (args.check) {
-      const { manifest, masterKey, keyIs } = await checkRestorable(order);
-      const where = keyIs === 'there' ? masterKeyFile : 'in the backup, and the passphrase opens it';
+      const { manifest, masterKey, keyIs, keyFile } = await checkRestorable(order);
+      const where =
+        keyIs === 'there'
+          ? keyFile === '-'
+            ? 'the one that was given'
+            : keyFile
+          : 'in the backup, and the passphrase opens it';
       say(aboutBackup(args.file, manifest));
-      say(`It is whole and can be restored. The master key (${masterKey.id.toString('hex')}) is ${where}.`);
+      say(`It is whole and can be restored. The master key (${masterKey.name}) is ${where}.`);
       return;
     }
     refuseExposedVault(settings, 'create');

@@ -24,6 +24,7 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   apply: async () => (await import('./apply.ts')).applyCommand,
   export: async () => (await import('./export.ts')).exportCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,
+  'master-key': async () => (await import('./master-key.ts')).masterKeyCommands,
   'systemd-unit': async () => (await import('./systemd-unit.ts')).systemdUnitCommand,
   licenses: async () => (await import('./licenses.ts')).licensesCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,

@@ -5,6 +5,7 @@ import type { Vault } from '../domain/vault.ts';
 import { runWatchdog } from '../jobs/watchdog.ts';
 import { command, type Terminal } from './command.ts';
 import { openLog } from './log-output.ts';
+import { askAt } from './master-keys.ts';
 import { openVault } from './open-vault.ts';
 import { refuseUnsafe } from './serve-tls.ts';
 import { invite, ownJobs, patience, sharedJobs, startServing } from './serving.ts';
@@ -34,7 +35,7 @@ export const serveCommand = command({
     if (settings.workers > 1) {
       return (await import('./workers.ts')).serveOnWorkers(settings, terminal, stop, log);
     }
-    const { vault, isNew, close } = await openVault(settings, terminal.world, 'create', log);
+    const { vault, isNew, close } = await openVault(settings, terminal.world, 'create', log, askAt(terminal));
     try {
       await vault.db.check();
       if (isNew)

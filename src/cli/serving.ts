@@ -3,6 +3,7 @@
  * that one of them does for all.
  */
 import { second } from '../base/duration.ts';
+import type { MasterKey } from '../crypto/master-key.ts';
 import type { Companions } from '../domain/companions.ts';
 import { offerSetup } from '../domain/setup.ts';
 import type { Vault } from '../domain/vault.ts';
@@ -75,14 +76,16 @@ export function sharedJobs(
   const { keepFor } = settings.audit;
   if (keepFor !== undefined) jobs.push(runAuditRetention(vault, keepFor, stop));
   if (settings.backups !== undefined) {
-    const verify = (draft: string) => runOwn(checkArguments(draft, settings), environment, stop);
+    // The key comes by a pipe: nobody can be asked for its passphrase again, and a rotation may move its file meanwhile.
+    const verify = (draft: string, masterKey: MasterKey) =>
+      runOwn(checkArguments(draft, settings), environment, stop, masterKey.exported());
     jobs.push(runBackupScheduler(vault, settings.backups, { version, verify }, stop));
   }
   return jobs;
 }
 
-function checkArguments(draft: string, { dataDir, masterKeyFile }: Settings): string[] {
-  return ['restore', draft, '--check', '--data-dir', dataDir, '--master-key-file', masterKeyFile];
+function checkArguments(draft: string, { dataDir }: Settings): string[] {
+  return ['restore', draft, '--check', '--data-dir', dataDir, '--master-key-file', '-'];
 }
 
 /**

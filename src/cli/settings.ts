@@ -40,6 +40,11 @@ export const commonOptions = {
     valueHint: 'FILE',
     description: 'the master key (default: master.key in the data directory)',
   },
+  'master-key-passphrase-file': {
+    type: 'string',
+    valueHint: 'FILE',
+    description: 'the passphrase, where the master key is sealed under one (default: ask for it)',
+  },
 } as const;
 
 /** Options of `vault serve` alone. */
@@ -107,6 +112,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type Settings = {
   readonly dataDir: string;
   readonly masterKeyFile: string;
+  /** Undefined where somebody may be asked. */
+  readonly masterKeyPassphraseFile?: string | undefined;
   /** Where the service manager puts secrets for this process. */
   readonly credentialsDir?: string | undefined;
   readonly listen: ListenAddress;
@@ -147,7 +154,10 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
   return {
     dataDir,
     credentialsDir: environment.CREDENTIALS_DIRECTORY || undefined,
-    masterKeyFile: resolve(setting('master-key-file')?.value ?? defaultMasterKeyFile(dataDir, environment)),
+    masterKeyFile: masterKeyFile(setting('master-key-file')?.value, dataDir, environment),
+    masterKeyPassphraseFile:
+      optional(setting('master-key-passphrase-file'), ({ value }) => resolve(value)) ??
+      credential('master-key-passphrase', environment),
     listen: listenAddress(setting('listen') ?? { value: '127.0.0.1:8080', from: 'the default' }),
     publicUrl: publicUrl(setting('public-url')),
     workers: workerCount(setting('workers')),
@@ -196,10 +206,16 @@ function defaultDataDir(environment: Environment): string {
   return join(environment.XDG_DATA_HOME || join(environment.HOME || homedir(), '.local', 'share'), 'vault');
 }
 
-function defaultMasterKeyFile(dataDir: string, environment: Environment): string {
-  const credential =
-    environment.CREDENTIALS_DIRECTORY && join(environment.CREDENTIALS_DIRECTORY, 'master.key');
-  return credential && existsSync(credential) ? credential : join(dataDir, 'master.key');
+/** `-` is standard input. */
+function masterKeyFile(named: string | undefined, dataDir: string, environment: Environment): string {
+  if (named !== undefined) return named === '-' ? named : resolve(named);
+  return credential('master.key', environment) ?? resolve(dataDir, 'master.key');
+}
+
+/** A file that the service manager made for this process. */
+function credential(name: string, { CREDENTIALS_DIRECTORY }: Environment): string | undefined {
+  const path = CREDENTIALS_DIRECTORY && resolve(CREDENTIALS_DIRECTORY, name);
+  return path && existsSync(path) ? path : undefined;
 }
 
 function optional<T>(setting: Found | undefined, read: (setting: Found) => T): T | undefined {

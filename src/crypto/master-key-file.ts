@@ -1,19 +1,56 @@
 /**
- * The file that holds the master key: made once, durably, never overwritten. Whoever loses it loses every private key,
- * so nothing here ever writes to a name that exists.
+ * The files that hold master keys: 32 bytes, or those bytes sealed under a passphrase. They are made once, durably, and
+ * never overwritten by another key: whoever loses one loses every private key that it sealed.
  */
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { syncPath } from '../base/durable-file.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
 import { MasterKey, masterKeySize } from './master-key.ts';
+import type { PassphraseKey, PassphraseSealed } from './passphrase-key.ts';
 
-/** The key in the file, or undefined where there is no file. Throws OperatorError where it cannot be a key. */
-export function readMasterKey(path: string): MasterKey | undefined {
-  let bytes: Buffer;
+/** What a file says without any passphrase. `id` is the key's, in hexadecimal. */
+export type KeyFile = { readonly path: string; readonly id: string } & (
+  | { readonly kind: 'plain'; readonly key: MasterKey }
+  | { readonly kind: 'sealed'; readonly sealed: PassphraseSealed }
+);
+
+const bytes = z.base64().max(1024);
+const cost = z.int().min(1);
+
+const sealedFile = z.strictObject({
+  certificate_vault_master_key: z.literal(1),
+  id: z.string().regex(/^[0-9a-f]{16}$/),
+  kdf: z.literal('argon2id'),
+  memory: cost,
+  passes: cost,
+  parallelism: cost,
+  salt: bytes,
+  cipher: z.literal('aes-256-gcm'),
+  nonce: bytes,
+  sealed: bytes,
+});
+
+/** Larger files are no keys. */
+const largestFile = 4096;
+
+/** The file, or undefined where there is none. Throws OperatorError where it cannot hold a key. `-` is standard input. */
+export function readKeyFile(path: string): KeyFile | undefined {
+  let content: Buffer;
   try {
-    bytes = readFileSync(path);
+    content = readFileSync(path === '-' ? 0 : path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw new OperatorError(`the master key file ${path} cannot be read: ${(error as Error).message}`, {
@@ -21,49 +58,113 @@ export function readMasterKey(path: string): MasterKey | undefined {
       cause: error,
     });
   }
-  if (bytes.length !== masterKeySize) {
-    throw new OperatorError(`${path} holds ${bytes.length} bytes; a master key has ${masterKeySize}`, {
-      hint: 'Put the original file back, or name the right one with --master-key-file.',
-    });
+  if (content.length === masterKeySize) {
+    const key = new MasterKey(new Secret(content));
+    return { path, id: key.name, kind: 'plain', key };
   }
-  return new MasterKey(new Secret(bytes));
+  const sealed = sealedIn(content);
+  if (sealed !== undefined) return { path, kind: 'sealed', ...sealed };
+  throw new OperatorError(
+    `${path} holds ${content.length} bytes; a master key has ${masterKeySize}, or is sealed by this vault`,
+    { hint: 'Put the original file back, or name the right one with --master-key-file.' },
+  );
 }
 
-/** Makes the file with 32 random bytes, mode 0600, fsynced with its directory; a file that appears first wins. */
-export function createMasterKey(path: string, world: World): MasterKey {
+/** The key in a file that is not sealed, or undefined where there is no file. Throws OperatorError. */
+export function readMasterKey(path: string): MasterKey | undefined {
+  const file = readKeyFile(path);
+  if (file?.kind !== 'sealed') return file?.key;
+  throw new OperatorError(`the master key in ${path} is sealed under a passphrase`, {
+    hint: 'Name the file with the passphrase: --master-key-passphrase-file.',
+  });
+}
+
+/** The key in a file, or undefined where `lock` is none or another's. */
+export function keyIn(file: KeyFile, lock: PassphraseKey | undefined): MasterKey | undefined {
+  if (file.kind === 'plain') return file.key;
+  const opened = lock?.open(contextFor(file.id), file.sealed);
+  if (opened?.expose().length !== masterKeySize) return undefined;
+  const key = new MasterKey(opened);
+  return key.name === file.id ? key : undefined;
+}
+
+/** What a file with the key holds: sealed, where there is a passphrase. */
+export function keyFileContent(world: World, key: MasterKey, lock: PassphraseKey | undefined): Secret {
+  if (lock === undefined) return key.exported();
+  const sealed = lock.seal(world, contextFor(key.name), key.exported());
+  const said = { certificate_vault_master_key: 1, id: key.name, ...sealed };
+  return new Secret(Buffer.from(`${JSON.stringify(said, null, 1)}\n`));
+}
+
+/** What a key that is sealed under a passphrase is said to be; it opens for nothing else. */
+export function contextFor(keyId: string): string {
+  return `certificate-vault v1 master key ${keyId}`;
+}
+
+/** A new key. */
+export function newMasterKey(world: World): MasterKey {
+  return new MasterKey(new Secret(world.randomBytes(masterKeySize)));
+}
+
+/** Makes the file with a new key, mode 0600, fsynced with its directory; a file that appears first wins. */
+export function createMasterKey(path: string, world: World, lock?: PassphraseKey): MasterKey {
+  writeKeyFile(world, path, keyFileContent(world, newMasterKey(world), lock), 'keep');
+  const file = readKeyFile(path);
+  const key = file && keyIn(file, lock);
+  if (key === undefined) throw new OperatorError(`the master key file ${path} vanished while it was made`);
+  return key;
+}
+
+/**
+ * Writes a file of mode 0600 that appears whole and durably under its name. `existing` says what becomes of one that is
+ * there: it is kept, and the new one forgotten, or the new one takes its place at once.
+ */
+export function writeKeyFile(
+  world: World,
+  path: string,
+  content: Secret,
+  existing: 'keep' | 'replace',
+): void {
   const draft = join(dirname(path), `.master.key.${world.randomBytes(8).toString('hex')}`);
   try {
     const file = openSync(draft, 'wx', 0o600);
     try {
-      writeSync(file, world.randomBytes(masterKeySize));
+      writeSync(file, content.expose());
       fsyncSync(file);
+    } catch (error) {
+      unlinkSync(draft);
+      throw error;
     } finally {
       closeSync(file);
     }
-    try {
-      linkSync(draft, path);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    } finally {
-      unlinkSync(draft);
-    }
-    syncDirectory(dirname(path));
+    if (existing === 'replace') renameSync(draft, path);
+    else linkUnlessThere(draft, path);
+    syncPath(dirname(path));
   } catch (error) {
     throw new OperatorError(`the master key file ${path} cannot be made: ${(error as Error).message}`, {
       hint: 'Choose a directory that this user may write to, with --data-dir or --master-key-file.',
       cause: error,
     });
   }
-  const key = readMasterKey(path);
-  if (key === undefined) throw new OperatorError(`the master key file ${path} vanished while it was made`);
-  return key;
 }
 
-function syncDirectory(path: string): void {
-  const directory = openSync(path, 'r');
+function linkUnlessThere(draft: string, path: string): void {
   try {
-    fsyncSync(directory);
+    linkSync(draft, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
-    closeSync(directory);
+    unlinkSync(draft);
+  }
+}
+
+function sealedIn(content: Buffer): { id: string; sealed: PassphraseSealed } | undefined {
+  if (content.length > largestFile || content[0] !== '{'.charCodeAt(0)) return undefined;
+  try {
+    const { certificate_vault_master_key: _, id, ...sealed } = sealedFile.parse(JSON.parse(`${content}`));
+    return { id, sealed };
+  } catch {
+    // Whatever it is, it is not what this vault has written; who asks says so.
+    return undefined;
   }
 }

@@ -30,12 +30,15 @@ export class MasterKey {
   readonly #derived = new Map<KeyPurpose, KeyObject>();
   /** A public name of this key: it shows which key a blob needs and gives nothing away. */
   readonly id: Buffer;
+  /** The id as people read it. */
+  readonly name: string;
 
   /** `bytes` are the 32 random bytes of the key file. */
   constructor(bytes: Secret) {
     if (bytes.expose().length !== masterKeySize) throw new Error('a master key has 32 bytes');
     this.#bytes = bytes;
     this.id = this.derive('key id').export().subarray(0, keyIdSize);
+    this.name = this.id.toString('hex');
   }
 
   /** The 32 bytes themselves, for the key's own file and for sealing them under a passphrase. */

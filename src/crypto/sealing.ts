@@ -70,6 +70,11 @@ export function open(key: MasterKey, owner: BlobOwner, blob: Buffer): Secret {
   }
 }
 
+/** The name of the master key that the blob needs. Throws SealError where the blob is no blob. */
+export function sealedBy(blob: Buffer): string {
+  return keyIdOf(blob).toString('hex');
+}
+
 /** Bytes of the plaintext, known without opening. Throws SealError where the blob is no blob. */
 export function sealedSize(blob: Buffer): number {
   keyIdOf(blob);

@@ -38,13 +38,24 @@ export async function createSessionToken(
   return { token: new Secret(token), idHash: sha256(jti) };
 }
 
-/** The hash of the token's id, or undefined where this vault did not sign it, or it is over at `now`. */
+/**
+ * The hash of the token's id, or undefined where none of the vault's keys signed it, or it is over at `now`. More than one
+ * key: nobody is signed out because one has followed another.
+ */
 export async function readSessionToken(
-  masterKey: MasterKey,
+  masterKeys: readonly MasterKey[],
   token: string,
   now: number,
 ): Promise<Buffer | undefined> {
   if (token.length > longestToken) return undefined;
+  for (const masterKey of masterKeys) {
+    const idHash = await readSignedBy(masterKey, token, now);
+    if (idHash !== undefined) return idHash;
+  }
+  return undefined;
+}
+
+async function readSignedBy(masterKey: MasterKey, token: string, now: number): Promise<Buffer | undefined> {
   const jwt = await library();
   try {
     const claims = jwt.verify(token, masterKey.derive(purpose), {

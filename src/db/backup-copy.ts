@@ -3,6 +3,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Database } from './database.ts';
 import { refuseDamaged } from './database-examination.ts';
+import type { MasterKeyRow } from './master-keys.ts';
 import { appliedMigrations, refuseForeignDatabase } from './migrations.ts';
 import { storageErrorFrom } from './storage-error.ts';
 
@@ -68,6 +69,23 @@ export async function tidyCopy(copy: string): Promise<CopyFacts> {
       database.close();
     }
   });
+}
+
+/** Which master key seals in a copy, and whether it holds blobs of one before. */
+export function masterKeysIn(copy: string): { current: string | undefined; isRotating: boolean } {
+  const database = new BetterSqlite3(copy, { readonly: true });
+  try {
+    const isOld = !appliedMigrations(database).includes('0006-master-keys');
+    const rows = isOld
+      ? []
+      : (database.prepare('select id, state from master_keys').all() as Pick<MasterKeyRow, 'id' | 'state'>[]);
+    return {
+      current: rows.find(({ state }) => state === 'current')?.id,
+      isRotating: rows.some(({ state }) => state === 'previous'),
+    };
+  } finally {
+    database.close();
+  }
 }
 
 /**

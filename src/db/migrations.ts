@@ -14,6 +14,7 @@ import { auditIndexes } from './migration-0004-audit-indexes.ts';
 import { keyNetworks } from './migration-0005-key-networks.ts';
 import { auditChain } from './migration-0006-audit-chain.ts';
 import { auditBlocks } from './migration-0007-audit-blocks.ts';
+import { masterKeys } from './migration-0008-master-keys.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -26,6 +27,7 @@ export const migrations: Migrations = {
   '0005-key-networks': keyNetworks,
   '0006-audit-chain': auditChain,
   '0007-audit-blocks': auditBlocks,
+  '0008-master-keys': masterKeys,
 };
 
 /** The name of the newest schema. */

@@ -4,6 +4,7 @@
  */
 import type { Generated } from 'kysely';
 import type { AuditEventsTable, AuditKeysTable } from './schema-audit.ts';
+import type { MasterKeysTable } from './schema-master-keys.ts';
 
 export type Bit = 0 | 1;
 
@@ -219,6 +220,7 @@ export type SessionsTable = {
 
 export type Schema = {
   settings: SettingsTable;
+  master_keys: MasterKeysTable;
   issuers: IssuersTable;
   ca_certificates: CaCertificatesTable;
   certificates: CertificatesTable;

@@ -23,9 +23,9 @@ export async function rolloverAccount(
   const { client, account: row } = await openAccount(vault, id);
   const settled = await settleRollover(vault, client, row, signal);
   const next = await generatePrivateKey('ec256');
-  await vault.db.write((writer) =>
+  await vault.db.write(async (writer) =>
     updateAcmeAccount(writer, row.id, {
-      sealed_next_private_key: sealFor(vault, nextAccountKeyOwner(row.id), next),
+      sealed_next_private_key: await sealFor(vault, writer, nextAccountKeyOwner(row.id), next),
     }),
   );
   await rolloverKey(client, ownAccount(vault, settled), next, signal);

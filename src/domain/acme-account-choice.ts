@@ -62,7 +62,7 @@ async function insertAccount(
   };
   const id = await insertAcmeAccount(writer, row);
   // Sealed for the row's id, which is known only now.
-  const sealed = sealFor(vault, accountKeyOwner(id), privateKey);
+  const sealed = await sealFor(vault, writer, accountKeyOwner(id), privateKey);
   await updateAcmeAccount(writer, id, { sealed_private_key: sealed });
   return { ...row, id, sealed_private_key: sealed };
 }

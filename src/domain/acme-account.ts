@@ -158,7 +158,7 @@ export async function adoptKey(
   key: Secret,
 ): Promise<AcmeAccountRow> {
   const changes = {
-    sealed_private_key: sealFor(vault, accountKeyOwner(row.id), key),
+    sealed_private_key: await sealFor(vault, writer, accountKeyOwner(row.id), key),
     sealed_next_private_key: null,
   };
   await updateAcmeAccount(writer, row.id, changes);

@@ -1,5 +1,6 @@
 /** One attempt at a renewal: what is worked on, under which lease, and how its progress is put down. */
 import type { CertificateRow } from '../db/certificates.ts';
+import type { Writer } from '../db/database.ts';
 import { type RenewalChanges, type RenewalRow, updateLeased } from '../db/renewals.ts';
 import type { Vault } from './vault.ts';
 
@@ -36,9 +37,11 @@ export class Superseded extends Error {
 export async function keep(
   { db }: Vault,
   { renewal, owner }: ClaimedRenewal,
-  changes: RenewalChanges,
+  changes: RenewalChanges | ((writer: Writer) => Promise<RenewalChanges>),
 ): Promise<void> {
-  const kept = await db.write((writer) => updateLeased(writer, renewal.id, owner, changes));
+  const kept = await db.write(async (writer) =>
+    updateLeased(writer, renewal.id, owner, typeof changes === 'function' ? await changes(writer) : changes),
+  );
   if (!kept) throw new LeaseLost();
 }
 

@@ -3,6 +3,7 @@
  * The key is the vault's own and outlives the master key, which only seals it.
  */
 import { OperatorError } from '../base/operator-error.ts';
+import type { Secret } from '../base/secret.ts';
 import { formatTimestamp, parseTimestamp } from '../base/timestamp.ts';
 import { isSignedByEd25519, publicKeyId, signEd25519 } from '../crypto/ed25519.ts';
 import { generatePrivateKey, publicKeyOf } from '../crypto/key-pair.ts';
@@ -80,8 +81,8 @@ export async function checkpointKey(vault: Vault, actor: Actor): Promise<Buffer>
 
 /** Signs with a new key from now on. What the ones before have signed stays good, but they can sign no more. */
 export async function replaceCheckpointKey(vault: Vault, actor: Actor): Promise<void> {
-  const row = await newKey(vault);
-  await vault.db.write((writer) => keepKey(writer, row, actor));
+  const privateKey = await generatePrivateKey('ed25519');
+  await vault.db.write((writer) => keepKey(vault, writer, privateKey, actor));
 }
 
 type SigningKey = { readonly publicKey: Buffer; readonly sealed: Buffer };
@@ -89,13 +90,12 @@ type SigningKey = { readonly publicKey: Buffer; readonly sealed: Buffer };
 async function signingKey(vault: Vault, actor: Actor): Promise<SigningKey> {
   const known = signing(await listAuditKeys(vault.db.reader));
   if (known !== undefined) return known;
-  const row = await newKey(vault);
-  return vault.db.write(async (writer) => {
-    // Of two that begin at once, one makes it.
-    const other = signing(await listAuditKeys(writer));
-    if (other === undefined) await keepKey(writer, row, actor);
-    return other ?? { publicKey: row.public_key, sealed: row.sealed_private_key };
-  });
+  const privateKey = await generatePrivateKey('ed25519');
+  // Of two that begin at once, one makes it.
+  return vault.db.write(
+    async (writer) =>
+      signing(await listAuditKeys(writer)) ?? (await keepKey(vault, writer, privateKey, actor)),
+  );
 }
 
 function signing([newest]: readonly AuditKeyRow[]): SigningKey | undefined {
@@ -103,27 +103,15 @@ function signing([newest]: readonly AuditKeyRow[]): SigningKey | undefined {
   return { publicKey: newest.public_key, sealed: newest.sealed_private_key };
 }
 
-type NewKey = {
-  readonly public_key: Buffer;
-  readonly sealed_private_key: Buffer;
-  readonly created_at: number;
-};
-
-async function newKey(vault: Vault): Promise<NewKey> {
-  const privateKey = await generatePrivateKey('ed25519');
+async function keepKey(vault: Vault, writer: Writer, privateKey: Secret, actor: Actor): Promise<SigningKey> {
   const publicKey = publicKeyOf(privateKey);
-  return {
-    public_key: publicKey,
-    sealed_private_key: sealFor(vault, auditKeyOwner(publicKey), privateKey),
-    created_at: vault.world.now(),
-  };
-}
-
-async function keepKey(writer: Writer, row: NewKey, actor: Actor): Promise<void> {
-  await replaceAuditKey(writer, row);
-  const detail = { public_key: row.public_key.toString('base64') };
-  const resource = `audit-key:${publicKeyId(row.public_key)}`;
-  await record(writer, { actor, action: 'audit.key', resource, detail }, row.created_at);
+  const sealed = await sealFor(vault, writer, auditKeyOwner(publicKey), privateKey);
+  const now = vault.world.now();
+  await replaceAuditKey(writer, { public_key: publicKey, sealed_private_key: sealed, created_at: now });
+  const detail = { public_key: publicKey.toString('base64') };
+  const resource = `audit-key:${publicKeyId(publicKey)}`;
+  await record(writer, { actor, action: 'audit.key', resource, detail }, now);
+  return { publicKey, sealed };
 }
 
 function nothingToSign(): OperatorError {

@@ -36,7 +36,12 @@ export type AuditAction =
   | 'audit.prune'
   | 'audit.key'
   | 'backup.create'
-  | 'backup.restore';
+  | 'backup.restore'
+  | 'master_key.begin'
+  | 'master_key.rotate'
+  | 'master_key.remove'
+  | 'master_key.seal'
+  | 'master_key.unseal';
 
 /** Who does something, and from where. */
 export type Actor = {

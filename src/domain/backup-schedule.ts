@@ -5,6 +5,7 @@
 import { readdirSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatTimestamp } from '../base/timestamp.ts';
+import { listMasterKeys } from '../db/master-keys.ts';
 import { type BackupOrder, backUpTo } from './backup.ts';
 import { readManifestPage } from './backup-file.ts';
 import type { Vault } from './vault.ts';
@@ -32,10 +33,10 @@ export async function backUpByPlan(
   order: BackupOrder,
 ): Promise<string | undefined> {
   const now = vault.world.now();
-  if (!isDue(ownBackups(vault, plan.directory), plan, now)) return undefined;
+  if (!isDue(await ownBackups(vault, plan.directory), plan, now)) return undefined;
   const path = join(plan.directory, backupName(now));
   await backUpTo(vault, order, path, 'refuse');
-  const tooMany = ownBackups(vault, plan.directory).slice(plan.keep);
+  const tooMany = (await ownBackups(vault, plan.directory)).slice(plan.keep);
   // Where the clock was ahead, older ones look newer than this one.
   for (const { path: old } of tooMany) if (old !== path) unlinkSync(old);
   return path;
@@ -53,15 +54,15 @@ export function isDue(own: readonly OwnBackup[], { every }: BackupPlan, now: num
 
 /**
  * The backups in the directory that the schedule of this vault has made, newest first: known by their names, and by
- * manifests that name this vault's master key. Nothing else is ever removed.
+ * manifests that name a master key which this vault has or had. Nothing else is ever removed.
  */
-export function ownBackups({ masterKey }: Pick<Vault, 'masterKey'>, directory: string): OwnBackup[] {
-  const keyId = masterKey.id.toString('hex');
+export async function ownBackups({ db }: Pick<Vault, 'db'>, directory: string): Promise<OwnBackup[]> {
+  const keyIds = new Set((await listMasterKeys(db.reader)).map(({ id }) => id));
   const own: OwnBackup[] = [];
   for (const name of readdirSync(directory).filter((name) => ownName.test(name))) {
     const path = join(directory, name);
     const page = manifestAt(path);
-    if (typeof page !== 'object' || !page.manifest.key_ids.includes(keyId)) continue;
+    if (typeof page !== 'object' || !page.manifest.key_ids.some((id) => keyIds.has(id))) continue;
     own.push({ path, at: Date.parse(page.manifest.created_at) });
   }
   return own.sort((a, b) => b.at - a.at);

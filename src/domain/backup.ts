@@ -9,17 +9,18 @@ import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import type { MasterKey } from '../crypto/master-key.ts';
-import {
-  openUnderPassphrase,
-  type PassphraseSealed,
-  sealUnderPassphrase,
-} from '../crypto/passphrase-seal.ts';
-import { CopyError, copyDatabase, tidyCopy } from '../db/backup-copy.ts';
+import { contextFor } from '../crypto/master-key-file.ts';
+import type { PassphraseSealed } from '../crypto/passphrase-key.ts';
+import { openUnderPassphrase, sealUnderPassphrase } from '../crypto/passphrase-seal.ts';
+import { CopyError, copyDatabase, masterKeysIn, tidyCopy } from '../db/backup-copy.ts';
+import { Database } from '../db/database.ts';
+import { retirePreviousMasterKeys } from '../db/master-keys.ts';
 import { putSetting } from '../db/settings.ts';
 import { type Actor, record } from './audit.ts';
 import { newDraft, publishDraft, refuseTarget, sealDraft } from './backup-file.ts';
 import type { Manifest } from './backup-manifest.ts';
 import { passwordComplaint } from './password-policy.ts';
+import { resealAll } from './resealing.ts';
 import type { Vault } from './vault.ts';
 
 /** How a backup is made. */
@@ -30,7 +31,7 @@ export type BackupOrder = {
   /** Seals the master key into it. */
   readonly passphrase?: Secret<string> | undefined;
   /** Rejects unless the finished draft is a whole backup of this vault. It reads all of it, which may take seconds. */
-  readonly verify: (draft: string) => Promise<unknown>;
+  readonly verify: (draft: string, masterKey: MasterKey) => Promise<unknown>;
 };
 
 /**
@@ -91,18 +92,19 @@ async function withDraft<T>(
   directory: string,
   use: (draft: string, manifest: Manifest) => Promise<T>,
 ): Promise<T> {
-  const { world, db, masterKey } = vault;
+  const { world, db } = vault;
   const draft = newDraft(directory, world);
   try {
     // Before the copy: everything up to this moment is in it.
     const createdAt = world.now();
     await copyDatabase(db, draft);
+    const masterKey = await settleCopy(vault, draft);
     const facts = await tidyCopy(draft);
     const manifest: Manifest = {
       format: 1,
       vault_version: order.version,
       created_at: formatTimestamp(createdAt),
-      key_ids: [masterKey.id.toString('hex')],
+      key_ids: [masterKey.name],
       database_size: statSync(draft).size,
       schema: [...facts.schema],
       counts: facts.counts,
@@ -111,11 +113,31 @@ async function withDraft<T>(
       }),
     };
     await sealDraft(draft, manifest, masterKey);
-    await order.verify(draft);
+    await order.verify(draft, masterKey);
     return await use(draft, manifest);
   } finally {
     removeDatabase(draft);
   }
+}
+
+/** Ends in the copy a rotation that goes on in the vault, so that each backup needs one master key. Returns that. */
+async function settleCopy({ world, keyring }: Vault, draft: string): Promise<MasterKey> {
+  const { current = keyring.current.name, isRotating } = masterKeysIn(draft);
+  const masterKey = keyring.find(current);
+  if (masterKey === undefined) {
+    throw new OperatorError(`the vault seals by master key ${current} now, and its file cannot be found`, {
+      hint: 'Put it where the vault finds it, or start again. "vault master-key status" shows more.',
+    });
+  }
+  if (!isRotating) return masterKey;
+  const copy = await Database.open(draft, world);
+  try {
+    await resealAll({ db: copy, keyring, world });
+    await copy.write((writer) => retirePreviousMasterKeys(writer, world.now()));
+  } finally {
+    await copy.close();
+  }
+  return masterKey;
 }
 
 function sealedMasterKey(
@@ -123,12 +145,8 @@ function sealedMasterKey(
   masterKey: MasterKey,
   passphrase: Secret<string>,
 ): Promise<PassphraseSealed> {
-  const context = contextFor(masterKey.id.toString('hex'));
+  const context = contextFor(masterKey.name);
   return sealUnderPassphrase(world, passphrase, context, masterKey.exported());
-}
-
-function contextFor(keyId: string): string {
-  return `certificate-vault v1 master key ${keyId}`;
 }
 
 async function recordBackup(

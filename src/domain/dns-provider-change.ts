@@ -26,7 +26,7 @@ export async function storeDnsProviderChange(
 ): Promise<void> {
   const { id } = await requireDnsProvider(writer, name);
   await updateDnsProvider(writer, id, { type, zones: JSON.stringify(zones) });
-  await setDnsProviderSecret(writer, id, sealFor(vault, dnsSecretOwner(id), secret));
+  await setDnsProviderSecret(writer, id, await sealFor(vault, writer, dnsSecretOwner(id), secret));
   const detail = { type, zones, ...(isOther && { secret: 'replaced' }) };
   const event = { actor, action: 'dns_provider.update', resource: `dns-provider:${name}`, detail } as const;
   await record(writer, event, vault.world.now());

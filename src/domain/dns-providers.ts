@@ -69,7 +69,7 @@ export async function storeDnsProvider(
   const now = vault.world.now();
   const row = { name, type, zones: JSON.stringify(zones), sealed_secret: Buffer.alloc(0), created_at: now };
   const id = await insertDnsProvider(writer, row);
-  await setDnsProviderSecret(writer, id, sealFor(vault, dnsSecretOwner(id), secret));
+  await setDnsProviderSecret(writer, id, await sealFor(vault, writer, dnsSecretOwner(id), secret));
   const event = {
     actor,
     action: 'dns_provider.create',

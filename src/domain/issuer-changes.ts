@@ -83,15 +83,15 @@ export async function storeIssuer(
     directory_url: input.directory_url,
     email: input.email ?? null,
     eab_kid: input.eab_kid ?? null,
-    sealed_eab_key: sealedEabKey(vault, id, secrets.eabKey),
+    sealed_eab_key: null,
+    ...(await sealedEabKey(vault, writer, id, secrets.eabKey)),
     ca_pem: secrets.ca ?? null,
     profile: input.profile ?? null,
     preferred_chain: input.preferred_chain ?? null,
     terms_of_service: secrets.acceptsTerms ? (directory.termsOfService ?? 'none') : null,
   });
   const detail = { directory_url: input.directory_url, terms_of_service: directory.termsOfService };
-  const resource = `issuer:${input.name}`;
-  await record(writer, { actor, action: 'issuer.create', resource, detail }, now);
+  await record(writer, { actor, action: 'issuer.create', resource: `issuer:${input.name}`, detail }, now);
 }
 
 /**
@@ -161,7 +161,7 @@ export async function storeIssuerChange(
   const { id } = await requireIssuer(writer, name);
   await updateAcmeIssuer(writer, id, {
     ...row,
-    ...(eabKey !== undefined && { sealed_eab_key: sealedEabKey(vault, id, eabKey) }),
+    ...(await sealedEabKey(vault, writer, id, eabKey)),
   });
   const event = { actor, action: 'issuer.update', resource: `issuer:${name}`, detail } as const;
   await record(writer, event, vault.world.now());
@@ -238,8 +238,9 @@ function defined(changes: UpdateIssuerInput): Partial<CreateIssuerInput> {
   return Object.fromEntries(named.map(([key, value]) => [key, value ?? undefined]));
 }
 
-function sealedEabKey(vault: Vault, issuerId: number, key: Secret | undefined): Buffer | null {
-  return key === undefined ? null : sealFor(vault, externalAccountKeyOwner(issuerId), key);
+async function sealedEabKey(vault: Vault, writer: Writer, issuerId: number, key: Secret | undefined) {
+  if (key === undefined) return {};
+  return { sealed_eab_key: await sealFor(vault, writer, externalAccountKeyOwner(issuerId), key) };
 }
 
 function taken(name: string): OperatorError {

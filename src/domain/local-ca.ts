@@ -152,7 +152,7 @@ async function insertAuthority(
   { row, privateKey }: Draft,
 ): Promise<CaCertificateRow> {
   const id = await insertCaCertificate(writer, { ...row, issuer_id: issuerId });
-  const sealed = sealFor(vault, authorityKeyOwner(id), privateKey);
+  const sealed = await sealFor(vault, writer, authorityKeyOwner(id), privateKey);
   await setCaPrivateKey(writer, id, sealed);
   return { ...row, id, issuer_id: issuerId, sealed_private_key: sealed };
 }

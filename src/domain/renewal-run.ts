@@ -149,11 +149,11 @@ async function renewalKey(vault: Vault, attempt: Attempt): Promise<Secret> {
     (certificate.reuse_key === 1 ? await currentKey(vault, certificate, keyType) : undefined) ??
     (await generatePrivateKey(keyType));
   // An order that was made for another key is not resumed.
-  await keep(vault, attempt, {
-    sealed_private_key: sealFor(vault, place, key),
+  await keep(vault, attempt, async (writer) => ({
+    sealed_private_key: await sealFor(vault, writer, place, key),
     order_url: null,
     order_domains: null,
-  });
+  }));
   return key;
 }
 

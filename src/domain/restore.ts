@@ -9,8 +9,10 @@ import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import type { World } from '../base/world.ts';
+import { Keyring, keyFilesBeside } from '../crypto/keyring.ts';
 import { MasterKey } from '../crypto/master-key.ts';
-import { readMasterKey } from '../crypto/master-key-file.ts';
+import { type KeyFile, keyIn } from '../crypto/master-key-file.ts';
+import type { PassphraseKey } from '../crypto/passphrase-key.ts';
 import { Database } from '../db/database.ts';
 import { holdDatabase } from '../db/database-lock.ts';
 import { isKnownMigration } from '../db/migrations.ts';
@@ -32,6 +34,8 @@ export type RestoreOrder = {
   readonly existing: 'refuse' | 'replace';
   /** Asked where the master key has to come out of the backup. */
   readonly passphrase: () => Promise<Secret<string>>;
+  /** What opens a key file that is sealed. Throws OperatorError. */
+  readonly lockOf: (file: KeyFile) => Promise<PassphraseKey | undefined>;
 };
 
 /** A backup that can be restored here. */
@@ -42,6 +46,8 @@ export type Restorable = {
   readonly masterKey: MasterKey;
   /** Whether the key is in its file already, or comes out of the backup. */
   readonly keyIs: 'there' | 'in the backup';
+  /** The file that it is in, or will be in. */
+  readonly keyFile: string;
 };
 
 /** Restores, and returns the names under which what was there is kept. Throws OperatorError, having changed nothing. */
@@ -83,20 +89,22 @@ export async function checkRestorable(order: RestoreOrder): Promise<Restorable> 
       { hint: 'Restore it with that version or a later one.' },
     );
   }
-  const { masterKey, keyIs } = await findKey(order, manifest);
-  return { ...(await checkBackup(order.file, masterKey)), masterKey, keyIs };
+  const found = await findKey(order, manifest);
+  return { ...(await checkBackup(order.file, found.masterKey)), ...found };
 }
 
 async function findKey(
-  { file, masterKeyFile, passphrase, existing }: RestoreOrder,
+  { file, masterKeyFile, passphrase, lockOf, existing }: RestoreOrder,
   { key_ids, sealed_master_key }: Manifest,
-): Promise<Pick<Restorable, 'masterKey' | 'keyIs'>> {
+): Promise<Pick<Restorable, 'masterKey' | 'keyIs' | 'keyFile'>> {
   const [needed = ''] = key_ids;
-  const there = readMasterKey(masterKeyFile);
-  const idThere = there?.id.toString('hex');
-  if (there !== undefined && idThere === needed) return { masterKey: there, keyIs: 'there' };
+  const files = keyFilesBeside(masterKeyFile);
+  const right = files.find(({ id }) => id === needed);
+  const key = right && keyIn(right, await lockOf(right));
+  if (key !== undefined) return { masterKey: key, keyIs: 'there', keyFile: right?.path ?? masterKeyFile };
+  const [there] = files;
   const found =
-    there === undefined ? `${masterKeyFile} is missing` : `${masterKeyFile} is another (${idThere})`;
+    there === undefined ? `${masterKeyFile} is missing` : `${masterKeyFile} is another (${there.id})`;
   if (sealed_master_key === undefined) {
     throw new OperatorError(`${file} needs master key ${needed}, and ${found}`, {
       hint: 'Put the right key there, or name it with --master-key-file. The backup does not hold it.',
@@ -109,7 +117,7 @@ async function findKey(
   }
   const bytes = await openMasterKey(await passphrase(), sealed_master_key, needed);
   const masterKey = bytes === undefined ? undefined : new MasterKey(bytes);
-  if (masterKey?.id.toString('hex') !== needed) {
+  if (masterKey?.name !== needed) {
     throw new OperatorError(
       'the passphrase is not the one that the master key in the backup was sealed under',
       {
@@ -117,19 +125,19 @@ async function findKey(
       },
     );
   }
-  return { masterKey, keyIs: 'in the backup' };
+  return { masterKey, keyIs: 'in the backup', keyFile: masterKeyFile };
 }
 
 /** What could go wrong at the vault's next start goes wrong here: schema, migrations, key. Then the restore is recorded. */
 async function openOnce(
   world: World,
   path: string,
-  { file }: RestoreOrder,
+  { file, masterKeyFile }: RestoreOrder,
   { manifest, masterKey }: Restorable,
 ): Promise<void> {
   const db = await Database.open(path, world);
   try {
-    if ((await masterKeyFits({ db, masterKey })) !== 'fits') {
+    if ((await masterKeyFits({ db, keyring: new Keyring(masterKeyFile, masterKey) })) !== 'fits') {
       throw new OperatorError(`the master key does not open what is sealed in ${file}`, {
         hint: 'Take another backup. Nothing was changed.',
       });

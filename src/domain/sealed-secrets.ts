@@ -1,6 +1,8 @@
 /** How secrets rest in the database: what each is sealed for, and what is sealed. */
 import type { Secret } from '../base/secret.ts';
-import { type BlobOwner, open, seal } from '../crypto/sealing.ts';
+import { type BlobOwner, open, SealError, seal, sealedBy } from '../crypto/sealing.ts';
+import type { Writer } from '../db/database.ts';
+import { currentMasterKey } from '../db/master-keys.ts';
 import type { Vault } from './vault.ts';
 
 /** A version's key, sealed as the PEM that is handed out. */
@@ -51,11 +53,26 @@ export function auditKeyOwner(publicKey: Buffer): BlobOwner {
   return { table: 'audit_keys', record: publicKey.toString('hex'), purpose: 'seal: audit key' };
 }
 
-export function sealFor({ masterKey, world }: Vault, owner: BlobOwner, plaintext: Secret): Buffer {
-  return seal(masterKey, world, owner, plaintext);
+/**
+ * Seals with the key that the database names as the current one. `writer` is the transaction that stores the blob: no
+ * rotation can come in between, so that nothing is ever sealed by a key that is on its way out.
+ */
+export async function sealFor(
+  vault: Pick<Vault, 'keyring' | 'world'>,
+  writer: Writer,
+  owner: BlobOwner,
+  plaintext: Secret,
+): Promise<Buffer> {
+  const name = await currentMasterKey(writer);
+  const key = name === undefined ? vault.keyring.current : vault.keyring.use(name);
+  if (key === undefined) throw new SealError('other-key', `the master key ${name} cannot be found`);
+  return seal(key, vault.world, owner, plaintext);
 }
 
-/** Throws SealError, which is shown as `internal`, where the blob is damaged or was sealed by another key. */
-export function openFor({ masterKey }: Vault, owner: BlobOwner, blob: Buffer): Secret {
-  return open(masterKey, owner, blob);
+/** Throws SealError, which is shown as `internal`, where the blob is damaged or its master key cannot be found. */
+export function openFor({ keyring }: Pick<Vault, 'keyring'>, owner: BlobOwner, blob: Buffer): Secret {
+  const name = sealedBy(blob);
+  const key = keyring.find(name);
+  if (key === undefined) throw new SealError('other-key', `sealed by master key ${name}, which is not here`);
+  return open(key, owner, blob);
 }

@@ -68,13 +68,13 @@ export class Sessions {
     { id: administratorId, name }: AdministratorRow,
     { actor, userAgent }: Visitor,
   ): Promise<SignedIn> {
-    const { world, masterKey } = this.#vault;
+    const { world, keyring } = this.#vault;
     const now = world.now();
     await deleteExpiredSessions(writer, { now, idleSince: now - this.limits.idle });
     const others = await listSessions(writer, administratorId);
     for (const { id } of others.slice(mostSessions - 1)) await deleteSession(writer, id);
     const times = { createdAt: now, expiresAt: now + this.limits.lifetime };
-    const { token, idHash } = await createSessionToken(world, masterKey, times);
+    const { token, idHash } = await createSessionToken(world, keyring.current, times);
     const { id } = await insertSession(writer, {
       administrator_id: administratorId,
       token_hash: idHash,
@@ -96,9 +96,9 @@ export class Sessions {
 
   /** Who has the session of this token, which counts as used now; undefined where it is over or never was. */
   async find(token: string): Promise<AdministratorIdentity | undefined> {
-    const { db, world, masterKey } = this.#vault;
+    const { db, world, keyring } = this.#vault;
     const now = world.now();
-    const idHash = await readSessionToken(masterKey, token, now);
+    const idHash = await readSessionToken(keyring.all, token, now);
     const row = idHash && (await findSessionByToken(db.reader, idHash));
     if (row === undefined || !this.#isLive(row, now)) return undefined;
     if (now - row.last_used_at >= minute) await this.#noteUse(row.id, now);

@@ -5,7 +5,7 @@
 import type { Log } from '../base/log.ts';
 import type { Outbound } from '../base/outbound-http.ts';
 import type { World } from '../base/world.ts';
-import type { MasterKey } from '../crypto/master-key.ts';
+import type { Keyring } from '../crypto/keyring.ts';
 import type { Database } from '../db/database.ts';
 import type { AcmeClients } from './acme-clients.ts';
 import type { AuditBatch } from './audit-batch.ts';
@@ -22,7 +22,7 @@ export type Vault = {
   readonly world: World;
   readonly log: Log;
   readonly db: Database;
-  readonly masterKey: MasterKey;
+  readonly keyring: Keyring;
   /** Audit events of requests, committed together. */
   readonly audit: AuditBatch;
   readonly freshness: Freshness;

@@ -67,7 +67,12 @@ export async function addVersion(
     source: material.source,
     certificate_pem: certificatePem,
     chain_pem: chainPem,
-    sealed_private_key: sealFor(vault, versionKeyOwner(certificate.id, version), new Secret(keyPem)),
+    sealed_private_key: await sealFor(
+      vault,
+      writer,
+      versionKeyOwner(certificate.id, version),
+      new Secret(keyPem),
+    ),
     certificate_etag: etag(vault, certificatePem),
     chain_etag: etag(vault, chainPem),
     fullchain_etag: etag(vault, certificatePem + chainPem),
@@ -131,7 +136,7 @@ export async function requireVersion(
  * A strong entity tag from the content. It is keyed, so that the tag of a private key, which metadata shows to people
  * who may not read the key, cannot be compared with the tag of a key they guess.
  */
-function etag({ masterKey }: Vault, content: Buffer | string): string {
-  const tag = masterKey.authenticate('entity tag', Buffer.from(content));
+function etag({ keyring }: Vault, content: Buffer | string): string {
+  const tag = keyring.current.authenticate('entity tag', Buffer.from(content));
   return `"${tag.subarray(0, 18).toString('base64url')}"`;
 }

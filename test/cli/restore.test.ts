@@ -275,6 +275,7 @@ const undone = `
   drop index api_keys_for_any;
   alter table api_keys drop column allowed_networks;
   alter table audit_events drop column link; drop table audit_keys;
+  drop table master_keys;
   delete from kysely_migration where name >= '0004'
 `;
 

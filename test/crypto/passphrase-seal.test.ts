@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';
+import type { PassphraseSealed } from '../../src/crypto/passphrase-key.ts';
 import {
   openUnderPassphrase,
-  type PassphraseSealed,
   passphraseCost,
   sealUnderPassphrase,
 } from '../../src/crypto/passphrase-seal.ts';

@@ -28,7 +28,7 @@ const signed = (head: string, body: string) =>
   `${head}.${body}.${createHmac('sha256', signing.export()).update(`${head}.${body}`).digest('base64url')}`;
 
 test('a token is found by the hash of its id, which says nothing about it', async () => {
-  assert.deepEqual(await readSessionToken(key, raw, createdAt), idHash);
+  assert.deepEqual(await readSessionToken([key], raw, createdAt), idHash);
   const { jti, iat, exp, ...rest } = claims();
   assert.match(jti, /^[\w-]{43}$/);
   assert.deepEqual(idHash, createHash('sha256').update(jti).digest());
@@ -43,8 +43,8 @@ test('no two tokens have the same id', async () => {
 });
 
 test('a token is over when its time is', async () => {
-  assert.deepEqual(await readSessionToken(key, raw, expiresAt - 1), idHash);
-  assert.equal(await readSessionToken(key, raw, expiresAt), undefined);
+  assert.deepEqual(await readSessionToken([key], raw, expiresAt - 1), idHash);
+  assert.equal(await readSessionToken([key], raw, expiresAt), undefined);
 });
 
 const none = base64(JSON.stringify({ alg: 'none', typ: 'JWT' }));
@@ -72,7 +72,7 @@ const refused: Readonly<Record<string, string>> = {
 
 for (const [what, text] of Object.entries(refused)) {
   test(`refused: ${what}`, async () => {
-    assert.equal(await readSessionToken(key, text, createdAt), undefined);
+    assert.equal(await readSessionToken([key], text, createdAt), undefined);
   });
 }
 

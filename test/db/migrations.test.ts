@@ -80,6 +80,7 @@ test('the shipped migrations are these, in this order', () => {
     '0005-key-networks',
     '0006-audit-chain',
     '0007-audit-blocks',
+    '0008-master-keys',
   ]);
 });
 

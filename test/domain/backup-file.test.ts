@@ -30,7 +30,7 @@ async function madeBackup(t: TestContext): Promise<{ file: string; copy: string;
   const dir = tempDir(t);
   const [file, copy] = [join(dir, 'x.backup'), join(dir, 'copy')];
   await makeBackup(vault, file);
-  return { file, copy, masterKey: vault.masterKey };
+  return { file, copy, masterKey: vault.keyring.current };
 }
 
 test('a backup that was cut at any length is refused', async (t) => {

@@ -18,7 +18,7 @@ async function planned(t: TestContext, keep = 2) {
   const order: BackupOrder = {
     actor: system,
     version: '0.0.0-test',
-    verify: (draft) => checkBackup(draft, vault.masterKey),
+    verify: (draft, masterKey) => checkBackup(draft, masterKey),
   };
   const run = () => backUpByPlan(vault, plan, order);
   return { ...opened, plan, run, names: () => readdirSync(plan.directory).sort() };

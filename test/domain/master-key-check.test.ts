@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';
+import { Keyring } from '../../src/crypto/keyring.ts';
 import { MasterKey } from '../../src/crypto/master-key.ts';
 import { Database } from '../../src/db/database.ts';
 import { bindMasterKey, masterKeyFits } from '../../src/domain/master-key-check.ts';
@@ -13,10 +14,13 @@ async function parts(t: Parameters<typeof tempDir>[0]) {
   const world = new TestWorld();
   const db = await Database.open(join(tempDir(t), 'vault.db'), world);
   t.after(() => db.close());
-  return { db, world, masterKey: new MasterKey(new Secret(Buffer.alloc(32, 1))) };
+  return { db, world, keyring: keyring(1, t) };
 }
 
-const otherKey = new MasterKey(new Secret(Buffer.alloc(32, 2)));
+/** A keyring with one key that is in no file. */
+function keyring(fill: number, t: Parameters<typeof tempDir>[0]): Keyring {
+  return new Keyring(join(tempDir(t), 'master.key'), new MasterKey(new Secret(Buffer.alloc(32, fill))));
+}
 
 test('a new database knows no master key yet', async (t) => {
   assert.equal(await masterKeyFits(await parts(t)), 'absent');
@@ -26,13 +30,13 @@ test('the key that it was bound to fits, and another does not', async (t) => {
   const opened = await parts(t);
   await bindMasterKey(opened);
   assert.equal(await masterKeyFits(opened), 'fits');
-  assert.equal(await masterKeyFits({ ...opened, masterKey: otherKey }), 'does-not-fit');
+  assert.equal(await masterKeyFits({ ...opened, keyring: keyring(2, t) }), 'does-not-fit');
 });
 
 test('a database that is bound cannot be bound again', async (t) => {
   const opened = await parts(t);
   await bindMasterKey(opened);
-  await bindMasterKey({ ...opened, masterKey: otherKey });
+  await bindMasterKey({ ...opened, keyring: keyring(2, t) });
   assert.equal(await masterKeyFits(opened), 'fits');
 });
 

@@ -5,9 +5,11 @@ import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { minute } from '../../src/base/duration.ts';
 import { Secret } from '../../src/base/secret.ts';
+import { Keyring } from '../../src/crypto/keyring.ts';
 import { MasterKey } from '../../src/crypto/master-key.ts';
 import { putSetting } from '../../src/db/settings.ts';
 import { readiness } from '../../src/domain/readiness.ts';
+import { tempDir } from '../harness/temp-dir.ts';
 import { testVault } from '../harness/test-vault.ts';
 
 const details = { backup: { state: 'none', age_seconds: null } };
@@ -33,8 +35,8 @@ test('without a sign of life of the renewal engine the vault is not ready', asyn
 test('with another master key the vault is not ready', async (t) => {
   const { vault } = await testVault(t);
   vault.renewalHeartbeat.beat();
-  const masterKey = new MasterKey(new Secret(Buffer.alloc(32)));
-  const answer = await readiness({ ...vault, masterKey });
+  const keyring = new Keyring(join(tempDir(t), 'master.key'), new MasterKey(new Secret(Buffer.alloc(32))));
+  const answer = await readiness({ ...vault, keyring });
   assert.deepEqual(answer, { status: 'not_ready', checks: { ...ok, master_key: 'failed' }, details });
 });
 

@@ -17,7 +17,7 @@ export async function makeBackup(
     actor: localCli,
     version: '0.0.0-test',
     passphrase: options.withKey && new Secret(backupPassphrase),
-    verify: async (draft) => options.unverified ?? (await checkBackup(draft, vault.masterKey)),
+    verify: async (draft, masterKey) => options.unverified ?? (await checkBackup(draft, masterKey)),
   };
   await backUpTo(vault, order, file, 'refuse');
 }

@@ -136,8 +136,11 @@ export async function fuzzVault(t: TestContext): Promise<FuzzVault> {
     if ((await findIssuer(reader, 'an-acme-ca')) === undefined) {
       const id = await makeAccount(vault);
       const key = await generatePrivateKey('ec256');
-      const sealed = { sealed_private_key: sealFor(vault, accountKeyOwner(id), key) };
-      await vault.db.write((writer) => updateAcmeAccount(writer, id, sealed));
+      await vault.db.write(async (writer) =>
+        updateAcmeAccount(writer, id, {
+          sealed_private_key: await sealFor(vault, writer, accountKeyOwner(id), key),
+        }),
+      );
       await makeIssuer(vault, 'an-acme-ca', id);
     }
     learnSecrets();

@@ -1,11 +1,13 @@
 /**
  * Loaded before a program with `--import`: kills it (SIGKILL) just before its so-manieth change to the files under a folder.
- * KILL_AT is the number, counted from 1, KILL_UNDER the folder. Whoever ends by itself made fewer changes.
+ * KILL_AT is the number, counted from 1, KILL_UNDER the folder; with KILL_COMMITS the commits of SQLite count as changes too.
+ * Whoever ends by itself made fewer changes.
  */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
+import BetterSqlite3 from 'better-sqlite3';
 
-const { KILL_AT = '', KILL_UNDER = '' } = process.env;
+const { KILL_AT = '', KILL_UNDER = '', KILL_COMMITS } = process.env;
 let left = Number(KILL_AT);
 
 /** What changes names or content. To be killed before an fsync or a close leaves the same as after it. */
@@ -16,14 +18,35 @@ const changing = [
 
 const functions = fs as unknown as Record<string, (...args: unknown[]) => unknown>;
 
+function change(): void {
+  if (--left === 0) process.kill(process.pid, 'SIGKILL');
+}
+
 for (const name of changing) {
   const original = functions[name];
   if (original === undefined) throw new Error(`node:fs has no ${name}`);
   functions[name] = (...args) => {
     const [path, flags] = args;
     const changes = name !== 'openSync' || flags !== 'r';
-    if (changes && String(path).startsWith(KILL_UNDER) && --left === 0) process.kill(process.pid, 'SIGKILL');
+    if (changes && String(path).startsWith(KILL_UNDER)) change();
     return original(...args);
   };
 }
 syncBuiltinESMExports();
+
+if (KILL_COMMITS !== undefined) {
+  const prototype = BetterSqlite3.prototype as unknown as {
+    prepare: (this: unknown, source: string) => { run: (...args: unknown[]) => unknown };
+  };
+  const { prepare } = prototype;
+  prototype.prepare = function counted(source) {
+    const statement = prepare.call(this, source);
+    if (source !== 'commit') return statement;
+    const { run } = statement;
+    statement.run = (...args) => {
+      change();
+      return run.call(statement, ...args);
+    };
+    return statement;
+  };
+}

@@ -55,7 +55,7 @@ export const comparedSecrets: readonly {
   },
   {
     file: 'src/domain/master-key-check.ts',
-    text: 'open(masterKey, owner, blob).expose().toString() === content',
+    text: 'said.expose().toString() !== content',
     why: 'a sentence of the source, sealed to see whether the key opens it',
   },
   {
@@ -79,6 +79,11 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     file: 'src/domain/state-plan.ts',
     calls: 2,
     why: 'whether a secret is another than the one that is kept',
+  },
+  {
+    file: 'src/cli/own-process.ts',
+    calls: 1,
+    why: 'hands the master key to the process that checks a backup, by a pipe',
   },
   { file: 'src/cli/prompt.ts', calls: 2, why: 'whether somebody typed the same twice' },
   { file: 'src/cli/serving.ts', calls: 1, why: 'shows the setup link to who started the vault' },
@@ -145,7 +150,16 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     calls: 2,
     why: 'looks at the length, and derives the keys of each purpose',
   },
-  { file: 'src/crypto/passphrase-seal.ts', calls: 2, why: 'derives a key from a passphrase' },
+  {
+    file: 'src/crypto/master-key-file.ts',
+    calls: 2,
+    why: 'looks at the length of a key, and writes it into its file',
+  },
+  {
+    file: 'src/crypto/passphrase-key.ts',
+    calls: 2,
+    why: 'derives a key from a passphrase, and seals with it',
+  },
   { file: 'src/crypto/password-hash.ts', calls: 1, why: 'hashes a password' },
   { file: 'src/crypto/pkcs12.ts', calls: 1, why: 'opens a PKCS#12 file' },
   { file: 'src/crypto/sealing.ts', calls: 1, why: 'encrypts' },

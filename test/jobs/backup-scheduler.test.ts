@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { day, minute } from '../../src/base/duration.ts';
+import type { MasterKey } from '../../src/crypto/master-key.ts';
 import { checkBackup } from '../../src/domain/backup-file.ts';
 import { runBackupScheduler } from '../../src/jobs/backup-scheduler.ts';
 import { eventually } from '../harness/acme-vault.ts';
@@ -16,7 +17,7 @@ test('a backup is made at the start and whenever one is due, recorded as the vau
   const { vault, world, log } = await testVault(t);
   const directory = tempDir(t);
   const stop = new AbortController();
-  const verify = (draft: string) => checkBackup(draft, vault.masterKey);
+  const verify = (draft: string, masterKey: MasterKey) => checkBackup(draft, masterKey);
   const job = runBackupScheduler(
     vault,
     { directory, every: day, keep: 7 },
@@ -45,7 +46,7 @@ test('a failure is logged, shown, and tried again after ten minutes', async (t) 
   const { vault, world, log } = await testVault(t);
   const directory = join(tempDir(t), 'mount');
   const stop = new AbortController();
-  const verify = (draft: string) => checkBackup(draft, vault.masterKey);
+  const verify = (draft: string, masterKey: MasterKey) => checkBackup(draft, masterKey);
   const job = runBackupScheduler(
     vault,
     { directory, every: day, keep: 7 },

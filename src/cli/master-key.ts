@@ -1,0 +1,189 @@
+/** `vault master-key …`: which keys there are and what they seal, a new one in place of the old, and the passphrase on them. */
+import { join } from 'node:path';
+import { OperatorError } from '../base/operator-error.ts';
+import { keyIn, readKeyFile } from '../crypto/master-key-file.ts';
+import { PassphraseKey } from '../crypto/passphrase-key.ts';
+import { passphraseCost } from '../crypto/passphrase-seal.ts';
+import { Database } from '../db/database.ts';
+import { localCli } from '../domain/audit.ts';
+import { passphraseComplaint } from '../domain/backup.ts';
+import { rotateMasterKey } from '../domain/master-key-rotation.ts';
+import { sealKeyFiles } from '../domain/master-key-sealing.ts';
+import { type MasterKeyView, masterKeyStatus, removeMasterKey } from '../domain/master-key-status.ts';
+import { finishRestore } from '../domain/restore-swap.ts';
+import type { Vault } from '../domain/vault.ts';
+import { command, commandGroup, type Terminal } from './command.ts';
+import { askAt, Unlocking } from './master-keys.ts';
+import { requireVault } from './open-vault.ts';
+import { facts, jsonText, table } from './output.ts';
+import { passphraseOption, readPassphrase } from './passphrase.ts';
+import { refuseExposedKeyFile, refuseExposedVault } from './private-files.ts';
+import { progress } from './progress.ts';
+import { readSettings, type Settings } from './settings.ts';
+import { withVault } from './with-vault.ts';
+
+const status = command({
+  name: 'master-key status',
+  description: 'show the master keys: where they are, since when, and what each of them seals',
+  options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
+  run: async (args, terminal) => {
+    const settings = await readSettings(args, terminal.environment);
+    // Without opening a key: this is what people look at when one is missing.
+    const db = await openDatabase(settings, terminal);
+    try {
+      const { key_file, rotation, keys } = await masterKeyStatus({ db }, settings.masterKeyFile);
+      const source = sourceOf(settings);
+      if (args.json) {
+        terminal.stdout.write(jsonText({ key_file, source, rotation, keys }));
+        return;
+      }
+      terminal.stdout.write(
+        facts([
+          ['Key file', source === 'credential' ? `${key_file} (a credential of the service)` : key_file],
+          ['Rotation', rotation === 'none' ? 'none' : 'not ended; "vault master-key rotate" goes on with it'],
+        ]),
+      );
+      terminal.stdout.write(`\n${table(['KEY', 'STATE', 'SINCE', 'SEALS', 'FILE'], keys.map(rowOf))}`);
+    } finally {
+      await db.close();
+    }
+  },
+});
+
+const rotate = command({
+  name: 'master-key rotate',
+  description: 'put a new master key in the place of the current one, or go on where that was cut off',
+  options: {
+    'new-master-key-file': {
+      type: 'string',
+      valueHint: 'FILE',
+      description: 'the new key, where it shall not be made here',
+    },
+  },
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault, settings) => {
+      const newKey = await givenKey(args['new-master-key-file'], settings, terminal);
+      const { show, end } = progress(terminal.stderr);
+      const outcome = await rotateMasterKey(vault, {
+        actor: localCli,
+        newKey,
+        report: (step, blobs) => {
+          // A line for each turn would fill a log.
+          if (step === 'sealed' && terminal.stderr.isTTY) show(`Sealed by the new key: ${blobs}`);
+          if (step === 'resumed') show('Going on with a rotation that has not ended');
+        },
+      }).finally(end);
+      const say = (line: string) => terminal.stderr.write(`${line}\n`);
+      const count = `${outcome.blobs} secret${outcome.blobs === 1 ? '' : 's'}`;
+      say(`Master key ${outcome.to} seals everything now, ${count} of before too.`);
+      for (const record of outcome.damaged) say(`Damaged before, and left as it is: ${record}`);
+      if (outcome.files === 'left') {
+        say(`${settings.masterKeyFile} still holds the old key and cannot be changed from here.`);
+        say(`Put the key ${outcome.to} there, then start the server again.`);
+      }
+      for (const id of outcome.from) say(`Backups from before need ${id}: keep it as long as you keep them.`);
+      say(`Keep a copy of the new key elsewhere: ${settings.masterKeyFile}`);
+    }),
+});
+
+const remove = command({
+  name: 'master-key remove',
+  description: 'remove the file of a key that nothing in the vault needs any more',
+  options: {
+    id: { type: 'string', valueHint: 'ID', required: true, description: 'the key, as in the status' },
+  },
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault, { masterKeyFile }) => {
+      const paths = await removeMasterKey(vault, localCli, masterKeyFile, args.id);
+      for (const path of paths) terminal.stderr.write(`Removed: ${path}\n`);
+      terminal.stderr.write('Backups that need this key can only be restored with a copy of it.\n');
+    }),
+});
+
+const seal = command({
+  name: 'master-key seal',
+  description: 'seal the key file under a passphrase, or under another',
+  options: passphraseOption,
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault, { masterKeyFile }) => {
+      const question = 'New passphrase for the master key: ';
+      const passphrase = await readPassphrase(args['passphrase-file'], terminal, 'new', question);
+      const complaint = passphraseComplaint(passphrase);
+      if (complaint !== undefined) {
+        throw new OperatorError(`the passphrase cannot be used: ${complaint}`, {
+          hint: 'Whoever finds the file can guess for years. Nothing was changed.',
+        });
+      }
+      const lock = await PassphraseKey.fresh(vault.world, passphrase, passphraseCost);
+      await resealFiles(vault, terminal, lock, passphrase);
+      terminal.stderr.write(
+        `${masterKeyFile} is sealed. Whatever opens the vault needs the passphrase from now on: from a file\n` +
+          '(--master-key-passphrase-file), from the credential "master-key-passphrase", or typed at a terminal.\n' +
+          'Start the server again before the next rotation. The disk may keep what the file held until now.\n',
+      );
+    }),
+});
+
+const unseal = command({
+  name: 'master-key unseal',
+  description: 'take the passphrase off the key file',
+  options: {},
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault, { masterKeyFile }) => {
+      await resealFiles(vault, terminal, undefined, undefined);
+      terminal.stderr.write(`${masterKeyFile} holds the key itself: whoever reads it has it.\n`);
+    }),
+});
+
+export const masterKeyCommands = commandGroup('master-key', 'the key that seals all secrets of the vault', {
+  status,
+  rotate,
+  remove,
+  seal,
+  unseal,
+});
+
+async function resealFiles(
+  vault: Vault,
+  { stderr }: Terminal,
+  lock: PassphraseKey | undefined,
+  passphrase: Parameters<typeof PassphraseKey.for>[0] | undefined,
+): Promise<void> {
+  const { left } = await sealKeyFiles(vault, localCli, lock, async (file) => {
+    // A file that an earlier attempt has sealed under this passphrase, and then was stopped.
+    const own = file.kind === 'sealed' && passphrase && (await PassphraseKey.for(passphrase, file.sealed));
+    return keyIn(file, vault.keyring.lock) ?? keyIn(file, own || undefined);
+  });
+  for (const path of left) stderr.write(`Left as it is, under a passphrase of its own: ${path}\n`);
+}
+
+async function openDatabase(settings: Settings, { world }: Terminal): Promise<Database> {
+  const path = join(settings.dataDir, 'vault.db');
+  refuseExposedVault(settings, 'refuse');
+  finishRestore(settings.dataDir);
+  requireVault(settings.dataDir);
+  return Database.open(path, world);
+}
+
+async function givenKey(path: string | undefined, settings: Settings, terminal: Terminal) {
+  if (path === undefined) return undefined;
+  refuseExposedKeyFile(path);
+  const file = readKeyFile(path);
+  if (file === undefined) {
+    throw new OperatorError(`there is no ${path}`, {
+      hint: `Make a key first: head -c 32 /dev/urandom >${path} && chmod 600 ${path}`,
+    });
+  }
+  return keyIn(file, await new Unlocking(settings, askAt(terminal)).lockOf(file));
+}
+
+function sourceOf({ masterKeyFile, credentialsDir }: Settings): 'file' | 'credential' {
+  const isCredential = credentialsDir !== undefined && masterKeyFile.startsWith(`${credentialsDir}/`);
+  return isCredential ? 'credential' : 'file';
+}
+
+function rowOf({ id, state, since, blobs, files }: MasterKeyView): string[] {
+  const counts = Object.entries(blobs).map(([place, count]) => `${count} ${place.split('.')[0]}`);
+  const where = files.map(({ path, sealed }) => (sealed ? `${path} (sealed)` : path));
+  return [id, state, since ?? '-', counts.join(', ') || 'nothing', where.join(', ') || 'missing'];
+}

@@ -1,0 +1,133 @@
+/**
+ * How a process comes to its master keys: from the key file and those beside it, unlocked by a passphrase that is in a file,
+ * a credential of the service manager, or somebody's head.
+ */
+import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { makeDurableDirectory } from '../base/durable-file.ts';
+import { OperatorError } from '../base/operator-error.ts';
+import { Secret } from '../base/secret.ts';
+import type { World } from '../base/world.ts';
+import { Keyring, keyFilesBeside } from '../crypto/keyring.ts';
+import { createMasterKey, type KeyFile, keyIn } from '../crypto/master-key-file.ts';
+import { PassphraseKey } from '../crypto/passphrase-key.ts';
+import { passphraseCost } from '../crypto/passphrase-seal.ts';
+import { passphraseComplaint } from '../domain/backup.ts';
+import type { Terminal } from './command.ts';
+import { refuseExposedKeyFile } from './private-files.ts';
+import { askPassword } from './prompt.ts';
+import type { Settings } from './settings.ts';
+
+type Places = Pick<Settings, 'masterKeyFile' | 'masterKeyPassphraseFile'>;
+
+/** Asks whoever is there for the passphrase of the master key in `path`. Throws OperatorError where nobody is. */
+export type Asking = (path: string) => Promise<Secret<string>>;
+
+/** Where nobody can be asked. */
+export const askNobody: Asking = async (path) => {
+  throw new OperatorError(`the master key in ${path} is sealed under a passphrase`, {
+    hint: 'Name the file that holds the passphrase with --master-key-passphrase-file, or start at a terminal.',
+  });
+};
+
+/** Whoever sits at the terminal, if anybody does. */
+export function askAt(terminal: Terminal): Asking {
+  if (!terminal.stdin.isTTY) return askNobody;
+  return (path) => askPassword(terminal, `Passphrase of the master key in ${path}: `);
+}
+
+/** Opens key files that are sealed, with a passphrase that is read once. */
+export class Unlocking {
+  readonly #places: Places;
+  readonly #ask: Asking;
+  #passphrase: Promise<Secret<string>> | undefined;
+
+  constructor(places: Places, ask: Asking) {
+    this.#places = places;
+    this.#ask = ask;
+  }
+
+  /** What opens the file; undefined where it is not sealed. Throws OperatorError where the passphrase is another. */
+  async lockOf(file: KeyFile): Promise<PassphraseKey | undefined> {
+    if (file.kind === 'plain') return undefined;
+    const lock = await PassphraseKey.for(await this.#read(file.path), file.sealed);
+    if (lock !== undefined && keyIn(file, lock) !== undefined) return lock;
+    const { masterKeyPassphraseFile: from } = this.#places;
+    throw new OperatorError(`the passphrase does not open the master key in ${file.path}`, {
+      hint: `${from === undefined ? 'Try again' : `Look at ${from}`}; nothing was changed.`,
+    });
+  }
+
+  /** The lock of a key file that is yet to be made; undefined where no passphrase is configured. */
+  async freshLock(world: World): Promise<PassphraseKey | undefined> {
+    const { masterKeyFile, masterKeyPassphraseFile } = this.#places;
+    if (masterKeyPassphraseFile === undefined) return undefined;
+    const passphrase = await this.#read(masterKeyFile);
+    const complaint = passphraseComplaint(passphrase);
+    if (complaint === undefined) return PassphraseKey.fresh(world, passphrase, passphraseCost);
+    throw new OperatorError(
+      `the passphrase in ${masterKeyPassphraseFile} cannot be used for a new master key: ${complaint}`,
+      { hint: 'Whoever finds the file can guess for years. Write a longer one there.' },
+    );
+  }
+
+  #read(path: string): Promise<Secret<string>> {
+    const { masterKeyPassphraseFile: from } = this.#places;
+    this.#passphrase ??= from === undefined ? this.#ask(path) : readPassphraseFile(from);
+    return this.#passphrase;
+  }
+}
+
+/** The keys that are there; undefined where there is no file. Throws OperatorError where the key file does not open. */
+export async function openKeyring(
+  { masterKeyFile }: Pick<Settings, 'masterKeyFile'>,
+  unlocking: Unlocking,
+): Promise<Keyring | undefined> {
+  const files = keyFilesBeside(masterKeyFile);
+  const [own] = files;
+  if (own === undefined) return undefined;
+  const lock = await unlocking.lockOf(own);
+  const first = keyIn(own, lock);
+  if (first === undefined) throw new Error('a key file that was unlocked holds no key');
+  const keyring = new Keyring(masterKeyFile, first, lock);
+  for (const { id } of files) keyring.find(id);
+  return keyring;
+}
+
+/** Makes the key file with a new key, sealed where a passphrase is configured. */
+export async function createKeyring(
+  { masterKeyFile }: Pick<Settings, 'masterKeyFile'>,
+  unlocking: Unlocking,
+  world: World,
+): Promise<Keyring> {
+  const lock = await unlocking.freshLock(world);
+  makeDirectory(dirname(masterKeyFile));
+  return new Keyring(masterKeyFile, createMasterKey(masterKeyFile, world, lock), lock);
+}
+
+/** Makes a directory of the vault's, for its user alone. Throws OperatorError. */
+export function makeDirectory(path: string): void {
+  try {
+    makeDurableDirectory(path);
+  } catch (error) {
+    throw new OperatorError(`the directory ${path} cannot be made: ${(error as Error).message}`, {
+      hint: 'Choose a directory that this user may write to, with --data-dir.',
+      cause: error,
+    });
+  }
+}
+
+async function readPassphraseFile(path: string): Promise<Secret<string>> {
+  refuseExposedKeyFile(path);
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    throw new OperatorError(`the passphrase of the master key cannot be read: ${(error as Error).message}`, {
+      hint: 'Name a file that this user may read with --master-key-passphrase-file.',
+      cause: error,
+    });
+  }
+  if (text !== '') return new Secret(text);
+  throw new OperatorError(`${path} holds no passphrase`, { hint: 'Write it there, on one line.' });
+}

@@ -1,0 +1,119 @@
+/**
+ * A passphrase that Argon2id has been run over once. It opens everything that was sealed with the same salt and costs, and
+ * seals more of it, without the passphrase being kept: so a server that was started with it can read the next master key.
+ */
+import { argon2, createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
+import { Secret } from '../base/secret.ts';
+import type { World } from '../base/world.ts';
+import type { HashCost } from './password-hash.ts';
+
+const derive = promisify(argon2);
+
+/** What a blob needs besides the passphrase, in a form for JSON. Bytes are base64. */
+export type PassphraseSealed = {
+  readonly kdf: 'argon2id';
+  /** KiB. */
+  readonly memory: number;
+  readonly passes: number;
+  readonly parallelism: number;
+  readonly salt: string;
+  readonly cipher: 'aes-256-gcm';
+  readonly nonce: string;
+  /** Ciphertext, then the tag. */
+  readonly sealed: string;
+};
+
+/** A file that was tampered with must not take the machine's memory or minutes of its time. */
+const highest: HashCost = { memory: 2_097_152, passes: 64, parallelism: 64 };
+
+const saltSize = 16;
+const nonceSize = 12;
+const tagSize = 16;
+
+type Derivation = HashCost & { readonly salt: string };
+
+export class PassphraseKey {
+  readonly #key: KeyObject;
+  readonly #derivation: Derivation;
+
+  private constructor(key: KeyObject, derivation: Derivation) {
+    this.#key = key;
+    this.#derivation = derivation;
+  }
+
+  /** With a salt of its own. Takes a second and 256 MiB at the usual cost. */
+  static fresh(world: World, passphrase: Secret<string>, cost: HashCost): Promise<PassphraseKey> {
+    const salt = world.randomBytes(saltSize).toString('base64');
+    return PassphraseKey.#derived(passphrase, { ...cost, salt });
+  }
+
+  /** For what was sealed before; undefined where salt or costs are none that this vault could have written. */
+  static async for(
+    passphrase: Secret<string>,
+    { salt, memory, passes, parallelism }: PassphraseSealed,
+  ): Promise<PassphraseKey | undefined> {
+    const derivation = { salt, memory, passes, parallelism };
+    return isSane(derivation) ? PassphraseKey.#derived(passphrase, derivation) : undefined;
+  }
+
+  static async #derived(passphrase: Secret<string>, derivation: Derivation): Promise<PassphraseKey> {
+    const { salt, memory, passes, parallelism } = derivation;
+    const bytes = await derive('argon2id', {
+      // Unicode has several ways to write one character, and keyboards differ in theirs: NFC, as RFC 8265 §4.2 has it.
+      message: passphrase.expose().normalize('NFC'),
+      nonce: Buffer.from(salt, 'base64'),
+      parallelism,
+      tagLength: 32,
+      memory,
+      passes,
+    });
+    return new PassphraseKey(createSecretKey(bytes), derivation);
+  }
+
+  /** The sealed form of `plaintext`. It opens only with the same `context`, which says what it is and whose. */
+  seal(world: World, context: string, plaintext: Secret): PassphraseSealed {
+    const nonce = world.randomBytes(nonceSize);
+    const cipher = createCipheriv('aes-256-gcm', this.#key, nonce);
+    cipher.setAAD(Buffer.from(context));
+    const sealed = Buffer.concat([cipher.update(plaintext.expose()), cipher.final(), cipher.getAuthTag()]);
+    const { memory, passes, parallelism, salt } = this.#derivation;
+    return {
+      kdf: 'argon2id',
+      memory,
+      passes,
+      parallelism,
+      salt,
+      cipher: 'aes-256-gcm',
+      nonce: nonce.toString('base64'),
+      sealed: sealed.toString('base64'),
+    };
+  }
+
+  /** The plaintext, or undefined where the passphrase or the salt is another, or the blob was altered. */
+  open(context: string, { nonce, sealed }: PassphraseSealed): Secret | undefined {
+    const [nonceBytes, blob] = [nonce, sealed].map((text) => Buffer.from(text, 'base64'));
+    if (nonceBytes?.length !== nonceSize || blob === undefined || blob.length < tagSize) return undefined;
+    const decipher = createDecipheriv('aes-256-gcm', this.#key, nonceBytes, { authTagLength: tagSize });
+    decipher.setAAD(Buffer.from(context));
+    decipher.setAuthTag(blob.subarray(-tagSize));
+    try {
+      return new Secret(Buffer.concat([decipher.update(blob.subarray(0, -tagSize)), decipher.final()]));
+    } catch {
+      // The tag does not fit: that is the answer, not a fault.
+      return undefined;
+    }
+  }
+}
+
+function isSane({ memory, passes, parallelism, salt }: Derivation): boolean {
+  return (
+    Buffer.from(salt, 'base64').length === saltSize &&
+    parallelism >= 1 &&
+    parallelism <= highest.parallelism &&
+    passes >= 1 &&
+    passes <= highest.passes &&
+    memory >= 8 * parallelism &&
+    memory <= highest.memory
+  );
+}

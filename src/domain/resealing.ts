@@ -1,0 +1,98 @@
+/**
+ * Going through everything that is sealed: what another key has sealed is sealed by the current one, a few blobs at a time,
+ * so that requests have their turn in between and whoever is stopped has lost nothing.
+ */
+import { type BlobOwner, SealError } from '../crypto/sealing.ts';
+import type { Database, Writer } from '../db/database.ts';
+import { currentMasterKey } from '../db/master-keys.ts';
+import {
+  listBlobsOfOtherKeys,
+  replaceBlob,
+  type SealedPlace,
+  type SealedRow,
+  sealedPlaceNames,
+  sealedPlaces,
+} from '../db/sealed-blobs.ts';
+import { openFor, sealFor } from './sealed-secrets.ts';
+import type { Vault } from './vault.ts';
+
+/** Blobs of one transaction: a few milliseconds, most of them for the disk. */
+const blobsPerTurn = 50;
+
+/** What the blobs of each place are sealed for. */
+const purposes: Record<SealedPlace, BlobOwner['purpose']> = {
+  'certificate_versions.sealed_private_key': 'seal: certificate private key',
+  'renewals.sealed_private_key': 'seal: certificate private key',
+  'ca_certificates.sealed_private_key': 'seal: certificate authority key',
+  'acme_accounts.sealed_private_key': 'seal: acme account key',
+  'acme_accounts.sealed_next_private_key': 'seal: acme account key',
+  'acme_issuers.sealed_eab_key': 'seal: external account key',
+  'dns_providers.sealed_secret': 'seal: dns provider secret',
+  'audit_keys.sealed_private_key': 'seal: audit key',
+};
+
+/** How many blobs were sealed anew, and which cannot be opened by any key any more (`table record`). */
+export type Resealed = { readonly blobs: number; readonly damaged: readonly string[] };
+
+type Parts = Pick<Vault, 'keyring' | 'world'> & { readonly db: Pick<Database, 'write'> };
+
+/**
+ * Seals everything in the database by its current key; `report` hears after each turn how many blobs were done. What is
+ * damaged stays as it is: no key opens it. Throws SealError at a blob whose key is missing; what was done stays done.
+ */
+export async function resealAll(
+  vault: Parts,
+  report: (blobs: number) => void = () => undefined,
+): Promise<Resealed> {
+  let blobs = 0;
+  const damaged: string[] = [];
+  for (const place of sealedPlaceNames) {
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const turn = await resealSome(vault, place, after);
+      blobs += turn.blobs;
+      damaged.push(...turn.damaged);
+      if (turn.blobs > 0) report(blobs);
+      after = turn.last;
+    }
+  }
+  return { blobs, damaged };
+}
+
+/** `last` is the row to go on after, undefined at the end. */
+async function resealSome(
+  vault: Parts,
+  place: SealedPlace,
+  after: number,
+): Promise<Resealed & { last: number | undefined }> {
+  return vault.db.write(async (writer) => {
+    const current = await currentMasterKey(writer);
+    if (current === undefined) throw new Error('a vault without a master key');
+    const other = { key: Buffer.from(current, 'hex'), after, limit: blobsPerTurn };
+    const rows = await listBlobsOfOtherKeys(writer, place, other);
+    const damaged: string[] = [];
+    for (const row of rows) {
+      if (!(await reseal(vault, writer, place, row)))
+        damaged.push(`${sealedPlaces[place].table} ${row.record}`);
+    }
+    const last = rows.length < blobsPerTurn ? undefined : rows.at(-1)?.row;
+    return { last, blobs: rows.length - damaged.length, damaged };
+  });
+}
+
+/** False where the blob does not open though its key is here. */
+async function reseal(
+  vault: Parts,
+  writer: Writer,
+  place: SealedPlace,
+  { row, record, blob }: SealedRow,
+): Promise<boolean> {
+  const owner = { table: sealedPlaces[place].table, record, purpose: purposes[place] };
+  try {
+    const plaintext = openFor(vault, owner, blob);
+    await replaceBlob(writer, place, row, await sealFor(vault, writer, owner, plaintext));
+    return true;
+  } catch (error) {
+    if (error instanceof SealError && error.reason !== 'other-key') return false;
+    throw error;
+  }
+}

@@ -1,0 +1,113 @@
+/** A vault with a secret in every place where one can be sealed, and all of them opened by the ways of the product itself. */
+import assert from 'node:assert/strict';
+import { Secret } from '../../src/base/secret.ts';
+import { findAcmeAccount, insertAcmeAccount, updateAcmeAccount } from '../../src/db/acme-accounts.ts';
+import { insertAcmeIssuer, insertIssuer } from '../../src/db/issuers.ts';
+import { insertRenewal, updateRenewal } from '../../src/db/renewals.ts';
+import { sealedPlaceNames, sealedPlaces } from '../../src/db/sealed-blobs.ts';
+import { localCli } from '../../src/domain/audit.ts';
+import { replaceCheckpointKey } from '../../src/domain/audit-checkpoint.ts';
+import { createCertificate } from '../../src/domain/certificates.ts';
+import { addDnsProvider } from '../../src/domain/dns-providers.ts';
+import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
+import {
+  accountKeyOwner,
+  auditKeyOwner,
+  authorityKeyOwner,
+  dnsSecretOwner,
+  externalAccountKeyOwner,
+  nextAccountKeyOwner,
+  openFor,
+  renewalKeyOwner,
+  sealFor,
+  versionKeyOwner,
+} from '../../src/domain/sealed-secrets.ts';
+import type { Vault } from '../../src/domain/vault.ts';
+
+const text = (words: string) => new Secret(Buffer.from(words));
+
+/** Adds a certificate of the private CA, an ACME issuer with an account that changes its key, a renewal, a DNS provider. */
+export async function sealEverything(vault: Vault): Promise<void> {
+  const { db, world } = vault;
+  const input = parseInput(createCertificateInput, { name: 'web', domains: ['a.test'] });
+  await createCertificate(vault, localCli, input);
+  const secret = text('api_token: token-of-the-provider');
+  await addDnsProvider(
+    vault,
+    localCli,
+    { name: 'dns', type: 'cloudflare', zones: ['a.test'] as never },
+    secret,
+  );
+  await replaceCheckpointKey(vault, localCli);
+  await db.write(async (writer) => {
+    const now = world.now();
+    const common = { directory_url: 'https://ca.test/directory', email: null };
+    const account = await insertAcmeAccount(writer, {
+      ...common,
+      issuer: 'ca',
+      account_url: 'https://ca.test/account/1',
+      status: 'valid',
+      sealed_private_key: Buffer.alloc(0),
+      created_at: now,
+    });
+    await updateAcmeAccount(writer, account, {
+      sealed_private_key: await sealFor(vault, writer, accountKeyOwner(account), text('account key')),
+      sealed_next_private_key: await sealFor(vault, writer, nextAccountKeyOwner(account), text('next key')),
+    });
+    const issuer = await insertIssuer(writer, { name: 'ca', type: 'acme', created_at: now });
+    await insertAcmeIssuer(writer, {
+      ...common,
+      issuer_id: issuer,
+      account_id: account,
+      eab_kid: 'kid',
+      sealed_eab_key: await sealFor(vault, writer, externalAccountKeyOwner(issuer), text('customer key')),
+    });
+    const renewal = await insertRenewal(writer, {
+      certificate_id: 1,
+      requested_by: 'local-cli',
+      requested_at: now,
+      issuer_id: issuer,
+    });
+    await updateRenewal(writer, renewal, {
+      sealed_private_key: await sealFor(vault, writer, renewalKeyOwner(renewal), text('renewal key')),
+    });
+  });
+}
+
+/** Every secret in the vault, as its own part of the product would open it; and the names of the keys that seal them. */
+export async function openEverything(vault: Vault): Promise<{ secrets: string[]; keys: string[] }> {
+  const { reader } = vault.db;
+  const secrets: string[] = [];
+  const blobs: Buffer[] = [];
+  const take = (what: string, owner: Parameters<typeof openFor>[1], blob: Buffer | null) => {
+    assert(blob, what);
+    blobs.push(blob);
+    secrets.push(`${what}: ${openFor(vault, owner, blob).expose().toString('base64')}`);
+  };
+  for (const row of await reader.selectFrom('certificate_versions').selectAll().execute()) {
+    const { certificate_id, version } = row;
+    take(
+      `version ${certificate_id}/${version}`,
+      versionKeyOwner(certificate_id, version),
+      row.sealed_private_key,
+    );
+  }
+  for (const row of await reader.selectFrom('ca_certificates').selectAll().execute())
+    take(`authority ${row.id}`, authorityKeyOwner(row.id), row.sealed_private_key);
+  for (const row of await reader.selectFrom('renewals').selectAll().execute())
+    if (row.sealed_private_key !== null)
+      take(`renewal ${row.id}`, renewalKeyOwner(row.id), row.sealed_private_key);
+  for (const row of await reader.selectFrom('dns_providers').selectAll().execute())
+    take(`provider ${row.id}`, dnsSecretOwner(row.id), row.sealed_secret);
+  for (const row of await reader.selectFrom('acme_issuers').selectAll().execute())
+    take(`issuer ${row.issuer_id}`, externalAccountKeyOwner(row.issuer_id), row.sealed_eab_key);
+  for (const row of await reader.selectFrom('audit_keys').selectAll().execute())
+    take(`audit key ${row.id}`, auditKeyOwner(row.public_key), row.sealed_private_key);
+  const account = await findAcmeAccount(reader, 1);
+  take('account', accountKeyOwner(1), account?.sealed_private_key ?? null);
+  take('next account', nextAccountKeyOwner(1), account?.sealed_next_private_key ?? null);
+  const places = new Set(sealedPlaceNames.map((name) => sealedPlaces[name].table));
+  assert.equal(places.size, 7, 'a place is missing here');
+  const keys = new Set(blobs.map((blob) => blob.subarray(1, 9).toString('hex')));
+  return { secrets: secrets.sort(), keys: [...keys].sort() };
+}
