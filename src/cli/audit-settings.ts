@@ -1,6 +1,9 @@
-/** The settings about the audit log: how long it is kept. */
+/** The settings about the audit log: how long it is kept, and who gets a copy of its events. */
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
 import { day, parseDuration } from '../base/duration.ts';
 import { OperatorError } from '../base/operator-error.ts';
+import type { SyslogTarget } from '../jobs/syslog-connection.ts';
 import type { Found } from './setting-values.ts';
 
 export const auditOptions = {
@@ -9,18 +12,53 @@ export const auditOptions = {
     valueHint: 'DURATION',
     description: 'how long audit events are kept (default: forever)',
   },
+  'audit-file': {
+    type: 'string',
+    valueHint: 'FILE',
+    description: 'where to append audit events as lines of JSON (default: nowhere)',
+  },
+  'audit-syslog': {
+    type: 'string',
+    valueHint: 'URL',
+    description:
+      'where to send audit events: tcp://, tls:// or udp://HOST:PORT, or unix:PATH (default: nowhere)',
+  },
+  'audit-syslog-ca': {
+    type: 'string',
+    valueHint: 'FILE',
+    description: 'PEM certificates to trust for tls:// in place of the public ones',
+  },
 } as const;
 
 export type AuditSettings = {
   /** Milliseconds, or undefined for ever. */
   readonly keepFor: number | undefined;
+  readonly file: string | undefined;
+  readonly syslog: SyslogTarget | undefined;
+  readonly syslogCaFile: string | undefined;
 };
 
 /** Throws OperatorError that names the setting that is wrong. */
 export function auditSettings(
   setting: (name: keyof typeof auditOptions) => Found | undefined,
 ): AuditSettings {
-  return { keepFor: retention(setting('audit-retention')) };
+  const file = setting('audit-file');
+  const caFile = setting('audit-syslog-ca');
+  return {
+    keepFor: retention(setting('audit-retention')),
+    file: file && resolve(file.value),
+    syslog: syslogTarget(setting('audit-syslog')),
+    syslogCaFile: caFile && resolve(caFile.value),
+  };
+}
+
+/** How this host is called in syslog messages: printable ASCII (RFC 5424 §6.2.4), or `-`. */
+export function syslogHostname(): string {
+  return (
+    hostname()
+      .replaceAll(/[^!-~]/g, '')
+      .slice(0, 255) || '-'
+  );
 }
 
 function retention(setting: Found | undefined): number | undefined {
@@ -30,4 +68,21 @@ function retention(setting: Found | undefined): number | undefined {
   throw new OperatorError(`${setting.from}: "${setting.value}" is not how long audit events can be kept`, {
     hint: 'Write forever, or a number and d or y, from 1d, such as 400d or 7y.',
   });
+}
+
+function syslogTarget(setting: Found | undefined): SyslogTarget | undefined {
+  if (setting === undefined) return undefined;
+  const { value: url, from } = setting;
+  const [, path] = /^unix:(?:\/\/)?(\/.+)$/.exec(url) ?? [];
+  if (path !== undefined) return { url, transport: 'unix', path };
+  const [, transport, address, name, digits] =
+    /^(tcp|tls|udp):\/\/(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/.exec(url) ?? [];
+  const host = address ?? name;
+  const port = Number(digits);
+  if (transport === undefined || host === undefined || port < 1 || port > 65_535) {
+    throw new OperatorError(`${from}: "${url}" is no collector of syslog messages`, {
+      hint: 'Write tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT or unix:/PATH, such as tls://logs.example.com:6514.',
+    });
+  }
+  return { url, transport: transport as 'tcp' | 'tls' | 'udp', host, port };
 }

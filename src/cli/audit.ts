@@ -2,6 +2,7 @@
 import { viewAuditEvents } from '../domain/audit-log.ts';
 import { exportCommand } from './audit-export.ts';
 import { auditFilter, auditFilterOptions } from './audit-filter.ts';
+import { tailCommand } from './audit-tail.ts';
 import { checkpointCommand, publicKeyCommand, verifyCommand } from './audit-verify.ts';
 import { command, commandGroup } from './command.ts';
 import { Misuse } from './misuse.ts';
@@ -58,6 +59,7 @@ const list = command({
 export const auditCommands = commandGroup('audit', 'list, export and verify the audit log', {
   list,
   export: exportCommand,
+  tail: tailCommand,
   checkpoint: checkpointCommand,
   verify: verifyCommand,
   'public-key': publicKeyCommand,

@@ -7,6 +7,7 @@ import { command, type Terminal } from './command.ts';
 import { openLog } from './log-output.ts';
 import { askAt } from './master-keys.ts';
 import { openVault } from './open-vault.ts';
+import { collectorOf } from './serve-audit.ts';
 import { refuseUnsafe } from './serve-tls.ts';
 import { invite, ownJobs, patience, sharedJobs, startServing } from './serving.ts';
 import { readSettings, type Settings, serveOptions } from './settings.ts';
@@ -30,6 +31,7 @@ export const serveCommand = command({
     if (isWorker(terminal.environment)) return (await import('./worker.ts')).serveAsWorker(terminal);
     const settings = await readSettings(args, terminal.environment);
     refuseUnsafe(settings);
+    collectorOf(settings.audit);
     const stop = stopSignal();
     const log = await openLog(settings.logLevel, { forPerson: terminal.stderr.isTTY, world: terminal.world });
     if (settings.workers > 1) {

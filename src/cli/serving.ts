@@ -12,7 +12,6 @@ import { startListeners } from '../http/listeners.ts';
 import { routesWith } from '../http/routes.ts';
 import type { RunningServer } from '../http/server.ts';
 import { serverContext } from '../http/server-context.ts';
-import { runAuditRetention } from '../jobs/audit-retention.ts';
 import { runBackupScheduler } from '../jobs/backup-scheduler.ts';
 import { runChallengeCleaner } from '../jobs/challenge-cleaner.ts';
 import { runKeyUseWriter } from '../jobs/key-use-writer.ts';
@@ -22,6 +21,7 @@ import { runWindowWatcher } from '../jobs/window-watcher.ts';
 import { readAsset, readConsole } from './assets.ts';
 import type { Terminal } from './command.ts';
 import { runOwn } from './own-process.ts';
+import { auditJobs } from './serve-audit.ts';
 import { openTls } from './serve-tls.ts';
 import type { Settings } from './settings.ts';
 
@@ -72,9 +72,8 @@ export function sharedJobs(
     runRenewalScheduler(vault, stop),
     runWindowWatcher(vault, stop),
     runChallengeCleaner(vault, stop),
+    ...auditJobs(vault, settings.audit, stop),
   ];
-  const { keepFor } = settings.audit;
-  if (keepFor !== undefined) jobs.push(runAuditRetention(vault, keepFor, stop));
   if (settings.backups !== undefined) {
     // The key comes by a pipe: nobody can be asked for its passphrase again, and a rotation may move its file meanwhile.
     const verify = (draft: string, masterKey: MasterKey) =>

@@ -9,7 +9,10 @@ export type SettingKey =
   /** UTC milliseconds. */
   | 'last-backup-at'
   /** Id and link of the last event that was pruned. */
-  | 'audit-pruned-through';
+  | 'audit-pruned-through'
+  /** Id of the last event that was delivered there. */
+  | 'audit-file-cursor'
+  | 'audit-syslog-cursor';
 
 export async function readSetting(
   reader: Reader,

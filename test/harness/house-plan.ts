@@ -188,6 +188,16 @@ export const allowed: readonly {
     uses: ['node:net createServer'],
     why: 'a port that processes are to share is tried first, so that nobody else shares it',
   },
+  {
+    file: 'src/jobs/syslog-connection.ts',
+    uses: ['node:dgram createSocket', 'node:net connect', 'node:tls connect'],
+    why: 'collectors of audit events speak syslog, not HTTP',
+  },
+  {
+    file: 'src/cli/audit-settings.ts',
+    uses: ['node:os hostname'],
+    why: 'a syslog message names the host that it comes from',
+  },
   { file: 'src/http/server.ts', uses: ['node:http createServer'], why: 'the listener' },
   {
     file: 'src/http/https-server.ts',

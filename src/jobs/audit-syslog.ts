@@ -1,0 +1,71 @@
+/** Audit events as syslog messages (RFC 5424), each with the event as JSON. */
+import { second } from '../base/duration.ts';
+import type { World } from '../base/world.ts';
+import type { AuditEventRow } from '../db/audit-events.ts';
+import { jsonLine } from '../domain/audit-log.ts';
+import type { AuditSink } from './audit-feed.ts';
+import { openSyslog, type SyslogConnection, type SyslogTarget } from './syslog-connection.ts';
+
+/** Facility "log audit" (RFC 5424 §6.2.1). */
+const facility = 13;
+const notice = 5;
+const warning = 4;
+
+/**
+ * So long a connection has to live after the last message before these count as delivered. Syslog has no receipts: what was on
+ * its way when the other side went away is sent again.
+ */
+const settling = second;
+
+/** In which the other side has to take the messages. */
+const patience = 30 * second;
+
+/** A message: its header, no structured data, and the event as JSON. */
+export function syslogMessage(event: AuditEventRow, hostname: string): string {
+  const severity = event.action.endsWith('.refuse') || event.action.endsWith('.fail') ? warning : notice;
+  const at = new Date(event.at).toISOString();
+  return `<${facility * 8 + severity}>1 ${at} ${hostname} vault - ${event.action} - ${jsonLine(event).trimEnd()}`;
+}
+
+/** Sends to the target; connects when there is something to send, and again after each failure. */
+export function auditSyslog(world: World, target: SyslogTarget, hostname: string): AuditSink {
+  let connection: SyslogConnection | undefined;
+  const close = async () => {
+    connection?.close();
+    connection = undefined;
+  };
+  return {
+    name: 'syslog',
+    target: target.url,
+    close,
+    deliver: async (events, signal) => {
+      const over = new AbortController();
+      try {
+        await Promise.race([send(events, signal, over.signal), tooLate(signal, over.signal)]);
+      } catch (error) {
+        await close();
+        throw error;
+      } finally {
+        over.abort();
+      }
+    },
+  };
+
+  async function send(
+    events: readonly AuditEventRow[],
+    signal: AbortSignal,
+    over: AbortSignal,
+  ): Promise<void> {
+    if (connection?.isOpen() !== true) connection = await openSyslog(target, AbortSignal.any([signal, over]));
+    const current = connection;
+    await current.send(events.map((event) => syslogMessage(event, hostname)));
+    if (!current.isStream) return;
+    await world.sleep(settling, signal);
+    if (signal.aborted || !current.isOpen()) throw new Error('the connection was closed by the other side');
+  }
+
+  async function tooLate(signal: AbortSignal, over: AbortSignal): Promise<never> {
+    await world.sleep(patience, AbortSignal.any([signal, over]));
+    throw new Error(`the other side does not take messages within ${patience / second} seconds`);
+  }
+}
