@@ -21,6 +21,7 @@ import { freePort } from './harness/port.ts';
 import { scriptedAcme } from './harness/scripted-acme.ts';
 import { Refusal } from './harness/scripted-acme-jws.ts';
 import { serve } from './harness/vault-process.ts';
+import { webhookReceiver } from './harness/webhook-receiver.ts';
 
 const commands = documentedCommands(readFileSync(new URL('../docs/operations.md', import.meta.url), 'utf8'));
 
@@ -255,6 +256,16 @@ const scenes: readonly Scene[] = [
         ['New passphrase for the master key:', passphrase],
         ['The same again:', passphrase],
       ],
+    },
+  },
+  {
+    section: 'Notifications',
+    prepare: async (t, box) => {
+      await some(box);
+      const receiver = await webhookReceiver(t);
+      const secret = join(box.root, 'smtp-password.txt');
+      writeFileSync(secret, 'made-up-for-this-test\n');
+      return { standIns: [['https://hooks.example.com', new URL(receiver.url).origin]] };
     },
   },
   {

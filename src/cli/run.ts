@@ -18,6 +18,7 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   issuer: async () => (await import('./issuer.ts')).issuerCommands,
   'acme-account': async () => (await import('./acme-account.ts')).acmeAccountCommands,
   'dns-provider': async () => (await import('./dns-provider.ts')).dnsProviderCommands,
+  notification: async () => (await import('./notification.ts')).notificationCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   audit: async () => (await import('./audit.ts')).auditCommands,

@@ -15,6 +15,8 @@ import { serverContext } from '../http/server-context.ts';
 import { runBackupScheduler } from '../jobs/backup-scheduler.ts';
 import { runChallengeCleaner } from '../jobs/challenge-cleaner.ts';
 import { runKeyUseWriter } from '../jobs/key-use-writer.ts';
+import { runNotificationWatcher } from '../jobs/notification-watcher.ts';
+import { runNotifier } from '../jobs/notifier.ts';
 import { runRenewalScheduler } from '../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../jobs/renewal-worker.ts';
 import { runWindowWatcher } from '../jobs/window-watcher.ts';
@@ -73,6 +75,8 @@ export function sharedJobs(
     runWindowWatcher(vault, stop),
     runChallengeCleaner(vault, stop),
     ...auditJobs(vault, settings.audit, stop),
+    runNotifier(vault, stop),
+    runNotificationWatcher(vault, settings.backups, stop),
   ];
   if (settings.backups !== undefined) {
     // The key comes by a pipe: nobody can be asked for its passphrase again, and a rotation may move its file meanwhile.

@@ -15,6 +15,7 @@ export type KeyPurpose =
   | 'seal: external account key'
   | 'seal: dns provider secret'
   | 'seal: audit key'
+  | 'seal: notification channel settings'
   | 'entity tag'
   | 'sign: session'
   | 'authenticate: backup';

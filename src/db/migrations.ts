@@ -15,6 +15,7 @@ import { keyNetworks } from './migration-0005-key-networks.ts';
 import { auditChain } from './migration-0006-audit-chain.ts';
 import { auditBlocks } from './migration-0007-audit-blocks.ts';
 import { masterKeys } from './migration-0008-master-keys.ts';
+import { notifications } from './migration-0009-notifications.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -28,6 +29,7 @@ export const migrations: Migrations = {
   '0006-audit-chain': auditChain,
   '0007-audit-blocks': auditBlocks,
   '0008-master-keys': masterKeys,
+  '0009-notifications': notifications,
 };
 
 /** The name of the newest schema. */

@@ -5,6 +5,7 @@
 import type { Generated } from 'kysely';
 import type { AuditEventsTable, AuditKeysTable } from './schema-audit.ts';
 import type { MasterKeysTable } from './schema-master-keys.ts';
+import type { NotificationTables } from './schema-notifications.ts';
 
 export type Bit = 0 | 1;
 
@@ -218,7 +219,7 @@ export type SessionsTable = {
   user_agent: string | null;
 };
 
-export type Schema = {
+export type Schema = NotificationTables & {
   settings: SettingsTable;
   master_keys: MasterKeysTable;
   issuers: IssuersTable;

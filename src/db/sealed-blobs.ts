@@ -34,6 +34,11 @@ export const sealedPlaces = {
     record: "issuer_id || ''",
   },
   'dns_providers.sealed_secret': { table: 'dns_providers', column: 'sealed_secret', record: "id || ''" },
+  'notification_channels.sealed_settings': {
+    table: 'notification_channels',
+    column: 'sealed_settings',
+    record: "id || ''",
+  },
   'audit_keys.sealed_private_key': {
     table: 'audit_keys',
     column: 'sealed_private_key',

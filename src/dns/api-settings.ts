@@ -1,5 +1,6 @@
 /** Settings that secret files of DNS providers have in common, with messages for whoever wrote the file. */
 import { z } from 'zod';
+import { isSecureUrl } from '../base/secure-url.ts';
 
 /** A text of visible ASCII, such as a token or a key id; `what` ends "is missing:" and "must be". */
 export const credential = (what: string) =>
@@ -13,12 +14,5 @@ export const apiUrl = z.string({ error: 'must be a URL' }).refine(isApiUrl, {
 });
 
 function isApiUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, hostname, username, password, search, hash } = new URL(text);
-  if (username !== '' || password !== '' || search !== '' || hash !== '') return false;
-  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
+  return isSecureUrl(text) && new URL(text).search === '';
 }

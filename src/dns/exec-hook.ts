@@ -2,8 +2,9 @@
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
+import { hookFailure } from '../base/hook-failure.ts';
+import { runHook } from '../base/hook-process.ts';
 import { type DnsContext, DnsProviderError, type DnsProviderType, type TxtRecord } from './dns-provider.ts';
-import { type HookEnd, runHook } from './hook-process.ts';
 
 const command = z
   .union([z.string(), z.array(z.string()).min(1)], {
@@ -62,7 +63,7 @@ async function call(
   const environment = { ...settings.environment, ...wanted.environment };
   const run = { program, args, environment, timeoutMs: settings.timeout * second };
   const end = await runHook(world, run, signal);
-  const failure = failureOf(program, settings, end);
+  const failure = hookFailure(run, end, Object.values(settings.environment));
   if (failure !== undefined) throw new DnsProviderError(failure);
   log.debug({ program, name: record.name }, `The hook has ended well: ${verb}.`);
 }
@@ -104,42 +105,4 @@ function domainFor(style: string, { name }: TxtRecord): string {
 
 function programOf(words: string | readonly string[]): string {
   return [words].flat()[0] ?? '';
-}
-
-/** What went wrong, as a sentence, or nothing. */
-function failureOf(
-  program: string,
-  { environment, timeout }: ExecHookConfig,
-  end: HookEnd,
-): string | undefined {
-  if (!end.started) return `${program} cannot be started: ${startFailures[end.code] ?? end.code}`;
-  const said = lastWords(end, Object.values(environment));
-  if (end.stopped === 'timeout') return `${program} was ended after ${timeout} s${said}`;
-  if (end.stopped === 'aborted') return `${program} was ended because the vault gave up${said}`;
-  if (end.killedBy !== undefined) return `${program} was ended by the signal ${end.killedBy}${said}`;
-  return end.exitCode === 0 ? undefined : `${program} failed with exit code ${end.exitCode}${said}`;
-}
-
-const startFailures: Readonly<Record<string, string>> = {
-  ENOENT:
-    'there is no such file, or not the interpreter in its first line (arguments go into a list: [PATH, ARGUMENT])',
-  EACCES: 'this user may not execute it (chmod +x)',
-};
-
-const longestWords = 500;
-/** Shorter values are no secrets, and would be found in ordinary words. */
-const shortestSecret = 4;
-
-/** The end of stderr, or else of stdout, in one line, without the values that were configured. */
-function lastWords(
-  { stdout, stderr }: { stdout: string; stderr: string },
-  configured: readonly string[],
-): string {
-  const hidden = configured
-    .filter((value) => value.length >= shortestSecret)
-    .toSorted((a, b) => b.length - a.length)
-    .reduce((text, value) => text.replaceAll(value, '[secret]'), stderr.trim() || stdout.trim());
-  const line = hidden.replace(/[\s\p{Cc}]+/gu, ' ').trim();
-  if (line === '') return ', without a word';
-  return `: ${line.length > longestWords ? `…${line.slice(-longestWords)}` : line}`;
 }

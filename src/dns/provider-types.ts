@@ -29,17 +29,30 @@ export const dnsProviderTypes: ReadonlyMap<string, DnsProviderType> = new Map(
  * kept as JSON and given to `create`. For a type with a `plain` key it may also be that value alone, in one line. Throws
  * DnsProviderError that names what is missing, wrong or unknown, and never shows a value.
  */
-export async function readProviderConfig(type: DnsProviderType, text: string): Promise<unknown> {
+export async function readProviderConfig(type: SecretFileType, text: string): Promise<unknown> {
+  return checkedConfig(type, await readSecretMapping(type, text));
+}
+
+/** What a secret file is read for: the part of a DNS provider, or of whatever else has such a file. */
+export type SecretFileType = Pick<DnsProviderType, 'type' | 'config' | 'plain'>;
+
+/** The same as it stands there, before it is checked. */
+export async function readSecretMapping(
+  type: Omit<SecretFileType, 'config'>,
+  text: string,
+): Promise<Readonly<Record<string, unknown>>> {
   const trimmed = text.trim();
   // Without a blank it cannot be `key: value`; JSON begins with a brace.
   const isPlain = type.plain !== undefined && /^[^\s{]\S*$/.test(trimmed);
   const isKey = isPlain && new RegExp(`^["']?${type.plain}["']?[:=]`).test(trimmed);
   if (isKey) throw new DnsProviderError(`the secret file needs a blank after "${type.plain}:"`);
-  const value = isPlain && type.plain ? { [type.plain]: trimmed } : await mapping(type, trimmed);
-  return checkedConfig(type, value);
+  return isPlain && type.plain ? { [type.plain]: trimmed } : mapping(type, trimmed);
 }
 
-async function mapping(type: DnsProviderType, text: string): Promise<unknown> {
+async function mapping(
+  type: Omit<SecretFileType, 'config'>,
+  text: string,
+): Promise<Readonly<Record<string, unknown>>> {
   if (text === '') return {};
   const { parseDocument } = await import('yaml');
   // Its warnings would quote the text, and so do the messages of its errors.
@@ -52,7 +65,7 @@ async function mapping(type: DnsProviderType, text: string): Promise<unknown> {
     );
   }
   const value: unknown = aliasesResolved(document);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
   const orPlain = type.plain === undefined ? '' : `, or the ${type.plain} alone in one line`;
   throw new DnsProviderError(`the secret file must be a mapping of names to values${orPlain}`);
 }
@@ -71,7 +84,10 @@ function checked<Config>(type: DnsProviderType<Config>): DnsProviderType {
   return { ...type, create: (config, context) => type.create(checkedConfig(type, config), context) };
 }
 
-function checkedConfig<Config>({ type, config }: DnsProviderType<Config>, value: unknown): Config {
+function checkedConfig<Config>(
+  { type, config }: Pick<DnsProviderType<Config>, 'type' | 'config'>,
+  value: unknown,
+): Config {
   const parsed = config.safeParse(value);
   if (parsed.success) return parsed.data;
   const complaints = parsed.error.issues.flatMap((issue) => complaintsOf(issue));

@@ -11,6 +11,7 @@ import { type CertificateFacts, certificateFacts } from '../crypto/certificate-f
 import { findCertificate, insertCertificate, updateCertificate } from '../db/certificates.ts';
 import type { Writer } from '../db/database.ts';
 import { type Actor, record } from './audit.ts';
+import { tellRecovered } from './certificate-notices.ts';
 import { neverRenewed } from './renewal-plan.ts';
 import type { Vault } from './vault.ts';
 import { addVersion } from './versions.ts';
@@ -99,5 +100,7 @@ export async function storeImport(
     new: existing === undefined,
   };
   await record(writer, { actor, action: 'certificate.import', resource: `certificate:${name}`, detail }, now);
+  const imported = { id, name, domains: described.domains, issuer_id: null };
+  await tellRecovered(vault.world, writer, imported, added);
   return added;
 }

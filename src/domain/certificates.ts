@@ -13,6 +13,7 @@ import {
 import type { Reader, Writer } from '../db/database.ts';
 import type { IssuerRow } from '../db/issuers.ts';
 import { type Actor, record } from './audit.ts';
+import { tellIssued } from './certificate-notices.ts';
 import { didYouMean } from './closest-names.ts';
 import type { CreateCertificateInput } from './inputs.ts';
 import { refuseSameFallback, refuseUnsuitable, requireIssuer } from './issuers.ts';
@@ -107,6 +108,7 @@ export async function storeCertificate(
   if (first === undefined) return (await queueRenewal(vault, writer, actor, certificate)).id;
   const version = await addVersion(vault, writer, { ...certificate, id }, first);
   await record(writer, { actor, action: 'certificate.issue', resource, detail: { version } }, now);
+  await tellIssued(vault.world, writer, certificate, version);
   return undefined;
 }
 

@@ -126,7 +126,7 @@ const acmeDirectory = parsed(
 
 const email = z.string().regex(/^[^\s@,?]+@[^\s@,?]+$/, 'that is not an email address');
 
-const issuerName = z
+export const issuerName = z
   .string()
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,

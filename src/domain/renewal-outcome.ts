@@ -7,6 +7,7 @@ import { updateAcmeIssuer } from '../db/issuers.ts';
 import { updateLeased, updateRenewal } from '../db/renewals.ts';
 import type { Attempt } from './attempt.ts';
 import { record, system } from './audit.ts';
+import { tellFailed, tellIssued } from './certificate-notices.ts';
 import { nextRenewalAt } from './renewal-plan.ts';
 import { queueRenewal } from './renewal-queue.ts';
 import type { Vault } from './vault.ts';
@@ -48,6 +49,7 @@ export async function succeed(
   const resource = `certificate:${certificate.name}`;
   const detail = { version, renewal: renewal.id };
   await record(writer, { actor: system, action: 'certificate.issue', resource, detail }, now);
+  await tellIssued(vault.world, writer, certificate, version);
   return version;
 }
 
@@ -63,7 +65,7 @@ export async function fail(
   if (!(await updateLeased(writer, renewal.id, owner, changes))) return;
   const certificate = await findCertificateById(writer, id);
   if (certificate === undefined) return;
-  await replan(writer, certificate, now, {
+  const planned = await replan(writer, certificate, now, {
     last_attempt_at: now,
     last_error: reason,
     failed_attempts: certificate.failed_attempts + 1,
@@ -76,6 +78,7 @@ export async function fail(
   const detail = { renewal: renewal.id, error: reason };
   const resource = `certificate:${certificate.name}`;
   await record(writer, { actor: system, action: 'renewal.fail', resource, detail }, now);
+  await tellFailed(world, writer, planned, reason);
 }
 
 /**
@@ -103,10 +106,11 @@ async function replan(
   certificate: CertificateRow,
   now: number,
   changes: Partial<CertificateRow>,
-): Promise<void> {
+): Promise<CertificateRow> {
   const changed = { ...certificate, ...changes };
   const { current_version: number } = certificate;
   const current = number === null ? undefined : await findVersion(writer, certificate.id, number);
   const next = nextRenewalAt(changed, current, now);
   await updateCertificate(writer, certificate.id, { ...changes, next_renewal_at: next });
+  return { ...changed, next_renewal_at: next };
 }

@@ -28,6 +28,7 @@ const purposes: Record<SealedPlace, BlobOwner['purpose']> = {
   'acme_accounts.sealed_next_private_key': 'seal: acme account key',
   'acme_issuers.sealed_eab_key': 'seal: external account key',
   'dns_providers.sealed_secret': 'seal: dns provider secret',
+  'notification_channels.sealed_settings': 'seal: notification channel settings',
   'audit_keys.sealed_private_key': 'seal: audit key',
 };
 

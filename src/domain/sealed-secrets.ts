@@ -53,6 +53,15 @@ export function auditKeyOwner(publicKey: Buffer): BlobOwner {
   return { table: 'audit_keys', record: publicKey.toString('hex'), purpose: 'seal: audit key' };
 }
 
+/** The settings of a notification channel with its credentials, sealed as JSON. */
+export function channelSettingsOwner(channelId: number): BlobOwner {
+  return {
+    table: 'notification_channels',
+    record: `${channelId}`,
+    purpose: 'seal: notification channel settings',
+  };
+}
+
 /**
  * Seals with the key that the database names as the current one. `writer` is the transaction that stores the blob: no
  * rotation can come in between, so that nothing is ever sealed by a key that is on its way out.

@@ -55,6 +55,7 @@ const elsewhere = [
   /^vault acme-account (rollover|deactivate|delete)/,
   /^vault dns-provider test/,
   /^vault admin (create|reset-password) --name \w+$/,
+  /^vault notification test/,
   / \| (ssh|less)|\/etc\//,
 ];
 
@@ -65,6 +66,7 @@ const first = [
   'api-key create',
   'admin create',
   'dns-provider add',
+  ...['notification add webhook', 'notification add email', 'notification add exec'],
 ];
 const last = [
   ...[
@@ -76,6 +78,7 @@ const last = [
     'dns-provider remove',
     'admin delete',
   ],
+  'notification remove',
   ...['backup', 'restore'],
 ];
 
@@ -96,6 +99,7 @@ test('the examples work as they stand, one after the other, on a new vault', nee
     'privkey.pem': leaf.keyPem,
     'password.txt': 'four words nobody wrote\n',
     'passphrase.txt': 'five words nobody ever wrote\n',
+    'smtp-password.txt': 'made-up-for-this-test\n',
     'cloudflare.yaml': 'api_token: made-up-for-this-test-0123456789abcdef\n',
   };
   for (const [name, content] of Object.entries(files)) writeFileSync(join(dir, name), content);

@@ -276,6 +276,8 @@ const undone = `
   alter table api_keys drop column allowed_networks;
   alter table audit_events drop column link; drop table audit_keys;
   drop table master_keys;
+  drop table notification_alarms; drop table notification_deliveries; drop table notifications;
+  drop table notification_channels;
   delete from kysely_migration where name >= '0004'
 `;
 

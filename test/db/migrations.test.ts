@@ -81,6 +81,7 @@ test('the shipped migrations are these, in this order', () => {
     '0006-audit-chain',
     '0007-audit-blocks',
     '0008-master-keys',
+    '0009-notifications',
   ]);
 });
 

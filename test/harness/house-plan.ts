@@ -9,7 +9,7 @@ export const storeys = [
   ['cli'],
   ['http', 'jobs'],
   ['domain'],
-  ['acme', 'dns'],
+  ['acme', 'dns', 'channels'],
   ['crypto', 'db'],
   ['base'],
 ] as const;
@@ -115,7 +115,7 @@ export const allowed: readonly {
     why: 'dynamic DNS updates are no HTTP: one message there and one back over TCP',
   },
   {
-    file: 'src/dns/hook-process.ts',
+    file: 'src/base/hook-process.ts',
     uses: ['node:child_process spawn', 'process.env', 'process.kill'],
     why: 'hooks are programs: they get PATH, HOME and LANG of this process, and end with all they started',
   },

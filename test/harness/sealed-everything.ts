@@ -14,6 +14,7 @@ import {
   accountKeyOwner,
   auditKeyOwner,
   authorityKeyOwner,
+  channelSettingsOwner,
   dnsSecretOwner,
   externalAccountKeyOwner,
   nextAccountKeyOwner,
@@ -23,6 +24,7 @@ import {
   versionKeyOwner,
 } from '../../src/domain/sealed-secrets.ts';
 import type { Vault } from '../../src/domain/vault.ts';
+import { addWebhook } from './notification-fixtures.ts';
 
 const text = (words: string) => new Secret(Buffer.from(words));
 
@@ -38,6 +40,7 @@ export async function sealEverything(vault: Vault): Promise<void> {
     { name: 'dns', type: 'cloudflare', zones: ['a.test'] as never },
     secret,
   );
+  await addWebhook(vault, 'https://hooks.a.test/');
   await replaceCheckpointKey(vault, localCli);
   await db.write(async (writer) => {
     const now = world.now();
@@ -103,11 +106,13 @@ export async function openEverything(vault: Vault): Promise<{ secrets: string[];
     take(`issuer ${row.issuer_id}`, externalAccountKeyOwner(row.issuer_id), row.sealed_eab_key);
   for (const row of await reader.selectFrom('audit_keys').selectAll().execute())
     take(`audit key ${row.id}`, auditKeyOwner(row.public_key), row.sealed_private_key);
+  for (const row of await reader.selectFrom('notification_channels').selectAll().execute())
+    take(`channel ${row.id}`, channelSettingsOwner(row.id), row.sealed_settings);
   const account = await findAcmeAccount(reader, 1);
   take('account', accountKeyOwner(1), account?.sealed_private_key ?? null);
   take('next account', nextAccountKeyOwner(1), account?.sealed_next_private_key ?? null);
   const places = new Set(sealedPlaceNames.map((name) => sealedPlaces[name].table));
-  assert.equal(places.size, 7, 'a place is missing here');
+  assert.equal(places.size, 8, 'a place is missing here');
   const keys = new Set(blobs.map((blob) => blob.subarray(1, 9).toString('hex')));
   return { secrets: secrets.sort(), keys: [...keys].sort() };
 }

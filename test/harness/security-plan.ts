@@ -85,6 +85,8 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     calls: 1,
     why: 'hands the master key to the process that checks a backup, by a pipe',
   },
+  { file: 'src/cli/notification.ts', calls: 1, why: 'shows a signing secret that was made, once' },
+  { file: 'src/cli/notification-add.ts', calls: 1, why: 'the same' },
   { file: 'src/cli/prompt.ts', calls: 2, why: 'whether somebody typed the same twice' },
   { file: 'src/cli/serving.ts', calls: 1, why: 'shows the setup link to who started the vault' },
   {
@@ -101,6 +103,17 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
   { file: 'src/http/tls-files.ts', calls: 1, why: 'writes the key of HTTPS as PEM, for TLS' },
   { file: 'src/http/tls-identity.ts', calls: 1, why: 'hands the key of HTTPS to TLS' },
   { file: 'src/domain/backup.ts', calls: 1, why: 'looks whether a passphrase is long enough' },
+  {
+    file: 'src/domain/channel-settings.ts',
+    calls: 2,
+    why: 'reads the settings of a notification channel, and puts in the key that was made for it',
+  },
+  {
+    file: 'src/domain/notification-delivery.ts',
+    calls: 1,
+    why: 'reads the settings of a notification channel, to use them',
+  },
+  { file: 'src/channels/webhook-signature.ts', calls: 1, why: 'signs webhooks' },
   { file: 'src/domain/dns-providers.ts', calls: 1, why: 'reads the secret file of a new DNS provider' },
   {
     file: 'src/domain/dns-records.ts',

@@ -1,8 +1,8 @@
 /** Runs the operator's own programs: with an argument list, a small environment, a deadline, and an end for all of it. */
 import { spawn } from 'node:child_process';
-import { type Deadline, withDeadline } from '../base/deadline.ts';
-import { second } from '../base/duration.ts';
-import type { World } from '../base/world.ts';
+import { type Deadline, withDeadline } from './deadline.ts';
+import { second } from './duration.ts';
+import type { World } from './world.ts';
 
 export type HookRun = {
   /** Absolute. */
@@ -11,6 +11,8 @@ export type HookRun = {
   /** What the program gets besides PATH, HOME and LANG of this process. */
   readonly environment: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** What it reads on its standard input; nothing where undefined. */
+  readonly input?: string;
 };
 
 /** How it ended. `started` is false where the program could not be started: `code` is then the system's, as `ENOENT`. */
@@ -49,6 +51,7 @@ export async function runHook(
 async function runUntil(world: Pick<World, 'sleep'>, run: HookRun, deadline: Deadline): Promise<HookEnd> {
   const child = started(run);
   if (child instanceof Error) return notStarted(child);
+  give(child.stdin, run.input);
   const stdout = tail(child.stdout);
   const stderr = tail(child.stderr);
   const closed = new AbortController();
@@ -75,7 +78,7 @@ async function runUntil(world: Pick<World, 'sleep'>, run: HookRun, deadline: Dea
   await killing;
   if (end instanceof Error) return notStarted(end);
   await world.sleep(graceForOutput, closed.signal);
-  for (const stream of [child.stdout, child.stderr]) stream.destroy();
+  for (const stream of [child.stdout, child.stderr]) stream?.destroy();
   const [exitCode, killedBy] = end;
   return {
     started: true,
@@ -85,14 +88,14 @@ async function runUntil(world: Pick<World, 'sleep'>, run: HookRun, deadline: Dea
   };
 }
 
-function started({ program, args, environment }: HookRun) {
+function started({ program, args, environment, input }: HookRun) {
   try {
     return spawn(program, args, {
       cwd: '/',
       // A process group of its own, so that what it started ends with it.
       detached: true,
       env: { ...inherited(), ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     });
   } catch (error) {
     // What the system refuses with other codes than the usual ones is thrown, and not told by an event.
@@ -129,8 +132,16 @@ function signalGroup(pid: number, name: 'SIGTERM' | 'SIGKILL'): void {
   }
 }
 
+/** Writes to the program's standard input; a program that does not read it has its reasons. */
+function give(stdin: NodeJS.WritableStream | null | undefined, input: string | undefined): void {
+  stdin?.on('error', () => {
+    // It ended, or closed its input, before it had read everything.
+  });
+  if (input !== undefined) stdin?.end(input);
+}
+
 /** What a stream ends with. There is none where the process could not even get the pipe for it (EMFILE). */
-function tail(stream: NodeJS.ReadableStream | undefined): () => string {
+function tail(stream: NodeJS.ReadableStream | null | undefined): () => string {
   let kept = Buffer.alloc(0);
   stream?.on('data', (chunk: Buffer) => {
     kept = Buffer.concat([kept, chunk]).subarray(-keptOutput);

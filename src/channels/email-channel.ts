@@ -1,0 +1,99 @@
+/** Channel `email`: plain text over SMTP, with TLS and a name and password where wished. The library is loaded for the first mail. */
+import { z } from 'zod';
+import { second } from '../base/duration.ts';
+import { isLoopbackHost } from '../base/secure-url.ts';
+import { type ChannelContext, ChannelError, type ChannelType, type Message } from './channel.ts';
+import { trustedCa } from './trust-settings.ts';
+
+const address = z
+  .string({ error: 'is missing: an address such as vault@example.com' })
+  .max(254)
+  .regex(/^[^\s@,;:<>()"\\\p{C}]+@[A-Za-z0-9.-]+$/u, {
+    error: 'must be an address such as vault@example.com',
+  });
+
+const config = z
+  .strictObject({
+    host: z
+      .string({ error: 'is missing: the mail server' })
+      .regex(/^[A-Za-z0-9.:-]{1,253}$/, { error: 'must be the name or address of a mail server' }),
+    port: z.int().min(1).max(65535).optional(),
+    security: z
+      .enum(['starttls', 'tls', 'none'], { error: 'must be starttls, tls or none' })
+      .default('starttls'),
+    username: z.string().min(1).max(256).optional(),
+    password: z.string().min(1).max(1024).optional(),
+    from: address,
+    to: z.array(address, { error: 'is missing: whom to write to' }).min(1).max(50),
+    ca: trustedCa,
+  })
+  .refine(({ username, password }) => (username === undefined) === (password === undefined), {
+    path: ['password'],
+    message: 'goes with username: both or neither',
+  })
+  .refine(({ security, password, host }) => security !== 'none' || !password || isLoopbackHost(host), {
+    path: ['security'],
+    message: 'must be starttls or tls where there is a password (none only on this very machine)',
+  });
+
+/** `port`: 587 with STARTTLS, 465 with TLS, 25 without where undefined; `ca` is trusted in place of the public CAs. */
+export type EmailChannelConfig = z.output<typeof config>;
+
+const usualPorts = { starttls: 587, tls: 465, none: 25 } as const;
+const patience = 60 * second;
+
+export const emailChannel: ChannelType<EmailChannelConfig> = {
+  type: 'email',
+  title: 'plain text over SMTP',
+  config,
+  plain: 'password',
+  target: ({ to }) => to.join(' '),
+  patience: () => patience,
+  longestPatience: patience,
+  create: (settings, context) => ({ send: (message, signal) => mail(settings, context, message, signal) }),
+};
+
+async function mail(
+  settings: EmailChannelConfig,
+  { log }: ChannelContext,
+  message: Message,
+  signal: AbortSignal,
+): Promise<void> {
+  const { host, security, username, password, from, to, ca } = settings;
+  const { createTransport } = await import('nodemailer');
+  const transport = createTransport({
+    host,
+    port: settings.port ?? usualPorts[security],
+    secure: security === 'tls',
+    requireTLS: security === 'starttls',
+    ignoreTLS: security === 'none',
+    ...(ca !== undefined && { tls: { ca } }),
+    ...(username !== undefined && password !== undefined && { auth: { user: username, pass: password } }),
+    ...{ connectionTimeout: patience / 2, greetingTimeout: patience / 2, socketTimeout: patience / 2 },
+    ...{ disableFileAccess: true, disableUrlAccess: true },
+  });
+  try {
+    const { rejected } = await transport.sendMail({
+      ...{ from, to, signal },
+      subject: message.subject,
+      text: message.text,
+      date: new Date(message.timestamp),
+      messageId: `<${message.id}@${from.split('@')[1] ?? 'vault'}>`,
+      // So that nobody's holiday answers it (RFC 3834 §5).
+      headers: { 'Auto-Submitted': 'auto-generated', 'X-Vault-Notification': message.type },
+    });
+    if (rejected.length > 0) log.warn({ rejected }, `${host} took a mail, but not for everybody`);
+  } catch (error) {
+    throw new ChannelError(reason(settings, error as Error, signal), { cause: error });
+  } finally {
+    transport.close();
+  }
+}
+
+/** What the library or the server says, in one line and without the password. */
+function reason({ host, password }: EmailChannelConfig, { message }: Error, signal: AbortSignal): string {
+  if (signal.aborted) return `${host} did not take the mail in time`;
+  const said = password === undefined ? message : message.replaceAll(password, '[secret]');
+  const line = said.replace(/[\s\p{C}]+/gu, ' ').trim();
+  return `the mail server ${host}: ${line.length > 300 ? `${line.slice(0, 300)}…` : line}`;
+}

@@ -1,0 +1,83 @@
+/** Channel `webhook`: a POST of JSON, signed as Standard Webhooks has it. The answer's body is never shown to anybody. */
+import { z } from 'zod';
+import { day, second } from '../base/duration.ts';
+import { OutboundError, type OutboundResponse } from '../base/outbound-http.ts';
+import { Secret } from '../base/secret.ts';
+import { isSecureUrl } from '../base/secure-url.ts';
+import { type ChannelContext, ChannelError, type ChannelType, type Message } from './channel.ts';
+import { trustedCa } from './trust-settings.ts';
+import { signatureHeaders, signingKey } from './webhook-signature.ts';
+
+const config = z.strictObject({
+  url: z
+    .string({ error: 'is missing: the address that messages are posted to' })
+    .max(2000)
+    .refine(isSecureUrl, {
+      error: 'must be an https:// URL without user and fragment (http:// only for this very machine)',
+    }),
+  secret: z
+    .string({ error: 'is missing: the key that messages are signed with' })
+    .refine((text) => signingKey(text) !== undefined, {
+      error: 'must be whsec_ and 24 to 64 bytes in Base64',
+    }),
+  ca: trustedCa,
+});
+
+/** `url` may hold a token, so it is kept as secretly as `secret`; `ca` is trusted in place of the public CAs. */
+export type WebhookChannelConfig = z.output<typeof config>;
+
+const patience = 30 * second;
+/** Nobody reads what is answered. */
+const largestAnswer = 64 * 1024;
+
+export const webhookChannel: ChannelType<WebhookChannelConfig> = {
+  type: 'webhook',
+  title: 'a POST of JSON, signed as Standard Webhooks',
+  config,
+  plain: 'secret',
+  target: ({ url }) => new URL(url).origin,
+  patience: () => patience,
+  longestPatience: patience,
+  create: (settings, context) => ({ send: (message, signal) => post(settings, context, message, signal) }),
+};
+
+async function post(
+  { url, secret, ca }: WebhookChannelConfig,
+  { world, outbound }: ChannelContext,
+  message: Message,
+  signal: AbortSignal,
+): Promise<void> {
+  const key = new Secret(signingKey(secret) ?? Buffer.alloc(0));
+  const body = JSON.stringify(message);
+  const headers = {
+    'Content-Type': 'application/json',
+    ...signatureHeaders(key, { id: message.id, body }, world.now()),
+  };
+  const limits = { timeoutMs: patience, maxBytes: largestAnswer };
+  const { host } = new URL(url);
+  try {
+    judge(host, await outbound({ method: 'POST', url, headers, body, ca, signal, ...limits }), world.now());
+  } catch (error) {
+    // It was taken, by somebody who has more to say than anybody reads.
+    if (error instanceof OutboundError && error.reason === 'too-large') return;
+    throw error instanceof OutboundError ? new ChannelError(error.message, { cause: error }) : error;
+  }
+}
+
+/** Any 2xx is a yes (RFC 9110 §15.3). */
+function judge(host: string, { status, headers }: OutboundResponse, now: number): void {
+  if (status >= 200 && status < 300) return;
+  if (status === 410)
+    throw new ChannelError(`${host} answered 410: it wants nothing any more`, { gone: true });
+  const more = status >= 300 && status < 400 ? '; redirects are not followed' : '';
+  throw new ChannelError(`${host} answered ${status}${more}`, {
+    retryAfterMs: wait(headers['retry-after'], now),
+  });
+}
+
+/** Milliseconds that a Retry-After asks for (RFC 9110 §10.2.3), a day at most. */
+function wait(value: string | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined;
+  const ms = /^\d{1,9}$/.test(value) ? Number(value) * second : Date.parse(value) - now;
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), day);
+}

@@ -1,0 +1,31 @@
+/** Signatures of webhooks as the Standard Webhooks specification has them, so that receivers need no code of ours. */
+import { createHmac } from 'node:crypto';
+import type { Secret } from '../base/secret.ts';
+
+/** `whsec_` and 24 to 64 bytes in Base64, as `openssl rand -base64 32` prints them. */
+const pattern = /^whsec_([A-Za-z0-9+/]{32,88}={0,2})$/;
+
+/** The bytes of a signing secret, or undefined where it is none. */
+export function signingKey(text: string): Buffer | undefined {
+  const base64 = pattern.exec(text)?.[1];
+  if (base64 === undefined) return undefined;
+  const key = Buffer.from(base64, 'base64');
+  const isWhole = key.toString('base64').replace(/=+$/, '') === base64.replace(/=+$/, '');
+  return isWhole && key.length >= 24 && key.length <= 64 ? key : undefined;
+}
+
+/** A signing secret of these bytes, as people hand it on. */
+export function signingSecret(bytes: Buffer): string {
+  return `whsec_${bytes.toString('base64')}`;
+}
+
+/** The headers of a message that is sent at `now` (UTC milliseconds) with this very body. */
+export function signatureHeaders(
+  key: Secret,
+  { id, body }: { readonly id: string; readonly body: string },
+  now: number,
+): Readonly<Record<string, string>> {
+  const timestamp = String(Math.floor(now / 1000));
+  const mac = createHmac('sha256', key.expose()).update(`${id}.${timestamp}.${body}`).digest('base64');
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${mac}` };
+}

@@ -1,0 +1,74 @@
+/** The tables of notifications as the queries see them; times are UTC milliseconds, lists are JSON text. */
+import type { Generated } from 'kysely';
+
+export type NotificationChannelsTable = {
+  id: Generated<number>;
+  name: string;
+  type: string;
+  /** Where it leads, as lists show it. */
+  target: string;
+  /** JSON of its settings and credentials. */
+  sealed_settings: Buffer;
+  /** The events it is told. */
+  events: string;
+  /** Patterns of names; none for all certificates. */
+  certificates: string;
+  /** `HH:MM` in UTC; null for no digest. */
+  digest_at: string | null;
+  digest_days: number;
+  next_digest_at: number | null;
+  last_digest_at: number | null;
+  created_at: number;
+  disabled_at: number | null;
+  disabled_reason: string | null;
+};
+
+export type NotificationsTable = {
+  id: Generated<number>;
+  /** What receivers know it by. */
+  message_id: string;
+  event: string;
+  at: number;
+  /** The name of the certificate or key, for lists. */
+  about: string | null;
+  data: string;
+};
+
+export type DeliveryStatus = 'queued' | 'sending' | 'delivered' | 'failed';
+
+export type NotificationDeliveriesTable = {
+  id: Generated<number>;
+  notification_id: number;
+  channel_id: number;
+  status: DeliveryStatus;
+  attempts: Generated<number>;
+  queued_at: number;
+  next_attempt_at: number;
+  /** After this it is not tried any more. */
+  expires_at: number;
+  lease_owner: string | null;
+  lease_expires_at: number | null;
+  last_attempt_at: number | null;
+  ended_at: number | null;
+  error: string | null;
+};
+
+/** What is wrong at this moment, so that it is told once, at growing distances, and when it is over. */
+export type NotificationAlarmsTable = {
+  id: Generated<number>;
+  event: string;
+  certificate_id: number | null;
+  api_key_id: number | null;
+  /** How bad it was when it was last told; more is worse. */
+  level: number;
+  opened_at: number;
+  told_at: number;
+  times_told: number;
+};
+
+export type NotificationTables = {
+  notification_channels: NotificationChannelsTable;
+  notifications: NotificationsTable;
+  notification_deliveries: NotificationDeliveriesTable;
+  notification_alarms: NotificationAlarmsTable;
+};

@@ -1,0 +1,204 @@
+/** How notices are told to people: a subject of one line, and plain text that says what to do. */
+import { day, hour } from '../base/duration.ts';
+import type { Digest } from './notification-digest.ts';
+
+export type Told = { readonly subject: string; readonly text: string };
+
+type Data = Readonly<Record<string, unknown>>;
+
+/** The words for a notice that was made at `at` (UTC milliseconds). */
+export function wordsFor(event: string, data: Data, at: number): Told {
+  const words = texts[event]?.(data, at) ?? { subject: event, lines: [JSON.stringify(data)] };
+  const lines = [...words.lines, '', '-- ', 'Certificate Vault'];
+  return { subject: oneLine(words.subject), text: `${lines.join('\n')}\n` };
+}
+
+type Words = { readonly subject: string; readonly lines: readonly string[] };
+
+const texts: Readonly<Record<string, (data: Data, at: number) => Words>> = {
+  'renewal.failed': (data, at) => {
+    const { certificate, error, failed_attempts: attempts, told_before: before } = data;
+    const again = Number(before) > 0;
+    return {
+      subject: again
+        ? `${certificate}: renewals still fail, ${attempts} so far`
+        : `${certificate}: a renewal failed`,
+      lines: [
+        again
+          ? `Renewals of the certificate ${certificate} have failed since ${data.since}.`
+          : `A renewal of the certificate ${certificate} failed.`,
+        '',
+        ...fact('Names', names(data.domains)),
+        ...fact('Issuer', data.issuer),
+        ...fact('What it said', error),
+        ...fact('Attempts', attempts),
+        ...fact('Next attempt', data.next_attempt_at),
+        ...fact('Valid until', ends(data.expires_at, at)),
+        '',
+        'The vault tries again by itself. What was done so far:',
+        '',
+        `  vault certificate show --name ${certificate}`,
+        `  vault renewals list --failed --name ${certificate}`,
+      ],
+    };
+  },
+  'renewal.recovered': (data, at) => ({
+    subject: `${data.certificate}: renewed again`,
+    lines: [
+      `The certificate ${data.certificate} is renewed.`,
+      `Renewals had failed since ${data.since}.`,
+      '',
+      ...fact('Version', data.version),
+      ...fact('Valid until', ends(data.expires_at, at)),
+    ],
+  }),
+  'certificate.issued': (data, at) => ({
+    subject: `${data.certificate}: version ${data.version} issued`,
+    lines: [
+      `The certificate ${data.certificate} has a new version.`,
+      '',
+      ...fact('Names', names(data.domains)),
+      ...fact('Issuer', data.issuer),
+      ...fact('Version', data.version),
+      ...fact('Valid until', ends(data.expires_at, at)),
+    ],
+  }),
+  'certificate.expiring': (data, at) => {
+    const { certificate, renews_itself: renews } = data;
+    const isOver = data.urgency === 'over';
+    const what = isOver ? 'has expired' : `expires ${inWords(data.expires_at, at)}`;
+    return {
+      subject: `${certificate} ${what}`,
+      lines: [
+        `The certificate ${certificate} ${what}.`,
+        '',
+        ...fact('Names', names(data.domains)),
+        ...fact('Valid until', ends(data.expires_at, at)),
+        ...fact('Issuer', data.issuer ?? 'none: it was imported'),
+        ...fact('Last error', data.last_error),
+        '',
+        ...(renews
+          ? ['It should have been renewed long ago. Try now, and see what is in the way:', '']
+          : ['Nobody renews it by itself. Renew it, or import the next one:', '']),
+        data.issuer === null
+          ? `  vault certificate import --name ${certificate} …`
+          : `  vault certificate renew --name ${certificate} --wait`,
+      ],
+    };
+  },
+  'certificate.recovered': (data, at) => ({
+    subject: `${data.certificate}: has a new version, all is well`,
+    lines: [
+      `The certificate ${data.certificate} has version ${data.version} now.`,
+      '',
+      ...fact('Valid until', ends(data.expires_at, at)),
+    ],
+  }),
+  'api_key.expiring': (data, at) => {
+    const key = data.api_key as { id: number; name: string; prefix: string };
+    const what = data.urgency === 'over' ? 'has expired' : `expires ${inWords(data.expires_at, at)}`;
+    return {
+      subject: `API key ${key.name} ${what}`,
+      lines: [
+        `The API key ${key.name} (id ${key.id}, ${key.prefix}) ${what}.`,
+        '',
+        ...fact('Certificates', names(data.certificates)),
+        ...fact('Valid until', ends(data.expires_at, at)),
+        ...fact('Last used', data.last_used_at ?? 'never'),
+        '',
+        'Machines that use it can download nothing once it is over. Make another one',
+        'and give it to them, then revoke this one:',
+        '',
+        '  vault api-key create …',
+        `  vault api-key revoke --id ${key.id}`,
+      ],
+    };
+  },
+  'backup.overdue': (data) => ({
+    subject: data.last_backup_at === null ? 'there is no backup yet' : 'the backup is overdue',
+    lines: [
+      data.last_backup_at === null
+        ? 'Backups are scheduled, and none has been made yet.'
+        : `The last backup of the vault is of ${data.last_backup_at}.`,
+      '',
+      ...fact('Directory', data.directory),
+      ...fact('One every', `${Number(data.every_seconds) / 60} minutes`),
+      ...(data.failing === true ? fact('State', 'the last attempt failed; the log says why') : []),
+      '',
+      'Look whether the directory is there, has room, and may be written to. To try:',
+      '',
+      '  vault backup FILE',
+    ],
+  }),
+  'backup.recovered': (data) => ({
+    subject: 'backups are made again',
+    lines: [`The last backup is of ${data.last_backup_at}.`, `They had been overdue since ${data.since}.`],
+  }),
+  digest: (data, at) => digestWords(data as unknown as Digest, at),
+  test: (data) => ({
+    subject: 'a test of notifications',
+    lines: [
+      `This is a test of the notification channel ${data.channel}. It works.`,
+      'Nothing has happened, and nothing needs to be done.',
+    ],
+  }),
+};
+
+function digestWords(digest: Digest, at: number): Words {
+  const { issued, failing, expiring, api_keys, backup_overdue_since: overdue } = digest;
+  const section = (title: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : ['', `${title}:`, '', ...lines.map((line) => `  ${oneLine(line)}`)];
+  const wrong = failing.length + expiring.length + api_keys.length + (overdue === null ? 0 : 1);
+  const counts = [
+    ...(wrong > 0 ? [`${wrong} to look at`] : []),
+    ...(issued.length > 0 ? [`${issued.length} issued`] : []),
+  ];
+  return {
+    subject: `digest: ${counts.join(', ')}`,
+    lines: [
+      `From ${digest.from} to ${digest.until}.`,
+      ...section(
+        'Renewals fail',
+        failing.map((one) => `${one.certificate}: ${one.error ?? 'no reason is known'}`),
+      ),
+      ...section(
+        `To be renewed by a person, or late, and ending within ${digest.days} days`,
+        expiring.map(({ certificate, expires_at }) => `${certificate}: ${ends(expires_at, at)}`),
+      ),
+      ...section(
+        `API keys that end within ${digest.days} days`,
+        api_keys.map(({ id, name, expires_at }) => `${name} (id ${id}): ${ends(expires_at, at)}`),
+      ),
+      ...section('Backups', overdue === null ? [] : [`overdue since ${overdue}`]),
+      ...section('New versions', issued),
+    ],
+  };
+}
+
+/** A label and its value, which may come from others and must not look like lines of ours. */
+function fact(label: string, value: unknown): string[] {
+  return value === null || value === undefined
+    ? []
+    : [`  ${`${label}:`.padEnd(14)} ${oneLine(String(value))}`];
+}
+
+function names(list: unknown): string {
+  return (list as readonly string[]).join(', ');
+}
+
+function ends(time: unknown, at: number): string | undefined {
+  if (typeof time !== 'string') return undefined;
+  return Date.parse(time) <= at ? `${time} (over)` : `${time} (${inWords(time, at)})`;
+}
+
+/** `in 12 days` */
+function inWords(time: unknown, at: number): string {
+  const left = Date.parse(String(time)) - at;
+  const [count, unit] = left >= 2 * day ? [left / day, 'days'] : [left / hour, 'hours'];
+  return count < 1 ? 'within the hour' : `in ${Math.floor(count)} ${Math.floor(count) === 1 ? 'hour' : unit}`;
+}
+
+function oneLine(text: string): string {
+  const line = text.replace(/[\s\p{C}]+/gu, ' ').trim();
+  return line.length > 900 ? `${line.slice(0, 900)}…` : line;
+}

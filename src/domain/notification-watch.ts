@@ -1,0 +1,137 @@
+/** The alarms that the clock raises: ends of certificates and API keys that come near, and backups that do not come. */
+import { hour } from '../base/duration.ts';
+import { formatTimestamp } from '../base/timestamp.ts';
+import { allowlistsOf } from '../db/api-key-certificates.ts';
+import type { Reader, Writer } from '../db/database.ts';
+import { findAlarm } from '../db/notification-alarms.ts';
+import {
+  type EndingApiKey,
+  type EndingCertificate,
+  listEndingApiKeys,
+  listEndingCertificates,
+  nearness,
+} from '../db/notification-watch.ts';
+import { lastBackupAt } from './backup-age.ts';
+import type { BackupPlan } from './backup-schedule.ts';
+import { closeAlarm, isToTellAgain, raiseAlarm } from './notification-alarms.ts';
+import { tell } from './notification-queue.ts';
+import type { Vault } from './vault.ts';
+
+/** What is told in one transaction at most; the rest is for the next one. */
+const atOnce = 100;
+
+/** Tells of certificates and API keys whose end has come nearer. Returns how many there were to look at. */
+export async function tellOfEnds(vault: Vault): Promise<number> {
+  const certificates = await eachEnding(vault, listEndingCertificates, tellOfCertificate);
+  return certificates + (await eachEnding(vault, listEndingApiKeys, tellOfApiKey));
+}
+
+/** Looks with the reading connection first: mostly there is nothing, and nobody shall wait for the lock for that. */
+async function eachEnding<Row>(
+  vault: Vault,
+  list: (reader: Reader, now: number, limit: number) => Promise<Row[]>,
+  tellOf: (vault: Vault, writer: Writer, row: Row) => Promise<void>,
+): Promise<number> {
+  const { db, world } = vault;
+  if ((await list(db.reader, world.now(), 1)).length === 0) return 0;
+  return db.write(async (writer) => {
+    const rows = await list(writer, world.now(), atOnce);
+    for (const row of rows) await tellOf(vault, writer, row);
+    return rows.length;
+  });
+}
+
+const levelNames = ['far', 'near', 'emergency', 'over'] as const;
+
+async function tellOfCertificate({ world }: Vault, writer: Writer, row: EndingCertificate): Promise<void> {
+  const event = 'certificate.expiring';
+  const subject = { certificateId: row.id };
+  if (row.level === nearness.far) {
+    await closeAlarm(writer, event, subject);
+    return;
+  }
+  const data = {
+    certificate: row.name,
+    domains: JSON.parse(row.domains) as string[],
+    issuer: row.issuer,
+    renews_itself: row.issuer !== null && row.auto_renew === 1,
+    expires_at: formatTimestamp(row.ends_at),
+    urgency: levelNames[row.level],
+    last_error: row.last_error,
+  };
+  const notice = { event, about: row.name, certificates: [row.name], data } as const;
+  await raiseAlarm(world, writer, { event, subject, level: row.level, notice: () => notice });
+}
+
+async function tellOfApiKey({ world }: Vault, writer: Writer, row: EndingApiKey): Promise<void> {
+  const event = 'api_key.expiring';
+  const subject = { apiKeyId: row.id };
+  if (row.level === nearness.far) {
+    await closeAlarm(writer, event, subject);
+    return;
+  }
+  const certificates =
+    row.any_certificate === 1 ? ['*'] : (await allowlistsOf(writer, [row.id])).map(({ name }) => name);
+  const data = {
+    api_key: { id: row.id, name: row.name, prefix: row.prefix },
+    certificates,
+    expires_at: formatTimestamp(row.ends_at),
+    urgency: levelNames[row.level],
+    last_used_at: row.last_used_at === null ? null : formatTimestamp(row.last_used_at),
+  };
+  const notice = { event, about: row.name, certificates, data } as const;
+  await raiseAlarm(world, writer, { event, subject, level: row.level, notice: () => notice });
+}
+
+/** How late a scheduled backup may be: an hour, or the period where that is shorter. */
+export function isBackupOverdue(last: number, { every }: Pick<BackupPlan, 'every'>, now: number): boolean {
+  return now - last > every + Math.min(hour, every);
+}
+
+/**
+ * Tells when scheduled backups do not come, and when they do again. Where there has never been one, `since` (UTC
+ * milliseconds) is when the vault began to wait for it. Without a plan there is nothing to wait for.
+ */
+export async function tellOfBackups(
+  vault: Vault,
+  plan: BackupPlan | undefined,
+  since: number,
+): Promise<void> {
+  const { db, world, backupHealth } = vault;
+  const event = 'backup.overdue';
+  const open = await findAlarm(db.reader, event, {});
+  if (plan === undefined) {
+    if (open !== undefined) await db.write((writer) => closeAlarm(writer, event, {}));
+    return;
+  }
+  const now = world.now();
+  const last = await lastBackupAt(db.reader);
+  const data = {
+    last_backup_at: last === undefined ? null : formatTimestamp(last),
+    every_seconds: plan.every / 1000,
+    directory: plan.directory,
+    failing: backupHealth.isFailing,
+  };
+  if (isBackupOverdue(last ?? since, plan, now)) {
+    if (open !== undefined && open.told_at <= now && !isToTellAgain(open, 1, now)) return;
+    await db.write((writer) =>
+      raiseAlarm(world, writer, {
+        event,
+        subject: {},
+        level: 1,
+        notice: ({ at }) => ({
+          event,
+          about: null,
+          certificates: null,
+          data: { ...data, since: formatTimestamp(at) },
+        }),
+      }),
+    );
+  } else if (open !== undefined && last !== undefined) {
+    await db.write(async (writer) => {
+      if ((await closeAlarm(writer, event, {})) === undefined) return;
+      const over = { ...data, since: formatTimestamp(open.opened_at) };
+      await tell(world, writer, { event: 'backup.recovered', about: null, certificates: null, data: over });
+    });
+  }
+}

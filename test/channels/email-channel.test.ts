@@ -1,0 +1,151 @@
+/** E-mail, against a real mail server in the test: encrypted wherever a password goes, and plain text that people can read. */
+import assert from 'node:assert/strict';
+import { suite, type TestContext, test } from 'node:test';
+import { type LogFields, silentLog } from '../../src/base/log.ts';
+import { outboundHttp } from '../../src/base/outbound-http.ts';
+import { realWorld } from '../../src/base/world.ts';
+import { ChannelError, type Message } from '../../src/channels/channel.ts';
+import { type EmailChannelConfig, emailChannel } from '../../src/channels/email-channel.ts';
+import { type SmtpOptions, smtpServer } from '../harness/smtp-server.ts';
+
+const message: Message = {
+  id: 'msg_1',
+  type: 'renewal.failed',
+  timestamp: '2026-11-21T12:00:00Z',
+  subject: 'wéb: a renewal failed',
+  text: 'The renewal failed.\n.\nA line with a dot before.\n',
+  data: { certificate: 'web' },
+};
+const { signal } = new AbortController();
+const warnings: LogFields[] = [];
+const log = { ...silentLog, warn: (fields: LogFields) => void warnings.push(fields) };
+const context = { world: realWorld, outbound: outboundHttp(realWorld, {}, 'test'), log };
+const password = 'correct-horse';
+
+async function prepared(
+  t: TestContext,
+  options: SmtpOptions = {},
+  settings: Partial<EmailChannelConfig> = {},
+) {
+  const server = await smtpServer(t, options);
+  const config: EmailChannelConfig = {
+    host: '127.0.0.1',
+    port: server.port,
+    security: 'starttls',
+    from: 'vault@a.test',
+    to: ['ops@a.test', 'night@a.test'],
+    ca: server.ca,
+    ...settings,
+  };
+  return { server, send: (abort = signal) => emailChannel.create(config, context).send(message, abort) };
+}
+
+async function refusal(work: Promise<void>): Promise<string> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert(error instanceof ChannelError, String(error));
+  return error.message;
+}
+
+suite('a mail', () => {
+  test('is encrypted by STARTTLS, signed in for, and reads as it was written', async (t) => {
+    const user = { username: 'vault', password };
+    const { server, send } = await prepared(t, { user: 'vault', password }, user);
+    await send();
+    const [mail] = server.mails;
+    assert(mail);
+    assert.deepEqual(
+      [mail.from, mail.to, mail.wasEncrypted, mail.user],
+      [...['vault@a.test', ['ops@a.test', 'night@a.test'], true, 'vault']],
+    );
+    assert.match(mail.text, /^From: vault@a\.test$/m);
+    assert.match(mail.text, /^To: ops@a\.test, night@a\.test$/m);
+    assert.match(mail.text, /^Subject: =\?UTF-8\?/m);
+    assert.match(mail.text, /^Message-ID: <msg_1@a\.test>$/m);
+    assert.match(mail.text, /^Date: Sat, 21 Nov 2026 12:00:00 \+0000$/m);
+    assert.match(mail.text, /^Auto-Submitted: auto-generated$/m);
+    assert.match(mail.text, /^Content-Type: text\/plain; charset=utf-8$/m);
+    assert(mail.text.includes('The renewal failed.\n.\nA line with a dot before.\n'), mail.text);
+    assert(!server.said.join('\n').includes('MAIL FROM') || server.said.indexOf('STARTTLS') > 0);
+  });
+
+  test('is encrypted from the first byte where that is wanted', async (t) => {
+    const { server, send } = await prepared(t, { security: 'tls' }, { security: 'tls' });
+    await send();
+    assert.equal(server.mails[0]?.wasEncrypted, true);
+  });
+
+  test('goes in the clear only where that is asked for', async (t) => {
+    const plain = await prepared(t, { security: 'none' }, { security: 'none' });
+    await plain.send();
+    assert.equal(plain.server.mails[0]?.wasEncrypted, false);
+    const stripped = await prepared(t, { security: 'none' });
+    assert.match(await refusal(stripped.send()), /^the mail server 127\.0\.0\.1: /);
+    assert.deepEqual(stripped.server.mails, []);
+    assert(!stripped.server.said.some((line) => line.startsWith('MAIL')));
+  });
+
+  test('is not sent to a server whose certificate is not trusted', async (t) => {
+    const { server, send } = await prepared(t, {}, { ca: undefined });
+    assert.match(await refusal(send()), /certificate/);
+    assert.deepEqual(server.mails, []);
+  });
+
+  test('that is refused is told in the server’s words, without the password that it says again', async (t) => {
+    const user = { username: 'vault', password };
+    const { server, send } = await prepared(t, { user: 'vault', password: 'another' }, user);
+    const words = await refusal(send());
+    assert.match(words, /535 5\.7\.8 wrong password \[secret\]/);
+    assert(!words.includes(password));
+    server.answers.set('EHLO', '554 go away');
+    server.answers.set('HELO', '554 go away');
+    assert.match(await refusal(send()), /554 go away/);
+  });
+
+  test('that nobody or only some take is told', async (t) => {
+    const { server, send } = await prepared(t);
+    server.answers.set('RCPT', '550 no such user');
+    await send();
+    assert.deepEqual(server.mails[0]?.to, ['night@a.test']);
+    assert.deepEqual(warnings.at(-1), { rejected: ['ops@a.test'] });
+    const single = await prepared(t, {}, { to: ['ops@a.test'] });
+    single.server.answers.set('RCPT', '550 no such user');
+    assert.match(await refusal(single.send()), /550 no such user/);
+  });
+
+  test('to a server that does not answer is given up when its time is over', async (t) => {
+    const { server, send } = await prepared(t, { security: 'tls' });
+    const over = new AbortController();
+    const refused = refusal(send(over.signal));
+    over.abort();
+    assert.match(await refused, /did not take the mail in time/);
+    assert.deepEqual(server.mails, []);
+  });
+});
+
+test('settings are refused that would send a password in the clear, or to nobody', () => {
+  const valid = { host: 'mail.a.test', from: 'vault@a.test', to: ['ops@a.test'] };
+  assert(emailChannel.config.safeParse(valid).success);
+  const wrong = [
+    { host: 'mail a' },
+    { host: undefined },
+    { port: 0 },
+    { security: 'opportunistic' },
+    { from: 'vault' },
+    { from: 'Vault <vault@a.test>' },
+    { to: [] },
+    { to: ['ops@a.test\r\nBcc: x@a.test'] },
+    { to: ['a@a.test, b@a.test'] },
+    { username: 'vault' },
+    { password },
+    { security: 'none', username: 'vault', password },
+    { more: 1 },
+  ];
+  for (const one of wrong) {
+    assert(!emailChannel.config.safeParse({ ...valid, ...one }).success, JSON.stringify(one));
+  }
+  const local = { ...valid, host: 'localhost', security: 'none', username: 'vault', password };
+  assert(emailChannel.config.safeParse(local).success);
+});
