@@ -20,11 +20,12 @@ export function removeDraft(draft: string): void {
   for (const path of startingWith(draft)) rmSync(path, { force: true });
 }
 
-/** Writes the master key, mode 0600, durably. */
+/** Writes the master key, mode 0600, durably, also its name: nobody else may sync the directory it is in. */
 export function writeKeyDraft(draft: string, masterKey: MasterKey): void {
   makeDurableDirectory(dirname(draft));
   writeFileSync(draft, masterKey.exported().expose(), { flag: 'wx', mode: 0o600 });
   syncPath(draft);
+  syncPath(dirname(draft));
 }
 
 function startingWith(path: string): string[] {

@@ -60,10 +60,10 @@ export function finishRestore(dataDir: string): void {
   if (!existsSync(path)) return;
   try {
     for (const { from, to } of noteSchema.parse(JSON.parse(readFileSync(path, 'utf8'))).moves) {
-      unlessGone(() => renameSync(resolve(dataDir, from), resolve(dataDir, to)));
+      unlessDone(resolve(dataDir, to), () => renameSync(resolve(dataDir, from), resolve(dataDir, to)));
       syncPath(dirname(resolve(dataDir, to)));
     }
-    unlessGone(() => unlinkSync(path));
+    rmSync(path, { force: true });
     syncPath(dataDir);
   } catch (error) {
     throw new OperatorError(`a restore was cut off and cannot be completed: ${(error as Error).message}`, {
@@ -90,12 +90,15 @@ function writeNote(dataDir: string, moves: readonly Move[], stamp: string): void
   }
 }
 
-/** Somebody else who completes the same restore may have been quicker. */
-function unlessGone(work: () => void): void {
+/**
+ * Somebody else who completes the same restore may have been quicker. Where neither name is there, a disk may be missing:
+ * then nothing may follow, or the database would come without its key.
+ */
+function unlessDone(to: string, rename: () => void): void {
   try {
-    work();
+    rename();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || !existsSync(to)) throw error;
   }
 }
 

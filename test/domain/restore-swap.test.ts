@@ -118,6 +118,25 @@ test('a note that cannot be followed stops the start, and says where it is', (t)
   assert.equal(readFileSync(join(data, 'restore.pending'), 'utf8'), 'so what');
 });
 
+test('a restore whose master key lies on a disk that is missing waits for it, and leaves the database alone', async (t) => {
+  const { template, dir } = await oldAndNew(t);
+  const data = join(dir, 'data');
+  const [mount, unplugged] = [join(dir, 'mount'), join(dir, 'unplugged')];
+  cpSync(template, data, { recursive: true });
+  mkdirSync(unplugged);
+  mkdirSync(mount);
+  cpSync(join(data, 'master.key.restoring-1'), join(unplugged, 'master.key.restoring-1'));
+  const key = { from: join(mount, 'master.key.restoring-1'), to: join(mount, 'master.key') };
+  const moves = [key, { from: 'vault.db.restoring-1', to: 'vault.db' }];
+  writeFileSync(join(data, 'restore.pending'), JSON.stringify({ moves }));
+  assert.throws(() => finishRestore(data), /a restore was cut off and cannot be completed: ENOENT/);
+  assert.equal(existsSync(join(data, 'vault.db.restoring-1')), true);
+  cpSync(unplugged, mount, { recursive: true });
+  finishRestore(data);
+  assert.deepEqual(readdirSync(mount), ['master.key']);
+  assert.equal(existsSync(join(data, 'restore.pending')), false);
+});
+
 test('a damaged database is kept with its logs, and none of them is taken for the new one', (t) => {
   const data = tempDir(t);
   const put = (name: string, text: string) => writeFileSync(join(data, name), text);
