@@ -9,25 +9,34 @@ export type DiskRecord =
   | { readonly type: 'sync'; readonly path: string; readonly inode: number }
   | { readonly type: 'rename' | 'link'; readonly from: string; readonly to: string }
   | { readonly type: 'unlink' | 'mkdir'; readonly path: string }
-  | { readonly type: 'mark'; readonly number: number };
+  | { readonly type: 'mark'; readonly number: number }
+  /** Everything up to here counts as durable. */
+  | { readonly type: 'settled' };
 
 /** Bytes before paths and data: sizes, inode, offset, type. */
 const headSize = 32;
 
-/** Puts marks into a log while programs write to it: everything before a mark has happened before it was put. */
-export function markLog(path: string): {
+/** What a test adds to a log while programs write to it: everything before has happened before. */
+export type DiskMarks = {
   readonly mark: (number: number) => void;
+  /** Makes all so far durable. */
+  readonly settle: () => void;
   readonly close: () => void;
-} {
+};
+
+/** Opens a log for marks. */
+export function markLog(path: string): DiskMarks {
   const log = openSync(path, 'a');
+  const add = (type: string, number: number) => {
+    const head = Buffer.alloc(headSize);
+    head.writeUInt32LE(headSize, 0);
+    head.writeBigUInt64LE(BigInt(number), 8);
+    head.write(type, 24, 'latin1');
+    writeSync(log, head);
+  };
   return {
-    mark: (number) => {
-      const head = Buffer.alloc(headSize);
-      head.writeUInt32LE(headSize, 0);
-      head.writeBigUInt64LE(BigInt(number), 8);
-      head.write('M', 24, 'latin1');
-      writeSync(log, head);
-    },
+    mark: (number) => add('M', number),
+    settle: () => add('A', 0),
     close: () => closeSync(log),
   };
 }
@@ -85,6 +94,8 @@ function recordIn(bytes: Buffer): DiskRecord {
       return { type: 'mkdir', path };
     case 'M':
       return { type: 'mark', number: inode };
+    case 'A':
+      return { type: 'settled' };
     default:
       throw new Error(`a log has no records of type ${type}`);
   }

@@ -99,6 +99,11 @@ export class Disk {
       case 'mkdir':
         this.#rename({ ...this.#place(record.path), what: new Folder() });
         return;
+      case 'settled':
+        for (const file of this.#files.values()) settle(file);
+        for (const naming of this.#renamings.flat()) setName(naming.folder.durable, naming);
+        this.#renamings = [];
+        return;
       case 'mark':
     }
   }
@@ -138,9 +143,7 @@ export class Disk {
       this.#renamings = later ?? [];
       return;
     }
-    const file = this.#file(inode);
-    for (const change of file.changes) file.durable = changed(file.durable, change);
-    file.changes = [];
+    settle(this.#file(inode));
   }
 
   #rename(...renaming: Renaming): void {
@@ -165,6 +168,11 @@ export class Disk {
     }
     return { folder, name };
   }
+}
+
+function settle(file: DiskFile): void {
+  for (const change of file.changes) file.durable = changed(file.durable, change);
+  file.changes = [];
 }
 
 function setName(names: Map<string, DiskFile | Folder>, { name, what }: Naming): void {

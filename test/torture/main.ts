@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Chamber, chanceFrom, type Finding } from './chamber.ts';
 import { faults } from './faults.ts';
+import { tortureFileCuts } from './file-cuts.ts';
 import { tortureByKills } from './kills.ts';
 import { torturePowerCuts } from './power-cuts.ts';
 import { year } from './year.ts';
@@ -17,6 +18,7 @@ import { year } from './year.ts';
 const chambers: Readonly<Record<string, Chamber>> = {
   kills: tortureByKills,
   'power-cuts': torturePowerCuts,
+  'file-cuts': tortureFileCuts,
   year,
   faults,
 };
