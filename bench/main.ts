@@ -9,6 +9,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureAcme } from './acme.ts';
 import { type Figure, figureTable, markdownOf, type Table } from './figure.ts';
+import { measureGrowth } from './growth.ts';
+import { measureHandshakes } from './handshakes.ts';
 import { loadProgram } from './load.ts';
 import { fullPace, type Pace, quickPace } from './pace.ts';
 import { measureRequests } from './requests.ts';
@@ -22,6 +24,8 @@ type Benchmark = (program: string, pace: Pace) => Promise<Table[]>;
 
 const benchmarks: Readonly<Record<string, Benchmark>> = {
   requests: measureRequests,
+  handshakes: measureHandshakes,
+  growth: measureGrowth,
   start: figures('Start', measureStart),
   acme: figures('Certificates from a CA', measureAcme),
   scheduler: figures('Scheduler', measureScheduler),
@@ -57,6 +61,6 @@ for (const name of positionals.length > 0 ? positionals : usual) {
 const path = join(import.meta.dirname, 'results.json');
 writeFileSync(path, `${JSON.stringify({ machine, results }, null, 2)}\n`);
 
-function figures(title: string, measure: (program: string) => Promise<Figure[]>): Benchmark {
-  return async (path) => [figureTable(title, await measure(path))];
+function figures(title: string, measure: (program: string, pace: Pace) => Promise<Figure[]>): Benchmark {
+  return async (path, pace) => [figureTable(title, await measure(path, pace))];
 }

@@ -1,5 +1,5 @@
 /**
- * What the scheduler costs while it has nothing to do: processor time per minute of the vault's time, with ten thousand
+ * What the scheduler costs while it has nothing to do: processor time per minute of the vault's time, with many
  * certificates of which none is due.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,30 +17,38 @@ import { runWindowWatcher } from '../src/jobs/window-watcher.ts';
 import { settingsFor } from '../test/harness/test-vault.ts';
 import { TestWorld } from '../test/harness/test-world.ts';
 import { type Figure, median } from './figure.ts';
+import type { Pace } from './pace.ts';
 
-const certificates = 10_000;
 const rounds = 10;
 const minutesPerRound = 60;
 
 type Job = (vault: Vault, signal: AbortSignal) => Promise<void>;
 
 /** Measures the source, not the executable, whose clock cannot be moved; medians of ten rounds of an hour each. */
-export async function measureScheduler(): Promise<Figure[]> {
+export async function measureScheduler(_: string, { isQuick }: Pace): Promise<Figure[]> {
+  const certificates = isQuick ? 10_000 : 100_000;
+  const many = certificates.toLocaleString('en');
   const data = mkdtempSync(join(tmpdir(), 'vault-bench-'));
   const world = new TestWorld();
   const { vault, close } = await openVault(settingsFor(data), world, 'create');
   try {
-    await fill(vault, world);
+    await fill(vault, world, certificates);
     const all = [runRenewalScheduler, runRenewalWorker, runWindowWatcher];
     return [
-      { name: 'planning 10,000 at the start', value: await firstRound(vault, world), unit: 'ms' },
+      { name: `planning ${many} at the start`, value: await firstRound(vault, world), unit: 'ms' },
       { name: 'looking through them again', value: await firstRound(vault, world), unit: 'ms' },
       {
         name: 'scheduler, per minute',
         value: await perMinute(vault, world, [runRenewalScheduler]),
         unit: 'ms',
+        goal: 50,
       },
-      { name: 'with worker and ARI, per minute', value: await perMinute(vault, world, all), unit: 'ms' },
+      {
+        name: 'with worker and ARI, per minute',
+        value: await perMinute(vault, world, all),
+        unit: 'ms',
+        goal: 50,
+      },
     ];
   } finally {
     await close();
@@ -92,7 +100,7 @@ function milliseconds({ user, system }: NodeJS.CpuUsage): number {
 }
 
 /** Certificates of 90 days, issued over the last fifty, whose windows the CA is to be asked about in a few days. */
-async function fill(vault: Vault, world: TestWorld): Promise<void> {
+async function fill(vault: Vault, world: TestWorld, certificates: number): Promise<void> {
   const issuer = await findIssuer(vault.db.reader, 'local-ca');
   const pem = 'x'.repeat(1800);
   const etag = 'x'.repeat(26);

@@ -1,0 +1,81 @@
+/** New HTTPS connections per second, with and without resuming a session, beside a bare server of the same runtime. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { answerTo } from './answer.ts';
+import { median, type Table } from './figure.ts';
+import { fillVault } from './filled-vault.ts';
+import { connections } from './load.ts';
+import type { Pace } from './pace.ts';
+import { loadCore, pinned, type ServerProcess, serverCore, startServer } from './server-process.ts';
+
+const scratch = join(import.meta.dirname, '..', 'build');
+
+/** Measures the executable at `program`; what is reported has no goal. */
+export async function measureHandshakes(program: string, pace: Pace): Promise<Table[]> {
+  mkdirSync(scratch, { recursive: true });
+  const directory = mkdtempSync(join(scratch, 'bench-'));
+  try {
+    const { dataDir, certFile, keyFile } = await fillVault(join(directory, 'data'), {
+      ...{ certificates: 1, keys: 1, auditEvents: 0 },
+    });
+    const serve = [program, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0'];
+    const tls = ['--tls-cert-file', certFile, '--tls-key-file', keyFile];
+    const vault = await startServer([...serve, ...tls], { core: serverCore, log: join(directory, 'log') });
+    try {
+      const answer = join(directory, 'answer.json');
+      writeFileSync(
+        answer,
+        JSON.stringify(await answerTo(vault.url, { path: '/api/v1/health', headers: {} })),
+      );
+      const bareProgram = join(import.meta.dirname, 'bare-server.ts');
+      const bareCommand = [process.execPath, bareProgram, answer, certFile, keyFile];
+      const bare = await startServer(bareCommand, { core: serverCore });
+      try {
+        const rows = ['full', 'resume'].map((mode) => compare(mode, { vault, bare }, pace));
+        return [{ title: 'New HTTPS connections', head, rows }];
+      } finally {
+        await bare.stop();
+      }
+    } finally {
+      await vault.stop();
+    }
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+const head = ['handshake', 'vault /s', 'bare /s', 'share', 'vault CPU µs', 'bare CPU µs', 'CPU share'];
+
+function compare(
+  mode: string,
+  { vault, bare }: Readonly<Record<'vault' | 'bare', ServerProcess>>,
+  { seconds, rounds }: Pace,
+): (string | number)[] {
+  const measure = (server: ServerProcess) => {
+    const before = server.processorTime();
+    const program = join(import.meta.dirname, 'handshake-load.ts');
+    const command = [process.execPath, program, server.url, String(seconds), mode];
+    const [first = '', ...args] = pinned(loadCore, command);
+    const { status, stdout, stderr } = spawnSync(first, args, { encoding: 'utf8' });
+    if (status !== 0) throw new Error(`no connections: ${stderr}`);
+    const { done, resumed } = JSON.parse(stdout) as { done: number; resumed: number };
+    // The first of each lane has nothing to resume.
+    if (mode === 'resume' && resumed < (done - connections) * 0.9)
+      throw new Error(`${resumed} of ${done} were resumed`);
+    return { perSecond: done / seconds, each: ((server.processorTime() - before) / done) * 1000 };
+  };
+  measure(vault);
+  measure(bare);
+  const pairs = Array.from({ length: rounds }, () => ({ bare: measure(bare), vault: measure(vault) }));
+  const of = (value: (pair: (typeof pairs)[number]) => number) => median(pairs.map(value));
+  return [
+    mode === 'full' ? 'new session' : 'resumed session',
+    of((pair) => pair.vault.perSecond),
+    of((pair) => pair.bare.perSecond),
+    of((pair) => pair.vault.perSecond / pair.bare.perSecond),
+    of((pair) => pair.vault.each),
+    of((pair) => pair.bare.each),
+    of((pair) => pair.bare.each / pair.vault.each),
+  ];
+}
