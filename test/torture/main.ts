@@ -12,6 +12,7 @@ import { faults } from './faults.ts';
 import { tortureFileCuts } from './file-cuts.ts';
 import { tortureByKills } from './kills.ts';
 import { torturePowerCuts } from './power-cuts.ts';
+import { soak } from './soak.ts';
 import { year } from './year.ts';
 
 /** In this order. */
@@ -21,6 +22,7 @@ const chambers: Readonly<Record<string, Chamber>> = {
   'file-cuts': tortureFileCuts,
   year,
   faults,
+  soak,
 };
 
 const { names, amounts, seed, program } = read(process.argv.slice(2));
