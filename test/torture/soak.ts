@@ -77,6 +77,9 @@ export async function soakFor(
     await started.kill('SIGTERM');
     checkBooks(place.data, load.books);
     return { rows, books: load.books, rate };
+  } catch (error) {
+    say(`the server said: ${started.log().slice(-4000)}`);
+    throw error;
   } finally {
     load?.leave();
     load?.close();
