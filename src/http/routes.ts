@@ -13,6 +13,7 @@ import { dnsProviderRoutes } from './dns-provider-routes.ts';
 import { eventRoutes } from './event-routes.ts';
 import { installerRoutes } from './installer-routes.ts';
 import { issuerRoutes } from './issuer-routes.ts';
+import { notificationRoutes } from './notification-routes.ts';
 import { openApiDocument } from './openapi.ts';
 import { publicRoutes } from './public-routes.ts';
 import { renewalRoutes } from './renewal-routes.ts';
@@ -40,6 +41,7 @@ export function routesWith(installer: string): readonly Route[] {
     ...issuerRoutes,
     ...dnsProviderRoutes,
     ...acmeAccountRoutes,
+    ...notificationRoutes,
     ...auditRoutes,
     ...eventRoutes,
     ...aboutRoutes,

@@ -94,6 +94,11 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     calls: 1,
     why: 'shows a new key once, to the administrator who made it',
   },
+  {
+    file: 'src/http/notification-routes.ts',
+    calls: 1,
+    why: 'shows a signing secret that was made, once, to the administrator who asked for it',
+  },
   { file: 'src/http/session-cookie.ts', calls: 1, why: 'sets the cookie of who has just signed in' },
   {
     file: 'src/http/tls-alpn-certificate.ts',
