@@ -2,8 +2,7 @@
  * All migrations in order, and how they are applied: whole or not at all, after a copy of the database was laid beside
  * it, and never on a database that a newer vault has written.
  */
-import { closeSync, openSync, renameSync, rmSync } from 'node:fs';
-import BetterSqlite3 from 'better-sqlite3';
+import type BetterSqlite3 from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { OperatorError } from '../base/operator-error.ts';
@@ -16,6 +15,7 @@ import { auditChain } from './migration-0006-audit-chain.ts';
 import { auditBlocks } from './migration-0007-audit-blocks.ts';
 import { masterKeys } from './migration-0008-master-keys.ts';
 import { notifications } from './migration-0009-notifications.ts';
+import { copyBeside, pruneCopies } from './upgrade-copy.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -59,6 +59,7 @@ export async function migrate<S>(
     const { error } = await migrator.migrateToLatest();
     if (error !== undefined) throw error;
     await sql.raw(`pragma application_id = ${applicationId}`).execute(transaction);
+    pruneCopies(database);
   });
 }
 
@@ -100,23 +101,4 @@ export function appliedMigrations(database: BetterSqlite3.Database): string[] {
 function pendingMigrations(database: BetterSqlite3.Database, known: Migrations): string[] {
   const applied = appliedMigrations(database);
   return Object.keys(known).filter((name) => !applied.includes(name));
-}
-
-/**
- * Copies what is committed, under the write lock that the caller holds: nobody can migrate or change it meanwhile. A
- * copy that an earlier attempt left would lack what was written since, and is replaced.
- */
-async function copyBeside({ name }: BetterSqlite3.Database, before: string): Promise<void> {
-  const copy = `${name}.before-${before}`;
-  const draft = `${copy}.${process.pid}`;
-  // A connection of its own: SQLite copies nothing from one that is in a writing transaction.
-  const source = new BetterSqlite3(name, { readonly: true });
-  try {
-    closeSync(openSync(draft, 'w', 0o600));
-    await source.backup(draft);
-    renameSync(draft, copy);
-  } finally {
-    source.close();
-    rmSync(draft, { force: true });
-  }
 }

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
 import { tempDir } from '../harness/temp-dir.ts';
 import { fromSource, serve, vault } from '../harness/vault-process.ts';
@@ -73,6 +74,58 @@ test('a download that cannot be recorded is refused, and none leaves unrecorded'
   assert.equal(database.prepare(query).pluck().get(), handedOut + 1);
   database.close();
 });
+
+/** A vault of the first schema on a small disk: it is upgraded, and its master key rotated, on a full disk and with space again. */
+const upgrade = `
+  mount -t tmpfs -o size=3m tmpfs "$DIR" || exit 99
+  mkdir -m 700 "$DIR/data" && gzip -dc "$OLD/vault.db.gz" >"$DIR/data/vault.db" && cp "$OLD/master.key" "$DIR/data/"
+  chmod 600 "$DIR/data"/*
+  vault() { "$NODE" "$MAIN" "$@" --data-dir "$DIR/data"; }
+  fill() { dd if=/dev/zero of="$DIR/filler" bs=4096 2>/dev/null; }
+  before=$(cksum <"$DIR/data/vault.db")
+  fill
+  # Room for SQLite's own files, and not for the copy.
+  truncate -s -80K "$DIR/filler"
+  vault certificate list; echo "upgrade $?" >&3
+  [ "$before" = "$(cksum <"$DIR/data/vault.db")" ] && echo same >&3
+  ls "$DIR/data" | tr '\\n' ' ' >&3; echo >&3
+  rm "$DIR/filler"
+  vault certificate list >/dev/null; echo "upgrade $?" >&3
+  fill
+  vault master-key rotate; echo "rotate $?" >&3
+  rm "$DIR/filler"
+  vault master-key rotate; echo "rotate $?" >&3
+  vault master-key status | grep -c current >&3
+  ls "$DIR/data" | grep -c 'master.key.*next' >&3
+`;
+
+test(
+  'a disk without space for the copy of an upgrade, or for a new master key, is named, and all is as it was',
+  mayMount(),
+  (t) => {
+    const [NODE, MAIN] = fromSource;
+    const OLD = fileURLToPath(new URL('../schemas/0001-first-schema', import.meta.url));
+    const result = spawnSync('unshare', ['--mount', '--map-root-user', 'sh', '-c', upgrade], {
+      env: { ...process.env, DIR: tempDir(t), NODE, MAIN, OLD },
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+      encoding: 'utf8',
+    });
+    const lines = (result.output[3] ?? '').trimEnd().split('\n');
+    const [first, same, names, second, full, then, ...rest] = lines.map((line) => line.trim());
+    assert.deepEqual(
+      [first, same, second, full, then],
+      ['upgrade 1', 'same', 'upgrade 0', 'rotate 1', 'rotate 0'],
+      result.stderr,
+    );
+    assert.doesNotMatch(names ?? '', /before/);
+    assert.deepEqual(rest, ['1', '0']);
+    assert.match(
+      result.stderr,
+      /^vault: there is no space for the copy that is made before the database is upgraded \(.*\)\n {2}Free some space there/m,
+    );
+    assert.doesNotMatch(result.stderr, /\n\s+at /);
+  },
+);
 
 function mayMount(): { skip?: string } {
   const args = ['--mount', '--map-root-user', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt'];

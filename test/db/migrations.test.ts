@@ -1,6 +1,6 @@
 /** Migrations: whole or not at all, once, and never without a copy of what was there before. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
@@ -125,12 +125,34 @@ test('after a failed attempt the copy has what was written since', async (t) => 
   assert.equal(contents(`${path}.before-0099-notes`).tables.includes('notes'), false);
 });
 
+test('the newest three copies stay, and nothing that only looks like one goes', async (t) => {
+  const path = await oldDatabase(t);
+  const old = ['0002-acme', '0003-console', '0004-audit-indexes', '0005-key-networks'];
+  const others = ['vault.db.before-restore-20261121T180000Z', 'vault.db.before-0002-acme.mine.txt'];
+  for (const name of [...old.map((name) => `vault.db.before-${name}`), ...others]) {
+    writeFileSync(join(dirname(path), name), 'x', { mode: 0o600 });
+  }
+  writeFileSync(join(dirname(path), 'vault.db.before-0005-key-networks.4711'), 'killed', { mode: 0o600 });
+  await assert.rejects(Database.open(path, world, withFailure));
+  assert.equal(readdirSync(dirname(path)).length, 9, 'an attempt that fails costs no copy');
+  await (await Database.open(path, world, withNotes)).close();
+  assert.deepEqual(
+    readdirSync(dirname(path)).sort(),
+    [
+      'vault.db',
+      ...others,
+      'vault.db.before-0004-audit-indexes',
+      'vault.db.before-0005-key-networks',
+      'vault.db.before-0099-notes',
+    ].sort(),
+  );
+});
+
 test('where no copy can be made nothing is migrated', async (t) => {
   const path = await oldDatabase(t);
   const before = contents(path);
-  const draft = `${path}.before-0099-notes.${process.pid}`;
-  mkdirSync(draft);
-  await assert.rejects(Database.open(path, world, withNotes));
+  mkdirSync(`${path}.before-0099-notes.draft`);
+  await assert.rejects(Database.open(path, world, withNotes), /cannot be written: .*EISDIR/);
   assert.deepEqual(contents(path), before);
   assert.equal(existsSync(`${path}.before-0099-notes`), false);
 });

@@ -214,11 +214,6 @@ export const allowed: readonly {
     uses: ['process.env', 'process.dlopen', 'node:os tmpdir'],
     why: 'SQLite is loaded out of the executable by way of a file, before there are settings',
   },
-  {
-    file: 'src/db/migrations.ts',
-    uses: ['process.pid'],
-    why: 'two processes must not write the same draft of a copy',
-  },
 ];
 
 /** What only db/ does. `prepare` is better-sqlite3's, the rest is Kysely's. */
