@@ -129,9 +129,9 @@ async function waits(
     (...args: string[]) =>
     async () =>
       void cli([program, ...args, '--data-dir', dataDir]);
-  const time = async (work: () => Promise<unknown>) => {
+  const time = async (work: () => Promise<unknown>, count: number) => {
     const times: number[] = [];
-    for (let round = 0; round < 2 * rounds + 1; round += 1) {
+    for (let round = 0; round < count; round += 1) {
       const started = performance.now();
       await work();
       times.push(performance.now() - started);
@@ -140,17 +140,18 @@ async function waits(
   };
   const scope = ['--scope', 'certificates:read', '--certificate', 'www7.example.com'];
   const after = encodeURIComponent('www5');
-  const measured: [name: string, goal: number | undefined, work: () => Promise<unknown>][] = [
-    ['a page of 100 certificates', 20, page(`certificates?limit=100&after=${after}`)],
-    ['a page of 1,000 certificates', 20, page(`certificates?after=${after}`)],
-    ['100 audit events, the newest', 20, page('audit-events?limit=100')],
-    ['100 audit events of a key', 20, page('audit-events?limit=100&actor=api-key:7:k6')],
+  const pages: [name: string, work: () => Promise<unknown>][] = [
+    ['a page of 100 certificates', page(`certificates?limit=100&after=${after}`)],
+    ['a page of 1,000 certificates', page(`certificates?after=${after}`)],
+    ['100 audit events, the newest', page('audit-events?limit=100')],
+    ['100 audit events of a key', page('audit-events?limit=100&actor=api-key:7:k6')],
     [
       '100 audit events of a certificate',
-      20,
-      page(`audit-events?limit=100&resource=certificate:www7.example.com`),
+      page('audit-events?limit=100&resource=certificate:www7.example.com'),
     ],
-    ['the audit events of nobody', 20, page('audit-events?limit=100&actor=nobody')],
+    ['the audit events of nobody', page('audit-events?limit=100&actor=nobody')],
+  ];
+  const others: [name: string, goal: number | undefined, work: () => Promise<unknown>][] = [
     ['signing in, with the hashing of the password', undefined, signIn],
     ['vault api-key create', 300, command('api-key', 'create', '--name', 'cold', ...scope)],
     ['vault api-key list', 300, command('api-key', 'list')],
@@ -160,8 +161,14 @@ async function waits(
     { name: 'memory after the load', value: server.memory().resident, unit: 'MB', goal: 200 },
     { name: 'without the pages of its file', value: server.memory().own, unit: 'MB' },
   ];
-  for (const [name, goal, work] of measured) {
-    figures.push({ name, value: await time(work), unit: 'ms', ...(goal !== undefined && { goal }) });
+  // The first of many are answered by code that is still being compiled; people do not notice, but it is no figure.
+  for (const [name, work] of pages) {
+    await time(work, 10);
+    figures.push({ name, value: await time(work, 5 * rounds), unit: 'ms', goal: 20 });
+  }
+  for (const [name, goal, work] of others) {
+    const value = await time(work, 2 * rounds + 1);
+    figures.push({ name, value, unit: 'ms', ...(goal !== undefined && { goal }) });
   }
   return figures;
 }

@@ -1,9 +1,9 @@
 /**
  * `npm run bench`: runs the benchmarks against dist/vault, or only those named as arguments, prints their figures as
  * Markdown and writes them to bench/results.json, so that two versions can be compared on one machine. With `--quick`
- * it takes a minute or two, and its figures are rough.
+ * it takes a minute or two, and its figures are rough; with `--docs` they also take their places in docs/benchmarks.md.
  */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -36,7 +36,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
 const slow = ['acme'];
 
 const { values, positionals } = parseArgs({
-  options: { quick: { type: 'boolean' } },
+  options: { quick: { type: 'boolean' }, docs: { type: 'boolean' } },
   allowPositionals: true,
 });
 const program = join(import.meta.dirname, '..', 'dist', 'vault');
@@ -60,6 +60,26 @@ for (const name of positionals.length > 0 ? positionals : usual) {
 }
 const path = join(import.meta.dirname, 'results.json');
 writeFileSync(path, `${JSON.stringify({ machine, results }, null, 2)}\n`);
+if (values.docs) writeDocs();
+
+/** Puts the tables where docs/benchmarks.md has a place for their benchmark: between `<!-- name -->` and `<!-- /name -->`. */
+function writeDocs(): void {
+  const docs = join(import.meta.dirname, '..', 'docs', 'benchmarks.md');
+  const { processor, processors, node, load, pinned } = machine;
+  const kept = pinned ? 'server and load each on a core of its own' : 'not pinned to cores';
+  const texts = {
+    machine: `${processor}, ${processors} cores, Node ${node}; load by ${load}, ${kept}.`,
+    ...Object.fromEntries(
+      Object.entries(results).map(([name, tables]) => [name, tables.map(markdownOf).join('\n\n')]),
+    ),
+  };
+  let text = readFileSync(docs, 'utf8');
+  for (const [name, figures] of Object.entries(texts)) {
+    const place = new RegExp(`(<!-- ${name} -->\n)[^]*?(<!-- /${name} -->)`);
+    text = text.replace(place, (_, begin: string, end: string) => `${begin}${figures}\n${end}`);
+  }
+  writeFileSync(docs, text);
+}
 
 function figures(title: string, measure: (program: string, pace: Pace) => Promise<Figure[]>): Benchmark {
   return async (path, pace) => [figureTable(title, await measure(path, pace))];
