@@ -13,6 +13,8 @@ export type Trend = {
   readonly mean: number;
   /** How much the line rises from the beginning of the second part to its end. */
   readonly rise: number;
+  /** The rise may be off by so much, because values go up and down: two standard errors. */
+  readonly error: number;
   /** The same for an hour. */
   readonly perHour: number;
 };
@@ -31,15 +33,17 @@ export function trendOf(samples: readonly Sample[]): Trend {
   }
   const slope = together / alone;
   const span = (part.at(-1)?.at ?? 0) - (part[0]?.at ?? 0);
-  return { mean, rise: slope * span, perHour: slope * 3600 };
+  const left = part.reduce((sum, { at, value }) => sum + (value - mean - slope * (at - meanAt)) ** 2, 0);
+  const error = 2 * span * Math.sqrt(left / (part.length - 2) / alone);
+  return { mean, rise: slope * span, error, perHour: slope * 3600 };
 }
 
 /** What may rise over the second part: a share of the mean, or so much, whichever is more. */
 export type Allowance = { readonly share: number; readonly least: number };
 
-/** Whether the rise is within what is allowed. What falls is flat. */
-export function isFlat({ mean, rise }: Trend, { share, least }: Allowance): boolean {
-  return rise <= Math.max(mean * share, least);
+/** Whether the rise, as far as it is one, is within what is allowed. What falls is flat. */
+export function isFlat({ mean, rise, error }: Trend, { share, least }: Allowance): boolean {
+  return rise - error <= Math.max(mean * share, least);
 }
 
 function meanOf(numbers: readonly number[]): number {

@@ -27,7 +27,7 @@ const verdicts: readonly [title: string, samples: Sample[], flat: boolean][] = [
   ['what falls', row((at) => 200 - at), true],
   ['what rises a little', row((at) => 150 + at / 10), true],
   ['what rises steadily', row((at) => 150 + at / 2), false],
-  ['what rises under all its noise', row((at) => 150 + at / 2 + 20 * (at % 2)), false],
+  ['what rises under all its noise', row((at) => 150 + at + 20 * (at % 2)), false],
   ['what begins to rise late', row((at) => 150 + Math.max(0, at - 70)), false],
 ];
 
