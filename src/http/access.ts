@@ -27,6 +27,8 @@ export type Origin = Whereabouts & {
   readonly requestId: string;
   /** Method and path as the audit log names them. */
   readonly target: () => string;
+  /** Told who it is as soon as that is known, also where they may not do it. */
+  readonly identified: (actor: string) => void;
 };
 
 export type Admitted = { readonly identity: Identity | undefined; readonly actor: Actor };
@@ -63,6 +65,7 @@ export async function admit(
   if (caller === undefined) return refuseNobody(context, access, request, origin);
   const { identity, state } = caller;
   const actor = { name: actorName(identity), ...source(origin) };
+  origin.identified(actor.name);
   if (identity.kind === 'api-key') {
     if (state !== 'active') {
       const problem = access.kind === 'scope' ? new Problem('unauthenticated') : administratorNeeded();

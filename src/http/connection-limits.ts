@@ -79,7 +79,7 @@ export type Refusals = {
   /** What came is no request, or not in time. */
   readonly unreadable: (error: NodeJS.ErrnoException, socket: Duplex) => void;
   /** The text that a new connection gets before it is closed, because there are too many. */
-  readonly tooMany: () => string;
+  readonly tooMany: (socket: Socket) => string;
   /** An answer was not taken, and its connection is cut. */
   readonly stalled: (channel: Socket) => void;
   /** There are as many connections as may be; told once a minute. */
@@ -156,7 +156,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
       .once('end', () => socket.destroy())
       .once('close', () => refused.delete(socket))
       .setTimeout(refusalMs, () => socket.destroy())
-      .end(refusals.tooMany());
+      .end(refusals.tooMany(socket));
   }
 
   const looking = setInterval(() => {

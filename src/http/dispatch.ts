@@ -1,30 +1,33 @@
 /** One request from its first look to its reply: the route, the rights, the input, the handler, and what went wrong. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { LogFields } from '../base/log.ts';
+import type { ServerResponse } from 'node:http';
 import { Problem, type ProblemCode } from '../base/problem.ts';
 import { StorageError } from '../db/storage-error.ts';
 import { parseInput } from '../domain/inputs.ts';
 import { admit, type Origin } from './access.ts';
-import { addressOf, type Whereabouts, whereaboutsOf } from './base-url.ts';
-import { goneSignal, problemReply, type Reply, type WholeReply, writeReply, writeStream } from './reply.ts';
+import { whereaboutsOf } from './base-url.ts';
+import {
+  goneSignal,
+  problemReply,
+  type Reply,
+  type StreamedReply,
+  type WholeReply,
+  writeReply,
+  writeStream,
+} from './reply.ts';
 import { readJsonBody, usualBodyLimit } from './request-body.ts';
+import { logRequest, type RequestStory } from './request-log.ts';
 import type { Method, Route } from './route.ts';
 import type { FoundRoutes, PathRoutes } from './route-table.ts';
 import type { ServerContext } from './server-context.ts';
 
 /** A request that was received and is to be answered. */
-export type Exchange = {
-  readonly request: IncomingMessage;
+export type Exchange = RequestStory & {
   readonly response: ServerResponse;
-  readonly requestId: string;
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal;
   /** What every answer of this listener tells browsers. */
   readonly security: Readonly<Record<string, string>>;
 };
-
-/** What is learnt of a request on the way, for its line in the log. */
-type Seen = { actor?: string; whereabouts?: Whereabouts };
 
 /** Answers a request for the routes that were found for its path; it never rejects. */
 export async function dispatch(
@@ -32,73 +35,61 @@ export async function dispatch(
   found: FoundRoutes,
   exchange: Exchange,
 ): Promise<void> {
-  const { vault } = context;
-  const began = vault.world.now();
-  const seen: Seen = {};
-  const reply = await handle(context, found, exchange, seen).catch((error: unknown) =>
+  const reply = await handle(context, found, exchange).catch((error: unknown) =>
     failureReply(context, exchange.requestId, error),
   );
-  const writing = write(context, exchange, reply);
-  vault.log.info(
-    {
-      request_id: exchange.requestId,
-      method: exchange.request.method,
-      route: found.routes.path,
-      status: reply.status,
-      actor: seen.actor,
-      ip: seen.whereabouts?.ip ?? addressOf(exchange.request, context),
-      ms: vault.world.now() - began,
-    },
-    'request',
-  );
-  await writing;
+  const route = found.routes.path;
+  if (!('stream' in reply)) answer(context, exchange, reply, route);
+  else {
+    const isWhole = await stream(context, exchange, reply);
+    logRequest(context, exchange, { route, status: reply.status, aborted: !isWhole });
+  }
 }
 
-/** Puts the reply on the wire; whole ones at once, and streams until they end. */
-async function write(
+/** Puts a stream on the wire until it ends, and returns whether that was its own end. */
+async function stream(
   { vault: { log } }: ServerContext,
   { request, response, requestId, stopping, security }: Exchange,
-  reply: Reply,
-): Promise<void> {
-  if (!('stream' in reply)) {
-    writeReply(request, response, requestId, reply, security);
-    return;
-  }
-  await writeStream(request, response, requestId, reply, stopping, security).catch((error: unknown) => {
+  reply: StreamedReply,
+): Promise<boolean> {
+  try {
+    return await writeStream(request, response, requestId, reply, stopping, security);
+  } catch (error) {
     log.error({ err: error, request_id: requestId }, 'a stream broke off');
-  });
+    return false;
+  }
 }
 
 /** Answers with a file of the console, or what else is none of the routes; `route` is what the log calls it. */
 export function show(context: ServerContext, exchange: Exchange, reply: WholeReply, route: string): void {
-  answer(context, exchange, reply, { route });
+  answer(context, exchange, reply, route);
 }
 
 /** Answers with a problem where no route was found. */
 export function refuse(context: ServerContext, exchange: Exchange, code: ProblemCode): void {
-  answer(context, exchange, problemReply(new Problem(code)), {});
+  answer(context, exchange, problemReply(new Problem(code)), undefined);
 }
 
 function answer(
   context: ServerContext,
-  { request, response, requestId, security }: Exchange,
+  exchange: Exchange,
   reply: WholeReply,
-  fields: LogFields,
+  route: string | undefined,
 ): void {
+  const { request, response, requestId, security } = exchange;
+  const aborted = response.closed;
   writeReply(request, response, requestId, reply, security);
-  const { status } = reply;
-  const ip = addressOf(request, context);
-  context.vault.log.info({ request_id: requestId, method: request.method, ...fields, status, ip }, 'request');
+  logRequest(context, exchange, { route, status: reply.status, aborted });
 }
 
 async function handle(
   context: ServerContext,
   { routes: { path: pattern, byMethod }, params }: FoundRoutes,
-  { request, response, requestId }: Exchange,
-  seen: Seen,
+  exchange: Exchange,
 ): Promise<Reply> {
+  const { request, response, requestId } = exchange;
   const whereabouts = whereaboutsOf(request, context);
-  seen.whereabouts = whereabouts;
+  exchange.ip = whereabouts.ip;
   const url = request.url ?? '';
   const queryAt = url.indexOf('?');
   const path = queryAt === -1 ? url : url.slice(0, queryAt);
@@ -108,11 +99,13 @@ async function handle(
   const origin: Origin = {
     ...whereabouts,
     requestId,
+    identified: (name) => {
+      exchange.actor = name;
+    },
     target: () =>
       `${request.method} ${pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '')}`,
   };
   const { identity, actor } = await admit(context, route, request, params.name, origin);
-  seen.actor = actor.name;
   const query = queryOf(route, queryAt === -1 ? '' : url.slice(queryAt + 1));
   const { 'if-none-match': ifNoneMatch, 'user-agent': userAgent } = request.headers;
   const body =

@@ -79,8 +79,9 @@ export function writeReply(
 }
 
 /**
- * Writes status and headers at once and then the pieces as they are made, never faster than they are read. Throws what
- * the stream throws; the connection is cut off then, so that nobody takes what there is for the whole.
+ * Writes status and headers at once and then the pieces as they are made, never faster than they are read. Returns
+ * whether somebody was there until its end. Throws what the stream throws; the connection is cut off then, so that nobody
+ * takes what there is for the whole.
  */
 export async function writeStream(
   request: IncomingMessage,
@@ -89,22 +90,23 @@ export async function writeStream(
   reply: StreamedReply,
   stopping: AbortSignal,
   security?: Readonly<Record<string, string>>,
-): Promise<void> {
+): Promise<boolean> {
   response.writeHead(reply.status, replyHeaders(requestId, reply, security));
   if (request.method === 'HEAD') {
     response.end();
-    return;
+    return true;
   }
   const gone = goneSignal(response);
   response.flushHeaders();
   try {
     for await (const piece of reply.stream({ gone, stopping })) {
-      if (gone.aborted) return;
+      if (gone.aborted) return false;
       if (!response.write(piece) && !gone.aborted) await once(response, 'drain', { signal: gone });
     }
     response.end();
+    return !gone.aborted;
   } catch (error) {
-    if (gone.aborted) return;
+    if (gone.aborted) return false;
     response.destroy();
     throw error;
   }

@@ -112,12 +112,14 @@ function requestListener(
   });
   function exchangeOf(request: Received, response: ServerResponse): Exchange {
     const security = tls?.endpoint.identity.publiclyTrusted ? strictSecurityHeaders : securityHeaders;
-    return { request, response, requestId: request[id] ?? '', stopping, security };
+    const { [id]: requestId = '', [receivedAt]: at = 0 } = request;
+    return { request, response, requestId, receivedAt: at, stopping, security };
   }
   return (request: Received, response: ServerResponse): void => {
     const turn = takeTurn(request, response);
     if (turn === 'over') return;
     request[id] = nextId();
+    request[receivedAt] = context.vault.world.now();
     request.url = originForm(request.url);
     const refusal = turn === 'ambiguous' ? 'invalid_request' : refusalOf(request);
     if (refusal === undefined) app.handler(request as Request, response as Response);
@@ -125,9 +127,10 @@ function requestListener(
   };
 }
 
-/** A request, with the id that it was given. */
+/** A request, with the id that it was given, and when (UTC milliseconds). */
 const id = Symbol('request id');
-type Received = IncomingMessage & { [id]?: string };
+const receivedAt = Symbol('received at');
+type Received = IncomingMessage & { [id]?: string; [receivedAt]?: number };
 
 function pathOf({ url = '' }: IncomingMessage): string {
   const queryAt = url.indexOf('?');

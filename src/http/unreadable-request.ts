@@ -2,6 +2,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Log } from '../base/log.ts';
 import { Problem, type ProblemCode } from '../base/problem.ts';
 import type { Refusals } from './connection-limits.ts';
 import { afterTurns } from './connection-turns.ts';
@@ -21,7 +22,11 @@ export function connectionRefusals(context: ServerContext, nextId: () => string)
   const { log } = context.vault;
   return {
     unreadable: (error, socket) => refuseUnreadable(context, nextId(), error, socket),
-    tooMany: () => answerText(nextId(), tooMany),
+    tooMany: (socket) => {
+      const id = nextId();
+      logUnreadable(log, id, tooMany, 'too many connections', socket);
+      return answerText(id, tooMany);
+    },
     stalled: ({ remoteAddress: ip }) => log.info({ ip }, 'an answer was not taken in time; it was cut off'),
     full: () =>
       log.warn(
@@ -58,7 +63,7 @@ export function refuseUnreadable(
   afterTurns(socket, () => {
     const problem = new Problem(problems[code ?? ''] ?? 'invalid_request');
     socket.end(answerText(requestId, problem), () => socket.destroy());
-    log.info({ request_id: requestId, status: problem.status, reason: code, ip: peerOf(socket) }, 'request');
+    logUnreadable(log, requestId, problem, code, socket);
   });
 }
 
@@ -77,8 +82,19 @@ export function refusePlain(
     return;
   }
   socket.end(answerText(requestId, plainOnHttps), () => socket.destroy());
-  const { status } = plainOnHttps;
-  log.info({ request_id: requestId, status, reason: 'plain HTTP', ip: peerOf(socket) }, 'request');
+  logUnreadable(log, requestId, plainOnHttps, 'plain HTTP', socket);
+}
+
+/** The line of what was answered and is no request: there is no method, no time from its beginning, and nobody known. */
+function logUnreadable(
+  log: Log,
+  requestId: string,
+  { status }: Problem,
+  reason: string | undefined,
+  socket: Duplex,
+): void {
+  const line = { request_id: requestId, route: 'none', status, actor: 'anonymous', ip: peerOf(socket) };
+  log.info({ ...line, reason }, 'request');
 }
 
 /** The connection's other end; which client it stands for nobody can say without headers. */

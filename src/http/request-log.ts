@@ -1,0 +1,43 @@
+/**
+ * The line that each request has in the log, whatever became of it: who asked for what, how it ended, and how long it took. Paths,
+ * queries, headers and bodies are not in it, because callers put secrets there.
+ */
+import type { IncomingMessage } from 'node:http';
+import { addressOf } from './base-url.ts';
+import type { ServerContext } from './server-context.ts';
+
+/** What is learnt of a request on the way. */
+export type RequestStory = {
+  readonly request: IncomingMessage;
+  readonly requestId: string;
+  /** UTC milliseconds. */
+  readonly receivedAt: number;
+  /** As the audit log calls them; undefined while nobody is known. */
+  actor?: string | undefined;
+  ip?: string | undefined;
+};
+
+/** How it ended. */
+export type RequestEnd = {
+  /** The pattern of its path, or what else the answer came from; undefined where there was nothing under this path. */
+  readonly route: string | undefined;
+  readonly status: number;
+  /** The client had gone before the answer was whole. */
+  readonly aborted: boolean;
+};
+
+/** Writes the line; `ms` is the time from the request's head to the end of its answer. */
+export function logRequest(context: ServerContext, story: RequestStory, end: RequestEnd): void {
+  const { world, log } = context.vault;
+  const { request, requestId, receivedAt, actor = 'anonymous' } = story;
+  const line = {
+    request_id: requestId,
+    method: request.method,
+    route: end.route ?? 'none',
+    status: end.status,
+    actor,
+    ip: story.ip ?? addressOf(request, context),
+    ms: world.now() - receivedAt,
+  };
+  log.info(end.aborted ? { ...line, aborted: true } : line, 'request');
+}
