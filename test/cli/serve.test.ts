@@ -7,6 +7,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { eventually } from '../harness/acme-vault.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { fromExecutable, type RunningVault, serve, vault } from '../harness/vault-process.ts';
 
@@ -62,10 +63,8 @@ test('a fresh directory becomes a vault that nobody else can read, whatever the 
   const data = join(tempDir(t), 'made', 'data');
   const program = ['sh', '-c', 'umask 000; exec "$0" "$@"', ...fromExecutable];
   const server = await serve(t, data, { program });
-  assert.match(
-    server.log(),
-    /"level":"info".*"msg":"a new vault was made; keep a copy of its master.key elsewhere"/,
-  );
+  const made = /"level":"info".*"msg":"a new vault was made; keep a copy of its master.key elsewhere"/;
+  await eventually('the log says so', () => made.test(server.log()) || undefined);
   const modes = () =>
     Object.fromEntries(
       readdirSync(data).map((name) => [name, (statSync(join(data, name)).mode & 0o777).toString(8)]),
