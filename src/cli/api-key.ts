@@ -38,6 +38,7 @@ const create = command({
       valueHint: 'SCOPE',
       required: true,
       multiple: true,
+      values: scopes,
       description: scopes.join(', '),
     },
     certificate: {
@@ -45,6 +46,7 @@ const create = command({
       valueHint: 'NAME',
       required: true,
       multiple: true,
+      names: 'certificates',
       description: 'a certificate it may read, or "*" for any, also those to come',
     },
     'allow-ip': {

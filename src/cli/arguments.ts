@@ -17,6 +17,10 @@ export type OptionSpec = {
   readonly positional?: boolean;
   /** A letter that stands for it after one dash. */
   readonly short?: string;
+  /** All values it takes, for the completion of shells. */
+  readonly values?: readonly string[];
+  /** Its value is the name of one of these. */
+  readonly names?: 'certificates' | 'issuers' | 'dns-providers';
 };
 
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;

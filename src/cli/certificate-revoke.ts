@@ -21,7 +21,13 @@ export const revokeCommand = command({
   options: {
     ...nameOption,
     version: { type: 'string', valueHint: 'N', description: 'which version (default: the current one)' },
-    reason: { type: 'string', valueHint: 'REASON', required: true, description: reasons.join(', ') },
+    reason: {
+      type: 'string',
+      valueHint: 'REASON',
+      required: true,
+      values: reasons,
+      description: reasons.join(', '),
+    },
   },
   run: async (args, terminal) => {
     if (!reasons.includes(args.reason)) {

@@ -22,6 +22,7 @@ const nameOption = {
     type: 'string',
     valueHint: 'NAME',
     required: true,
+    names: 'dns-providers',
     description: 'how the vault calls the provider',
   },
 } as const;
@@ -45,6 +46,7 @@ const add = command({
       type: 'string',
       valueHint: 'TYPE',
       required: true,
+      values: [...dnsProviderTypes.keys()],
       description: [...dnsProviderTypes.keys()].join(', '),
     },
     zone: {

@@ -20,7 +20,13 @@ import { stopSignal } from './stop-signal.ts';
 import { withVault } from './with-vault.ts';
 
 const nameOption = {
-  name: { type: 'string', valueHint: 'NAME', required: true, description: 'how the vault calls the issuer' },
+  name: {
+    type: 'string',
+    valueHint: 'NAME',
+    required: true,
+    names: 'issuers',
+    description: 'how the vault calls the issuer',
+  },
 } as const;
 
 const caOptions = {

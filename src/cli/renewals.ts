@@ -18,7 +18,12 @@ const list = command({
   ],
   options: {
     failed: { type: 'boolean', description: 'only those that failed' },
-    name: { type: 'string', valueHint: 'NAME', description: 'only those of this certificate' },
+    name: {
+      type: 'string',
+      valueHint: 'NAME',
+      names: 'certificates',
+      description: 'only those of this certificate',
+    },
     limit: { type: 'string', valueHint: 'N', description: 'how many at most (default: 50)' },
     json: { type: 'boolean', description: 'print JSON, for programs' },
   },

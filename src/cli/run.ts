@@ -29,6 +29,8 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   'systemd-unit': async () => (await import('./systemd-unit.ts')).systemdUnitCommand,
   licenses: async () => (await import('./licenses.ts')).licensesCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
+  completion: async () => (await import('./completion.ts')).completionCommand(() => root),
+  man: async () => (await import('./man.ts')).manCommand(() => root),
   version: async () => (await import('./version.ts')).versionCommand,
 };
 

@@ -101,6 +101,7 @@ export const serveOptions = {
   'log-level': {
     type: 'string',
     valueHint: 'LEVEL',
+    values: logLevels,
     description: `one of ${logLevels.join(', ')} (default: info)`,
   },
 } as const;

@@ -56,7 +56,7 @@ const elsewhere = [
   /^vault dns-provider test/,
   /^vault admin (create|reset-password) --name \w+$/,
   /^vault notification test/,
-  / \| (ssh|less)|\/etc\//,
+  / \| (ssh|less|man)|\/usr\/|\/etc\//,
 ];
 
 /** What comes first, so that the rest finds what it names, and what comes last. The others stand between, in their order. */

@@ -371,7 +371,7 @@ const values: Readonly<Record<string, string>> = {
 };
 
 /** Commands that come to no vault, and the one that says of any what is wrong with it (test/cli/doctor.test.ts). */
-const withoutVault = ['systemd-unit', 'licenses', 'version', 'doctor'];
+const withoutVault = ['systemd-unit', 'licenses', 'version', 'completion', 'man', 'doctor'];
 
 /** The words of a command with all that it demands. */
 function wordsFor({ words, options }: KnownCommand): string[] {

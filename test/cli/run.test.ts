@@ -23,6 +23,7 @@ const options: Readonly<Record<string, readonly string[]>> = {
   'api-key create': ['--name', '--scope', '--certificate', '--expires-at'],
   apply: ['--dry-run', '--exit-code', '--prune', '--yes', '--key-dir', '--json', '--schema'],
   export: [],
+  completion: ['--names'],
   'api-key list': [],
   'api-key revoke': ['--id'],
   'api-key delete': ['--id'],
@@ -75,7 +76,7 @@ const options: Readonly<Record<string, readonly string[]>> = {
 const groups: Readonly<Record<string, readonly string[]>> = {
   '': [
     ...['serve', 'certificate', 'renewals', 'api-key', 'issuer', 'acme-account', 'dns-provider'],
-    ...['audit', 'systemd-unit', 'licenses', 'version', 'doctor'],
+    ...['audit', 'systemd-unit', 'licenses', 'version', 'apply', 'export', 'completion', 'man', 'doctor'],
   ],
   'api-key': ['create', 'list', 'revoke', 'delete'],
   certificate: ['create', 'import', 'list', 'show', 'renew', 'update', 'revoke', 'delete'],
