@@ -206,6 +206,20 @@ const scenes: readonly Scene[] = [
     },
   },
   {
+    section: 'Settings as code',
+    prepare: async (_, box) => {
+      await some(box);
+      return {};
+    },
+    before: {
+      'cat /etc/vault/desired.yaml': async (box) => {
+        const { output } = commands.find(({ text }) => text === 'cat /etc/vault/desired.yaml') ?? {};
+        writeFileSync(box.path('/etc/vault/desired.yaml'), `${output?.join('\n')}\n`);
+        return [];
+      },
+    },
+  },
+  {
     section: 'Renewals',
     prepare: async (t, box) => {
       const words =

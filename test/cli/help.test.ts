@@ -49,7 +49,7 @@ test('--help shows the examples below the options, and "help" before a command i
 
 /** Examples that need more than a vault: a CA, a name server, a terminal, another machine, or the system's folders. */
 const elsewhere = [
-  /^vault (serve|doctor)/,
+  /^vault (serve|doctor|notification)/,
   /letsencrypt/,
   /--name (shop|inside|zerossl)/,
   /^vault acme-account (rollover|deactivate|delete)/,

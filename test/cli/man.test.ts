@@ -23,7 +23,7 @@ test(
       encoding: 'utf8',
     })
       // Bold and italic are overstruck.
-      .replace(/.\u0008/g, '');
+      .replace(new RegExp(`.${String.fromCharCode(8)}`, 'g'), '');
     for (const { words, specs, examples } of await allCommands()) {
       const section = page.split(`\n   vault ${words.join(' ')}\n`)[1] ?? '';
       assert.ok(section !== '', words.join(' '));
