@@ -270,6 +270,7 @@ const scenes: readonly Scene[] = [
         ['New passphrase for the master key:', passphrase],
         ['The same again:', passphrase],
       ],
+      'vault certificate list': [['/vault/master.key:', passphrase]],
     },
   },
   {

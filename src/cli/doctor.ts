@@ -11,6 +11,7 @@ import {
   apiKeyFindings,
   backupFindings,
   clockFindings,
+  masterKeyFindings,
 } from '../domain/upkeep-findings.ts';
 import { command, type Terminal } from './command.ts';
 import { placeFindings } from './doctor-places.ts';
@@ -97,7 +98,7 @@ async function insideFindings(settings: Settings, terminal: Terminal, offline: b
       ? []
       : [issuerFindings(vault), reachabilityFindings(vault, direct, stopSignal())];
     const parts = await Promise.all([
-      [{ check: 'master-key', status: 'ok' as const, message: 'it opens what the vault has sealed' }],
+      masterKeyFindings(vault),
       clockFindings(vault),
       certificateFindings(vault),
       renewalFindings(vault),

@@ -25,6 +25,7 @@ import { withVault } from './with-vault.ts';
 const status = command({
   name: 'master-key status',
   description: 'show the master keys: where they are, since when, and what each of them seals',
+  examples: [{ does: 'See which keys there are, and what they seal', line: 'vault master-key status' }],
   options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
   run: async (args, terminal) => {
     const settings = await readSettings(args, terminal.environment);
@@ -53,6 +54,7 @@ const status = command({
 const rotate = command({
   name: 'master-key rotate',
   description: 'put a new master key in the place of the current one, or go on where that was cut off',
+  examples: [{ does: 'While the server serves', line: 'vault master-key rotate' }],
   options: {
     'new-master-key-file': {
       type: 'string',

@@ -20,6 +20,7 @@ import { KeyUse } from '../domain/key-use.ts';
 import { ensureLocalCa } from '../domain/local-ca.ts';
 import { bindMasterKey, masterKeyFits, missingMasterKeys } from '../domain/master-key-check.ts';
 import { settleKeyFile } from '../domain/master-key-files.ts';
+import { isRotating } from '../domain/master-key-rotation.ts';
 import { OpenedDnsProviders } from '../domain/opened-dns-providers.ts';
 import { finishRestore } from '../domain/restore-swap.ts';
 import { Turns } from '../domain/turns.ts';
@@ -85,6 +86,9 @@ export async function openVault(
       allowsDrafts: settings.acmeDrafts,
     };
     await settleKeyFile(vault);
+    if (await isRotating(vault)) {
+      log.warn({}, 'a rotation of the master key has not ended; "vault master-key rotate" goes on with it');
+    }
     await ensureLocalCa(vault);
     return { vault, isNew, close: () => close(vault) };
   } catch (error) {

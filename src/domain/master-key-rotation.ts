@@ -39,8 +39,7 @@ export type Rotation = Resealed & {
  */
 export async function rotateMasterKey(vault: Vault, order: RotationOrder): Promise<Rotation> {
   const { db, keyring, world } = vault;
-  const isUnderWay = (await previous(vault)).length > 0;
-  if (isUnderWay) order.report('resumed', 0);
+  if (await isRotating(vault)) order.report('resumed', 0);
   else await begin(vault, order);
   const files = await db.write(async (writer) => {
     const current = await currentMasterKey(writer);
@@ -64,10 +63,15 @@ export async function rotateMasterKey(vault: Vault, order: RotationOrder): Promi
 
 /** Throws OperatorError while a rotation has not ended. */
 export async function refuseDuringRotation(vault: Vault): Promise<void> {
-  if ((await previous(vault)).length === 0) return;
+  if (!(await isRotating(vault))) return;
   throw new OperatorError('a rotation of the master key has not ended', {
     hint: 'Let it end first: vault master-key rotate',
   });
+}
+
+/** Whether a rotation has begun and not ended. */
+export async function isRotating(vault: Vault): Promise<boolean> {
+  return (await previous(vault)).length > 0;
 }
 
 /** Keys that blobs may still need. */

@@ -4,6 +4,7 @@ import { formatTimestamp } from '../base/timestamp.ts';
 import { hasAdministrators } from '../db/administrators.ts';
 import { listApiKeys } from '../db/api-keys.ts';
 import { listAuditEvents } from '../db/audit-search.ts';
+import { listMasterKeys } from '../db/master-keys.ts';
 import { backupAge } from './backup-age.ts';
 import type { BackupPlan } from './backup-schedule.ts';
 import type { Finding } from './finding.ts';
@@ -21,6 +22,16 @@ const keyNotice = 14 * day;
 const keyMemory = 30 * day;
 
 const mostKeys = 10;
+
+/** Whether the vault is between two master keys. */
+export async function masterKeyFindings({ db }: Parts): Promise<Finding[]> {
+  const rows = await listMasterKeys(db.reader);
+  if (!rows.some(({ state }) => state === 'previous')) {
+    return [{ check: 'master-key', status: 'ok', message: 'it opens what the vault has sealed' }];
+  }
+  const message = 'a rotation has not ended, and two keys are needed';
+  return [{ check: 'master-key', status: 'warning', message, hint: 'Let it end: vault master-key rotate' }];
+}
 
 /** Whether the clock stands behind what the vault has recorded already. */
 export async function clockFindings({ db, world }: Parts): Promise<Finding[]> {

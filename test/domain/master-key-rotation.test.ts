@@ -15,6 +15,7 @@ import { createCertificate } from '../../src/domain/certificates.ts';
 import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
 import { type RotationOrder, rotateMasterKey } from '../../src/domain/master-key-rotation.ts';
 import { masterKeyStatus, removeMasterKey } from '../../src/domain/master-key-status.ts';
+import { masterKeyFindings } from '../../src/domain/upkeep-findings.ts';
 import { makeBackup } from '../harness/backup-fixtures.ts';
 import { openEverything, sealEverything } from '../harness/sealed-everything.ts';
 import { tempDir } from '../harness/temp-dir.ts';
@@ -123,7 +124,9 @@ test('what is cut off is resumed with the same key by another process, which mak
   const { vault, dataDir, world, before, close } = await filled(t);
   await assert.rejects(rotateMasterKey(vault, cutOff), /cut off/);
   await close();
-  const { vault: next } = await testVault(t, { dataDir, world });
+  const { vault: next, log } = await testVault(t, { dataDir, world });
+  assert.match(log.lines.join('\n'), /"level":"warn","message":"a rotation of the master key has not ended/);
+  assert.equal((await masterKeyFindings(next))[0]?.status, 'warning');
   const steps: string[] = [];
   await rotateMasterKey(next, { ...order, report: (step) => steps.push(step) });
   assert.equal(steps[0], 'resumed');
