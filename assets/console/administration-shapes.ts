@@ -36,6 +36,43 @@ export type DnsProvider = {
   readonly created_at: string;
 };
 
+export type NotificationChannel = {
+  readonly name: string;
+  readonly type: string;
+  readonly target: string;
+  readonly events: readonly string[];
+  readonly certificates: readonly string[];
+  readonly digest_at: string | null;
+  readonly digest_days: number;
+  readonly created_at: string;
+  readonly disabled_at: string | null;
+  readonly disabled_reason: string | null;
+  readonly waiting: number;
+  readonly last_delivery: {
+    readonly at: string;
+    readonly event: string;
+    readonly status: string;
+    readonly error: string | null;
+  } | null;
+};
+
+/** Once, with the signing secret where one was made. */
+export type ChangedChannel = NotificationChannel & { readonly secret: string | null };
+
+export type NotificationDelivery = {
+  readonly id: number;
+  readonly channel: string;
+  readonly event: string;
+  readonly about: string | null;
+  readonly status: string;
+  readonly attempts: number;
+  readonly queued_at: string;
+  readonly last_attempt_at: string | null;
+  readonly next_attempt_at: string | null;
+  readonly ended_at: string | null;
+  readonly error: string | null;
+};
+
 export type Step = { readonly at: string; readonly text: string };
 
 export type AcmeAccount = {

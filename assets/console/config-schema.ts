@@ -7,7 +7,8 @@ export type ConfigField = {
   readonly isSecret: boolean;
   /** Several lines of text, such as a key file. */
   readonly isLong: boolean;
-  readonly kind: 'text' | 'number' | 'switch';
+  /** A `list` is written as text, its parts apart by blanks, commas or lines. */
+  readonly kind: 'text' | 'number' | 'switch' | 'list';
   readonly choices: readonly string[] | undefined;
   readonly hint: string | undefined;
 };
@@ -45,21 +46,28 @@ export function configValues(
   const values: Record<string, unknown> = {};
   for (const { name, kind } of fields) {
     const text = (typed[name] ?? '').trim();
-    if (text !== '') values[name] = kind === 'number' ? Number(text) : kind === 'switch' ? true : text;
+    if (text !== '') values[name] = settingOf(kind, text);
   }
   return values;
+}
+
+function settingOf(kind: ConfigField['kind'], text: string): unknown {
+  if (kind === 'number') return Number(text);
+  if (kind === 'switch') return true;
+  return kind === 'list' ? text.split(/[\s,]+/).filter(Boolean) : text;
 }
 
 function fieldOf(name: string, property: Property, isRequired: boolean): ConfigField {
   const { type, anyOf, default: fallback, description } = property;
   const words = name.replaceAll('_', ' ');
-  const isLong = anyOf?.some((choice) => choice.type === 'object') ?? false;
-  const kind =
-    type === 'integer' || type === 'number' ? 'number' : property.const === true ? 'switch' : 'text';
+  const isPem = name === 'ca';
+  const isLong = isPem || type === 'array' || (anyOf?.some((choice) => choice.type === 'object') ?? false);
+  const kind = kindOf(property);
   return {
     name,
-    label: `${words.charAt(0).toUpperCase()}${words.slice(1)}`.replaceAll(/\b(id|api|url|ttl)\b/gi, (word) =>
-      word.toUpperCase(),
+    label: `${words.charAt(0).toUpperCase()}${words.slice(1)}`.replaceAll(
+      /\b(id|api|url|ttl|ca)\b/gi,
+      (word) => word.toUpperCase(),
     ),
     isRequired,
     isSecret: /token$|secret|password|_key$/.test(name) && !isLong,
@@ -70,4 +78,10 @@ function fieldOf(name: string, property: Property, isRequired: boolean): ConfigF
       description ??
       (fallback === undefined || typeof fallback === 'object' ? undefined : `Usually ${fallback}`),
   };
+}
+
+function kindOf({ type, const: only }: Property): ConfigField['kind'] {
+  if (type === 'integer' || type === 'number') return 'number';
+  if (type === 'array') return 'list';
+  return only === true ? 'switch' : 'text';
 }

@@ -13,6 +13,7 @@ import { InstallCommandPage } from './pages/install-command.tsx';
 import { IssuersPage } from './pages/issuers.tsx';
 import { NewApiKeyPage } from './pages/new-api-key.tsx';
 import { NewCertificatePage } from './pages/new-certificate.tsx';
+import { NotificationsPage } from './pages/notifications.tsx';
 import { PasswordPage } from './pages/password.tsx';
 import { RenewalsPage } from './pages/renewals.tsx';
 import { SessionsPage } from './pages/sessions.tsx';
@@ -42,6 +43,7 @@ export const pages: readonly PageEntry[] = [
   { path: '/issuers', page: IssuersPage, label: 'Issuers', group: 'sources' },
   { path: '/acme-accounts', page: AcmeAccountsPage, label: 'ACME accounts', group: 'sources' },
   { path: '/dns-providers', page: DnsProvidersPage, label: 'DNS providers', group: 'sources' },
+  { path: '/notifications', page: NotificationsPage, label: 'Notifications', group: 'people' },
   { path: '/administrators', page: AdministratorsPage, label: 'Administrators', group: 'people' },
   { path: '/about', page: AboutPage, label: 'About', group: 'people' },
   { path: '/account/sessions', page: SessionsPage },

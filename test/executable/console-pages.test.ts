@@ -22,6 +22,13 @@ async function fill({ ask, makeCertificates }: Person): Promise<void> {
   await ask('POST', '/api-keys/2/revoke', {});
   await ask('POST', '/administrators', { name: 'bob', password: 'several words in a row' });
   const config = { api_token: 'not-a-real-token-at-all' };
+  const settings = { host: 'mail.example.test', from: 'vault@example.test', to: ['ops@example.test'] };
+  await ask('POST', '/notification-channels', { name: 'mail', type: 'email', settings, digest_at: '07:00' });
+  await ask('POST', '/notification-channels', {
+    ...{ name: 'deploy', type: 'webhook', events: ['certificate.issued'] },
+    settings: { url: 'http://127.0.0.1:1/hook' },
+  });
+  await makeCertificates('shop.example.test');
   await ask('POST', '/dns-providers', { name: 'dns', type: 'cloudflare', zones: ['example.test'], config });
 }
 

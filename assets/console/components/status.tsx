@@ -14,8 +14,8 @@ export function Badge({
 }
 
 const tones: Readonly<Record<string, BadgeTone>> = {
-  ...{ valid: 'good', active: 'good', succeeded: 'good', ready: 'good', ok: 'good' },
-  ...{ expiring: 'warning', queued: 'accent', running: 'accent', registering: 'accent' },
+  ...{ valid: 'good', active: 'good', succeeded: 'good', delivered: 'good', ready: 'good', ok: 'good' },
+  ...{ expiring: 'warning', queued: 'accent', running: 'accent', sending: 'accent', registering: 'accent' },
   ...{ expired: 'bad', failed: 'bad', revoked: 'bad', gone: 'bad' },
 };
 

@@ -3,11 +3,12 @@ import { useState } from 'preact/hooks';
 import { post } from '../api.ts';
 import { domainsIn } from '../certificate-checks.ts';
 import { FormDialog } from '../components/dialog.tsx';
-import { Checkbox, TextArea, TextField } from '../components/field.tsx';
+import { TextArea, TextField } from '../components/field.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Select } from '../components/select.tsx';
-import { type ConfigField, type ConfigSchema, configFields, configValues } from '../config-schema.ts';
+import { type ConfigSchema, configFields, configValues } from '../config-schema.ts';
 import { useResource } from '../resource.ts';
+import { Setting } from './setting.tsx';
 
 type ProviderType = {
   readonly type: string;
@@ -100,50 +101,6 @@ export function DnsProviderDialog({
         </>
       )}
     </FormDialog>
-  );
-}
-
-function Setting({
-  field,
-  value,
-  error,
-  onValue,
-}: {
-  readonly field: ConfigField;
-  readonly value: string;
-  readonly error: string | undefined;
-  readonly onValue: (value: string) => void;
-}) {
-  const { isRequired, isSecret, isLong, kind, choices, hint } = field;
-  const label = isRequired ? field.label : `${field.label} (optional)`;
-  const known = { label, value, error, onValue, ...(hint !== undefined && { hint }) };
-  if (kind === 'switch') {
-    return (
-      <Checkbox
-        label={label}
-        error={error}
-        isChecked={value !== ''}
-        onChecked={(isChecked) => onValue(isChecked ? 'true' : '')}
-      />
-    );
-  }
-  if (choices !== undefined) {
-    const listed = choices.map((choice) => ({ value: choice, label: choice }));
-    return (
-      <Select
-        {...known}
-        choices={[{ value: '', label: isRequired ? 'Choose one' : 'As usual' }, ...listed]}
-      />
-    );
-  }
-  if (isLong) return <TextArea {...known} isCode />;
-  return (
-    <TextField
-      {...known}
-      type={isSecret ? 'password' : kind === 'number' ? 'number' : 'text'}
-      autocomplete="off"
-      spellcheck={false}
-    />
   );
 }
 

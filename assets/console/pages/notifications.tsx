@@ -1,0 +1,174 @@
+/** Notifications: who is told what happens, whether that works, and what was told. */
+import { useState } from 'preact/hooks';
+import type { ChangedChannel, NotificationChannel } from '../administration-shapes.ts';
+import { post, remove } from '../api.ts';
+import { Button } from '../components/button.tsx';
+import { CopyBlock } from '../components/copy.tsx';
+import { ConfirmDialog, Dialog } from '../components/dialog.tsx';
+import { Empty } from '../components/empty.tsx';
+import { Notice, Problem } from '../components/notice.tsx';
+import { Page } from '../components/page.tsx';
+import { Skeleton, Spinner } from '../components/spinner.tsx';
+import { Status } from '../components/status.tsx';
+import { Table } from '../components/table.tsx';
+import { NotificationDialog } from '../forms/notification-dialog.tsx';
+import { useAction, useList } from '../resource.ts';
+import { NotificationLog } from './notification-log.tsx';
+
+type Opened =
+  | { readonly kind: 'add' }
+  | { readonly kind: 'change' | 'test' | 'remove'; readonly channel: NotificationChannel };
+
+export function NotificationsPage() {
+  const { data, error, reload } = useList<NotificationChannel>('/notification-channels');
+  const [opened, setOpened] = useState<Opened>();
+  const [secret, setSecret] = useState<ChangedChannel>();
+  // The log begins anew after what adds to it.
+  const [round, setRound] = useState(0);
+  const close = () => setOpened(undefined);
+  const done = async (changed?: ChangedChannel) => {
+    if (changed?.secret) setSecret(changed);
+    await reload();
+    setRound((now) => now + 1);
+  };
+  const add = (
+    <Button look="primary" onClick={() => setOpened({ kind: 'add' })}>
+      Add a channel
+    </Button>
+  );
+  return (
+    <Page
+      title="Notifications"
+      lead="Who is told when a renewal fails, an end comes near, or a backup does not come."
+      actions={data?.length !== 0 && add}
+    >
+      {error && <Problem error={error} retry={reload} />}
+      {secret && <NewSecret changed={secret} />}
+      {!data && !error && <Skeleton />}
+      {data?.length === 0 && (
+        <Empty title="Nobody is told yet" actions={add}>
+          <p>By webhook or e-mail, people know of trouble long before a certificate expires.</p>
+        </Empty>
+      )}
+      {data !== undefined && data.length > 0 && (
+        <>
+          <Table
+            caption="Channels"
+            rows={data}
+            keyOf={({ name }) => name}
+            columns={[
+              { title: 'Name', cell: ({ name }) => name },
+              { title: 'To', cell: ({ target }) => <span class="wrap">{target}</span> },
+              { title: 'Told of', cell: (channel) => <span class="wrap">{told(channel)}</span> },
+              { title: 'Last', cell: (channel) => <Status status={stateOf(channel)} /> },
+              {
+                title: 'Actions',
+                cell: (channel) => (
+                  <span class="pair">
+                    <Button
+                      aria-label={`Test ${channel.name}`}
+                      onClick={() => setOpened({ kind: 'test', channel })}
+                    >
+                      Test
+                    </Button>
+                    <Button
+                      look="quiet"
+                      aria-label={`Change ${channel.name}`}
+                      onClick={() => setOpened({ kind: 'change', channel })}
+                    >
+                      Change
+                    </Button>
+                    <Button
+                      look="quiet"
+                      aria-label={`Remove ${channel.name}`}
+                      onClick={() => setOpened({ kind: 'remove', channel })}
+                    >
+                      Remove
+                    </Button>
+                  </span>
+                ),
+              },
+            ]}
+          />
+          <NotificationLog key={round} channels={data.map(({ name }) => name)} />
+        </>
+      )}
+      {opened?.kind === 'add' && <NotificationDialog onClose={close} onDone={done} />}
+      {opened?.kind === 'change' && (
+        <NotificationDialog channel={opened.channel} onClose={close} onDone={done} />
+      )}
+      {opened?.kind === 'test' && (
+        <TestDialog
+          name={opened.channel.name}
+          onClose={() => {
+            close();
+            void done();
+          }}
+        />
+      )}
+      {opened?.kind === 'remove' && (
+        <ConfirmDialog
+          title={`Remove ${opened.channel.name}?`}
+          action="Remove"
+          onClose={close}
+          onSubmit={async () => {
+            await remove(pathOf(opened.channel.name));
+            await done();
+          }}
+        >
+          <p>Its settings and its log are deleted, and what it was yet to be told.</p>
+        </ConfirmDialog>
+      )}
+    </Page>
+  );
+}
+
+function NewSecret({ changed: { name, secret } }: { readonly changed: ChangedChannel }) {
+  return (
+    <Notice tone="good" title={`The signing secret of ${name}`}>
+      <p>Give it to the receiver, who verifies messages with it. It is shown this once.</p>
+      <CopyBlock text={secret ?? ''} label="Signing secret" />
+    </Notice>
+  );
+}
+
+function TestDialog({ name, onClose }: { readonly name: string; readonly onClose: () => void }) {
+  const [isTaken, setTaken] = useState(false);
+  const { run, isBusy, error } = useAction(async () => {
+    setTaken(false);
+    await post(`${pathOf(name)}/test`);
+    setTaken(true);
+  });
+  return (
+    <Dialog title={`Test ${name}`} onClose={onClose}>
+      <p>A message is sent now, which says that it is a test.</p>
+      {isBusy && <Spinner label="Sending it; this can take a minute" />}
+      {error && <Problem error={error} />}
+      {isTaken && <Notice tone="good">{name} has taken the test message.</Notice>}
+      <div class="dialog-buttons">
+        <Button look="quiet" onClick={onClose}>
+          Close
+        </Button>
+        <Button look="primary" isBusy={isBusy} onClick={() => void run()}>
+          Send
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+function told({ events, certificates, digest_at }: NotificationChannel): string {
+  const what = events.length === 0 ? [] : [events.map((event) => event.replace(/[._]/g, ' ')).join(', ')];
+  const digest = digest_at === null ? [] : [`a digest at ${digest_at} UTC`];
+  const only = certificates.length === 0 ? [] : [`only of ${certificates.join(', ')}`];
+  return [...what, ...digest, ...only].join('; ');
+}
+
+function stateOf({ disabled_at, last_delivery, waiting }: NotificationChannel): string {
+  if (disabled_at !== null) return 'disabled';
+  return last_delivery?.status ?? (waiting > 0 ? 'queued' : 'unused');
+}
+
+function pathOf(name: string): string {
+  return `/notification-channels/${encodeURIComponent(name)}`;
+}
