@@ -3,7 +3,7 @@
  * again, and everything that it answered has to be true.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
@@ -19,15 +19,18 @@ export type KillsOptions = {
   readonly leases: 'waited for' | 'ended';
   /** How many clients download at a time. */
   readonly clients: number;
+  /** `--workers`: with more than one, some of them are killed alone, and go on being killed with the process above them. */
+  readonly workers?: number;
 };
 
 /** So many answers have been given at the least when a kill comes. */
 const leastAnswers = 5;
 
-/** The full form: `--kills N`, 200 without. */
+/** The full form: `--kills N`, 200 without; `--workers N` for a server of several processes. */
 export async function tortureByKills(order: Order): Promise<readonly Finding[]> {
   const kills = order.amount('kills') ?? 200;
-  return kill(order, { kills, leases: 'waited for', clients: order.amount('clients') ?? 8 });
+  const clients = order.amount('clients') ?? 8;
+  return kill(order, { kills, leases: 'waited for', clients, workers: order.amount('workers') ?? 1 });
 }
 
 /** Kills and looks as often as wanted. Throws with all promises that were found broken. */
@@ -47,7 +50,10 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
   );
   const truths = new Truths();
   const startups: number[] = [];
+  const { workers = 1 } = options;
+  const more = workers > 1 ? ['--workers', String(workers)] : [];
   let young = 0;
+  let alone = 0;
   let errors = '';
   await crowd.pause();
   const everybody = crowd.run();
@@ -55,7 +61,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
   try {
     for (let kills = 0; kills < options.kills; ) {
       const began = performance.now();
-      const started = startServer(place);
+      const started = startServer(place, more);
       running = started;
       // Some die before they have said that they listen.
       const cutShort = chance.happens(0.1)
@@ -77,10 +83,17 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
       await delay(chance.whole(50, 1200));
       // On a machine with much else to do, a second may be too short for any load.
       while (crowd.known().answered < before + leastAnswers && crowd.broken.length === 0) await delay(5);
+      if (workers > 1 && chance.happens(0.5)) {
+        process.kill(chance.one(workersOf(server.pid)), 'SIGKILL');
+        alone += 1;
+        await delay(chance.whole(0, 800));
+      }
+      const orphans = workers > 1 ? workersOf(server.pid) : [];
       assert.equal(await server.kill(), 'SIGKILL');
+      await ended(orphans);
       crowd.serveAt(undefined);
       await crowd.pause();
-      errors += complaintsIn(started.log());
+      errors += complaintsIn(started.log(), workers);
       kills += 1;
       if (kills % 20 === 0) say(`${kills} kills, ${crowd.known().answered} answers, all true`);
     }
@@ -107,7 +120,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
   /** The last start: every renewal that was cut off comes to its end, and everything is looked at once more. */
   async function settle(): Promise<Finding[]> {
     const open = options.leases === 'ended' ? endLeases(place.data) : openRenewals(place.data);
-    const started = startServer(place);
+    const started = startServer(place, more);
     running = started;
     const server = await started.listening;
     if (server === undefined) throw new Error('the last server did not start');
@@ -118,7 +131,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
     }
     await look(server, true);
     assert.equal(await server.kill('SIGTERM'), '0');
-    errors += complaintsIn(started.log());
+    errors += complaintsIn(started.log(), workers);
     const left = readdirSync(place.data).sort();
     assert.deepEqual(left, ['master.key', 'vault.db'], 'an orderly end leaves the two files');
     assert.equal(errors, '', 'the server complained');
@@ -131,6 +144,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
     return [
       { name: 'kills', value: options.kills },
       { name: 'of them before it listened', value: young },
+      ...(workers > 1 ? [{ name: 'workers killed alone before that', value: alone }] : []),
       { name: 'median start after a kill', value: sorted[Math.floor(sorted.length / 2)] ?? 0, unit: 'ms' },
       { name: 'longest start after a kill', value: sorted.at(-1) ?? 0, unit: 'ms' },
       { name: 'answers', value: answered },
@@ -165,10 +179,25 @@ function endLeases(data: string): number {
   }
 }
 
-/** Lines of a server's log that tell of an error. */
-function complaintsIn(log: string): string {
-  const lines = log
-    .split('\n')
-    .filter((line) => /"level":"?(error|fatal)/.test(line) || /^\s+at /.test(line));
+/** The processes that a server has started. */
+function workersOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+}
+
+/** Workers whose server was killed end by themselves: waits until they have, ten seconds at most. */
+async function ended(pids: readonly number[]): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while (pids.some((pid) => existsSync(`/proc/${pid}`))) {
+    if (performance.now() > deadline)
+      throw new Error('a worker goes on ten seconds after its server was killed');
+    await delay(10);
+  }
+}
+
+/** Lines of a server's log that tell of an error; that a worker was killed is none, nor what Node says in a worker that begins without a server. */
+function complaintsIn(log: string, workers: number): string {
+  const isComplaint = (line: string) =>
+    /"level":"?(error|fatal)/.test(line) || (workers === 1 && /^\s+at /.test(line));
+  const lines = log.split('\n').filter((line) => isComplaint(line) && !/another takes its place/.test(line));
   return lines.map((line) => `${line}\n`).join('');
 }
