@@ -72,3 +72,13 @@ test('a checkpoint that was changed is refused, and a new key is taken at once',
   assert.notEqual((await done('audit', 'public-key')).stdout, key);
   await done('audit', 'verify', '--checkpoint', checkpoint, '--checkpoint', next);
 });
+
+test('another master key changes neither the chain nor the key of checkpoints', async (t) => {
+  const { done, checkpoint, file } = await prepared(t);
+  const key = (await done('audit', 'public-key')).stdout;
+  await done('master-key', 'rotate');
+  assert.equal((await done('audit', 'public-key')).stdout, key);
+  const after = file((await done('audit', 'checkpoint')).stdout, 'after.txt');
+  const { stdout } = await done('audit', 'verify', '--checkpoint', checkpoint, '--checkpoint', after);
+  assert.equal(stdout.match(/^It agrees with the checkpoint of event \d+/gm)?.length, 2);
+});
