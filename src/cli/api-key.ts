@@ -119,7 +119,7 @@ export const apiKeyCommands = commandGroup('api-key', 'make, list, revoke and de
 
 function byId(
   name: string,
-  about: { readonly description: string; readonly examples: readonly Example[] },
+  about: { readonly description: string; readonly examples: readonly [Example, ...Example[]] },
   done: string,
   act: (vault: Vault, id: number) => Promise<void>,
 ) {

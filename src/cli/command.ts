@@ -28,7 +28,8 @@ export type VaultCommand = CommandDef & {
 type Definition<S extends OptionSpecs, Given extends OptionSpecs> = {
   readonly name: string;
   readonly description: string;
-  readonly examples?: readonly Example[];
+  /** At least one; test/cli/help.test.ts runs those that need nothing else. */
+  readonly examples: readonly [Example, ...Example[]];
   readonly options: S;
   readonly run: (args: Arguments<Given>, terminal: Terminal) => Promise<void>;
 };
@@ -47,7 +48,7 @@ export function command<S extends OptionSpecs>(
 export function commandWithoutVault<S extends OptionSpecs>({
   name,
   description,
-  examples = [],
+  examples,
   options,
   run,
 }: Definition<S, S>): VaultCommand {

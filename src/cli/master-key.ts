@@ -91,6 +91,12 @@ const rotate = command({
 const remove = command({
   name: 'master-key remove',
   description: 'remove the file of a key that nothing in the vault needs any more',
+  examples: [
+    {
+      does: 'Remove a key that nothing needs any more',
+      line: 'vault master-key remove --id 0123456789abcdef',
+    },
+  ],
   options: {
     id: { type: 'string', valueHint: 'ID', required: true, description: 'the key, as in the status' },
   },
@@ -105,6 +111,12 @@ const remove = command({
 const seal = command({
   name: 'master-key seal',
   description: 'seal the key file under a passphrase, or under another',
+  examples: [
+    {
+      does: 'Seal the key file under a passphrase in a file',
+      line: 'vault master-key seal --passphrase-file passphrase.txt',
+    },
+  ],
   options: passphraseOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault, { masterKeyFile }) => {
@@ -129,6 +141,7 @@ const seal = command({
 const unseal = command({
   name: 'master-key unseal',
   description: 'take the passphrase off the key file',
+  examples: [{ does: 'Take the passphrase off again', line: 'vault master-key unseal' }],
   options: {},
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault, { masterKeyFile }) => {
