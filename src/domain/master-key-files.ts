@@ -38,7 +38,9 @@ export function placeNextKey(keyring: Keyring, world: World, given: MasterKey | 
     }
   }
   const file = readKeyFile(path);
-  const next = file && keyIn(file, keyring.lock);
+  // Whoever rotates at the same time has just made it the current one.
+  if (file === undefined) return placeNextKey(keyring, world, given);
+  const next = keyIn(file, keyring.lock);
   if (next === undefined) {
     throw new OperatorError(`${path} is sealed under another passphrase than the current master key`, {
       hint: 'Remove it, or seal it under the same.',
@@ -50,7 +52,7 @@ export function placeNextKey(keyring: Keyring, world: World, given: MasterKey | 
     });
   }
   // It takes the place of a sealed one, so it shall not lie there open.
-  if (file?.kind === 'plain' && keyring.lock !== undefined) {
+  if (file.kind === 'plain' && keyring.lock !== undefined) {
     writeKeyFile(world, path, keyFileContent(world, next, keyring.lock), 'replace');
   }
   keyring.add(next);
