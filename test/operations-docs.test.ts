@@ -166,6 +166,20 @@ const scenes: readonly Scene[] = [
     },
   },
   {
+    section: 'Metrics',
+    needs: needs('curl'),
+    prepare: async (_, box) => {
+      await some(box);
+      const port = await freePort();
+      return {
+        standIns: [
+          ['vault serve', 'vault serve --listen 127.0.0.1:0'],
+          ['127.0.0.1:9464', `127.0.0.1:${port}`],
+        ],
+      };
+    },
+  },
+  {
     section: 'Workers',
     prepare: async (_, box) => {
       await some(box);

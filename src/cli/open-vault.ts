@@ -21,6 +21,7 @@ import { ensureLocalCa } from '../domain/local-ca.ts';
 import { bindMasterKey, masterKeyFits, missingMasterKeys } from '../domain/master-key-check.ts';
 import { settleKeyFile } from '../domain/master-key-files.ts';
 import { isRotating } from '../domain/master-key-rotation.ts';
+import { Meter } from '../domain/meter.ts';
 import { OpenedDnsProviders } from '../domain/opened-dns-providers.ts';
 import { finishRestore } from '../domain/restore-swap.ts';
 import { Turns } from '../domain/turns.ts';
@@ -83,6 +84,7 @@ export async function openVault(
       dns: new OpenedDnsProviders({ world, outbound, resolver, log }),
       turns: new Turns(),
       backupHealth: new BackupHealth(),
+      meter: new Meter(),
       allowsDrafts: settings.acmeDrafts,
     };
     await settleKeyFile(vault);

@@ -4,11 +4,11 @@
  */
 import { second } from '../base/duration.ts';
 import type { MasterKey } from '../crypto/master-key.ts';
-import type { Companions } from '../domain/companions.ts';
 import { offerSetup } from '../domain/setup.ts';
 import type { Vault } from '../domain/vault.ts';
 import { consoleReply } from '../http/console-routes.ts';
 import { startListeners } from '../http/listeners.ts';
+import { metricsRoutes } from '../http/metrics-routes.ts';
 import { routesWith } from '../http/routes.ts';
 import type { RunningServer } from '../http/server.ts';
 import { serverContext } from '../http/server-context.ts';
@@ -22,6 +22,7 @@ import { runRenewalWorker } from '../jobs/renewal-worker.ts';
 import { runWindowWatcher } from '../jobs/window-watcher.ts';
 import { readAsset, readConsole } from './assets.ts';
 import type { Terminal } from './command.ts';
+import { type MeasuredCompanions, openMetrics } from './open-metrics.ts';
 import { runOwn } from './own-process.ts';
 import { auditJobs } from './serve-audit.ts';
 import { openTls } from './serve-tls.ts';
@@ -35,23 +36,26 @@ export async function startServing(
   vault: Vault,
   settings: Settings,
   version: string,
-  companions?: Companions,
+  companions?: MeasuredCompanions,
 ): Promise<RunningServer> {
   const { publicUrl, sessionLimits, clients, workers } = settings;
+  const metrics = await openMetrics(vault, settings, companions);
   const tls = await openTls(vault, settings, companions?.ticketSeed);
+  const routes = routesWith(readAsset('install.sh'));
   return startListeners(
     serverContext(vault, {
       version,
       publicUrl,
       trustedProxies: clients.trustedProxies,
       apiKeyRate: clients.apiKeyRate,
-      // Connections are handed to the workers in turn, so that each has its share of them.
+      // The system shares connections out among the workers, so that each has about as many.
       connectionLimits: { most: Math.ceil(clients.maxConnections / workers) },
       sessionLimits,
       tls: () => tls?.facts ?? null,
+      metrics,
       companions,
     }),
-    routesWith(readAsset('install.sh')),
+    settings.metricsTokenFile === undefined ? routes : [...routes, ...metricsRoutes],
     { ...settings, tls },
     consoleReply(readConsole()),
   );

@@ -13,6 +13,7 @@ import type { Arguments } from './arguments.ts';
 import { type AuditSettings, auditOptions, auditSettings } from './audit-settings.ts';
 import { backupOptions, backupPlan } from './backup-settings.ts';
 import { type ClientSettings, clientOptions, clientSettings } from './client-settings.ts';
+import { type MetricsSettings, metricsOptions, metricsSettings } from './metrics-settings.ts';
 import {
   type Found,
   type ListenAddress,
@@ -87,6 +88,7 @@ export const serveOptions = {
     description: 'allow challenge types that are still drafts: dns-persist-01',
   },
   ...tlsOptions,
+  ...metricsOptions,
   'insecure-http': { type: 'boolean', description: 'serve plain HTTP beyond loopback' },
   'session-idle': {
     type: 'string',
@@ -110,7 +112,7 @@ type Flags = Partial<Arguments<typeof commonOptions & typeof serveOptions>>;
 type SettingName = keyof typeof commonOptions | keyof typeof serveOptions;
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-export type Settings = {
+export type Settings = MetricsSettings & {
   readonly dataDir: string;
   readonly masterKeyFile: string;
   /** Undefined where somebody may be asked. */
@@ -171,6 +173,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     acmeDrafts: truth(setting('acme-drafts')),
     proxies: proxiesIn(environment),
     tls: tlsSettings(setting),
+    ...metricsSettings(setting),
     insecureHttp: truth(setting('insecure-http')),
     sessionLimits: {
       idle: sessionDuration(setting('session-idle'), defaultSessionLimits.idle),

@@ -2,35 +2,55 @@
 import { hour } from '../base/duration.ts';
 import type { World } from '../base/world.ts';
 import { Bell } from '../domain/bell.ts';
-import type { Companions } from '../domain/companions.ts';
 import type { KeyCount } from '../domain/key-limits.ts';
+import type { Series } from '../domain/meter.ts';
 import { tooManyAttempts } from '../domain/sign-in-backoff.ts';
+import type { Measured, MeasuredCompanions } from './open-metrics.ts';
 import type { ToWorker } from './worker-messages.ts';
 import type { PrimaryChannel } from './worker-process.ts';
 
 /** How long counts are gathered before they are told: so many milliseconds the others may be behind. */
 const gatheredFor = 50;
 
-export type WorkerCompanions = Companions & {
+export type WorkerCompanions = MeasuredCompanions & {
   /** Takes a message of the first process. */
   readonly hear: (message: ToWorker) => void;
-  /** Tells what was counted until `stop` is aborted. */
+  /** Tells what was counted for metrics, where they are served. */
+  readonly tellCounts: () => Promise<void>;
+  /** Tells what was counted of keys until `stop` is aborted. */
   readonly run: (stop: AbortSignal) => Promise<void>;
 };
 
 /** The companions of this worker, to whom `channel` leads. */
 export function workerCompanions(
   { send }: Pick<PrimaryChannel, 'send'>,
-  firstSeed: Uint8Array,
+  { number, ticketSeed }: { readonly number: number; readonly ticketSeed: Uint8Array },
   world: World,
 ): WorkerCompanions {
-  let seed = Buffer.from(firstSeed);
+  let seed = Buffer.from(ticketSeed);
   let taken = new Map<string, [KeyCount, string, number]>();
   let listener: ((count: KeyCount, name: string, times: number) => void) | undefined;
+  let measure: (() => Promise<Measured>) | undefined;
+  const gathering = new Map<number, (series: Series) => void>();
   const asked = new Map<number, (retryAfter: number | undefined) => void>();
   const counted = new Bell(world);
   let lastId = 0;
   return {
+    number,
+    measureBy: (given) => {
+      measure = given;
+    },
+    allSeries: () => {
+      lastId += 1;
+      const id = lastId;
+      return new Promise<Series>((resolve) => {
+        gathering.set(id, resolve);
+        send({ say: 'gather', id });
+      });
+    },
+    tellCounts: async () => {
+      if (measure !== undefined) send({ say: 'counted', counts: (await measure()).counts });
+    },
     ticketSeed: () => seed,
     signInPauses: {
       begin: async (name, address) => {
@@ -60,7 +80,13 @@ export function workerCompanions(
     hear: (message) => {
       if (message.do === 'tickets') seed = Buffer.from(message.seed);
       else if (message.do === 'count') for (const each of message.taken) listener?.(...each);
-      else if (message.do === 'attempt') {
+      else if (message.do === 'measure') {
+        const { id } = message;
+        void measure?.().then((measured) => send({ say: 'measured', id, measured }));
+      } else if (message.do === 'series') {
+        gathering.get(message.id)?.(message.series);
+        gathering.delete(message.id);
+      } else if (message.do === 'attempt') {
         asked.get(message.id)?.(message.retryAfter);
         asked.delete(message.id);
       }

@@ -10,6 +10,7 @@ import type { Settings } from './settings.ts';
 import type { Supervisor } from './supervisor.ts';
 import { type Member, memberFor } from './worker-member.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
+import { WorkerSeries } from './worker-series.ts';
 
 /** A worker whose event loop has not turned for so many seconds will not turn again. */
 const longestSilence = 20;
@@ -26,6 +27,7 @@ export class Fleet {
   readonly #parts: FleetParts;
   readonly #members = new Set<Member>();
   readonly #pauses: SignInBackoff;
+  readonly #series: WorkerSeries;
   readonly #beat = Promise.withResolvers<void>();
   readonly #invited = Promise.withResolvers<void>();
   #hasServed = false;
@@ -37,6 +39,7 @@ export class Fleet {
   constructor(parts: FleetParts) {
     this.#parts = parts;
     this.#pauses = new SignInBackoff(parts.world);
+    this.#series = new WorkerSeries(parts.world);
     this.#ticketSeed = parts.world.randomBytes(ticketSeedSize);
   }
 
@@ -72,6 +75,7 @@ export class Fleet {
     this.#members.add(member);
     void member.ended.then(() => {
       this.#members.delete(member);
+      this.#series.gone(member);
       if (this.#jobs !== member) return;
       this.#jobs = 'wanted';
       this.giveJobs();
@@ -152,6 +156,15 @@ export class Fleet {
       case 'taken':
         this.#tellAll({ do: 'count', taken: message.taken }, from);
         break;
+      case 'counted':
+        this.#series.note(from, message.counts);
+        break;
+      case 'measured':
+        this.#series.answer(from, message.id, message.measured);
+        break;
+      case 'gather':
+        void this.#gather(from, message.id);
+        break;
       case 'attempt':
         this.#beginAttempt(from, message);
         break;
@@ -160,6 +173,10 @@ export class Fleet {
         from.attempts.delete(message.id);
         break;
     }
+  }
+
+  async #gather(from: Member, id: number): Promise<void> {
+    from.send({ do: 'series', id, series: await this.#series.gather(this.#serving) });
   }
 
   #welcome(member: Member): void {

@@ -1,5 +1,7 @@
 /** What the first process of a vault that serves on several and its workers say to each other. */
 import type { KeyCount } from '../domain/key-limits.ts';
+import type { Series } from '../domain/meter.ts';
+import type { Measured } from './open-metrics.ts';
 import type { Settings } from './settings.ts';
 
 /** What one process has counted of API keys since it last told. */
@@ -29,6 +31,10 @@ export type ToWorker =
   | { readonly do: 'count'; readonly taken: Taken }
   /** An attempt at a password may begin, or has to wait so many seconds. */
   | { readonly do: 'attempt'; readonly id: number; readonly retryAfter: number | undefined }
+  /** Say what was counted, and how this process is. */
+  | { readonly do: 'measure'; readonly id: number }
+  /** What all have said, for the one that asked. */
+  | { readonly do: 'series'; readonly id: number; readonly series: Series }
   | { readonly do: 'stop'; readonly reason: string };
 
 /** From a worker. */
@@ -52,4 +58,9 @@ export type FromWorker =
       readonly address: string | undefined;
     }
   | { readonly say: 'attempt-ended'; readonly id: number; readonly how: 'succeeded' | 'withdrawn' }
+  /** Every second where metrics are served: what is lost when it dies is what it counted since. */
+  | { readonly say: 'counted'; readonly counts: Series }
+  | { readonly say: 'measured'; readonly id: number; readonly measured: Measured }
+  /** Somebody wants to have the metrics of all. */
+  | { readonly say: 'gather'; readonly id: number }
   | { readonly say: 'over' };

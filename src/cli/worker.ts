@@ -10,7 +10,7 @@ import { openLog } from './log-output.ts';
 import { openVault } from './open-vault.ts';
 import { invite, ownJobs, patience, sharedJobs, startServing } from './serving.ts';
 import { stopSignal } from './stop-signal.ts';
-import { workerCompanions } from './worker-companions.ts';
+import { type WorkerCompanions, workerCompanions } from './worker-companions.ts';
 import type { ToWorker } from './worker-messages.ts';
 import { type PrimaryChannel, primaryChannel } from './worker-process.ts';
 
@@ -68,10 +68,10 @@ async function serve(
         'a new vault was made; keep a copy of its master.key elsewhere',
       );
     }
-    const companions = workerCompanions(channel, ticketSeed, world);
+    const companions = workerCompanions(channel, { number, ticketSeed }, world);
     const server = await startServing(vault, settings, version, companions);
     const over = new AbortController();
-    const telling = tellAlive(vault, channel, over.signal);
+    const telling = tellAlive(vault, channel, companions, over.signal);
     const jobs = [...ownJobs(vault, stop), companions.run(stop)];
     if (watchdogInterval !== undefined) {
       const tell = async (failed: readonly string[]) => channel.send({ say: 'health', failed });
@@ -110,9 +110,15 @@ async function serve(
 }
 
 /** Every second, for as long as the event loop turns; also while requests in flight end. */
-async function tellAlive(vault: Vault, channel: PrimaryChannel, over: AbortSignal): Promise<void> {
+async function tellAlive(
+  vault: Vault,
+  channel: PrimaryChannel,
+  { tellCounts }: Pick<WorkerCompanions, 'tellCounts'>,
+  over: AbortSignal,
+): Promise<void> {
   while (!over.aborted) {
     channel.send({ say: 'alive', backupsAreFailing: vault.backupHealth.isFailing });
+    await tellCounts();
     await vault.world.sleep(second, over);
   }
 }

@@ -94,6 +94,32 @@ export async function countByStatus(
 
 const expiry = sql<number>`coalesce(certificate_versions.not_after, ${sql.lit(never)})`;
 
+/** What is told of a certificate to whoever watches over many: when it was made, how long it lasts, and what keeps failing. */
+export type WatchedRow = {
+  readonly name: string;
+  readonly disabled_at: number | null;
+  readonly failed_attempts: number;
+  /** Of the current version; null where there is none. */
+  readonly not_before: number | null;
+  readonly not_after: number | null;
+  readonly created_at: number | null;
+};
+
+/** All certificates by name, in one walk along the index of names. */
+export async function listWatched(reader: Reader): Promise<WatchedRow[]> {
+  return reader
+    .selectFrom('certificates')
+    .leftJoin('certificate_versions as version', (join) =>
+      join
+        .onRef('version.certificate_id', '=', 'certificates.id')
+        .onRef('version.version', '=', 'certificates.current_version'),
+    )
+    .select(['certificates.name', 'certificates.disabled_at', 'certificates.failed_attempts'])
+    .select(['version.not_before', 'version.not_after', 'version.created_at'])
+    .orderBy('certificates.name')
+    .execute();
+}
+
 /** The index in `statusOrder`. 30 days, and a quarter of the lifetime, as `certificateStatus` has them. */
 function rank(now: number) {
   return sql<number>`case

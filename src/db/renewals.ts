@@ -162,6 +162,18 @@ export async function renewalsState(reader: Reader): Promise<string> {
   return [newest?.id, open.count, open.claims, open.steps].join(' ');
 }
 
+/** How many renewals wait, and how many somebody works on. */
+export async function countOpenRenewals(reader: Reader): Promise<{ queued: number; running: number }> {
+  const rows = await reader
+    .selectFrom('renewals')
+    .select(({ fn }) => ['status', fn.countAll<number>().as('count')])
+    .where(isOpen)
+    .groupBy('status')
+    .execute();
+  const of = (status: string) => rows.find((row) => row.status === status)?.count ?? 0;
+  return { queued: of('queued'), running: of('running') };
+}
+
 /** Makes every lease end at `latest` at the latest. */
 export async function shortenLeases(writer: Writer, latest: number): Promise<void> {
   const changes = { lease_expires_at: latest };

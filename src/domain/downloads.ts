@@ -77,6 +77,7 @@ export class Downloads {
       resource: `certificate:${artifact.name}`,
       detail: { artifact: artifact.file, version: artifact.version },
     });
+    this.#vault.meter.downloaded(artifact.file);
     return body;
   }
 

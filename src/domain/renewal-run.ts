@@ -61,6 +61,7 @@ export async function runRenewal(vault: Vault, claimed: ClaimedRenewal, signal: 
       const version = await vault.db.write((writer) => succeed(vault, writer, attempt, material));
       if (version === undefined) throw new LeaseLost();
       await takeDownRest(vault, attempt);
+      vault.meter.renewed('succeeded', sinceStart(vault, attempt));
       vault.log.info({ ...logged(attempt), version }, 'certificate issued');
     } catch (error) {
       await end(vault, attempt, error);
@@ -95,7 +96,13 @@ async function end(vault: Vault, attempt: Attempt, error: unknown): Promise<void
       pausesIssuer: error instanceof AcmeError && [429, 503].includes(error.status ?? 0),
     }),
   );
+  vault.meter.renewed('failed', sinceStart(vault, attempt));
   await takeDownRest(vault, attempt);
+}
+
+/** Milliseconds since it was first taken up, by whatever process. */
+function sinceStart({ world }: Vault, { renewal }: Attempt): number {
+  return world.now() - (renewal.started_at ?? world.now());
 }
 
 /** What an earlier worker put up, and this one did not need any more. */

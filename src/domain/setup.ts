@@ -40,13 +40,14 @@ export async function offerSetup({ db, world }: Vault): Promise<Secret<string> |
  * tokens; `invalid_request` where the password is refused, and `rate_limited`.
  */
 export async function completeSetup(
-  { db, world, audit }: Vault,
+  { db, world, audit, meter }: Vault,
   signIn: SignIn,
   { token, name, password }: SetupInput,
   visitor: Visitor,
 ): Promise<SignedIn> {
   const attempt = await signIn.backoff.begin(undefined, visitor.actor.ip);
   if (!(await isOpenTo(db.reader, token, world.now()))) {
+    meter.authenticationFailed('setup_link');
     const reason = 'setup link not valid';
     await audit.append({
       actor: visitor.actor,

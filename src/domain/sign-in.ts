@@ -97,7 +97,7 @@ export class SignIn {
     actor: Actor,
     refusal: () => Problem,
   ): Promise<Checked> {
-    const { db, audit } = this.#vault;
+    const { db, audit, meter } = this.#vault;
     const attempt = await this.backoff.begin(name, actor.ip);
     let row: AdministratorRow | undefined;
     try {
@@ -108,6 +108,7 @@ export class SignIn {
       attempt.withdrawn();
       throw error;
     }
+    meter.authenticationFailed('password');
     await audit.append({
       actor,
       action: 'session.refuse',

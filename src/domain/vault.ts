@@ -15,6 +15,7 @@ import type { Changes } from './changes.ts';
 import type { Freshness } from './freshness.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import type { KeyUse } from './key-use.ts';
+import type { Meter } from './meter.ts';
 import type { OpenedDnsProviders } from './opened-dns-providers.ts';
 import type { Turns } from './turns.ts';
 
@@ -41,6 +42,7 @@ export type Vault = {
   /** One registration per issuer and one change per DNS provider at a time. */
   readonly turns: Turns;
   readonly backupHealth: BackupHealth;
+  readonly meter: Meter;
   /** Challenge types that are still drafts may be used. */
   readonly allowsDrafts: boolean;
 };

@@ -33,7 +33,7 @@ export type Origin = Whereabouts & {
 
 export type Admitted = { readonly identity: Identity | undefined; readonly actor: Actor };
 
-type Guarded = Exclude<Access, { readonly kind: 'public' }>;
+type Guarded = Exclude<Access, { readonly kind: 'public' | 'metrics' }>;
 
 /** Whose credentials were presented, and whether they count. */
 type Caller = { readonly identity: Identity; readonly state: ApiKeyState };
@@ -60,6 +60,7 @@ export async function admit(
     return { identity: undefined, actor: { name: 'anonymous', ...source(origin) } };
   }
   const { vault } = context;
+  if (access.kind === 'metrics') return admitScraper(context, request, origin);
   await vault.freshness.look();
   const caller = await callerOf(context, request, origin);
   if (caller === undefined) return refuseNobody(context, access, request, origin);
@@ -68,10 +69,12 @@ export async function admit(
   origin.identified(actor.name);
   if (identity.kind === 'api-key') {
     if (state !== 'active') {
+      vault.meter.authenticationFailed(`key_${state}`);
       const problem = access.kind === 'scope' ? new Problem('unauthenticated') : administratorNeeded();
       return refuseKey(context, identity, actor, origin, problem, detailOf(access, state));
     }
     if (!countsAt(identity, origin.ip)) {
+      vault.meter.authenticationFailed('key_network');
       const detail = { code: 'forbidden', reason: 'network' };
       return refuseKey(context, identity, actor, origin, elsewhere(origin.ip), detail);
     }
@@ -91,6 +94,23 @@ export async function admit(
   return { identity, actor };
 }
 
+/** Who has the token for metrics, which opens nothing else. Throws `unauthenticated` and `rate_limited`. */
+function admitScraper(
+  { metrics, keyLimits }: ServerContext,
+  { headers }: IncomingMessage,
+  origin: Origin,
+): Admitted {
+  const token = readBearer(headers.authorization);
+  if (metrics?.isOpenTo(token) === true) {
+    origin.identified('metrics');
+    return { identity: undefined, actor: { name: 'metrics', ...source(origin) } };
+  }
+  if (token !== undefined) keyLimits.fail(origin.ip);
+  throw new Problem('unauthenticated', {
+    detail: 'Metrics need their own token, that of --metrics-token-file.',
+  });
+}
+
 /** A key that is presented speaks for itself; a session counts where there is none. */
 async function callerOf(
   { authenticator, findSession }: ServerContext,
@@ -106,12 +126,15 @@ async function callerOf(
 
 /** Throws where nobody may do it. */
 function refuseNobody(
-  { keyLimits }: ServerContext,
+  { keyLimits, vault }: ServerContext,
   access: Guarded,
   { headers }: IncomingMessage,
   { ip }: Origin,
 ): never {
-  if (readBearer(headers.authorization) !== undefined) keyLimits.fail(ip);
+  if (readBearer(headers.authorization) !== undefined) {
+    vault.meter.authenticationFailed('key_unknown');
+    keyLimits.fail(ip);
+  }
   if (access.kind === 'administrator') throw administratorNeeded();
   if (access.kind === 'scope') throw new Problem('unauthenticated');
   throw new Problem('unauthenticated', { detail: 'Nobody is signed in here, or the session has ended.' });

@@ -42,7 +42,10 @@ async function download(
     'Certificate-Version': String(artifact.version),
     'Cache-Control': artifact.isSecret ? 'no-store' : 'private, no-cache',
   };
-  if (noneMatch(ifNoneMatch, artifact.etag)) return { status: 304, headers: validators, body: '' };
+  if (noneMatch(ifNoneMatch, artifact.etag)) {
+    context.vault.meter.unchanged(file);
+    return { status: 304, headers: validators, body: '' };
+  }
   const headers = {
     ...validators,
     'Content-Type': 'application/x-pem-file',

@@ -4,6 +4,7 @@ import { acmeChallengeRoutes } from './acme-challenge-routes.ts';
 import type { ConsoleReply } from './console-routes.ts';
 import { redirectReply } from './https-redirect.ts';
 import { claim, type ListenAddress, type ListenOption } from './listening.ts';
+import { metricsRoutes } from './metrics-routes.ts';
 import type { Route } from './route.ts';
 import { mainOption, type RunningServer, startServer } from './server.ts';
 import type { ServerContext } from './server-context.ts';
@@ -17,7 +18,11 @@ export type ListenSettings = {
   /** Where http-01 challenges are answered besides; with HTTPS, everything else is redirected there. */
   readonly acmeHttpListen: ListenAddress | undefined;
   readonly acmeTlsListen: ListenAddress | undefined;
+  /** Where /metrics is served besides. */
+  readonly metricsListen?: ListenAddress | undefined;
 };
+
+const metricsOption: ListenOption = { option: '--metrics-listen', example: '127.0.0.1:9464' };
 
 const acmeHttpOption: ListenOption = { option: '--acme-http-listen', example: '0.0.0.0:80' };
 
@@ -29,7 +34,7 @@ export async function claimAddresses<T extends Omit<ListenSettings, 'tls'>>(
   settings: T,
   { isShared }: { readonly isShared: boolean },
 ): Promise<T> {
-  const { listen, acmeHttpListen, acmeTlsListen } = settings;
+  const { listen, acmeHttpListen, acmeTlsListen, metricsListen } = settings;
   const claimed = async (address: ListenAddress, named: ListenOption) => ({
     ...(await claim(address, named)),
     isShared,
@@ -39,6 +44,7 @@ export async function claimAddresses<T extends Omit<ListenSettings, 'tls'>>(
     listen: await claimed(listen, mainOption),
     acmeHttpListen: acmeHttpListen && (await claimed(acmeHttpListen, acmeHttpOption)),
     acmeTlsListen: acmeTlsListen && (await claimed(acmeTlsListen, acmeTlsOption)),
+    metricsListen: metricsListen && (await claimed(metricsListen, metricsOption)),
   };
 }
 
@@ -46,7 +52,7 @@ export async function claimAddresses<T extends Omit<ListenSettings, 'tls'>>(
 export async function startListeners(
   context: ServerContext,
   routes: readonly Route[],
-  { listen, tls, acmeHttpListen, acmeTlsListen }: ListenSettings,
+  { listen, tls, acmeHttpListen, acmeTlsListen, metricsListen }: ListenSettings,
   pages?: ConsoleReply,
 ): Promise<RunningServer> {
   const { vault } = context;
@@ -73,6 +79,11 @@ export async function startListeners(
       const alpn = await startTlsAlpnListener(vault, acmeTlsListen);
       started.push(alpn.stop);
       vault.log.info({ address: alpn.address }, 'listening for tls-alpn-01 challenges');
+    }
+    if (metricsListen !== undefined) {
+      const metrics = await startServer(context, metricsRoutes, metricsListen, { named: metricsOption });
+      started.push(metrics.stop);
+      vault.log.info({ url: `${metrics.url}/metrics` }, 'metrics are served');
     }
     return { url: main.url, stop };
   } catch (error) {

@@ -26,18 +26,21 @@ export type RequestEnd = {
   readonly aborted: boolean;
 };
 
-/** Writes the line; `ms` is the time from the request's head to the end of its answer. */
+/** Writes the line, and counts the request; `ms` is the time from the request's head to the end of its answer. */
 export function logRequest(context: ServerContext, story: RequestStory, end: RequestEnd): void {
-  const { world, log } = context.vault;
+  const { world, log, meter } = context.vault;
   const { request, requestId, receivedAt, actor = 'anonymous' } = story;
+  const route = end.route ?? 'none';
+  const ms = world.now() - receivedAt;
+  meter.requested(route, end.status, ms);
   const line = {
     request_id: requestId,
     method: request.method,
-    route: end.route ?? 'none',
+    route,
     status: end.status,
     actor,
     ip: story.ip ?? addressOf(request, context),
-    ms: world.now() - receivedAt,
+    ms,
   };
   log.info(end.aborted ? { ...line, aborted: true } : line, 'request');
 }

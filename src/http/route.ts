@@ -19,7 +19,9 @@ export type Access =
   /** An administrator's session. */
   | { readonly kind: 'administrator' }
   /** The same, about the session itself: whoever has none is told so (401) and not that it takes an administrator. */
-  | { readonly kind: 'session' };
+  | { readonly kind: 'session' }
+  /** The token of metrics, where one is set; it opens nothing else. */
+  | { readonly kind: 'metrics' };
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

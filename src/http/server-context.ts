@@ -11,6 +11,7 @@ import { type SessionLimits, Sessions } from '../domain/sessions.ts';
 import { SignIn } from '../domain/sign-in.ts';
 import type { Vault } from '../domain/vault.ts';
 import { type ConnectionLimits, usualConnectionLimits } from './connection-limits.ts';
+import type { Metrics } from './metrics.ts';
 import type { TlsFacts } from './tls-endpoint.ts';
 
 export type ServerContext = {
@@ -32,6 +33,8 @@ export type ServerContext = {
   readonly connectionLimits: ConnectionLimits;
   /** About the vault's own HTTPS; null where it speaks plain HTTP. */
   readonly tls: () => TlsFacts | null;
+  /** Undefined where nobody asked for them. */
+  readonly metrics: Metrics | undefined;
 };
 
 /** The context of a server that begins now. */
@@ -47,6 +50,7 @@ export function serverContext(
     readonly sessionLimits?: SessionLimits;
     readonly hashCost?: HashCost;
     readonly tls?: () => TlsFacts | null;
+    readonly metrics?: Metrics | undefined;
     /** The other processes that serve this vault, where there are any. */
     readonly companions?: Companions | undefined;
   },
@@ -73,5 +77,6 @@ export function serverContext(
     trustedProxies: options.trustedProxies ?? [],
     connectionLimits: { ...usualConnectionLimits, ...options.connectionLimits },
     tls: options.tls ?? (() => null),
+    metrics: options.metrics,
   };
 }

@@ -27,6 +27,8 @@ export function settingsFor(dataDir: string): Settings {
     acmeDrafts: false,
     proxies: {},
     tls: undefined,
+    metricsListen: undefined,
+    metricsTokenFile: undefined,
     insecureHttp: false,
     sessionLimits: defaultSessionLimits,
     logLevel: 'info',

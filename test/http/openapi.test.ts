@@ -65,6 +65,7 @@ suite('the OpenAPI document', () => {
       scope: [{ apiKey: [] }, { session: [] }],
       administrator: [{ session: [] }],
       session: [{ session: [] }],
+      metrics: [],
     };
     for (const { method, path, access, problems } of routes) {
       const operation = document.paths[path]?.[method.toLowerCase()];

@@ -1,0 +1,45 @@
+/** From the settings to the metrics of a process that serves, alone or beside others. */
+import { sameBytes } from '../crypto/constant-time.ts';
+import type { Companions } from '../domain/companions.ts';
+import type { Series } from '../domain/meter.ts';
+import type { Vault } from '../domain/vault.ts';
+import type { Metrics } from '../http/metrics.ts';
+import { processMetrics } from '../http/process-metrics.ts';
+import { readMetricsToken } from './metrics-settings.ts';
+import type { Settings } from './settings.ts';
+
+/** What one process says when it is asked: what it has counted, and how it is itself. */
+export type Measured = { readonly counts: Series; readonly process: Series };
+
+export type MeasuredCompanions = Companions & {
+  /** This process, as it stands in the labels of its series. */
+  readonly number: number;
+  /** Is told, before the first request, how this process is measured. */
+  readonly measureBy: (measure: () => Promise<Measured>) => void;
+  /** Of all processes together. */
+  readonly allSeries: () => Promise<Series>;
+};
+
+/** Undefined where nobody asked for metrics; what makes them is then not even loaded. Throws OperatorError. */
+export async function openMetrics(
+  vault: Vault,
+  { metricsListen, metricsTokenFile, backups }: Settings,
+  companions: MeasuredCompanions | undefined,
+): Promise<Metrics | undefined> {
+  if (metricsListen === undefined && metricsTokenFile === undefined) return undefined;
+  const token = metricsTokenFile === undefined ? undefined : readMetricsToken(metricsTokenFile);
+  const own = await processMetrics(companions && { worker: companions.number });
+  const measure = async () => ({ counts: vault.meter.series(), process: await own.series() });
+  companions?.measureBy(measure);
+  const alone = async () => {
+    const { counts, process } = await measure();
+    return { ...counts, ...process, vault_workers: 1, vault_worker_restarts_total: 0 };
+  };
+  return {
+    isOpenTo: (presented) =>
+      token === undefined || (presented !== undefined && sameBytes(Buffer.from(presented), token.expose())),
+    series: companions?.allSeries ?? alone,
+    families: own.families,
+    backupEvery: backups?.every,
+  };
+}
