@@ -24,15 +24,13 @@ test('ten thousand certificates are read in one go, and written in pieces betwee
   const { vault, dataDir } = await testVault(t);
   await makeCertificate(vault, 'web');
   outside(dataDir, (db) => {
-    const columns = 'domains, key_type, created_at, issuer_id, current_version';
     const table = db.prepare('select * from certificates').get() as Record<string, unknown>;
     const names = Object.keys(table).filter((name) => name !== 'id' && name !== 'name');
-    assert.ok(columns.split(', ').every((name) => name in table));
     db.exec(`insert into certificates (name, ${names.join(', ')})
       with recursive n(i) as (select 1 union all select i + 1 from n where i < 9999)
       select 'c' || i, ${names.join(', ')} from certificates, n where name = 'web'`);
     const version = db.prepare('select * from certificate_versions').get() as Record<string, unknown>;
-    const facts = Object.keys(version).filter((name) => name !== 'certificate_id');
+    const facts = Object.keys(version).filter((name) => !['id', 'certificate_id'].includes(name));
     db.exec(`insert into certificate_versions (certificate_id, ${facts.join(', ')})
       select certificates.id, ${facts.map((name) => `v.${name}`).join(', ')}
       from certificates, certificate_versions v where certificates.name <> 'web'`);
