@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, chownSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import { bind, needsBind } from './harness/bind.ts';
 import {
   assertAsDocumented,
@@ -113,12 +114,24 @@ const scenes: readonly Scene[] = [
     },
   },
   {
-    section: 'As a service',
+    section: 'Upgrade',
+    prepare: async (_, box) => {
+      const old = new URL('./schemas/0005-key-networks/', import.meta.url);
+      const data = box.path('/var/lib/vault');
+      writeFileSync(join(data, 'vault.db'), gunzipSync(readFileSync(new URL('vault.db.gz', old))), {
+        mode: 0o600,
+      });
+      writeFileSync(join(data, 'master.key'), readFileSync(new URL('master.key', old)), { mode: 0o600 });
+      return {};
+    },
+  },
+  {
+    section: 'Install',
     needs: needs('script'),
     typed: { 'sudo -u vault vault admin create': newPassword },
   },
   {
-    section: 'What is wrong now',
+    section: 'Troubleshoot',
     needs: needs('openssl'),
     prepare: async (t, box) => {
       const standIns = await letsEncrypt(t, box);
