@@ -101,7 +101,10 @@ test('a master key of the wrong size and one that is a directory are refused', a
   const key = join(dir, 'master.key');
   fs.writeFileSync(key, Buffer.alloc(31));
   const hint = '  Put the original file back, or name the right one with --master-key-file.\n';
-  await assertRefused(dir, `vault: ${key} holds 31 bytes; a master key has 32\n${hint}`);
+  await assertRefused(
+    dir,
+    `vault: ${key} holds 31 bytes; a master key has 32, or is sealed by this vault\n${hint}`,
+  );
   await assertRefused(dir, /^vault: the master key file \S+ cannot be read: EISDIR/, {
     more: ['--master-key-file', root],
   });

@@ -358,6 +358,7 @@ const more: Readonly<Record<string, readonly string[]>> = {
   'issuer add': ['--directory=https://ca.test/directory', '--accept-terms'],
   'issuer update': ['--email=ops@example.test'],
   'certificate update': ['--reuse-key'],
+  'notification update': ['--event=all'],
   apply: [`--file=${join(root, 'desired.yaml')}`],
 };
 

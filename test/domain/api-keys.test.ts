@@ -39,7 +39,7 @@ const rejects = (work: Promise<unknown>, code: ProblemCode, message: RegExp) =>
 
 async function events({ db }: Vault) {
   const query = db.reader.selectFrom('audit_events').selectAll().where('action', 'like', 'api_key.%');
-  return (await query.orderBy('id').execute()).map(({ id, ...row }) => ({
+  return (await query.orderBy('id').execute()).map(({ id: _, link: __, ...row }) => ({
     ...row,
     detail: JSON.parse(row.detail),
   }));

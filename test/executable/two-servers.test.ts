@@ -37,7 +37,7 @@ test('two servers on one directory record every download, and know at once what 
   await line.done('certificate', 'create', '--name', 'web', '--domain', 'www.example.com');
   const made = await line.done(
     ...['api-key', 'create', '--name', 'www', '--certificate', 'web'],
-    ...['--scope', 'certificates:read', '--scope', 'certificates:renew'],
+    ...['--scope', 'certificates:read', '--scope', 'renewals:trigger'],
   );
   const key = made.stdout.trim();
   const servers = await Promise.all([serve(t, line.data), serve(t, line.data)]);
