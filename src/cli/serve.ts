@@ -71,8 +71,10 @@ async function serve(
       : supervisor.tell(`STATUS=not working: ${failed.join(', ')}`);
   if (watchdogInterval !== undefined) jobs.push(runWatchdog(vault, watchdogInterval, signOfLife, stop));
   await invite(vault, settings.publicUrl ?? server.url, stderr);
-  stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, version }, 'listening');
+  // The log is written once a turn: what stands in it so far comes before the line that others wait for.
+  await terminal.world.turn();
+  stdout.write(`listening on ${server.url}\n`);
   await supervisor.tell('READY=1', listening);
   if (!stop.aborted) await once(stop, 'abort');
   log.info({ signal: stop.reason }, 'stopping');

@@ -54,8 +54,10 @@ export async function serveOnWorkers(
     await fleet.invite(settings.publicUrl ?? url);
     const kept = AbortSignal.any([stop, closing.signal]);
     places = [first, ...others].map((member) => keepPlace(fleet, member, { world, log }, kept));
-    stdout.write(`listening on ${url}\n`);
     log.info({ url, version, workers: settings.workers }, 'listening');
+    // The log is written once a turn: what stands in it so far comes before the line that others wait for.
+    await world.turn();
+    stdout.write(`listening on ${url}\n`);
     await supervisor.tell('READY=1', fleet.status);
     // A place is given up only where no worker can serve any more.
     await Promise.race([aborted(stop), ...places]);

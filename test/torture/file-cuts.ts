@@ -297,6 +297,7 @@ function integrityOf(path: string): unknown {
 function makeOldVault(data: string, environment: Readonly<Record<string, string>>): void {
   const script = `
     import { realWorld } from '${sourceUrl('base/world.ts')}';
+    import { Keyring } from '${sourceUrl('crypto/keyring.ts')}';
     import { createMasterKey } from '${sourceUrl('crypto/master-key-file.ts')}';
     import { Database } from '${sourceUrl('db/database.ts')}';
     import { migrations } from '${sourceUrl('db/migrations.ts')}';
@@ -308,7 +309,8 @@ function makeOldVault(data: string, environment: Readonly<Record<string, string>
     await db.write((writer) => writer.insertInto('certificates').values({
       name: 'old', domains: '["a.test"]', key_type: 'ec256', auto_renew: 0, reuse_key: 0, created_at: 0,
     }).execute());
-    await bindMasterKey({ db, masterKey, world: realWorld });
+    const keyring = new Keyring(data + '/master.key', masterKey);
+    await bindMasterKey({ db, keyring, world: realWorld });
     await db.close();`;
   const args = ['--input-type=module', '-e', script, data];
   const { status, stderr } = spawnSync(process.execPath, args, {
