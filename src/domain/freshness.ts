@@ -4,6 +4,7 @@
  */
 import type { World } from '../base/world.ts';
 import type { Database } from '../db/database.ts';
+import { RecentMap } from './recent-map.ts';
 
 export class Freshness {
   readonly #db: Database;
@@ -43,12 +44,13 @@ export class Freshness {
 export class FreshCache<K, V> {
   readonly #freshness: Freshness;
   readonly #limit: number;
-  readonly #values = new Map<K, V>();
+  #values: RecentMap<K, V>;
   #generation = -1;
 
   constructor(freshness: Freshness, limit: number) {
     this.#freshness = freshness;
     this.#limit = limit;
+    this.#values = new RecentMap(limit);
   }
 
   /**
@@ -62,21 +64,13 @@ export class FreshCache<K, V> {
     const began = this.#generation;
     const value = await load();
     this.#forgetWhenStale();
-    if (value !== undefined && this.#generation === began) this.#remember(key, value);
+    if (value !== undefined && this.#generation === began) this.#values.set(key, value);
     return value;
-  }
-
-  #remember(key: K, value: V): void {
-    if (this.#values.size >= this.#limit) {
-      const oldest = this.#values.keys().next();
-      if (!oldest.done) this.#values.delete(oldest.value);
-    }
-    this.#values.set(key, value);
   }
 
   #forgetWhenStale(): void {
     if (this.#generation === this.#freshness.generation) return;
-    this.#values.clear();
+    this.#values = new RecentMap(this.#limit);
     this.#generation = this.#freshness.generation;
   }
 }

@@ -2,10 +2,17 @@
 
 export class RecentMap<K, V> {
   readonly #values = new Map<K, V>();
+  /**
+   * Always before what was put longest ago: what it yields is deleted at once. A new iterator would begin with the holes
+   * that the deleted ones have left, of which there are thousands.
+   */
+  readonly #oldest: MapIterator<K>;
   readonly #most: number;
 
+  /** Holds `most` values, one at least. */
   constructor(most: number) {
     this.#most = most;
+    this.#oldest = this.#values.keys();
   }
 
   get size(): number {
@@ -21,7 +28,7 @@ export class RecentMap<K, V> {
     this.#values.delete(key);
     this.#values.set(key, value);
     if (this.#values.size <= this.#most) return;
-    const oldest = this.#values.keys().next();
+    const oldest = this.#oldest.next();
     if (!oldest.done) this.#values.delete(oldest.value);
   }
 

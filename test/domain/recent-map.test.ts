@@ -1,6 +1,7 @@
 /** A map with a limit: what was put into it last stays. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { RecentMap } from '../../src/domain/recent-map.ts';
 
 test('what was put in longest ago is forgotten when there is too much', () => {
@@ -15,4 +16,29 @@ test('what was put in longest ago is forgotten when there is too much', () => {
   map.delete('a');
   map.set('e', 4);
   assert.deepEqual([map.size, map.get('c'), map.get('a')], [3, 2, undefined]);
+});
+
+test('whatever is put in, put in again and deleted, the last ones are there', () => {
+  const operation = fc.record({ key: fc.integer({ min: 0, max: 12 }), deletes: fc.boolean() });
+  const property = fc.property(
+    fc.integer({ min: 1, max: 6 }),
+    fc.array(operation, { maxLength: 300 }),
+    (most, operations) => {
+      const map = new RecentMap<number, number>(most);
+      let model: number[] = [];
+      for (const { key, deletes } of operations) {
+        model = model.filter((other) => other !== key);
+        if (deletes) map.delete(key);
+        else {
+          map.set(key, key);
+          model = [...model, key].slice(-most);
+        }
+        assert.equal(map.size, model.length);
+        for (let other = 0; other <= 12; other += 1) {
+          assert.equal(map.get(other), model.includes(other) ? other : undefined);
+        }
+      }
+    },
+  );
+  fc.assert(property, { numRuns: 300 });
 });
