@@ -57,6 +57,8 @@ export async function layGround(place: Place, ledger: Ledger): Promise<Ground> {
   const deed = ledger.begin({ kind: 'create key', name: 'all', certificate: 'web' });
   const raw = await done(['api-key', 'create', '--name', 'all', ...scopes, '--certificate', '*']);
   ledger.end(deed, { is: 'done', said: { raw } });
+  const kept = ledger.begin({ kind: 'checkpoint' });
+  ledger.end(kept, { is: 'done', said: { checkpoint: await done(['audit', 'checkpoint']) } });
   return { chain: await makeChain(), all: { raw }, certificates };
 }
 
@@ -97,6 +99,7 @@ export class Crowd {
       ...each('renewals', 1, (own) => this.#renew(own)),
       ...each('people', 1, (own) => this.#signIn(own)),
       ...each('imports', 1, (own) => this.#importOverHttp(own)),
+      ...each('auditor', 1, (own) => this.#keepCheckpoint(own)),
     ]);
   }
 
@@ -399,6 +402,13 @@ export class Crowd {
       return { is: 'done', said: { version: (JSON.parse(answer.body) as { version: number }).version } };
     });
     await delay(chance.whole(20, 200));
+  }
+
+  /** Where the audit log stands, as somebody keeps it elsewhere: it must never fall back behind that. */
+  async #keepCheckpoint(chance: Chance): Promise<void> {
+    const said = (checkpoint: string) => ({ checkpoint });
+    await this.#command(chance, { kind: 'checkpoint' }, ['audit', 'checkpoint'], said);
+    await delay(chance.whole(100, 500));
   }
 
   async #newLeaf() {

@@ -249,11 +249,14 @@ async function brokenIn(
 
 type Found = { readonly names: string | undefined; readonly stderr: string };
 
-/** As a command finds it; undefined where it says that there is none. */
+/** As a command finds it, with an audit log that is whole; undefined where it says that there is none. */
 async function namesIn(place: Place, where: readonly string[]): Promise<Found> {
   const { code, stdout, stderr } = await run(place, ['certificate', 'list', '--json', ...where]);
-  if (code === 0)
+  if (code === 0) {
+    const verified = await run(place, ['audit', 'verify', ...where]);
+    if (verified.code !== 0) return { names: 'an audit log that does not verify', stderr: verified.stdout };
     return { names: (JSON.parse(stdout) as { name: string }[]).map((c) => c.name).join(' '), stderr };
+  }
   return { names: /^vault: there is no vault in /.test(stderr) ? undefined : `something broken`, stderr };
 }
 

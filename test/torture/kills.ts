@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
+import { AuditTruth } from './audit-truth.ts';
 import type { Finding, Order } from './chamber.ts';
 import { Crowd, layGround } from './crowd.ts';
 import { Ledger } from './ledger.ts';
@@ -49,6 +50,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
     ground,
   );
   const truths = new Truths();
+  const auditTruth = new AuditTruth(join(folder, 'checkpoints'));
   const startups: number[] = [];
   const { workers = 1 } = options;
   const more = workers > 1 ? ['--workers', String(workers)] : [];
@@ -111,6 +113,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
     const broken = [
       ...truths.ofDatabase(place.data, facts, { settle: true }),
       ...(await truths.ofServer(server.url, facts, { everything })),
+      ...(await auditTruth.ofLog(place, facts, { everything })),
       ...strangeFiles(place.data).map((name) => `${name} is left in the data directory`),
       ...crowd.broken,
     ];
@@ -152,7 +155,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
       { name: 'questions without an answer, found done', value: truths.doubts.done },
       { name: 'questions without an answer, found not done', value: truths.doubts.undone },
       ...[...crowd.refusals].map(([by, value]) => ({ name: `refused: ${by.slice(0, 60)}`, value })),
-      { name: 'comparisons', value: truths.compared },
+      { name: 'comparisons', value: truths.compared + auditTruth.compared },
       { name: 'empty folders left by commands in TMPDIR', value: readdirSync(temporary).length },
     ];
   }

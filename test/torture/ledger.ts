@@ -11,7 +11,13 @@ export type Deed =
   | { readonly kind: 'import'; readonly certificate: string; readonly fingerprint: string }
   | { readonly kind: 'create certificate' | 'delete certificate'; readonly certificate: string }
   | { readonly kind: 'renew'; readonly certificate: string }
-  | { readonly kind: 'sign in' | 'sign out'; readonly session: string };
+  | { readonly kind: 'sign in' | 'sign out'; readonly session: string }
+  | { readonly kind: 'checkpoint' };
+
+export const deedKinds = [
+  ...['download', 'create key', 'revoke key', 'delete key', 'import', 'create certificate'],
+  ...['delete certificate', 'renew', 'sign in', 'sign out', 'checkpoint'],
+] as readonly Deed['kind'][];
 
 /** What the vault said; which of it is there depends on the deed. */
 export type Said = {
@@ -20,6 +26,7 @@ export type Said = {
   readonly raw?: string;
   readonly renewal?: number;
   readonly cookie?: string;
+  readonly checkpoint?: string;
 };
 
 /** `refused` claims that nothing was changed. */
@@ -81,6 +88,8 @@ export class Facts {
   /** By id. */
   readonly renewals = new Map<number, { certificate: string }>();
   readonly sessions = new Map<string, May<Presence, { cookie?: string }>>();
+  /** Of the audit log, in the order in which they were printed. */
+  readonly checkpoints: string[] = [];
   /** Answers that these facts come from, by kind. */
   readonly answers = new Map<Deed['kind'], number>();
   readonly #open = new Map<number, { deed: Deed; undo: () => void }>();
@@ -129,7 +138,8 @@ export class Facts {
     }
   }
 
-  #narrow(deed: Deed, { requestId = '', version = 0, raw = '', renewal, cookie = '' }: Said): void {
+  #narrow(deed: Deed, said: Said): void {
+    const { requestId = '', version = 0, raw = '', renewal, cookie = '', checkpoint = '' } = said;
     switch (deed.kind) {
       case 'download':
         this.downloads.push({ requestId, version, certificate: deed.certificate, artifact: deed.artifact });
@@ -160,6 +170,9 @@ export class Facts {
         break;
       case 'sign out':
         narrow(this.sessions, deed.session, 'absent');
+        break;
+      case 'checkpoint':
+        this.checkpoints.push(checkpoint);
         break;
     }
   }

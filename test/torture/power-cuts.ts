@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { AuditTruth } from './audit-truth.ts';
 import type { Finding, Order } from './chamber.ts';
 import { Crowd, layGround } from './crowd.ts';
 import { Disk, type Loss, noLoss, someLoss } from './disk.ts';
@@ -44,7 +45,8 @@ export async function cutPower(order: Order, options: PowerCutsOptions): Promise
   const cuts = moments(order, options.cuts, records, answers);
   const facts = new Facts();
   const disk = new Disk();
-  const counts = { compared: 0, begun: 0, lost: 0 };
+  const auditTruth = new AuditTruth(join(folder, 'checkpoints'));
+  const counts = { compared: 0, begun: 0 };
   let at = 0;
   for (const entry of diskRecords(log)) {
     if (at === cuts[0]) {
@@ -68,7 +70,7 @@ export async function cutPower(order: Order, options: PowerCutsOptions): Promise
     { name: 'changes to the disk', value: records },
     { name: 'answers', value: facts.answered },
     ...[...facts.answers].sort().map(([kind, value]) => ({ name: `  ${kind}`, value })),
-    { name: 'comparisons', value: counts.compared },
+    { name: 'comparisons', value: counts.compared + auditTruth.compared },
   ];
 
   /** Starts a vault on what is left. */
@@ -82,6 +84,7 @@ export async function cutPower(order: Order, options: PowerCutsOptions): Promise
       const broken = [
         ...truths.ofDatabase(place.data, known, { settle: false }),
         ...(await truths.ofServer(server.url, known, { everything: true })),
+        ...(await auditTruth.ofLog(place, known, { everything: true })),
       ];
       counts.compared += truths.compared;
       return broken;
