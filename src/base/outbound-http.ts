@@ -28,12 +28,13 @@ export type OutboundRequest = {
   readonly maxBytes?: number;
 };
 
-export type OutboundResponse = {
+export type ResponseHead = {
   readonly status: number;
   /** By lower-case name; values of repeated headers are joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
 };
+
+export type OutboundResponse = ResponseHead & { readonly body: Buffer };
 
 /** Makes one request. Throws OutboundError where there is no whole answer; any status is an answer. */
 export type Outbound = (request: OutboundRequest) => Promise<OutboundResponse>;
@@ -43,12 +44,15 @@ export type OutboundReason = 'unreachable' | 'untrusted' | 'timeout' | 'cut-off'
 
 export class OutboundError extends Error {
   readonly reason: OutboundReason;
+  /** How the answer began that was too large. */
+  readonly head: ResponseHead | undefined;
 
   /** The message is for people: it names the host, never the path, the headers or the body. */
-  constructor(reason: OutboundReason, message: string, cause?: unknown) {
+  constructor(reason: OutboundReason, message: string, cause?: unknown, head?: ResponseHead) {
     super(message, { cause });
     this.name = 'OutboundError';
     this.reason = reason;
+    this.head = head;
   }
 }
 
@@ -163,25 +167,26 @@ async function collect(
   { url, maxBytes = defaultMaxBytes }: OutboundRequest,
 ): Promise<OutboundResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const head = {
+    status: response.statusCode ?? 0,
+    headers: Object.fromEntries(
+      Object.entries(response.headersDistinct).map(([name, values]) => [name, (values ?? []).join(', ')]),
+    ),
+  };
   const chunks: Buffer[] = [];
   let size = 0;
   response.on('data', (chunk: Buffer) => {
     size += chunk.length;
     if (size > maxBytes) {
-      reject(new OutboundError('too-large', `${new URL(url).host} sent more than ${maxBytes} bytes`));
+      const words = `${new URL(url).host} sent more than ${maxBytes} bytes`;
+      reject(new OutboundError('too-large', words, undefined, head));
     } else chunks.push(chunk);
   });
   response.on('error', reject);
   response.once('end', resolve);
   response.once('close', () => reject(cutOff()));
   await promise;
-  return {
-    status: response.statusCode ?? 0,
-    headers: Object.fromEntries(
-      Object.entries(response.headersDistinct).map(([name, values]) => [name, (values ?? []).join(', ')]),
-    ),
-    body: Buffer.concat(chunks),
-  };
+  return { ...head, body: Buffer.concat(chunks) };
 }
 
 function cutOff(): Error {

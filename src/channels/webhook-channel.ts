@@ -1,7 +1,7 @@
 /** Channel `webhook`: a POST of JSON, signed as Standard Webhooks has it. The answer's body is never shown to anybody. */
 import { z } from 'zod';
 import { day, second } from '../base/duration.ts';
-import { OutboundError, type OutboundResponse } from '../base/outbound-http.ts';
+import { OutboundError, type ResponseHead } from '../base/outbound-http.ts';
 import { Secret } from '../base/secret.ts';
 import { isSecureUrl } from '../base/secure-url.ts';
 import { type ChannelContext, ChannelError, type ChannelType, type Message } from './channel.ts';
@@ -55,17 +55,20 @@ async function post(
   };
   const limits = { timeoutMs: patience, maxBytes: largestAnswer };
   const { host } = new URL(url);
+  let answer: ResponseHead;
   try {
-    judge(host, await outbound({ method: 'POST', url, headers, body, ca, signal, ...limits }), world.now());
+    answer = await outbound({ method: 'POST', url, headers, body, ca, signal, ...limits });
   } catch (error) {
-    // It was taken, by somebody who has more to say than anybody reads.
-    if (error instanceof OutboundError && error.reason === 'too-large') return;
-    throw error instanceof OutboundError ? new ChannelError(error.message, { cause: error }) : error;
+    if (!(error instanceof OutboundError)) throw error;
+    // Who says more than anybody reads has said yes or no before.
+    if (error.head === undefined) throw new ChannelError(error.message, { cause: error });
+    answer = error.head;
   }
+  judge(host, answer, world.now());
 }
 
 /** Any 2xx is a yes (RFC 9110 §15.3). */
-function judge(host: string, { status, headers }: OutboundResponse, now: number): void {
+function judge(host: string, { status, headers }: ResponseHead, now: number): void {
   if (status >= 200 && status < 300) return;
   if (status === 410)
     throw new ChannelError(`${host} answered 410: it wants nothing any more`, { gone: true });

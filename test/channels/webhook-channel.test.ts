@@ -95,6 +95,15 @@ suite('a webhook', () => {
     assert.equal(receiver.received.length, 1);
   });
 
+  test('that says no with more than anybody reads has said no', async (t) => {
+    const receiver = await answered(t, (response) =>
+      response.writeHead(503, { 'retry-after': '3600' }).end('x'.repeat(200_000)),
+    );
+    const error = await refusal(send({ url: receiver.url }));
+    assert.match(error.message, / answered 503$/);
+    assert.equal(error.retryAfterMs, hour);
+  });
+
   test('that nobody answers, or that is cut off, was not taken', async (t) => {
     const receiver = await answered(t, (response) => response.destroy());
     assert.match((await refusal(send({ url: receiver.url }))).message, /cut the connection off/);
