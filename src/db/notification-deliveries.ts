@@ -54,7 +54,10 @@ export type DueLimits = {
   readonly longestWait: number;
 };
 
-/** The delivery that has been due for longest at `now`, or whose lease has run out; none of a channel that is disabled. */
+/**
+ * The delivery that has been due for longest at `now`, or whose lease has run out; none of a channel that is disabled, and
+ * none whose time is over.
+ */
 export async function findDueDelivery(
   reader: Reader,
   now: number,
@@ -65,6 +68,7 @@ export async function findDueDelivery(
     .innerJoin('notification_channels', 'notification_channels.id', 'notification_deliveries.channel_id')
     .selectAll('notification_deliveries')
     .where(isOpen)
+    .where('expires_at', '>', now)
     .where('notification_channels.disabled_at', 'is', null)
     .where(({ or, and, eb }) =>
       or([
@@ -114,6 +118,7 @@ export type NamedDeliveryRow = DeliveryRow & {
 export type DeliveryPage = {
   readonly channelId?: number | undefined;
   readonly status?: DeliveryStatus | undefined;
+  readonly attemptedOnly?: boolean;
   /** Only those that are older than the one with this id. */
   readonly before?: number | undefined;
   readonly limit: number;
@@ -122,7 +127,7 @@ export type DeliveryPage = {
 /** Deliveries, newest first. */
 export async function listDeliveries(
   reader: Reader,
-  { channelId, status, before = Number.MAX_SAFE_INTEGER, limit }: DeliveryPage,
+  { channelId, status, attemptedOnly = false, before = Number.MAX_SAFE_INTEGER, limit }: DeliveryPage,
 ): Promise<NamedDeliveryRow[]> {
   let query = reader
     .selectFrom('notification_deliveries')
@@ -135,6 +140,7 @@ export async function listDeliveries(
     .limit(limit);
   if (channelId !== undefined) query = query.where('channel_id', '=', channelId);
   if (status !== undefined) query = query.where('status', '=', status);
+  if (attemptedOnly) query = query.where('last_attempt_at', 'is not', null);
   return query.execute();
 }
 
@@ -149,7 +155,7 @@ export async function countOpen(reader: Reader, channelId: number): Promise<numb
   return count;
 }
 
-/** Gives up what was not delivered in its time. */
+/** Gives up what was not delivered in its time, and is in nobody's hand. */
 export async function expireDeliveries(writer: Writer, now: number, error: string): Promise<number> {
   const result = await writer
     .updateTable('notification_deliveries')
@@ -157,6 +163,7 @@ export async function expireDeliveries(writer: Writer, now: number, error: strin
     .set(({ fn, val }) => ({ error: fn.coalesce('error', val(error)) }))
     .where(isOpen)
     .where('expires_at', '<=', now)
+    .where(({ or, eb }) => or([eb('status', '=', 'queued'), eb('lease_expires_at', '<=', now)]))
     .executeTakeFirst();
   return Number(result.numUpdatedRows);
 }

@@ -103,7 +103,11 @@ export async function deliver(
     await send(vault, claimed, signal);
   } catch (error) {
     if (signal.aborted) {
-      const back = { status: 'queued' as const, attempts: delivery.attempts - 1, ...released };
+      // Nobody takes up again what has no time left, such as a test that nobody waits for any more.
+      const back =
+        delivery.expires_at <= world.now()
+          ? failed(claimed, new ChannelError('given up before there was an answer'), world.now())
+          : { status: 'queued' as const, attempts: delivery.attempts - 1, ...released };
       await db.write((writer) => updateLeasedDelivery(writer, delivery.id, owner, back));
       return undefined;
     }

@@ -50,8 +50,8 @@ export async function viewChannels(vault: Vault): Promise<ChannelView[]> {
 
 /** One channel. */
 export async function viewChannel({ db }: Vault, row: ChannelRow): Promise<ChannelView> {
-  const recent = await listDeliveries(db.reader, { channelId: row.id, limit: 20 });
-  const last = recent.find(({ last_attempt_at }) => last_attempt_at !== null);
+  const attempted = { channelId: row.id, attemptedOnly: true, limit: 1 };
+  const [last] = await listDeliveries(db.reader, attempted);
   return {
     name: row.name,
     type: row.type,

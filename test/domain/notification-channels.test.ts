@@ -9,6 +9,7 @@ import {
   changeChannel,
   removeChannel,
   requireChannel,
+  testChannel,
 } from '../../src/domain/notification-channels.ts';
 import { createChannelInput, updateChannelInput } from '../../src/domain/notification-inputs.ts';
 import { viewChannels } from '../../src/domain/notification-views.ts';
@@ -16,8 +17,9 @@ import { channelSettingsOwner, openFor } from '../../src/domain/sealed-secrets.t
 import type { Vault } from '../../src/domain/vault.ts';
 import { eventsOf } from '../harness/http-fixtures.ts';
 import { addWebhook, failRenewal, written } from '../harness/notification-fixtures.ts';
-import { makeCertificate } from '../harness/renewal-fixtures.ts';
+import { forever, makeCertificate } from '../harness/renewal-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
+import { webhookReceiver } from '../harness/webhook-receiver.ts';
 
 const url = 'https://hooks.a.test/x?token=t0ken';
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -51,6 +53,22 @@ suite('a channel', () => {
     const told = JSON.stringify([view, eventsOf(dataDir, 'notification_channel.create')]);
     assert(told.includes('hooks.a.test') && !told.includes('t0ken') && !told.includes(made));
     await assert.rejects(addWebhook(vault, url), /there is a notification channel called ops already/);
+  });
+
+  test('shows how the last attempt went, however much waits behind it', async (t) => {
+    const receiver = await webhookReceiver(t);
+    const { vault } = await testVault(t);
+    await addWebhook(vault, receiver.url);
+    await testChannel(vault, localCli, 'ops', forever);
+    for (let count = 0; count < 25; count += 1) {
+      await makeCertificate(vault, `web${count}`);
+      await failRenewal(vault, `web${count}`, 'no');
+    }
+    const [view] = await viewChannels(vault);
+    assert.partialDeepStrictEqual(view, {
+      waiting: 25,
+      last_delivery: { event: 'test', status: 'delivered' },
+    });
   });
 
   test('brings its own secret where it has one, in YAML, JSON or one line', async (t) => {

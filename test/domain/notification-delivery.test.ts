@@ -1,5 +1,6 @@
 /** Deliveries: tried again at growing distances, given up in the end, never by two at once, and the log stays small. */
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
 import { suite, type TestContext, test } from 'node:test';
 import { day, hour, minute } from '../../src/base/duration.ts';
 import { updateChannel } from '../../src/db/notification-channels.ts';
@@ -182,6 +183,15 @@ suite('the log of deliveries', () => {
     assert.equal((await vault.db.reader.selectFrom('notifications').selectAll().execute()).length, 1);
   });
 
+  test('has as given up what could not be sent in time, and nobody sends it late', async (t) => {
+    const { vault, world, receiver, only } = await prepared(t);
+    world.advance(3 * day);
+    assert.equal(await deliverAll(vault), 0);
+    await tidyDeliveries(vault);
+    assert.partialDeepStrictEqual(await only(), { status: 'failed', attempts: 0 });
+    assert.equal(receiver.received.length, 0);
+  });
+
   test('has ten thousand lines at most', async (t) => {
     const { vault, world } = await prepared(t);
     const [first] = await deliveriesOf(vault);
@@ -220,6 +230,32 @@ suite('the test of a channel', () => {
     const last = (await deliveriesOf(vault)).at(-1);
     assert.partialDeepStrictEqual(last, { event: 'test', status: 'delivered', attempts: 1 });
     assert.equal(eventsOf(dataDir, 'notification_channel.test').length, 1);
+  });
+
+  test('that nobody waits for any more is not sent again', async (t) => {
+    const { vault, world, receiver } = await prepared(t);
+    await deliverAll(vault);
+    const stop = new AbortController();
+    receiver.answers.push(() => stop.abort());
+    await assert.rejects(testChannel(vault, localCli, 'ops', stop.signal), /was given up/);
+    assert.partialDeepStrictEqual((await deliveriesOf(vault)).at(-1), {
+      ...{ status: 'failed', attempts: 1, error: 'given up before there was an answer' },
+    });
+    world.advance(hour);
+    assert.equal(await deliverAll(vault), 0);
+  });
+
+  test('is not given up by a tidying-up while it is under way', async (t) => {
+    const { vault, receiver } = await prepared(t);
+    await deliverAll(vault);
+    const asked = Promise.withResolvers<ServerResponse>();
+    receiver.answers.push(asked.resolve);
+    const tested = testChannel(vault, localCli, 'ops', forever);
+    const response = await asked.promise;
+    await tidyDeliveries(vault);
+    response.writeHead(204).end();
+    await tested;
+    assert.partialDeepStrictEqual((await deliveriesOf(vault)).at(-1), { status: 'delivered', error: null });
   });
 
   test('says why it was not taken, and is not tried again', async (t) => {
