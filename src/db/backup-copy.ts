@@ -75,10 +75,11 @@ export async function tidyCopy(copy: string): Promise<CopyFacts> {
 export function masterKeysIn(copy: string): { current: string | undefined; isRotating: boolean } {
   const database = new BetterSqlite3(copy, { readonly: true });
   try {
-    const isOld = !appliedMigrations(database).includes('0006-master-keys');
-    const rows = isOld
-      ? []
-      : (database.prepare('select id, state from master_keys').all() as Pick<MasterKeyRow, 'id' | 'state'>[]);
+    // A vault that is open has this table: it is migrated before anything is copied.
+    const rows = database.prepare('select id, state from master_keys').all() as Pick<
+      MasterKeyRow,
+      'id' | 'state'
+    >[];
     return {
       current: rows.find(({ state }) => state === 'current')?.id,
       isRotating: rows.some(({ state }) => state === 'previous'),

@@ -1,6 +1,6 @@
 /** A new master key takes the old one's place: nothing is lost, nothing is sealed by the old one afterwards, whoever runs beside. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { OperatorError } from '../../src/base/operator-error.ts';
@@ -201,19 +201,35 @@ test('without the key that a rotation has not done with, the vault does not star
 });
 
 test('a backup in the middle of a rotation needs the new key alone', async (t) => {
-  const { vault, before } = await filled(t);
+  const { vault, dataDir, world, before } = await filled(t);
   await assert.rejects(rotateMasterKey(vault, cutOff), /cut off/);
   const file = join(tempDir(t), 'middle.backup');
   await makeBackup(vault, file);
   const { manifest } = await readBackup(file);
-  assert.deepEqual(manifest.key_ids, [vault.keyring.current.name]);
-  assert.equal(readFileSync(file).includes(Buffer.from(`\u0001${before.keys[0]}`, 'latin1')), false);
+  const { name } = vault.keyring.current;
+  assert.deepEqual(manifest.key_ids, [name]);
+  const restored = join(tempDir(t), 'data');
+  mkdirSync(restored, { mode: 0o700 });
+  writeFileSync(join(restored, 'vault.db'), readFileSync(file).subarray(0, -4096), { mode: 0o600 });
+  writeFileSync(join(restored, 'master.key'), readFileSync(join(dataDir, 'master.key')), { mode: 0o600 });
+  const { vault: again } = await testVault(t, { dataDir: restored, world });
+  assert.deepEqual(await openEverything(again), { secrets: before.secrets, keys: [name] });
   const { keys } = await masterKeyStatus(vault, vault.keyring.path);
   assert.equal(
     keys.filter(({ state }) => state === 'previous').length,
     1,
     'the vault itself goes on rotating',
   );
+});
+
+test('a process that nobody has told of a rotation backs up for the new key', async (t) => {
+  const { vault, dataDir, world } = await filled(t);
+  const { vault: other } = await testVault(t, { dataDir, world });
+  const { from, to } = await rotateMasterKey(vault, order);
+  for (const id of from) await removeMasterKey(vault, localCli, vault.keyring.path, id);
+  const file = join(tempDir(t), 'after.backup');
+  await makeBackup(other, file);
+  assert.deepEqual((await readBackup(file)).manifest.key_ids, [to]);
 });
 
 test('sessions outlive a rotation, and so do the tags of what was made before', async (t) => {
