@@ -3,7 +3,9 @@
  * names it, then everything is sealed anew, then the old one is retired: whoever is stopped in between goes on from there.
  */
 import { OperatorError } from '../base/operator-error.ts';
+import { keyFilesBeside } from '../crypto/keyring.ts';
 import type { MasterKey } from '../crypto/master-key.ts';
+import type { Reader } from '../db/database.ts';
 import {
   currentMasterKey,
   listMasterKeys,
@@ -41,46 +43,46 @@ export async function rotateMasterKey(vault: Vault, order: RotationOrder): Promi
   const { db, keyring, world } = vault;
   if (await isRotating(vault)) order.report('resumed', 0);
   else await begin(vault, order);
-  const files = await db.write(async (writer) => {
-    const current = await currentMasterKey(writer);
-    return settleKeyFiles(keyring, current ?? keyring.current.name);
+  const { to, files } = await db.write(async (writer) => {
+    const to = (await currentMasterKey(writer)) ?? keyring.current.name;
+    return { to, files: settleKeyFiles(keyring, to) };
   });
   const resealed = await resealAll(vault, (blobs) => order.report('sealed', blobs));
   const from = await db.write(async (writer) => {
     const rows = (await listMasterKeys(writer)).filter(({ state }) => state === 'previous');
-    // Whoever rotated at the same time has ended it.
-    if (rows.length === 0) return [];
+    // Whoever rotated at the same time has ended it, and may have begun another, in which not all is sealed yet.
+    if (rows.length === 0 || (await currentMasterKey(writer)) !== to) return [];
     const now = world.now();
     await retirePreviousMasterKeys(writer, now);
-    const to = await currentMasterKey(writer);
     const ids = rows.map(({ id }) => id);
     const detail = { from: ids, to, blobs: resealed.blobs, damaged: resealed.damaged.length };
     await record(writer, { ...event(order, to), action: 'master_key.rotate', detail }, now);
     return ids;
   });
-  return { ...resealed, from, to: keyring.current.name, files };
+  return { ...resealed, from, to, files };
 }
 
 /** Throws OperatorError while a rotation has not ended. */
-export async function refuseDuringRotation(vault: Vault): Promise<void> {
-  if (!(await isRotating(vault))) return;
+export async function refuseDuringRotation(reader: Reader): Promise<void> {
+  if ((await previous(reader)).length === 0) return;
   throw new OperatorError('a rotation of the master key has not ended', {
     hint: 'Let it end first: vault master-key rotate',
   });
 }
 
 /** Whether a rotation has begun and not ended. */
-export async function isRotating(vault: Vault): Promise<boolean> {
-  return (await previous(vault)).length > 0;
+export async function isRotating({ db }: Pick<Vault, 'db'>): Promise<boolean> {
+  return (await previous(db.reader)).length > 0;
 }
 
 /** Keys that blobs may still need. */
-async function previous({ db }: Vault): Promise<MasterKeyRow[]> {
-  return (await listMasterKeys(db.reader)).filter(({ state }) => state === 'previous');
+async function previous(reader: Reader): Promise<MasterKeyRow[]> {
+  return (await listMasterKeys(reader)).filter(({ state }) => state === 'previous');
 }
 
 async function begin(vault: Vault, order: RotationOrder): Promise<void> {
   const { db, keyring, world } = vault;
+  if (order.newKey !== undefined) refuseKnown(await listMasterKeys(db.reader), order.newKey);
   const next = placeNextKey(keyring, world, order.newKey);
   const outcome = await db.write(async (writer) => {
     const rows = await listMasterKeys(writer);
@@ -88,6 +90,8 @@ async function begin(vault: Vault, order: RotationOrder): Promise<void> {
     // Whoever began at the same time with the same key was first.
     if (rows.some(({ state }) => state === 'previous') || known?.state === 'current') return 'resumed';
     if (known !== undefined) throw usedBefore(next);
+    // Files are removed under this same lock: from here on nobody takes it for one that nothing needs.
+    if (keyFilesBeside(keyring.path).every(({ id }) => id !== next.name)) throw goneAgain(next);
     await makeCurrent(vault, writer, next);
     const detail = { from: rows.find(({ state }) => state === 'current')?.id, to: next.name };
     await record(writer, { ...event(order, next.name), action: 'master_key.begin', detail }, world.now());
@@ -100,6 +104,22 @@ async function begin(vault: Vault, order: RotationOrder): Promise<void> {
 
 function event({ actor }: RotationOrder, key: string | undefined) {
   return { actor, resource: `master-key:${key}` };
+}
+
+/** Before its file is put beside the current one, where it would be in the way of the next rotation. */
+function refuseKnown(rows: readonly MasterKeyRow[], newKey: MasterKey): void {
+  const state = rows.find(({ id }) => id === newKey.name)?.state;
+  if (state === 'retired') throw usedBefore(newKey);
+  if (state !== 'current') return;
+  throw new OperatorError(`the master key ${newKey.name} is the one that seals now`, {
+    hint: 'Nothing was changed. Take a new one.',
+  });
+}
+
+function goneAgain({ name }: MasterKey): OperatorError {
+  return new OperatorError(`the file of the next master key (${name}) was removed meanwhile`, {
+    hint: 'Nothing was changed. Run this again.',
+  });
 }
 
 function usedBefore({ name }: MasterKey): OperatorError {

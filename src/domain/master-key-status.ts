@@ -6,7 +6,7 @@ import { OperatorError } from '../base/operator-error.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import type { World } from '../base/world.ts';
 import { keyFilesBeside } from '../crypto/keyring.ts';
-import type { Database } from '../db/database.ts';
+import type { Database, Reader } from '../db/database.ts';
 import { listMasterKeys } from '../db/master-keys.ts';
 import { countSealedBlobs, type SealedPlace } from '../db/sealed-blobs.ts';
 import { type Actor, record } from './audit.ts';
@@ -73,19 +73,32 @@ export async function removeMasterKey(
     });
   }
   const blobs = Object.values(key.blobs).reduce((sum, count) => sum + count, 0);
-  if (key.state === 'current' || key.state === 'previous' || blobs > 0) {
-    const why = blobs > 0 ? `${blobs} secret${blobs === 1 ? '' : 's'} in the vault` : 'the vault';
-    throw new OperatorError(`the master key ${id} is needed by ${why}`, {
-      hint: 'Nothing was removed. "vault master-key rotate" seals everything by another.',
-    });
-  }
+  if (blobs > 0) throw needed(id, `${blobs} secret${blobs === 1 ? '' : 's'} in the vault`);
   const { db, world } = parts;
-  const detail = { files: key.files.length };
-  const event = { actor, action: 'master_key.remove', resource: `master-key:${id}`, detail } as const;
-  await db.write((writer) => record(writer, event, world.now()));
-  for (const { path } of key.files) {
-    unlinkSync(path);
-    syncPath(dirname(path));
-  }
-  return key.files.map(({ path }) => path);
+  await db.write(async (writer) => {
+    await refuseInUse(writer, id);
+    const event = { actor, action: 'master_key.remove', resource: `master-key:${id}` } as const;
+    await record(writer, { ...event, detail: { files: key.files.length } }, world.now());
+  });
+  return db.write(async (writer) => {
+    // Rotations begin and move files under this same lock. What is not the current key seals nothing any more.
+    await refuseInUse(writer, id);
+    const paths = keyFilesBeside(keyFile).flatMap((file) => (file.id === id ? file.path : []));
+    for (const path of paths) {
+      unlinkSync(path);
+      syncPath(dirname(path));
+    }
+    return paths;
+  });
+}
+
+async function refuseInUse(reader: Reader, id: string): Promise<void> {
+  const row = (await listMasterKeys(reader)).find((row) => row.id === id);
+  if (row?.state === 'current' || row?.state === 'previous') throw needed(id, 'the vault');
+}
+
+function needed(id: string, by: string): OperatorError {
+  return new OperatorError(`the master key ${id} is needed by ${by}`, {
+    hint: 'Nothing was removed. "vault master-key rotate" seals everything by another.',
+  });
 }
