@@ -1,6 +1,5 @@
 /** What a channel of notifications is to the vault: a way to tell somebody outside what has happened. */
 import type { z } from 'zod';
-import type { Log } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Outbound } from '../base/outbound-http.ts';
 import type { World } from '../base/world.ts';
@@ -22,11 +21,14 @@ export type Message = {
 };
 
 export type Channel = {
-  /** Resolves when the receiver has taken the message. Throws ChannelError. */
-  readonly send: (message: Message, signal: AbortSignal) => Promise<void>;
+  /**
+   * Resolves when the receiver has taken the message, with what people should know of that nevertheless, such as who of
+   * several does not get it. Throws ChannelError.
+   */
+  readonly send: (message: Message, signal: AbortSignal) => Promise<string | undefined>;
 };
 
-export type ChannelContext = { readonly world: World; readonly outbound: Outbound; readonly log: Log };
+export type ChannelContext = { readonly world: World; readonly outbound: Outbound };
 
 /** A kind of channel: what it must know, and how one is made from that. */
 export type ChannelType<Config = unknown> = {

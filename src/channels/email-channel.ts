@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
 import { isLoopbackHost } from '../base/secure-url.ts';
-import { type ChannelContext, ChannelError, type ChannelType, type Message } from './channel.ts';
+import { ChannelError, type ChannelType, type Message } from './channel.ts';
 import { trustedCa } from './trust-settings.ts';
 
 const address = z
@@ -50,15 +50,14 @@ export const emailChannel: ChannelType<EmailChannelConfig> = {
   target: ({ to }) => to.join(' '),
   patience: () => patience,
   longestPatience: patience,
-  create: (settings, context) => ({ send: (message, signal) => mail(settings, context, message, signal) }),
+  create: (settings) => ({ send: (message, signal) => mail(settings, message, signal) }),
 };
 
 async function mail(
   settings: EmailChannelConfig,
-  { log }: ChannelContext,
   message: Message,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string | undefined> {
   const { host, security, username, password, from, to, ca } = settings;
   const { createTransport } = await import('nodemailer');
   const transport = createTransport({
@@ -73,7 +72,7 @@ async function mail(
     ...{ disableFileAccess: true, disableUrlAccess: true },
   });
   try {
-    const { rejected } = await transport.sendMail({
+    const { rejectedErrors = [] } = await transport.sendMail({
       ...{ from, to, signal },
       subject: message.subject,
       text: message.text,
@@ -82,18 +81,21 @@ async function mail(
       // So that nobody's holiday answers it (RFC 3834 §5).
       headers: { 'Auto-Submitted': 'auto-generated', 'X-Vault-Notification': message.type },
     });
-    if (rejected.length > 0) log.warn({ rejected }, `${host} took a mail, but not for everybody`);
+    const refused = rejectedErrors.map(({ recipient, response }) => `${recipient} (${response})`);
+    return refused.length === 0 ? undefined : inWords(settings, `it was not taken for ${refused.join(', ')}`);
   } catch (error) {
-    throw new ChannelError(reason(settings, error as Error, signal), { cause: error });
+    const words = signal.aborted
+      ? `${host} did not take the mail in time`
+      : inWords(settings, (error as Error).message);
+    throw new ChannelError(words, { cause: error });
   } finally {
     transport.close();
   }
 }
 
 /** What the library or the server says, in one line and without the password. */
-function reason({ host, password }: EmailChannelConfig, { message }: Error, signal: AbortSignal): string {
-  if (signal.aborted) return `${host} did not take the mail in time`;
-  const said = password === undefined ? message : message.replaceAll(password, '[secret]');
+function inWords({ host, password }: EmailChannelConfig, words: string): string {
+  const said = password === undefined ? words : words.replaceAll(password, '[secret]');
   const line = said.replace(/[\s\p{C}]+/gu, ' ').trim();
   return `the mail server ${host}: ${line.length > 300 ? `${line.slice(0, 300)}…` : line}`;
 }

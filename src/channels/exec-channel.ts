@@ -40,7 +40,7 @@ async function call(
   { world }: ChannelContext,
   message: Message,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<undefined> {
   const [program = '', ...args] = command;
   const run = {
     program,
@@ -56,4 +56,5 @@ async function call(
   };
   const failure = hookFailure(run, await runHook(world, run, signal), Object.values(environment));
   if (failure !== undefined) throw new ChannelError(failure);
+  return undefined;
 }

@@ -46,7 +46,7 @@ async function post(
   { world, outbound }: ChannelContext,
   message: Message,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<undefined> {
   const key = new Secret(signingKey(secret) ?? Buffer.alloc(0));
   const body = JSON.stringify(message);
   const headers = {
@@ -65,6 +65,7 @@ async function post(
     answer = error.head;
   }
   judge(host, answer, world.now());
+  return undefined;
 }
 
 /** Any 2xx is a yes (RFC 9110 §15.3). */

@@ -89,7 +89,7 @@ export async function lease(
 
 /**
  * Attempts a delivery once and puts down how it went; what failed is queued again unless its time is over. When `signal`
- * is aborted, it is given back as it was. Returns what went wrong, where something did.
+ * is aborted, it is given back as it was. Returns what went wrong, where something did, also where it was taken nevertheless.
  */
 export async function deliver(
   vault: Vault,
@@ -99,8 +99,9 @@ export async function deliver(
   const { world, db, log } = vault;
   const { delivery, channel, owner } = claimed;
   let failure: ChannelError | undefined;
+  let remark: string | undefined;
   try {
-    await send(vault, claimed, signal);
+    remark = await send(vault, claimed, signal);
   } catch (error) {
     if (signal.aborted) {
       // Nobody takes up again what has no time left, such as a test that nobody waits for any more.
@@ -119,20 +120,23 @@ export async function deliver(
   const now = world.now();
   const error = failure;
   await db.write(async (writer) => {
-    const changes = error === undefined ? delivered(now) : failed(claimed, error, now);
+    const changes = error === undefined ? delivered(now, remark) : failed(claimed, error, now);
     if (!(await updateLeasedDelivery(writer, delivery.id, owner, changes))) return;
     if (error?.isGone === true) await disable(writer, channel, error.message, now);
   });
   const told = { channel: channel.name, delivery: delivery.id, attempts: delivery.attempts };
-  if (failure === undefined) log.debug(told, 'a notification was delivered');
-  else log.warn({ ...told, reason: failure.message }, 'a notification could not be delivered');
-  return failure;
+  if (failure !== undefined)
+    log.warn({ ...told, reason: failure.message }, 'a notification could not be delivered');
+  else if (remark !== undefined)
+    log.warn({ ...told, reason: remark }, 'a notification was not taken as a whole');
+  else log.debug(told, 'a notification was delivered');
+  return failure ?? (remark === undefined ? undefined : new ChannelError(remark));
 }
 
 const released = { lease_owner: null, lease_expires_at: null } as const;
 
-function delivered(now: number): DeliveryChanges {
-  return { status: 'delivered', ended_at: now, error: null, ...released };
+function delivered(now: number, remark: string | undefined): DeliveryChanges {
+  return { status: 'delivered', ended_at: now, error: remark ?? null, ...released };
 }
 
 function failed({ delivery }: ClaimedDelivery, failure: ChannelError, now: number): DeliveryChanges {
@@ -157,8 +161,8 @@ async function send(
   vault: Vault,
   { delivery, channel }: ClaimedDelivery,
   signal: AbortSignal,
-): Promise<void> {
-  const { world, outbound, log, db } = vault;
+): Promise<string | undefined> {
+  const { world, outbound, db } = vault;
   const row = await findNotification(db.reader, delivery.notification_id);
   const type = channelTypes.get(channel.type);
   if (row === undefined || type === undefined) throw new ChannelError('there is nothing to send any more');
@@ -172,10 +176,10 @@ async function send(
   };
   const sealed = openFor(vault, channelSettingsOwner(channel.id), channel.sealed_settings);
   const config: unknown = JSON.parse(sealed.expose().toString('utf8'));
-  const opened = type.create(config, { world, outbound, log });
-  await withDeadline(world, type.patience(config), signal, async (deadline) => {
+  const opened = type.create(config, { world, outbound });
+  return withDeadline(world, type.patience(config), signal, async (deadline) => {
     try {
-      await opened.send(message, deadline.signal);
+      return await opened.send(message, deadline.signal);
     } catch (error) {
       if (deadline.ended() !== 'timeout') throw error;
       throw new ChannelError(`no answer within ${type.patience(config) / 1000} s`, { cause: error });

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
-import { silentLog } from '../../src/base/log.ts';
 import { outboundHttp } from '../../src/base/outbound-http.ts';
 import { realWorld } from '../../src/base/world.ts';
 import { ChannelError, type Message } from '../../src/channels/channel.ts';
@@ -20,7 +19,7 @@ const message: Message = {
   data: { certificate: 'web' },
 };
 const { signal } = new AbortController();
-const context = { world: realWorld, outbound: outboundHttp(realWorld, {}, 'test'), log: silentLog };
+const context = { world: realWorld, outbound: outboundHttp(realWorld, {}, 'test') };
 
 function program(t: TestContext, body: string, settings: object = {}) {
   const dir = tempDir(t);

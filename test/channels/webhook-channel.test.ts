@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { hour } from '../../src/base/duration.ts';
-import { silentLog } from '../../src/base/log.ts';
 import { outboundHttp } from '../../src/base/outbound-http.ts';
 import { realWorld } from '../../src/base/world.ts';
 import { ChannelError, type Message } from '../../src/channels/channel.ts';
@@ -19,12 +18,12 @@ const message: Message = {
   data: { certificate: 'web' },
 };
 const { signal } = new AbortController();
-const context = { world: realWorld, outbound: outboundHttp(realWorld, {}, 'test'), log: silentLog };
+const context = { world: realWorld, outbound: outboundHttp(realWorld, {}, 'test') };
 
 const send = (settings: Partial<WebhookChannelConfig> & { url: string }, over = context) =>
   webhookChannel.create({ secret, ...settings }, over).send(message, signal);
 
-async function refusal(work: Promise<void>): Promise<ChannelError> {
+async function refusal(work: Promise<unknown>): Promise<ChannelError> {
   const error = await work.then(
     () => undefined,
     (reason: unknown) => reason,

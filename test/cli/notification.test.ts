@@ -72,7 +72,7 @@ test('a webhook is added with a secret that is shown once, tried, changed, and r
 });
 
 test('e-mail with a password from a file, and a program, are tried', async (t) => {
-  const { done, file, json, holds } = commandLine(t);
+  const { done, refused, file, json, holds } = commandLine(t);
   const server = await smtpServer(t, { user: 'vault', password: 'correct-horse' });
   const secret = file('correct-horse\n');
   const to = '--to ops@a.test --to night@a.test --from vault@a.test --username vault';
@@ -88,6 +88,12 @@ test('e-mail with a password from a file, and a program, are tried', async (t) =
     server.mails[0]?.text ?? '',
     /^This is a test of the notification channel mail\. It works\.$/m,
   );
+  server.answers.set('RCPT', '550 no such user');
+  const words = 'the mail server 127.0.0.1: it was not taken for ops@a.test (550 no such user)';
+  await refused(['notification', 'test', '--channel', 'mail'], `vault: ${words}\n`);
+  assert.deepEqual(server.mails[1]?.to, ['night@a.test']);
+  const [last] = await json<Record<string, unknown>[]>('notification', 'log');
+  assert.partialDeepStrictEqual(last, { status: 'delivered', error: words });
   assert.ok(!holds('correct-horse'));
   const dir = tempDir(t);
   const [program, script] = hookScript(
