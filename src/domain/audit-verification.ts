@@ -12,7 +12,7 @@ import type { Vault } from './vault.ts';
 export type ChainFault = {
   /** The event at which it shows. */
   readonly id: number;
-  readonly kind: 'changed' | 'missing' | 'unchained' | 'unannounced' | 'checkpoint';
+  readonly kind: 'changed' | 'missing' | 'added' | 'unchained' | 'unannounced' | 'checkpoint';
   readonly message: string;
 };
 
@@ -41,10 +41,11 @@ export async function verifyChain(
     const [first] = events;
     if (first === undefined) break;
     // Pruned since the last look: then it goes on from there.
-    if (first.id !== walk.end.id + 1) walk.moveTo(await readPrunedThrough(db.reader), first);
+    if (first.id !== walk.end.id + 1 && walk.moveTo(await readPrunedThrough(db.reader))) continue;
     for (const event of events) walk.step(event);
   }
-  return walk.finish(lastGiven);
+  const [oldest] = await listChainedEvents(db.reader, Number.MIN_SAFE_INTEGER, 1);
+  return walk.finish(lastGiven, oldest?.id);
 }
 
 class ChainWalk {
@@ -64,10 +65,12 @@ class ChainWalk {
     this.end = pruned ?? chainBeginning;
   }
 
-  moveTo(pruned: ChainEnd | undefined, next: AuditEventRow): void {
-    if (pruned?.id !== next.id - 1) return;
+  /** Goes on from where the log was pruned up to now; says whether that is further than it has come. */
+  moveTo(pruned: ChainEnd | undefined): boolean {
+    if (pruned === undefined || pruned.id <= this.end.id) return false;
     this.#pruned = pruned;
     this.end = pruned;
+    return true;
   }
 
   step(event: AuditEventRow): void {
@@ -87,8 +90,13 @@ class ChainWalk {
     this.end = { id, link };
   }
 
-  finish(lastGiven: number): ChainReport {
+  finish(lastGiven: number, oldest: number | undefined): ChainReport {
     const pruned = this.#pruned;
+    const begin = pruned?.id ?? 0;
+    if (oldest !== undefined && oldest <= begin) {
+      const message = `event ${oldest} was put in before event ${begin + 1}, where the log begins`;
+      this.#fault(oldest, 'added', message);
+    }
     if (pruned !== undefined && this.#announced < pruned.id) {
       const message = `events up to ${pruned.id} were removed, and no event "audit.prune" says so`;
       this.#fault(pruned.id, 'unannounced', message);

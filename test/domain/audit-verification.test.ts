@@ -145,6 +145,43 @@ test('what was pruned is no fault, and what was removed without a word is one', 
   assert.deepEqual(await faults(), ['25 unannounced']);
 });
 
+test('an event that is put in where the log was pruned shows, and one before the first', async (t) => {
+  const { vault, world, faults, download, change } = await logged(t);
+  const put = (id: number) =>
+    change(`insert into audit_events (id, at, actor, action, resource, detail, link)
+      values (${id}, 1, 'a', 'b', 'c', '{}', randomblob(32))`);
+  put(0);
+  assert.deepEqual(await faults(), ['0 added']);
+  change('delete from audit_events where id = 0');
+  world.advance(40 * day);
+  await download(1);
+  assert.equal(await pruneAuditLog(vault, 30 * day), 21);
+  assert.deepEqual(await faults(), []);
+  put(5);
+  assert.deepEqual(await faults(), ['5 added']);
+});
+
+test('events that are pruned further before it could look how far are no faults', async (t) => {
+  const { vault, change } = await logged(t, 1300);
+  const detail = { through: 900 };
+  await vault.audit.append({ actor: system, action: 'audit.prune', resource: 'audit-log', detail });
+  const { selectFrom } = vault.db.reader;
+  // Before the second page, and before the look at what was pruned meanwhile.
+  const left = [600, 900];
+  let pages = 0;
+  t.mock.method(vault.db.reader, 'selectFrom', (...args: Parameters<typeof selectFrom>) => {
+    if (args[0] === 'audit_events') pages += 1;
+    const through = pages > 1 ? left.shift() : undefined;
+    if (through !== undefined) {
+      change(`insert or replace into settings select 'audit-pruned-through', id || ' ' || lower(hex(link)) from audit_events
+        where id = ${through}; delete from audit_events where id <= ${through}`);
+    }
+    return Reflect.apply(selectFrom, vault.db.reader, args);
+  });
+  assert.deepEqual((await verifyChain(vault)).faults, []);
+  assert.deepEqual(left, []);
+});
+
 test('events that are pruned and added while it walks are no faults', async (t) => {
   const { vault, change, download } = await logged(t, 1300);
   const detail = { through: 900 };
