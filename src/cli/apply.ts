@@ -1,6 +1,7 @@
 /** `vault apply`: makes the vault what a file says, having shown what that changes. */
 import { dirname, resolve } from 'node:path';
 import { OperatorError } from '../base/operator-error.ts';
+import type { Secret } from '../base/secret.ts';
 import { localCli } from '../domain/audit.ts';
 import { type Complaint, desiredStateSchema } from '../domain/desired-state.ts';
 import {
@@ -19,13 +20,7 @@ import { command, type Terminal } from './command.ts';
 import { type DesiredDocument, largestDocument, readDesiredDocument } from './desired-document.ts';
 import { type Resolved, resolveReferences } from './desired-references.ts';
 import { readInput } from './input-file.ts';
-import {
-  complaintAboutKeyFile,
-  draftKeyFile,
-  dropDraft,
-  publishKeyFile,
-  recoverKeyFile,
-} from './key-files.ts';
+import { complaintAboutKeyFile, draftKeyFiles, publishKeyFiles, recoverKeyFile } from './key-files.ts';
 import { Misuse } from './misuse.ts';
 import { jsonText } from './output.ts';
 import { askYes } from './prompt.ts';
@@ -136,7 +131,12 @@ async function apply(order: Order, vault: Vault, settings: Settings, terminal: T
   }
   await confirm(changes, args, terminal, stop);
   const prepared = await prepareChanges(vault, wanted, checked);
-  await withKeyFiles(prepared, secretFiles, () => applyChanges(vault, localCli, wanted, prepared, planning));
+  const secrets = newSecrets(prepared, secretFiles);
+  await applyChanges(vault, localCli, wanted, prepared, {
+    ...planning,
+    beforeCommit: () => draftKeyFiles(secrets),
+  });
+  await publishKeyFiles(vault, secrets.keys());
   if (args.json) terminal.stdout.write(changesJson(changes, 'applied'));
   for (const { section, action, name: key } of changes) {
     if (section !== 'api_keys' || action !== 'create') continue;
@@ -206,24 +206,15 @@ async function recoverKeyFiles(
   }
 }
 
-/** Runs `work` between writing the secrets of new keys and giving their files a name; without its success none remains. */
-async function withKeyFiles(
+/** The secrets of keys that are new, by the paths of their files. */
+function newSecrets(
   prepared: readonly PreparedChange[],
   secretFiles: ReadonlyMap<string, string>,
-  work: () => Promise<void>,
-): Promise<void> {
-  const files: string[] = [];
-  try {
-    for (const { name, token } of prepared) {
+): ReadonlyMap<string, Secret<string>> {
+  return new Map(
+    prepared.flatMap(({ name, token }) => {
       const path = secretFiles.get(name);
-      if (token === undefined || path === undefined) continue;
-      files.push(path);
-      draftKeyFile(path, token.raw);
-    }
-    await work();
-  } catch (error) {
-    for (const path of files) dropDraft(path);
-    throw error;
-  }
-  for (const path of files) publishKeyFile(path);
+      return token === undefined || path === undefined ? [] : [[path, token.raw] as const];
+    }),
+  );
 }

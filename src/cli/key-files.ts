@@ -1,6 +1,7 @@
 /**
  * The files that the secrets of new API keys are written to: mode 0600, never overwritten. Each is a draft beside its place
  * before the key is stored, and gets its name afterwards, so that a kill in between loses no secret: the next run finds it.
+ * All of it happens under the write lock of the database, or another run would take a draft for one that was left behind.
  */
 import {
   closeSync,
@@ -14,6 +15,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { syncPath } from '../base/durable-file.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
 import { readToken, tokenMatches } from '../crypto/api-key-token.ts';
@@ -27,17 +29,36 @@ export function complaintAboutKeyFile(path: string): string | undefined {
   return folder?.isDirectory() === true ? undefined : `there is no directory ${dirname(path)}`;
 }
 
-/** Writes the secret beside its place. Throws OperatorError where that is not possible. */
-export function draftKeyFile(path: string, raw: Secret<string>): void {
+/**
+ * Writes the secrets beside their places, in the transaction that stores the keys. Throws OperatorError where that is not
+ * possible, and leaves none there then.
+ */
+export function draftKeyFiles(secrets: ReadonlyMap<string, Secret<string>>): void {
+  const drafted: string[] = [];
+  try {
+    for (const [path, raw] of secrets) {
+      draftKeyFile(path, raw);
+      drafted.push(path);
+    }
+  } catch (error) {
+    for (const path of drafted) dropDraft(path);
+    throw error;
+  }
+}
+
+function draftKeyFile(path: string, raw: Secret<string>): void {
   try {
     const file = openSync(draftOf(path), 'wx', 0o600);
     try {
       writeSync(file, `${raw.expose()}\n`);
       fsyncSync(file);
+      syncPath(dirname(path));
+    } catch (error) {
+      dropDraft(path);
+      throw error;
     } finally {
       closeSync(file);
     }
-    syncFolder(path);
   } catch (error) {
     throw new OperatorError(`${path} cannot be written: ${(error as Error).message}`, {
       hint: 'Name a file in a directory that this user may write to. Nothing was changed.',
@@ -46,14 +67,27 @@ export function draftKeyFile(path: string, raw: Secret<string>): void {
   }
 }
 
-/** Gives the draft its name. Throws OperatorError where another file took it meanwhile; the draft stays then. */
-export function publishKeyFile(path: string): void {
+/**
+ * Gives drafts their names, once the keys are stored. Throws OperatorError where another file took one meanwhile; the draft
+ * stays then.
+ */
+export async function publishKeyFiles({ db }: Vault, paths: Iterable<string>): Promise<void> {
+  await db.write(async () => {
+    for (const path of paths) publishKeyFile(path);
+  });
+}
+
+function publishKeyFile(path: string): void {
+  const there = statSync(path, { throwIfNoEntry: false });
+  const draft = statSync(draftOf(path), { throwIfNoEntry: false });
+  // Another run has found it in between.
+  if (draft === undefined && there !== undefined) return;
   try {
     // A run that was killed may have given the name already.
-    const isNamed = statSync(path, { throwIfNoEntry: false })?.ino === statSync(draftOf(path)).ino;
+    const isNamed = there !== undefined && there.ino === draft?.ino;
     if (!isNamed) linkSync(draftOf(path), path);
     unlinkSync(draftOf(path));
-    syncFolder(path);
+    syncPath(dirname(path));
   } catch (error) {
     throw new OperatorError(`the new API key could not be moved to ${path}: ${(error as Error).message}`, {
       hint: `Its secret is in ${draftOf(path)}.`,
@@ -62,7 +96,7 @@ export function publishKeyFile(path: string): void {
   }
 }
 
-export function dropDraft(path: string): void {
+function dropDraft(path: string): void {
   if (existsSync(draftOf(path))) unlinkSync(draftOf(path));
 }
 
@@ -72,25 +106,20 @@ export function dropDraft(path: string): void {
  */
 export async function recoverKeyFile({ db }: Vault, path: string): Promise<boolean> {
   if (!existsSync(draftOf(path))) return false;
-  const token = readToken(readFileSync(draftOf(path), 'utf8').trim());
-  const key = token && (await findApiKeyByPrefix(db.reader, token.prefix));
-  if (token === undefined || key === undefined || !tokenMatches(token, key.hash)) {
-    dropDraft(path);
-    return false;
-  }
-  publishKeyFile(path);
-  return true;
+  return db.write(async (writer) => {
+    // The run whose draft it was may have ended while this one waited.
+    if (!existsSync(draftOf(path))) return false;
+    const token = readToken(readFileSync(draftOf(path), 'utf8').trim());
+    const key = token && (await findApiKeyByPrefix(writer, token.prefix));
+    if (token === undefined || key === undefined || !tokenMatches(token, key.hash)) {
+      dropDraft(path);
+      return false;
+    }
+    publishKeyFile(path);
+    return true;
+  });
 }
 
 function draftOf(path: string): string {
   return join(dirname(path), `.${basename(path)}.draft`);
-}
-
-function syncFolder(path: string): void {
-  const folder = openSync(dirname(path), 'r');
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
 }

@@ -103,6 +103,11 @@ export async function prepareChanges(
   return prepared;
 }
 
+export type ApplyOptions = PlanOptions & {
+  /** What comes last in the transaction; where it throws, nothing is changed. */
+  readonly beforeCommit?: () => void;
+};
+
 /**
  * Makes all changes in one transaction. Throws OperatorError, having changed nothing, where the vault is not as it was when
  * the changes were planned.
@@ -112,7 +117,7 @@ export async function applyChanges(
   actor: Actor,
   wanted: WantedState,
   prepared: readonly PreparedChange[],
-  options: PlanOptions,
+  { beforeCommit, ...options }: ApplyOptions,
 ): Promise<void> {
   const renewals = await vault.db.write(async (writer) => {
     const planned = await planChanges(await readVaultState(vault, writer), wanted, options);
@@ -126,6 +131,7 @@ export async function applyChanges(
       const renewal = await applyChange(vault, writer, actor, wanted, change);
       if (renewal !== undefined) queued.push(renewal);
     }
+    beforeCommit?.();
     return queued;
   });
   if (renewals.length > 0) vault.renewalQueued.ring();
