@@ -153,12 +153,14 @@ function shown(changes: readonly Change[], { json }: Given, { stdout }: Terminal
 /** Where somebody can be asked, they are; where nobody can, only what removes nothing goes without saying. */
 async function confirm(
   changes: readonly Change[],
-  { yes }: Given,
+  { yes, json }: Given,
   terminal: Terminal,
   stop: AbortSignal,
 ): Promise<void> {
   if (yes) return;
   if (terminal.stdin.isTTY && terminal.stdout.isTTY) {
+    // Standard output is for the program that reads it.
+    if (json) terminal.stderr.write(changesText(changes, terminal.stderr));
     if (await askYes(terminal, 'Make these changes?', stop)) return;
     throw new OperatorError('nothing was changed', { hint: 'Answer y to make the changes.' });
   }
@@ -181,6 +183,7 @@ function complaintsAboutKeys(
   changes: readonly Change[],
   secretFiles: ReadonlyMap<string, string>,
 ): Complaint[] {
+  const users = new Map<string, string>();
   return changes.flatMap(({ action, section, name }) => {
     if (section !== 'api_keys' || action !== 'create') return [];
     const file = secretFiles.get(name);
@@ -190,7 +193,10 @@ function complaintsAboutKeys(
         { path, message: 'it is a new key: name the file that its secret is written to, or give --key-dir' },
       ];
     }
-    const message = complaintAboutKeyFile(file);
+    const other = users.get(file);
+    users.set(file, name);
+    const message =
+      other === undefined ? complaintAboutKeyFile(file) : `the key ${other} is written to ${file} too`;
     return message === undefined ? [] : [{ path, message }];
   });
 }

@@ -20,8 +20,9 @@ export async function readDesiredDocument(text: string, name: string): Promise<D
   const { isMap, isSeq, LineCounter, parseDocument } = await import('yaml');
   const lines = new LineCounter();
   // Its warnings and pretty errors would quote the text, which may hold what somebody should not have written there.
-  const options = { prettyErrors: false, logLevel: 'error', merge: true, lineCounter: lines } as const;
-  const document = parseDocument(text, options);
+  const quiet = { prettyErrors: false, logLevel: 'error' } as const;
+  // Names are words: 007 is not 7.
+  const document = parseDocument(text, { ...quiet, merge: true, stringKeys: true, lineCounter: lines });
   const at = (offset: number) => `${name}:${lines.linePos(offset).line}`;
   // What follows the first is mostly its consequence.
   const [error] = document.errors;

@@ -123,9 +123,9 @@ function keyComplaints(
   now: number,
 ): Complaint[] {
   const certificates = new Set([...wanted.certificates.keys(), ...wanted.imported_certificates.keys()]);
-  const held = [...state.certificates.keys(), ...state.imported_certificates.keys()];
+  const held = new Set([...state.certificates.keys(), ...state.imported_certificates.keys()]);
   const staying = options.others === 'stay' ? held : options.protectedCertificates;
-  for (const name of staying) if (held.includes(name)) certificates.add(name);
+  for (const name of staying) if (held.has(name)) certificates.add(name);
   return [...wanted.api_keys].flatMap(([name, key]) => {
     const complaints: Complaint[] = [];
     const known = state.api_keys.get(name) ?? [];
@@ -142,7 +142,7 @@ function keyComplaints(
     if (key.certificates === 'any') return complaints;
     for (const [index, certificate] of key.certificates.entries()) {
       if (certificates.has(certificate)) continue;
-      const message = held.includes(certificate)
+      const message = held.has(certificate)
         ? `the certificate ${certificate} would be removed, and this key names it`
         : `there is no certificate called ${JSON.stringify(certificate)}`;
       complaints.push({ path: ['api_keys', name, 'certificates', index], message });

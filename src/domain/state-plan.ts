@@ -45,7 +45,7 @@ export type Change = {
 export type PlanOptions = {
   /** Whether what the document does not name is removed. */
   readonly others: 'stay' | 'go';
-  /** Certificates that are never removed: the vault's own. */
+  /** Certificates that are never removed, nor their issuers: the vault's own. */
   readonly protectedCertificates: readonly string[];
 };
 
@@ -102,8 +102,10 @@ function removals(
   { protectedCertificates }: PlanOptions,
 ): Change[] {
   const isCertificate = section === 'certificates' || section === 'imported_certificates';
+  const issuers = section === 'issuers' ? issuersOfProtected(state, wanted, protectedCertificates) : [];
   const stays = (name: string) =>
     wanted[section].has(name) ||
+    issuers.includes(name) ||
     (isCertificate &&
       (protectedCertificates.includes(name) ||
         wanted.certificates.has(name) ||
@@ -119,6 +121,18 @@ function removals(
       ...(id !== undefined && { id }),
       fields: [],
     }));
+}
+
+/** Who makes the certificates that stay though nobody names them. */
+function issuersOfProtected(
+  state: VaultState,
+  wanted: WantedState,
+  names: PlanOptions['protectedCertificates'],
+): FieldValue[] {
+  return names
+    .filter((name) => !wanted.certificates.has(name))
+    .flatMap((name) => state.certificates.get(name) ?? [])
+    .flatMap(({ definition: { issuer, fallback_issuer } }) => [issuer, fallback_issuer]);
 }
 
 /** The fields in which both differ; the order of what is a set does not count. */

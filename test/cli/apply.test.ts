@@ -384,6 +384,14 @@ test('the file of a secret is never overwritten, and a new key without one is re
   assert.equal(readFileSync(taken, 'utf8'), 'mine');
   line.file(text.replace('a b', 'c').replace('}', ', secret_file: none/c.key}'), 'desired.yaml');
   await line.refused(['apply', '-f', path], /there is no directory .*none\n/);
+  const shared = ['c', 'd'].map(
+    (name) => `  ${name}: {scopes: [certificates:read], certificates: ["*"], secret_file: shared.key}\n`,
+  );
+  line.file(`version: 1\napi_keys:\n${shared.join('')}`, 'desired.yaml');
+  await line.refused(
+    ['apply', '-f', path],
+    /:4: api_keys\.d\.secret_file: the key c is written to .*shared\.key too\n/,
+  );
   assert.deepEqual(
     (await keysOf(line)).map(({ name }) => name),
     ['a b'],
@@ -462,6 +470,9 @@ test('an issuer is added, changed and removed with its certificates, after a loo
     /:3: certificates\.web\.issuer: the issuer ca would be removed/,
   );
   line.file('version: 1\n', 'desired.yaml');
+  const own = commandLineOf(line, { ...process.env, VAULT_TLS_CERTIFICATE: 'web' });
+  const kept = await own('apply', '-f', path, '--prune', '--yes');
+  assert.equal(kept.stdout, 'There is nothing to change.\n', 'the own certificate stays, with its issuer');
   const gone = await line.done('apply', '-f', path, '--prune', '--yes');
   assert.match(gone.stdout, /^- certificate web: with all its versions and keys\n- issuer ca\n/);
 });
