@@ -25,8 +25,8 @@ export function makeDurableDirectory(path: string): void {
   }
 }
 
-/** Directories above belong to the system: what may not be read there was made durable by whoever made it. */
-function syncIfReadable(path: string): void {
+/** As `syncPath`, for a directory that may be somebody else's: what may not be read there is made durable by whoever made it. */
+export function syncIfReadable(path: string): void {
   try {
     syncPath(path);
   } catch (error) {

@@ -1,5 +1,7 @@
 /** Audit events as lines of JSON in a file that a collector reads; it may be renamed, removed or emptied at any time. */
 import { type FileHandle, open, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { syncIfReadable } from '../base/durable-file.ts';
 import { jsonLine } from '../domain/audit-log.ts';
 import type { AuditSink } from './audit-feed.ts';
 
@@ -34,11 +36,14 @@ async function isStillAt(path: string, file: FileHandle): Promise<boolean> {
   return there?.ino === ours.ino && there.dev === ours.dev;
 }
 
-/** What a crash has left of a line ends here; that event comes again as a whole. */
+/** What a crash has left of a line ends here; that event comes again as a whole. A new file is there after a power cut too. */
 async function opened(path: string): Promise<FileHandle> {
   const file = await open(path, 'a+', 0o600);
   const { size } = await file.stat();
-  if (size === 0) return file;
+  if (size === 0) {
+    syncIfReadable(dirname(path));
+    return file;
+  }
   const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
   if (buffer[0] !== 0x0a) await file.appendFile('\n');
   return file;

@@ -20,11 +20,21 @@ const settling = second;
 /** In which the other side has to take the messages. */
 const patience = 30 * second;
 
+/** What a datagram holds (65,535 bytes with the headers of IPv6 and UDP), rounded down. */
+const largestDatagram = 65_000;
+
 /** A message: its header, no structured data, and the event as JSON. */
 export function syslogMessage(event: AuditEventRow, hostname: string): string {
   const severity = event.action.endsWith('.refuse') || event.action.endsWith('.fail') ? warning : notice;
   const at = new Date(event.at).toISOString();
   return `<${facility * 8 + severity}>1 ${at} ${hostname} vault - ${event.action} - ${jsonLine(event).trimEnd()}`;
+}
+
+/** The message, without the event's details where they make it longer than any datagram: it would never arrive. */
+function datagramOf(event: AuditEventRow, hostname: string): string {
+  const message = syslogMessage(event, hostname);
+  if (Buffer.byteLength(message) <= largestDatagram) return message;
+  return syslogMessage({ ...event, detail: '{"omitted":"it is longer than a datagram"}' }, hostname);
 }
 
 /** Sends to the target; connects when there is something to send, and again after each failure. */
@@ -58,7 +68,8 @@ export function auditSyslog(world: World, target: SyslogTarget, hostname: string
   ): Promise<void> {
     if (connection?.isOpen() !== true) connection = await openSyslog(target, AbortSignal.any([signal, over]));
     const current = connection;
-    await current.send(events.map((event) => syslogMessage(event, hostname)));
+    const messageOf = current.isStream ? syslogMessage : datagramOf;
+    await current.send(events.map((event) => messageOf(event, hostname)));
     if (!current.isStream) return;
     await world.sleep(settling, signal);
     if (signal.aborted || !current.isOpen()) throw new Error('the connection was closed by the other side');

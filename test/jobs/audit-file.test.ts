@@ -1,6 +1,6 @@
 /** Audit events in a file: whole lines, after a rename and after a crash in the middle of one too. */
 import assert from 'node:assert/strict';
-import {
+import fs, {
   chmodSync,
   existsSync,
   mkdirSync,
@@ -11,6 +11,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { AuditEventRow } from '../../src/db/audit-events.ts';
@@ -59,6 +60,27 @@ test('a file that was renamed, removed or emptied goes on under its name', async
   truncateSync(path);
   await sink.deliver([event(4)], going);
   assert.deepEqual(idsIn(path), [4]);
+});
+
+test('the name of a new file is made durable with its folder before events count as delivered', async (t) => {
+  const directory = tempDir(t);
+  const synced: string[] = [];
+  const { fsyncSync } = fs;
+  t.mock.method(fs, 'fsyncSync', (descriptor: number) => {
+    synced.push(fs.readlinkSync(`/proc/self/fd/${descriptor}`));
+    fsyncSync(descriptor);
+  });
+  syncBuiltinESMExports();
+  const sink = auditFile(join(directory, 'audit.jsonl'));
+  t.after(async () => {
+    await sink.close();
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  });
+  await sink.deliver([event(1)], going);
+  assert.deepEqual(synced, [directory]);
+  await sink.deliver([event(2)], going);
+  assert.deepEqual(synced, [directory]);
 });
 
 test('a line that a crash has cut off does not spoil the next one', async (t) => {

@@ -82,6 +82,24 @@ function sending(t: TestContext, target: SyslogTarget) {
   };
 }
 
+/** Where datagrams arrive, and when two of them are there. */
+async function twoDatagrams(t: TestContext) {
+  const udp = createSocket('udp4');
+  const datagrams: string[] = [];
+  const both = new Promise<void>((resolve) => {
+    udp.on('message', (message) => {
+      datagrams.push(message.toString());
+      if (datagrams.length === 2) resolve();
+    });
+  });
+  udp.bind(0, '127.0.0.1');
+  await once(udp, 'listening');
+  t.after(() => udp.close());
+  const { port } = udp.address();
+  const target: SyslogTarget = { url: 'udp', transport: 'udp', host: '127.0.0.1', port };
+  return { target, datagrams, both };
+}
+
 const tcp = (port: number): SyslogTarget => ({
   url: `tcp://127.0.0.1:${port}`,
   transport: 'tcp',
@@ -182,23 +200,23 @@ test('messages go to a unix socket, and by UDP one in a datagram', async (t) => 
   await sending(t, { url: `unix:${path}`, transport: 'unix', path }).deliver(event(1));
   assert.deepEqual(idsOf(await server.received(1)), [1]);
 
-  const udp = createSocket('udp4');
-  const datagrams: string[] = [];
-  const both = new Promise<void>((resolve) => {
-    udp.on('message', (message) => {
-      datagrams.push(message.toString());
-      if (datagrams.length === 2) resolve();
-    });
-  });
-  udp.bind(0, '127.0.0.1');
-  await once(udp, 'listening');
-  t.after(() => udp.close());
-  const { port } = udp.address();
-  const target: SyslogTarget = { url: 'udp', transport: 'udp', host: '127.0.0.1', port };
+  const { target, datagrams, both } = await twoDatagrams(t);
   await sending(t, target).sink.deliver([event(1), event(2)], going);
   await both;
   assert.deepEqual(
     datagrams,
     [1, 2].map((id) => syslogMessage(event(id), 'vault1')),
+  );
+});
+
+test('an event that is longer than a datagram arrives by UDP without its details, and holds up none after it', async (t) => {
+  const { target, datagrams, both } = await twoDatagrams(t);
+  const detail = JSON.stringify({ certificates: Array(1000).fill('x'.repeat(70)) });
+  await sending(t, target).sink.deliver([{ ...event(1), detail }, event(2)], going);
+  await both;
+  assert.deepEqual(idsOf(datagrams), [1, 2]);
+  assert.match(
+    datagrams[0] ?? '',
+    /"detail":\{"omitted":"it is longer than a datagram"\},.*"hash":"(01)+"\}$/,
   );
 });
