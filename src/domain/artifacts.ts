@@ -28,17 +28,17 @@ export function etagOf(version: VersionSummaryRow, content: ArtifactContent): st
   return version[`${content}_etag`];
 }
 
-/** The PEM of a public artifact. */
+/** The PEM of a public artifact, which is ASCII. */
 export function publicBody(
   version: CertificateVersionRow,
   content: Exclude<ArtifactContent, 'private_key'>,
-): Buffer {
+): string {
   switch (content) {
     case 'certificate':
-      return Buffer.from(version.certificate_pem);
+      return version.certificate_pem;
     case 'chain':
-      return Buffer.from(version.chain_pem);
+      return version.chain_pem;
     case 'fullchain':
-      return Buffer.from(version.certificate_pem + version.chain_pem);
+      return version.certificate_pem + version.chain_pem;
   }
 }

@@ -22,15 +22,15 @@ export type Artifact = {
   /** Bytes of the body. */
   readonly size: number;
   readonly isSecret: boolean;
-  /** The body itself; opens the private key. */
-  readonly read: () => Buffer;
+  /** The body itself, PEM in ASCII; opens the private key. */
+  readonly read: () => string;
 };
 
 type Served = {
   readonly summary: CertificateSummaryRow;
   /** Filled at the first download of the current version. */
   current: CertificateVersionRow | undefined;
-  readonly bodies: Map<ArtifactName, Buffer>;
+  readonly bodies: Map<ArtifactName, string>;
 };
 
 /** Bounds the memory: a served certificate takes about 15 kB. */
@@ -69,7 +69,7 @@ export class Downloads {
    * The body of an artifact, once its audit event is durable. Throws whatever keeps the event from being recorded, and
    * then no byte has left.
    */
-  async handOut(artifact: Artifact, actor: Actor): Promise<Buffer> {
+  async handOut(artifact: Artifact, actor: Actor): Promise<string> {
     const body = artifact.read();
     await this.#vault.audit.append({
       actor,
@@ -97,12 +97,12 @@ export class Downloads {
     name: CertName,
     file: ArtifactName,
     row: CertificateVersionRow,
-    bodies: Map<ArtifactName, Buffer>,
+    bodies: Map<ArtifactName, string>,
   ): Artifact {
     const { content } = artifacts[file];
     const common = { name, file, version: row.version, etag: etagOf(row, content) };
     if (content === 'private_key') {
-      const read = () => openVersionKey(this.#vault, row).expose();
+      const read = () => openVersionKey(this.#vault, row).expose().toString('latin1');
       return { ...common, size: sealedSize(row.sealed_private_key), isSecret: true, read };
     }
     const body = bodies.get(file) ?? publicBody(row, content);

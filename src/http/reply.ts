@@ -12,6 +12,8 @@ type ReplyHead = {
 /** An answer that was made before it is sent. */
 export type WholeReply = ReplyHead & {
   readonly body: string | Buffer;
+  /** The body is a string of ASCII: it then goes to the socket in one piece with what stands above it. */
+  readonly isAscii?: true;
   /** The length to declare where the body was not made, for HEAD. */
   readonly size?: number;
 };
@@ -72,10 +74,15 @@ export function writeReply(
 ): void {
   const bodiless = reply.status === 304 || reply.status === 204;
   const headers = replyHeaders(requestId, reply, security);
-  if (!bodiless) headers['Content-Length'] = reply.size ?? Buffer.byteLength(reply.body);
+  if (!bodiless) headers['Content-Length'] = reply.size ?? lengthOf(reply);
   response.writeHead(reply.status, headers);
   if (bodiless || request.method === 'HEAD') response.end();
+  else if (reply.isAscii) response.end(reply.body, 'latin1');
   else response.end(reply.body);
+}
+
+function lengthOf({ body, isAscii }: WholeReply): number {
+  return isAscii ? body.length : Buffer.byteLength(body);
 }
 
 /**
