@@ -22,29 +22,42 @@ type KnownKey = {
 
 const rememberedKeys = 10_000;
 
+/** Of strangers, who must not push out the keys of the others. */
+const rememberedRefusals = 10_000;
+
 export class Authenticator {
   readonly #vault: Vault;
   readonly #known: FreshCache<string, KnownKey>;
+  /** What was found under each prefix that was presented with a key that does not count. */
+  readonly #refused: FreshCache<string, KnownKey | 'nobody'>;
 
   constructor(vault: Vault) {
     this.#vault = vault;
     this.#known = new FreshCache(vault.freshness, rememberedKeys);
+    this.#refused = new FreshCache(vault.freshness, rememberedRefusals);
   }
 
   /** The key behind a raw value, or undefined where it is no key's. */
   async authenticate(raw: string): Promise<Authentication | undefined> {
     const token = readToken(raw);
     if (token === undefined) return undefined;
+    const began = this.#vault.freshness.generation;
     let looks = 0;
     const look = () => {
       looks += 1;
       return loadKey(this.#vault, token.prefix);
     };
-    const known = await this.#known.get(token.prefix, look);
+    const refused = this.#refused.peek(token.prefix);
+    const found = refused ?? (await this.#known.get(token.prefix, look));
+    const known = found === 'nobody' ? undefined : found;
     const isIt = tokenMatches(token, known?.row.hash);
     const state = known === undefined ? 'revoked' : apiKeyState(known.row, this.#vault.world.now());
-    // Every refusal costs one look into the database: an unknown key is never remembered, so no other may be.
-    if (looks === 0 && !(isIt && state === 'active')) await look();
+    if (refused === undefined && !(isIt && state === 'active')) {
+      // The first refusal under a prefix costs one look into the database, also where the key was remembered, and those
+      // after it none: whether there is such a key cannot be told from the time.
+      if (looks === 0) await look();
+      this.#refused.put(token.prefix, known ?? 'nobody', began);
+    }
     return isIt && known !== undefined ? { identity: known.identity, state } : undefined;
   }
 }

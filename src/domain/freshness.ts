@@ -58,14 +58,24 @@ export class FreshCache<K, V> {
    * is never remembered: whoever asks for things that do not exist must not push out those that do.
    */
   async get(key: K, load: () => Promise<V | undefined>): Promise<V | undefined> {
-    this.#forgetWhenStale();
-    const known = this.#values.get(key);
+    const known = this.peek(key);
     if (known !== undefined) return known;
     const began = this.#generation;
     const value = await load();
-    this.#forgetWhenStale();
-    if (value !== undefined && this.#generation === began) this.#values.set(key, value);
+    if (value !== undefined) this.put(key, value, began);
     return value;
+  }
+
+  /** The remembered value. */
+  peek(key: K): V | undefined {
+    this.#forgetWhenStale();
+    return this.#values.get(key);
+  }
+
+  /** Remembers what was found out in the generation `began`, unless that has moved on. */
+  put(key: K, value: V, began: number): void {
+    this.#forgetWhenStale();
+    if (this.#generation === began) this.#values.set(key, value);
   }
 
   #forgetWhenStale(): void {
