@@ -60,6 +60,7 @@ export function isInside(address: IpAddress, networks: readonly IpNetwork[]): bo
  * What is no address is itself.
  */
 export function neighbourhood(text: string): string {
+  if (isIPv4(text)) return text;
   const address = parseIpAddress(text.split('%', 1)[0] ?? '');
   if (address === undefined || address.family === 4) return address?.text ?? text;
   return `${ofIPv6([...address.words.slice(0, 4), 0, 0, 0, 0]).text}/64`;

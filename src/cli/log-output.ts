@@ -20,7 +20,7 @@ export async function openLog(
     {
       level,
       base: worker === undefined ? null : { worker },
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: timeOf(world),
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },
     },
@@ -31,6 +31,18 @@ export async function openLog(
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
+  };
+}
+
+/** The field `time` of a line; of those in the same millisecond it is made once. */
+function timeOf({ now }: World): () => string {
+  let at: number | undefined;
+  let field = '';
+  return () => {
+    const ms = now();
+    if (ms !== at) field = `,"time":"${new Date(ms).toISOString()}"`;
+    at = ms;
+    return field;
   };
 }
 

@@ -17,7 +17,7 @@ export type ChainEnd = { readonly id: number; readonly link: Buffer };
 export const chainBeginning: ChainEnd = { id: 0, link: Buffer.alloc(32) };
 
 /** What stands first in every link, so that another way to make them can follow. */
-const version = 'vault-audit-1';
+const version = netstring('vault-audit-1');
 
 /** How many events are read or chained at once. */
 const eventsAtOnce = 400;
@@ -29,7 +29,7 @@ const eventsAtOnce = 400;
  */
 export function linkOf(previous: Buffer, event: ChainedEvent): Buffer {
   const text =
-    netstring(version) +
+    version +
     netstring(previous.toString('hex')) +
     netstring(String(event.id)) +
     netstring(String(event.at)) +

@@ -124,6 +124,9 @@ async function callerOf(
   return identity && { identity, state: 'active' };
 }
 
+/** One for all: what strangers are told again and again. */
+const unauthenticated = new Problem('unauthenticated');
+
 /** Throws where nobody may do it. */
 function refuseNobody(
   { keyLimits, vault }: ServerContext,
@@ -136,7 +139,7 @@ function refuseNobody(
     keyLimits.fail(ip);
   }
   if (access.kind === 'administrator') throw administratorNeeded();
-  if (access.kind === 'scope') throw new Problem('unauthenticated');
+  if (access.kind === 'scope') throw unauthenticated;
   throw new Problem('unauthenticated', { detail: 'Nobody is signed in here, or the session has ended.' });
 }
 
