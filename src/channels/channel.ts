@@ -41,6 +41,8 @@ export type ChannelType<Config = unknown> = {
   readonly plain?: string;
   /** Where it leads, for lists: nothing in it is secret. */
   readonly target: (config: Config) => string;
+  /** People read it: what waits for it comes as one message. */
+  readonly gathers?: true;
   /** How long an attempt may take, in milliseconds. */
   readonly patience: (config: Config) => number;
   /** The longest that it can be. */

@@ -47,6 +47,7 @@ export const emailChannel: ChannelType<EmailChannelConfig> = {
   title: 'plain text over SMTP',
   config,
   plain: 'password',
+  gathers: true,
   target: ({ to }) => to.join(' '),
   patience: () => patience,
   longestPatience: patience,

@@ -1,35 +1,13 @@
-/** The tables `notifications` and `notification_deliveries`: what is to be told, to whom, and how that went. */
+/** The table `notification_deliveries`: to whom something is told, and how that went. */
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import type { Reader, Writer } from './database.ts';
-import type {
-  DeliveryStatus,
-  NotificationDeliveriesTable,
-  NotificationsTable,
-} from './schema-notifications.ts';
+import type { DeliveryStatus, NotificationDeliveriesTable } from './schema-notifications.ts';
 
-export type NotificationRow = Selectable<NotificationsTable>;
 export type DeliveryRow = Selectable<NotificationDeliveriesTable>;
 export type DeliveryChanges = Updateable<NotificationDeliveriesTable>;
 
 /** A literal, so that the partial index of open deliveries answers. */
 const isOpen = sql<boolean>`notification_deliveries.status in ('queued', 'sending')`;
-
-/** Adds a notification and returns its id. */
-export async function insertNotification(
-  writer: Writer,
-  row: Insertable<NotificationsTable>,
-): Promise<number> {
-  const { id } = await writer
-    .insertInto('notifications')
-    .values(row)
-    .returning('id')
-    .executeTakeFirstOrThrow();
-  return id;
-}
-
-export async function findNotification(reader: Reader, id: number): Promise<NotificationRow | undefined> {
-  return reader.selectFrom('notifications').selectAll().where('id', '=', id).executeTakeFirst();
-}
 
 /** Adds a delivery and returns its id. */
 export async function insertDelivery(
@@ -49,24 +27,31 @@ export async function findDelivery(reader: Reader, id: number): Promise<Delivery
 }
 
 export type DueLimits = {
-  readonly exceptChannels: readonly number[];
+  readonly exceptChannels?: readonly number[];
+  readonly onlyChannel?: number;
   /** Nobody waits or leases for longer: what says so was written by a clock that was ahead. */
   readonly longestWait: number;
 };
 
+/** A delivery with the event that it tells. */
+export type DueDeliveryRow = DeliveryRow & { readonly event: string };
+
 /**
- * The delivery that has been due for longest at `now`, or whose lease has run out; none of a channel that is disabled, and
- * none whose time is over.
+ * Deliveries that are due at `now`, or whose lease has run out, first those that have been due for longest; none of a
+ * channel that is disabled, and none whose time is over.
  */
-export async function findDueDelivery(
+export async function listDueDeliveries(
   reader: Reader,
   now: number,
-  { exceptChannels, longestWait }: DueLimits,
-): Promise<DeliveryRow | undefined> {
+  { exceptChannels = [], onlyChannel, longestWait }: DueLimits,
+  limit: number,
+): Promise<DueDeliveryRow[]> {
   let query = reader
     .selectFrom('notification_deliveries')
     .innerJoin('notification_channels', 'notification_channels.id', 'notification_deliveries.channel_id')
+    .innerJoin('notifications', 'notifications.id', 'notification_deliveries.notification_id')
     .selectAll('notification_deliveries')
+    .select('event')
     .where(isOpen)
     .where('expires_at', '>', now)
     .where('notification_channels.disabled_at', 'is', null)
@@ -83,7 +68,37 @@ export async function findDueDelivery(
       ]),
     );
   if (exceptChannels.length > 0) query = query.where('channel_id', 'not in', exceptChannels);
-  return query.orderBy('next_attempt_at').limit(1).executeTakeFirst();
+  if (onlyChannel !== undefined) query = query.where('channel_id', '=', onlyChannel);
+  return query.orderBy('next_attempt_at').limit(limit).execute();
+}
+
+export type ToldLately = {
+  readonly since: number;
+  readonly until: number;
+  readonly notOf: readonly string[];
+};
+
+/** Channels of these types over which at least so many notices, other than of these events, were delivered lately. */
+export async function channelsToldSince(
+  reader: Reader,
+  types: readonly string[],
+  { since, until, notOf }: ToldLately,
+  atLeast: number,
+): Promise<number[]> {
+  const rows = await reader
+    .selectFrom('notification_deliveries')
+    .innerJoin('notification_channels', 'notification_channels.id', 'notification_deliveries.channel_id')
+    .innerJoin('notifications', 'notifications.id', 'notification_deliveries.notification_id')
+    .select('channel_id')
+    .where('status', '=', 'delivered')
+    .where('ended_at', '>', since)
+    .where('ended_at', '<=', until)
+    .where('notification_channels.type', 'in', types)
+    .where('event', 'not in', notOf)
+    .groupBy('channel_id')
+    .having(({ fn }) => fn.countAll(), '>=', atLeast)
+    .execute();
+  return rows.map(({ channel_id }) => channel_id);
 }
 
 export async function updateDelivery(writer: Writer, id: number, changes: DeliveryChanges): Promise<void> {

@@ -20,7 +20,8 @@ import { findDelivery, updateDelivery } from '../db/notification-deliveries.ts';
 import { type Actor, record } from './audit.ts';
 import { type ReadSettings, readChannelSettings } from './channel-settings.ts';
 import { didYouMean } from './closest-names.ts';
-import { deliver, lease } from './notification-delivery.ts';
+import { lease } from './notification-claim.ts';
+import { deliver } from './notification-delivery.ts';
 import { nextDigestAt } from './notification-digest.ts';
 import type { CreateChannelInput, UpdateChannelInput } from './notification-inputs.ts';
 import { tellOnly } from './notification-queue.ts';
@@ -172,7 +173,7 @@ export async function testChannel(
     if (delivery === undefined) throw new Error('it was added in this transaction');
     // Whoever tries it sees how it went; nobody wants the same again an hour later.
     await updateDelivery(writer, delivery.id, { expires_at: now });
-    return lease(writer, { ...delivery, expires_at: now }, channel, 'test', now);
+    return lease(writer, [{ ...delivery, expires_at: now }], channel, 'test', now);
   });
   const failure = await deliver(vault, claimed, signal);
   if (failure !== undefined) throw new OperatorError(failure.message, { cause: failure });

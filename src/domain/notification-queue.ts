@@ -3,7 +3,8 @@ import { day } from '../base/duration.ts';
 import type { World } from '../base/world.ts';
 import type { Writer } from '../db/database.ts';
 import { type ChannelRow, listChannels } from '../db/notification-channels.ts';
-import { insertDelivery, insertNotification } from '../db/notification-deliveries.ts';
+import { insertDelivery } from '../db/notification-deliveries.ts';
+import { insertNotification } from '../db/notifications.ts';
 import { chosenFor, fitsFilter, type Notice } from './notification-events.ts';
 
 /** What could not be delivered for so long is of no use any more. */

@@ -9,8 +9,12 @@ type Data = Readonly<Record<string, unknown>>;
 /** The words for a notice that was made at `at` (UTC milliseconds). */
 export function wordsFor(event: string, data: Data, at: number): Told {
   const words = texts[event]?.(data, at) ?? { subject: event, lines: [JSON.stringify(data)] };
-  const lines = [...words.lines, '', '-- ', 'Certificate Vault'];
-  return { subject: oneLine(words.subject), text: `${lines.join('\n')}\n` };
+  return signed(words.subject, words.lines);
+}
+
+/** A subject and lines, with a signature below. */
+export function signed(subject: string, lines: readonly string[]): Told {
+  return { subject: oneLine(subject), text: `${[...lines, '', '-- ', 'Certificate Vault'].join('\n')}\n` };
 }
 
 type Words = { readonly subject: string; readonly lines: readonly string[] };
@@ -198,7 +202,8 @@ function inWords(time: unknown, at: number): string {
   return count < 1 ? 'within the hour' : `in ${Math.floor(count)} ${Math.floor(count) === 1 ? 'hour' : unit}`;
 }
 
-function oneLine(text: string): string {
+/** Without what could look like lines of ours, and not for ever long. */
+export function oneLine(text: string): string {
   const line = text.replace(/[\s\p{C}]+/gu, ' ').trim();
   return line.length > 900 ? `${line.slice(0, 900)}…` : line;
 }

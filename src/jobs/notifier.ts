@@ -1,6 +1,7 @@
 /** Delivers notifications, a few at a time, beside everything else: neither a renewal nor a download ever waits for it. */
 import { hour, second } from '../base/duration.ts';
-import { claimDelivery, deliver, tidyDeliveries } from '../domain/notification-delivery.ts';
+import { claimDelivery } from '../domain/notification-claim.ts';
+import { deliver, tidyDeliveries } from '../domain/notification-delivery.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** A receiver that is slow or away must not hold up the others. */

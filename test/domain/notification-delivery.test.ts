@@ -6,12 +6,8 @@ import { day, hour, minute } from '../../src/base/duration.ts';
 import { updateChannel } from '../../src/db/notification-channels.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { changeChannel, requireChannel, testChannel } from '../../src/domain/notification-channels.ts';
-import {
-  claimDelivery,
-  deliver,
-  distanceAfter,
-  tidyDeliveries,
-} from '../../src/domain/notification-delivery.ts';
+import { claimDelivery } from '../../src/domain/notification-claim.ts';
+import { deliver, distanceAfter, tidyDeliveries } from '../../src/domain/notification-delivery.ts';
 import { eventsOf } from '../harness/http-fixtures.ts';
 import { addWebhook, deliverAll, deliveriesOf, failRenewal } from '../harness/notification-fixtures.ts';
 import { forever, makeCertificate } from '../harness/renewal-fixtures.ts';
