@@ -97,7 +97,6 @@ export async function certificatesEndingBefore(
   reader: Reader,
   now: number,
   until: number,
-  limit: number,
 ): Promise<Upcoming[]> {
   return reader
     .selectFrom('certificates as c')
@@ -112,7 +111,6 @@ export async function certificatesEndingBefore(
         or v.not_after - min((v.not_after - v.not_before) / 4.0, ${sql.lit(longestNotice)}) <= ${now})`,
     )
     .orderBy('v.not_after')
-    .limit(limit)
     .execute();
 }
 
@@ -121,7 +119,6 @@ export async function apiKeysEndingBefore(
   reader: Reader,
   now: number,
   until: number,
-  limit: number,
 ): Promise<(Upcoming & { readonly id: number })[]> {
   const rows = await reader
     .selectFrom('api_keys as k')
@@ -130,22 +127,33 @@ export async function apiKeysEndingBefore(
     .where('k.expires_at', '>', now)
     .where('k.expires_at', '<', until)
     .orderBy('k.expires_at')
-    .limit(limit)
     .execute();
   return rows.map(({ id, name, expires_at }) => ({ id, name, ends_at: expires_at ?? 0 }));
 }
 
-/** Certificates whose last attempt at a renewal failed, by name, with what was said. */
+/** Certificates that have a version since `since`, by name. */
+export async function certificatesIssuedSince(reader: Reader, since: number): Promise<{ name: string }[]> {
+  return reader
+    .selectFrom('certificates as c')
+    .innerJoin('certificate_versions as v', (join) =>
+      join.onRef('v.certificate_id', '=', 'c.id').onRef('v.version', '=', 'c.current_version'),
+    )
+    .select('c.name')
+    .where('v.created_at', '>=', since)
+    .orderBy('c.name')
+    .execute();
+}
+
+/** Certificates whose last attempt at a renewal failed, unless they are disabled, by name, with what was said. */
 export async function failingCertificates(
   reader: Reader,
-  limit: number,
 ): Promise<{ name: string; last_error: string | null }[]> {
   return reader
     .selectFrom('notification_alarms as a')
     .innerJoin('certificates as c', 'c.id', 'a.certificate_id')
     .select(['c.name', 'c.last_error'])
     .where('a.event', '=', 'renewal.failed')
+    .where('c.disabled_at', 'is', null)
     .orderBy('c.name')
-    .limit(limit)
     .execute();
 }

@@ -1,7 +1,6 @@
 /** Daily digests: what happened since the last one, what is wrong, and what ends soon. Nothing to say is not said. */
 import { day } from '../base/duration.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
-import { listAuditEvents } from '../db/audit-search.ts';
 import type { Reader } from '../db/database.ts';
 import { findAlarm } from '../db/notification-alarms.ts';
 import {
@@ -13,6 +12,7 @@ import {
 import {
   apiKeysEndingBefore,
   certificatesEndingBefore,
+  certificatesIssuedSince,
   failingCertificates,
 } from '../db/notification-watch.ts';
 import { fitsFilter } from './notification-events.ts';
@@ -26,6 +26,8 @@ export type Digest = {
   readonly from: string;
   readonly until: string;
   readonly days: number;
+  /** Of each list as a whole, of which so much is listed as people read. */
+  readonly counts: Readonly<Record<'issued' | 'failing' | 'expiring' | 'api_keys', number>>;
   readonly issued: readonly string[];
   readonly failing: readonly { readonly certificate: string; readonly error: string | null }[];
   readonly expiring: readonly { readonly certificate: string; readonly expires_at: string }[];
@@ -86,38 +88,36 @@ export async function digestFor(reader: Reader, channel: ChannelRow, now: number
   const last = channel.last_digest_at;
   const since = last === null || last > now ? now - day : last;
   const patterns = JSON.parse(channel.certificates) as string[];
-  const fits = (name: string) => fitsFilter(patterns, [name]);
   const until = now + channel.digest_days * day;
-  // Filters take some away: then there may be fewer than could be listed.
-  const most = patterns.length === 0 ? mostListed : 50 * mostListed;
-  const issued = new Set<string>();
-  for (const action of ['certificate.issue', 'certificate.import']) {
-    const events = await listAuditEvents(reader, { action, since }, { limit: most });
-    for (const { resource } of events) issued.add(resource.replace(/^certificate:/, ''));
-  }
-  const failing = await failingCertificates(reader, most);
-  const expiring = await certificatesEndingBefore(reader, now, until, most);
-  const keys = await apiKeysEndingBefore(reader, now, until, mostListed);
+  const fitting = <Row extends { readonly name: string }>(rows: readonly Row[]) =>
+    rows.filter(({ name }) => fitsFilter(patterns, [name]));
+  const issued = fitting(await certificatesIssuedSince(reader, since));
+  const failing = fitting(await failingCertificates(reader));
+  const expiring = fitting(await certificatesEndingBefore(reader, now, until));
+  const keys = await apiKeysEndingBefore(reader, now, until);
   const overdue = await findAlarm(reader, 'backup.overdue', {});
   return {
     from: formatTimestamp(since),
     until: formatTimestamp(now),
     days: channel.digest_days,
-    issued: [...issued].filter(fits).sort().slice(0, mostListed),
+    counts: {
+      ...{ issued: issued.length, failing: failing.length },
+      ...{ expiring: expiring.length, api_keys: keys.length },
+    },
+    issued: issued.slice(0, mostListed).map(({ name }) => name),
     failing: failing
-      .filter(({ name }) => fits(name))
       .slice(0, mostListed)
       .map(({ name, last_error }) => ({ certificate: name, error: last_error })),
     expiring: expiring
-      .filter(({ name }) => fits(name))
       .slice(0, mostListed)
       .map(({ name, ends_at }) => ({ certificate: name, expires_at: formatTimestamp(ends_at) })),
-    api_keys: keys.map(({ id, name, ends_at }) => ({ id, name, expires_at: formatTimestamp(ends_at) })),
+    api_keys: keys
+      .slice(0, mostListed)
+      .map(({ id, name, ends_at }) => ({ id, name, expires_at: formatTimestamp(ends_at) })),
     backup_overdue_since: overdue === undefined ? null : formatTimestamp(overdue.opened_at),
   };
 }
 
-function isEmpty({ issued, failing, expiring, api_keys, backup_overdue_since }: Digest): boolean {
-  const count = issued.length + failing.length + expiring.length + api_keys.length;
-  return count === 0 && backup_overdue_since === null;
+function isEmpty({ counts, backup_overdue_since }: Digest): boolean {
+  return Object.values(counts).every((count) => count === 0) && backup_overdue_since === null;
 }

@@ -11,7 +11,7 @@ import type { Reader } from '../db/database.ts';
 import { channelsToldSince } from '../db/notification-deliveries.ts';
 import type { NotificationRow } from '../db/notifications.ts';
 import type { NoticeEvent } from './notification-events.ts';
-import { oneLine, signed, wordsFor } from './notification-text.ts';
+import { section, signed, wordsFor } from './notification-text.ts';
 
 /** After so many notices within so long, a channel rests until they are that long ago. */
 const mostAtOnce = 5;
@@ -57,13 +57,10 @@ export function gatheredMessage(channel: string, rows: readonly NotificationRow[
     timestamp: last,
     ...signed(`${rows.length} notices: ${counts.join(', ')}`, [
       `From ${formatTimestamp(Math.min(...times))} to ${last}.`,
-      ...kinds.flatMap(([event, its]) => [
-        '',
-        `${inWords(event)} (${its.length}):`,
-        '',
-        ...its.slice(0, mostListed).map(({ line }) => `  ${oneLine(line)}`),
-        ...(its.length > mostListed ? [`  and ${its.length - mostListed} more`] : []),
-      ]),
+      ...kinds.flatMap(([event, its]) => {
+        const lines = its.slice(0, mostListed).map(({ line }) => line);
+        return section(`${inWords(event)} (${its.length})`, lines, its.length);
+      }),
       '',
       'All of them, and how each was told:',
       '',

@@ -150,33 +150,42 @@ const texts: Readonly<Record<string, (data: Data, at: number) => Words>> = {
 
 function digestWords(digest: Digest, at: number): Words {
   const { issued, failing, expiring, api_keys, backup_overdue_since: overdue } = digest;
-  const section = (title: string, lines: readonly string[]) =>
-    lines.length === 0 ? [] : ['', `${title}:`, '', ...lines.map((line) => `  ${oneLine(line)}`)];
-  const wrong = failing.length + expiring.length + api_keys.length + (overdue === null ? 0 : 1);
-  const counts = [
+  const { counts } = digest;
+  const wrong = counts.failing + counts.expiring + counts.api_keys + (overdue === null ? 0 : 1);
+  const heads = [
     ...(wrong > 0 ? [`${wrong} to look at`] : []),
-    ...(issued.length > 0 ? [`${issued.length} issued`] : []),
+    ...(counts.issued > 0 ? [`${counts.issued} issued`] : []),
   ];
   return {
-    subject: `digest: ${counts.join(', ')}`,
+    subject: `digest: ${heads.join(', ')}`,
     lines: [
       `From ${digest.from} to ${digest.until}.`,
       ...section(
         'Renewals fail',
         failing.map((one) => `${one.certificate}: ${one.error ?? 'no reason is known'}`),
+        counts.failing,
       ),
       ...section(
         `To be renewed by a person, or late, and ending within ${digest.days} days`,
         expiring.map(({ certificate, expires_at }) => `${certificate}: ${ends(expires_at, at)}`),
+        counts.expiring,
       ),
       ...section(
         `API keys that end within ${digest.days} days`,
         api_keys.map(({ id, name, expires_at }) => `${name} (id ${id}): ${ends(expires_at, at)}`),
+        counts.api_keys,
       ),
       ...section('Backups', overdue === null ? [] : [`overdue since ${overdue}`]),
-      ...section('New versions', issued),
+      ...section('New versions', issued, counts.issued),
     ],
   };
+}
+
+/** A title and lines below it, of so many in all; nothing where there are none. */
+export function section(title: string, lines: readonly string[], all = lines.length): string[] {
+  if (lines.length === 0) return [];
+  const more = all > lines.length ? [`  and ${all - lines.length} more`] : [];
+  return ['', `${title}:`, '', ...lines.map((line) => `  ${oneLine(line)}`), ...more];
 }
 
 /** A label and its value, which may come from others and must not look like lines of ours. */
@@ -202,8 +211,7 @@ function inWords(time: unknown, at: number): string {
   return count < 1 ? 'within the hour' : `in ${Math.floor(count)} ${Math.floor(count) === 1 ? 'hour' : unit}`;
 }
 
-/** Without what could look like lines of ours, and not for ever long. */
-export function oneLine(text: string): string {
+function oneLine(text: string): string {
   const line = text.replace(/[\s\p{C}]+/gu, ' ').trim();
   return line.length > 900 ? `${line.slice(0, 900)}…` : line;
 }

@@ -7,7 +7,7 @@ import { nextDigestAt, queueDigests } from '../../src/domain/notification-digest
 import { wordsFor } from '../../src/domain/notification-text.ts';
 import { importOne, makeKey, renewCertificate } from '../harness/http-fixtures.ts';
 import { addWebhook, failRenewal, toldIn } from '../harness/notification-fixtures.ts';
-import { makeCertificate } from '../harness/renewal-fixtures.ts';
+import { change, makeCertificate } from '../harness/renewal-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
 
 const nowhere = 'http://127.0.0.1:1/';
@@ -61,6 +61,7 @@ suite('a digest', () => {
       from: '2026-11-21T07:00:00Z',
       until: '2026-11-22T07:00:00Z',
       days: 14,
+      counts: { issued: 4, failing: 1, expiring: 1, api_keys: 1 },
       issued: ['elsewhere', 'mail', 'short', 'web'],
       failing: [{ certificate: 'mail', error: 'the CA says no' }],
       expiring: [{ certificate: 'short', expires_at: '2026-11-22T11:55:00Z' }],
@@ -104,6 +105,38 @@ suite('a digest', () => {
     const { data } = await lastDigest(opened);
     assert.partialDeepStrictEqual(data, { issued: ['web1'] });
     assert.deepEqual([data.failing, data.expiring], [[], []]);
+  });
+
+  test('counts all, though it lists a hundred, and each certificate once', async (t) => {
+    const opened = await prepared(t);
+    const { vault, world } = opened;
+    for (let count = 100; count < 230; count += 1) {
+      await makeCertificate(vault, `web${count}`, { lifetime: '1000d' });
+      await failRenewal(vault, `web${count}`, 'the CA is down');
+    }
+    for (let count = 0; count < 3; count += 1) await importOne(vault, 'elsewhere', { chain: true });
+    world.advance(19 * hour);
+    await queueDigests(vault);
+    const { data, at } = await lastDigest(opened);
+    assert.partialDeepStrictEqual(data, { counts: { issued: 131, failing: 130, expiring: 0, api_keys: 0 } });
+    assert.equal((data.failing as unknown[]).length, 100);
+    const { subject, text } = wordsFor('digest', data, at);
+    assert.equal(subject, 'digest: 130 to look at, 131 issued');
+    assert.match(
+      text,
+      /^ {2}web199: the CA is down\n {2}and 30 more\n\nNew versions:\n\n {2}elsewhere\n {2}web100\n/m,
+    );
+  });
+
+  test('is silent about renewals of what is disabled', async (t) => {
+    const { vault, world } = await prepared(t);
+    await makeCertificate(vault, 'web', { lifetime: '1000d' });
+    await failRenewal(vault, 'web', 'the CA says no');
+    world.advance(19 * hour);
+    assert.equal(await queueDigests(vault), 1);
+    await change(vault, 'web', { disabled_at: world.now() });
+    world.advance(day);
+    assert.equal(await queueDigests(vault), 0);
   });
 
   test('is planned anew where the clock was ahead, and not sent for that', async (t) => {

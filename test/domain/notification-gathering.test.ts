@@ -134,9 +134,10 @@ suite('mails about many things at once', () => {
     for (let count = 0; count < 6; count += 1) await testChannel(vault, localCli, 'mail', forever);
     await fail(vault, 1, 2);
     const lists = { issued: ['web'], failing: [], expiring: [], api_keys: [], backup_overdue_since: null };
+    const counts = { issued: 1, failing: 0, expiring: 0, api_keys: 0 };
     await vault.db.write(async (writer) => {
       const channel = await requireChannel(writer, 'mail');
-      const data = { from: '', until: '', days: 14, ...lists };
+      const data = { from: '', until: '', days: 14, counts, ...lists };
       await tellOnly(world, writer, channel, { event: 'digest', about: null, certificates: null, data });
     });
     await deliverAll(vault);
