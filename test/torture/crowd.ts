@@ -16,6 +16,9 @@ import { ask, type Place, type Question, runCommand } from './running-vault.ts';
 
 export const administrator = { name: 'torturer', password: 'correct horse battery staple' };
 
+/** So long may a kind of answer take that a kill waits for, in milliseconds. */
+const patience = 90_000;
+
 export type CrowdOptions = {
   readonly place: Place;
   /** For files that are imported. */
@@ -77,6 +80,7 @@ export class Crowd {
   #isOver = false;
   #busy = 0;
   #names = 0;
+  #wanted: readonly Deed['kind'][] = [];
   #session: { readonly name: string; readonly cookie: string } | undefined;
   /** Keys that clients use beside the one for all, by name. */
   readonly #lent = new Map<string, { raw: string; certificate: string }>();
@@ -124,6 +128,23 @@ export class Crowd {
     this.resume();
   }
 
+  /**
+   * Waits until each of these has been answered once more; whoever has a choice chooses so that it comes. Ends early where a
+   * promise was broken.
+   */
+  async answersOf(kinds: readonly Deed['kind'][]): Promise<void> {
+    const count = (kind: Deed['kind']) => this.known().answers.get(kind) ?? 0;
+    const before = new Map(kinds.map((kind) => [kind, count(kind)]));
+    const deadline = performance.now() + patience;
+    for (;;) {
+      this.#wanted = kinds.filter((kind) => count(kind) === before.get(kind));
+      if (this.#wanted.length === 0 || this.broken.length > 0) return;
+      if (performance.now() > deadline)
+        throw new Error(`in ${patience / 1000} s nobody was answered: ${this.#wanted.join(', ')}`);
+      await delay(5);
+    }
+  }
+
   /** The facts of all answers so far. */
   known(): Facts {
     const { entries } = this.#options.ledger;
@@ -131,6 +152,10 @@ export class Crowd {
       this.facts.apply(entries[this.#applied] as Entry);
     }
     return this.facts;
+  }
+
+  #wants(...kinds: Deed['kind'][]): boolean {
+    return kinds.some((kind) => this.#wanted.includes(kind));
   }
 
   async #again(once: (chance: Chance) => Promise<void>, chance: Chance): Promise<void> {
@@ -270,14 +295,14 @@ export class Crowd {
     this.#lent.set(name, { raw, certificate: target });
     const [oldest = ''] = this.#lent.keys();
     if (this.#lent.size > 20) this.#lent.delete(oldest);
-    if (chance.happens(0.4)) return;
+    if (chance.happens(0.4) && !this.#wants('revoke key', 'delete key')) return;
     this.#lent.delete(name);
     const id = await this.#idOf(name);
     const revoke = ['api-key', 'revoke', '--id', String(id)];
     const revoked = await this.#command(chance, { kind: 'revoke key', name }, revoke);
     if (revoked.is !== 'done') return;
     await this.#expectKey(raw, target, [401, 429], `${name} was revoked`);
-    if (chance.happens(0.5)) return;
+    if (chance.happens(0.5) && !this.#wants('delete key')) return;
     const remove = ['api-key', 'delete', '--id', String(id)];
     const removed = await this.#command(chance, { kind: 'delete key', name }, remove);
     if (removed.is === 'done') await this.#expectKey(raw, target, [401, 429], `${name} was deleted`);
@@ -305,7 +330,8 @@ export class Crowd {
 
   /** Imports, and certificates that come and go, by commands. */
   async #changeCertificates(chance: Chance): Promise<void> {
-    if (chance.happens(0.5)) {
+    const isForced = this.#wants('create certificate', 'delete certificate') && !this.#wants('import');
+    if (chance.happens(0.5) && !isForced) {
       const { fullchain, key, fingerprint } = await this.#newLeaf();
       const files = [join(this.#options.folder, 'import.crt'), join(this.#options.folder, 'import.key')];
       writeFileSync(files[0] ?? '', fullchain);
@@ -322,7 +348,7 @@ export class Crowd {
     if (made.is !== 'done') return;
     const { status } = await this.#artifact(this.#ground.all.raw, certificate, 'private.key');
     this.#expect(status === 200, `${certificate} was made, and its key cannot be downloaded: ${status}`);
-    if (chance.happens(0.3)) return;
+    if (chance.happens(0.3) && !this.#wants('delete certificate')) return;
     const remove = ['certificate', 'delete', '--name', certificate];
     const removed = await this.#command(chance, { kind: 'delete certificate', certificate }, remove);
     if (removed.is !== 'done') return;
@@ -408,7 +434,7 @@ export class Crowd {
   async #keepCheckpoint(chance: Chance): Promise<void> {
     const said = (checkpoint: string) => ({ checkpoint });
     await this.#command(chance, { kind: 'checkpoint' }, ['audit', 'checkpoint'], said);
-    await delay(chance.whole(100, 500));
+    await delay(chance.whole(300, 1200));
   }
 
   async #newLeaf() {

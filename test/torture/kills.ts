@@ -13,6 +13,7 @@ import { Crowd, layGround } from './crowd.ts';
 import { Ledger } from './ledger.ts';
 import { type Place, type Server, type Started, startServer } from './running-vault.ts';
 import { strangeFiles, Truths } from './truths.ts';
+import { WantedAnswers } from './wanted-answers.ts';
 
 export type KillsOptions = {
   readonly kills: number;
@@ -51,6 +52,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
   );
   const truths = new Truths();
   const auditTruth = new AuditTruth(join(folder, 'checkpoints'));
+  const wanted = new WantedAnswers(options.kills, chance.child('wanted'));
   const startups: number[] = [];
   const { workers = 1 } = options;
   const more = workers > 1 ? ['--workers', String(workers)] : [];
@@ -66,9 +68,9 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
       const started = startServer(place, more);
       running = started;
       // Some die before they have said that they listen.
-      const cutShort = chance.happens(0.1)
-        ? delay(chance.whole(0, 400)).then(() => started.kill())
-        : undefined;
+      const roundsLeft = options.kills - kills;
+      const isCutShort = chance.happens(0.1) && !wanted.mustWant(roundsLeft);
+      const cutShort = isCutShort ? delay(chance.whole(0, 400)).then(() => started.kill()) : undefined;
       const server = await started.listening;
       if (cutShort !== undefined) {
         await cutShort;
@@ -85,11 +87,14 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
       await delay(chance.whole(50, 1200));
       // On a machine with much else to do, a second may be too short for any load.
       while (crowd.known().answered < before + leastAnswers && crowd.broken.length === 0) await delay(5);
-      if (workers > 1 && chance.happens(0.5)) {
+      if (workers > 1 && (chance.happens(0.5) || alone === 0)) {
         process.kill(chance.one(workersOf(server.pid)), 'SIGKILL');
         alone += 1;
         await delay(chance.whole(0, 800));
       }
+      // These come from the workers that are left, and from those that take the places of others.
+      await crowd.answersOf(wanted.next(roundsLeft));
+      await delay(chance.whole(0, 50));
       const orphans = workers > 1 ? workersOf(server.pid) : [];
       assert.equal(await server.kill(), 'SIGKILL');
       await ended(orphans);
