@@ -11,11 +11,14 @@ import type { Settings } from './settings.ts';
 /** What one process says when it is asked: what it has counted, and how it is itself. */
 export type Measured = { readonly counts: Series; readonly process: Series };
 
+/** How one process finds that out: the counts at any time for nothing, the rest when somebody asks. */
+export type Measuring = { readonly counts: () => Series; readonly process: () => Promise<Series> };
+
 export type MeasuredCompanions = Companions & {
   /** This process, as it stands in the labels of its series. */
   readonly number: number;
   /** Is told, before the first request, how this process is measured. */
-  readonly measureBy: (measure: () => Promise<Measured>) => void;
+  readonly measureBy: (measuring: Measuring) => void;
   /** Of all processes together. */
   readonly allSeries: () => Promise<Series>;
 };
@@ -29,11 +32,11 @@ export async function openMetrics(
   if (metricsListen === undefined && metricsTokenFile === undefined) return undefined;
   const token = metricsTokenFile === undefined ? undefined : readMetricsToken(metricsTokenFile);
   const own = await processMetrics(companions && { worker: companions.number });
-  const measure = async () => ({ counts: vault.meter.series(), process: await own.series() });
-  companions?.measureBy(measure);
+  const measuring: Measuring = { counts: () => vault.meter.series(), process: own.series };
+  companions?.measureBy(measuring);
   const alone = async () => {
-    const { counts, process } = await measure();
-    return { ...counts, ...process, vault_workers: 1, vault_worker_restarts_total: 0 };
+    const process = await measuring.process();
+    return { ...measuring.counts(), ...process, vault_workers: 1, vault_worker_restarts_total: 0 };
   };
   return {
     isOpenTo: (presented) =>

@@ -5,7 +5,7 @@ import { Bell } from '../domain/bell.ts';
 import type { KeyCount } from '../domain/key-limits.ts';
 import type { Series } from '../domain/meter.ts';
 import { tooManyAttempts } from '../domain/sign-in-backoff.ts';
-import type { Measured, MeasuredCompanions } from './open-metrics.ts';
+import type { MeasuredCompanions, Measuring } from './open-metrics.ts';
 import type { ToWorker } from './worker-messages.ts';
 import type { PrimaryChannel } from './worker-process.ts';
 
@@ -16,7 +16,7 @@ export type WorkerCompanions = MeasuredCompanions & {
   /** Takes a message of the first process. */
   readonly hear: (message: ToWorker) => void;
   /** Tells what was counted for metrics, where they are served. */
-  readonly tellCounts: () => Promise<void>;
+  readonly tellCounts: () => void;
   /** Tells what was counted of keys until `stop` is aborted. */
   readonly run: (stop: AbortSignal) => Promise<void>;
 };
@@ -30,7 +30,7 @@ export function workerCompanions(
   let seed = Buffer.from(ticketSeed);
   let taken = new Map<string, [KeyCount, string, number]>();
   let listener: ((count: KeyCount, name: string, times: number) => void) | undefined;
-  let measure: (() => Promise<Measured>) | undefined;
+  let measuring: Measuring | undefined;
   const gathering = new Map<number, (series: Series) => void>();
   const asked = new Map<number, (retryAfter: number | undefined) => void>();
   const counted = new Bell(world);
@@ -38,7 +38,7 @@ export function workerCompanions(
   return {
     number,
     measureBy: (given) => {
-      measure = given;
+      measuring = given;
     },
     allSeries: () => {
       lastId += 1;
@@ -48,8 +48,8 @@ export function workerCompanions(
         send({ say: 'gather', id });
       });
     },
-    tellCounts: async () => {
-      if (measure !== undefined) send({ say: 'counted', counts: (await measure()).counts });
+    tellCounts: () => {
+      if (measuring !== undefined) send({ say: 'counted', counts: measuring.counts() });
     },
     ticketSeed: () => seed,
     signInPauses: {
@@ -82,7 +82,10 @@ export function workerCompanions(
       else if (message.do === 'count') for (const each of message.taken) listener?.(...each);
       else if (message.do === 'measure') {
         const { id } = message;
-        void measure?.().then((measured) => send({ say: 'measured', id, measured }));
+        const counts = measuring?.counts() ?? {};
+        // What a process cannot say of itself is left out; its counts are not.
+        const answer = (process: Series) => send({ say: 'measured', id, measured: { counts, process } });
+        void measuring?.process().then(answer, () => answer({}));
       } else if (message.do === 'series') {
         gathering.get(message.id)?.(message.series);
         gathering.delete(message.id);

@@ -16,6 +16,8 @@ type Question = { readonly open: Set<Member>; readonly process: Series[]; readon
 export class WorkerSeries {
   readonly #world: World;
   readonly #counts = new Map<Member, Series>();
+  /** Whose counts are in `#gone`: what was on its way when they ended must not count twice. */
+  readonly #ended = new WeakSet<Member>();
   readonly #questions = new Map<number, Question>();
   #gone: Series = {};
   #restarts = 0;
@@ -27,7 +29,7 @@ export class WorkerSeries {
 
   /** Takes what a worker has counted so far. */
   note(member: Member, counts: Series): void {
-    this.#counts.set(member, counts);
+    if (!this.#ended.has(member)) this.#counts.set(member, counts);
   }
 
   /** Takes the answer of a worker. */
@@ -43,6 +45,7 @@ export class WorkerSeries {
   gone(member: Member): void {
     this.#gone = addedSeries([this.#gone, this.#counts.get(member) ?? {}]);
     this.#counts.delete(member);
+    this.#ended.add(member);
     this.#restarts += 1;
     for (const { open, done } of this.#questions.values()) {
       if (open.delete(member) && open.size === 0) done.abort();

@@ -118,7 +118,7 @@ async function tellAlive(
 ): Promise<void> {
   while (!over.aborted) {
     channel.send({ say: 'alive', backupsAreFailing: vault.backupHealth.isFailing });
-    await tellCounts();
+    tellCounts();
     await vault.world.sleep(second, over);
   }
 }
