@@ -110,13 +110,7 @@ export function ConfirmDialog({
         <>
           <div class="prose">{children}</div>
           {word !== undefined && (
-            <TextField
-              label={`Type ${word} to confirm`}
-              value={typed}
-              onValue={setTyped}
-              autocomplete="off"
-              spellcheck={false}
-            />
+            <TextField label={`Type ${word} to confirm`} value={typed} onValue={setTyped} />
           )}
         </>
       )}

@@ -59,13 +59,24 @@ type TextProps = FieldProps & {
     | 'onFocus'
   >;
 
-export function TextField({ label, hint, error, onValue, type = 'text', ...rest }: TextProps) {
+/** What is written here is about the vault: the browser neither offers nor corrects it, unless it is asked to. */
+export function TextField({
+  label,
+  hint,
+  error,
+  onValue,
+  type = 'text',
+  autocomplete = 'off',
+  spellcheck = false,
+  ...rest
+}: TextProps) {
   return (
     <Field label={label} hint={hint} error={error}>
       {(attributes) => (
         <input
           {...rest}
           {...attributes}
+          {...{ autocomplete, spellcheck }}
           {...({ type } as JSX.IntrinsicElements['input'])}
           class="input"
           onInput={({ currentTarget }) => onValue(currentTarget.value)}

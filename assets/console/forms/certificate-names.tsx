@@ -32,8 +32,6 @@ export function CertificateNames({ draft, onChange, errorOf }: PartProps) {
         label="Name"
         hint="What clients and API keys call it. It cannot be changed later."
         value={draft.name}
-        spellcheck={false}
-        autocomplete="off"
         error={errorOf('name', draft.name === '')}
         onValue={(name) => {
           setOwnName(name !== '');

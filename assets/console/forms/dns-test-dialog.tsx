@@ -40,7 +40,6 @@ export function DnsTestDialog({
           label="Domain"
           hint="The vault writes a challenge record for it, waits until it is seen, and removes it again."
           value={domain}
-          spellcheck={false}
           error={error?.field('domain')}
           onValue={setDomain}
         />

@@ -45,8 +45,6 @@ export function InstallerTrust({
             label="Pin"
             hint="The SHA-256 hash of the vault’s public key."
             value={choices.pin}
-            spellcheck={false}
-            autocomplete="off"
             error={errors.pin}
             onValue={(pin) => onChange({ pin: pin.trim() })}
           />
@@ -63,8 +61,6 @@ export function InstallerTrust({
           hint="A PEM file on the machine, brought there by a way that you trust. The job keeps a copy."
           placeholder="/etc/ssl/vault-ca.pem"
           value={choices.caFile}
-          spellcheck={false}
-          autocomplete="off"
           error={errors.caFile}
           onValue={(caFile) => onChange({ caFile })}
         />

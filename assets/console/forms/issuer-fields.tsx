@@ -45,8 +45,6 @@ export function IssuerDirectory({ draft, onChange, errorOf }: IssuerFieldsProps)
         label="Name"
         hint="What certificates call it."
         value={draft.name}
-        spellcheck={false}
-        autocomplete="off"
         error={errorOf('name')}
         onValue={(name) => onChange({ name })}
       />
@@ -87,7 +85,6 @@ export function IssuerOptions({
           label="Preferred chain"
           hint="The common name of the root that the chain shall lead to. Empty for the CA’s own choice."
           value={draft.preferred_chain}
-          spellcheck={false}
           error={errorOf('preferred_chain')}
           onValue={(preferred_chain) => onChange({ preferred_chain })}
         />
@@ -95,7 +92,6 @@ export function IssuerOptions({
           label="External account: key id"
           hint="From the CA, where it takes orders of its customers only."
           value={draft.eab_kid}
-          autocomplete="off"
           error={errorOf('eab_kid')}
           onValue={(eab_kid) => onChange({ eab_kid })}
         />
@@ -104,7 +100,6 @@ export function IssuerOptions({
           type="password"
           hint={isNew ? 'It is sealed, and never shown again.' : 'Empty to keep the one that is there.'}
           value={draft.eab_hmac_key}
-          autocomplete="off"
           error={errorOf('eab_hmac_key')}
           onValue={(eab_hmac_key) => onChange({ eab_hmac_key })}
         />

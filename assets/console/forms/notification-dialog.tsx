@@ -4,18 +4,8 @@ import type { ChangedChannel, NotificationChannel } from '../administration-shap
 import { patch, post } from '../api.ts';
 import { FormDialog } from '../components/dialog.tsx';
 import { Checkbox, TextArea, TextField } from '../components/field.tsx';
-import { Notice, Problem } from '../components/notice.tsx';
-import { Select } from '../components/select.tsx';
-import { type ConfigSchema, configFields, configValues } from '../config-schema.ts';
-import { useResource } from '../resource.ts';
-import { Setting } from './setting.tsx';
-
-type ChannelType = {
-  readonly type: string;
-  readonly title: string;
-  readonly settings: ConfigSchema;
-  readonly command_line_only: boolean;
-};
+import type { ConfigField } from '../config-schema.ts';
+import { KindName, KindProblem, KindSelect, KindSettings, useKindDraft } from './kind-draft.tsx';
 
 const events = [
   ['renewal.failed', 'A renewal fails, and when it works again'],
@@ -36,11 +26,7 @@ export function NotificationDialog({
   /** Gets the signing secret where one was made. */
   readonly onDone: (changed: ChangedChannel) => Promise<void>;
 }) {
-  const { data: types = [], error: typesError } = useResource<readonly ChannelType[]>(
-    '/notification-channel-types',
-  );
-  const [type, setType] = useState(channel?.type ?? '');
-  const [name, setName] = useState(channel?.name ?? '');
+  const draft = useKindDraft('/notification-channel-types', 'settings', channel);
   const [chosen, setChosen] = useState<readonly string[]>(
     channel?.events ?? events.slice(0, 4).map(([event]) => event),
   );
@@ -48,17 +34,14 @@ export function NotificationDialog({
   const [digest, setDigest] = useState(channel?.digest_at ?? '');
   const [isEnabled, setEnabled] = useState(channel?.disabled_at == null);
   const [isAnew, setAnew] = useState(channel === undefined);
-  const [typed, setTyped] = useState<Readonly<Record<string, string>>>({});
-  const kind = types.find((known) => known.type === type);
-  const isElsewhere = kind?.command_line_only === true;
-  const fields = kind === undefined || isElsewhere ? [] : configFields(kind.settings);
+  const { type, name, isKnown, isElsewhere } = draft;
   const submit = async () => {
     const told = {
       events: chosen,
       certificates: certificates.split(/[\s,]+/).filter(Boolean),
       digest_at: digest.trim() === '' ? null : digest.trim(),
     };
-    const settings = isAnew && !isElsewhere ? { settings: configValues(withSecret(fields), typed) } : {};
+    const settings = isAnew && !isElsewhere ? { settings: draft.values() } : {};
     const changed =
       channel === undefined
         ? await post<ChangedChannel>('/notification-channels', { name, type, ...told, ...settings })
@@ -71,42 +54,17 @@ export function NotificationDialog({
     <FormDialog
       title={channel === undefined ? 'Add a channel' : `Change ${channel.name}`}
       action={channel === undefined ? 'Add' : 'Change'}
-      isReady={kind !== undefined && (channel !== undefined || !isElsewhere)}
+      isReady={isKnown && (channel !== undefined || !isElsewhere)}
       onClose={onClose}
       onSubmit={submit}
     >
       {(errorOf) => (
         <>
-          {typesError && <Problem error={typesError} />}
+          <KindProblem draft={draft} />
           {channel === undefined && (
-            <Select
-              label="Type"
-              value={type}
-              error={errorOf('type')}
-              onValue={(value) => {
-                setType(value);
-                setTyped({});
-                if (name === '' || name === type) setName(value);
-              }}
-              choices={[{ value: '', label: 'Choose one' }, ...types.map(choiceOf)]}
-            />
+            <KindSelect draft={draft} errorOf={errorOf} plural="Channels" command="vault notification add" />
           )}
-          {channel === undefined && isElsewhere && (
-            <Notice tone="warning">
-              Channels of this type start programs, and are added on the vault’s own machine only: vault
-              notification add {type}
-            </Notice>
-          )}
-          {channel === undefined && kind !== undefined && !isElsewhere && (
-            <TextField
-              label="Name"
-              value={name}
-              autocomplete="off"
-              spellcheck={false}
-              error={errorOf('name')}
-              onValue={setName}
-            />
-          )}
+          {channel === undefined && isKnown && !isElsewhere && <KindName draft={draft} errorOf={errorOf} />}
           {channel !== undefined && !isElsewhere && (
             <Checkbox
               label="Set it up anew"
@@ -115,17 +73,8 @@ export function NotificationDialog({
               onChecked={setAnew}
             />
           )}
-          {isAnew &&
-            withSecret(fields).map((field) => (
-              <Setting
-                key={field.name}
-                field={field}
-                value={typed[field.name] ?? ''}
-                error={errorOf(`settings.${field.name}`)}
-                onValue={(value) => setTyped((now) => ({ ...now, [field.name]: value }))}
-              />
-            ))}
-          {kind !== undefined && (channel !== undefined || !isElsewhere) && (
+          {isAnew && <KindSettings draft={draft} errorOf={errorOf} shown={withSpareSecret} />}
+          {isKnown && (channel !== undefined || !isElsewhere) && (
             <>
               <fieldset class="card stack">
                 <legend>Told when</legend>
@@ -154,7 +103,6 @@ export function NotificationDialog({
                 label="Daily digest at (optional)"
                 hint="A time of the day in UTC, such as 07:00. Without anything to say, none is sent."
                 value={digest}
-                autocomplete="off"
                 error={errorOf('digest_at')}
                 onValue={setDigest}
               />
@@ -170,14 +118,8 @@ export function NotificationDialog({
 }
 
 /** The vault makes a signing secret where none is given. */
-function withSecret(fields: ReturnType<typeof configFields>): ReturnType<typeof configFields> {
-  return fields.map((field) =>
-    field.name === 'secret'
-      ? { ...field, isRequired: false, hint: 'whsec_ and Base64. The vault makes one where it is empty.' }
-      : field,
-  );
-}
-
-function choiceOf({ type, title }: ChannelType) {
-  return { value: type, label: title.charAt(0).toUpperCase() + title.slice(1) };
+function withSpareSecret(field: ConfigField): ConfigField {
+  return field.name === 'secret'
+    ? { ...field, isRequired: false, hint: 'whsec_ and Base64. The vault makes one where it is empty.' }
+    : field;
 }

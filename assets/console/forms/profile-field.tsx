@@ -34,7 +34,6 @@ export function ProfileField({
       label="Profile"
       hint={hintOf(issuer, offered)}
       value={value}
-      spellcheck={false}
       onFocus={() => void ask()}
       error={error ?? (isUnknown ? `${issuer} offers no profile ${value}` : undefined)}
       onValue={(profile) => onValue(profile.trim())}

@@ -37,12 +37,5 @@ export function Setting({
     );
   }
   if (isLong) return <TextArea {...known} isCode />;
-  return (
-    <TextField
-      {...known}
-      type={isSecret ? 'password' : kind === 'number' ? 'number' : 'text'}
-      autocomplete="off"
-      spellcheck={false}
-    />
-  );
+  return <TextField {...known} type={isSecret ? 'password' : kind === 'number' ? 'number' : 'text'} />;
 }

@@ -113,14 +113,7 @@ function AddDialog({
     >
       {(errorOf) => (
         <>
-          <TextField
-            label="Name"
-            value={name}
-            autocomplete="off"
-            spellcheck={false}
-            error={errorOf('name')}
-            onValue={setName}
-          />
+          <TextField label="Name" value={name} error={errorOf('name')} onValue={setName} />
           <TextField
             label="Password"
             type="password"

@@ -109,7 +109,6 @@ function List({ items, isWhole }: Certificates) {
           label="Search"
           type="search"
           placeholder="Name or domain"
-          autocomplete="off"
           value={search}
           onValue={(value) => changeQuery({ search: value })}
         />

@@ -47,7 +47,6 @@ export function ImportPage() {
           <TextField
             label="Password of the PKCS#12 file"
             type="password"
-            autocomplete="off"
             value={password}
             onValue={setPassword}
           />
@@ -98,8 +97,6 @@ function StoreForm({
         label="Name"
         hint="The name of a certificate that was imported before makes this its new version."
         value={name}
-        spellcheck={false}
-        autocomplete="off"
         error={storing.error?.field('name')}
         onValue={(value) => {
           storing.forget();

@@ -88,7 +88,6 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
         label="Name"
         hint="The machine, or what runs on it. It stands in the audit log."
         value={name}
-        autocomplete="off"
         error={errorOf('name')}
         onValue={setName}
       />
@@ -119,8 +118,6 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
         label="Networks"
         hint="Where the key counts: addresses or networks such as 192.0.2.0/24 or 2001:db8::/32. Leave it empty for anywhere."
         value={networks}
-        autocomplete="off"
-        spellcheck={false}
         error={errorOf('allowed_networks')}
         onValue={setNetworks}
       />

@@ -54,7 +54,6 @@ export function SetupPage() {
           label="Name"
           name="username"
           autocomplete="username"
-          spellcheck={false}
           value={name}
           onValue={setName}
           error={error?.field('name')}

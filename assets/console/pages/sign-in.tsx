@@ -34,14 +34,7 @@ export function SignInPage() {
           });
         }}
       >
-        <TextField
-          label="Name"
-          name="username"
-          autocomplete="username"
-          spellcheck={false}
-          value={name}
-          onValue={setName}
-        />
+        <TextField label="Name" name="username" autocomplete="username" value={name} onValue={setName} />
         <TextField
           label="Password"
           type="password"
