@@ -1,12 +1,13 @@
 /** Delivers notifications, a few at a time, beside everything else: neither a renewal nor a download ever waits for it. */
 import { hour, second } from '../base/duration.ts';
+import { Bell } from '../domain/bell.ts';
 import { claimDelivery } from '../domain/notification-claim.ts';
 import { deliver, tidyDeliveries } from '../domain/notification-delivery.ts';
 import type { Vault } from '../domain/vault.ts';
+import { type Task, TasksInHand } from './tasks-in-hand.ts';
 
-/** A receiver that is slow or away must not hold up the others. */
-const perChannel = 2;
-const inAll = 10;
+/** By channel: a receiver that is slow or away must not hold up the others. */
+const limits = { perGroup: 2, inAll: 10 };
 
 /** How soon a delivery is noticed that another part, or another process, has queued. */
 const lookAgainAfter = second;
@@ -17,11 +18,12 @@ const lookAgainAfter = second;
  */
 export async function runNotifier(vault: Vault, signal: AbortSignal): Promise<void> {
   const worker = `notifier-${vault.world.randomBytes(8).toString('hex')}`;
-  const inHand = new Map<Promise<void>, number>();
+  const room = new Bell(vault.world);
+  const inHand = new TasksInHand(limits, () => room.ring());
   let tidyAt = vault.world.now();
   while (!signal.aborted) {
     try {
-      await takeUp(vault, worker, inHand, signal);
+      await inHand.fill(signal, (fullChannels) => takeUp(vault, worker, fullChannels, signal));
       const now = vault.world.now();
       // Also where the clock was set back.
       if (tidyAt <= now || tidyAt > now + hour) {
@@ -31,39 +33,27 @@ export async function runNotifier(vault: Vault, signal: AbortSignal): Promise<vo
     } catch (error) {
       vault.log.error({ err: error }, 'notifications could not be taken up; trying again');
     }
-    await vault.world.sleep(lookAgainAfter, signal);
+    await room.wait(lookAgainAfter, signal);
   }
-  await Promise.all(inHand.keys());
+  await inHand.ended();
 }
 
 async function takeUp(
   vault: Vault,
   worker: string,
-  inHand: Map<Promise<void>, number>,
+  exceptChannels: readonly number[],
   signal: AbortSignal,
-): Promise<void> {
-  while (inHand.size < inAll && !signal.aborted) {
-    const claimed = await claimDelivery(vault, worker, fullChannels(inHand));
-    if (claimed === undefined) return;
-    const task = deliver(vault, claimed, signal)
-      .then(
-        () => undefined,
-        (error: unknown) => {
-          vault.log.error(
-            { err: error },
-            'how a notification was delivered could not be put down; it is sent again',
-          );
-        },
-      )
-      .finally(() => {
-        inHand.delete(task);
-      });
-    inHand.set(task, claimed.channel.id);
-  }
-}
-
-/** Channels that have as many deliveries in hand as they may. */
-function fullChannels(inHand: ReadonlyMap<unknown, number>): number[] {
-  const counts = Map.groupBy(inHand.values(), (channel) => channel);
-  return [...counts].filter(([, all]) => all.length >= perChannel).map(([channel]) => channel);
+): Promise<Task | undefined> {
+  const claimed = await claimDelivery(vault, worker, exceptChannels);
+  if (claimed === undefined) return undefined;
+  const ended = deliver(vault, claimed, signal).then(
+    () => undefined,
+    (error: unknown) => {
+      vault.log.error(
+        { err: error },
+        'how a notification was delivered could not be put down; it is sent again',
+      );
+    },
+  );
+  return { group: claimed.channel.id, ended };
 }

@@ -4,12 +4,10 @@ import type { ClaimedRenewal, StopReason } from '../domain/attempt.ts';
 import { claimRenewal, keepLease } from '../domain/renewal-claim.ts';
 import { runRenewal } from '../domain/renewal-run.ts';
 import type { Vault } from '../domain/vault.ts';
+import { type Task, TasksInHand } from './tasks-in-hand.ts';
 
-/** An issuer is asked for this many certificates at a time. */
-const perIssuer = 10;
-
-/** All issuers together: each renewal in hand may hold a connection and a key being made. */
-const inAll = 30;
+/** By issuer. In all: each renewal in hand may hold a connection and a key being made. */
+const limits = { perGroup: 10, inAll: 30 };
 
 /** How soon a renewal is noticed that another process queued or left behind. */
 const lookAgainAfter = second;
@@ -20,17 +18,20 @@ const lookAgainAfter = second;
  */
 export async function runRenewalWorker(vault: Vault, signal: AbortSignal): Promise<void> {
   const worker = `worker-${vault.world.randomBytes(8).toString('hex')}`;
-  const inHand = new Map<Promise<void>, number>();
+  const inHand = new TasksInHand(limits, () => {
+    vault.renewalQueued.ring();
+    vault.renewalEnded.ring();
+  });
   while (!signal.aborted) {
     try {
-      await takeUp(vault, worker, inHand, signal);
+      await inHand.fill(signal, (fullIssuers) => takeUp(vault, worker, fullIssuers, signal));
       vault.renewalHeartbeat.beat();
     } catch (error) {
       vault.log.error({ err: error }, 'the renewal queue cannot be read; trying again');
     }
     await vault.renewalQueued.wait(lookAgainAfter, signal);
   }
-  await Promise.all(inHand.keys());
+  await inHand.ended();
 }
 
 /**
@@ -65,24 +66,10 @@ export async function carryOut(vault: Vault, claimed: ClaimedRenewal, signal: Ab
 async function takeUp(
   vault: Vault,
   worker: string,
-  inHand: Map<Promise<void>, number>,
+  exceptIssuers: readonly number[],
   signal: AbortSignal,
-): Promise<void> {
-  while (inHand.size < inAll && !signal.aborted) {
-    const claimed = await claimRenewal(vault, worker, { exceptIssuers: fullIssuers(inHand) });
-    if (claimed === undefined) return;
-    const task = carryOut(vault, claimed, signal).finally(() => {
-      inHand.delete(task);
-      vault.renewalQueued.ring();
-      vault.renewalEnded.ring();
-    });
-    inHand.set(task, claimed.renewal.issuer_id ?? 0);
-  }
-}
-
-/** Issuers that have as many renewals in hand as they may. */
-function fullIssuers(inHand: ReadonlyMap<unknown, number>): number[] {
-  const counts = new Map<number, number>();
-  for (const issuer of inHand.values()) counts.set(issuer, (counts.get(issuer) ?? 0) + 1);
-  return [...counts].filter(([, count]) => count >= perIssuer).map(([issuer]) => issuer);
+): Promise<Task | undefined> {
+  const claimed = await claimRenewal(vault, worker, { exceptIssuers });
+  if (claimed === undefined) return undefined;
+  return { group: claimed.renewal.issuer_id ?? 0, ended: carryOut(vault, claimed, signal) };
 }

@@ -70,6 +70,13 @@ suite('the notifier', () => {
     assert.equal(receiver.received[3]?.json.type, 'renewal.recovered');
   });
 
+  test('sends one after the other, and waits for no clock in between', async (t) => {
+    const { vault, receiver } = await prepared(t, 12);
+    started(t, vault);
+    await eventually('all are delivered', async () => (await allDelivered(vault)()) || undefined);
+    assert.equal(receiver.received.length, 12);
+  });
+
   test('holds up neither other channels nor renewals for a receiver that is slow', async (t) => {
     const { vault, world, receiver } = await prepared(t, 5);
     const other = await webhookReceiver(t);
