@@ -19,8 +19,14 @@ const lowFree = 1024 * mebibyte;
 /** The write-ahead log is folded in at 4 MiB; one of this size has a reader who does not end. */
 const largestLog = 256 * mebibyte;
 
-/** In the order in which they build on each other; where one failed, the next ones may be missing. */
-export function placeFindings(settings: Settings): Finding[] {
+export type Places = {
+  /** In the order in which they build on each other; where one failed, the next ones may be missing. */
+  readonly findings: readonly Finding[];
+  /** Whether the vault can be opened, and without a change to it. */
+  readonly canBeOpened: boolean;
+};
+
+export function lookAtPlaces(settings: Settings): Places {
   const { dataDir, backups } = settings;
   const path = join(dataDir, 'vault.db');
   const permissions = permissionFinding(settings);
@@ -28,8 +34,9 @@ export function placeFindings(settings: Settings): Finding[] {
     ...diskFindings(dataDir, 'the data directory'),
     ...(backups === undefined ? [] : backupFindings(backups.directory)),
   ];
-  if (permissions.status === 'failed') return [permissions, ...disks];
-  return [permissions, ...disks, databaseFinding(path)];
+  if (permissions.status === 'failed') return { findings: [permissions, ...disks], canBeOpened: false };
+  const { findings, canBeOpened } = lookAtDatabase(path);
+  return { findings: [permissions, ...disks, ...findings], canBeOpened };
 }
 
 function permissionFinding(settings: Settings): Finding {
@@ -82,23 +89,24 @@ function backupFindings(directory: string): Finding[] {
   }
 }
 
-function databaseFinding(path: string): Finding {
+function lookAtDatabase(path: string): Places {
   const check = 'database';
   try {
     const { bytes, logBytes, isCurrent } = examineDatabase(path);
     if (!isCurrent) {
       const message = 'it was written by an older vault';
       const hint = '"vault serve" of this version upgrades it, after it has copied it.';
-      return { check, status: 'warning', message, hint };
+      return { findings: [{ check, status: 'warning', message, hint }], canBeOpened: false };
     }
     if (logBytes > largestLog) {
       const message = `its write-ahead log has ${sized(logBytes)}`;
       const hint = 'A program reads the database and does not end: find it with "lsof", and end it.';
-      return { check, status: 'warning', message, hint };
+      return { findings: [{ check, status: 'warning', message, hint }], canBeOpened: true };
     }
-    return { check, status: 'ok', message: `every page is whole (${sized(bytes)})` };
+    const message = `every page is whole (${sized(bytes)})`;
+    return { findings: [{ check, status: 'ok', message }], canBeOpened: true };
   } catch (error) {
-    return findingFrom(error, check);
+    return { findings: [findingFrom(error, check)], canBeOpened: false };
   }
 }
 

@@ -1,6 +1,6 @@
 /** Whether `vault serve` runs, and says of itself that it is ready. */
 import { second } from '../base/duration.ts';
-import { type Outbound, OutboundError } from '../base/outbound-http.ts';
+import { type Outbound, OutboundError, type OutboundResponse } from '../base/outbound-http.ts';
 import type { Finding } from '../domain/finding.ts';
 import type { Settings } from './settings.ts';
 
@@ -15,11 +15,15 @@ export function serverUrl({ publicUrl, listen, tls }: Settings): string {
   return `${tls === undefined ? 'http' : 'https'}://${written}:${listen.port}`;
 }
 
-export async function serverFinding(outbound: Outbound, base: string): Promise<Finding> {
+/** Asks the server at `base`, whose certificate may also come from the CA with this root. */
+export async function serverFinding(
+  outbound: Outbound,
+  base: string,
+  root: string | undefined,
+): Promise<Finding> {
   const hint = 'Start it with "vault serve", or say where it is with --url.';
   try {
-    const url = `${base}/api/v1/ready`;
-    const { status, body } = await outbound({ method: 'GET', url, timeoutMs: 5 * second });
+    const { status, body } = await readiness(outbound, base, root);
     const failed = failedChecks(body);
     if (failed === undefined) {
       return {
@@ -35,10 +39,26 @@ export async function serverFinding(outbound: Outbound, base: string): Promise<F
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
     if (error.reason === 'untrusted') {
-      const where = 'Say with --url (or --public-url) by which name clients find it.';
+      const where =
+        'Say with --url (or --public-url) by which name clients find it, and see that they trust its CA.';
       return { check, status: 'warning', message: `${base} answers, but ${error.message}`, hint: where };
     }
     return { check, status: 'failed', message: `the vault is not served: ${error.message}`, hint };
+  }
+}
+
+async function readiness(
+  outbound: Outbound,
+  base: string,
+  root: string | undefined,
+): Promise<OutboundResponse> {
+  const request = { method: 'GET', url: `${base}/api/v1/ready`, timeoutMs: 5 * second } as const;
+  try {
+    return await outbound(request);
+  } catch (error) {
+    const isStranger = error instanceof OutboundError && error.reason === 'untrusted';
+    if (!isStranger || root === undefined) throw error;
+    return outbound({ ...request, ca: root });
   }
 }
 

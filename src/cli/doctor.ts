@@ -5,6 +5,7 @@ import { formatTimestamp } from '../base/timestamp.ts';
 import { certificateFindings, renewalFindings } from '../domain/certificate-findings.ts';
 import { type Finding, findingFrom, worstOf } from '../domain/finding.ts';
 import { issuerFindings } from '../domain/issuer-findings.ts';
+import { rootPem } from '../domain/local-ca.ts';
 import { reachabilityFindings } from '../domain/reachability-findings.ts';
 import {
   administratorFindings,
@@ -14,7 +15,7 @@ import {
   masterKeyFindings,
 } from '../domain/upkeep-findings.ts';
 import { command, type Terminal } from './command.ts';
-import { placeFindings } from './doctor-places.ts';
+import { lookAtPlaces } from './doctor-places.ts';
 import { serverFinding, serverUrl } from './doctor-server.ts';
 import { askAt } from './master-keys.ts';
 import { openVault } from './open-vault.ts';
@@ -75,21 +76,29 @@ async function examination(args: DoctorOptions, terminal: Terminal): Promise<Fin
   } catch (error) {
     return [findingFrom(error, 'settings')];
   }
-  const places = placeFindings(settings);
-  const isUsable = places.every(({ check, status }) => check === 'disk' || status === 'ok');
-  const inside = isUsable ? await insideFindings(settings, terminal, offline) : [];
+  const places = lookAtPlaces(settings);
+  const { findings, root } = places.canBeOpened
+    ? await lookInside(settings, terminal, offline)
+    : { findings: [] };
   // Without a proxy: this is about this machine.
   const direct = outboundHttp(world, {}, 'vault-doctor');
-  return [...places, ...inside, await serverFinding(direct, url ?? serverUrl(settings))];
+  const served = await serverFinding(direct, url ?? serverUrl(settings), root);
+  return [...places.findings, ...findings, served];
 }
 
-async function insideFindings(settings: Settings, terminal: Terminal, offline: boolean): Promise<Finding[]> {
+type Inside = {
+  readonly findings: readonly Finding[];
+  /** Of the private CA, which may have made the server's certificate. */
+  readonly root?: string;
+};
+
+async function lookInside(settings: Settings, terminal: Terminal, offline: boolean): Promise<Inside> {
   const { world } = terminal;
   let opened: Awaited<ReturnType<typeof openVault>>;
   try {
     opened = await openVault(settings, world, 'refuse', undefined, askAt(terminal));
   } catch (error) {
-    return [findingFrom(error, 'master-key')];
+    return { findings: [findingFrom(error, 'master-key')] };
   }
   const { vault, close } = opened;
   try {
@@ -107,7 +116,7 @@ async function insideFindings(settings: Settings, terminal: Terminal, offline: b
       backupFindings(vault, settings.backups),
       ...elsewhere,
     ]);
-    return parts.flat();
+    return { findings: parts.flat(), root: await rootPem(vault) };
   } finally {
     await close();
   }

@@ -76,7 +76,7 @@ export async function renewalFindings({ db, world }: Parts): Promise<Finding[]> 
 }
 
 function troubleWith(row: CertificateSummaryRow, now: number): Finding[] {
-  const { name, current, last_error: error, auto_renew: renews } = row;
+  const { name, current, last_error: error, auto_renew: renews, issuer_id: issuer } = row;
   const status = certificateStatus(current, now, row.disabled_at !== null);
   const finding = (severity: 'warning' | 'failed', message: string, hint: string): Finding[] => [
     {
@@ -88,10 +88,11 @@ function troubleWith(row: CertificateSummaryRow, now: number): Finding[] {
     },
   ];
   const renew = `Mend what the error says, then try "vault certificate renew --name ${name} --wait".`;
-  const again =
-    renews === 1
-      ? renew
-      : `Nothing renews it by itself: import a new version with "vault certificate import --name ${name}".`;
+  const byHand =
+    issuer === null
+      ? `import a new version with "vault certificate import --name ${name}"`
+      : `renew it with "vault certificate renew --name ${name} --wait", or let the vault: "vault certificate update --name ${name} --auto-renew"`;
+  const again = renews === 1 ? renew : `Nothing renews it by itself: ${byHand}.`;
   if (status === 'disabled') return [];
   if (status === 'expired')
     return finding('failed', `has expired on ${formatTimestamp(current?.not_after ?? 0)}`, again);

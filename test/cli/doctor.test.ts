@@ -1,13 +1,25 @@
 /** `vault doctor` as a person runs it: on vaults that are well, that are ill in one way each, and that cannot be opened. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { type CommandLine, commandLine, commandLineWithCa } from '../harness/command-line.ts';
+import { needs } from '../harness/missing-program.ts';
+import { makeChain } from '../harness/openssl-chain.ts';
 import { freePort } from '../harness/port.ts';
+import { tempDir } from '../harness/temp-dir.ts';
 import { serve } from '../harness/vault-process.ts';
 
 type Finding = {
@@ -288,6 +300,52 @@ test('warnings count with --strict alone', async (t) => {
   assert.equal(strict.code, 1);
   assert.equal(strict.stderr, 'vault: 1 of 11 findings needs somebody\n  The lines above say what to do.\n');
 });
+
+test('a vault that serves HTTPS with a certificate of its own CA is well', async (t) => {
+  const line = await vaultWith(t, 'web');
+  const args = ['--tls-certificate', 'vault', '--public-url', 'https://localhost'];
+  const { url } = await serve(t, line.data, { args });
+  const { stdout } = await line.run('doctor', '--url', url.replace('127.0.0.1', 'localhost'));
+  assert.match(stdout, /^ok {7}serving {9}https:\/\/localhost:\d+ is ready$/m);
+  const byAddress = await line.run('doctor', '--url', url);
+  assert.match(
+    byAddress.stdout,
+    /^WARNING {2}serving {9}https:\/\/127\.0\.0\.1:\d+ answers, but the certificate .*\n +Say with --url/m,
+  );
+});
+
+test('a write-ahead log that grows is a warning, and everything else is looked at all the same', async (t) => {
+  const line = await vaultWith(t, 'web');
+  writeFileSync(join(line.data, 'vault.db-wal'), '', { mode: 0o600 });
+  truncateSync(join(line.data, 'vault.db-wal'), 300 * 1024 * 1024);
+  const report = await examined(line);
+  assert.deepEqual(troubles(report), ['warning database: its write-ahead log has 300 MiB']);
+  assert.ok(report.findings.some(({ check }) => check === 'certificates'));
+});
+
+test(
+  'what nobody renews by itself is imported anew, or renewed by whoever makes it',
+  needs('openssl'),
+  async (t) => {
+    const line = await vaultWith(t, 'web');
+    const chain = makeChain(tempDir(t));
+    const files = [
+      '--fullchain',
+      line.file(chain.fullchainPem),
+      '--private-key',
+      line.file(chain.leaf.keyPem),
+    ];
+    await line.done('certificate', 'import', '--name', 'mail', ...files);
+    await line.done('certificate', 'update', '--name', 'web', '--no-auto-renew');
+    tamper(line, 'update certificate_versions set not_after = ?', Date.now() - 1);
+    const { findings } = await examined(line);
+    const hints = findings.filter(({ check }) => check === 'certificate').map(({ hint }) => hint);
+    assert.deepEqual(hints, [
+      'Nothing renews it by itself: import a new version with "vault certificate import --name mail".',
+      'Nothing renews it by itself: renew it with "vault certificate renew --name web --wait", or let the vault: "vault certificate update --name web --auto-renew".',
+    ]);
+  },
+);
 
 test('what is not served, or served by something else, is a failure', async (t) => {
   const line = await vaultWith(t, 'web');
