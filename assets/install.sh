@@ -1154,8 +1154,12 @@ check_leaf() {
   openssl x509 -noout -in "$1" >/dev/null 2>&1 </dev/null || fail "$exit_check" "openssl cannot read the certificate that the server sent"
   openssl x509 -noout -checkend 0 -in "$1" >/dev/null 2>&1 </dev/null ||
     fail "$exit_check" "the certificate in the vault has expired; nothing was changed"
-  [ "$1" != "$2" ] && [ -f "$2" ] || return 0
-  leaf_begins=$(not_before "$1") disk_begins=$(not_before "$2")
+  [ "$1" != "$2" ] || return 0
+  leaf_begins=$(not_before "$1")
+  ! earlier "$(date -u '+%Y%m%d%H%M%S')" "$leaf_begins" ||
+    fail "$exit_check" "the certificate in the vault is not valid before $(start_date "$1"), and here it is $(date -u); nothing was changed"
+  [ -f "$2" ] || return 0
+  disk_begins=$(not_before "$2")
   # What cannot be read on disk is no reason to keep it.
   [ -n "$disk_begins" ] || return 0
   ! earlier "$leaf_begins" "$disk_begins" || fail "$exit_check" "$(older_message)"
@@ -1174,9 +1178,13 @@ older_message() {
 if this is intended, remove $destination/$(first_leaf) and run the job again"
 }
 
+start_date() {
+  openssl x509 -noout -startdate -in "$1" 2>/dev/null </dev/null | sed 's/^notBefore=//'
+}
+
 # The beginning of the validity as a number that sorts: `date` reads dates on some systems only, and differently.
 not_before() {
-  openssl x509 -noout -startdate -in "$1" 2>/dev/null </dev/null | sed 's/^notBefore=//' | awk '
+  start_date "$1" | awk '
     { split($3, time, ":"); month = (index("JanFebMarAprMayJunJulAugSepOctNovDec", $1) + 2) / 3
       if (NF >= 4) printf "%04d%02d%02d%02d%02d%02d\n", $4, month, $2, time[1], time[2], time[3] }'
 }

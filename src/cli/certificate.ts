@@ -1,5 +1,6 @@
 /** `vault certificate …`: certificates are made, listed, shown and removed directly in the database, without HTTP. */
 import { X509Certificate } from 'node:crypto';
+import { OperatorError } from '../base/operator-error.ts';
 import { publicKeyPin } from '../crypto/public-key-pin.ts';
 import { findVersion, listVersions } from '../db/certificate-versions.ts';
 import {
@@ -130,10 +131,19 @@ const remove = command({
   ],
   options: {
     ...nameOption,
-    force: { type: 'boolean', description: 'also take it out of the allowlists of API keys' },
+    force: {
+      type: 'boolean',
+      description:
+        'also where API keys name it (it leaves their allowlists) or the vault serves HTTPS with it',
+    },
   },
   run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
+    withVault(args, terminal, 'refuse', async (vault, { tls }) => {
+      if (tls?.kind === 'certificate' && tls.name === args.name && !args.force) {
+        throw new OperatorError(`the vault serves HTTPS with ${args.name}`, {
+          hint: 'Clients that pin its key would not know the vault any more. Choose another with --tls-certificate first, or add --force.',
+        });
+      }
       await deleteCertificate(vault, localCli, args.name, { force: args.force });
       terminal.stderr.write(`Certificate ${args.name} is deleted.\n`);
     }),

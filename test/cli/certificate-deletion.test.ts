@@ -67,6 +67,18 @@ test('a certificate that keys still name is deleted only by force, and then leav
   assert.equal((await certificate('show', '--name=named')).code, 1);
 });
 
+test('the certificate that the vault serves HTTPS with is deleted only by force', async () => {
+  assert.equal((await certificate('create', '--name=own', '--domain=vault.test')).code, 0);
+  const environment = { ...process.env, VAULT_TLS_CERTIFICATE: 'own' };
+  const remove = ['certificate', 'delete', '--data-dir', dir, '--name=own'];
+  const refused = await vault(remove, { environment });
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /^vault: the vault serves HTTPS with own\n {2}Clients that pin its key/);
+  assert.equal((await certificate('show', '--name=own')).code, 0);
+  assert.equal((await vault([...remove, '--force'], { environment })).code, 0);
+  assert.equal((await certificate('show', '--name=own')).code, 1);
+});
+
 test('a vault without certificates says so to people on stderr, and gives programs an empty array', async (t) => {
   const fresh = tempDir(t);
   await vault([

@@ -120,7 +120,7 @@ test('a key of another certificate is refused', needs('openssl'), async (t) => {
 });
 
 test(
-  'a certificate that has expired or is older than the one on disk is refused',
+  'a certificate that has expired, is not valid yet or is older than the one on disk is refused',
   needs('openssl'),
   async (t) => {
     const vault = await clientVault(t);
@@ -152,6 +152,16 @@ test(
     const failed = await vault.install(other, ['--server', server.url]);
     assert.equal(failed.code, 11, failed.stderr);
     assert.match(failed.stderr, /has expired/);
+    assert.deepEqual(other.jobs(), []);
+    const next = make('Next', Date.UTC(2044, 5, 1), Date.UTC(2045, 0, 1));
+    answers['fullchain.crt'] = next.fullchainPem;
+    answers['private.key'] = next.leaf.keyPem;
+    const early = await vault.install(other, ['--server', server.url]);
+    assert.equal(early.code, 11, early.stderr);
+    assert.match(
+      early.stderr,
+      /is not valid before Jun +1 .* 2044 GMT, and here it is .*; nothing was changed/,
+    );
     assert.deepEqual(other.jobs(), []);
   },
 );
