@@ -17,6 +17,7 @@ export const exportCommand = command({
       does: 'All of a year for an auditor',
       line: 'vault audit export --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z --format csv --output audit.csv',
     },
+    { does: 'All of it, as a copy that verifies anywhere', line: 'vault audit export --output audit.jsonl' },
     { does: 'The last day, for a program', line: 'vault audit export --since 1d | gzip > audit.jsonl.gz' },
   ],
   options: {

@@ -1,18 +1,18 @@
 /** `vault audit verify`, `checkpoint` and `public-key`: whether the audit log is what was recorded, and how to show it later. */
 import { OperatorError } from '../base/operator-error.ts';
-import { formatTimestamp } from '../base/timestamp.ts';
 import { publicKeyPem } from '../crypto/ed25519.ts';
 import { localCli } from '../domain/audit.ts';
 import {
-  type Checkpoint,
   checkpointKey,
   makeCheckpoint,
   readCheckpoint,
   replaceCheckpointKey,
 } from '../domain/audit-checkpoint.ts';
-import { type ChainReport, verifyChain } from '../domain/audit-verification.ts';
+import { verifyChain } from '../domain/audit-verification.ts';
+import { reportText, reportView } from './audit-report.ts';
+import { readAll, verifyCopy } from './audit-verify-copy.ts';
 import { command } from './command.ts';
-import { readInput } from './input-file.ts';
+import { Misuse } from './misuse.ts';
 import { jsonText } from './output.ts';
 import { withVault } from './with-vault.ts';
 
@@ -25,6 +25,10 @@ export const verifyCommand = command({
       does: 'Also against what was kept elsewhere',
       line: 'vault audit verify --checkpoint checkpoint.txt',
     },
+    {
+      does: 'A copy, also where there is no vault',
+      line: 'vault audit verify --file audit.jsonl',
+    },
   ],
   options: {
     checkpoint: {
@@ -33,23 +37,42 @@ export const verifyCommand = command({
       multiple: true,
       description: 'hold the log against a checkpoint that was kept elsewhere; - is standard input',
     },
+    file: {
+      type: 'string',
+      valueHint: 'FILE',
+      description: 'verify these lines of JSON, of an export or an audit file, and not the vault',
+    },
+    'public-key': {
+      type: 'string',
+      valueHint: 'FILE',
+      description:
+        'with --file: the key by which checkpoints are checked, as PEM (default: those of the vault)',
+    },
     json: { type: 'boolean', description: 'print JSON, for programs' },
   },
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      const checkpoints: Checkpoint[] = [];
-      for (const path of args.checkpoint) {
-        const text = (await readInput(path, terminal)).toString();
-        checkpoints.push(await readCheckpoint(vault, text, path === '-' ? 'standard input' : path));
-      }
+  run: async (args, terminal) => {
+    if (args.file !== undefined) {
+      await verifyCopy(args.file, args, terminal);
+      return;
+    }
+    if (args['public-key'] !== undefined) {
+      throw new Misuse('--public-key is for --file', 'The vault has its keys itself: leave it out.');
+    }
+    await withVault(args, terminal, 'refuse', async (vault) => {
+      const checkpoints = await readAll(args.checkpoint, terminal, (text, name) =>
+        readCheckpoint(vault, text, name),
+      );
       const report = await verifyChain(vault, checkpoints);
-      const text = args.json ? jsonText(reportView(report, checkpoints)) : reportText(report, checkpoints);
+      const text = args.json
+        ? jsonText(reportView(report, checkpoints))
+        : reportText(report, checkpoints, 'The audit log');
       terminal.stdout.write(text);
       if (report.faultCount === 0) return;
       throw new OperatorError('the audit log is not what was recorded', {
         hint: 'Whoever did it could write to vault.db. Keep a copy of it, and see "When something was stolen" in docs/security.md.',
       });
-    }),
+    });
+  },
 });
 
 export const checkpointCommand = command({
@@ -83,34 +106,3 @@ export const publicKeyCommand = command({
       terminal.stdout.write(publicKeyPem(await checkpointKey(vault, localCli)));
     }),
 });
-
-function reportView({ events, first, last, faults, faultCount }: ChainReport, checkpoints: Checkpoint[]) {
-  return {
-    whole: faultCount === 0,
-    events,
-    first_id: first ?? null,
-    last_id: last?.id ?? null,
-    last_hash: last?.link.toString('hex') ?? null,
-    checkpoints: checkpoints.map(({ id, at }) => ({ id, at: formatTimestamp(at) })),
-    fault_count: faultCount,
-    faults,
-  };
-}
-
-function reportText(
-  { events, first, last, faults, faultCount }: ChainReport,
-  checkpoints: Checkpoint[],
-): string {
-  const range = last === undefined ? '' : `, from ${first} to ${last.id}`;
-  const lines = faults.map(({ message }) => `WRONG: ${message}`);
-  if (faultCount > faults.length) lines.push(`… and ${faultCount - faults.length} more`);
-  if (faultCount === 0) {
-    lines.push(`The audit log is whole: ${events} events${range}.`);
-    for (const { id, at } of checkpoints)
-      lines.push(`It agrees with the checkpoint of event ${id}, ${formatTimestamp(at)}.`);
-    if (last !== undefined) lines.push(`It ends with ${last.link.toString('hex')}.`);
-  } else {
-    lines.push(`${events} events${range} were looked at.`);
-  }
-  return `${lines.join('\n')}\n`;
-}

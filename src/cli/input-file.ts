@@ -57,7 +57,8 @@ async function joined(
   return Buffer.concat(chunks);
 }
 
-function unreadable(path: string, cause: unknown): OperatorError {
+/** For what cannot be read, and why. */
+export function unreadable(path: string, cause: unknown): OperatorError {
   return new OperatorError(`${path} cannot be read: ${(cause as Error).message}`, {
     hint: 'Name a file that exists and that this user may read.',
     cause,

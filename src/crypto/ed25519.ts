@@ -18,6 +18,17 @@ export function publicKeyPem(publicKey: Buffer): string {
   return publicKeyObject(publicKey).export({ type: 'spki', format: 'pem' }) as string;
 }
 
+/** The key in such a PEM as SPKI DER, or undefined where it holds none of this kind. */
+export function readPublicKeyPem(pem: string): Buffer | undefined {
+  try {
+    const key = createPublicKey(pem);
+    return key.asymmetricKeyType === 'ed25519' ? key.export({ type: 'spki', format: 'der' }) : undefined;
+  } catch {
+    // No PEM, or none of a key.
+    return undefined;
+  }
+}
+
 /** A short public name of a key: the first 8 bytes of the SHA-256 of its SPKI DER, in hexadecimal. */
 export function publicKeyId(publicKey: Buffer): string {
   return createHash('sha256').update(publicKey).digest('hex').slice(0, 16);

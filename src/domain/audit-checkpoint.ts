@@ -52,6 +52,12 @@ export async function makeCheckpoint(vault: Vault, actor: Actor): Promise<string
  * called then.
  */
 export async function readCheckpoint({ db }: Vault, text: string, name: string): Promise<Checkpoint> {
+  const keys = (await listAuditKeys(db.reader)).map(({ public_key }) => public_key);
+  return checkpointSignedBy(keys, text, name);
+}
+
+/** The same for one that one of these keys (SPKI DER) has signed, without a vault. */
+export function checkpointSignedBy(keys: readonly Buffer[], text: string, name: string): Checkpoint {
   const [, signed = '', id, hash = '', events, moment = '', keyId, signature = ''] =
     form.exec(text.replaceAll('\r\n', '\n')) ?? [];
   const at = parseTimestamp(moment);
@@ -60,13 +66,13 @@ export async function readCheckpoint({ db }: Vault, text: string, name: string):
       hint: 'Name a file that "vault audit checkpoint" has written.',
     });
   }
-  const key = (await listAuditKeys(db.reader)).find(({ public_key }) => publicKeyId(public_key) === keyId);
+  const key = keys.find((one) => publicKeyId(one) === keyId);
   if (key === undefined) {
     throw new OperatorError(`${name} is signed by the key ${keyId}, which is none of this vault's`, {
       hint: 'It is of another vault, or of one that was made before this one was restored.',
     });
   }
-  if (!isSignedByEd25519(key.public_key, Buffer.from(signed), Buffer.from(signature, 'base64'))) {
+  if (!isSignedByEd25519(key, Buffer.from(signed), Buffer.from(signature, 'base64'))) {
     throw new OperatorError(`the signature of ${name} is wrong: it was changed`, {
       hint: 'Take a copy from another place.',
     });

@@ -48,13 +48,16 @@ export async function verifyChain(
   return walk.finish(lastGiven, oldest?.id);
 }
 
-class ChainWalk {
+/** A walk along the chain, event by event, that remembers what did not fit. */
+export class ChainWalk {
   readonly #checkpoints: readonly Checkpoint[];
   readonly #faults: ChainFault[] = [];
   #faultCount = 0;
   #events = 0;
   #first: number | undefined;
   #pruned: ChainEnd | undefined;
+  /** What the first event has to follow, where that is known. */
+  #base: ChainEnd | undefined;
   /** Up to where the log itself says that it was pruned. */
   #announced = 0;
   end: ChainEnd;
@@ -62,13 +65,21 @@ class ChainWalk {
   constructor(pruned: ChainEnd | undefined, checkpoints: readonly Checkpoint[]) {
     this.#checkpoints = checkpoints;
     this.#pruned = pruned;
+    this.#base = pruned;
     this.end = pruned ?? chainBeginning;
+  }
+
+  /** Begins after an event that is known from elsewhere. */
+  beginAfter(known: ChainEnd): void {
+    this.#base = known;
+    this.end = known;
   }
 
   /** Goes on from where the log was pruned up to now; says whether that is further than it has come. */
   moveTo(pruned: ChainEnd | undefined): boolean {
     if (pruned === undefined || pruned.id <= this.end.id) return false;
     this.#pruned = pruned;
+    this.#base = pruned;
     this.end = pruned;
     return true;
   }
@@ -83,19 +94,29 @@ class ChainWalk {
     } else if (!linkOf(isNext ? this.end.link : chainBeginning.link, event).equals(link)) {
       this.#fault(id, 'changed', `event ${id} was changed, or does not follow the one before it`);
     }
-    for (const checkpoint of this.#checkpoints) if (checkpoint.id === id) this.#compare(checkpoint, link);
     if (event.action === 'audit.prune') this.#announced = announcedIn(event) ?? this.#announced;
+    this.adopt(event);
+  }
+
+  /** Goes on from an event that nothing is known before. */
+  adopt({ id, link }: AuditEventRow): void {
+    for (const checkpoint of this.#checkpoints) if (checkpoint.id === id) this.#compare(checkpoint, link);
     this.#first ??= id;
     this.#events += 1;
     this.end = { id, link };
   }
 
+  /** An event that stands where none can stand any more. */
+  stray(id: number, message: string): void {
+    this.#fault(id, 'added', message);
+  }
+
+  /** `lastGiven` is the last id that was ever given to an event, `oldest` the lowest that is there. */
   finish(lastGiven: number, oldest: number | undefined): ChainReport {
     const pruned = this.#pruned;
     const begin = pruned?.id ?? 0;
     if (oldest !== undefined && oldest <= begin) {
-      const message = `event ${oldest} was put in before event ${begin + 1}, where the log begins`;
-      this.#fault(oldest, 'added', message);
+      this.stray(oldest, `event ${oldest} was put in before event ${begin + 1}, where the log begins`);
     }
     if (pruned !== undefined && this.#announced < pruned.id) {
       const message = `events up to ${pruned.id} were removed, and no event "audit.prune" says so`;
@@ -109,8 +130,8 @@ class ChainWalk {
       if (checkpoint.id > this.end.id) {
         const message = `the log ends at event ${this.end.id}, before the checkpoint of event ${checkpoint.id}`;
         this.#fault(checkpoint.id, 'checkpoint', message);
-      } else if (pruned !== undefined && checkpoint.id === pruned.id) {
-        this.#compare(checkpoint, pruned.link);
+      } else if (checkpoint.id === this.#base?.id) {
+        this.#compare(checkpoint, this.#base.link);
       } else if (checkpoint.id < (this.#first ?? 0)) {
         const message = `event ${checkpoint.id} is no longer in the log, so that its checkpoint shows nothing; use a newer one`;
         this.#fault(checkpoint.id, 'checkpoint', message);

@@ -53,7 +53,7 @@ const options: Readonly<Record<string, readonly string[]>> = {
   ],
   'audit export': ['--since', '--until', '--actor', '--action', '--certificate', '--format', '--output'],
   'audit tail': ['--follow', '--lines', '--json', '--action'],
-  'audit verify': ['--checkpoint', '--json'],
+  'audit verify': ['--checkpoint', '--file', '--public-key', '--json'],
   'audit checkpoint': ['--new-key'],
   'audit public-key': [],
   'renewals list': ['--failed', '--name', '--limit', '--json'],
