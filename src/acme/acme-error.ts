@@ -1,7 +1,7 @@
 /** The one error of this folder: why a CA did not do what it was asked, in a sentence for people. */
 import { OperatorError } from '../base/operator-error.ts';
+import { shortened } from '../base/printable-text.ts';
 import type { AcmeProblem } from './acme-types.ts';
-import { shortened } from './printable-text.ts';
 
 /**
  * - `problem`: the CA refused, and said why in a problem document (RFC 8555 §6.7).

@@ -2,14 +2,15 @@
  * One HTTP exchange with a CA: to its own host only, and either an answer with a good status or an AcmeError. Nonces are
  * collected from whatever comes back.
  */
+
 import { BlockList, isIP } from 'node:net';
 import { OutboundError, type OutboundResponse } from '../base/outbound-http.ts';
+import { parseRetryAfter } from '../base/retry-after.ts';
 import { type AcmeAnswer, contentTypeOf } from './acme-answer.ts';
 import { AcmeError } from './acme-error.ts';
 import type { AcmeContext, AcmeServer } from './acme-types.ts';
 import type { NoncePool } from './nonce-pool.ts';
 import { problemSentence, readProblem } from './problem-document.ts';
-import { parseRetryAfter } from './retry-after.ts';
 
 export type AcmeExchange = {
   readonly method: 'GET' | 'HEAD' | 'POST';

@@ -1,8 +1,8 @@
 /** The directory of a CA (RFC 8555 §7.1.1), with what RFC 9773 and draft-ietf-acme-profiles add to it. */
 import { z } from 'zod';
+import { shortened } from '../base/printable-text.ts';
 import { type AcmeAnswer, absoluteUrl, jsonIn } from './acme-answer.ts';
 import type { AcmeDirectory } from './acme-types.ts';
-import { shortened } from './printable-text.ts';
 
 const longestText = 500;
 

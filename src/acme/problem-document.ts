@@ -1,7 +1,7 @@
 /** Problem documents (RFC 9457) with the subproblems of RFC 8555 §6.7.1, kept and said for people. */
 import { z } from 'zod';
+import { shortened } from '../base/printable-text.ts';
 import type { AcmeProblem } from './acme-types.ts';
-import { shortened } from './printable-text.ts';
 
 const longestDetail = 1000;
 const longestName = 300;

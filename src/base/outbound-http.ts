@@ -11,6 +11,7 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { second } from './duration.ts';
 import { OperatorError } from './operator-error.ts';
+import { shortened } from './printable-text.ts';
 import type { World } from './world.ts';
 
 export type OutboundRequest = {
@@ -206,7 +207,7 @@ function asOutboundError(
   }
   if (ended.aborted) return new OutboundError('aborted', `the request to ${host} was given up`, error);
   const { code = '' } = error as NodeJS.ErrnoException;
-  const reason = printable(reasonOf(error));
+  const reason = shortened(reasonOf(error), 300);
   if (isCertificateTrouble(code)) {
     return new OutboundError('untrusted', `the certificate of ${host} is not trusted: ${reason}`, error);
   }
@@ -223,12 +224,6 @@ function asOutboundError(
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return [...new Set(error.errors.map(reasonOf))].join(', ');
   return error instanceof Error ? error.message : String(error);
-}
-
-/** Parts of the message come from the other side: nothing in it may move a terminal's cursor or fill its screen. */
-function printable(text: string): string {
-  const clean = text.trim().replace(/\p{C}+/gu, ' ');
-  return clean.length > 300 ? `${clean.slice(0, 300)}…` : clean;
 }
 
 function isCertificateTrouble(code: string): boolean {

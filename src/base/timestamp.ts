@@ -31,3 +31,8 @@ export function formatTimestamp(ms: number): string {
   const text = new Date(ms).toISOString();
   return text.endsWith('.000Z') ? `${text.slice(0, -5)}Z` : text;
 }
+
+/** The same for what may not have happened. */
+export function formatTimestampOrNull(ms: number | null): string | null {
+  return ms === null ? null : formatTimestamp(ms);
+}

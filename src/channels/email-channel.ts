@@ -1,6 +1,7 @@
 /** Channel `email`: plain text over SMTP, with TLS and a name and password where wished. The library is loaded for the first mail. */
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
+import { shortened } from '../base/printable-text.ts';
 import { isLoopbackHost } from '../base/secure-url.ts';
 import { ChannelError, type ChannelType, type Message } from './channel.ts';
 import { trustedCa } from './trust-settings.ts';
@@ -97,6 +98,5 @@ async function mail(
 /** What the library or the server says, in one line and without the password. */
 function inWords({ host, password }: EmailChannelConfig, words: string): string {
   const said = password === undefined ? words : words.replaceAll(password, '[secret]');
-  const line = said.replace(/[\s\p{C}]+/gu, ' ').trim();
-  return `the mail server ${host}: ${line.length > 300 ? `${line.slice(0, 300)}…` : line}`;
+  return `the mail server ${host}: ${shortened(said, 300)}`;
 }

@@ -1,7 +1,8 @@
 /** Channel `webhook`: a POST of JSON, signed as Standard Webhooks has it. The answer's body is never shown to anybody. */
 import { z } from 'zod';
-import { day, second } from '../base/duration.ts';
+import { second } from '../base/duration.ts';
 import { OutboundError, type ResponseHead } from '../base/outbound-http.ts';
+import { parseRetryAfter } from '../base/retry-after.ts';
 import { Secret } from '../base/secret.ts';
 import { isSecureUrl } from '../base/secure-url.ts';
 import { type ChannelContext, ChannelError, type ChannelType, type Message } from './channel.ts';
@@ -75,13 +76,6 @@ function judge(host: string, { status, headers }: ResponseHead, now: number): vo
     throw new ChannelError(`${host} answered 410: it wants nothing any more`, { gone: true });
   const more = status >= 300 && status < 400 ? '; redirects are not followed' : '';
   throw new ChannelError(`${host} answered ${status}${more}`, {
-    retryAfterMs: wait(headers['retry-after'], now),
+    retryAfterMs: parseRetryAfter(headers['retry-after'], now),
   });
-}
-
-/** Milliseconds that a Retry-After asks for (RFC 9110 §10.2.3), a day at most. */
-function wait(value: string | undefined, now: number): number | undefined {
-  if (value === undefined) return undefined;
-  const ms = /^\d{1,9}$/.test(value) ? Number(value) * second : Date.parse(value) - now;
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), day);
 }

@@ -2,10 +2,13 @@
  * HTTP APIs of DNS providers: JSON in and out, credentials on every attempt, short waits when a provider asks for them,
  * and errors that say in a sentence what did not work, in the provider's words and without a secret.
  */
+
 import { STATUS_CODES } from 'node:http';
 import type { z } from 'zod';
 import { second } from '../base/duration.ts';
 import { OutboundError, type OutboundRequest } from '../base/outbound-http.ts';
+import { shortened } from '../base/printable-text.ts';
+import { parseRetryAfter } from '../base/retry-after.ts';
 import { Secret } from '../base/secret.ts';
 import { type DnsContext, DnsProviderError } from './dns-provider.ts';
 
@@ -134,7 +137,7 @@ export function jsonApi(options: ApiOptions): JsonApi {
     const secrets = answer.sent === undefined ? options.secrets : [answer.sent, ...options.secrets];
     const said = presentable(secrets, words ?? '') ?? STATUS_CODES[status];
     const because = said === undefined ? String(status) : `${status}: ${said}`;
-    const retryAfterMs = retryAfter(answer.headers['retry-after'], context.world.now());
+    const retryAfterMs = parseRetryAfter(answer.headers['retry-after'], context.world.now());
     if (status === 401 || status === 403) {
       return new DnsProviderError(
         `${title} refused to ${request.purpose} (${because}). ${options.permission}`,
@@ -229,16 +232,5 @@ function presentable(secrets: readonly Secret<string>[], words: string): string 
     .flatMap((secret) => [secret.expose(), encodeURIComponent(secret.expose())])
     .filter((text) => text !== '')
     .reduce((text, secret) => text.replaceAll(secret, '[secret]'), words);
-  const line = hidden.replace(/[\s\p{Cc}]+/gu, ' ').trim();
-  if (line === '') return undefined;
-  return line.length > longestWords ? `${line.slice(0, longestWords)}…` : line;
-}
-
-/** Milliseconds of a Retry-After, given in seconds or as a date (RFC 9110 §10.2.3). */
-function retryAfter(header: string | undefined, now: number): number | undefined {
-  if (header === undefined) return undefined;
-  if (/^\s*\d{1,9}\s*$/.test(header)) return Number(header) * second;
-  // Nothing but a date with its day in front: Date.parse takes "-3" for a year.
-  const date = /^\s*[A-Z][a-z]+, .+ GMT\s*$/.test(header) ? Date.parse(header) : Number.NaN;
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+  return shortened(hidden, longestWords) || undefined;
 }

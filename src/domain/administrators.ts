@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { Problem } from '../base/problem.ts';
 import { Secret } from '../base/secret.ts';
-import { formatTimestamp } from '../base/timestamp.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../base/timestamp.ts';
 import {
   type AdministratorRow,
   deleteAdministratorRow,
@@ -140,7 +140,7 @@ export function administratorView(row: AdministratorRow): AdministratorView {
   return {
     name: row.name,
     created_at: formatTimestamp(row.created_at),
-    last_signed_in_at: row.last_signed_in_at === null ? null : formatTimestamp(row.last_signed_in_at),
+    last_signed_in_at: formatTimestampOrNull(row.last_signed_in_at),
   };
 }
 

@@ -2,7 +2,7 @@
 import { Problem } from '../base/problem.ts';
 import type { Scope } from '../base/scope.ts';
 import type { Secret } from '../base/secret.ts';
-import { formatTimestamp } from '../base/timestamp.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../base/timestamp.ts';
 import { type ApiKeyToken, createToken } from '../crypto/api-key-token.ts';
 import { allAllowlists, allowlistsOf, insertAllowlist } from '../db/api-key-certificates.ts';
 import {
@@ -82,7 +82,7 @@ export async function storeApiKey(
     scopes: input.scopes,
     certificates: input.certificates === 'any' ? ['*'] : input.certificates,
     allowed_networks: input.allowed_networks,
-    expires_at: time(input.expires_at ?? null),
+    expires_at: formatTimestampOrNull(input.expires_at ?? null),
   };
   await record(writer, { actor, action: 'api_key.create', resource: `api-key:${id}`, detail }, now);
   return id;
@@ -138,9 +138,9 @@ function views(
     certificates: row.any_certificate === 1 ? ['*'] : (byKey.get(row.id) ?? []).map(({ name }) => name),
     allowed_networks: JSON.parse(row.allowed_networks) as string[],
     created_at: formatTimestamp(row.created_at),
-    expires_at: time(row.expires_at),
-    revoked_at: time(row.revoked_at),
-    last_used_at: time(row.last_used_at),
+    expires_at: formatTimestampOrNull(row.expires_at),
+    revoked_at: formatTimestampOrNull(row.revoked_at),
+    last_used_at: formatTimestampOrNull(row.last_used_at),
     last_used_ip: row.last_used_ip,
     state: apiKeyState(row, now),
   }));
@@ -216,8 +216,4 @@ function refused(path: string, message: string, hint?: string): Problem {
     errors: [{ path, message }],
     ...(hint !== undefined && { hint }),
   });
-}
-
-function time(ms: number | null): string | null {
-  return ms === null ? null : formatTimestamp(ms);
 }

@@ -1,5 +1,5 @@
 /** What is told about certificates as they are issued and fail: called in the transaction in which that happens. */
-import { formatTimestamp } from '../base/timestamp.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../base/timestamp.ts';
 import type { World } from '../base/world.ts';
 import { findVersion } from '../db/certificate-versions.ts';
 import type { CertificateRow } from '../db/certificates.ts';
@@ -71,7 +71,7 @@ export async function tellFailed(
         error: reason,
         failed_attempts,
         since: formatTimestamp(at),
-        next_attempt_at: next_renewal_at === null ? null : formatTimestamp(next_renewal_at),
+        next_attempt_at: formatTimestampOrNull(next_renewal_at),
         told_before: timesTold,
       },
     }),

@@ -1,6 +1,6 @@
 /** What a certificate shall be, as administrators see and change it, beside what it is. */
 import { day, hour } from '../base/duration.ts';
-import { formatTimestamp } from '../base/timestamp.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../base/timestamp.ts';
 import { findIssuerById } from '../db/issuers.ts';
 import { requireCertificate } from './certificates.ts';
 import type { Vault } from './vault.ts';
@@ -44,7 +44,7 @@ export async function certificateSettings({ db }: Vault, name: string): Promise<
     auto_renew: row.auto_renew === 1,
     disabled: row.disabled_at !== null,
     failed_attempts: row.failed_attempts,
-    retry_after: retry_after === null ? null : formatTimestamp(retry_after),
+    retry_after: formatTimestampOrNull(retry_after),
     renewal_window:
       start === null || end === null ? null : { start: formatTimestamp(start), end: formatTimestamp(end) },
   };

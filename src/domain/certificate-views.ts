@@ -1,6 +1,6 @@
 /** Certificates, versions and renewals as the API and the commands show them (design, "HTTP"). */
 import type { Scope } from '../base/scope.ts';
-import { formatTimestamp } from '../base/timestamp.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../base/timestamp.ts';
 import type { VersionSummaryRow } from '../db/certificate-versions.ts';
 import type { CertificateSummaryRow } from '../db/certificates.ts';
 import type { NamedRenewalRow } from '../db/renewals.ts';
@@ -74,9 +74,9 @@ export function certificateView(row: CertificateSummaryRow, now: number, base: s
     created_at: formatTimestamp(row.created_at),
     current_version: current && versionView(current, row.current_version),
     renewal: {
-      next_at: time(row.next_renewal_at),
+      next_at: formatTimestampOrNull(row.next_renewal_at),
       last_error: row.last_error,
-      last_attempt_at: time(row.last_attempt_at),
+      last_attempt_at: formatTimestampOrNull(row.last_attempt_at),
     },
     artifacts: current === null ? [] : artifactViews(row.name, current, base),
   };
@@ -105,8 +105,8 @@ export function renewalView(row: Renewal): RenewalView {
     certificate: row.certificate,
     status: row.status,
     requested_at: formatTimestamp(row.requested_at),
-    started_at: time(row.started_at),
-    finished_at: time(row.finished_at),
+    started_at: formatTimestampOrNull(row.started_at),
+    finished_at: formatTimestampOrNull(row.finished_at),
     version: row.version,
     error: row.error,
   };
@@ -129,8 +129,4 @@ function artifactViews(name: string, current: VersionSummaryRow, base: string): 
     url: `${base}/api/v1/certificates/${encodeURIComponent(name)}/${file}`,
     etag: etagOf(current, artifacts[file].content),
   }));
-}
-
-function time(ms: number | null): string | null {
-  return ms === null ? null : formatTimestamp(ms);
 }

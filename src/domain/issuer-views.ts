@@ -1,5 +1,5 @@
 /** Issuers and DNS providers as administrators see them, without their secrets. */
-import { formatTimestamp } from '../base/timestamp.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../base/timestamp.ts';
 import { type DnsProviderRow, listDnsProviders } from '../db/dns-providers.ts';
 import { findAcmeIssuer, type IssuerRow, listIssuers } from '../db/issuers.ts';
 import type { Vault } from './vault.ts';
@@ -47,7 +47,7 @@ export async function viewIssuer({ db, world }: Vault, row: IssuerRow): Promise<
     ca_pem: ca?.ca_pem ?? null,
     terms_of_service: accepted === 'none' ? null : accepted,
     account: ca?.account_id == null ? null : String(ca.account_id),
-    paused_until: paused === null ? null : formatTimestamp(paused),
+    paused_until: formatTimestampOrNull(paused),
     pause_reason: paused === null ? null : (ca?.pause_reason ?? null),
     created_at: formatTimestamp(row.created_at),
   };

@@ -1,5 +1,6 @@
 /** How notices are told to people: a subject of one line, and plain text that says what to do. */
 import { day, hour } from '../base/duration.ts';
+import { shortened } from '../base/printable-text.ts';
 import type { Digest } from './notification-digest.ts';
 
 export type Told = { readonly subject: string; readonly text: string };
@@ -212,6 +213,5 @@ function inWords(time: unknown, at: number): string {
 }
 
 function oneLine(text: string): string {
-  const line = text.replace(/[\s\p{C}]+/gu, ' ').trim();
-  return line.length > 900 ? `${line.slice(0, 900)}…` : line;
+  return shortened(text, 900);
 }

@@ -1,5 +1,5 @@
 /** Notification channels and their log as administrators see them, without credentials. */
-import { formatTimestamp } from '../base/timestamp.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../base/timestamp.ts';
 import { type ChannelRow, listChannels } from '../db/notification-channels.ts';
 import { countOpen, listDeliveries, type NamedDeliveryRow } from '../db/notification-deliveries.ts';
 import type { Vault } from './vault.ts';
@@ -61,7 +61,7 @@ export async function viewChannel({ db }: Vault, row: ChannelRow): Promise<Chann
     digest_at: row.digest_at,
     digest_days: row.digest_days,
     created_at: formatTimestamp(row.created_at),
-    disabled_at: time(row.disabled_at),
+    disabled_at: formatTimestampOrNull(row.disabled_at),
     disabled_reason: row.disabled_reason,
     waiting: await countOpen(db.reader, row.id),
     last_delivery:
@@ -87,13 +87,9 @@ export function deliveryView(row: NamedDeliveryRow): DeliveryView {
     status: row.status,
     attempts: row.attempts,
     queued_at: formatTimestamp(row.queued_at),
-    last_attempt_at: time(row.last_attempt_at),
+    last_attempt_at: formatTimestampOrNull(row.last_attempt_at),
     next_attempt_at: row.ended_at === null ? formatTimestamp(row.next_attempt_at) : null,
-    ended_at: time(row.ended_at),
+    ended_at: formatTimestampOrNull(row.ended_at),
     error: row.error,
   };
-}
-
-function time(ms: number | null): string | null {
-  return ms === null ? null : formatTimestamp(ms);
 }

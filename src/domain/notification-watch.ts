@@ -1,6 +1,6 @@
 /** The alarms that the clock raises: ends of certificates and API keys that come near, and backups that do not come. */
 import { hour } from '../base/duration.ts';
-import { formatTimestamp } from '../base/timestamp.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../base/timestamp.ts';
 import { allowlistsOf } from '../db/api-key-certificates.ts';
 import type { Reader, Writer } from '../db/database.ts';
 import { findAlarm } from '../db/notification-alarms.ts';
@@ -77,7 +77,7 @@ async function tellOfApiKey({ world }: Vault, writer: Writer, row: EndingApiKey)
     certificates,
     expires_at: formatTimestamp(row.ends_at),
     urgency: levelNames[row.level],
-    last_used_at: row.last_used_at === null ? null : formatTimestamp(row.last_used_at),
+    last_used_at: formatTimestampOrNull(row.last_used_at),
   };
   const notice = { event, about: row.name, certificates, data } as const;
   await raiseAlarm(world, writer, { event, subject, level: row.level, notice: () => notice });

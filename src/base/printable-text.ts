@@ -1,4 +1,4 @@
-/** Text from CAs, made fit for terminals, logs and pages: it may be anything, and of any length. */
+/** Text from others, made fit for terminals, logs and pages: it may be anything, and of any length. */
 
 /** Without control and other invisible characters, and cut after `most` characters. */
 export function shortened(text: string, most: number): string {

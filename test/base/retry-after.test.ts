@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseRetryAfter } from '../../src/acme/retry-after.ts';
+import { parseRetryAfter } from '../../src/base/retry-after.ts';
 import { fuzzRuns } from '../harness/fuzz-runs.ts';
 
 const now = Date.UTC(2026, 10, 21, 12);

@@ -1,7 +1,7 @@
 /** When a server wants to be asked again (RFC 9110 §10.2.3). */
-import { day, second } from '../base/duration.ts';
+import { day, second } from './duration.ts';
 
-/** Nothing that a CA can mean is longer. */
+/** Nothing that a server can mean is longer. */
 const longest = 7 * day;
 const httpDate =
   /^((Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4}|[A-Z][a-z]+day, \d{2}-[A-Z][a-z]{2}-\d{2}) \d{2}:\d{2}:\d{2} GMT$/;
