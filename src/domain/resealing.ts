@@ -2,9 +2,10 @@
  * Going through everything that is sealed: what another key has sealed is sealed by the current one, a few blobs at a time,
  * so that requests have their turn in between and whoever is stopped has lost nothing.
  */
-import { type BlobOwner, SealError } from '../crypto/sealing.ts';
+import type { Secret } from '../base/secret.ts';
+import { type BlobOwner, SealError, sealedBy } from '../crypto/sealing.ts';
 import type { Database, Writer } from '../db/database.ts';
-import { currentMasterKey } from '../db/master-keys.ts';
+import { currentMasterKey, listMasterKeys } from '../db/master-keys.ts';
 import {
   listBlobsOfOtherKeys,
   replaceBlob,
@@ -32,14 +33,15 @@ const purposes: Record<SealedPlace, BlobOwner['purpose']> = {
   'audit_keys.sealed_private_key': 'seal: audit key',
 };
 
-/** How many blobs were sealed anew, and which cannot be opened by any key any more (`table record`). */
+/** How many blobs were sealed anew, and which cannot be opened any more, being damaged or of a key that is gone (`table record`). */
 export type Resealed = { readonly blobs: number; readonly damaged: readonly string[] };
 
 type Parts = Pick<Vault, 'keyring' | 'world'> & { readonly db: Pick<Database, 'write'> };
 
 /**
  * Seals everything in the database by its current key; `report` hears after each turn how many blobs were done. What is
- * damaged stays as it is: no key opens it. Throws SealError at a blob whose key is missing; what was done stays done.
+ * damaged stays as it is: no key opens it. Throws SealError where the key is missing that the rotation begins from; what was
+ * done stays done.
  */
 export async function resealAll(
   vault: Parts,
@@ -54,6 +56,8 @@ export async function resealAll(
       damaged.push(...turn.damaged);
       if (turn.blobs > 0) report(blobs);
       after = turn.last;
+      // SQLite never waits for the event loop, so nobody else would have a turn.
+      await vault.world.turn();
     }
   }
   return { blobs, damaged };
@@ -72,28 +76,31 @@ async function resealSome(
     const rows = await listBlobsOfOtherKeys(writer, place, other);
     const damaged: string[] = [];
     for (const row of rows) {
-      if (!(await reseal(vault, writer, place, row)))
-        damaged.push(`${sealedPlaces[place].table} ${row.record}`);
+      const owner = { table: sealedPlaces[place].table, record: row.record, purpose: purposes[place] };
+      const plaintext = await opened(vault, writer, owner, row);
+      if (plaintext === undefined) damaged.push(`${owner.table} ${owner.record}`);
+      else await replaceBlob(writer, place, row.row, await sealFor(vault, writer, owner, plaintext));
     }
     const last = rows.length < blobsPerTurn ? undefined : rows.at(-1)?.row;
     return { last, blobs: rows.length - damaged.length, damaged };
   });
 }
 
-/** False where the blob does not open though its key is here. */
-async function reseal(
+/** Undefined where nothing opens the blob, nor will: what is still sealed by a key that was retired did not open then either. */
+async function opened(
   vault: Parts,
   writer: Writer,
-  place: SealedPlace,
-  { row, record, blob }: SealedRow,
-): Promise<boolean> {
-  const owner = { table: sealedPlaces[place].table, record, purpose: purposes[place] };
+  owner: BlobOwner,
+  { blob }: SealedRow,
+): Promise<Secret | undefined> {
   try {
-    const plaintext = openFor(vault, owner, blob);
-    await replaceBlob(writer, place, row, await sealFor(vault, writer, owner, plaintext));
-    return true;
+    return openFor(vault, owner, blob);
   } catch (error) {
-    if (error instanceof SealError && error.reason !== 'other-key') return false;
-    throw error;
+    if (!(error instanceof SealError)) throw error;
+    if (error.reason !== 'other-key') return undefined;
+    const name = sealedBy(blob);
+    const keys = await listMasterKeys(writer);
+    if (keys.some(({ id, state }) => id === name && state === 'previous')) throw error;
+    return undefined;
   }
 }

@@ -16,6 +16,7 @@ import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
 import { type RotationOrder, rotateMasterKey } from '../../src/domain/master-key-rotation.ts';
 import { masterKeyStatus, removeMasterKey } from '../../src/domain/master-key-status.ts';
 import { masterKeyFindings } from '../../src/domain/upkeep-findings.ts';
+import type { Vault } from '../../src/domain/vault.ts';
 import { makeBackup } from '../harness/backup-fixtures.ts';
 import { openEverything, sealEverything } from '../harness/sealed-everything.ts';
 import { tempDir } from '../harness/temp-dir.ts';
@@ -37,6 +38,17 @@ async function filled(t: Parameters<typeof testVault>[0]) {
   const opened = await testVault(t);
   await sealEverything(opened.vault);
   return { ...opened, before: await openEverything(opened.vault) };
+}
+
+async function damageProvider({ db }: Vault): Promise<void> {
+  await db.write(async (writer) => {
+    const { sealed_secret } = await writer
+      .selectFrom('dns_providers')
+      .select('sealed_secret')
+      .executeTakeFirstOrThrow();
+    sealed_secret.writeUInt8(sealed_secret.readUInt8(40) ^ 1, 40);
+    await writer.updateTable('dns_providers').set({ sealed_secret }).execute();
+  });
 }
 
 test('everything opens as before and is sealed by the new key alone', async (t) => {
@@ -168,19 +180,40 @@ test('where the next key cannot be put beside the current one, nothing has begun
 
 test('a blob that is damaged is named and left, and does not keep the others from the new key', async (t) => {
   const { vault, before } = await filled(t);
-  await vault.db.write(async (writer) => {
-    const { sealed_secret } = await writer
-      .selectFrom('dns_providers')
-      .select('sealed_secret')
-      .executeTakeFirstOrThrow();
-    sealed_secret.writeUInt8(sealed_secret.readUInt8(40) ^ 1, 40);
-    await writer.updateTable('dns_providers').set({ sealed_secret }).execute();
-  });
+  await damageProvider(vault);
   const { damaged, blobs } = await rotateMasterKey(vault, order);
   assert.deepEqual(damaged, ['dns_providers 1']);
   assert.equal(blobs, before.secrets.length - 1);
   const left = (await countSealedBlobs(vault.db.reader)).filter(({ key }) => key === before.keys[0]);
   assert.deepEqual(left, [{ place: 'dns_providers.sealed_secret', key: before.keys[0], blobs: 1 }]);
+});
+
+test('what was damaged before does not keep a later rotation from ending, where its key is gone for good', async (t) => {
+  const { vault, dataDir, world, before, close } = await filled(t);
+  await damageProvider(vault);
+  await rotateMasterKey(vault, order);
+  await close();
+  rmSync(join(dataDir, `master.key.${before.keys[0]}`));
+  const { vault: next } = await testVault(t, { dataDir, world });
+  const { from, damaged } = await rotateMasterKey(next, order);
+  assert.deepEqual([from.length, damaged], [1, ['dns_providers 1']]);
+  await makeBackup(next, join(tempDir(t), 'after.backup'));
+});
+
+test('others have their turn in the same process while everything is sealed anew', async (t) => {
+  const { vault } = await filled(t);
+  let turns = 0;
+  let isRotating = true;
+  const others = (async () => {
+    while (isRotating) {
+      await vault.world.turn();
+      turns += 1;
+    }
+  })();
+  await rotateMasterKey(vault, order);
+  isRotating = false;
+  await others;
+  assert(turns >= Object.keys(sealedPlaces).length, `${turns} turns`);
 });
 
 test('without the key that a rotation has not done with, the vault does not start and says which it is', async (t) => {
