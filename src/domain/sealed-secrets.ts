@@ -1,7 +1,8 @@
 /** How secrets rest in the database: what each is sealed for, and what is sealed. */
 import type { Secret } from '../base/secret.ts';
+import type { MasterKey } from '../crypto/master-key.ts';
 import { type BlobOwner, open, SealError, seal, sealedBy } from '../crypto/sealing.ts';
-import type { Writer } from '../db/database.ts';
+import type { Reader, Writer } from '../db/database.ts';
 import { currentMasterKey } from '../db/master-keys.ts';
 import type { Vault } from './vault.ts';
 
@@ -72,10 +73,15 @@ export async function sealFor(
   owner: BlobOwner,
   plaintext: Secret,
 ): Promise<Buffer> {
-  const name = await currentMasterKey(writer);
-  const key = name === undefined ? vault.keyring.current : vault.keyring.use(name);
+  return seal(await currentKey(vault, writer), vault.world, owner, plaintext);
+}
+
+/** The key that the database names as the current one. Throws SealError where it cannot be found. */
+export async function currentKey({ keyring }: Pick<Vault, 'keyring'>, reader: Reader): Promise<MasterKey> {
+  const name = await currentMasterKey(reader);
+  const key = name === undefined ? keyring.current : keyring.use(name);
   if (key === undefined) throw new SealError('other-key', `the master key ${name} cannot be found`);
-  return seal(key, vault.world, owner, plaintext);
+  return key;
 }
 
 /** Throws SealError, which is shown as `internal`, where the blob is damaged or its master key cannot be found. */

@@ -6,6 +6,7 @@ import { formatTimestamp } from '../base/timestamp.ts';
 import { createSessionToken, readSessionToken } from '../crypto/session-token.ts';
 import type { AdministratorRow } from '../db/administrators.ts';
 import type { Writer } from '../db/database.ts';
+import { currentMasterKey } from '../db/master-keys.ts';
 import {
   deleteExpiredSessions,
   deleteSession,
@@ -18,6 +19,7 @@ import {
 } from '../db/sessions.ts';
 import { type Actor, record } from './audit.ts';
 import { type AdministratorIdentity, actorName } from './identity.ts';
+import { currentKey } from './sealed-secrets.ts';
 import type { Vault } from './vault.ts';
 
 /** In milliseconds. */
@@ -68,13 +70,13 @@ export class Sessions {
     { id: administratorId, name }: AdministratorRow,
     { actor, userAgent }: Visitor,
   ): Promise<SignedIn> {
-    const { world, keyring } = this.#vault;
+    const { world } = this.#vault;
     const now = world.now();
     await deleteExpiredSessions(writer, { now, idleSince: now - this.limits.idle });
     const others = await listSessions(writer, administratorId);
     for (const { id } of others.slice(mostSessions - 1)) await deleteSession(writer, id);
     const times = { createdAt: now, expiresAt: now + this.limits.lifetime };
-    const { token, idHash } = await createSessionToken(world, keyring.current, times);
+    const { token, idHash } = await createSessionToken(world, await currentKey(this.#vault, writer), times);
     const { id } = await insertSession(writer, {
       administrator_id: administratorId,
       token_hash: idHash,
@@ -96,9 +98,9 @@ export class Sessions {
 
   /** Who has the session of this token, which counts as used now; undefined where it is over or never was. */
   async find(token: string): Promise<AdministratorIdentity | undefined> {
-    const { db, world, keyring } = this.#vault;
+    const { db, world } = this.#vault;
     const now = world.now();
-    const idHash = await readSessionToken(keyring.all, token, now);
+    const idHash = await this.#idHashOf(token, now);
     const row = idHash && (await findSessionByToken(db.reader, idHash));
     if (row === undefined || !this.#isLive(row, now)) return undefined;
     if (now - row.last_used_at >= minute) await this.#noteUse(row.id, now);
@@ -112,6 +114,20 @@ export class Sessions {
         expiresAt: this.#endOf(row),
       },
     };
+  }
+
+  /** Undefined where the token is none of the vault's. */
+  async #idHashOf(token: string, now: number): Promise<Buffer | undefined> {
+    const { db, keyring } = this.#vault;
+    const known = keyring.all;
+    const idHash = await readSessionToken(known, token, now);
+    if (idHash !== undefined) return idHash;
+    // Another process may have made it with a key that followed, of which nobody has told this one.
+    const name = await currentMasterKey(db.reader);
+    const current = name === undefined ? undefined : keyring.use(name);
+    return current === undefined || known.includes(current)
+      ? undefined
+      : readSessionToken([current], token, now);
   }
 
   /** Whether the session with this id is not over. Asking does not count as its use. */

@@ -265,7 +265,7 @@ test('a process that nobody has told of a rotation backs up for the new key', as
   assert.deepEqual((await readBackup(file)).manifest.key_ids, [to]);
 });
 
-test('sessions outlive a rotation, and so do the tags of what was made before', async (t) => {
+test('the tags of what was made before outlive a rotation', async (t) => {
   const { vault } = await filled(t);
   const tags = () =>
     vault.db.reader
