@@ -42,6 +42,7 @@ export const restoreCommand = command({
       masterKeyFile,
       existing: args.replace || args.check ? 'replace' : 'refuse',
       lockOf: (file) => unlocking.lockOf(file),
+      freshLock: () => unlocking.freshLock(terminal.world),
       passphrase: () => readPassphrase(args['passphrase-file'], terminal, 'known'),
     };
     const say = (line: string) => terminal.stderr.write(`${line}\n`);

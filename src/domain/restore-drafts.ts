@@ -3,8 +3,8 @@ import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { makeDurableDirectory, syncPath } from '../base/durable-file.ts';
 import { day } from '../base/duration.ts';
+import type { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
-import type { MasterKey } from '../crypto/master-key.ts';
 
 /** A name for what will be called `path`. What a killed restore left there a day ago is removed. */
 export function draftFor(path: string, world: World): string {
@@ -20,10 +20,10 @@ export function removeDraft(draft: string): void {
   for (const path of startingWith(draft)) rmSync(path, { force: true });
 }
 
-/** Writes the master key, mode 0600, durably, also its name: nobody else may sync the directory it is in. */
-export function writeKeyDraft(draft: string, masterKey: MasterKey): void {
+/** Writes the key file, mode 0600, durably, also its name: nobody else may sync the directory it is in. */
+export function writeKeyDraft(draft: string, content: Secret): void {
   makeDurableDirectory(dirname(draft));
-  writeFileSync(draft, masterKey.exported().expose(), { flag: 'wx', mode: 0o600 });
+  writeFileSync(draft, content.expose(), { flag: 'wx', mode: 0o600 });
   syncPath(draft);
   syncPath(dirname(draft));
 }

@@ -11,7 +11,7 @@ import { formatTimestamp } from '../base/timestamp.ts';
 import type { World } from '../base/world.ts';
 import { Keyring, keyFilesBeside } from '../crypto/keyring.ts';
 import { MasterKey } from '../crypto/master-key.ts';
-import { type KeyFile, keyIn } from '../crypto/master-key-file.ts';
+import { type KeyFile, keyFileContent, keyIn } from '../crypto/master-key-file.ts';
 import type { PassphraseKey } from '../crypto/passphrase-key.ts';
 import { Database } from '../db/database.ts';
 import { holdDatabase } from '../db/database-lock.ts';
@@ -36,6 +36,8 @@ export type RestoreOrder = {
   readonly passphrase: () => Promise<Secret<string>>;
   /** What opens a key file that is sealed. Throws OperatorError. */
   readonly lockOf: (file: KeyFile) => Promise<PassphraseKey | undefined>;
+  /** Seals the key file where the key comes out of the backup; undefined where none shall. Throws OperatorError. */
+  readonly freshLock: () => Promise<PassphraseKey | undefined>;
 };
 
 /** A backup that can be restored here. */
@@ -65,7 +67,9 @@ export async function restore(world: World, order: RestoreOrder): Promise<Restor
     makeDurableDirectory(dataDir);
     await copyOut(file, restorable, database.from);
     await openOnce(world, database.from, order, restorable);
-    if (keyIs === 'in the backup') writeKeyDraft(key.from, masterKey);
+    if (keyIs === 'in the backup') {
+      writeKeyDraft(key.from, keyFileContent(world, masterKey, await order.freshLock()));
+    }
     const moves: Move[] = keyIs === 'in the backup' ? [key, database] : [database];
     return { ...restorable, kept: takePlace(order, moves, stamp) };
   } catch (error) {

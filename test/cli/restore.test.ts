@@ -1,6 +1,7 @@
 /** `vault restore`: what was backed up serves again, elsewhere or in place, and nothing is touched before all is checked. */
 import assert from 'node:assert/strict';
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -12,7 +13,12 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import BetterSqlite3 from 'better-sqlite3';
+import { readMasterKey } from '../../src/crypto/master-key-file.ts';
+import { examineCopy } from '../../src/db/backup-copy.ts';
+import { sealDraft } from '../../src/domain/backup-file.ts';
+import type { Manifest } from '../../src/domain/backup-manifest.ts';
 import { backupPassphrase, makeBackup } from '../harness/backup-fixtures.ts';
 import { commandLine } from '../harness/command-line.ts';
 import { tempDir } from '../harness/temp-dir.ts';
@@ -73,6 +79,21 @@ test('a vault that was restored elsewhere serves the same files with the same ta
     assert.equal(statSync(join(elsewhere, name)).mode & 0o777, 0o600);
   assert.deepEqual(readFileSync(join(elsewhere, 'master.key')), readFileSync(join(data, 'master.key')));
   assert.deepEqual(await served(t, elsewhere, key), before);
+});
+
+test('the master key of a backup is put down sealed where a passphrase for key files is configured', async (t) => {
+  const { restoreTo, elsewhere, phrase, file } = await backedUp(t);
+  const own = file('other words in another row\n');
+  chmodSync(own, 0o600);
+  const configured = ['--master-key-passphrase-file', own];
+  const { code, stderr } = await restoreTo(elsewhere, '--passphrase-file', phrase, ...configured);
+  assert.equal(code, 0, stderr);
+  assert.match(
+    readFileSync(join(elsewhere, 'master.key'), 'utf8'),
+    /^\{\n "certificate_vault_master_key": 1,/,
+  );
+  const listed = await vault(['certificate', 'list', '--data-dir', elsewhere, ...configured]);
+  assert.equal(listed.code, 0, listed.stderr);
 });
 
 test('a restore is recorded in the vault that it makes, which knows of the backup', async (t) => {
@@ -233,25 +254,14 @@ test('a backup that was cut, a bare database and a directory are refused, and no
   assert.equal(existsSync(elsewhere), false);
 });
 
-/** A backup of a vault whose schema `sql` has changed under it. */
-async function oddBackup(t: TestContext, sql: string): Promise<{ file: string; masterKeyFile: string }> {
-  const { vault, dataDir } = await testVault(t, { world: new TestWorld(Date.now()) });
-  const database = new BetterSqlite3(join(dataDir, 'vault.db'));
-  database.exec(sql);
-  database.close();
-  const file = join(tempDir(t), 'odd.backup');
-  await makeBackup(vault, file, { unverified: true }).catch((error: unknown) => {
-    // An older schema has no place for what this vault records.
-    assert.match(String(error), /the backup is written and whole, but could not be recorded/);
-  });
-  return { file, masterKeyFile: join(dataDir, 'master.key') };
-}
-
 test('the backup of a newer vault is refused, by version and schema', async (t) => {
-  const { file, masterKeyFile } = await oddBackup(
-    t,
-    "insert into kysely_migration values ('9999-future', 'now')",
-  );
+  const { vault: newer, dataDir } = await testVault(t, { world: new TestWorld(Date.now()) });
+  const database = new BetterSqlite3(join(dataDir, 'vault.db'));
+  database.exec("insert into kysely_migration values ('9999-future', 'now')");
+  database.close();
+  const file = join(tempDir(t), 'newer.backup');
+  await makeBackup(newer, file, { unverified: true });
+  const masterKeyFile = join(dataDir, 'master.key');
   const data = join(tempDir(t), 'data');
   const { code, stderr } = await vault([
     'restore',
@@ -269,20 +279,31 @@ test('the backup of a newer vault is refused, by version and schema', async (t) 
   assert.equal(existsSync(data), false);
 });
 
-/** What the migrations since the fourth have done, taken back. Later ones add theirs. */
-const undone = `
-  drop index audit_events_by_actor; drop index audit_events_by_action; drop index audit_events_by_resource;
-  drop index api_keys_for_any;
-  alter table api_keys drop column allowed_networks;
-  alter table audit_events drop column link; drop table audit_keys;
-  drop table master_keys;
-  drop table notification_alarms; drop table notification_deliveries; drop table notifications;
-  drop table notification_channels;
-  delete from kysely_migration where name >= '0004'
-`;
+/** A backup of the vault that test/schemas has from the time of a schema. */
+async function oldBackup(t: TestContext, name: string): Promise<{ file: string; masterKeyFile: string }> {
+  const kept = new URL(`../schemas/${name}/`, import.meta.url);
+  const dir = tempDir(t);
+  const [file, masterKeyFile] = [join(dir, 'old.backup'), join(dir, 'master.key')];
+  writeFileSync(file, gunzipSync(readFileSync(new URL('vault.db.gz', kept))));
+  writeFileSync(masterKeyFile, readFileSync(new URL('master.key', kept)), { mode: 0o600 });
+  const masterKey = readMasterKey(masterKeyFile);
+  assert.ok(masterKey);
+  const { schema, counts } = examineCopy(file, file);
+  const manifest: Manifest = {
+    format: 1,
+    vault_version: '0.0.0-old',
+    created_at: '2026-01-01T00:00:00Z',
+    key_ids: [masterKey.name],
+    database_size: statSync(file).size,
+    schema: [...schema],
+    counts: { ...counts },
+  };
+  await sealDraft(file, manifest, masterKey);
+  return { file, masterKeyFile };
+}
 
 test('the backup of an older vault is brought to the schema of this one', async (t) => {
-  const { file, masterKeyFile } = await oddBackup(t, undone);
+  const { file, masterKeyFile } = await oldBackup(t, '0001-first-schema');
   const data = join(tempDir(t), 'data');
   const { code, stderr } = await vault([
     'restore',
