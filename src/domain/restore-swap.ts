@@ -57,9 +57,10 @@ export function swapIn(
 /** Completes a restore that was cut off; does nothing where there is none. Two processes may do it at once. */
 export function finishRestore(dataDir: string): void {
   const path = join(dataDir, noteName);
-  if (!existsSync(path)) return;
   try {
-    for (const { from, to } of noteSchema.parse(JSON.parse(readFileSync(path, 'utf8'))).moves) {
+    const note = noteAt(path);
+    if (note === undefined) return;
+    for (const { from, to } of noteSchema.parse(JSON.parse(note)).moves) {
       unlessDone(resolve(dataDir, to), () => renameSync(resolve(dataDir, from), resolve(dataDir, to)));
       syncPath(dirname(resolve(dataDir, to)));
     }
@@ -70,6 +71,16 @@ export function finishRestore(dataDir: string): void {
       hint: `Run the command as the user that owns the data directory. What remains to be done stands in ${path}.`,
       cause: error,
     });
+  }
+}
+
+function noteAt(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    // Whoever completes the same restore may have just done so.
+    if (!existsSync(path)) return undefined;
+    throw error;
   }
 }
 

@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import fs, { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -109,6 +110,25 @@ test('a restore that is completed by two at once is completed once', async (t) =
   assert.deepEqual(await Promise.all([whichStarts(data), whichStarts(data)]), ['new', 'new']);
   finishRestore(data);
   assert.equal(await whichStarts(data), 'new');
+});
+
+test('a restore that another process completes just before is no complaint', (t) => {
+  const data = tempDir(t);
+  const note = join(data, 'restore.pending');
+  writeFileSync(note, JSON.stringify({ moves: [] }));
+  const { readFileSync: read } = fs;
+  t.mock.method(fs, 'readFileSync', (...args: Parameters<typeof read>) => {
+    fs.rmSync(note, { force: true });
+    return read(...args);
+  });
+  syncBuiltinESMExports();
+  try {
+    finishRestore(data);
+  } finally {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  }
+  assert.deepEqual(readdirSync(data), []);
 });
 
 test('a note that cannot be followed stops the start, and says where it is', (t) => {
