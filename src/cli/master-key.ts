@@ -63,7 +63,7 @@ const rotate = command({
     },
   },
   run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault, settings) => {
+    withKeyFiles(args, terminal, async (vault, settings) => {
       const newKey = await givenKey(args['new-master-key-file'], settings, terminal);
       const { show, end } = progress(terminal.stderr);
       const outcome = await rotateMasterKey(vault, {
@@ -101,7 +101,7 @@ const remove = command({
     id: { type: 'string', valueHint: 'ID', required: true, description: 'the key, as in the status' },
   },
   run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault, { masterKeyFile }) => {
+    withKeyFiles(args, terminal, async (vault, { masterKeyFile }) => {
       const paths = await removeMasterKey(vault, localCli, masterKeyFile, args.id);
       for (const path of paths) terminal.stderr.write(`Removed: ${path}\n`);
       terminal.stderr.write('Backups that need this key can only be restored with a copy of it.\n');
@@ -119,7 +119,7 @@ const seal = command({
   ],
   options: passphraseOption,
   run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault, { masterKeyFile }) => {
+    withKeyFiles(args, terminal, async (vault, { masterKeyFile }) => {
       const question = 'New passphrase for the master key: ';
       const passphrase = await readPassphrase(args['passphrase-file'], terminal, 'new', question);
       const complaint = passphraseComplaint(passphrase);
@@ -144,7 +144,7 @@ const unseal = command({
   examples: [{ does: 'Take the passphrase off again', line: 'vault master-key unseal' }],
   options: {},
   run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault, { masterKeyFile }) => {
+    withKeyFiles(args, terminal, async (vault, { masterKeyFile }) => {
       await resealFiles(vault, terminal, undefined, undefined);
       terminal.stderr.write(`${masterKeyFile} holds the key itself: whoever reads it has it.\n`);
     }),
@@ -157,6 +157,22 @@ export const masterKeyCommands = commandGroup('master-key', 'the key that seals 
   seal,
   unseal,
 });
+
+/** As `withVault`, for what makes or removes files beside the key file. */
+function withKeyFiles(
+  args: Parameters<typeof readSettings>[0],
+  terminal: Terminal,
+  work: (vault: Vault, settings: Settings) => Promise<void>,
+): Promise<void> {
+  return withVault(args, terminal, 'refuse', async (vault, settings) => {
+    if (settings.masterKeyFile === '-') {
+      throw new OperatorError('beside a master key from standard input there is no place for key files', {
+        hint: 'Nothing was changed. Name the key file itself with --master-key-file.',
+      });
+    }
+    await work(vault, settings);
+  });
+}
 
 async function resealFiles(
   vault: Vault,

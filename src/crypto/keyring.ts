@@ -42,7 +42,8 @@ export class Keyring {
   /** The key of this name; its file may have appeared since the last look. */
   find(name: string): MasterKey | undefined {
     const known = this.#keys.get(name);
-    if (known !== undefined) return known;
+    // Standard input has no neighbours, and says what it holds once.
+    if (known !== undefined || this.path === '-') return known;
     for (const file of keyFilesBeside(this.path)) {
       const key = file.id === name ? keyIn(file, this.lock) : undefined;
       if (key === undefined) continue;
@@ -80,7 +81,6 @@ export function pastKeyPath(path: string, name: string): string {
  * cannot be read, or is no key, is left out, except for the key file itself: there it throws OperatorError.
  */
 export function keyFilesBeside(path: string): KeyFile[] {
-  const own = readKeyFile(path);
   const others = namesBeside(path).flatMap((other) => {
     try {
       return readKeyFile(other) ?? [];
@@ -89,6 +89,8 @@ export function keyFilesBeside(path: string): KeyFile[] {
       return [];
     }
   });
+  // Last, because a rotation gives the next key this name: who reads in the other order can miss it under both.
+  const own = readKeyFile(path);
   return own === undefined ? others : [own, ...others];
 }
 

@@ -9,8 +9,9 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
   unlinkSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
@@ -129,11 +130,9 @@ export function writeKeyFile(
   try {
     const file = openSync(draft, 'wx', 0o600);
     try {
-      writeSync(file, content.expose());
+      // All of it, or an error: the system may take less than it is given.
+      writeFileSync(file, content.expose());
       fsyncSync(file);
-    } catch (error) {
-      unlinkSync(draft);
-      throw error;
     } finally {
       closeSync(file);
     }
@@ -141,10 +140,19 @@ export function writeKeyFile(
     else linkUnlessThere(draft, path);
     syncPath(dirname(path));
   } catch (error) {
+    removeIfThere(draft);
     throw new OperatorError(`the master key file ${path} cannot be made: ${(error as Error).message}`, {
       hint: 'Choose a directory that this user may write to, with --data-dir or --master-key-file.',
       cause: error,
     });
+  }
+}
+
+function removeIfThere(draft: string): void {
+  try {
+    rmSync(draft, { force: true });
+  } catch {
+    // It could not even be begun, as the error says that is on its way.
   }
 }
 

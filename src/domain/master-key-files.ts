@@ -69,7 +69,7 @@ export async function settleKeyFile({ db, keyring }: Pick<Vault, 'db' | 'keyring
 
 /**
  * Gives the current key the name of the key file, and those before it names of their own. Whoever calls holds the database's
- * write lock. Returns `left` where the files cannot be changed, as when they are credentials: nothing depends on it.
+ * write lock. Returns `left` where the files cannot be changed, as when they are credentials or the disk is full: nothing depends on it.
  */
 export function settleKeyFiles(keyring: Keyring, current: string): 'settled' | 'left' {
   const files = keyFilesBeside(keyring.path);
@@ -86,7 +86,7 @@ export function settleKeyFiles(keyring: Keyring, current: string): 'settled' | '
     syncPath(dirname(main));
     return 'settled';
   } catch (error) {
-    if (/^(EACCES|EPERM|EROFS|EXDEV)$/.test(String((error as NodeJS.ErrnoException).code))) return 'left';
+    if ((error as NodeJS.ErrnoException).code !== undefined) return 'left';
     throw error;
   }
 }

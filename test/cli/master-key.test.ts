@@ -102,6 +102,18 @@ test('a server hands out the same bytes under the same tags while its key is rot
   assert.equal((await server.end()).code, 0);
 });
 
+test('a key from standard input is not rotated: there is no place for the next one', async (t) => {
+  const { data } = await withCertificate(t);
+  for (const args of [['rotate'], ['unseal'], ['remove', '--id=0123456789abcdef']]) {
+    const { code, stderr } = await vault(
+      ['master-key', ...args, '--data-dir', data, '--master-key-file', '-'],
+      { input: readFileSync(join(data, 'master.key')) },
+    );
+    assert.equal(code, 1);
+    assert.match(stderr, /^vault: beside a master key from standard input there is no place for key files\n/);
+  }
+});
+
 test('two that rotate at once lose nothing, and each key in use has its file', async (t) => {
   const { data, run, done, status } = await withCertificate(t);
   const outcomes = await Promise.all([0, 1, 2].map(() => run('master-key', 'rotate')));

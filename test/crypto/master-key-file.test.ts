@@ -1,5 +1,6 @@
 /** The file of the master key: made once, for its owner only, and never written over, whoever tries at once. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -99,4 +100,24 @@ test('processes that make the same file at once all get the same key', async (t)
   const said = await race(t, 4, racer, [...modules, path]);
   const id = readMasterKey(path)?.id.toString('hex');
   assert.deepEqual(new Set(said), new Set([id]));
+});
+
+test('a file of which the disk takes only the beginning does not take the place of the one that is there', (t) => {
+  const dir = tempDir(t);
+  const path = join(dir, 'master.key');
+  const first = createMasterKey(path, world);
+  const script = `
+    import { realWorld } from '${sourceUrl('base/world.ts')}';
+    import { Secret } from '${sourceUrl('base/secret.ts')}';
+    import { writeKeyFile } from '${sourceUrl('crypto/master-key-file.ts')}';
+    writeKeyFile(realWorld, process.argv[1], new Secret(Buffer.alloc(3000, 'x')), 'replace');
+  `;
+  // One block, which is 512 bytes or 1,024.
+  const shell = 'ulimit -f 1 && exec "$@"';
+  const words = [process.execPath, '--input-type=module', '-e', script, path];
+  const { status, stderr } = spawnSync('sh', ['-c', shell, 'sh', ...words], { encoding: 'utf8' });
+  assert.equal(status, 1, stderr);
+  assert.match(stderr, /the master key file .* cannot be made: EFBIG/);
+  assert.deepEqual(readMasterKey(path)?.id, first.id);
+  assert.deepEqual(readdirSync(dir), ['master.key'], 'nothing is left beside it');
 });
