@@ -1,12 +1,15 @@
 /** `vault audit export`: audit events as a file, in the order in which they happened, however many there are. */
-import { createWriteStream, rmSync } from 'node:fs';
+import { createWriteStream, existsSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { OperatorError } from '../base/operator-error.ts';
 import { auditFormats, exportAuditEvents } from '../domain/audit-log.ts';
+import { publishDraft } from '../domain/backup-file.ts';
 import { auditFilter, auditFilterOptions } from './audit-filter.ts';
-import { command } from './command.ts';
+import { command, type Terminal } from './command.ts';
 import { Misuse } from './misuse.ts';
+import { stopSignal } from './stop-signal.ts';
 import { withVault } from './with-vault.ts';
 
 export const exportCommand = command({
@@ -42,31 +45,32 @@ export const exportCommand = command({
     await withVault(args, terminal, 'refuse', async (vault) => {
       const events = Readable.from(exportAuditEvents(vault, filter, format, 'oldest first'));
       if (output === '-') await pipeline(events, terminal.stdout, { end: false });
-      else await writeNew(output, events);
+      else await writeNew(output, events, terminal);
     });
   },
 });
 
-/** Writes to a file that was not there; what is not whole does not stay. */
-async function writeNew(path: string, events: Readable): Promise<void> {
-  const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-  let isOurs = false;
-  file.once('open', () => {
-    isOurs = true;
-  });
+/** Writes to a file that was not there; it has its name once it is whole, and not before. */
+async function writeNew(path: string, events: Readable, { world }: Terminal): Promise<void> {
+  if (existsSync(path)) throw thereAlready(path);
+  const draft = join(dirname(path), `.${basename(path)}.${world.randomBytes(8).toString('hex')}.draft`);
   try {
-    await pipeline(events, file);
+    const file = createWriteStream(draft, { flags: 'wx', mode: 0o600, flush: true });
+    await pipeline(events, file, { signal: stopSignal() });
+    publishDraft(draft, path, 'refuse');
   } catch (error) {
-    if (isOurs) rmSync(path, { force: true });
-    const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST';
-    throw new OperatorError(
-      isThere ? `${path} is there already` : `${path} cannot be written: ${(error as Error).message}`,
-      {
-        hint: isThere
-          ? 'Name a new file, or move this one away. Nothing was written.'
-          : 'Nothing was left there. Look at the directory and its space.',
-        cause: error,
-      },
-    );
+    rmSync(draft, { force: true });
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw thereAlready(path, error);
+    throw new OperatorError(`${path} cannot be written: ${(error as Error).message}`, {
+      hint: 'Nothing was left there. Look at the directory and its space.',
+      cause: error,
+    });
   }
+}
+
+function thereAlready(path: string, cause?: unknown): OperatorError {
+  return new OperatorError(`${path} is there already`, {
+    hint: 'Name a new file, or move this one away. Nothing was written.',
+    cause,
+  });
 }

@@ -1,13 +1,16 @@
 /** `vault audit export`: whole files, oldest first, that other programs read, of logs of any size. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { insertAuditEvents } from '../../src/db/audit-events.ts';
 import { Database } from '../../src/db/database.ts';
 import { commandLine } from '../harness/command-line.ts';
 import { needs } from '../harness/missing-program.ts';
+import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';
 import { fromExecutable } from '../harness/vault-process.ts';
 
@@ -58,6 +61,30 @@ test("a file is new, its owner's alone, and not written over", async (t) => {
   assert.equal(readFileSync(file, 'utf8'), before);
   const nowhere = join(dirname(data), 'no', 'file');
   await refused(['audit', 'export', '--output', nowhere], /^vault: .*no\/file cannot be written: ENOENT/);
+});
+
+test('an export that is stopped in the middle leaves nothing that looks like a whole one', async (t) => {
+  const { done, data } = commandLine(t);
+  await done('certificate', 'create', '--name=web', '--domain=a.test');
+  await fill(data, 60_000);
+  const folder = tempDir(t);
+  const file = join(folder, 'audit.jsonl');
+  const [program] = fromExecutable;
+  for (const signal of ['SIGKILL', 'SIGINT'] as const) {
+    const child = spawn(program, ['audit', 'export', '--output', file, '--data-dir', data]);
+    const ended = once(child, 'exit');
+    const before = readdirSync(folder).length;
+    while (child.exitCode === null && readdirSync(folder).length === before) await nextTurn();
+    child.kill(signal);
+    const [code] = await ended;
+    assert.notEqual(code, 0, 'it was stopped before its end');
+    assert.equal(existsSync(file), false);
+  }
+  // Of the one that was killed the draft stays, of the other nothing.
+  assert.deepEqual(
+    readdirSync(folder).map((name) => /^\.audit\.jsonl\.[0-9a-f]{16}\.draft$/.test(name)),
+    [true],
+  );
 });
 
 test(
