@@ -6,6 +6,7 @@ import { certificateFindings, renewalFindings } from '../domain/certificate-find
 import { type Finding, findingFrom, worstOf } from '../domain/finding.ts';
 import { issuerFindings } from '../domain/issuer-findings.ts';
 import { rootPem } from '../domain/local-ca.ts';
+import { notificationFindings } from '../domain/notification-findings.ts';
 import { reachabilityFindings } from '../domain/reachability-findings.ts';
 import {
   administratorFindings,
@@ -114,6 +115,7 @@ async function lookInside(settings: Settings, terminal: Terminal, offline: boole
       apiKeyFindings(vault),
       administratorFindings(vault),
       backupFindings(vault, settings.backups),
+      notificationFindings(vault),
       ...elsewhere,
     ]);
     return { findings: parts.flat(), root: await rootPem(vault) };

@@ -170,6 +170,17 @@ export async function countOpen(reader: Reader, channelId: number): Promise<numb
   return count;
 }
 
+/** How many deliveries were not taken when they were attempted, and are attempted again. */
+export async function countUntaken(reader: Reader): Promise<number> {
+  const { count } = await reader
+    .selectFrom('notification_deliveries')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where(isOpen)
+    .where('error', 'is not', null)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
 /** Gives up what was not delivered in its time, and is in nobody's hand. */
 export async function expireDeliveries(writer: Writer, now: number, error: string): Promise<number> {
   const result = await writer

@@ -43,13 +43,13 @@ export type DeliveryView = {
 };
 
 /** All channels by name. */
-export async function viewChannels(vault: Vault): Promise<ChannelView[]> {
+export async function viewChannels(vault: Pick<Vault, 'db'>): Promise<ChannelView[]> {
   const rows = await listChannels(vault.db.reader);
   return Promise.all(rows.map((row) => viewChannel(vault, row)));
 }
 
 /** One channel. */
-export async function viewChannel({ db }: Vault, row: ChannelRow): Promise<ChannelView> {
+export async function viewChannel({ db }: Pick<Vault, 'db'>, row: ChannelRow): Promise<ChannelView> {
   const attempted = { channelId: row.id, attemptedOnly: true, limit: 1 };
   const [last] = await listDeliveries(db.reader, attempted);
   return {

@@ -26,6 +26,10 @@ export const metricFamilies = {
   vault_renewals_total: ['counter', 'Renewals that have ended, by result.'],
   vault_renewal_duration_seconds: ['histogram', 'From taking a renewal up to its end.'],
   vault_renewals_open: ['gauge', 'The queue: renewals that wait (queued) or are worked on (running).'],
+  vault_notifications_untaken: [
+    'gauge',
+    'Notifications that a receiver did not take, and that are tried again.',
+  ],
   vault_downloads_total: ['counter', 'Artifacts handed out, each of them audited.'],
   vault_downloads_not_modified_total: ['counter', 'Requests for artifacts answered with 304.'],
   vault_authentication_failures_total: ['counter', 'Credentials that did not count, by reason.'],

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { countApiKeys } from '../db/api-keys.ts';
 import { lastGivenId } from '../db/audit-events.ts';
 import { listWatched, type WatchedRow } from '../db/certificate-search.ts';
+import { countUntaken } from '../db/notification-deliveries.ts';
 import { countOpenRenewals } from '../db/renewals.ts';
 import { lastBackupAt } from '../domain/backup-age.ts';
 import { certificateStatus, certificateStatuses } from '../domain/certificate-status.ts';
@@ -112,6 +113,7 @@ async function storedGauges({ db: { reader }, log }: Vault): Promise<Series> {
     return {
       [seriesName('vault_renewals_open', { state: 'queued' })]: open.queued,
       [seriesName('vault_renewals_open', { state: 'running' })]: open.running,
+      vault_notifications_untaken: await countUntaken(reader),
       vault_api_keys: await countApiKeys(reader),
       vault_audit_events_total: await lastGivenId(reader),
       ...(backup !== undefined && { vault_backup_last_success_timestamp_seconds: backup / 1000 }),

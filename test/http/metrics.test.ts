@@ -4,7 +4,9 @@ import { test } from 'node:test';
 import type { Vault } from '../../src/domain/vault.ts';
 import { type Metrics, metricsText } from '../../src/http/metrics.ts';
 import { makeCertificate, outside } from '../harness/http-fixtures.ts';
+import { addWebhook, deliverAll, failRenewal } from '../harness/notification-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
+import { status, webhookReceiver } from '../harness/webhook-receiver.ts';
 
 const metrics: Metrics = {
   isOpenTo: () => true,
@@ -62,6 +64,24 @@ test('disabled certificates are counted and nobody is woken for them; failures a
   assert.match(text, /^vault_build_info\{version="1.2.3"\} 1$/m);
   assert.match(text, /^vault_backup_interval_seconds 3600$/m);
   assert.doesNotMatch(text, /^vault_backup_last_success_timestamp_seconds/m);
+});
+
+test('notifications that were not taken are counted until they are', async (t) => {
+  const { vault, world } = await testVault(t);
+  const receiver = await webhookReceiver(t);
+  await addWebhook(vault, receiver.url);
+  for (const name of ['one', 'other', 'new']) {
+    await makeCertificate(vault, name);
+    await failRenewal(vault, name, 'no');
+    // The last one is not attempted yet.
+    if (name === 'new') continue;
+    receiver.answers.push(status(500));
+    await deliverAll(vault);
+  }
+  assert.match((await textOf(vault)).text, /^vault_notifications_untaken 2$/m);
+  world.advance(60_000);
+  await deliverAll(vault);
+  assert.match((await textOf(vault)).text, /^vault_notifications_untaken 0$/m);
 });
 
 test('a database that does not answer takes only its own metrics away', async (t) => {
