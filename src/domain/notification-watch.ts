@@ -83,14 +83,22 @@ async function tellOfApiKey({ world }: Vault, writer: Writer, row: EndingApiKey)
   await raiseAlarm(world, writer, { event, subject, level: row.level, notice: () => notice });
 }
 
+type Period = Pick<BackupPlan, 'every'>;
+
 /** How late a scheduled backup may be: an hour, or the period where that is shorter. */
-export function isBackupOverdue(last: number, { every }: Pick<BackupPlan, 'every'>, now: number): boolean {
-  return now - last > every + Math.min(hour, every);
+function slack({ every }: Period): number {
+  return Math.min(hour, every);
+}
+
+/** Whether the last backup, if there ever was one, is older than it may be. */
+export function isBackupOverdue(last: number | undefined, plan: Period, now: number): boolean {
+  return last === undefined || now - last > plan.every + slack(plan);
 }
 
 /**
- * Tells when scheduled backups do not come, and when they do again. Where there has never been one, `since` (UTC
- * milliseconds) is when the vault began to wait for it. Without a plan there is nothing to wait for.
+ * Tells when scheduled backups do not come, and when they do again. A vault that has run only since `since` (UTC
+ * milliseconds) gets as much time for the first one as any may be late: it was perhaps away for days, and makes one now.
+ * Without a plan there is nothing to wait for.
  */
 export async function tellOfBackups(
   vault: Vault,
@@ -112,7 +120,10 @@ export async function tellOfBackups(
     directory: plan.directory,
     failing: backupHealth.isFailing,
   };
-  if (isBackupOverdue(last ?? since, plan, now)) {
+  if (isBackupOverdue(last, plan, now)) {
+    // Also where the clock was set back meanwhile.
+    const hadTime = now - since > slack(plan) || now < since;
+    if (!hadTime) return;
     if (open !== undefined && open.told_at <= now && !isToTellAgain(open, 1, now)) return;
     await db.write((writer) =>
       raiseAlarm(world, writer, {
@@ -127,7 +138,7 @@ export async function tellOfBackups(
         }),
       }),
     );
-  } else if (open !== undefined && last !== undefined) {
+  } else if (open !== undefined) {
     await db.write(async (writer) => {
       if ((await closeAlarm(writer, event, {})) === undefined) return;
       const over = { ...data, since: formatTimestamp(open.opened_at) };

@@ -160,6 +160,7 @@ suite('backups', () => {
   const plan = { directory: '/backup', every: day, keep: 7 };
 
   test('are overdue an hour after their time, or a period after it where that is shorter', () => {
+    assert.equal(isBackupOverdue(undefined, plan, 0), true);
     assert.equal(isBackupOverdue(0, plan, day + hour), false);
     assert.equal(isBackupOverdue(0, plan, day + hour + 1), true);
     assert.equal(isBackupOverdue(0, { every: 5 * minute }, 10 * minute), false);
@@ -176,12 +177,33 @@ suite('backups', () => {
       if ((await toldIn(vault)).length > before) told.push(at);
       world.advance(hour);
     }
-    assert.deepEqual(told, [26, 32, 56, 104, 200]);
+    assert.deepEqual(told, [2, 8, 32, 80, 176]);
     await vault.db.write((writer) => putSetting(writer, 'last-backup-at', world.now()));
     await tellOfBackups(vault, plan, since);
     await tellOfBackups(vault, plan, since);
     assert.equal((await toldIn(vault)).at(-1), 'backup.recovered');
     assert.equal((await toldIn(vault)).length, told.length + 1);
+  });
+
+  test('are not missed by a vault that was away and has just begun, nor found again by it', async (t) => {
+    const { vault, world } = await prepared(t);
+    const put = () => vault.db.write((writer) => putSetting(writer, 'last-backup-at', world.now()));
+    await put();
+    world.advance(3 * day);
+    let since = world.now();
+    await tellOfBackups(vault, plan, since);
+    world.advance(hour);
+    await tellOfBackups(vault, plan, since);
+    assert.deepEqual(await toldIn(vault), []);
+    world.advance(minute);
+    await tellOfBackups(vault, plan, since);
+    assert.deepEqual(await toldIn(vault), ['backup.overdue']);
+    since = world.now();
+    await tellOfBackups(vault, plan, since);
+    assert.deepEqual(await toldIn(vault), ['backup.overdue'], 'a new start is no new backup');
+    await put();
+    await tellOfBackups(vault, plan, since);
+    assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.recovered']);
   });
 
   test('are of no matter where none are scheduled any more', async (t) => {
