@@ -63,7 +63,7 @@ export class Fleet {
   /** Starts the worker of this place. */
   start(number: number): Member {
     const { settings, startWorker, supervisor, world } = this.#parts;
-    const member = memberFor(number, startWorker(), world, (from, message) => this.#hear(from, message));
+    const member = memberFor(number, startWorker, world, (from, message) => this.#hear(from, message));
     member.send({
       do: 'begin',
       number,

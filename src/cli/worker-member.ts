@@ -37,29 +37,38 @@ export type Member = {
   readonly ended: Promise<Ending>;
 };
 
-/** Begins to talk to a worker that was just started. */
+/** Starts a worker and begins to talk to it. One that the system does not let start has ended. */
 export function memberFor(
   number: number,
-  worker: Worker,
+  startWorker: () => Worker,
   world: World,
   onMessage: (member: Member, message: FromWorker) => void,
 ): Member {
   let refusal: OperatorError | undefined;
   const { promise: ended, resolve: end } = Promise.withResolvers<Ending>();
   const { promise: serving, resolve: serves } = Promise.withResolvers<void>();
+  const notStarted = (cause: unknown) => {
+    const error = new OperatorError(`worker ${number} cannot be started: ${(cause as Error).message}`, {
+      hint: 'The system has no memory, or no process or file left for it. What it allows may be too little.',
+      cause,
+    });
+    end({ error, hasServed: false });
+  };
+  const worker = started(startWorker, notStarted);
   const member: Member = {
     number,
-    pid: worker.process.pid,
+    pid: worker?.process.pid,
     send: (message) => {
       // Whoever has gone meanwhile need not be told; `exit` follows.
-      if (worker.isConnected()) worker.send(message, () => undefined);
+      if (worker?.isConnected()) worker.send(message, () => undefined);
     },
-    kill: () => worker.process.kill('SIGKILL'),
+    kill: () => worker?.process.kill('SIGKILL'),
     ...{ url: undefined, silentFor: 0, health: undefined },
     attempts: new RecentMap(mostAttempts),
     serving,
     ended,
   };
+  if (worker === undefined) return member;
   worker.on('message', (message: FromWorker) => {
     if (message.say === 'refused') {
       refusal = new OperatorError(message.message, message.hint === undefined ? {} : { hint: message.hint });
@@ -72,8 +81,9 @@ export function memberFor(
     member.silentFor = 0;
     onMessage(member, message);
   });
-  worker.on('error', () => {
-    // A process that could not be started, or a channel that broke: what counts is that it is gone.
+  worker.on('error', (error) => {
+    // Without a process nothing else follows. A channel that broke does not matter until its process is gone.
+    if (worker.process.pid === undefined) notStarted(error);
   });
   const isOver = new Promise<void>((resolve) => worker.once('disconnect', resolve));
   worker.once('exit', async (code: number | null, signal: string | null) => {
@@ -84,4 +94,14 @@ export function memberFor(
     end({ error, hasServed: member.url !== undefined });
   });
   return member;
+}
+
+/** Depending on what it lacks, Node tells at once or later. */
+function started(startWorker: () => Worker, notStarted: (cause: unknown) => void): Worker | undefined {
+  try {
+    return startWorker();
+  } catch (error) {
+    notStarted(error);
+    return undefined;
+  }
 }

@@ -12,7 +12,7 @@ import { TestWorld } from '../harness/test-world.ts';
 class SpokenWorker extends EventEmitter {
   readonly told: ToWorker[] = [];
   isGone = false;
-  readonly process = { pid: 1, kill: () => this.end() };
+  readonly process: { pid: number | undefined; kill: () => void } = { pid: 1, kill: () => this.end() };
 
   isConnected(): boolean {
     return !this.isGone;
@@ -32,6 +32,10 @@ class SpokenWorker extends EventEmitter {
     this.emit('exit', null, 'SIGKILL');
   }
 
+  lose(): void {
+    this.process.pid = undefined;
+  }
+
   heard<K extends ToWorker['do']>(kind: K): Extract<ToWorker, { readonly do: K }>[] {
     return this.told.filter(
       (message): message is Extract<ToWorker, { readonly do: K }> => message.do === kind,
@@ -39,8 +43,9 @@ class SpokenWorker extends EventEmitter {
   }
 }
 
-/** So many workers that serve. */
-function fleetOf(count: number) {
+/** So many workers that serve. `beforeStart` hears how many were started before. */
+function fleetOf(count: number, beforeStart: (count: number) => void = () => undefined) {
+  let starts = 0;
   const world = new TestWorld();
   const workers: SpokenWorker[] = [];
   const systemd: string[] = [];
@@ -53,6 +58,7 @@ function fleetOf(count: number) {
       tell: async (...words) => void systemd.push(words[0] ?? ''),
     },
     startWorker: () => {
+      beforeStart(starts++);
       const worker = new SpokenWorker();
       workers.push(worker);
       return worker as unknown as Worker;
@@ -79,6 +85,23 @@ test('the jobs go to another worker when the one that has them dies, and to the 
   assert.deepEqual(third?.heard('jobs'), []);
   third?.say({ say: 'serving', url: 'http://127.0.0.1:1' });
   assert.equal(third?.heard('jobs').length, 1);
+});
+
+test('a worker that the system does not let start has ended, whether Node says so at once or later', async () => {
+  const { fleet, workers } = fleetOf(2, (count) => {
+    if (count === 2) throw new Error('spawn ENOMEM');
+  });
+  const atOnce = await fleet.start(1).ended;
+  assert.match(atOnce.error.message, /^worker 1 cannot be started: spawn ENOMEM$/);
+  const later = fleet.start(1);
+  const third = workers[2];
+  // What a real one does: no `exit` follows, as there was no process.
+  third?.lose();
+  third?.emit('error', new Error('spawn EAGAIN'));
+  third?.emit('disconnect');
+  const { error, hasServed } = await later.ended;
+  assert.deepEqual([error.message, hasServed], ['worker 1 cannot be started: spawn EAGAIN', false]);
+  assert(error.hint);
 });
 
 test('what one has counted is told to all others, and that the jobs are being done', async () => {
