@@ -26,7 +26,7 @@ export type Asking = (path: string) => Promise<Secret<string>>;
 /** Where nobody can be asked. */
 export const askNobody: Asking = async (path) => {
   throw new OperatorError(`the master key in ${path} is sealed under a passphrase`, {
-    hint: 'Name the file that holds the passphrase with --master-key-passphrase-file, or start at a terminal.',
+    hint: 'Name the file that holds the passphrase with --master-key-passphrase-file, or start at a terminal (without --workers).',
   });
 };
 
