@@ -1,6 +1,7 @@
 /** Files that must survive the loss of power: a new name is durable only when its directory is. */
-import { closeSync, fsyncSync, mkdirSync, openSync, rmSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { day } from './duration.ts';
 
 /** Makes the content of a file, or the names in a directory, durable. */
 export function syncPath(path: string): void {
@@ -32,6 +33,23 @@ export function syncIfReadable(path: string): void {
   } catch (error) {
     if (!/^(EACCES|EPERM)$/.test(String((error as NodeJS.ErrnoException).code))) throw error;
   }
+}
+
+/**
+ * The files in a directory that `isDraft` knows by their names and nobody has written for a day: left by somebody who was
+ * killed. None where the directory cannot be read.
+ */
+export function staleDrafts(directory: string, isDraft: (name: string) => boolean, now: number): string[] {
+  let names: string[];
+  try {
+    names = readdirSync(directory).filter(isDraft);
+  } catch {
+    // Whoever writes there is told what is wrong with it.
+    return [];
+  }
+  return names
+    .map((name) => join(directory, name))
+    .filter((path) => now - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? now) > day);
 }
 
 /** Removes a database that nobody uses, with what SQLite may have left beside it. */

@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { syncPath } from '../base/durable-file.ts';
+import { staleDrafts, syncPath } from '../base/durable-file.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
@@ -43,6 +43,8 @@ const sealedFile = z.strictObject({
   nonce: bytes,
   sealed: bytes,
 });
+
+const draftName = /^\.master\.key\.[0-9a-f]{16}$/;
 
 /** Larger files are no keys. */
 const largestFile = 4096;
@@ -128,6 +130,10 @@ export function writeKeyFile(
 ): void {
   const draft = join(dirname(path), `.master.key.${world.randomBytes(8).toString('hex')}`);
   try {
+    // Each may be a second name of a key that is to go or to be sealed.
+    for (const stale of staleDrafts(dirname(path), (name) => draftName.test(name), world.now())) {
+      removeIfThere(stale);
+    }
     const file = openSync(draft, 'wx', 0o600);
     try {
       // All of it, or an error: the system may take less than it is given.
@@ -152,7 +158,7 @@ function removeIfThere(draft: string): void {
   try {
     rmSync(draft, { force: true });
   } catch {
-    // It could not even be begun, as the error says that is on its way.
+    // What cannot be removed was not made here, or another error tells of the same.
   }
 }
 

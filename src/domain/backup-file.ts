@@ -9,7 +9,6 @@ import {
   linkSync,
   lstatSync,
   openSync,
-  readdirSync,
   readSync,
   renameSync,
   statSync,
@@ -17,8 +16,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { removeDatabase, syncPath } from '../base/durable-file.ts';
-import { day } from '../base/duration.ts';
+import { removeDatabase, staleDrafts, syncPath } from '../base/durable-file.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
 import { sameBytes } from '../crypto/constant-time.ts';
@@ -38,11 +36,8 @@ const draftName = /^\.vault-backup-[0-9a-f]{16}\.draft(-wal|-shm|-journal)?$/;
 
 /** An empty file of mode 0600 in the directory, and the removal of drafts that a killed process left there a day ago. */
 export function newDraft(directory: string, world: World): string {
-  for (const name of readdirSync(directory).filter((name) => draftName.test(name))) {
-    const path = join(directory, name);
-    const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Number.POSITIVE_INFINITY };
-    if (world.now() - mtimeMs > day) removeDatabase(path);
-  }
+  const isDraft = (name: string) => draftName.test(name);
+  for (const stale of staleDrafts(directory, isDraft, world.now())) removeDatabase(stale);
   const draft = join(directory, `.vault-backup-${world.randomBytes(8).toString('hex')}.draft`);
   closeSync(openSync(draft, 'wx', 0o600));
   return draft;

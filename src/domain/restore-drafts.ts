@@ -1,18 +1,16 @@
 /** The new files of a restore before they have their names, beside those whose place they will take. */
-import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { makeDurableDirectory, syncPath } from '../base/durable-file.ts';
-import { day } from '../base/duration.ts';
+import { makeDurableDirectory, staleDrafts, syncPath } from '../base/durable-file.ts';
 import type { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
 
 /** A name for what will be called `path`. What a killed restore left there a day ago is removed. */
 export function draftFor(path: string, world: World): string {
-  for (const draft of startingWith(`${path}.restoring-`)) {
-    const { mtimeMs } = statSync(draft, { throwIfNoEntry: false }) ?? { mtimeMs: Number.POSITIVE_INFINITY };
-    if (world.now() - mtimeMs > day) rmSync(draft, { force: true });
-  }
-  return `${path}.restoring-${world.randomBytes(8).toString('hex')}`;
+  const prefix = `${path}.restoring-`;
+  const isDraft = (name: string) => name.startsWith(basename(prefix));
+  for (const stale of staleDrafts(dirname(path), isDraft, world.now())) rmSync(stale, { force: true });
+  return `${prefix}${world.randomBytes(8).toString('hex')}`;
 }
 
 /** Removes a draft, and what SQLite and a migration have left beside it. */

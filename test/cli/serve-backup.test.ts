@@ -7,16 +7,17 @@ import { eventually } from '../harness/acme-vault.ts';
 import { commandLine } from '../harness/command-line.ts';
 import { fromExecutable, fromSource, serve } from '../harness/vault-process.ts';
 
-for (const [form, program] of [
-  ['executable', fromExecutable],
-  ['source', fromSource],
+for (const [form, program, more] of [
+  ['executable', fromExecutable, []],
+  ['source', fromSource, []],
+  ['executable, on several workers,', fromExecutable, ['--workers', '2']],
 ] as const) {
   test(`a server from ${form} makes a backup that restores, and tells its age`, async (t) => {
     const { data, done } = commandLine(t);
     await done('certificate', 'create', '--name=web', '--domain=a.test');
     const dir = join(dirname(data), 'backups');
     mkdirSync(dir);
-    const args = ['--backup-dir', dir, '--backup-every', '6h', '--backup-keep', '3'];
+    const args = ['--backup-dir', dir, '--backup-every', '6h', '--backup-keep', '3', ...more];
     const server = await serve(t, data, { program, args });
     const name = await eventually('a backup', () =>
       readdirSync(dir).find((name) => /^vault-.*\.backup$/.test(name)),

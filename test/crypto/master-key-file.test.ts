@@ -1,7 +1,15 @@
 /** The file of the master key: made once, for its owner only, and never written over, whoever tries at once. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { OperatorError } from '../../src/base/operator-error.ts';
@@ -120,4 +128,17 @@ test('a file of which the disk takes only the beginning does not take the place 
   assert.match(stderr, /the master key file .* cannot be made: EFBIG/);
   assert.deepEqual(readMasterKey(path)?.id, first.id);
   assert.deepEqual(readdirSync(dir), ['master.key'], 'nothing is left beside it');
+});
+
+test('what somebody left who was killed a day ago is removed, and nothing else', (t) => {
+  const dir = tempDir(t);
+  const names = ['.master.key.0123456789abcdef', '.master.key.fedcba9876543210', '.master.key.x', 'other'];
+  const dayAgo = world.now() / 1000 - 86_401;
+  for (const name of names) {
+    writeFileSync(join(dir, name), 'x');
+    utimesSync(join(dir, name), dayAgo, dayAgo);
+  }
+  utimesSync(join(dir, '.master.key.fedcba9876543210'), dayAgo, dayAgo + 60);
+  createMasterKey(join(dir, 'master.key'), world);
+  assert.deepEqual(readdirSync(dir), [...names.slice(1), 'master.key'].sort());
 });
