@@ -12,6 +12,37 @@ export type VersionSummaryRow = Omit<
   'certificate_pem' | 'chain_pem' | 'sealed_private_key'
 >;
 
+const handedOutColumns = [
+  ...(['certificate_id', 'version', 'certificate_pem', 'chain_pem', 'sealed_private_key'] as const),
+  ...(['certificate_etag', 'chain_etag', 'fullchain_etag', 'private_key_etag'] as const),
+] as const;
+
+/** Of a version, what is handed out. */
+export type HandedOutRow = Pick<CertificateVersionRow, (typeof handedOutColumns)[number]>;
+
+const currentOf = compiledQuery((db, name: string) =>
+  db
+    .selectFrom('certificates')
+    .leftJoin('certificate_versions', (join) =>
+      join
+        .onRef('certificate_versions.certificate_id', '=', 'certificates.id')
+        .onRef('certificate_versions.version', '=', 'certificates.current_version'),
+    )
+    .select(['certificates.id', ...handedOutColumns])
+    .where('certificates.name', '=', name),
+);
+
+/** A certificate's id and, where it has one, its current version. */
+export async function findCurrentVersion(
+  reader: Reader,
+  name: string,
+): Promise<{ readonly id: number; readonly current: HandedOutRow | undefined } | undefined> {
+  const [row] = await currentOf(reader, name);
+  if (row === undefined) return undefined;
+  const { id, ...version } = row;
+  return { id, current: version.version === null ? undefined : (version as HandedOutRow) };
+}
+
 const oneVersion = compiledQuery((db, certificateId: number, version: number) =>
   db
     .selectFrom('certificate_versions')

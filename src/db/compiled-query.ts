@@ -26,7 +26,11 @@ const builder = new Kysely<Schema>({
   },
 });
 
-/** A query whose values are its arguments, each once and in their order. */
+/**
+ * A query whose values are its arguments, each once and in their order. Each stands in it as `+?`, which is the same value: of
+ * queries that join from the left, SQLite would make the plan anew for each `?` that it is given, which takes thirty times as
+ * long as the answer.
+ */
 export function compiledQuery<Args extends readonly Value[], Row>(
   build: (db: Kysely<Schema>, ...args: Args) => Compilable<Row>,
 ): (reader: Reader, ...args: Args) => Promise<Row[]> {
@@ -42,5 +46,7 @@ function textOf(query: Compilable<unknown>, args: readonly Value[]): string {
   const isInOrder =
     parameters.length === args.length && args.every((arg, index) => arg === parameters[index]);
   if (!isInOrder) throw new Error(`the values of this query are not its arguments: ${sql}`);
-  return sql;
+  const places = sql.split('?');
+  if (places.length !== args.length + 1) throw new Error(`this query has another ? than its values: ${sql}`);
+  return places.join('+?');
 }

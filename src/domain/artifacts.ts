@@ -1,6 +1,6 @@
 /** The files a certificate is handed out as: their names, the scope each needs, and what is in them. */
 import type { Scope } from '../base/scope.ts';
-import type { CertificateVersionRow, VersionSummaryRow } from '../db/certificate-versions.ts';
+import type { HandedOutRow } from '../db/certificate-versions.ts';
 
 export type ArtifactContent = 'certificate' | 'chain' | 'fullchain' | 'private_key';
 
@@ -24,15 +24,15 @@ export const artifactNames = Object.keys(artifacts) as ArtifactName[];
 export const listedArtifacts = ['certificate.crt', 'chain.crt', 'fullchain.crt', 'private.key'] as const;
 
 /** The strong entity tag (RFC 9110 §8.8.3) that was computed when the version was made. */
-export function etagOf(version: VersionSummaryRow, content: ArtifactContent): string {
+export function etagOf(
+  version: Pick<HandedOutRow, `${ArtifactContent}_etag`>,
+  content: ArtifactContent,
+): string {
   return version[`${content}_etag`];
 }
 
 /** The PEM of a public artifact, which is ASCII. */
-export function publicBody(
-  version: CertificateVersionRow,
-  content: Exclude<ArtifactContent, 'private_key'>,
-): string {
+export function publicBody(version: HandedOutRow, content: Exclude<ArtifactContent, 'private_key'>): string {
   switch (content) {
     case 'certificate':
       return version.certificate_pem;

@@ -1,15 +1,17 @@
 /**
  * Handing out: which bytes an artifact has, and the rule that nobody gets them before the audit log durably says so.
- * What is computed once per version is remembered; the private key is opened for each download and for nothing else.
+ * What is asked of the database once per version is remembered; the private key is opened for each download and for
+ * nothing else.
  */
 import { type CertName, parseCertName } from '../base/cert-name.ts';
 import { Problem } from '../base/problem.ts';
 import { sealedSize } from '../crypto/sealing.ts';
-import type { CertificateVersionRow } from '../db/certificate-versions.ts';
+import { findCurrentVersion, type HandedOutRow } from '../db/certificate-versions.ts';
 import { type CertificateSummaryRow, findCertificateSummary } from '../db/certificates.ts';
 import { type ArtifactName, artifacts, etagOf, publicBody } from './artifacts.ts';
 import type { Actor } from './audit.ts';
 import { FreshCache } from './freshness.ts';
+import { RecentMap } from './recent-map.ts';
 import type { Vault } from './vault.ts';
 import { openVersionKey, requireVersion } from './versions.ts';
 
@@ -26,43 +28,46 @@ export type Artifact = {
   readonly read: () => string;
 };
 
-type Served = {
-  readonly summary: CertificateSummaryRow;
-  /** Filled at the first download of the current version. */
-  current: CertificateVersionRow | undefined;
-  readonly bodies: Map<ArtifactName, string>;
-};
+type Served = { readonly id: number; readonly current: HandedOutRow | undefined };
 
-/** Bounds the memory: a served certificate takes about 15 kB. */
-const rememberedCertificates = 2000;
+/** Bounds the memory: a served certificate takes about 4 kB, its metadata 5. */
+const rememberedCertificates = 10_000;
+const rememberedSummaries = 2000;
+
+/** Certificates of one authority have the same chain, which is kept once. */
+const rememberedChains = 100;
 
 export class Downloads {
   readonly #vault: Vault;
   readonly #served: FreshCache<CertName, Served>;
+  readonly #summaries: FreshCache<CertName, CertificateSummaryRow>;
+  readonly #chains = new RecentMap<string, string>(rememberedChains);
 
   constructor(vault: Vault) {
     this.#vault = vault;
     this.#served = new FreshCache(vault.freshness, rememberedCertificates);
+    this.#summaries = new FreshCache(vault.freshness, rememberedSummaries);
   }
 
   /** Metadata of a certificate. Throws `certificate_not_found`. */
-  async summary(name: string): Promise<CertificateSummaryRow> {
-    return (await this.#serve(name)).summary;
+  async summary(text: string): Promise<CertificateSummaryRow> {
+    const name = nameOf(text);
+    const { reader } = this.#vault.db;
+    return found(await this.#summaries.get(name, () => findCertificateSummary(reader, name)));
   }
 
   /**
    * An artifact of the current version, or of version `number`. Throws `certificate_not_found`, `version_not_found`
    * and `no_current_version`.
    */
-  async find(name: string, file: ArtifactName, number: number | undefined): Promise<Artifact> {
-    const served = await this.#serve(name);
-    const isCurrent = number === undefined || number === served.summary.current_version;
-    if (!isCurrent) {
-      const past = await requireVersion(this.#vault.db.reader, served.summary, number);
-      return this.#artifact(served.summary.name as CertName, file, past, new Map());
+  async find(text: string, file: ArtifactName, number: number | undefined): Promise<Artifact> {
+    const name = nameOf(text);
+    const { id, current } = found(await this.#served.get(name, () => this.#load(name)));
+    if (current !== undefined && (number === undefined || number === current.version)) {
+      return this.#artifact(name, file, current);
     }
-    served.current ??= await requireVersion(this.#vault.db.reader, served.summary, undefined);
-    return this.#artifact(served.summary.name as CertName, file, served.current, served.bodies);
+    const certificate = { id, name, current_version: null };
+    return this.#artifact(name, file, await requireVersion(this.#vault.db.reader, certificate, number));
   }
 
   /**
@@ -81,32 +86,32 @@ export class Downloads {
     return body;
   }
 
-  async #serve(name: string): Promise<Served> {
-    const certName = parseCertName(name);
-    const served = certName && (await this.#served.get(certName, () => this.#load(certName)));
-    if (served === undefined) throw new Problem('certificate_not_found');
-    return served;
-  }
-
   async #load(name: CertName): Promise<Served | undefined> {
-    const summary = await findCertificateSummary(this.#vault.db.reader, name);
-    return summary && { summary, current: undefined, bodies: new Map() };
+    const served = await findCurrentVersion(this.#vault.db.reader, name);
+    if (served?.current === undefined) return served;
+    const { chain_pem } = served.current;
+    const chain = this.#chains.get(chain_pem) ?? chain_pem;
+    this.#chains.set(chain, chain);
+    return { id: served.id, current: { ...served.current, chain_pem: chain } };
   }
 
-  #artifact(
-    name: CertName,
-    file: ArtifactName,
-    row: CertificateVersionRow,
-    bodies: Map<ArtifactName, string>,
-  ): Artifact {
+  #artifact(name: CertName, file: ArtifactName, row: HandedOutRow): Artifact {
     const { content } = artifacts[file];
     const common = { name, file, version: row.version, etag: etagOf(row, content) };
     if (content === 'private_key') {
       const read = () => openVersionKey(this.#vault, row).expose().toString('latin1');
       return { ...common, size: sealedSize(row.sealed_private_key), isSecret: true, read };
     }
-    const body = bodies.get(file) ?? publicBody(row, content);
-    bodies.set(file, body);
+    const body = publicBody(row, content);
     return { ...common, size: body.length, isSecret: false, read: () => body };
   }
+}
+
+function nameOf(text: string): CertName {
+  return found(parseCertName(text));
+}
+
+function found<T>(value: T | undefined): T {
+  if (value === undefined) throw new Problem('certificate_not_found');
+  return value;
 }

@@ -108,7 +108,10 @@ export function versionPrivateKey(vault: Vault, version: CertificateVersionRow):
 }
 
 /** The PEM of a version's private key. */
-export function openVersionKey(vault: Vault, version: CertificateVersionRow): Secret {
+export function openVersionKey(
+  vault: Vault,
+  version: Pick<CertificateVersionRow, 'certificate_id' | 'version' | 'sealed_private_key'>,
+): Secret {
   return openFor(vault, versionKeyOwner(version.certificate_id, version.version), version.sealed_private_key);
 }
 
