@@ -126,13 +126,24 @@ export type PlannedRow = CertificateRow & {
   v_created_at: number | null;
 };
 
-/** All certificates that are renewed by themselves, or those of them with these ids. */
-export async function listPlanned(reader: Reader, ids?: readonly number[]): Promise<PlannedRow[]> {
-  let query = summaries(reader)
+/** Of the certificates that are renewed by themselves, those with these ids. */
+export async function listPlanned(reader: Reader, ids: readonly number[]): Promise<PlannedRow[]> {
+  return planned(reader).where('certificates.id', 'in', ids).execute();
+}
+
+/** At most `limit` of them, in the order of their ids, those after the id `after`. */
+export async function pagePlanned(reader: Reader, after: number, limit: number): Promise<PlannedRow[]> {
+  return planned(reader)
+    .where('certificates.id', '>', after)
+    .orderBy('certificates.id')
+    .limit(limit)
+    .execute();
+}
+
+function planned(reader: Reader) {
+  return summaries(reader)
     .where(({ eb, lit }) => eb('auto_renew', '=', lit(1)))
     .where('certificates.issuer_id', 'is not', null);
-  if (ids !== undefined) query = query.where('certificates.id', 'in', ids);
-  return query.execute();
 }
 
 /** Adds a certificate and returns its id. */

@@ -1,6 +1,6 @@
 /** Planning anew: after a start, and after the clock jumped, moments that were computed by another clock may be wrong. */
 import { day } from '../base/duration.ts';
-import { listPlanned, type PlannedRow, updateCertificate } from '../db/certificates.ts';
+import { listPlanned, type PlannedRow, pagePlanned, updateCertificate } from '../db/certificates.ts';
 import type { Writer } from '../db/database.ts';
 import { shortenPauses } from '../db/issuers.ts';
 import { shortenLeases } from '../db/renewals.ts';
@@ -9,8 +9,8 @@ import { longestIssuerPause } from './renewal-outcome.ts';
 import { nextRenewalAt } from './renewal-plan.ts';
 import type { Vault } from './vault.ts';
 
-/** Certificates changed in one transaction; others can write in between. */
-const perTransaction = 200;
+/** Certificates read, and changed, at once: a few milliseconds of work. Others have their turn in between. */
+const atOnce = 200;
 
 /** No CA is asked about its window less often than daily. */
 const latestAriCheck = 7 * day;
@@ -25,14 +25,16 @@ export async function replanAll({ db, world }: Vault): Promise<number> {
     await shortenLeases(writer, now + leaseDuration);
     await shortenPauses(writer, now + longestIssuerPause);
   });
-  const planned = await listPlanned(db.reader);
-  const wrong = planned.filter((row) => correction(row, now) !== undefined).map(({ id }) => id);
   let changed = 0;
-  for (let from = 0; from < wrong.length; from += perTransaction) {
-    const some = wrong.slice(from, from + perTransaction);
-    changed += await db.write((writer) => correct(writer, some, now));
+  let past = 0;
+  for (;;) {
+    const planned = await pagePlanned(db.reader, past, atOnce);
+    const wrong = planned.filter((row) => correction(row, now) !== undefined).map(({ id }) => id);
+    if (wrong.length > 0) changed += await db.write((writer) => correct(writer, wrong, now));
+    past = planned.at(-1)?.id ?? past;
+    if (planned.length < atOnce) return changed;
+    await world.turn();
   }
-  return changed;
 }
 
 /** Looks at them once more: a renewal may have ended since, and what it planned is right. */

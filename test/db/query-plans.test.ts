@@ -28,6 +28,7 @@ import {
   listDueCertificates,
   listPlanned,
   nextMoment,
+  pagePlanned,
 } from '../../src/db/certificates.ts';
 import { Database, type Reader, type Writer } from '../../src/db/database.ts';
 import { findAcmeIssuer, findIssuerById } from '../../src/db/issuers.ts';
@@ -249,6 +250,10 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
   'some certificates to plan anew': [
     (db) => listPlanned(db, [1, 2, 3]),
     /SEARCH certificates USING INTEGER PRIMARY KEY/,
+  ],
+  'a page of the certificates that are planned': [
+    (db) => pagePlanned(db, 1, 10),
+    /SEARCH certificates USING INTEGER PRIMARY KEY \(rowid>\?\)/,
   ],
   'the challenge for a token': [
     (db) => findHttpChallenge(db, 'x'),
