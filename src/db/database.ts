@@ -28,6 +28,9 @@ const checkedSize = 64 * 1024 * 1024;
 /** Who reads for long makes the write-ahead log grow; afterwards it is cut to this. Usually it has 4 MiB. */
 const logSizeLimit = 8 * 1024 * 1024;
 
+/** Of each connection. What is asked often is remembered above SQLite, and the rest is in the memory of the system. */
+const cacheKiB = 4000;
+
 /** While it opens, a database may wait for another process that makes or migrates it. */
 const openingPatienceMs = 5000;
 
@@ -57,6 +60,7 @@ export class Database {
     this.#writer = writer;
     this.#reading = new BetterSqlite3(writing.name, { readonly: true, timeout: openingPatienceMs });
     this.#reading.pragma('query_only = on');
+    this.#reading.pragma(`cache_size = ${-cacheKiB}`);
     this.reader = new Kysely<Schema>({ dialect: sqliteDialect(this.#reading, world) });
     this.#dataVersion = this.#reading.prepare('pragma data_version').pluck();
     this.#generation = this.#reading.prepare("select value from settings where key = 'generation'").pluck();
@@ -77,6 +81,7 @@ export class Database {
         writing.pragma('synchronous = full');
         writing.pragma('trusted_schema = off');
         writing.pragma('temp_store = memory');
+        writing.pragma(`cache_size = ${-cacheKiB}`);
         refuseForeignDatabase(writing, migrations);
         await enterWal(writing, world);
         // From here on nobody can put another file in its place; somebody who restored a backup may have done so before.

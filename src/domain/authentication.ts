@@ -71,8 +71,9 @@ export function apiKeyState(row: Pick<ApiKeyRow, 'expires_at' | 'revoked_at'>, n
 async function loadKey({ db }: Vault, prefix: string): Promise<KnownKey | undefined> {
   const row = await findApiKeyByPrefix(db.reader, prefix);
   if (row === undefined) return undefined;
+  const { hash, expires_at, revoked_at } = row;
   return {
-    row,
+    row: { hash, expires_at, revoked_at },
     identity: {
       kind: 'api-key',
       id: row.id,

@@ -30,8 +30,8 @@ export type Artifact = {
 
 type Served = { readonly id: number; readonly current: HandedOutRow | undefined };
 
-/** Bounds the memory: a served certificate takes about 4 kB, its metadata 5. */
-const rememberedCertificates = 10_000;
+/** Bounds the memory: a served certificate takes about 4 kB, and so do its metadata. */
+const rememberedCertificates = 5000;
 const rememberedSummaries = 2000;
 
 /** Certificates of one authority have the same chain, which is kept once. */
