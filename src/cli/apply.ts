@@ -130,7 +130,7 @@ async function apply(order: Order, vault: Vault, settings: Settings, terminal: T
     });
   }
   await confirm(changes, args, terminal, stop);
-  const prepared = await prepareChanges(vault, wanted, checked);
+  const prepared = await prepareChanges(vault, wanted, checked, stop);
   const secrets = newSecrets(prepared, secretFiles);
   await applyChanges(vault, localCli, wanted, prepared, {
     ...planning,

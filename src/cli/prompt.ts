@@ -30,6 +30,7 @@ export async function askYes(
   question: string,
   signal: AbortSignal,
 ): Promise<boolean> {
+  if (signal.aborted) return false;
   stderr.write(`${question} [y/N] `);
   signal.addEventListener('abort', () => stdin.destroy(), { once: true });
   try {

@@ -84,14 +84,16 @@ async function keptSecret(vault: Vault, name: string): Promise<Secret> {
   return dnsProviderSecret(vault, await requireDnsProvider(vault.db.reader, name));
 }
 
-/** Makes the keys of what is new, and has the private CA issue. */
+/** Makes the keys of what is new, and has the private CA issue. Throws OperatorError where `signal` is aborted before its end. */
 export async function prepareChanges(
   vault: Vault,
   wanted: WantedState,
   changes: readonly PreparedChange[],
+  signal: AbortSignal,
 ): Promise<PreparedChange[]> {
   const prepared: PreparedChange[] = [];
   for (const change of changes) {
+    if (signal.aborted) throw stopped();
     const { action, section, name } = change;
     const certificate = wanted.certificates.get(name);
     if (action !== 'create') prepared.push(change);
@@ -100,7 +102,12 @@ export async function prepareChanges(
       prepared.push({ ...change, first: await firstVersion(vault, certificate) });
     } else prepared.push(change);
   }
+  if (signal.aborted) throw stopped();
   return prepared;
+}
+
+function stopped(): OperatorError {
+  return new OperatorError('it was stopped', { hint: 'Nothing was changed.' });
 }
 
 export type ApplyOptions = PlanOptions & {

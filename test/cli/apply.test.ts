@@ -1,14 +1,17 @@
 /** `vault apply`: what is shown, made, changed and removed, that a second run does nothing, and that no secret is said. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { type CommandLine, commandLine } from '../harness/command-line.ts';
 import { needs } from '../harness/missing-program.ts';
 import { makeChain } from '../harness/openssl-chain.ts';
 import { scriptedAcme } from '../harness/scripted-acme.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { serve, vault } from '../harness/vault-process.ts';
+import { fromExecutable, serve, vault } from '../harness/vault-process.ts';
 
 const token = 'made-up-token-of-this-test-0123456789';
 
@@ -362,6 +365,25 @@ test('the document may come from standard input, and answer in JSON', async (t) 
     planned,
   );
   assert.deepEqual(await line.json('apply', '-f', '-', '--dry-run'), { applied: false, changes: [] });
+});
+
+test('stopped while it makes keys and certificates, it changes nothing', async (t) => {
+  const line = commandLine(t);
+  await line.done('certificate', 'create', '--name', 'first', '--domain', 'a.test');
+  const names = Array.from({ length: 300 }, (_, n) => `  w${n}: {domains: [w${n}.test]}\n`);
+  const path = line.file(`version: 1\ncertificates:\n${names.join('')}`);
+  const child = spawn(fromExecutable[0], ['apply', '-f', path, '--data-dir', line.data]);
+  const said = text(child.stderr);
+  child.stdout.setEncoding('utf8').on('data', (shown: string) => {
+    if (shown.includes('300 to create')) child.kill('SIGINT');
+  });
+  const [code] = await once(child, 'close');
+  assert.deepEqual([code, await said], [1, 'vault: it was stopped\n  Nothing was changed.\n']);
+  const left = await line.json<{ name: string }[]>('certificate', 'list');
+  assert.deepEqual(
+    left.map(({ name }) => name),
+    ['first'],
+  );
 });
 
 test('the file of a secret is never overwritten, and a new key without one is refused', async (t) => {

@@ -37,7 +37,12 @@ async function plan(vault: Vault, text: string) {
 /** Applies the document with all that it does not name removed; the number of changes. */
 async function apply(vault: Vault, text: string): Promise<number> {
   const { wanted, changes } = await plan(vault, text);
-  const prepared = await prepareChanges(vault, wanted, await checkChanges(vault, wanted, changes, forever));
+  const prepared = await prepareChanges(
+    vault,
+    wanted,
+    await checkChanges(vault, wanted, changes, forever),
+    forever,
+  );
   await applyChanges(vault, localCli, wanted, prepared, prune);
   return changes.length;
 }
@@ -133,7 +138,7 @@ test('what changes between the plan and the transaction stops all of it', async 
   const { vault } = await testVault(t);
   const text = 'version: 1\ncertificates: {web: {domains: [a.test]}, mail: {domains: [b.test]}}\n';
   const { wanted, changes } = await plan(vault, text);
-  const prepared = await prepareChanges(vault, wanted, changes);
+  const prepared = await prepareChanges(vault, wanted, changes, forever);
   const input = parseInput(createCertificateInput, { name: 'late', domains: ['c.test'] });
   await createCertificate(vault, localCli, input);
   await assert.rejects(
