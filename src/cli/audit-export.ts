@@ -28,6 +28,7 @@ export const exportCommand = command({
     format: {
       type: 'string',
       valueHint: 'FORMAT',
+      values: auditFormats,
       description: `one of ${auditFormats.join(', ')} (default: jsonl)`,
     },
     output: {

@@ -14,7 +14,12 @@ export const auditFilterOptions = {
     valueHint: 'ACTION',
     description: 'only of this kind, such as certificate.download',
   },
-  certificate: { type: 'string', valueHint: 'NAME', description: 'only about this certificate' },
+  certificate: {
+    type: 'string',
+    valueHint: 'NAME',
+    names: 'certificates',
+    description: 'only about this certificate',
+  },
   resource: {
     type: 'string',
     valueHint: 'RESOURCE',

@@ -24,7 +24,7 @@ export function manCommand(root: () => CommandDef): VaultCommand {
 }
 
 /** The page in roff, with the macros of man(7). */
-export function manualPage(commands: readonly ListedCommand[], source: string, day: string): string {
+function manualPage(commands: readonly ListedCommand[], source: string, day: string): string {
   const [program, ...rest] = commands;
   const acting = rest.filter(({ below }) => below.length === 0);
   return `${[

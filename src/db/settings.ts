@@ -22,15 +22,6 @@ export async function readSetting(
   return row?.value;
 }
 
-/** Adds a value; fails where the key has one. */
-export async function insertSetting(
-  writer: Writer,
-  key: SettingKey,
-  value: string | number | Buffer,
-): Promise<void> {
-  await writer.insertInto('settings').values({ key, value }).execute();
-}
-
 /** Sets a value, whether or not the key has one. */
 export async function putSetting(
   writer: Writer,

@@ -18,7 +18,7 @@ import {
 const path = z.string().min(1, 'the name of a file is needed');
 
 /** Where a secret is; never the secret. */
-export const secretReference = z
+const secretReference = z
   .union(
     [
       z.literal('keep'),
@@ -113,7 +113,7 @@ function section<K extends z.core.$ZodRecordKey, V extends z.ZodType>(key: K, va
     .transform((objects) => objects ?? ({} as NonNullable<typeof objects>));
 }
 
-export const desiredState = z
+const desiredState = z
   .strictObject({
     version: z.literal(documentVersion, { error: `write "version: ${documentVersion}"` }),
     issuers: section(issuerName, issuer),

@@ -3,7 +3,7 @@ import { OperatorError } from '../base/operator-error.ts';
 import { Problem } from '../base/problem.ts';
 
 /** From the best to the worst; `skipped` is what could not be looked at because something else is in the way. */
-export const findingStatuses = ['ok', 'skipped', 'warning', 'failed'] as const;
+const findingStatuses = ['ok', 'skipped', 'warning', 'failed'] as const;
 
 export type FindingStatus = (typeof findingStatuses)[number];
 

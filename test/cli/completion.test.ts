@@ -43,6 +43,8 @@ const cases: readonly (readonly [line: string, offered: readonly string[]])[] = 
   ['vault certificate import --fullchain ful', ['fullchain.pem']],
   ['vault api-key create --name x --scope certificates:', ['certificates:read']],
   ['vault certificate list --js', ['--json']],
+  ['vault audit list --certificate sh', ['shipping', 'shop']],
+  ['vault audit export --format c', ['csv']],
   ['vault completion f', ['fish']],
 ];
 
