@@ -5,7 +5,7 @@ import { listAuditEvents } from '../db/audit-search.ts';
 import { jsonLine } from '../domain/audit-log.ts';
 import { auditFilter, auditFilterOptions } from './audit-filter.ts';
 import { command } from './command.ts';
-import { Misuse } from './misuse.ts';
+import { countFrom } from './count-option.ts';
 import { printable } from './output.ts';
 import { stopSignal } from './stop-signal.ts';
 import { withVault } from './with-vault.ts';
@@ -29,10 +29,7 @@ export const tailCommand = command({
   run: async (args, terminal) => {
     const { stdout, world } = terminal;
     const filter = auditFilter(args, world.now());
-    const lines = Number(args.lines ?? '10');
-    if (!Number.isInteger(lines) || lines < 0 || lines > 1000) {
-      throw new Misuse(`--lines ${args.lines} is not a number from 0 to 1000`, 'Write --lines 10.');
-    }
+    const lines = countFrom('--lines', args.lines, { least: 0, usual: 10 });
     const stop = args.follow ? stopSignal() : undefined;
     await withVault(args, terminal, 'refuse', async ({ db }) => {
       const show = args.json ? jsonLine : line;

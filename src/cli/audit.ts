@@ -5,7 +5,7 @@ import { auditFilter, auditFilterOptions } from './audit-filter.ts';
 import { tailCommand } from './audit-tail.ts';
 import { checkpointCommand, publicKeyCommand, verifyCommand } from './audit-verify.ts';
 import { command, commandGroup } from './command.ts';
-import { Misuse } from './misuse.ts';
+import { limitFrom, limitOption } from './count-option.ts';
 import { jsonText, table } from './output.ts';
 import { withVault } from './with-vault.ts';
 
@@ -21,18 +21,12 @@ const list = command({
   ],
   options: {
     ...auditFilterOptions,
-    limit: { type: 'string', valueHint: 'N', description: 'how many at most (default: 50)' },
+    limit: limitOption,
     json: { type: 'boolean', description: 'print JSON, for programs' },
   },
   run: async (args, terminal) => {
     const filter = auditFilter(args, terminal.world.now());
-    const limit = Number(args.limit ?? '50');
-    if (!Number.isInteger(limit) || limit < 1 || limit > 1000) {
-      throw new Misuse(
-        `--limit ${args.limit} is not a number from 1 to 1000`,
-        'Write --limit 50; "vault audit export" has them all.',
-      );
-    }
+    const limit = limitFrom(args.limit, '"vault audit export" has them all.');
     await withVault(args, terminal, 'refuse', async (vault) => {
       const events = await viewAuditEvents(vault, filter, { limit });
       if (args.json) {

@@ -12,6 +12,7 @@ import {
 import { updateChannelInput } from '../domain/notification-inputs.ts';
 import { deliveryView, viewChannels } from '../domain/notification-views.ts';
 import { command, commandGroup } from './command.ts';
+import { limitFrom, limitOption } from './count-option.ts';
 import { Misuse } from './misuse.ts';
 import {
   channelOption,
@@ -130,14 +131,11 @@ const log = command({
   options: {
     channel: { type: 'string', valueHint: 'NAME', description: 'only of this channel' },
     failed: { type: 'boolean', description: 'only what was given up' },
-    limit: { type: 'string', valueHint: 'N', description: 'how many at most (default: 50)' },
+    limit: limitOption,
     json,
   },
   run: async (args, terminal) => {
-    const limit = Number(args.limit ?? '50');
-    if (!Number.isInteger(limit) || limit < 1 || limit > 1000) {
-      throw new Misuse(`--limit ${args.limit} is not a number from 1 to 1000`, 'Write --limit 50.');
-    }
+    const limit = limitFrom(args.limit);
     await withVault(args, terminal, 'refuse', async ({ db }) => {
       const channelId =
         args.channel === undefined ? undefined : (await requireChannel(db.reader, args.channel)).id;

@@ -5,7 +5,7 @@ import { stepsOf } from '../domain/attempt.ts';
 import { renewalView } from '../domain/certificate-views.ts';
 import { requireCertificate } from '../domain/certificates.ts';
 import { command, commandGroup } from './command.ts';
-import { Misuse } from './misuse.ts';
+import { limitFrom, limitOption } from './count-option.ts';
 import { jsonText, table } from './output.ts';
 import { withVault } from './with-vault.ts';
 
@@ -24,14 +24,11 @@ const list = command({
       names: 'certificates',
       description: 'only those of this certificate',
     },
-    limit: { type: 'string', valueHint: 'N', description: 'how many at most (default: 50)' },
+    limit: limitOption,
     json: { type: 'boolean', description: 'print JSON, for programs' },
   },
   run: async (args, terminal) => {
-    const limit = Number(args.limit ?? '50');
-    if (!Number.isInteger(limit) || limit < 1 || limit > 1000) {
-      throw new Misuse(`--limit ${args.limit} is not a number from 1 to 1000`, 'Write --limit 50.');
-    }
+    const limit = limitFrom(args.limit);
     await withVault(args, terminal, 'refuse', async ({ db }) => {
       const certificate =
         args.name === undefined
