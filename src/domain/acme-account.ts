@@ -8,6 +8,7 @@ import { AcmeError } from '../acme/acme-error.ts';
 import type { AcmeAccount, ExternalAccount } from '../acme/acme-types.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
+import { sameSecrets } from '../crypto/constant-time.ts';
 import { type AcmeAccountRow, findAcmeAccount, updateAcmeAccount } from '../db/acme-accounts.ts';
 import type { Writer } from '../db/database.ts';
 import { type AcmeIssuerRow, findAcmeIssuer, type IssuerRow, updateAcmeIssuer } from '../db/issuers.ts';
@@ -22,8 +23,8 @@ import {
 } from './sealed-secrets.ts';
 import type { Vault } from './vault.ts';
 
-/** An account that can sign, with its id in the vault, and its key as it was stored. */
-export type OwnAccount = AcmeAccount & { readonly id: number; readonly sealedKey: Buffer };
+/** An account that can sign, with its id in the vault. */
+export type OwnAccount = AcmeAccount & { readonly id: number };
 
 /** The issuer's CA. Throws where the issuer is none of ACME. */
 export async function requireAcmeIssuer({ db }: Vault, issuer: IssuerRow): Promise<AcmeIssuerRow> {
@@ -69,7 +70,7 @@ export async function ensureAccount(
       const event = { actor: system, action: 'acme_account.register', resource, detail } as const;
       await record(writer, event, vault.world.now());
     });
-    return { id: row.id, url: registered.url, privateKey, sealedKey: row.sealed_private_key };
+    return { id: row.id, url: registered.url, privateKey };
   });
 }
 
@@ -117,15 +118,14 @@ export function ownAccount(vault: Vault, row: AcmeAccountRow): OwnAccount {
     id: row.id,
     url: row.account_url,
     privateKey: accountKey(vault, row),
-    sealedKey: row.sealed_private_key,
   };
 }
 
 /** Whether the account got another key, or is getting one, since it was opened: its signatures may not count any more. */
-export async function hasOtherKey({ db }: Vault, { id, sealedKey }: OwnAccount): Promise<boolean> {
-  const row = await findAcmeAccount(db.reader, id);
+export async function hasOtherKey(vault: Vault, { id, privateKey }: OwnAccount): Promise<boolean> {
+  const row = await findAcmeAccount(vault.db.reader, id);
   if (row === undefined) return false;
-  return row.sealed_next_private_key !== null || !row.sealed_private_key.equals(sealedKey);
+  return row.sealed_next_private_key !== null || !sameSecrets(accountKey(vault, row), privateKey);
 }
 
 /**
@@ -139,14 +139,17 @@ export async function settleRollover(
   signal: AbortSignal,
 ): Promise<AcmeAccountRow> {
   if (row.sealed_next_private_key === null) return row;
-  const next = openFor(vault, nextAccountKeyOwner(row.id), row.sealed_next_private_key);
+  const owner = nextAccountKeyOwner(row.id);
+  const next = openFor(vault, owner, row.sealed_next_private_key);
   const known = await findAccount(client, next, signal);
   const key = known === undefined ? accountKey(vault, row) : next;
   return vault.db.write(async (writer) => {
     const now = await findAcmeAccount(writer, row.id);
     // Whoever changes the key may have ended it since, or begun again.
-    const isSame = now?.sealed_next_private_key?.equals(row.sealed_next_private_key ?? Buffer.alloc(0));
-    return isSame === true ? adoptKey(vault, writer, row, key) : (now ?? row);
+    const sealed = now?.sealed_next_private_key ?? null;
+    // Keys are compared, not blobs: a new master key seals the same ones anew.
+    const isStillNext = sealed !== null && sameSecrets(openFor(vault, owner, sealed), next);
+    return isStillNext ? adoptKey(vault, writer, row, key) : (now ?? row);
   });
 }
 

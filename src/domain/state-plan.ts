@@ -4,7 +4,7 @@ import type { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import type { CertificateBundle } from '../crypto/certificate-bundle.ts';
 import { certificateFacts } from '../crypto/certificate-facts.ts';
-import { sameBytes } from '../crypto/constant-time.ts';
+import { sameSecrets } from '../crypto/constant-time.ts';
 import { encodePem } from '../crypto/pem.ts';
 import { formatLifetime } from './certificate-settings.ts';
 import type { NewCertificate } from './certificates.ts';
@@ -189,9 +189,7 @@ function secretChange(
   if (secret === undefined) return [];
   const kept = held?.secret?.();
   if (kept === undefined) return [{ field, to: '(secret)' }];
-  return sameBytes(secret.expose(), kept.expose())
-    ? []
-    : [{ field, from: '(secret)', to: '(another secret)' }];
+  return sameSecrets(secret, kept) ? [] : [{ field, from: '(secret)', to: '(another secret)' }];
 }
 
 async function materialChange(

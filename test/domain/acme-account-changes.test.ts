@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { findAcmeAccount } from '../../src/db/acme-accounts.ts';
 import { closeAccount, rolloverAccount } from '../../src/domain/acme-account-changes.ts';
 import { localCli } from '../../src/domain/audit.ts';
+import { rotateMasterKey } from '../../src/domain/master-key-rotation.ts';
 import { leaseDuration } from '../../src/domain/renewal-claim.ts';
 import { requestRenewal } from '../../src/domain/renewals.ts';
 import { lookingEngine } from '../harness/engine-dns.ts';
@@ -91,6 +92,21 @@ test('a change of the key that ends while an order settles it is not undone', as
   const ended = await working;
   assert.deepEqual([ended.status, ended.error], ['succeeded', null]);
   await issuesAnother(vault);
+});
+
+test('a change that was cut off is settled also while everything is sealed by a new master key', async (t) => {
+  const { vault, ca } = await engine(t);
+  await issues(vault);
+  ca.override('keyChange', async (_, usual) => ({ ...(await usual()), cutAfter: 0 }));
+  await assert.rejects(rolloverAccount(vault, localCli, '1', forever));
+  ca.override('newAccount', async (_, usual) => {
+    await rotateMasterKey(vault, { actor: localCli, report: () => undefined });
+    return usual();
+  });
+  await rolloverAccount(vault, localCli, '1', forever);
+  await issuesAnother(vault);
+  assert.equal(ca.state.accounts.size, 1);
+  assert.equal((await findAcmeAccount(vault.db.reader, 1))?.sealed_next_private_key, null);
 });
 
 test('a change that the CA refuses leaves the old key, and is told in its words', async (t) => {
