@@ -10,7 +10,7 @@ export type Series = Readonly<Record<string, number>>;
 type Count = { value: number };
 
 /** Why somebody was not who they said. */
-export const authenticationFailures = [
+const authenticationFailures = [
   'key_unknown',
   'key_revoked',
   'key_expired',
@@ -19,9 +19,9 @@ export const authenticationFailures = [
   'setup_link',
 ] as const;
 
-export type AuthenticationFailure = (typeof authenticationFailures)[number];
+type AuthenticationFailure = (typeof authenticationFailures)[number];
 
-export const renewalResults = ['succeeded', 'failed'] as const;
+const renewalResults = ['succeeded', 'failed'] as const;
 
 /** What is asked for, roughly: times differ between these, not within them. */
 type RequestKind = 'download' | 'api' | 'events' | 'other';

@@ -57,8 +57,7 @@ export async function addChannel(
   return made;
 }
 
-/** The part of `addChannel` that writes, in the caller's transaction, with settings that were checked. */
-export async function storeChannel(
+async function storeChannel(
   vault: Vault,
   writer: Writer,
   actor: Actor,
@@ -102,8 +101,8 @@ export async function changeChannel(
   return read?.made;
 }
 
-/** The part of `changeChannel` that writes, in the caller's transaction; without `config` the settings stay. */
-export async function storeChannelChanges(
+/** Without `config` the settings stay. */
+async function storeChannelChanges(
   vault: Vault,
   writer: Writer,
   actor: Actor,
@@ -137,20 +136,12 @@ export async function storeChannelChanges(
 }
 
 /** Removes a channel with its settings, what it was yet to be told, and its log. Throws `not_found`. */
-export async function removeChannel(vault: Vault, actor: Actor, name: string): Promise<void> {
-  await vault.db.write((writer) => eraseChannel(vault, writer, actor, name));
-}
-
-/** The same in the caller's transaction. */
-export async function eraseChannel(
-  { world }: Vault,
-  writer: Writer,
-  actor: Actor,
-  name: string,
-): Promise<void> {
-  const { id } = await requireChannel(writer, name);
-  await deleteChannelRow(writer, id);
-  await record(writer, { actor, action: 'notification_channel.delete', ...resource(name) }, world.now());
+export async function removeChannel({ db, world }: Vault, actor: Actor, name: string): Promise<void> {
+  await db.write(async (writer) => {
+    const { id } = await requireChannel(writer, name);
+    await deleteChannelRow(writer, id);
+    await record(writer, { actor, action: 'notification_channel.delete', ...resource(name) }, world.now());
+  });
 }
 
 /**
@@ -181,7 +172,7 @@ export async function testChannel(
 }
 
 /** Settings as a channel of this type needs them; a webhook without a secret gets one. Throws OperatorError. */
-export async function checkChannelSettings(
+async function checkChannelSettings(
   { world }: Pick<Vault, 'world'>,
   kind: string,
   settings: Secret,

@@ -84,7 +84,7 @@ async function queueDigest({ db, world }: Vault, id: number): Promise<boolean> {
 }
 
 /** What the channel is to hear at `now`, of the certificates that its filter lets through. */
-export async function digestFor(reader: Reader, channel: ChannelRow, now: number): Promise<Digest> {
+async function digestFor(reader: Reader, channel: ChannelRow, now: number): Promise<Digest> {
   const last = channel.last_digest_at;
   const since = last === null || last > now ? now - day : last;
   const patterns = JSON.parse(channel.certificates) as string[];

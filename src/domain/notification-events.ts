@@ -13,7 +13,7 @@ export type AlarmEvent = (typeof alarmEvents)[number];
 /** What a channel can be told. */
 export const channelEvents = [...alarmEvents, 'certificate.issued'] as const;
 
-export type ChannelEvent = (typeof channelEvents)[number];
+type ChannelEvent = (typeof channelEvents)[number];
 
 /** The ends of alarms, for whoever is told of the alarm. */
 const recoveries = {

@@ -8,7 +8,7 @@ import { insertNotification } from '../db/notifications.ts';
 import { chosenFor, fitsFilter, type Notice } from './notification-events.ts';
 
 /** What could not be delivered for so long is of no use any more. */
-export const deliverableFor = 3 * day;
+const deliverableFor = 3 * day;
 
 /** Queues the notice for each channel that chose its event and whose filter it fits. */
 export async function tell(world: World, writer: Writer, notice: Notice): Promise<void> {

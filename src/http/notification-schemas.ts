@@ -68,7 +68,7 @@ export const deliverySchema = z
     last_attempt_at: time.nullable(),
     next_attempt_at: time.nullable().describe('null once it has ended'),
     ended_at: time.nullable(),
-    error: z.string().nullable(),
+    error: z.string().nullable().describe('why it was not taken, or who of several was refused'),
   })
   .meta({ id: 'NotificationDelivery' }) satisfies z.ZodType<DeliveryView>;
 
