@@ -1,5 +1,5 @@
 /** Files that must survive the loss of power: a new name is durable only when its directory is. */
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { day } from './duration.ts';
 
@@ -19,10 +19,25 @@ export function syncPath(path: string): void {
  */
 export function makeDurableDirectory(path: string): void {
   const whole = resolve(path);
-  const first = mkdirSync(whole, { recursive: true, mode: 0o700 }) ?? whole;
+  const first = makeWithParents(whole) ?? whole;
   for (let made = whole; ; made = dirname(made)) {
     syncIfReadable(dirname(made));
     if (made === resolve(first) || made === dirname(made)) return;
+  }
+}
+
+/** The first directory that was made. */
+function makeWithParents(path: string): string | undefined {
+  try {
+    return mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    // So Node calls every reason that it does not expect, such as a read-only disk: of one directory it tells the true one.
+    let first = path;
+    while (!existsSync(dirname(first))) first = dirname(first);
+    mkdirSync(first, { mode: 0o700 });
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    return first;
   }
 }
 

@@ -63,6 +63,7 @@ export async function openVault(
   const keyring = await loadKeyring(settings, world, isNew, ask);
   const db = await Database.open(path, world);
   try {
+    if (whenMissing === 'create') db.requireWritable();
     await refuseWrongKey({ db, keyring, world }, settings);
     const userAgent = `certificate-vault/${manifest.version}`;
     const outbound = outboundHttp(world, settings.proxies, userAgent);

@@ -5,6 +5,7 @@ import { Problem } from '../base/problem.ts';
 import { didYouMean } from '../domain/closest-names.ts';
 import type { Terminal } from './command.ts';
 import { helpText } from './help.ts';
+import { machineTrouble } from './machine-trouble.ts';
 import { Misuse } from './misuse.ts';
 
 const description = 'Holds TLS certificates, keeps them renewed, hands them to machines';
@@ -100,7 +101,8 @@ function withoutRequirements({ args: _, ...command }: CommandDef): CommandDef {
   return command;
 }
 
-function report(error: unknown, { stderr, environment }: Terminal): number {
+function report(thrown: unknown, { stderr, environment }: Terminal): number {
+  const error = machineTrouble(thrown) ?? thrown;
   if (error instanceof Misuse) {
     stderr.write(`vault: ${error.message}\n  ${error.hint}\n`);
     return 2;

@@ -7,6 +7,7 @@ import type { Vault } from '../domain/vault.ts';
 import { runWatchdog } from '../jobs/watchdog.ts';
 import type { Terminal } from './command.ts';
 import { openLog } from './log-output.ts';
+import { machineTrouble } from './machine-trouble.ts';
 import { openVault } from './open-vault.ts';
 import { invite, ownJobs, patience, sharedJobs, startServing } from './serving.ts';
 import { stopSignal } from './stop-signal.ts';
@@ -33,7 +34,8 @@ export async function serveAsWorker(terminal: Terminal): Promise<void> {
   const hear = (listener: (message: ToWorker) => void) => void listeners.add(listener);
   try {
     await serve(begin, terminal, { channel, hear }, stop.signal);
-  } catch (error) {
+  } catch (thrown) {
+    const error = machineTrouble(thrown) ?? thrown;
     if (!(error instanceof OperatorError || error instanceof Problem)) throw error;
     channel.send({ say: 'refused', message: error.message, hint: error.hint });
   } finally {

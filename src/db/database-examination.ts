@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../base/operator-error.ts';
 import { appliedMigrations, migrations, refuseForeignDatabase } from './migrations.ts';
-import { storageErrorFrom } from './storage-error.ts';
+import { damageIn, storageErrorFrom } from './storage-error.ts';
 
 export type DatabaseFacts = {
   readonly bytes: number;
@@ -48,8 +48,8 @@ export function refuseDamaged(
 ): void {
   database.pragma('trusted_schema = off');
   database.pragma('cell_size_check = on');
-  const findings = database.prepare('pragma integrity_check(3)').pluck().all();
-  if (findings.length !== 1 || findings[0] !== 'ok') throw asError(findings.join('; '));
+  const damage = damageIn(database.prepare('pragma integrity_check(3)').pluck().all());
+  if (damage !== undefined) throw asError(damage);
   if (database.prepare('pragma foreign_key_check').get() !== undefined) {
     throw asError('rows refer to others that are not there');
   }

@@ -14,7 +14,7 @@ import { FileInPlace } from './file-in-place.ts';
 import { type Migrations, migrate, refuseForeignDatabase } from './migrations.ts';
 import type { Schema } from './schema.ts';
 import { sqliteDialect } from './sqlite-dialect.ts';
-import { isBusy, storageErrorFrom } from './storage-error.ts';
+import { damageIn, isBusy, storageErrorFrom } from './storage-error.ts';
 
 /** What reading queries run on: the reading connection, or the transaction that is under way. */
 export type Reader = Kysely<Schema>;
@@ -142,17 +142,30 @@ export class Database {
     }
   }
 
+  /**
+   * Throws StorageError where nothing can be written: SQLite opens what it may only read all the same, and goes on with that
+   * even when it could write again. Where another process holds the lock it is well.
+   */
+  requireWritable(): void {
+    try {
+      // No row, but the lock: a transaction alone would begin as one that reads.
+      this.#writing.exec('update settings set value = value where false');
+    } catch (error) {
+      if (!isBusy(error)) throw storageErrorFrom(error, this.#writing.name);
+    }
+  }
+
   /** Reads through a file of up to 64 MiB. Throws OperatorError where a page, an index or a table is damaged. */
   async check(): Promise<void> {
     if (statSync(this.#reading.name).size > checkedSize) return;
-    let findings: unknown[];
+    let damage: string | undefined;
     try {
-      findings = this.#reading.prepare('pragma quick_check(3)').pluck().all();
+      damage = damageIn(this.#reading.prepare('pragma quick_check(3)').pluck().all());
     } catch (error) {
       throw storageErrorFrom(error, this.#reading.name);
     }
-    if (findings.length === 1 && findings[0] === 'ok') return;
-    throw new OperatorError(`the database ${this.#reading.name} is damaged: ${findings.join('; ')}`, {
+    if (damage === undefined) return;
+    throw new OperatorError(`the database ${this.#reading.name} is damaged: ${damage}`, {
       hint: 'Nothing was changed. Keep a copy of the file, and restore the newest backup.',
     });
   }

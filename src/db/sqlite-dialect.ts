@@ -57,6 +57,7 @@ function sqliteDriver(connection: Connection, world: World, file: FileInPlace | 
     beginTransaction: async () => {
       file?.require();
       for (let pause = shortestPauseMs; ; pause = Math.min(2 * pause, longestPauseMs)) {
+        const before = world.now();
         try {
           await run('begin immediate');
           lockedFor = 0;
@@ -64,7 +65,6 @@ function sqliteDriver(connection: Connection, world: World, file: FileInPlace | 
         } catch (error) {
           const { cause } = error as { cause?: unknown };
           if (!isBusy(cause) || lockedFor >= lockPatienceMs) throw error;
-          const before = world.now();
           await world.sleep(pause);
           lockedFor += Math.max(pause, world.now() - before);
         }

@@ -6,7 +6,9 @@ import { closeSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { removeDatabase, syncPath } from '../base/durable-file.ts';
+import { saysNoSpace } from '../base/full-disk.ts';
 import { OperatorError } from '../base/operator-error.ts';
+import { damageIn } from './storage-error.ts';
 
 /** So many copies stay, the newest: who upgrades twice in a day can still go back to where it began. */
 const keptCopies = 3;
@@ -34,7 +36,15 @@ export async function copyBeside({ name }: BetterSqlite3.Database, before: strin
     throw uncopied(error, copy);
   } finally {
     source.close();
-    if (isMade) removeDatabase(draft);
+    if (isMade) removeDraft(draft);
+  }
+}
+
+function removeDraft(draft: string): void {
+  try {
+    removeDatabase(draft);
+  } catch {
+    // The next migration removes it; whatever else went wrong is told.
   }
 }
 
@@ -59,9 +69,9 @@ function refuseDamaged(copy: string): void {
   const database = new BetterSqlite3(copy, { fileMustExist: true });
   try {
     database.pragma('journal_mode = delete');
-    const [finding] = database.prepare('pragma quick_check(1)').pluck().all();
-    if (finding === 'ok') return;
-    throw new OperatorError(`the database is damaged, so it is not migrated: ${finding}`, {
+    const damage = damageIn(database.prepare('pragma quick_check(1)').pluck().all());
+    if (damage === undefined) return;
+    throw new OperatorError(`the database is damaged, so it is not migrated: ${damage}`, {
       hint: 'Nothing was changed. Keep a copy of the file, and restore the newest backup.',
     });
   } finally {
@@ -72,9 +82,8 @@ function refuseDamaged(copy: string): void {
 function uncopied(error: unknown, copy: string): unknown {
   const { code, message } = error as { code?: unknown; message: string };
   if (error instanceof OperatorError || typeof code !== 'string') return error;
-  const isFull = /^(SQLITE_FULL|ENOSPC|EDQUOT|EFBIG)$/.test(code);
   return new OperatorError(
-    isFull
+    saysNoSpace(error)
       ? `there is no space for the copy that is made before the database is upgraded (${copy})`
       : `the copy that is made before the database is upgraded cannot be written: ${message} (${copy})`,
     {

@@ -5,6 +5,7 @@
 import { closeSync, openSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { makeDurableDirectory, syncPath } from '../base/durable-file.ts';
+import { saysNoSpace } from '../base/full-disk.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
@@ -196,7 +197,7 @@ function told(error: unknown, dataDir: string): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
   if (error instanceof OperatorError || code === undefined) return error;
   return new OperatorError(`nothing can be restored to ${dataDir}: ${message}`, {
-    hint: /^(ENOSPC|EDQUOT|EFBIG)$/.test(code)
+    hint: saysNoSpace(error)
       ? 'Free some space there. Nothing was changed.'
       : 'Run the command as the user that owns the vault, or name another place with --data-dir. Nothing was changed.',
     cause: error,

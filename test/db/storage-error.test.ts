@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { OperatorError } from '../../src/base/operator-error.ts';
-import { isBusy, StorageError, storageErrorFrom } from '../../src/db/storage-error.ts';
+import { damageIn, isBusy, StorageError, storageErrorFrom } from '../../src/db/storage-error.ts';
 
 const sentences: Record<string, RegExp> = {
   SQLITE_BUSY: /locked by another process/,
@@ -57,4 +57,15 @@ test('only a lock that somebody holds is worth waiting for', () => {
     [true, true, false, false, false],
   );
   assert.equal(isBusy(null), false);
+});
+
+test('pages that cannot be read are no damage, and are told as what they are', () => {
+  const lines = '*** in database main ***\nTree 57 page 57: unable to get the page. error code=8458';
+  assert.throws(() => damageIn([lines]), { code: 'SQLITE_IOERR' });
+  assert.equal(damageIn(['ok']), undefined);
+  const torn = `${lines}\nTree 5 page 6: btreeInitPage() returns error code 11`;
+  assert.match(damageIn([torn]) ?? '', /^Tree 57 .*; Tree 5 page 6: /);
+  assert.equal(damageIn(['row 1 missing from index x', 'row 2']), 'row 1 missing from index x; row 2');
+  const corrupt = 'Tree 5 page 6: unable to get the page. error code=11';
+  assert.equal(damageIn([corrupt]), corrupt);
 });

@@ -13,6 +13,7 @@ import { tortureFileCuts } from './file-cuts.ts';
 import { tortureByKills } from './kills.ts';
 import { torturePowerCuts } from './power-cuts.ts';
 import { soak } from './soak.ts';
+import { startFaults } from './start-faults.ts';
 import { year } from './year.ts';
 
 /** In this order. */
@@ -22,6 +23,7 @@ const chambers: Readonly<Record<string, Chamber>> = {
   'file-cuts': tortureFileCuts,
   year,
   faults,
+  'start-faults': startFaults,
   soak,
 };
 

@@ -21,6 +21,8 @@ export type Started = {
   readonly listening: Promise<Server | undefined>;
   /** Ends it; says how it ended. */
   readonly kill: (signal?: NodeJS.Signals) => Promise<string>;
+  /** Its exit code, or the signal that ended it. */
+  readonly ended: Promise<string>;
   /** What it said on stderr. */
   readonly log: () => string;
 };
@@ -55,7 +57,7 @@ export function startServer({ program, data, environment }: Place, more: readonl
     if (isKilled) resolve(undefined);
     else reject(new Error(`vault serve ended by itself (${by ?? code}): ${log}`));
   }, reject);
-  return { listening, kill, log: () => log };
+  return { listening, kill, ended: ended.then(([code, by]) => String(by ?? code)), log: () => log };
 }
 
 export type Ran = { readonly code: number | null; readonly stdout: string; readonly stderr: string };

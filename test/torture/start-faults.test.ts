@@ -1,0 +1,50 @@
+/** The chamber of starts in trouble in its short form: each trouble once, and a disk that begins to fail somewhere in a start. */
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { needs } from '../harness/missing-program.ts';
+import { fromExecutable } from '../harness/vault-process.ts';
+import type { DiskFault } from './disk-shim.ts';
+import { shortOrder } from './short-order.ts';
+import { StartScene, situations, startTroubles } from './start-faults.ts';
+
+/** What each may come to; where it is not here it has to be refused. */
+const served = /may be open|write lock|durable|names/;
+
+suite(
+  'a start in trouble serves what is true or is refused with one sentence, and the next one is as usual',
+  needs('cc'),
+  () => {
+    const folder = mkdtempSync(join(tmpdir(), 'vault-starts-'));
+    let scene: StartScene;
+    before(async () => {
+      scene = await StartScene.open({ program: fromExecutable[0], folder });
+    });
+    after(() => rmSync(folder, { recursive: true, force: true }));
+
+    for (const trouble of startTroubles) {
+      // Each on one of the vaults that it can meet: all of them are the chamber's.
+      test(trouble.title, async (t) => {
+        const { chance } = shortOrder(t);
+        const situation = chance.one(situations.slice(trouble.needsVault ? 1 : 0));
+        const more = chance.happens(0.3) ? ['--workers', '2'] : [];
+        t.diagnostic([situation, ...more].join(' '));
+        const tried = await scene.endure(situation, trouble, more);
+        if (!served.test(trouble.title)) assert.equal(tried, 'refused');
+      });
+    }
+
+    for (const situation of situations) {
+      test(`the disk fails while it starts on ${situation}`, async (t) => {
+        const { chance } = shortOrder(t);
+        const operation = chance.one(['change', 'sync', 'read', 'open'] as const);
+        const fault: DiskFault = { operation, error: 'EIO', pattern: '*', skip: chance.whole(0, 30) };
+        t.diagnostic(JSON.stringify(fault));
+        await scene.endure(situation, { title: 'a fault', faults: [fault] });
+      });
+    }
+  },
+);
