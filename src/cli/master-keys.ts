@@ -102,7 +102,12 @@ export async function createKeyring(
 ): Promise<Keyring> {
   const lock = await unlocking.freshLock(world);
   makeDirectory(dirname(masterKeyFile));
-  return new Keyring(masterKeyFile, createMasterKey(masterKeyFile, world, lock), lock);
+  const key = createMasterKey(masterKeyFile, world, lock);
+  if (key !== undefined) return new Keyring(masterKeyFile, key, lock);
+  // Another process made it at this moment, under a salt of its own.
+  const keyring = await openKeyring({ masterKeyFile }, unlocking);
+  if (keyring === undefined) throw new OperatorError(`the master key file ${masterKeyFile} vanished`);
+  return keyring;
 }
 
 /** Makes a directory of the vault's, for its user alone. Throws OperatorError. */

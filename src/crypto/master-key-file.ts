@@ -109,13 +109,15 @@ export function newMasterKey(world: World): MasterKey {
   return new MasterKey(new Secret(world.randomBytes(masterKeySize)));
 }
 
-/** Makes the file with a new key, mode 0600, fsynced with its directory; a file that appears first wins. */
-export function createMasterKey(path: string, world: World, lock?: PassphraseKey): MasterKey {
+/**
+ * Makes the file with a new key, mode 0600, fsynced with its directory; a file that appears first wins. Returns the key in it,
+ * or undefined where another lock has sealed it.
+ */
+export function createMasterKey(path: string, world: World, lock?: PassphraseKey): MasterKey | undefined {
   writeKeyFile(world, path, keyFileContent(world, newMasterKey(world), lock), 'keep');
   const file = readKeyFile(path);
-  const key = file && keyIn(file, lock);
-  if (key === undefined) throw new OperatorError(`the master key file ${path} vanished while it was made`);
-  return key;
+  if (file === undefined) throw new OperatorError(`the master key file ${path} vanished while it was made`);
+  return keyIn(file, lock);
 }
 
 /**

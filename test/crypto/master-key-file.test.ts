@@ -13,12 +13,19 @@ import {
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { OperatorError } from '../../src/base/operator-error.ts';
+import type { MasterKey } from '../../src/crypto/master-key.ts';
 import { createMasterKey, readMasterKey } from '../../src/crypto/master-key-file.ts';
 import { race, sourceUrl } from '../harness/racing-processes.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';
 
 const world = new TestWorld();
+
+function created(path: string): MasterKey {
+  const key = createMasterKey(path, world);
+  assert.ok(key);
+  return key;
+}
 
 /** Asserts that an operator is told something like `message`, and what to do. */
 function assertTold(work: () => unknown, message: RegExp): void {
@@ -35,7 +42,7 @@ test('a new file has 32 bytes that only its owner may read, and nothing else is 
   const path = join(dir, 'master.key');
   const before = process.umask(0);
   t.after(() => process.umask(before));
-  const key = createMasterKey(path, world);
+  const key = created(path);
   const { mode, size } = statSync(path);
   assert.equal(mode & 0o777, 0o600);
   assert.equal(size, 32);
@@ -45,7 +52,7 @@ test('a new file has 32 bytes that only its owner may read, and nothing else is 
 
 test('every new file has another key', (t) => {
   const dir = tempDir(t);
-  const keys = ['a', 'b', 'c'].map((name) => createMasterKey(join(dir, name), world).id.toString('hex'));
+  const keys = ['a', 'b', 'c'].map((name) => created(join(dir, name)).name);
   assert.equal(new Set(keys).size, 3);
 });
 
@@ -55,9 +62,9 @@ test('a missing file is no key and no error', (t) => {
 
 test('a file that is there is used and never written over', (t) => {
   const path = join(tempDir(t), 'master.key');
-  const first = createMasterKey(path, world);
+  const first = created(path);
   const bytes = readFileSync(path);
-  assert.deepEqual(createMasterKey(path, world).id, first.id);
+  assert.deepEqual(created(path).id, first.id);
   assert.deepEqual(readFileSync(path), bytes);
 });
 
@@ -113,7 +120,7 @@ test('processes that make the same file at once all get the same key', async (t)
 test('a file of which the disk takes only the beginning does not take the place of the one that is there', (t) => {
   const dir = tempDir(t);
   const path = join(dir, 'master.key');
-  const first = createMasterKey(path, world);
+  const first = created(path);
   const script = `
     import { realWorld } from '${sourceUrl('base/world.ts')}';
     import { Secret } from '${sourceUrl('base/secret.ts')}';
