@@ -7,7 +7,7 @@ import { challengeTypes } from '../base/challenge-type.ts';
 import { keyTypes } from '../base/key-type.ts';
 import { scopes } from '../base/scope.ts';
 import { dnsProviderTypes } from '../dns/provider-types.ts';
-import { documentVersion } from './desired-sections.ts';
+import { documentVersion, sections } from './desired-sections.ts';
 import {
   createApiKeyInput,
   createCertificateInput,
@@ -139,8 +139,16 @@ export function readDesiredState(
   value: unknown,
 ): { readonly state: DesiredState } | { readonly complaints: readonly Complaint[] } {
   const result = desiredState.safeParse(value);
-  if (result.success) return { state: result.data };
-  return { complaints: result.error.issues.flatMap(complaintsOf) };
+  const complaints = [...passedOver(value), ...(result.error?.issues.flatMap(complaintsOf) ?? [])];
+  return result.success && complaints.length === 0 ? { state: result.data } : { complaints };
+}
+
+/** The one name that zod leaves out of a record without a word: --prune would remove what is called so. */
+function passedOver(value: unknown): Complaint[] {
+  const objects: Readonly<Record<string, unknown>> = typeof value === 'object' ? { ...value } : {};
+  return sections
+    .filter((name) => Object.hasOwn(Object(objects[name]), '__proto__'))
+    .map((name) => ({ path: [name, '__proto__'], message: 'nothing of this name can stand in the file' }));
 }
 
 function complaintsOf(issue: z.core.$ZodIssue): Complaint[] {

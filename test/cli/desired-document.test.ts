@@ -23,3 +23,10 @@ test('two names of one number are two, and the same name twice is refused', asyn
     /test\.yaml:4: this name stands here twice/,
   );
 });
+
+test('a name that JavaScript keeps for itself is refused, and not passed over', async () => {
+  await assert.rejects(
+    readDesiredDocument('version: 1\ncertificates:\n  __proto__: {domains: [a.test]}\n', 'test.yaml'),
+    /test\.yaml:3: certificates\.__proto__: nothing of this name can stand in the file/,
+  );
+});
