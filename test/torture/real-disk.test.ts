@@ -1,0 +1,203 @@
+/**
+ * File systems that are really small, and really read-only, under the real executable: mounted where nobody else sees them.
+ * What a disk is only said to do elsewhere, the kernel does here.
+ */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { Agent } from 'node:http';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { needs, type Skip } from '../harness/missing-program.ts';
+import { tempDir } from '../harness/temp-dir.ts';
+import { fromExecutable } from '../harness/vault-process.ts';
+import { get } from './fault-scene.ts';
+
+const small = 'mount -t tmpfs -o size=6m,mode=700 tmpfs "$DIR"';
+
+/** A file system that the kernel makes read-only by itself when something is wrong with it, as most are set up. */
+const failing = `truncate -s 32M "$DIR.img" && mkfs.ext4 -q "$DIR.img" && mount -o loop,errors=remount-ro "$DIR.img" "$DIR"
+  chmod 700 "$DIR"`;
+
+/** Does what it reads, line by line, where the file system is mounted; says so with the exit code, between everything else that is said. */
+const script = `
+  { eval "$MOUNT"; } >&2 || exit 99
+  vault() { verb="$1"; shift; timeout 60 "$VAULT" $verb --data-dir "$DIR/data" "$@"; }
+  serve() {
+    "$VAULT" serve --data-dir "$DIR/data" --listen 127.0.0.1:0 --log-level error >"$DIR.out" & server=$!
+    until grep '^listening' "$DIR.out"; do kill -0 "$server" || return; sleep 0.05; done
+  }
+  stop() { kill "$server" && wait "$server"; }
+  while read -r order; do eval "$order"; echo "did $?"; done
+  kill -9 "$server" 2>/dev/null
+`;
+
+/** A shell where the file system is mounted. It ends with the test, and the file system with it. */
+async function inside(t: TestContext, mount: string) {
+  const DIR = join(tempDir(t), 'disk');
+  mkdirSync(DIR, { mode: 0o700 });
+  const [VAULT] = fromExecutable;
+  const child = spawn('unshare', [...namespaceFor(mount), 'sh', '-c', script], {
+    env: { ...process.env, DIR, VAULT, MOUNT: mount },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let complaints = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaints += text;
+  });
+  const ended = once(child, 'close');
+  t.after(async () => {
+    child.stdin.end();
+    await ended;
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const run = async (line: string): Promise<string[]> => {
+    child.stdin.write(`${line}\n`);
+    const said: string[] = [];
+    for (;;) {
+      const { value, done } = await lines.next();
+      if (done) throw new Error(`it has ended: ${complaints}`);
+      const [, code] = /^did (\d+)$/.exec(value) ?? [];
+      if (code !== undefined) return [...said, code];
+      said.push(value);
+    }
+  };
+  return {
+    /** What a line of shell says on stdout, and then its exit code. */
+    run,
+    /** The address of a server that begins now. */
+    serve: async (): Promise<string> => {
+      const [said = ''] = await run('serve');
+      return said.replace('listening on ', '');
+    },
+    complaints: () => complaints,
+  };
+}
+
+type Inside = Awaited<ReturnType<typeof inside>>;
+
+/** Root needs no other user to mount what a plain user may not. */
+function namespaceFor(mount: string): string[] {
+  return mount === small ? ['--mount', '--map-root-user'] : ['--mount'];
+}
+
+/** Skips where the kernel or the container does not let this user mount it; what is not installed is another matter. */
+function mayMount(mount: string, ...programs: string[]): Skip {
+  for (const program of ['unshare', 'mount', ...programs]) {
+    const { skip } = needs(program, ['/usr/sbin', '/sbin']);
+    if (skip !== undefined) return { skip };
+  }
+  const probe = `DIR=$(mktemp -d) && { ${mount}; } && mountpoint -q "$DIR"; code=$?; umount "$DIR"; rm -rf "$DIR" "$DIR.img"; exit $code`;
+  const { status } = spawnSync('unshare', [...namespaceFor(mount), 'sh', '-c', probe], { stdio: 'ignore' });
+  return status === 0 ? {} : { skip: 'the kernel does not let this user mount such a file system' };
+}
+
+async function makeVault({ run }: Inside): Promise<string> {
+  assert.equal((await run('vault "certificate create" --name web --domain web.test')).at(-1), '0');
+  const rights = '--scope certificates:read --scope private_keys:read --certificate "*"';
+  const [key = '', code] = await run(`vault "api-key create" --name client ${rights}`);
+  assert.equal(code, '0');
+  return key;
+}
+
+const agent = new Agent();
+const download = (url: string, key: string) =>
+  get(agent, `${url}/api/v1/certificates/web/private.key`, { key });
+
+/** Downloads until one is refused; how many were answered. */
+async function untilRefused(url: string, key: string): Promise<number> {
+  for (let answered = 0; answered < 5000; answered += 1) {
+    const { status, headers, body } = await download(url, key);
+    if (status === 200) continue;
+    assert.equal(status, 503, body);
+    assert.ok(Number(headers['retry-after']) > 0);
+    assert.doesNotMatch(body, /PRIVATE KEY|SQLITE|vault\.db/);
+    return answered;
+  }
+  throw new Error('nothing is refused');
+}
+
+async function untilAnswered(url: string, key: string): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  for (;;) {
+    const { status, body } = await download(url, key);
+    if (status === 200) return;
+    assert.ok(performance.now() < deadline, `it does not recover: ${status} ${body}`);
+    await delay(50);
+  }
+}
+
+/** How many downloads the audit log has; it verifies, too. */
+async function recorded({ run }: Inside): Promise<number> {
+  assert.deepEqual(await run('vault "audit verify" >/dev/null'), ['0']);
+  const [count] = await run('vault "audit export" | grep -c certificate.download');
+  return Number(count);
+}
+
+test(
+  'on a disk that fills up under it a server refuses what it cannot record, and goes on when there is space again',
+  mayMount(small),
+  async (t) => {
+    const disk = await inside(t, small);
+    const key = await makeVault(disk);
+    const url = await disk.serve();
+    await untilAnswered(url, key);
+    let answered = 1;
+    for (let round = 0; round < 2; round += 1) {
+      await disk.run('dd if=/dev/zero of="$DIR/filler" bs=4096 2>/dev/null');
+      answered += await untilRefused(url, key);
+      assert.equal((await get(agent, `${url}/api/v1/health`)).status, 200);
+      assert.deepEqual(await disk.run('vault "certificate create" --name more --domain a.test'), ['1']);
+      assert.deepEqual(await disk.run('rm "$DIR/filler"'), ['0']);
+      await untilAnswered(url, key);
+      answered += 1;
+    }
+    assert.deepEqual(await disk.run('stop'), ['0']);
+    assert.equal(await recorded(disk), answered);
+    assert.match(disk.complaints(), /^vault: (the disk that holds the database is full|reading or writing)/m);
+  },
+);
+
+test(
+  'on a disk that is mounted read-only a server refuses to start with a sentence, and starts when it can be written',
+  mayMount(small),
+  async (t) => {
+    const disk = await inside(t, small);
+    const key = await makeVault(disk);
+    assert.deepEqual(await disk.run('mount -o remount,ro "$DIR"'), ['0']);
+    assert.deepEqual(
+      await disk.run('timeout 60 "$VAULT" serve --data-dir "$DIR/data" --listen 127.0.0.1:0'),
+      ['1'],
+    );
+    assert.match(disk.complaints(), /^vault: the database cannot be (opened|written) .*\n {2}\S/m);
+    assert.deepEqual(await disk.run('mount -o remount,rw "$DIR"'), ['0']);
+    await untilAnswered(await disk.serve(), key);
+    assert.deepEqual(await disk.run('stop'), ['0']);
+    assert.equal(await recorded(disk), 1);
+  },
+);
+
+test(
+  'when the kernel makes the disk read-only under it a server refuses, and what it answered is there after the next mount',
+  mayMount(failing, 'mkfs.ext4', 'findmnt'),
+  async (t) => {
+    const disk = await inside(t, failing);
+    const key = await makeVault(disk);
+    const url = await disk.serve();
+    await untilAnswered(url, key);
+    const trigger = '/sys/fs/ext4/$(basename "$(findmnt -no SOURCE "$DIR")")/trigger_fs_error';
+    assert.deepEqual(await disk.run(`echo broken > "${trigger}"`), ['0']);
+    const answered = 1 + (await untilRefused(url, key));
+    assert.equal((await get(agent, `${url}/api/v1/health`)).status, 200);
+    await disk.run('stop');
+    assert.deepEqual(await disk.run('umount "$DIR" && mount -o loop,errors=remount-ro "$DIR.img" "$DIR"'), [
+      '0',
+    ]);
+    await untilAnswered(await disk.serve(), key);
+    assert.deepEqual(await disk.run('stop'), ['0']);
+    assert.equal(await recorded(disk), answered + 1);
+  },
+);
