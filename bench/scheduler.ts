@@ -11,6 +11,7 @@ import { insertVersion } from '../src/db/certificate-versions.ts';
 import { insertCertificate } from '../src/db/certificates.ts';
 import { findIssuer } from '../src/db/issuers.ts';
 import type { Vault } from '../src/domain/vault.ts';
+import { runNotificationWatcher } from '../src/jobs/notification-watcher.ts';
 import { runRenewalScheduler } from '../src/jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../src/jobs/renewal-worker.ts';
 import { runWindowWatcher } from '../src/jobs/window-watcher.ts';
@@ -33,7 +34,8 @@ export async function measureScheduler(_: string, { isQuick }: Pace): Promise<Fi
   const { vault, close } = await openVault(settingsFor(data), world, 'create');
   try {
     await fill(vault, world, certificates);
-    const all = [runRenewalScheduler, runRenewalWorker, runWindowWatcher];
+    const watcher: Job = (of, signal) => runNotificationWatcher(of, undefined, signal);
+    const all = [runRenewalScheduler, runRenewalWorker, runWindowWatcher, watcher];
     return [
       { name: `planning ${many} at the start`, value: await firstRound(vault, world), unit: 'ms' },
       { name: 'looking through them again', value: await firstRound(vault, world), unit: 'ms' },
@@ -44,7 +46,7 @@ export async function measureScheduler(_: string, { isQuick }: Pace): Promise<Fi
         goal: 50,
       },
       {
-        name: 'with worker and ARI, per minute',
+        name: 'with worker, ARI and the ends of certificates, per minute',
         value: await perMinute(vault, world, all),
         unit: 'ms',
         goal: 50,

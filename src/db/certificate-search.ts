@@ -105,8 +105,8 @@ export type WatchedRow = {
   readonly created_at: number | null;
 };
 
-/** All certificates by name, in one walk along the index of names. */
-export async function listWatched(reader: Reader): Promise<WatchedRow[]> {
+/** At most `limit` certificates in the order of their names, those after the name `after`. */
+export async function pageWatched(reader: Reader, after: string, limit: number): Promise<WatchedRow[]> {
   return reader
     .selectFrom('certificates')
     .leftJoin('certificate_versions as version', (join) =>
@@ -116,7 +116,9 @@ export async function listWatched(reader: Reader): Promise<WatchedRow[]> {
     )
     .select(['certificates.name', 'certificates.disabled_at', 'certificates.failed_attempts'])
     .select(['version.not_before', 'version.not_after', 'version.created_at'])
+    .where('certificates.name', '>', after)
     .orderBy('certificates.name')
+    .limit(limit)
     .execute();
 }
 

@@ -29,10 +29,33 @@ export type EndingApiKey = NearEnd & {
 
 const longestNotice = 30 * 86_400_000;
 
-/** Certificates about whose end more is to be told at `now`, or whose alarm is over, those that end first in front. */
+/** Those with greater ids than the first, up to the last. */
+export type IdRange = { readonly after: number; readonly last: number };
+
+/** The range of the next `count` ids after `after`, or undefined where there are none. */
+export async function nextRange(
+  reader: Reader,
+  table: 'certificates' | 'api_keys',
+  after: number,
+  count: number,
+): Promise<IdRange | undefined> {
+  const { last } = await reader
+    .selectFrom(({ selectFrom }) =>
+      selectFrom(table).select('id').where('id', '>', after).orderBy('id').limit(count).as('page'),
+    )
+    .select(({ fn }) => fn.max<number | null>('id').as('last'))
+    .executeTakeFirstOrThrow();
+  return last === null ? undefined : { after, last };
+}
+
+/**
+ * Of the certificates in a range those about whose end more is to be told at `now`, or whose alarm is over, those that end
+ * first in front.
+ */
 export async function listEndingCertificates(
   reader: Reader,
   now: number,
+  { after, last }: IdRange,
   limit: number,
 ): Promise<EndingCertificate[]> {
   const lifetime = sql`(v.not_after - v.not_before)`;
@@ -54,14 +77,21 @@ export async function listEndingCertificates(
     )
     .select(['c.id', 'c.name', 'c.domains', 'c.last_error', 'c.auto_renew'])
     .select(['v.not_after as ends_at', 'i.name as issuer', 'a.level as told', level.as('level')])
+    .where('c.id', '>', after)
+    .where('c.id', '<=', last)
     .where(moreToTell(level))
     .orderBy('v.not_after')
     .limit(limit)
     .execute();
 }
 
-/** API keys that are not revoked and about whose end more is to be told at `now`, or whose alarm is over. */
-export async function listEndingApiKeys(reader: Reader, now: number, limit: number): Promise<EndingApiKey[]> {
+/** Of the API keys in a range those that are not revoked and about whose end more is to be told, or whose alarm is over. */
+export async function listEndingApiKeys(
+  reader: Reader,
+  now: number,
+  { after, last }: IdRange,
+  limit: number,
+): Promise<EndingApiKey[]> {
   const lifetime = sql`(k.expires_at - k.created_at)`;
   const level = sql<number>`case
     when k.revoked_at is not null or k.expires_at is null then 0
@@ -76,6 +106,8 @@ export async function listEndingApiKeys(reader: Reader, now: number, limit: numb
     )
     .select(['k.id', 'k.name', 'k.prefix', 'k.any_certificate', 'k.last_used_at'])
     .select(['a.level as told', level.as('level'), sql<number>`coalesce(k.expires_at, 0)`.as('ends_at')])
+    .where('k.id', '>', after)
+    .where('k.id', '<=', last)
     .where(moreToTell(level))
     .orderBy('k.id')
     .limit(limit)

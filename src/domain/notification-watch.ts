@@ -7,9 +7,11 @@ import { findAlarm } from '../db/notification-alarms.ts';
 import {
   type EndingApiKey,
   type EndingCertificate,
+  type IdRange,
   listEndingApiKeys,
   listEndingCertificates,
   nearness,
+  nextRange,
 } from '../db/notification-watch.ts';
 import { lastBackupAt } from './backup-age.ts';
 import type { BackupPlan } from './backup-schedule.ts';
@@ -17,28 +19,52 @@ import { closeAlarm, isToTellAgain, raiseAlarm } from './notification-alarms.ts'
 import { tell } from './notification-queue.ts';
 import type { Vault } from './vault.ts';
 
-/** What is told in one transaction at most; the rest is for the next one. */
-const atOnce = 100;
+/** Looked at in one go, a few milliseconds of work; then others have their turn. */
+const lookedAtOnce = 1000;
 
-/** Tells of certificates and API keys whose end has come nearer. Returns how many there were to look at. */
+/** What is told in one transaction at most; the rest is for the next one. */
+const toldAtOnce = 100;
+
+/** Tells of certificates and API keys whose end has come nearer. Returns how many there were to tell of. */
 export async function tellOfEnds(vault: Vault): Promise<number> {
-  const certificates = await eachEnding(vault, listEndingCertificates, tellOfCertificate);
-  return certificates + (await eachEnding(vault, listEndingApiKeys, tellOfApiKey));
+  const certificates = await eachEnding(vault, 'certificates', listEndingCertificates, tellOfCertificate);
+  return certificates + (await eachEnding(vault, 'api_keys', listEndingApiKeys, tellOfApiKey));
 }
 
-/** Looks with the reading connection first: mostly there is nothing, and nobody shall wait for the lock for that. */
 async function eachEnding<Row>(
   vault: Vault,
-  list: (reader: Reader, now: number, limit: number) => Promise<Row[]>,
+  table: 'certificates' | 'api_keys',
+  list: (reader: Reader, now: number, range: IdRange, limit: number) => Promise<Row[]>,
   tellOf: (vault: Vault, writer: Writer, row: Row) => Promise<void>,
 ): Promise<number> {
   const { db, world } = vault;
-  if ((await list(db.reader, world.now(), 1)).length === 0) return 0;
-  return db.write(async (writer) => {
-    const rows = await list(writer, world.now(), atOnce);
-    for (const row of rows) await tellOf(vault, writer, row);
-    return rows.length;
-  });
+  let count = 0;
+  for (let range = await nextRange(db.reader, table, 0, lookedAtOnce); range !== undefined; ) {
+    const { last } = range;
+    count += await tellOfRange(vault, range, list, tellOf);
+    range = await nextRange(db.reader, table, last, lookedAtOnce);
+    await world.turn();
+  }
+  return count;
+}
+
+/** Looks with the reading connection first: mostly there is nothing, and nobody shall wait for the lock for that. */
+async function tellOfRange<Row>(
+  vault: Vault,
+  range: IdRange,
+  list: (reader: Reader, now: number, range: IdRange, limit: number) => Promise<Row[]>,
+  tellOf: (vault: Vault, writer: Writer, row: Row) => Promise<void>,
+): Promise<number> {
+  const { db, world } = vault;
+  let count = 0;
+  while ((await list(db.reader, world.now(), range, 1)).length > 0) {
+    count += await db.write(async (writer) => {
+      const rows = await list(writer, world.now(), range, toldAtOnce);
+      for (const row of rows) await tellOf(vault, writer, row);
+      return rows.length;
+    });
+  }
+  return count;
 }
 
 const levelNames = ['far', 'near', 'emergency', 'over'] as const;

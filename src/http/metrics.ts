@@ -3,7 +3,7 @@ import { statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { countApiKeys } from '../db/api-keys.ts';
 import { lastGivenId } from '../db/audit-events.ts';
-import { listWatched, type WatchedRow } from '../db/certificate-search.ts';
+import { pageWatched, type WatchedRow } from '../db/certificate-search.ts';
 import { countUntaken } from '../db/notification-deliveries.ts';
 import { countOpenRenewals } from '../db/renewals.ts';
 import { lastBackupAt } from '../domain/backup-age.ts';
@@ -25,13 +25,13 @@ export type Metrics = {
   readonly backupEvery: number | undefined;
 };
 
-/** Certificates are written so many at a time, and requests are answered in between. */
+/** Certificates are read and written so many at a time, and requests are answered in between. */
 const perPiece = 500;
 
 /** The text, in pieces. What the database does not tell is left out; `vault_ready` says that something is wrong. */
 export async function* metricsText(vault: Vault, version: string, metrics: Metrics): AsyncGenerator<string> {
   const counted = await metrics.series();
-  const watched = await listWatched(vault.db.reader).catch((error: unknown) => {
+  const watched = await allWatched(vault).catch((error: unknown) => {
     vault.log.warn({ err: error }, 'metrics of certificates could not be read');
     return undefined;
   });
@@ -48,6 +48,16 @@ export async function* metricsText(vault: Vault, version: string, metrics: Metri
       yield lines.join('');
       await vault.world.turn();
     }
+  }
+}
+
+async function allWatched({ db, world }: Vault): Promise<WatchedRow[]> {
+  const all: WatchedRow[] = [];
+  for (;;) {
+    const page = await pageWatched(db.reader, all.at(-1)?.name ?? '', perPiece);
+    all.push(...page);
+    if (page.length < perPiece) return all;
+    await world.turn();
   }
 }
 

@@ -15,8 +15,7 @@ export async function runNotificationWatcher(
   const since = world.now();
   while (!signal.aborted) {
     try {
-      let more = await tellOfEnds(vault);
-      while (more > 0 && !signal.aborted) more = await tellOfEnds(vault);
+      await tellOfEnds(vault);
       await tellOfBackups(vault, plan, since);
       await queueDigests(vault);
     } catch (error) {

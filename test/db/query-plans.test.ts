@@ -16,7 +16,7 @@ import { findApiKey, findApiKeyByPrefix, pageApiKeys, pageApiKeysOf } from '../.
 import { insertAuditEvents } from '../../src/db/audit-events.ts';
 import { listAuditEvents } from '../../src/db/audit-search.ts';
 import { findCaCertificate } from '../../src/db/ca-certificates.ts';
-import { searchCertificates } from '../../src/db/certificate-search.ts';
+import { pageWatched, searchCertificates } from '../../src/db/certificate-search.ts';
 import { findVersion, lastVersionNumber, listVersions } from '../../src/db/certificate-versions.ts';
 import {
   findCertificate,
@@ -32,6 +32,7 @@ import {
 } from '../../src/db/certificates.ts';
 import { Database, type Reader, type Writer } from '../../src/db/database.ts';
 import { findAcmeIssuer, findIssuerById } from '../../src/db/issuers.ts';
+import { listEndingApiKeys, listEndingCertificates, nextRange } from '../../src/db/notification-watch.ts';
 import {
   findClaimableRenewal,
   findNamedRenewal,
@@ -238,6 +239,22 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
   'the leases that are too long': [
     (db) => shortenLeases(db as Writer, 1),
     /SCAN renewals USING INDEX renewals_open/,
+  ],
+  'a page of what is watched over': [
+    (db) => pageWatched(db, 'a', 10),
+    /SEARCH certificates USING INDEX sqlite_autoindex_certificates_1 \(name>\?\)/,
+  ],
+  'the certificates of a range that end': [
+    (db) => listEndingCertificates(db, 1, { after: 1, last: 2 }, 10),
+    /SEARCH v USING INDEX sqlite_autoindex_certificate_versions_1 \(certificate_id>\? AND certificate_id<\?\)/,
+  ],
+  'the API keys of a range that end': [
+    (db) => listEndingApiKeys(db, 1, { after: 1, last: 2 }, 10),
+    /SEARCH k USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
+  ],
+  'a range of certificates': [
+    (db) => nextRange(db, 'certificates', 1, 10),
+    /SEARCH certificates USING (COVERING INDEX|INTEGER PRIMARY KEY) .*\(rowid>\?\)/,
   ],
   'the moment at which a renewal is due next': [
     (db) => nextMoment(db, 1),

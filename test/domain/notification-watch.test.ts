@@ -109,10 +109,11 @@ suite('the end of a certificate', () => {
     const { vault, world } = await prepared(t);
     for (let count = 0; count < 130; count += 1) await makeCertificate(vault, `web${count}`);
     world.advance(1000 * day);
-    assert.deepEqual(
-      [await tellOfEnds(vault), await tellOfEnds(vault), await tellOfEnds(vault)],
-      [100, 30, 0],
-    );
+    const write = t.mock.method(vault.db, 'write');
+    assert.equal(await tellOfEnds(vault), 130);
+    assert.equal(write.mock.callCount(), 2);
+    assert.equal(await tellOfEnds(vault), 0);
+    assert.equal(write.mock.callCount(), 2);
     assert.equal(new Set(await toldIn(vault)).size, 130);
   });
 });
