@@ -68,14 +68,15 @@ const ioError = 10;
 
 /**
  * What SQLite's check of a database has found, on one line; undefined where all is well. Throws as SQLite does where pages
- * could only not be read: that is a disk that fails, and no damage for which a backup would have to be restored.
+ * could not be read: that is a disk that fails, and no damage for which a backup would have to be restored.
  */
 export function damageIn(findings: readonly unknown[]): string | undefined {
   if (findings.length === 1 && findings[0] === 'ok') return undefined;
   const lines = findings.flatMap((finding) => String(finding).split('\n'));
   const told = lines.filter((line) => line !== '' && !line.startsWith('*** in database'));
   const codes = told.map((line) => Number([...line.matchAll(unread)][0]?.[1] ?? 0) % 256);
-  if (told.length > 0 && codes.every((code) => code === ioError)) {
+  // What was not read lacks everywhere else, so that the rest of what is told follows from it.
+  if (codes.includes(ioError)) {
     throw Object.assign(new Error(told.join('; ')), { code: 'SQLITE_IOERR' });
   }
   return told.join('; ');

@@ -24,6 +24,7 @@ import {
   type Tally,
   tryToMakeKey,
 } from './fault-scene.ts';
+import { watchVitals } from './vitals.ts';
 
 /** What a trouble has to do with its means: the disk under the vault, where it stands on one that fails. */
 type Means = { readonly scene: Scene; readonly disk: DiskShim | undefined };
@@ -203,7 +204,13 @@ export type Endured = {
   readonly recoveryMs: number;
   readonly megabytesGrown: number;
   readonly logMegabytes: number;
+  /** In a trouble that lasts: the means of its second half, which do not rise. */
+  readonly memory?: number;
+  readonly descriptors?: number;
 };
+
+/** From here on a trouble lasts: nothing may pile up in it. */
+const longMs = 60_000;
 
 /** Lives through the trouble for `spanMs` and checks all that must hold in it and after it. */
 export async function endure(
@@ -223,11 +230,13 @@ export async function endure(
   const before = residentMegabytes(scene);
   const end = await trouble.begin({ scene, disk });
   const isOver = within(spanMs);
+  const vitals = spanMs >= longMs ? watchVitals(scene) : undefined;
   const making =
     trouble.hidesVault || trouble.leave?.drops ? undefined : tryToMakeKey(scene, 'made in trouble');
   try {
     await live(scene, during, isOver, trouble.leave);
   } finally {
+    vitals?.stop();
     await making;
     end();
   }
@@ -257,7 +266,14 @@ export async function endure(
     assert.equal((await ask(metadata, made)).status, 200, 'a key that was printed works');
   assert.equal((await ask(metadata, scene.revoked)).status, 401, 'a revoked key is refused');
   await again.server.end();
-  return { refusedDownloads: refused, downloads, recoveryMs, megabytesGrown, logMegabytes };
+  return {
+    refusedDownloads: refused,
+    downloads,
+    recoveryMs,
+    megabytesGrown,
+    logMegabytes,
+    ...vitals?.means(),
+  };
 }
 
 function ask(url: string, key: string): Promise<Response> {
@@ -269,11 +285,16 @@ function within(ms: number): () => boolean {
   return () => performance.now() >= over;
 }
 
-/** `--seconds` is how long each lasts. */
+/** In these most would pile up: requests that wait or fail, and connections. */
+const worst = ['the disk is full', 'another process holds the write lock', 'no file descriptor is left'];
+
+/** `--seconds` is how long each lasts; `--hold` is that for the worst three, and leaves the others out. */
 export const faults: Chamber = async ({ folder, amount, say }) => {
-  const span = (amount('seconds') ?? 30) * 1000;
+  const hold = amount('hold');
+  const span = (hold ?? amount('seconds') ?? 30) * 1000;
   const findings: Finding[] = [];
-  for (const trouble of troubles) {
+  const meant = troubles.filter(({ title }) => hold === undefined || worst.includes(title));
+  for (const trouble of meant) {
     const ends: (() => unknown)[] = [];
     const t = { after: (end: () => unknown) => ends.push(end) } as unknown as Pick<TestContext, 'after'>;
     try {
