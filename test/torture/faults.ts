@@ -176,11 +176,10 @@ export const troubles: readonly Trouble[] = [
     launch: () => ({ program: ['sh', '-c', 'ulimit -n 100; exec "$0" "$@"', executable] }),
     begin: async ({ scene: { server } }) => {
       const { hostname, port } = new URL(server.url);
-      const sockets = await Promise.all(
-        Array.from({ length: 300 }, () => opened(connect(Number(port), hostname))),
-      );
+      const silent = Array.from({ length: 300 }, () => new SilentConnection(Number(port), hostname));
+      await Promise.all(silent.map(({ begun }) => begun));
       return () => {
-        for (const socket of sockets) socket.destroy();
+        for (const connection of silent) connection.end();
       };
     },
   },
@@ -190,12 +189,39 @@ export const troubles: readonly Trouble[] = [
 
 const executable = join(import.meta.dirname, '..', '..', 'dist', 'vault');
 
-/** When it is connected, or has been refused: both take up what there is. */
-async function opened(socket: Socket): Promise<Socket> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  socket.on('error', () => resolve()).on('connect', () => resolve());
-  await promise;
-  return socket;
+/** Somebody who connects, says nothing, and comes back a while after the vault has closed that. */
+class SilentConnection {
+  readonly #to: [number, string];
+  #socket: Socket;
+  #isOver = false;
+  /** When it is connected, or has been refused: both take up what there is. */
+  readonly begun: Promise<void>;
+
+  constructor(...to: [number, string]) {
+    this.#to = to;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.begun = promise;
+    this.#socket = this.#open()
+      .on('connect', resolve)
+      .on('error', () => resolve());
+  }
+
+  #open(): Socket {
+    const socket = connect(...this.#to);
+    socket
+      .on('error', () => undefined)
+      .on('close', () => {
+        setTimeout(() => {
+          if (!this.#isOver) this.#socket = this.#open();
+        }, 500).unref();
+      });
+    return socket;
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#socket.destroy();
+  }
 }
 
 export type Endured = {
