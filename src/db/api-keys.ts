@@ -6,6 +6,23 @@ import type { ApiKeysTable } from './schema.ts';
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
+/** A key without the hash of its raw value: what lists show. */
+export type ListedApiKeyRow = Omit<ApiKeyRow, 'hash'>;
+
+const listed = [
+  'id',
+  'name',
+  'prefix',
+  'scopes',
+  'any_certificate',
+  'allowed_networks',
+  'created_at',
+  'expires_at',
+  'revoked_at',
+  'last_used_at',
+  'last_used_ip',
+] as const;
+
 const byPrefix = compiledQuery((db, prefix: string) =>
   db
     .selectFrom('api_keys')
@@ -31,18 +48,18 @@ export async function findApiKey(reader: Reader, id: number): Promise<ApiKeyRow 
   return reader.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
 }
 
-export async function listApiKeys(reader: Reader): Promise<ApiKeyRow[]> {
-  return reader.selectFrom('api_keys').selectAll().orderBy('id').execute();
+export async function listApiKeys(reader: Reader): Promise<ListedApiKeyRow[]> {
+  return reader.selectFrom('api_keys').select(listed).orderBy('id').execute();
 }
 
 /** Keys in the order of their ids, those after the id `after`, at most `limit`. */
 export async function pageApiKeys(
   reader: Reader,
   { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number },
-): Promise<ApiKeyRow[]> {
+): Promise<ListedApiKeyRow[]> {
   return reader
     .selectFrom('api_keys')
-    .selectAll()
+    .select(listed)
     .where('id', '>', after)
     .orderBy('id')
     .limit(limit)
@@ -54,10 +71,10 @@ export async function pageApiKeysOf(
   reader: Reader,
   certificateId: number,
   { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number },
-): Promise<ApiKeyRow[]> {
+): Promise<ListedApiKeyRow[]> {
   return reader
     .selectFrom('api_keys')
-    .selectAll()
+    .select(listed)
     .where('id', 'in', ({ selectFrom }) =>
       selectFrom('api_key_certificates')
         .select('api_key_id as id')

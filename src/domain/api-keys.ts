@@ -10,6 +10,7 @@ import {
   deleteApiKeyRow,
   findApiKey,
   insertApiKey,
+  type ListedApiKeyRow,
   listApiKeys,
   pageApiKeys,
   pageApiKeysOf,
@@ -125,7 +126,7 @@ export async function viewApiKey({ db, world }: Vault, id: number): Promise<ApiK
 }
 
 function views(
-  rows: readonly ApiKeyRow[],
+  rows: readonly ListedApiKeyRow[],
   allowlists: readonly { readonly api_key_id: number; readonly name: string }[],
   now: number,
 ): ApiKeyView[] {

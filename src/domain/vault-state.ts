@@ -5,7 +5,7 @@
 import type { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import { allAllowlists } from '../db/api-key-certificates.ts';
-import { type ApiKeyRow, listApiKeys } from '../db/api-keys.ts';
+import { type ListedApiKeyRow, listApiKeys } from '../db/api-keys.ts';
 import { findVersion } from '../db/certificate-versions.ts';
 import { type CertificateSummaryRow, listCertificateSummaries } from '../db/certificates.ts';
 import type { Reader } from '../db/database.ts';
@@ -144,7 +144,7 @@ async function keysOf(reader: Reader, now: number): Promise<Map<string, Held[]>>
   return Map.groupBy(held, ({ name }) => name);
 }
 
-function keyDefinition(row: ApiKeyRow, allowlist: readonly string[]): Definition {
+function keyDefinition(row: ListedApiKeyRow, allowlist: readonly string[]): Definition {
   const networks = JSON.parse(row.allowed_networks) as string[];
   return {
     scopes: JSON.parse(row.scopes) as string[],
