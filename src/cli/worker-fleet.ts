@@ -31,6 +31,7 @@ export class Fleet {
   readonly #beat = Promise.withResolvers<void>();
   readonly #invited = Promise.withResolvers<void>();
   #hasServed = false;
+  #isReady = false;
   #ticketSeed: Buffer;
   /** Who has the jobs; `wanted` where nobody who serves is left to have them. */
   #jobs: Member | 'not yet' | 'wanted' = 'not yet';
@@ -53,11 +54,17 @@ export class Fleet {
   }
 
   /** For systemd. */
-  get status(): string {
+  get #status(): string {
     const { length } = this.#serving;
     const { workers } = this.#parts.settings;
     const few = length === workers ? '' : ` of ${workers}`;
     return `STATUS=listening on ${this.#serving[0]?.url ?? 'nothing'} with ${length}${few} workers`;
+  }
+
+  /** Tells the supervisor that all serve. Signs of life count from then on: before, nobody had the jobs. */
+  async tellReady(): Promise<void> {
+    this.#isReady = true;
+    await this.#parts.supervisor.tell('READY=1', this.#status);
   }
 
   /** Starts the worker of this place. */
@@ -198,9 +205,10 @@ export class Fleet {
     const healths = this.#serving.map(({ health }) => health);
     if (healths.includes(undefined)) return;
     for (const member of this.#members) member.health = undefined;
+    if (!this.#isReady) return;
     const all = [...new Set(healths.flatMap((health) => health ?? []))];
     const { supervisor } = this.#parts;
-    if (all.length === 0) void supervisor.tell('WATCHDOG=1', this.status);
+    if (all.length === 0) void supervisor.tell('WATCHDOG=1', this.#status);
     else void supervisor.tell(`STATUS=not working: ${all.join(', ')}`);
   }
 

@@ -58,7 +58,7 @@ export async function serveOnWorkers(
     // The log is written once a turn: what stands in it so far comes before the line that others wait for.
     await world.turn();
     stdout.write(`listening on ${url}\n`);
-    await supervisor.tell('READY=1', fleet.status);
+    await fleet.tellReady();
     // A place is given up only where no worker can serve any more.
     await Promise.race([aborted(stop), ...places]);
   } finally {
