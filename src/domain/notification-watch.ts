@@ -31,29 +31,33 @@ export async function tellOfEnds(vault: Vault): Promise<number> {
   return certificates + (await eachEnding(vault, 'api_keys', listEndingApiKeys, tellOfApiKey));
 }
 
+type List<Row> = (reader: Reader, now: number, range: IdRange, limit: number) => Promise<Row[]>;
+type TellOf<Row> = (vault: Vault, writer: Writer, row: Row) => Promise<void>;
+
 async function eachEnding<Row>(
   vault: Vault,
   table: 'certificates' | 'api_keys',
-  list: (reader: Reader, now: number, range: IdRange, limit: number) => Promise<Row[]>,
-  tellOf: (vault: Vault, writer: Writer, row: Row) => Promise<void>,
+  list: List<Row>,
+  tellOf: TellOf<Row>,
 ): Promise<number> {
   const { db, world } = vault;
   let count = 0;
-  for (let range = await nextRange(db.reader, table, 0, lookedAtOnce); range !== undefined; ) {
-    const { last } = range;
+  let past = 0;
+  for (;;) {
+    const range = await nextRange(db.reader, table, past, lookedAtOnce);
+    if (range === undefined) return count;
     count += await tellOfRange(vault, range, list, tellOf);
-    range = await nextRange(db.reader, table, last, lookedAtOnce);
+    past = range.last;
     await world.turn();
   }
-  return count;
 }
 
 /** Looks with the reading connection first: mostly there is nothing, and nobody shall wait for the lock for that. */
 async function tellOfRange<Row>(
   vault: Vault,
   range: IdRange,
-  list: (reader: Reader, now: number, range: IdRange, limit: number) => Promise<Row[]>,
-  tellOf: (vault: Vault, writer: Writer, row: Row) => Promise<void>,
+  list: List<Row>,
+  tellOf: TellOf<Row>,
 ): Promise<number> {
   const { db, world } = vault;
   let count = 0;
