@@ -131,8 +131,12 @@ test('that backups fail is told to all, once, also to those that come later; wha
   assert.deepEqual(two.heard('backups').at(-1), { do: 'backups', areFailing: false });
 });
 
-test('systemd hears that all is well when all have said so, what fails, and nothing while one is silent', () => {
-  const { one, two, systemd } = fleetOf(2);
+test('systemd hears that all is well when all have said so, what fails, and nothing before they are ready or while one is silent', async () => {
+  const { fleet, one, two, systemd } = fleetOf(2);
+  for (const worker of [one, two]) worker.say({ say: 'health', failed: [] });
+  assert.deepEqual(systemd, []);
+  await fleet.tellReady();
+  assert.deepEqual(systemd.splice(0), ['READY=1']);
   for (let time = 0; time < 3; time++) one.say({ say: 'health', failed: [] });
   assert.deepEqual(systemd, []);
   two.say({ say: 'health', failed: [] });
