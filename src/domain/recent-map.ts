@@ -6,7 +6,9 @@ export class RecentMap<K, V> {
    * Always before what was put longest ago: what it yields is deleted at once. A new iterator would begin with the holes
    * that the deleted ones have left, of which there are thousands.
    */
-  readonly #oldest: MapIterator<K>;
+  #oldest: MapIterator<K>;
+  /** What was put since the iterator is in use. */
+  #puts = 0;
   readonly #most: number;
 
   /** Holds `most` values, one at least. */
@@ -27,6 +29,7 @@ export class RecentMap<K, V> {
   set(key: K, value: V): void {
     this.#values.delete(key);
     this.#values.set(key, value);
+    this.#renewIterator();
     if (this.#values.size <= this.#most) return;
     const oldest = this.#oldest.next();
     if (!oldest.done) this.#values.delete(oldest.value);
@@ -34,5 +37,17 @@ export class RecentMap<K, V> {
 
   delete(key: K): void {
     this.#values.delete(key);
+  }
+
+  /**
+   * An iterator that does not move keeps every table that the map has had since it did, and a map makes a new one whenever the
+   * holes have filled it. So it is renewed now and then: seldom enough that walking over the holes costs nothing, often
+   * enough that a few tables are kept and not one for each pair of requests.
+   */
+  #renewIterator(): void {
+    this.#puts += 1;
+    if (this.#puts <= this.#values.size + 16) return;
+    this.#puts = 0;
+    this.#oldest = this.#values.keys();
   }
 }

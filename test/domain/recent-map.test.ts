@@ -1,6 +1,8 @@
 /** A map with a limit: what was put into it last stays. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { RecentMap } from '../../src/domain/recent-map.ts';
 
@@ -41,4 +43,22 @@ test('whatever is put in, put in again and deleted, the last ones are there', ()
     },
   );
   fc.assert(property, { numRuns: 300 });
+});
+
+test('what is put and put again takes no memory', () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  for (const few of [1, 3, 500]) {
+    const map = new RecentMap<number, number>(1000);
+    const bytes = () => {
+      collectGarbage();
+      return process.memoryUsage().heapUsed;
+    };
+    for (let put = 0; put < few; put += 1) map.set(put, put);
+    const before = bytes();
+    for (let put = 0; put < 300_000; put += 1) map.set(put % few, put);
+    const grown = bytes() - before;
+    assert(grown < 500_000, `${grown} bytes more for ${few} that are put again and again`);
+    assert.equal(map.size, few);
+  }
 });
