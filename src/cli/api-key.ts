@@ -1,12 +1,12 @@
 /** `vault api-key …`: keys are made, listed, revoked and deleted directly in the database, without HTTP. */
 import { scopes } from '../base/scope.ts';
-import { createApiKey, deleteApiKey, revokeApiKey, viewApiKeys } from '../domain/api-keys.ts';
+import { allApiKeys, createApiKey, deleteApiKey, revokeApiKey } from '../domain/api-keys.ts';
 import { localCli } from '../domain/audit.ts';
 import { createApiKeyInput, parseInput } from '../domain/inputs.ts';
 import type { Vault } from '../domain/vault.ts';
 import { command, commandGroup, type Example } from './command.ts';
 import { Misuse } from './misuse.ts';
-import { jsonText } from './output.ts';
+import { jsonPieces, printPieces } from './output.ts';
 import { withVault } from './with-vault.ts';
 
 const idOption = {
@@ -86,7 +86,7 @@ const list = command({
   options: {},
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
-      terminal.stdout.write(jsonText(await viewApiKeys(vault)));
+      await printPieces(jsonPieces(allApiKeys(vault)), terminal.stdout);
     }),
 });
 

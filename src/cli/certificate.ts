@@ -13,7 +13,7 @@ import { findOpenRenewal } from '../db/renewals.ts';
 import { stepsOf } from '../domain/attempt.ts';
 import { localCli } from '../domain/audit.ts';
 import { certificateStatus } from '../domain/certificate-status.ts';
-import { certificateView, versionView } from '../domain/certificate-views.ts';
+import { type CertificateView, certificateView, versionView } from '../domain/certificate-views.ts';
 import { deleteCertificate, requireCertificate } from '../domain/certificates.ts';
 import type { Vault } from '../domain/vault.ts';
 import { createCommand } from './certificate-create.ts';
@@ -23,7 +23,7 @@ import { renewCommand } from './certificate-renew.ts';
 import { revokeCommand } from './certificate-revoke.ts';
 import { updateCommand } from './certificate-update.ts';
 import { command, commandGroup } from './command.ts';
-import { daysUntil, facts, jsonText, table } from './output.ts';
+import { daysUntil, facts, jsonPieces, jsonText, printPieces, table } from './output.ts';
 import { withVault } from './with-vault.ts';
 
 const jsonOption = { json: { type: 'boolean', description: 'print JSON, for programs' } } as const;
@@ -39,11 +39,11 @@ const list = command({
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault, { publicUrl }) => {
       const now = vault.world.now();
-      const rows = await allSummaries(vault);
       if (args.json) {
-        terminal.stdout.write(jsonText(rows.map((row) => certificateView(row, now, publicUrl ?? ''))));
+        await printPieces(jsonPieces(allViews(vault, now, publicUrl)), terminal.stdout);
         return;
       }
+      const rows = (await Array.fromAsync(allSummaries(vault))).flat();
       if (rows.length === 0) {
         terminal.stderr.write(
           'There are no certificates yet. Make one with "vault certificate create" or "import".\n',
@@ -170,11 +170,16 @@ async function currentPin({ db }: Vault, id: number, version: number | null): Pr
   return current && publicKeyPin(new X509Certificate(current.certificate_pem));
 }
 
-async function allSummaries({ db }: Vault): Promise<CertificateSummaryRow[]> {
-  const all: CertificateSummaryRow[] = [];
+async function* allSummaries({ db }: Vault): AsyncGenerator<CertificateSummaryRow[]> {
+  let after: string | undefined;
   for (;;) {
-    const page = await listCertificateSummaries(db.reader, { after: all.at(-1)?.name, limit: 1000 });
-    all.push(...page);
-    if (page.length < 1000) return all;
+    const page = await listCertificateSummaries(db.reader, { after, limit: 1000 });
+    yield page;
+    if (page.length < 1000) return;
+    after = page.at(-1)?.name;
   }
+}
+
+async function* allViews(vault: Vault, now: number, publicUrl = ''): AsyncGenerator<CertificateView[]> {
+  for await (const page of allSummaries(vault)) yield page.map((row) => certificateView(row, now, publicUrl));
 }

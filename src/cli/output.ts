@@ -1,9 +1,13 @@
 /** What commands print for people and for programs. */
 
+import { pipeline } from 'node:stream/promises';
+
 /** A table with a header, columns two spaces apart; control characters in cells are shown as `?`. */
 export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [header, ...rows].map((row) => row.map(printable));
-  const widths = header.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  const widths = header.map((_, column) =>
+    cells.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0),
+  );
   return cells
     .map((row) =>
       row
@@ -24,6 +28,22 @@ export function facts(pairs: readonly (readonly [label: string, value: string])[
 /** JSON for programs and for the curious. */
 export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** What `jsonText` makes of all pages put together, in pieces: of many things, the first are printed while others are read. */
+export async function* jsonPieces(pages: AsyncIterable<readonly unknown[]>): AsyncGenerator<string> {
+  let before = '[';
+  for await (const page of pages) {
+    if (page.length === 0) continue;
+    yield before + JSON.stringify(page, null, 2).slice('['.length, -'\n]'.length);
+    before = ',';
+  }
+  yield before === '[' ? '[]\n' : '\n]\n';
+}
+
+/** Writes pieces of text no faster than they are taken: what waits in front of a pipe would take memory. */
+export async function printPieces(pieces: AsyncIterable<string>, stdout: NodeJS.WriteStream): Promise<void> {
+  await pipeline(pieces, stdout, { end: false });
 }
 
 /** Days from `now` until `time`, as people say it. */

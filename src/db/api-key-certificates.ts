@@ -1,4 +1,5 @@
 /** The table `api_key_certificates`: the allowlists of the keys that are not for any certificate. */
+import { sql } from 'kysely';
 import type { Reader, Writer } from './database.ts';
 
 /** All allowlists at once: key id and name, ordered by both. */
@@ -21,7 +22,7 @@ export async function allowlistsOf(
     .selectFrom('api_key_certificates')
     .innerJoin('certificates', 'certificates.id', 'api_key_certificates.certificate_id')
     .select(['api_key_id', 'certificates.name'])
-    .where('api_key_id', 'in', apiKeyIds)
+    .where('api_key_id', 'in', sql<number>`(select value from json_each(${JSON.stringify(apiKeyIds)}))`)
     .orderBy('api_key_id')
     .orderBy('certificates.name')
     .execute();

@@ -4,14 +4,13 @@ import type { Scope } from '../base/scope.ts';
 import type { Secret } from '../base/secret.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../base/timestamp.ts';
 import { type ApiKeyToken, createToken } from '../crypto/api-key-token.ts';
-import { allAllowlists, allowlistsOf, insertAllowlist } from '../db/api-key-certificates.ts';
+import { allowlistsOf, insertAllowlist } from '../db/api-key-certificates.ts';
 import {
   type ApiKeyRow,
   deleteApiKeyRow,
   findApiKey,
   insertApiKey,
   type ListedApiKeyRow,
-  listApiKeys,
   pageApiKeys,
   pageApiKeysOf,
   setRevoked,
@@ -95,9 +94,18 @@ export function refusePast(expiresAt: number | undefined, now: number): void {
   throw refused('expires_at', `${formatTimestamp(expiresAt)} is not in the future`);
 }
 
-/** All keys in the order of their ids. */
-export async function viewApiKeys({ db, world }: Vault): Promise<ApiKeyView[]> {
-  return views(await listApiKeys(db.reader), await allAllowlists(db.reader), world.now());
+/** How many keys are read at once where all are shown: so many fit into the cache of the processor. */
+const keysAtOnce = 500;
+
+/** All keys in the order of their ids, page by page. */
+export async function* allApiKeys(vault: Vault): AsyncGenerator<ApiKeyView[]> {
+  let after: number | undefined;
+  for (;;) {
+    const page = await pageOfApiKeys(vault, { after, limit: keysAtOnce });
+    yield page;
+    if (page.length < keysAtOnce) return;
+    after = page.at(-1)?.id;
+  }
 }
 
 /** Which part of a list: at most `limit` keys after the id `after`. */

@@ -23,12 +23,20 @@ export const artifactNames = Object.keys(artifacts) as ArtifactName[];
 /** The names that metadata lists, one for each content. */
 export const listedArtifacts = ['certificate.crt', 'chain.crt', 'fullchain.crt', 'private.key'] as const;
 
+/** Written out: a name that is put together anew must be looked up anew, and lists ask for thousands. */
+const etagColumns = {
+  certificate: 'certificate_etag',
+  chain: 'chain_etag',
+  fullchain: 'fullchain_etag',
+  private_key: 'private_key_etag',
+} as const satisfies Record<ArtifactContent, string>;
+
 /** The strong entity tag (RFC 9110 §8.8.3) that was computed when the version was made. */
 export function etagOf(
-  version: Pick<HandedOutRow, `${ArtifactContent}_etag`>,
+  version: Pick<HandedOutRow, (typeof etagColumns)[ArtifactContent]>,
   content: ArtifactContent,
 ): string {
-  return version[`${content}_etag`];
+  return version[etagColumns[content]];
 }
 
 /** The PEM of a public artifact, which is ASCII. */

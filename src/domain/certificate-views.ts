@@ -123,10 +123,11 @@ export function renewalDetailView(row: NamedRenewalRow): RenewalDetailView {
 }
 
 function artifactViews(name: string, current: VersionSummaryRow, base: string): ArtifactView[] {
+  const folder = `${base}/api/v1/certificates/${encodeURIComponent(name)}/`;
   return listedArtifacts.map((file) => ({
     file,
     scope: artifacts[file].scope,
-    url: `${base}/api/v1/certificates/${encodeURIComponent(name)}/${file}`,
+    url: folder + file,
     etag: etagOf(current, artifacts[file].content),
   }));
 }

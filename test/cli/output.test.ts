@@ -1,7 +1,8 @@
 /** What commands print: tables that line up, JSON that ends with a newline, and nothing that moves a terminal. */
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { daysUntil, facts, jsonText, table } from '../../src/cli/output.ts';
+import { daysUntil, facts, jsonPieces, jsonText, table } from '../../src/cli/output.ts';
 
 const day = 86_400_000;
 
@@ -18,6 +19,12 @@ test('columns of a table stand two spaces apart, as wide as their widest cell, w
 
 test('a table without rows is its header', () => {
   assert.equal(table(['A', 'B'], []), 'A  B\n');
+});
+
+test('a table can have more rows than a function can have arguments', () => {
+  const rows = Array.from({ length: 200_000 }, (_, row) => [String(row)]);
+  const lines = table(['ROW'], rows).split('\n');
+  assert.deepEqual([lines.length, lines[200_000]], [200_002, '199999']);
 });
 
 test('control characters in cells and facts are shown as question marks', () => {
@@ -47,4 +54,20 @@ test('days until a time are whole days that are left', () => {
   assert.equal(daysUntil(1, 0), 'under 1 day');
   assert.equal(daysUntil(0, 0), 'over');
   assert.equal(daysUntil(0, day), 'over');
+});
+
+test('JSON in pieces is the JSON of all pages put together', async () => {
+  const things = [{ id: 1, in: [] }, { id: 2, in: ['a', '\n]'] }, [], null, 'x'];
+  for (const pages of [
+    [things],
+    [things.slice(0, 2), things.slice(2)],
+    [[], things, []],
+    things.map((one) => [one]),
+    [[]],
+    [],
+  ]) {
+    let text = '';
+    for await (const piece of jsonPieces(Readable.from(pages))) text += piece;
+    assert.equal(text, jsonText(pages.flat()));
+  }
 });

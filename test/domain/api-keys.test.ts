@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { day } from '../../src/base/duration.ts';
 import { Problem, type ProblemCode } from '../../src/base/problem.ts';
-import { createApiKey, deleteApiKey, revokeApiKey, viewApiKeys } from '../../src/domain/api-keys.ts';
+import { createApiKey, deleteApiKey, pageOfApiKeys, revokeApiKey } from '../../src/domain/api-keys.ts';
 import { type Actor, localCli } from '../../src/domain/audit.ts';
 import { createCertificate } from '../../src/domain/certificates.ts';
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
@@ -48,7 +48,7 @@ async function events({ db }: Vault) {
 test('a key is kept as its hash, and neither the list nor the audit log has the raw value', async (t) => {
   const { vault } = await vaultWith(t, 'b', 'a');
   const { id, raw } = await create(vault, { certificates: ['b', 'a'], expires_at: '2027-01-01T00:00:00Z' });
-  const [view] = await viewApiKeys(vault);
+  const [view] = await pageOfApiKeys(vault, { limit: 10 });
   assert.deepEqual(view, {
     id,
     name: 'deploy',
@@ -96,7 +96,7 @@ for (const expires_at of ['2026-11-21T12:00:00Z', '2026-11-21T11:59:59Z', '1999-
   test(`a key that expires at ${expires_at}, not in the future, is refused`, async (t) => {
     const { vault } = await vaultWith(t);
     await rejects(create(vault, { expires_at }), 'invalid_request', /^expires_at: .* is not in the future\./);
-    assert.deepEqual([await viewApiKeys(vault), await events(vault)], [[], []]);
+    assert.deepEqual([await pageOfApiKeys(vault, { limit: 10 }), await events(vault)], [[], []]);
   });
 }
 
@@ -107,7 +107,7 @@ test('an unknown certificate is refused with the closest name, and no key is mad
     'invalid_request',
     /^certificates: there is no certificate called "ww\.example\.com"\. Did you mean "www\.example\.com"\?$/,
   );
-  assert.deepEqual([await viewApiKeys(vault), await events(vault)], [[], []]);
+  assert.deepEqual([await pageOfApiKeys(vault, { limit: 10 }), await events(vault)], [[], []]);
 });
 
 for (const action of ['create', 'revoke', 'delete'] as const) {
@@ -115,14 +115,14 @@ for (const action of ['create', 'revoke', 'delete'] as const) {
     const { vault, dataDir } = await vaultWith(t, 'a');
     const { id } = await create(vault, { certificates: ['a'] });
     if (action === 'delete') await revokeApiKey(vault, actor, id);
-    const before = await viewApiKeys(vault);
+    const before = await pageOfApiKeys(vault, { limit: 10 });
     const other = new BetterSqlite3(join(dataDir, 'vault.db'));
     t.after(() => other.close());
     other.exec(`create trigger full before insert on audit_events begin select raise(abort, 'no room'); end`);
     const work = { create, revoke: revokeApiKey, delete: deleteApiKey } as const;
     const trying = action === 'create' ? create(vault) : work[action](vault, actor, id);
     await assert.rejects(trying, /no room/);
-    assert.deepEqual(await viewApiKeys(vault), before);
+    assert.deepEqual(await pageOfApiKeys(vault, { limit: 10 }), before);
   });
 }
 
@@ -132,7 +132,7 @@ test('a revoked key stays revoked since the first time, with one event', async (
   await revokeApiKey(vault, actor, id);
   world.advance(day);
   await revokeApiKey(vault, actor, id);
-  const [view] = await viewApiKeys(vault);
+  const [view] = await pageOfApiKeys(vault, { limit: 10 });
   assert.equal(view?.revoked_at, '2026-11-21T12:00:00Z');
   assert.equal(view?.state, 'revoked');
   assert.deepEqual(
@@ -145,10 +145,10 @@ test('a key that is not revoked is not deleted, even when it has expired', async
   const { vault, world } = await vaultWith(t);
   const { id } = await create(vault, { expires_at: '2026-11-22T00:00:00Z' });
   world.advance(day);
-  const before = [await viewApiKeys(vault), await events(vault)];
+  const before = [await pageOfApiKeys(vault, { limit: 10 }), await events(vault)];
   const deleting = deleteApiKey(vault, actor, id);
   await rejects(deleting, 'api_key_active', /^API key 1 \(deploy\) is not revoked.*api-key revoke --id 1/);
-  assert.deepEqual([await viewApiKeys(vault), await events(vault)], before);
+  assert.deepEqual([await pageOfApiKeys(vault, { limit: 10 }), await events(vault)], before);
 });
 
 test('a deleted key is gone with its allowlist, and its id is never given out again', async (t) => {
@@ -156,7 +156,7 @@ test('a deleted key is gone with its allowlist, and its id is never given out ag
   const { id } = await create(vault, { certificates: ['a'] });
   await revokeApiKey(vault, actor, id);
   await deleteApiKey(vault, actor, id);
-  assert.deepEqual(await viewApiKeys(vault), []);
+  assert.deepEqual(await pageOfApiKeys(vault, { limit: 10 }), []);
   assert.deepEqual(await vault.db.reader.selectFrom('api_key_certificates').selectAll().execute(), []);
   assert.equal((await events(vault)).at(-1)?.action, 'api_key.delete');
   assert.equal((await create(vault)).id, id + 1);

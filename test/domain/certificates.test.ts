@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { day } from '../../src/base/duration.ts';
 import { Problem, type ProblemCode } from '../../src/base/problem.ts';
-import { createApiKey, revokeApiKey, viewApiKeys } from '../../src/domain/api-keys.ts';
+import { createApiKey, pageOfApiKeys, revokeApiKey } from '../../src/domain/api-keys.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { createCertificate, deleteCertificate, requireCertificate } from '../../src/domain/certificates.ts';
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
@@ -191,7 +191,7 @@ test('forced, it leaves the allowlists, and the keys keep the rest of theirs', a
   await createKey(vault, 'a');
   await deleteCertificate(vault, localCli, 'a', { force: true });
   assert.deepEqual(
-    (await viewApiKeys(vault)).map(({ certificates }) => certificates),
+    (await pageOfApiKeys(vault, { limit: 10 })).map(({ certificates }) => certificates),
     [['b'], []],
   );
   assert.equal((await rows(vault)).events.at(-1)?.detail, '{"versions":1,"removed_from_api_keys":[1,2]}');

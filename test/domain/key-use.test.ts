@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { minute, second } from '../../src/base/duration.ts';
-import { createApiKey, viewApiKeys } from '../../src/domain/api-keys.ts';
+import { createApiKey, pageOfApiKeys } from '../../src/domain/api-keys.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { createApiKeyInput, parseInput } from '../../src/domain/inputs.ts';
 import { testVault } from '../harness/test-vault.ts';
@@ -19,7 +19,10 @@ async function vaultWithKeys(t: Parameters<typeof testVault>[0]) {
   });
   for (let n = 0; n < 2; n += 1) await createApiKey(vault, localCli, input);
   const uses = async () =>
-    (await viewApiKeys(vault)).map(({ last_used_at, last_used_ip }) => [last_used_at, last_used_ip]);
+    (await pageOfApiKeys(vault, { limit: 10 })).map(({ last_used_at, last_used_ip }) => [
+      last_used_at,
+      last_used_ip,
+    ]);
   return { ...opened, uses };
 }
 

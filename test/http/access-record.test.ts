@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { StorageError } from '../../src/db/storage-error.ts';
-import { deleteApiKey, revokeApiKey, viewApiKeys } from '../../src/domain/api-keys.ts';
+import { deleteApiKey, pageOfApiKeys, revokeApiKey } from '../../src/domain/api-keys.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { deleteCertificate } from '../../src/domain/certificates.ts';
 import { checkedServer, codeOf } from '../harness/http-checked.ts';
@@ -164,7 +164,7 @@ suite('the last use of a key', () => {
     const idle = await makeKey(server.vault);
     const lastUse = async () => {
       await server.vault.keyUse.write();
-      const [used, unused] = await viewApiKeys(server.vault);
+      const [used, unused] = await pageOfApiKeys(server.vault, { limit: 10 });
       assert.deepEqual([unused?.id, unused?.last_used_at, unused?.last_used_ip], [idle.id, null, null]);
       return [used?.last_used_at, used?.last_used_ip];
     };
@@ -184,6 +184,6 @@ suite('the last use of a key', () => {
     const key = await revokedKey(server);
     assert.equal(await statusFor(key.raw), 401);
     await server.vault.keyUse.write();
-    assert.equal((await viewApiKeys(server.vault))[0]?.last_used_at, null);
+    assert.equal((await pageOfApiKeys(server.vault, { limit: 10 }))[0]?.last_used_at, null);
   });
 });

@@ -1,7 +1,7 @@
 /** What follows from where a request came from and to, at the server's door: logs, links, cookies, changes in a session. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { viewApiKeys } from '../../src/domain/api-keys.ts';
+import { pageOfApiKeys } from '../../src/domain/api-keys.ts';
 import { checkedServer } from '../harness/http-checked.ts';
 import { eventsOf, makeCertificate, makeKey } from '../harness/http-fixtures.ts';
 import { converse, parseReply, rawRequest } from '../harness/http-raw.ts';
@@ -26,7 +26,7 @@ suite('the address of the client', () => {
       ['198.51.100.1'],
     );
     await server.vault.keyUse.write();
-    assert.equal((await viewApiKeys(server.vault))[0]?.last_used_ip, '198.51.100.1');
+    assert.equal((await pageOfApiKeys(server.vault, { limit: 10 }))[0]?.last_used_ip, '198.51.100.1');
     const lines = server.log.lines.filter((line) => line.includes('"message":"request"'));
     assert.equal(lines.length, 5);
     for (const line of lines.slice(1)) assert.equal(JSON.parse(line).ip, '198.51.100.1', line);

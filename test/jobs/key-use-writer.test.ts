@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { second } from '../../src/base/duration.ts';
-import { createApiKey, viewApiKeys } from '../../src/domain/api-keys.ts';
+import { createApiKey, pageOfApiKeys } from '../../src/domain/api-keys.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { createApiKeyInput, parseInput } from '../../src/domain/inputs.ts';
 import { runKeyUseWriter } from '../../src/jobs/key-use-writer.ts';
@@ -21,7 +21,7 @@ async function started(t: TestContext) {
   };
   t.after(stop);
   await opened.world.sleeping(1);
-  const lastIp = async () => (await viewApiKeys(vault))[0]?.last_used_ip;
+  const lastIp = async () => (await pageOfApiKeys(vault, { limit: 10 }))[0]?.last_used_ip;
   return { ...opened, stop, lastIp };
 }
 
