@@ -74,7 +74,8 @@ export class SoakLoad {
     );
     await Promise.all([
       ...clients,
-      this.#paced(1500, () => this.#stranger()),
+      // As many as one for five clients: what is kept of each who is refused would be seen.
+      this.#paced(5000 / rate, () => this.#stranger()),
       this.#paced(1000, () => this.#newConnections()),
       this.#paced(2000, () => this.#keysLife()),
       this.#paced(3000, () => this.#person()),
