@@ -1,6 +1,6 @@
 /** `vault certificate create`: the private CA issues at once, an ACME CA through a renewal that is queued. */
 import { formatTimestamp } from '../base/timestamp.ts';
-import { findCertificateSummary } from '../db/certificates.ts';
+import { findCertificateSummary } from '../db/certificate-summaries.ts';
 import { localCli } from '../domain/audit.ts';
 import { createCertificate } from '../domain/certificates.ts';
 import { createCertificateInput, parseInput } from '../domain/inputs.ts';

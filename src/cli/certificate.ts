@@ -2,12 +2,8 @@
 import { X509Certificate } from 'node:crypto';
 import { OperatorError } from '../base/operator-error.ts';
 import { publicKeyPin } from '../crypto/public-key-pin.ts';
+import { findCertificateSummary, pagesOfSummaries } from '../db/certificate-summaries.ts';
 import { findVersion, listVersions } from '../db/certificate-versions.ts';
-import {
-  type CertificateSummaryRow,
-  findCertificateSummary,
-  listCertificateSummaries,
-} from '../db/certificates.ts';
 import { findIssuerById } from '../db/issuers.ts';
 import { findOpenRenewal } from '../db/renewals.ts';
 import { stepsOf } from '../domain/attempt.ts';
@@ -43,7 +39,7 @@ const list = command({
         await printPieces(jsonPieces(allViews(vault, now, publicUrl)), terminal.stdout);
         return;
       }
-      const rows = (await Array.fromAsync(allSummaries(vault))).flat();
+      const rows = (await Array.fromAsync(pagesOfSummaries(vault.db.reader))).flat();
       if (rows.length === 0) {
         terminal.stderr.write(
           'There are no certificates yet. Make one with "vault certificate create" or "import".\n',
@@ -170,16 +166,8 @@ async function currentPin({ db }: Vault, id: number, version: number | null): Pr
   return current && publicKeyPin(new X509Certificate(current.certificate_pem));
 }
 
-async function* allSummaries({ db }: Vault): AsyncGenerator<CertificateSummaryRow[]> {
-  let after: string | undefined;
-  for (;;) {
-    const page = await listCertificateSummaries(db.reader, { after, limit: 1000 });
-    yield page;
-    if (page.length < 1000) return;
-    after = page.at(-1)?.name;
-  }
-}
-
 async function* allViews(vault: Vault, now: number, publicUrl = ''): AsyncGenerator<CertificateView[]> {
-  for await (const page of allSummaries(vault)) yield page.map((row) => certificateView(row, now, publicUrl));
+  for await (const page of pagesOfSummaries(vault.db.reader)) {
+    yield page.map((row) => certificateView(row, now, publicUrl));
+  }
 }

@@ -1,5 +1,4 @@
 /** What commands print for people and for programs. */
-
 import { pipeline } from 'node:stream/promises';
 
 /** A table with a header, columns two spaces apart; control characters in cells are shown as `?`. */

@@ -3,7 +3,12 @@
  * computed from the clock in SQL too, exactly as the domain's `certificateStatus` does it; a test holds them together.
  */
 import { sql } from 'kysely';
-import { type CertificatePage, type CertificateSummaryRow, summaries, summary } from './certificates.ts';
+import {
+  type CertificatePage,
+  type CertificateSummaryRow,
+  summaries,
+  summary,
+} from './certificate-summaries.ts';
 import type { Reader } from './database.ts';
 
 /** In the order of the sort by status: what needs a person comes first. */

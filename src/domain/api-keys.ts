@@ -94,7 +94,7 @@ export function refusePast(expiresAt: number | undefined, now: number): void {
   throw refused('expires_at', `${formatTimestamp(expiresAt)} is not in the future`);
 }
 
-/** How many keys are read at once where all are shown: so many fit into the cache of the processor. */
+/** How many keys are read at once where all are shown: a few milliseconds of work. */
 const keysAtOnce = 500;
 
 /** All keys in the order of their ids, page by page. */

@@ -1,7 +1,8 @@
 /** How the certificates and their renewals are: one finding for each that is in trouble, and one for all the others. */
 import { hour, minute, second } from '../base/duration.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
-import { type CertificateSummaryRow, listCertificateSummaries, nextMoment } from '../db/certificates.ts';
+import { type CertificateSummaryRow, pagesOfSummaries } from '../db/certificate-summaries.ts';
+import { nextMoment } from '../db/certificates.ts';
 import { findAcmeIssuer, listIssuers } from '../db/issuers.ts';
 import { findClaimableRenewal } from '../db/renewals.ts';
 import { certificateStatus } from './certificate-status.ts';
@@ -9,8 +10,6 @@ import type { Finding } from './finding.ts';
 import type { Vault } from './vault.ts';
 
 type Parts = Pick<Vault, 'db' | 'world'>;
-
-const pageSize = 1000;
 
 /** A thousand sentences about one dead CA help nobody. */
 const mostShown = 20;
@@ -23,13 +22,9 @@ export async function certificateFindings({ db, world }: Parts): Promise<Finding
   const now = world.now();
   const troubles: Finding[] = [];
   let all = 0;
-  let after: string | undefined;
-  for (;;) {
-    const rows = await listCertificateSummaries(db.reader, { after, limit: pageSize });
+  for await (const rows of pagesOfSummaries(db.reader)) {
     troubles.push(...rows.flatMap((row) => troubleWith(row, now)));
     all += rows.length;
-    after = rows.at(-1)?.name;
-    if (rows.length < pageSize) break;
   }
   const sorted = [
     ...troubles.filter(({ status }) => status === 'failed'),

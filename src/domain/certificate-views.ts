@@ -1,8 +1,8 @@
 /** Certificates, versions and renewals as the API and the commands show them (design, "HTTP"). */
 import type { Scope } from '../base/scope.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../base/timestamp.ts';
+import type { CertificateSummaryRow } from '../db/certificate-summaries.ts';
 import type { VersionSummaryRow } from '../db/certificate-versions.ts';
-import type { CertificateSummaryRow } from '../db/certificates.ts';
 import type { NamedRenewalRow } from '../db/renewals.ts';
 import type { RenewalStatus } from '../db/schema.ts';
 import { artifacts, etagOf, listedArtifacts } from './artifacts.ts';

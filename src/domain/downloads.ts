@@ -6,8 +6,8 @@
 import { type CertName, parseCertName } from '../base/cert-name.ts';
 import { Problem } from '../base/problem.ts';
 import { sealedSize } from '../crypto/sealing.ts';
+import { type CertificateSummaryRow, findCertificateSummary } from '../db/certificate-summaries.ts';
 import { findCurrentVersion, type HandedOutRow } from '../db/certificate-versions.ts';
-import { type CertificateSummaryRow, findCertificateSummary } from '../db/certificates.ts';
 import { type ArtifactName, artifacts, etagOf, publicBody } from './artifacts.ts';
 import type { Actor } from './audit.ts';
 import { FreshCache } from './freshness.ts';

@@ -5,7 +5,7 @@
 import { isIPv6 } from 'node:net';
 import { second } from '../base/duration.ts';
 import { type Outbound, OutboundError, type OutboundResponse } from '../base/outbound-http.ts';
-import { listCertificateSummaries } from '../db/certificates.ts';
+import { pagesOfSummaries } from '../db/certificate-summaries.ts';
 import { listIssuers } from '../db/issuers.ts';
 import { DnsProviderError } from '../dns/dns-provider.ts';
 import { placeOf } from './dns-records.ts';
@@ -45,9 +45,7 @@ async function namesByHttp(vault: Vault, signal: AbortSignal): Promise<string[]>
   const types = new Map((await listIssuers(reader)).map(({ id, type }) => [id, type]));
   if (![...types.values()].includes('acme')) return [];
   const names = new Set<string>();
-  let after: string | undefined;
-  do {
-    const rows = await listCertificateSummaries(reader, { after, limit: 1000 });
+  for await (const rows of pagesOfSummaries(reader)) {
     for (const { issuer_id: issuer, disabled_at: disabled, challenge, domains } of rows) {
       const isAcme = issuer !== null && types.get(issuer) === 'acme';
       if (!isAcme || disabled !== null || (challenge !== null && challenge !== 'http-01')) continue;
@@ -56,8 +54,7 @@ async function namesByHttp(vault: Vault, signal: AbortSignal): Promise<string[]>
         if (challenge === 'http-01' || !(await hasDnsProvider(vault, name, signal))) names.add(name);
       }
     }
-    after = rows.length < 1000 ? undefined : rows.at(-1)?.name;
-  } while (after !== undefined);
+  }
   return [...names];
 }
 

@@ -1,6 +1,7 @@
 /** Planning anew: after a start, and after the clock jumped, moments that were computed by another clock may be wrong. */
 import { day } from '../base/duration.ts';
-import { listPlanned, type PlannedRow, pagePlanned, updateCertificate } from '../db/certificates.ts';
+import { listPlanned, type PlannedRow, pagePlanned } from '../db/certificate-summaries.ts';
+import { updateCertificate } from '../db/certificates.ts';
 import type { Writer } from '../db/database.ts';
 import { shortenPauses } from '../db/issuers.ts';
 import { shortenLeases } from '../db/renewals.ts';

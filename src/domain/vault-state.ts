@@ -6,8 +6,8 @@ import type { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import { allAllowlists } from '../db/api-key-certificates.ts';
 import { type ListedApiKeyRow, listApiKeys } from '../db/api-keys.ts';
+import { type CertificateSummaryRow, pagesOfSummaries } from '../db/certificate-summaries.ts';
 import { findVersion } from '../db/certificate-versions.ts';
-import { type CertificateSummaryRow, listCertificateSummaries } from '../db/certificates.ts';
 import type { Reader } from '../db/database.ts';
 import { listDnsProviders } from '../db/dns-providers.ts';
 import { findAcmeIssuer, type IssuerRow, listIssuers } from '../db/issuers.ts';
@@ -42,7 +42,7 @@ export type VaultState = Readonly<Record<Section, ReadonlyMap<string, readonly H
 export async function readVaultState(vault: Vault, reader: Reader): Promise<VaultState> {
   const issuers = await listIssuers(reader);
   const names = new Map(issuers.map(({ id, name }) => [id, name]));
-  const certificates = await allCertificates(reader);
+  const certificates = (await Array.fromAsync(pagesOfSummaries(reader))).flat();
   return {
     issuers: await issuersOf(vault, reader, issuers),
     dns_providers: new Map(
@@ -95,15 +95,6 @@ async function issuersOf(
     ]);
   }
   return held;
-}
-
-async function allCertificates(reader: Reader): Promise<CertificateSummaryRow[]> {
-  const all: CertificateSummaryRow[] = [];
-  for (;;) {
-    const page = await listCertificateSummaries(reader, { after: all.at(-1)?.name, limit: 1000 });
-    all.push(...page);
-    if (page.length < 1000) return all;
-  }
 }
 
 function issued(row: CertificateSummaryRow, issuers: ReadonlyMap<number, string>): Definition {

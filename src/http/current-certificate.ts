@@ -1,6 +1,6 @@
 /** A certificate as it is right now, for answers to changes: what requests remember may be a moment older. */
 import { Problem } from '../base/problem.ts';
-import { findCertificateSummary } from '../db/certificates.ts';
+import { findCertificateSummary } from '../db/certificate-summaries.ts';
 import { type CertificateView, certificateView } from '../domain/certificate-views.ts';
 import type { Vault } from '../domain/vault.ts';
 

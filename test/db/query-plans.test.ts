@@ -17,18 +17,20 @@ import { insertAuditEvents } from '../../src/db/audit-events.ts';
 import { listAuditEvents } from '../../src/db/audit-search.ts';
 import { findCaCertificate } from '../../src/db/ca-certificates.ts';
 import { pageWatched, searchCertificates } from '../../src/db/certificate-search.ts';
+import {
+  findCertificateSummary,
+  listCertificateSummaries,
+  listPlanned,
+  pagePlanned,
+} from '../../src/db/certificate-summaries.ts';
 import { findVersion, lastVersionNumber, listVersions } from '../../src/db/certificate-versions.ts';
 import {
   findCertificate,
   findCertificateById,
-  findCertificateSummary,
   listAriDue,
   listCertificateNames,
-  listCertificateSummaries,
   listDueCertificates,
-  listPlanned,
   nextMoment,
-  pagePlanned,
 } from '../../src/db/certificates.ts';
 import { Database, type Reader, type Writer } from '../../src/db/database.ts';
 import { findAcmeIssuer, findIssuerById } from '../../src/db/issuers.ts';
