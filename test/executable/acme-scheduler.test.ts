@@ -72,7 +72,7 @@ suite('the scheduler', needsAcme(), () => {
     while (seen.versions.size <= renewals) {
       assert.ok(Date.now() < deadline, `only versions ${[...seen.versions]}: ${server.log()}`);
       await look(client, server, seen);
-      await sleep(100);
+      await sleep(250);
     }
     const rows = vault.query<{ requested_by: string; status: string }>(
       'select requested_by, status from renewals order by id',
