@@ -422,8 +422,12 @@ export class Crowd {
     ];
     const body = { name: certificate, files };
     await this.#deed({ kind: 'import', certificate, fingerprint }, async () => {
-      const headers = { Cookie: this.#session?.cookie ?? '', Origin: this.#url ?? '' };
+      const session = this.#session;
+      const headers = { Cookie: session?.cookie ?? '', Origin: this.#url ?? '' };
       const answer = await this.#ask('/api/v1/imports', { method: 'POST', headers, body });
+      // Signed out while it was on its way.
+      if (answer.status === 403 && session !== this.#session)
+        return this.#refused('import: the session is over');
       if (answer.status !== 201) throw new Error(`import: ${answer.status} ${answer.body}`);
       return { is: 'done', said: { version: (JSON.parse(answer.body) as { version: number }).version } };
     });
