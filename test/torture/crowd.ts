@@ -81,7 +81,7 @@ export class Crowd {
   #busy = 0;
   #names = 0;
   #wanted: readonly Deed['kind'][] = [];
-  #session: { readonly name: string; readonly cookie: string } | undefined;
+  #sessions: readonly { readonly name: string; readonly cookie: string }[] = [];
   /** Keys that clients use beside the one for all, by name. */
   readonly #lent = new Map<string, { raw: string; certificate: string }>();
 
@@ -391,12 +391,13 @@ export class Crowd {
     });
     const headers = (cookie: string) => ({ Cookie: cookie, Origin: this.#url ?? '' });
     const { cookie } = opened.said;
+    const earlier = this.#sessions;
+    this.#sessions = [...earlier, { name: session, cookie }];
     const { status } = await this.#ask('/api/v1/session', { headers: headers(cookie) });
     this.#expect(status === 200, `${session} was opened, and the next request got ${status}`);
-    // One stays open at a time: the vault ends the oldest of too many by itself.
-    const last = this.#session;
-    this.#session = { name: session, cookie };
-    if (last !== undefined) {
+    // One stays open at a time: the vault ends the oldest of too many by itself. Several are open where a kill came between.
+    for (const last of earlier) {
+      this.#sessions = this.#sessions.filter((other) => other !== last);
       const old = headers(last.cookie);
       await this.#deed({ kind: 'sign out', session: last.name }, async () => {
         const answer = await this.#ask('/api/v1/session', { method: 'DELETE', headers: old });
@@ -410,7 +411,7 @@ export class Crowd {
   }
 
   async #importOverHttp(chance: Chance): Promise<void> {
-    if (this.#session === undefined) {
+    if (this.#sessions.length === 0) {
       await delay(20);
       return;
     }
@@ -422,11 +423,11 @@ export class Crowd {
     ];
     const body = { name: certificate, files };
     await this.#deed({ kind: 'import', certificate, fingerprint }, async () => {
-      const session = this.#session;
+      const session = this.#sessions.at(-1);
       const headers = { Cookie: session?.cookie ?? '', Origin: this.#url ?? '' };
       const answer = await this.#ask('/api/v1/imports', { method: 'POST', headers, body });
       // Signed out while it was on its way.
-      if (answer.status === 403 && session !== this.#session)
+      if (answer.status === 403 && session !== this.#sessions.at(-1))
         return this.#refused('import: the session is over');
       if (answer.status !== 201) throw new Error(`import: ${answer.status} ${answer.body}`);
       return { is: 'done', said: { version: (JSON.parse(answer.body) as { version: number }).version } };
