@@ -52,7 +52,7 @@ async function download(
     'Content-Disposition': `attachment; filename="${fileName(artifact)}"`,
   };
   if (isHead) return { status: 200, headers, body: '', size: artifact.size };
-  return { status: 200, headers, body: await context.downloads.handOut(artifact, actor), isAscii: true };
+  return { status: 200, headers, body: await context.downloads.handOut(artifact, actor) };
 }
 
 /** A name that is safe on every system: a wildcard's star becomes `_`. */

@@ -1,6 +1,7 @@
 /** What handlers return, and the one place that writes it to the socket, whole or piece by piece. */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { second } from '../base/duration.ts';
 import type { Problem } from '../base/problem.ts';
 import { securityHeaders } from './security-headers.ts';
 
@@ -12,8 +13,6 @@ type ReplyHead = {
 /** An answer that was made before it is sent. */
 export type WholeReply = ReplyHead & {
   readonly body: string | Buffer;
-  /** The body is a string of ASCII: it then goes to the socket in one piece with what stands above it. */
-  readonly isAscii?: true;
   /** The length to declare where the body was not made, for HEAD. */
   readonly size?: number;
 };
@@ -64,6 +63,9 @@ export function replyHeaders(
   return { ...security, 'X-Request-Id': requestId, ...headers };
 }
 
+/** How long a client that goes on sending may be silent, when its connection ends with the answer that it has. */
+const lingering = second;
+
 /** Writes status, headers and body in one go; without the body for HEAD and 304 (RFC 9110 §9.3.2, §15.4.5). */
 export function writeReply(
   request: IncomingMessage,
@@ -72,17 +74,29 @@ export function writeReply(
   reply: WholeReply,
   security?: Readonly<Record<string, string>>,
 ): void {
-  const bodiless = reply.status === 304 || reply.status === 204;
+  const { status, body, size = Buffer.byteLength(body) } = reply;
+  const bodiless = status === 304 || status === 204;
   const headers = replyHeaders(requestId, reply, security);
-  if (!bodiless) headers['Content-Length'] = reply.size ?? lengthOf(reply);
-  response.writeHead(reply.status, headers);
-  if (bodiless || request.method === 'HEAD') response.end();
-  else if (reply.isAscii) response.end(reply.body, 'latin1');
-  else response.end(reply.body);
-}
+  if (!bodiless) headers['Content-Length'] = size;
+  response.writeHead(status, headers);
+  // Where each character is a byte it is ASCII, which needs no encoding.
+  const encoding = typeof body === 'string' && body.length === size ? 'latin1' : 'utf8';
+  const isWithout = bodiless || request.method === 'HEAD';
+  if (!response.shouldKeepAlive && !request.complete) endAfterRequest();
+  else if (isWithout) response.end();
+  else response.end(body, encoding);
 
-function lengthOf({ body, isAscii }: WholeReply): number {
-  return isAscii ? body.length : Buffer.byteLength(body);
+  /** The connection ends with this answer: closing it over what the client still sends would take the answer back (RFC 9112 §9.6). */
+  function endAfterRequest(): void {
+    if (isWithout) response.flushHeaders();
+    else response.write(body, encoding);
+    const silence = setTimeout(() => response.end(), lingering);
+    request.on('data', () => silence.refresh());
+    request.once('close', () => {
+      clearTimeout(silence);
+      response.end();
+    });
+  }
 }
 
 /**

@@ -184,6 +184,11 @@ export const allowed: readonly {
     why: 'what sockets may take is measured in real time, as node:http measures it beside',
   },
   {
+    file: 'src/http/reply.ts',
+    uses: ['setTimeout'],
+    why: 'a client that is silent after its answer is a matter of the connection, like its limits',
+  },
+  {
     file: 'src/http/listening.ts',
     uses: ['node:net createServer'],
     why: 'a port that processes are to share is tried first, so that nobody else shares it',

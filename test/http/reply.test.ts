@@ -1,7 +1,7 @@
 /** Replies as bytes on the wire: lengths, bodies that must not be sent, and the headers that problems carry. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite, test } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
@@ -13,7 +13,7 @@ import {
   writeReply,
   writeStream,
 } from '../../src/http/reply.ts';
-import { rawRequest } from '../harness/http-raw.ts';
+import { converse, rawRequest, requestText } from '../harness/http-raw.ts';
 
 suite('a reply', () => {
   /** What a client sees of the reply. */
@@ -129,5 +129,33 @@ suite('a streamed reply', () => {
     const response = await fetch(url);
     await assert.rejects(response.text());
     assert.match(String(await ended[0]), /no more/);
+  });
+});
+
+suite('a reply with which the connection ends', () => {
+  async function server(t: { after: (work: () => void) => void }) {
+    const answering = createServer((request, response) =>
+      writeReply(request, response, 'the-id', json(400, 'no')),
+    );
+    t.after(() => answering.close());
+    await once(answering.listen(0, '127.0.0.1'), 'listening');
+    return `http://127.0.0.1:${(answering.address() as AddressInfo).port}`;
+  }
+
+  test('reaches a client that is still sending', async (t) => {
+    const url = await server(t);
+    for (let time = 0; time < 40; time += 1) {
+      const asked = request(url, { method: 'POST', headers: { Connection: 'close' } });
+      asked.end(Buffer.alloc(500_000));
+      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      await once(response.resume(), 'end');
+      assert.equal(response.statusCode, 400);
+    }
+  });
+
+  test('ends it where the client is silent', async (t) => {
+    const lines = ['Connection: close', 'Content-Length: 10'];
+    const answer = await converse(await server(t), requestText('POST', '/', lines));
+    assert.match(answer, /^HTTP\/1\.1 400 [\s\S]*"no"$/);
   });
 });
