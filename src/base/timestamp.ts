@@ -1,4 +1,5 @@
 /** Times as people and other programs see them: RFC 3339 outside, UTC milliseconds inside. */
+import { day, hour, minute, second } from './duration.ts';
 
 const pattern =
   /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
@@ -28,8 +29,31 @@ export function parseTimestamp(text: string): number | undefined {
 
 /** RFC 3339 in UTC with `Z`; whole seconds without a fraction. */
 export function formatTimestamp(ms: number): string {
-  const text = new Date(ms).toISOString();
-  return text.endsWith('.000Z') ? `${text.slice(0, -5)}Z` : text;
+  const time = Math.trunc(ms);
+  const number = Math.floor(time / day);
+  const inDay = time - number * day;
+  const fraction = inDay % second;
+  const clock = `${two(Math.floor(inDay / hour))}:${two(Math.floor(inDay / minute) % 60)}:${two(Math.floor(inDay / second) % 60)}`;
+  const parts = fraction === 0 ? '' : `.${String(fraction).padStart(3, '0')}`;
+  return `${dateOf(number)}T${clock}${parts}Z`;
+}
+
+/** Days as they were written before: lists are full of times, and have few days. */
+const dates = new Map<number, string>();
+const mostDates = 1000;
+
+/** The date of the day with this number, counted from 1970. Throws RangeError where there is no such day. */
+function dateOf(number: number): string {
+  const known = dates.get(number);
+  if (known !== undefined) return known;
+  const [date = ''] = new Date(number * day).toISOString().split('T');
+  if (dates.size >= mostDates) dates.clear();
+  dates.set(number, date);
+  return date;
+}
+
+function two(number: number): string {
+  return number < 10 ? `0${number}` : String(number);
 }
 
 /** The same for what may not have happened. */

@@ -70,6 +70,31 @@ test('a time is written in UTC, with a fraction only where it has one', () => {
   assert.equal(formatTimestamp(Date.UTC(2026, 10, 21, 12, 0, 0, 50)), '2026-11-21T12:00:00.050Z');
 });
 
+test('what is written is what ISO 8601 has, without a fraction of nothing', () => {
+  const latest = 8.64e15;
+  fc.assert(
+    fc.property(fc.integer({ min: -latest, max: latest }), fc.boolean(), (any, isWhole) => {
+      const ms = isWhole ? Math.trunc(any / 1000) * 1000 : any;
+      assert.equal(formatTimestamp(ms), new Date(ms).toISOString().replace('.000Z', 'Z'));
+    }),
+    {
+      numRuns: 5000,
+      examples: [
+        [-1, false],
+        [0, false],
+        [-latest, false],
+        [latest, false],
+        [86_399_999, false],
+      ],
+    },
+  );
+  assert.equal(formatTimestamp(1999.9), '1970-01-01T00:00:01.999Z');
+  assert.equal(formatTimestamp(-0.9), '1970-01-01T00:00:00Z');
+  for (const none of [Number.NaN, Number.POSITIVE_INFINITY, 8.65e15]) {
+    assert.throws(() => formatTimestamp(none), RangeError);
+  }
+});
+
 test('what is written is read back as the same moment', () => {
   const max = Date.parse('9999-12-31T23:59:59.999Z');
   fc.assert(
