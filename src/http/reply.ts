@@ -63,9 +63,6 @@ export function replyHeaders(
   return { ...security, 'X-Request-Id': requestId, ...headers };
 }
 
-/** How long a client that goes on sending may be silent, when its connection ends with the answer that it has. */
-const lingering = second;
-
 /** Writes status, headers and body in one go; without the body for HEAD and 304 (RFC 9110 §9.3.2, §15.4.5). */
 export function writeReply(
   request: IncomingMessage,
@@ -82,21 +79,34 @@ export function writeReply(
   // Where each character is a byte it is ASCII, which needs no encoding.
   const encoding = typeof body === 'string' && body.length === size ? 'latin1' : 'utf8';
   const isWithout = bodiless || request.method === 'HEAD';
-  if (!response.shouldKeepAlive && !request.complete) endAfterRequest();
-  else if (isWithout) response.end();
-  else response.end(body, encoding);
+  endAfterRequest(request, response, isWithout ? '' : body, encoding);
+}
 
-  /** The connection ends with this answer: closing it over what the client still sends would take the answer back (RFC 9112 §9.6). */
-  function endAfterRequest(): void {
-    if (isWithout) response.flushHeaders();
-    else response.write(body, encoding);
-    const silence = setTimeout(() => response.end(), lingering);
-    request.on('data', () => silence.refresh());
-    request.once('close', () => {
-      clearTimeout(silence);
-      response.end();
-    });
+/** How long a client may be silent in the middle of a request that has its answer. */
+const patience = second;
+
+/**
+ * Ends an answer with its last bytes. Where the connection ends with it, that waits until the client has sent its request
+ * or is silent: closing it over what still comes would take the answer back (RFC 9112 §9.6).
+ */
+function endAfterRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  last: string | Buffer = '',
+  encoding: 'latin1' | 'utf8' = 'utf8',
+): void {
+  if (response.shouldKeepAlive || request.complete) {
+    response.end(last, encoding);
+    return;
   }
+  response.flushHeaders();
+  if (last.length > 0) response.write(last, encoding);
+  const silence = setTimeout(() => response.end(), patience);
+  request.on('data', () => silence.refresh());
+  request.once('close', () => {
+    clearTimeout(silence);
+    response.end();
+  });
 }
 
 /**
@@ -114,7 +124,7 @@ export async function writeStream(
 ): Promise<boolean> {
   response.writeHead(reply.status, replyHeaders(requestId, reply, security));
   if (request.method === 'HEAD') {
-    response.end();
+    endAfterRequest(request, response);
     return true;
   }
   const gone = goneSignal(response);
@@ -124,7 +134,7 @@ export async function writeStream(
       if (gone.aborted) return false;
       if (!response.write(piece) && !gone.aborted) await once(response, 'drain', { signal: gone });
     }
-    response.end();
+    endAfterRequest(request, response);
     return !gone.aborted;
   } catch (error) {
     if (gone.aborted) return false;
