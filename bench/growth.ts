@@ -1,52 +1,86 @@
 /**
  * What becomes of the figures when there is much in the vault: processor time per request at several sizes, and what people
- * and the command line wait for at the largest.
+ * and the command line wait for at the largest. The sizes take turns in each round, so that a machine that is faster for
+ * some minutes is so for all of them.
  */
-import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { Agent, get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { answerTo } from './answer.ts';
-import { type Figure, figureTable, median, type Table } from './figure.ts';
+import { figureTable, median, type Table } from './figure.ts';
 import { type FilledVault, fillVault, type Size } from './filled-vault.ts';
 import { type LoadRequest, load } from './load.ts';
 import type { Pace } from './pace.ts';
 import { type RequestKind, requestKinds, requestsOf } from './request-kinds.ts';
-import { pinned, type ServerProcess, serverCore, startServer } from './server-process.ts';
+import { type ServerProcess, serverCore, startServer } from './server-process.ts';
+import { createAdministrator, measureWaits } from './waits.ts';
 
 const scratch = join(import.meta.dirname, '..', 'build');
 
 const usual: Size = { certificates: 1000, keys: 1000, auditEvents: 0 };
 const sizes: readonly Size[] = [
-  { certificates: 100, keys: 10, auditEvents: 0 },
   usual,
+  { certificates: 100, keys: 10, auditEvents: 0 },
   { certificates: 10_000, keys: 10_000, auditEvents: 1_000_000 },
   { certificates: 100_000, keys: 10_000, auditEvents: 1_000_000 },
 ];
 
-const administrator = { name: 'bench', password: 'correct horse battery bench' };
+/** A vault of one of the sizes, and the server that serves it. */
+type Served = { readonly size: Size; readonly vault: FilledVault; readonly server: ServerProcess };
+
+/** A line of the table: what is asked of each of the vaults. */
+type Line = {
+  readonly name: string;
+  readonly status: number;
+  readonly requests: (served: Served) => LoadRequest[];
+};
+
+/** Those of the other benchmarks by as many clients, whatever else there is; and as many certificates as there are. */
+const lines: readonly Line[] = [
+  ...requestKinds
+    .filter(({ options }) => options === undefined)
+    .map((kind) => ({
+      ...kind,
+      requests: ({ vault }: Served) => requestsOf(kind, vault, usual.keys),
+    })),
+  {
+    name: 'full chain, 200, no two the same',
+    status: 200,
+    requests: ({ size, vault }) =>
+      requestsOf(requestKinds[1] as RequestKind, vault, Math.min(20_000, size.certificates)),
+  },
+];
 
 /** Measures the executable at `program`. In a hurry the largest vault is a tenth of its size. */
 export async function measureGrowth(program: string, pace: Pace): Promise<Table[]> {
   const measured = pace.isQuick
     ? sizes.slice(0, 3).map((size) => ({ ...size, auditEvents: size.auditEvents / 10 }))
     : sizes;
-  const columns: { readonly size: Size; readonly each: readonly number[] }[] = [];
-  let largest: Table | undefined;
-  for (const size of measured) {
-    const isLargest = size === measured.at(-1);
-    const { each, figures } = await measureSize(program, size, pace, isLargest);
-    columns.push({ size, each });
-    largest = figureTable(`With ${nameOf(size)}`, figures);
+  mkdirSync(scratch, { recursive: true });
+  const directory = mkdtempSync(join(scratch, 'bench-'));
+  const all: Served[] = [];
+  try {
+    for (const size of measured) {
+      const place = join(directory, String(all.length));
+      mkdirSync(place);
+      all.push({ size, ...(await serve(program, place, size)) });
+    }
+    const head = ['processor time per request', ...all.map(({ size }) => nameOf(size))];
+    const rows: string[][] = [];
+    for (const line of lines) rows.push([line.name, ...cells(await costs(line, all, pace))]);
+    const { size, vault, server } = all.at(-1) as Served;
+    const figures = await measureWaits(program, server, vault.dataDir, pace);
+    return [{ title: 'Growth', head, rows }, figureTable(`With ${nameOf(size)}`, figures)];
+  } finally {
+    for (const { server } of all) await server.stop();
+    rmSync(directory, { recursive: true });
   }
-  const kinds = requestKinds.filter(({ options }) => options === undefined);
-  const rows = [...kinds.map(({ name }) => name), 'full chain, 200, no two the same'].map((name, index) => [
-    name,
-    ...columns.map(({ each }) => each[index] ?? Number.NaN),
-  ]);
-  const head = ['processor time per request, µs', ...columns.map(({ size }) => nameOf(size))];
-  return [{ title: 'Growth', head, rows }, ...(largest === undefined ? [] : [largest])];
+}
+
+async function serve(program: string, directory: string, size: Size): Promise<Omit<Served, 'size'>> {
+  const vault = await fillVault(join(directory, 'data'), size);
+  createAdministrator(program, vault.dataDir);
+  const command = [program, 'serve', '--data-dir', vault.dataDir, '--listen', '127.0.0.1:0'];
+  return { vault, server: await startServer(command, { core: serverCore, log: join(directory, 'log') }) };
 }
 
 function nameOf({ certificates, keys, auditEvents }: Size): string {
@@ -54,145 +88,44 @@ function nameOf({ certificates, keys, auditEvents }: Size): string {
   return `${certificates.toLocaleString('en')} certificates, ${keys.toLocaleString('en')} keys${events}`;
 }
 
-async function measureSize(
-  program: string,
-  size: Size,
-  pace: Pace,
-  isLargest: boolean,
-): Promise<{ each: number[]; figures: Figure[] }> {
-  mkdirSync(scratch, { recursive: true });
-  const directory = mkdtempSync(join(scratch, 'bench-'));
-  try {
-    const vault = await fillVault(join(directory, 'data'), size);
-    const data = ['--data-dir', vault.dataDir];
-    const { name, password } = administrator;
-    cli([program, 'admin', 'create', '--name', name, '--password-stdin', ...data], password);
-    const server = await startServer([program, 'serve', ...data, '--listen', '127.0.0.1:0'], {
-      ...{ core: serverCore, log: join(directory, 'log') },
-    });
-    try {
-      const each: number[] = [];
-      for (const kind of requestKinds.filter(({ options }) => options === undefined)) {
-        // As many clients as in the other benchmarks, whatever else there is.
-        each.push(await costOf(kind, server, requestsOf(kind, vault, usual.keys), pace));
-      }
-      const chain = requestKinds[1] as RequestKind;
-      const all = requestsOf(chain, vault, Math.min(20_000, size.certificates));
-      each.push(await costOf(chain, server, all, pace));
-      return { each, figures: isLargest ? await waits(program, server, vault, pace) : [] };
-    } finally {
-      await server.stop();
-    }
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
-}
-
-/** Processor time of the server for each request, in µs. */
-async function costOf(
-  kind: RequestKind,
-  server: ServerProcess,
-  requests: readonly LoadRequest[],
-  { seconds, rounds }: Pace,
-): Promise<number> {
-  const { status } = await answerTo(server.url, requests[0] as LoadRequest);
-  if (status !== kind.status) throw new Error(`${kind.name}: the vault answers ${status}`);
-  const values: number[] = [];
+/** Processor time of each server for each request, in µs, round by round. */
+async function costs(line: Line, all: readonly Served[], { seconds, rounds }: Pace): Promise<number[][]> {
+  const plans = all.map((served) => ({
+    server: served.server,
+    requests: line.requests(served),
+    each: [] as number[],
+  }));
   for (let round = 0; round <= rounds; round += 1) {
-    const before = server.processorTime();
-    const result = await load({ url: server.url, requests, seconds });
-    // The first round is not counted: the code is still being compiled.
-    if (round > 0) values.push(((server.processorTime() - before) / result.requests) * 1000);
-  }
-  return median(values);
-}
-
-/** What people and the command line wait for. */
-async function waits(
-  program: string,
-  server: ServerProcess,
-  { dataDir }: FilledVault,
-  { rounds }: Pace,
-): Promise<Figure[]> {
-  const body = JSON.stringify(administrator);
-  const origin = { Origin: server.url, 'Content-Type': 'application/json' };
-  const signIn = async () => {
-    const response = await fetch(`${server.url}/api/v1/session`, { method: 'POST', headers: origin, body });
-    if (response.status !== 201) throw new Error(`sign-in answers ${response.status}`);
-    return response.headers.getSetCookie()[0]?.split(';', 1)[0] ?? '';
-  };
-  const cookie = await signIn();
-  const agent = new Agent({ keepAlive: true });
-  const page = (path: string) => async () => {
-    const asked = get(`${server.url}/api/v1/${path}`, { agent, headers: { Cookie: cookie } });
-    const [response] = (await once(asked, 'response')) as [IncomingMessage];
-    // To the last byte; what a client makes of them is its own affair.
-    await once(response.resume(), 'end');
-    if (response.statusCode !== 200) throw new Error(`${path} answers ${response.statusCode}`);
-  };
-  const command =
-    (...args: string[]) =>
-    async () =>
-      void cli([program, ...args, '--data-dir', dataDir]);
-  const time = async (work: () => Promise<unknown>, count: number) => {
-    const times: number[] = [];
-    for (let round = 0; round < count; round += 1) {
-      const started = performance.now();
-      await work();
-      times.push(performance.now() - started);
+    for (const { server, requests, each } of plans) {
+      if (round === 0) await assertAnswers(line, server, requests[0] as LoadRequest);
+      const before = server.processorTime();
+      const result = await load({ url: server.url, requests, seconds });
+      // The first round is not counted: the code is still being compiled.
+      if (round > 0) each.push(((server.processorTime() - before) / result.requests) * 1000);
     }
-    return median(times);
-  };
-  const scope = ['--scope', 'certificates:read', '--certificate', 'www7.example.com'];
-  const after = encodeURIComponent('www5');
-  const pages: [name: string, work: () => Promise<unknown>][] = [
-    ['a page of 100 certificates', page(`certificates?limit=100&after=${after}`)],
-    ['a page of 1,000 certificates', page(`certificates?after=${after}`)],
-    ['100 audit events, the newest', page('audit-events?limit=100')],
-    ['100 audit events of a key', page('audit-events?limit=100&actor=api-key:7:k6')],
-    [
-      '100 audit events of a certificate',
-      page('audit-events?limit=100&resource=certificate:www7.example.com'),
-    ],
-    ['the audit events of nobody', page('audit-events?limit=100&actor=nobody')],
-  ];
-  const others: [name: string, goal: number | undefined, work: () => Promise<unknown>][] = [
-    ['vault api-key create', 300, command('api-key', 'create', '--name', 'cold', ...scope)],
-    ['vault api-key list', 300, command('api-key', 'list')],
-  ];
-  const figures: Figure[] = [
-    { name: 'vault serve until it listens', value: server.listening, unit: 'ms', goal: 1000 },
-    { name: 'memory after the load', value: server.memory().resident, unit: 'MB', goal: 200 },
-    { name: 'without the pages of its file', value: server.memory().own, unit: 'MB' },
-  ];
-  // The first of many are answered by code that is still being compiled; people do not notice, but it is no figure.
-  for (const [name, work] of pages) {
-    await time(work, 10);
-    figures.push({ name, value: await time(work, 5 * rounds), unit: 'ms', goal: 20 });
   }
-  const signingIn = await time(signIn, 2 * rounds + 1);
-  const apart = signingIn - hashing(2 * rounds + 1);
-  figures.push(
-    { name: 'signing in', value: signingIn, unit: 'ms' },
-    { name: 'apart from the hashing of the password', value: apart, unit: 'ms', goal: 20 },
-  );
-  for (const [name, goal, work] of others) {
-    const value = await time(work, 2 * rounds + 1);
-    figures.push({ name, value, unit: 'ms', ...(goal !== undefined && { goal }) });
-  }
-  agent.destroy();
-  return figures;
+  return plans.map(({ each }) => each);
 }
 
-/** Milliseconds that hashing a password takes, by itself on the server's core. */
-function hashing(count: number): number {
-  const command = [process.execPath, join(import.meta.dirname, 'password-time.ts'), String(count)];
-  const [program = '', ...args] = pinned(serverCore, command);
-  const { stdout } = spawnSync(program, args, { encoding: 'utf8' });
-  return median(JSON.parse(stdout) as number[]);
+async function assertAnswers(
+  { name, status }: Line,
+  server: ServerProcess,
+  request: LoadRequest,
+): Promise<void> {
+  const answer = await answerTo(server.url, request);
+  if (answer.status !== status) throw new Error(`${name}: the vault answers ${answer.status}`);
 }
 
-function cli([program = '', ...args]: readonly string[], input = ''): void {
-  const { status, stderr } = spawnSync(program, args, { input, encoding: 'utf8', maxBuffer: 1e9 });
-  if (status !== 0) throw new Error(`vault ${args.join(' ')} failed: ${stderr}`);
+/** The medians, and how much more than the first of the same round each of the others takes. */
+function cells([first = [], ...others]: readonly (readonly number[])[]): string[] {
+  const more = (each: readonly number[]) => median(each.map((cost, round) => cost / (first[round] ?? 0) - 1));
+  return [
+    `${median(first).toFixed(1)} µs`,
+    ...others.map((each) => `${median(each).toFixed(1)} µs (${percent(more(each))})`),
+  ];
+}
+
+function percent(share: number): string {
+  const text = `${Math.abs(share * 100).toFixed(0)} %`;
+  return share < 0 ? `−${text}` : `+${text}`;
 }

@@ -1,0 +1,106 @@
+/** What people and the command line wait for, and what the server has taken for it. */
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { type Figure, median } from './figure.ts';
+import type { Pace } from './pace.ts';
+import { pinned, type ServerProcess, serverCore } from './server-process.ts';
+
+const administrator = { name: 'bench', password: 'correct horse battery bench' };
+
+/** Makes the administrator who signs in below. */
+export function createAdministrator(program: string, dataDir: string): void {
+  const { name, password } = administrator;
+  const command = [program, 'admin', 'create', '--name', name, '--password-stdin', '--data-dir', dataDir];
+  output(command, password);
+}
+
+/** The figures of this server, which has been busy before; `program` is the command line and asks the same vault. */
+export async function measureWaits(
+  program: string,
+  server: ServerProcess,
+  dataDir: string,
+  { rounds }: Pace,
+): Promise<Figure[]> {
+  const body = JSON.stringify(administrator);
+  const origin = { Origin: server.url, 'Content-Type': 'application/json' };
+  const signIn = async () => {
+    const response = await fetch(`${server.url}/api/v1/session`, { method: 'POST', headers: origin, body });
+    if (response.status !== 201) throw new Error(`sign-in answers ${response.status}`);
+    return response.headers.getSetCookie()[0]?.split(';', 1)[0] ?? '';
+  };
+  const cookie = await signIn();
+  const agent = new Agent({ keepAlive: true });
+  const page = (path: string) => async () => {
+    const asked = get(`${server.url}/api/v1/${path}`, { agent, headers: { Cookie: cookie } });
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    // To the last byte; what a client makes of them is its own affair.
+    await once(response.resume(), 'end');
+    if (response.statusCode !== 200) throw new Error(`${path} answers ${response.statusCode}`);
+  };
+  const command =
+    (...args: string[]) =>
+    async () =>
+      void output([program, ...args, '--data-dir', dataDir]);
+  const time = async (work: () => Promise<unknown>, count: number) => {
+    const times: number[] = [];
+    for (let round = 0; round < count; round += 1) {
+      const started = performance.now();
+      await work();
+      times.push(performance.now() - started);
+    }
+    return median(times);
+  };
+  const scope = ['--scope', 'certificates:read', '--certificate', 'www7.example.com'];
+  const after = encodeURIComponent('www5');
+  const pages: [name: string, work: () => Promise<unknown>][] = [
+    ['a page of 100 certificates', page(`certificates?limit=100&after=${after}`)],
+    ['a page of 1,000 certificates', page(`certificates?after=${after}`)],
+    ['100 audit events, the newest', page('audit-events?limit=100')],
+    ['100 audit events of a key', page('audit-events?limit=100&actor=api-key:7:k6')],
+    [
+      '100 audit events of a certificate',
+      page('audit-events?limit=100&resource=certificate:www7.example.com'),
+    ],
+    ['the audit events of nobody', page('audit-events?limit=100&actor=nobody')],
+  ];
+  const commands: [name: string, work: () => Promise<unknown>][] = [
+    ['vault api-key create', command('api-key', 'create', '--name', 'cold', ...scope)],
+    ['vault api-key list', command('api-key', 'list')],
+  ];
+  const figures: Figure[] = [
+    { name: 'vault serve until it listens', value: server.listening, unit: 'ms', goal: 1000 },
+    { name: 'memory after the load', value: server.memory().resident, unit: 'MB', goal: 200 },
+    { name: 'without the pages of its file', value: server.memory().own, unit: 'MB' },
+  ];
+  // The first of many are answered by code that is still being compiled; people do not notice, but it is no figure.
+  for (const [name, work] of pages) {
+    await time(work, 10);
+    figures.push({ name, value: await time(work, 5 * rounds), unit: 'ms', goal: 20 });
+  }
+  const signingIn = await time(signIn, 2 * rounds + 1);
+  const apart = signingIn - hashing(2 * rounds + 1);
+  figures.push(
+    { name: 'signing in', value: signingIn, unit: 'ms' },
+    { name: 'apart from the hashing of the password', value: apart, unit: 'ms', goal: 20 },
+  );
+  for (const [name, work] of commands) {
+    figures.push({ name, value: await time(work, 2 * rounds + 1), unit: 'ms', goal: 300 });
+  }
+  agent.destroy();
+  return figures;
+}
+
+/** Milliseconds that hashing a password takes, by itself on the server's core. */
+function hashing(count: number): number {
+  const command = [process.execPath, join(import.meta.dirname, 'password-time.ts'), String(count)];
+  return median(JSON.parse(output(pinned(serverCore, command))) as number[]);
+}
+
+/** What a command prints. Throws what it says where it fails. */
+function output([program = '', ...args]: readonly string[], input = ''): string {
+  const { status, stdout, stderr } = spawnSync(program, args, { input, encoding: 'utf8', maxBuffer: 1e9 });
+  if (status !== 0) throw new Error(`${program} ${args.join(' ')} failed: ${stderr}`);
+  return stdout;
+}
