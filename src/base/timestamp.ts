@@ -38,6 +38,11 @@ export function formatTimestamp(ms: number): string {
   return `${dateOf(number)}T${clock}${parts}Z`;
 }
 
+/** The same for what may not have happened. */
+export function formatTimestampOrNull(ms: number | null): string | null {
+  return ms === null ? null : formatTimestamp(ms);
+}
+
 /** Days as they were written before: lists are full of times, and have few days. */
 const dates = new Map<number, string>();
 const mostDates = 1000;
@@ -54,9 +59,4 @@ function dateOf(number: number): string {
 
 function two(number: number): string {
   return number < 10 ? `0${number}` : String(number);
-}
-
-/** The same for what may not have happened. */
-export function formatTimestampOrNull(ms: number | null): string | null {
-  return ms === null ? null : formatTimestamp(ms);
 }
