@@ -2,8 +2,9 @@
  * The raw value of an API key: `vk_<12 characters>.<43 characters>`, a public prefix to find the key by and 256
  * random bits. The vault keeps the SHA-256 of it, which says nothing about a value of that entropy.
  */
-import { hash } from 'node:crypto';
+
 import { Secret } from '../base/secret.ts';
+import { sha256 } from '../base/sha256.ts';
 import type { World } from '../base/world.ts';
 import { sameBytes } from './constant-time.ts';
 
@@ -37,8 +38,4 @@ const nobody = Buffer.alloc(32);
  */
 export function tokenMatches(presented: ApiKeyToken, kept: Buffer | undefined): boolean {
   return sameBytes(presented.hash, kept ?? nobody) && kept !== undefined;
-}
-
-function sha256(text: string): Buffer {
-  return hash('sha256', text, 'buffer');
 }

@@ -3,8 +3,9 @@
  * signature lets the vault refuse what it never made without a look into the database; the row is what can be ended.
  * Beside it the token of a setup link, which makes the first session.
  */
-import { hash } from 'node:crypto';
+
 import { Secret } from '../base/secret.ts';
+import { sha256 } from '../base/sha256.ts';
 import type { World } from '../base/world.ts';
 import { sameBytes } from './constant-time.ts';
 import type { MasterKey } from './master-key.ts';
@@ -87,8 +88,4 @@ export function setupTokenMatches(presented: Secret<string>, kept: Buffer): bool
 
 function seconds(ms: number): number {
   return Math.floor(ms / 1000);
-}
-
-function sha256(text: string): Buffer {
-  return hash('sha256', text, 'buffer');
 }

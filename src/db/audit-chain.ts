@@ -2,8 +2,8 @@
  * The chain of the audit log: each event carries the SHA-256 over the link of the event before it and over its own fields,
  * so that a row that was changed, removed or put in between no longer fits its neighbours.
  */
-import { hash } from 'node:crypto';
 import { CompiledQuery, type Kysely, type Selectable } from 'kysely';
+import { sha256 } from '../base/sha256.ts';
 import type { Schema } from './schema.ts';
 import type { AuditEventsTable } from './schema-audit.ts';
 
@@ -30,16 +30,16 @@ const eventsAtOnce = 400;
 export function linkOf(previous: Buffer, event: ChainedEvent): Buffer {
   const text =
     version +
-    netstring(previous.toString('hex')) +
-    netstring(String(event.id)) +
-    netstring(String(event.at)) +
+    ascii(previous.toString('hex')) +
+    ascii(String(event.id)) +
+    ascii(String(event.at)) +
     netstring(event.actor) +
     netstring(event.action) +
     netstring(event.resource) +
     netstring(event.detail) +
     optional(event.ip) +
     optional(event.request_id);
-  return hash('sha256', text, 'buffer');
+  return sha256(text);
 }
 
 /**
@@ -99,6 +99,11 @@ async function lastLinked(reader: Kysely<Schema>): Promise<ChainEnd> {
 
 function optional(text: string | null): string {
   return text === null ? '-' : netstring(text);
+}
+
+/** A netstring whose characters are bytes. */
+function ascii(text: string): string {
+  return `${text.length}:${text},`;
 }
 
 function netstring(text: string): string {
