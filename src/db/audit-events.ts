@@ -9,10 +9,8 @@ export type AuditEventRow = Selectable<AuditEventsTable>;
 /** An event before it has its place in the log. */
 export type NewAuditEvent = Omit<AuditEventRow, 'id' | 'link'>;
 
-/** So many rows are one statement, which costs less than one for each; the rest go one by one. */
-const rowsAtOnce = 16;
-const insertOne = insertionOf(1);
-const insertMany = insertionOf(rowsAtOnce);
+/** One statement for many rows costs less than one for each. There are few statements, so that they are prepared once. */
+const insertions = [16, 4, 1].map((count) => ({ count, sql: insertionOf(count) }));
 
 function insertionOf(count: number): string {
   const rows = Array.from({ length: count }, () => '(?, ?, ?, ?, ?, ?, ?, ?, ?)');
@@ -30,10 +28,10 @@ export async function insertAuditEvents(writer: Writer, rows: readonly NewAuditE
     const { at, actor, action, resource, detail, ip, request_id } = row;
     return [id, at, actor, action, resource, detail, ip, request_id, link];
   });
-  while (chained.length > 0) {
-    const many = chained.length >= rowsAtOnce;
-    const values = chained.splice(0, many ? rowsAtOnce : 1).flat();
-    await writer.executeQuery(CompiledQuery.raw(many ? insertMany : insertOne, values));
+  for (const { count, sql } of insertions) {
+    while (chained.length >= count) {
+      await writer.executeQuery(CompiledQuery.raw(sql, chained.splice(0, count).flat()));
+    }
   }
 }
 

@@ -101,6 +101,23 @@ test('what the database hands back has the link that it was stored with, whateve
   assertChained(rowsIn(path));
 });
 
+test('however many events come at once, they stand in their order', async (t) => {
+  const { db, path } = await opened(t);
+  const counts = [0, 1, 3, 4, 5, 15, 16, 17, 22, 39];
+  let at = 0;
+  for (const count of counts) {
+    const rows = Array.from({ length: count }, (_, index) => ({ ...newEvent, at: at + index + 1 }));
+    at += count;
+    await db.write((writer) => insertAuditEvents(writer, rows));
+  }
+  const rows = rowsIn(path);
+  assert.deepEqual(
+    rows.map((row) => [row.id, row.at]),
+    Array.from({ length: at }, (_, index) => [index + 1, index + 1]),
+  );
+  assertChained(rows);
+});
+
 test('a transaction that is rolled back leaves no gap', async (t) => {
   const { db, path } = await opened(t);
   await db.write((writer) => insertAuditEvents(writer, [newEvent, newEvent]));
