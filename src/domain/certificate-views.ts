@@ -63,13 +63,35 @@ export type RenewalDetailView = RenewalView & {
 
 /** `base` is what comes before `/api/v1` in the artifacts' URLs; empty makes them relative. */
 export function certificateView(row: CertificateSummaryRow, now: number, base: string): CertificateView {
+  return viewAs(row, statusAt(row, now), base);
+}
+
+/** How rows were last shown, for as long as somebody remembers them. */
+const shown = new WeakMap<CertificateSummaryRow, { status: CertificateStatus; base: string; text: string }>();
+
+/** `certificateView` as JSON. A row that does not change is asked for again and again, and so it is made once. */
+export function certificateText(row: CertificateSummaryRow, now: number, base: string): string {
+  const status = statusAt(row, now);
+  const last = shown.get(row);
+  if (last?.status === status && last.base === base) return last.text;
+  const text = JSON.stringify(viewAs(row, status, base));
+  shown.set(row, { status, base, text });
+  return text;
+}
+
+function statusAt({ current, disabled_at }: CertificateSummaryRow, now: number): CertificateStatus {
+  return certificateStatus(current, now, disabled_at !== null);
+}
+
+/** Does not know the time: its status is all of it that time changes. */
+function viewAs(row: CertificateSummaryRow, status: CertificateStatus, base: string): CertificateView {
   const { current } = row;
   return {
     name: row.name,
     domains: JSON.parse(row.domains) as string[],
     key_type: row.key_type,
     issuer: row.issuer_name,
-    status: certificateStatus(current, now, row.disabled_at !== null),
+    status,
     auto_renew: row.auto_renew === 1,
     created_at: formatTimestamp(row.created_at),
     current_version: current && versionView(current, row.current_version),

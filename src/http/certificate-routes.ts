@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { Problem } from '../base/problem.ts';
 import { searchCertificates } from '../db/certificate-search.ts';
 import { listVersions } from '../db/certificate-versions.ts';
-import { certificateView, renewalView, versionView } from '../domain/certificate-views.ts';
+import { certificateText, certificateView, renewalView, versionView } from '../domain/certificate-views.ts';
 import { requestRenewal, requireRenewal } from '../domain/renewals.ts';
 import { certificatesQuery } from './certificate-admin-schemas.ts';
 import { cursorIn, cursorOf } from './certificate-cursor.ts';
 import { listReply, pageReply } from './list-reply.ts';
-import { json } from './reply.ts';
+import { json, jsonText } from './reply.ts';
 import { type Route, route } from './route.ts';
 import {
   certificateSchema,
@@ -66,7 +66,7 @@ export const certificateRoutes: readonly Route[] = [
     problems: ['certificate_not_found'],
     handle: async ({ context: { vault, downloads }, params, baseUrl }) => {
       const summary = await downloads.summary(params.name ?? '');
-      return json(200, certificateView(summary, vault.world.now(), baseUrl));
+      return jsonText(200, certificateText(summary, vault.world.now(), baseUrl));
     },
   }),
   route({

@@ -28,15 +28,20 @@ export type StreamedReply = ReplyHead & {
 export type Reply = WholeReply | StreamedReply;
 
 /** A JSON answer. Nothing the API says is to be kept by caches unless it carries an entity tag. */
-export function json(
+export function json(status: number, value: unknown, headers?: Readonly<Record<string, string>>): WholeReply {
+  return jsonText(status, JSON.stringify(value), headers);
+}
+
+/** A JSON answer whose text is there already. */
+export function jsonText(
   status: number,
-  value: unknown,
+  body: string,
   headers: Readonly<Record<string, string>> = {},
 ): WholeReply {
   return {
     status,
     headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', ...headers },
-    body: JSON.stringify(value),
+    body,
   };
 }
 

@@ -102,6 +102,20 @@ suite('metadata', () => {
     assert.deepEqual(seen, ['valid', 'expiring', 'expired']);
   });
 
+  test('leads each client to where it has found the vault itself', async (t) => {
+    const { server, raw } = await prepared(t);
+    for (const host of ['vault.test', 'other.test:8443', 'vault.test']) {
+      const lines = [`Authorization: Bearer ${raw}`, 'Connection: close', `Host: ${host}`];
+      const { body } = parseReply(
+        await converse(server.url, `GET /api/v1/certificates/www HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`),
+      );
+      assert.equal(
+        JSON.parse(body).artifacts[0].url,
+        `http://${host}/api/v1/certificates/www/certificate.crt`,
+      );
+    }
+  });
+
   test('uses the public address where one is set, and none where the host header is odd', async (t) => {
     const server = await checkedServer(t, { publicUrl: 'https://vault.example.test/base' });
     for (const name of ['a', 'b']) await makeCertificate(server.vault, name);
