@@ -2,6 +2,7 @@
  * The routes by their paths: one walk along the parts of a request's path finds its routes and parameters, however many
  * routes there are. Case and a slash at the end count.
  */
+import { RecentMap } from '../domain/recent-map.ts';
 import type { Method, Route } from './route.ts';
 
 /** The routes that share a path. */
@@ -23,8 +24,13 @@ type Node = {
   ends: { readonly path: string; readonly byMethod: Map<Method, Route> } | undefined;
 };
 
+/** Clients ask for the same few things again and again. */
+const rememberedPaths = 2000;
+const longestRemembered = 200;
+
 export class RouteTable {
   readonly #root: Node = emptyNode();
+  readonly #found = new RecentMap<string, FoundRoutes>(rememberedPaths);
 
   /** Throws where two routes answer to the same path and method, or call the same part of a path differently. */
   constructor(routes: readonly Route[]) {
@@ -33,9 +39,14 @@ export class RouteTable {
 
   /** The routes for the path of a request target, without its query, which can be decoded. A part that is fixed goes first. */
   find(path: string): FoundRoutes | undefined {
+    const known = this.#found.get(path);
+    if (known !== undefined) return known;
     const params: Record<string, string> = {};
     const routes = walk(this.#root, path.split('/'), 1, params);
-    return routes && { routes, params };
+    if (routes === undefined) return undefined;
+    const found = { routes, params };
+    if (path.length <= longestRemembered) this.#found.set(path, found);
+    return found;
   }
 
   #add(route: Route): void {
