@@ -41,24 +41,25 @@ export class Authenticator {
   async authenticate(raw: string): Promise<Authentication | undefined> {
     const token = readToken(raw);
     if (token === undefined) return undefined;
+    const { prefix } = token;
     const began = this.#vault.freshness.generation;
-    let looks = 0;
-    const look = () => {
-      looks += 1;
-      return loadKey(this.#vault, token.prefix);
-    };
-    const refused = this.#refused.peek(token.prefix);
-    const found = refused ?? (await this.#known.get(token.prefix, look));
+    const refused = this.#refused.peek(prefix);
+    const remembered = refused ?? this.#known.peek(prefix);
+    const found = remembered ?? (await this.#load(prefix));
     const known = found === 'nobody' ? undefined : found;
     const isIt = tokenMatches(token, known?.row.hash);
     const state = known === undefined ? 'revoked' : apiKeyState(known.row, this.#vault.world.now());
     if (refused === undefined && !(isIt && state === 'active')) {
       // The first refusal under a prefix costs one look into the database, also where the key was remembered, and those
       // after it none: whether there is such a key cannot be told from the time.
-      if (looks === 0) await look();
-      this.#refused.put(token.prefix, known ?? 'nobody', began);
+      if (remembered !== undefined) await loadKey(this.#vault, prefix);
+      this.#refused.put(prefix, known ?? 'nobody', began);
     }
     return isIt && known !== undefined ? { identity: known.identity, state } : undefined;
+  }
+
+  #load(prefix: string): Promise<KnownKey | undefined> {
+    return this.#known.get(prefix, () => loadKey(this.#vault, prefix));
   }
 }
 

@@ -52,8 +52,7 @@ export class Downloads {
   /** Metadata of a certificate. Throws `certificate_not_found`. */
   async summary(text: string): Promise<CertificateSummaryRow> {
     const name = nameOf(text);
-    const { reader } = this.#vault.db;
-    return found(await this.#summaries.get(name, () => findCertificateSummary(reader, name)));
+    return found(this.#summaries.peek(name) ?? (await this.#loadSummary(name)));
   }
 
   /**
@@ -62,7 +61,7 @@ export class Downloads {
    */
   async find(text: string, file: ArtifactName, number: number | undefined): Promise<Artifact> {
     const name = nameOf(text);
-    const { id, current } = found(await this.#served.get(name, () => this.#load(name)));
+    const { id, current } = found(this.#served.peek(name) ?? (await this.#load(name)));
     if (current !== undefined && (number === undefined || number === current.version)) {
       return this.#artifact(name, file, current);
     }
@@ -86,13 +85,19 @@ export class Downloads {
     return body;
   }
 
-  async #load(name: CertName): Promise<Served | undefined> {
-    const served = await findCurrentVersion(this.#vault.db.reader, name);
-    if (served?.current === undefined) return served;
-    const { chain_pem } = served.current;
-    const chain = this.#chains.get(chain_pem) ?? chain_pem;
-    this.#chains.set(chain, chain);
-    return { id: served.id, current: { ...served.current, chain_pem: chain } };
+  #loadSummary(name: CertName): Promise<CertificateSummaryRow | undefined> {
+    return this.#summaries.get(name, () => findCertificateSummary(this.#vault.db.reader, name));
+  }
+
+  #load(name: CertName): Promise<Served | undefined> {
+    return this.#served.get(name, async () => {
+      const served = await findCurrentVersion(this.#vault.db.reader, name);
+      if (served?.current === undefined) return served;
+      const { chain_pem } = served.current;
+      const chain = this.#chains.get(chain_pem) ?? chain_pem;
+      this.#chains.set(chain, chain);
+      return { id: served.id, current: { ...served.current, chain_pem: chain } };
+    });
   }
 
   #artifact(name: CertName, file: ArtifactName, row: HandedOutRow): Artifact {

@@ -2,7 +2,6 @@
  * From a request to an identity, and from an identity to a yes or no: the only place that reads credentials. Refusals
  * to a key that is known are recorded before they are answered.
  */
-import type { IncomingMessage } from 'node:http';
 import { Problem } from '../base/problem.ts';
 import type { Actor } from '../domain/audit.ts';
 import type { ApiKeyState } from '../domain/authentication.ts';
@@ -17,18 +16,19 @@ import {
 } from '../domain/identity.ts';
 import type { Whereabouts } from './base-url.ts';
 import { readBearer } from './bearer.ts';
+import type { RequestStory } from './request-log.ts';
 import type { Access, Route } from './route.ts';
+import type { FoundRoutes } from './route-table.ts';
 import { changesSomething, crossSite, provenanceOf } from './same-origin.ts';
 import type { ServerContext } from './server-context.ts';
 import { readSession, sessionCookieName } from './session-cookie.ts';
 
 /** What is known of a request before anybody is identified. */
-export type Origin = Whereabouts & {
-  readonly requestId: string;
-  /** Method and path as the audit log names them. */
-  readonly target: () => string;
+export type Origin = {
   /** Told who it is as soon as that is known, also where they may not do it. */
-  readonly identified: (actor: string) => void;
+  readonly story: RequestStory;
+  readonly found: FoundRoutes;
+  readonly whereabouts: Whereabouts;
 };
 
 export type Admitted = { readonly identity: Identity | undefined; readonly actor: Actor };
@@ -47,42 +47,43 @@ type Caller = { readonly identity: Identity; readonly state: ApiKeyState };
 export async function admit(
   context: ServerContext,
   { access, method }: Route,
-  request: IncomingMessage,
-  name: string | undefined,
   origin: Origin,
 ): Promise<Admitted> {
   const provenance = changesSomething(method)
-    ? provenanceOf(request.headers, origin.certainUrl)
+    ? provenanceOf(origin.story.request.headers, origin.whereabouts.certainUrl)
     : 'same-origin';
   if (access.kind === 'public') {
     // Nobody signs somebody in, or sets the vault up, from another site.
     if (provenance === 'elsewhere') throw crossSite();
-    return { identity: undefined, actor: { name: 'anonymous', ...source(origin) } };
+    return { identity: undefined, actor: actorAt(origin, 'anonymous') };
   }
-  const { vault } = context;
-  if (access.kind === 'metrics') return admitScraper(context, request, origin);
+  if (access.kind === 'metrics') return admitScraper(context, origin);
+  const { vault, authenticator } = context;
   await vault.freshness.look();
-  const caller = await callerOf(context, request, origin);
-  if (caller === undefined) return refuseNobody(context, access, request, origin);
+  const raw = readBearer(origin.story.request.headers.authorization);
+  // A key that is presented speaks for itself; a session counts where there is none.
+  const caller = raw === undefined ? await sessionOf(context, origin) : await authenticator.authenticate(raw);
+  if (caller === undefined) return refuseNobody(context, access, raw, origin);
   const { identity, state } = caller;
-  const actor = { name: actorName(identity), ...source(origin) };
-  origin.identified(actor.name);
+  const actor = actorAt(origin, actorName(identity));
+  origin.story.actor = actor.name;
   if (identity.kind === 'api-key') {
     if (state !== 'active') {
       vault.meter.authenticationFailed(`key_${state}`);
       const problem = access.kind === 'scope' ? new Problem('unauthenticated') : administratorNeeded();
       return refuseKey(context, identity, actor, origin, problem, detailOf(access, state));
     }
-    if (!countsAt(identity, origin.ip)) {
+    if (!countsAt(identity, actor.ip)) {
       vault.meter.authenticationFailed('key_network');
       const detail = { code: 'forbidden', reason: 'network' };
-      return refuseKey(context, identity, actor, origin, elsewhere(origin.ip), detail);
+      return refuseKey(context, identity, actor, origin, elsewhere(actor.ip), detail);
     }
-    await demandPace(context, identity, actor, origin);
-    vault.keyUse.note(identity.id, origin.ip);
+    const excess = context.keyLimits.excessOf(identity.id);
+    if (excess !== undefined) return refuseExcess(context, identity, actor, origin, excess);
+    vault.keyUse.note(identity.id, actor.ip);
   }
   try {
-    demandAccess(access, identity, name);
+    demandAccess(access, identity, origin.found.params.name);
   } catch (error) {
     await recordRefusal(context, actor, origin, detailOf(access, state));
     throw error;
@@ -95,31 +96,24 @@ export async function admit(
 }
 
 /** Who has the token for metrics, which opens nothing else. Throws `unauthenticated` and `rate_limited`. */
-function admitScraper(
-  { metrics, keyLimits }: ServerContext,
-  { headers }: IncomingMessage,
-  origin: Origin,
-): Admitted {
-  const token = readBearer(headers.authorization);
+function admitScraper({ metrics, keyLimits }: ServerContext, origin: Origin): Admitted {
+  const { story, whereabouts } = origin;
+  const token = readBearer(story.request.headers.authorization);
   if (metrics?.isOpenTo(token) === true) {
-    origin.identified('metrics');
-    return { identity: undefined, actor: { name: 'metrics', ...source(origin) } };
+    story.actor = 'metrics';
+    return { identity: undefined, actor: actorAt(origin, story.actor) };
   }
-  if (token !== undefined) keyLimits.fail(origin.ip);
+  if (token !== undefined) keyLimits.fail(whereabouts.ip);
   throw new Problem('unauthenticated', {
     detail: 'Metrics need their own token, that of --metrics-token-file.',
   });
 }
 
-/** A key that is presented speaks for itself; a session counts where there is none. */
-async function callerOf(
-  { authenticator, findSession }: ServerContext,
-  { headers }: IncomingMessage,
-  { baseUrl }: Origin,
+async function sessionOf(
+  { findSession }: ServerContext,
+  { story, whereabouts }: Origin,
 ): Promise<Caller | undefined> {
-  const raw = readBearer(headers.authorization);
-  if (raw !== undefined) return authenticator.authenticate(raw);
-  const token = readSession(headers.cookie, sessionCookieName(baseUrl));
+  const token = readSession(story.request.headers.cookie, sessionCookieName(whereabouts.baseUrl));
   const identity = token === undefined ? undefined : await findSession(token);
   return identity && { identity, state: 'active' };
 }
@@ -131,12 +125,12 @@ const unauthenticated = new Problem('unauthenticated');
 function refuseNobody(
   { keyLimits, vault }: ServerContext,
   access: Guarded,
-  { headers }: IncomingMessage,
-  { ip }: Origin,
+  raw: string | undefined,
+  { whereabouts }: Origin,
 ): never {
-  if (readBearer(headers.authorization) !== undefined) {
+  if (raw !== undefined) {
     vault.meter.authenticationFailed('key_unknown');
-    keyLimits.fail(ip);
+    keyLimits.fail(whereabouts.ip);
   }
   if (access.kind === 'administrator') throw administratorNeeded();
   if (access.kind === 'scope') throw unauthenticated;
@@ -152,22 +146,21 @@ async function refuseKey(
   problem: Problem,
   detail: Readonly<Record<string, string>>,
 ): Promise<never> {
-  context.keyLimits.failKnown(id, origin.ip);
+  context.keyLimits.failKnown(id, actor.ip);
   await recordRefusal(context, actor, origin, detail);
   // Not before: what this address has failed with otherwise must not keep it out of the audit log.
-  context.keyLimits.fail(origin.ip);
+  context.keyLimits.fail(actor.ip);
   throw problem;
 }
 
-/** Throws where a key that counts is used too often. */
-async function demandPace(
+/** Throws that a key which counts is used too often, and records it now and then. */
+async function refuseExcess(
   context: ServerContext,
   { id }: ApiKeyIdentity,
   actor: Actor,
   origin: Origin,
-): Promise<void> {
-  const excess = context.keyLimits.excessOf(id);
-  if (excess === undefined) return;
+  excess: Problem,
+): Promise<never> {
   if (context.keyLimits.isNews(id)) await recordRefusal(context, actor, origin, { code: excess.code });
   throw excess;
 }
@@ -186,19 +179,24 @@ function detailOf(access: Guarded, state: ApiKeyState): Readonly<Record<string, 
     : { code: 'unauthenticated', ...reason };
 }
 
-/** A path can have thousands of characters, and whoever holds a key can ask for as many paths as they like. */
-const longestTarget = 300;
-
-function source({ ip, requestId }: Origin): Pick<Actor, 'ip' | 'requestId'> {
-  return { ip, requestId };
+function actorAt({ story, whereabouts }: Origin, name: string): Actor {
+  return { name, ip: whereabouts.ip, requestId: story.requestId };
 }
 
 async function recordRefusal(
   { vault }: ServerContext,
   actor: Actor,
-  { target }: Origin,
+  origin: Origin,
   detail: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const resource = target().slice(0, longestTarget);
-  await vault.audit.append({ actor, action: 'access.refuse', resource, detail });
+  await vault.audit.append({ actor, action: 'access.refuse', resource: targetOf(origin), detail });
+}
+
+/** A path can have thousands of characters, and whoever holds a key can ask for as many paths as they like. */
+const longestTarget = 300;
+
+/** Method and path as the audit log names them. */
+function targetOf({ story: { request }, found: { routes, params } }: Origin): string {
+  const path = routes.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '');
+  return `${request.method} ${path}`.slice(0, longestTarget);
 }

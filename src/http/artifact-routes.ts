@@ -51,8 +51,9 @@ async function download(
     'Content-Type': 'application/x-pem-file',
     'Content-Disposition': `attachment; filename="${fileName(artifact)}"`,
   };
-  if (isHead) return { status: 200, headers, body: '', size: artifact.size };
-  return { status: 200, headers, body: await context.downloads.handOut(artifact, actor) };
+  const { size } = artifact;
+  const body = isHead ? '' : await context.downloads.handOut(artifact, actor);
+  return { status: 200, headers, body, size };
 }
 
 /** A name that is safe on every system: a wildcard's star becomes `_`. */

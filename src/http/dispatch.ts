@@ -1,9 +1,10 @@
 /** One request from its first look to its reply: the route, the rights, the input, the handler, and what went wrong. */
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { z } from 'zod';
 import { Problem, type ProblemCode } from '../base/problem.ts';
 import { StorageError } from '../db/storage-error.ts';
 import { parseInput } from '../domain/inputs.ts';
-import { admit, type Origin } from './access.ts';
+import { admit } from './access.ts';
 import { whereaboutsOf } from './base-url.ts';
 import {
   goneSignal,
@@ -16,6 +17,7 @@ import {
 } from './reply.ts';
 import { readJsonBody, usualBodyLimit } from './request-body.ts';
 import { logRequest, type RequestStory } from './request-log.ts';
+import { pathOf, queryTextOf } from './request-target.ts';
 import type { Method, Route } from './route.ts';
 import type { FoundRoutes, PathRoutes } from './route-table.ts';
 import type { ServerContext } from './server-context.ts';
@@ -35,9 +37,12 @@ export async function dispatch(
   found: FoundRoutes,
   exchange: Exchange,
 ): Promise<void> {
-  const reply = await handle(context, found, exchange).catch((error: unknown) =>
-    failureReply(context, exchange.requestId, error),
-  );
+  let reply: Reply;
+  try {
+    reply = await handle(context, found, exchange);
+  } catch (error) {
+    reply = failureReply(context, exchange.requestId, error);
+  }
   const route = found.routes.path;
   if (!('stream' in reply)) answer(context, exchange, reply, route);
   else {
@@ -82,49 +87,32 @@ function answer(
   logRequest(context, exchange, { route, status: reply.status, aborted });
 }
 
-async function handle(
-  context: ServerContext,
-  { routes: { path: pattern, byMethod }, params }: FoundRoutes,
-  exchange: Exchange,
-): Promise<Reply> {
-  const { request, response, requestId } = exchange;
+async function handle(context: ServerContext, found: FoundRoutes, exchange: Exchange): Promise<Reply> {
+  const { request, response } = exchange;
   const whereabouts = whereaboutsOf(request, context);
   exchange.ip = whereabouts.ip;
-  const url = request.url ?? '';
-  const queryAt = url.indexOf('?');
-  const path = queryAt === -1 ? url : url.slice(0, queryAt);
   const isHead = request.method === 'HEAD';
-  const route = byMethod.get((isHead ? 'GET' : request.method) as Method);
-  if (route === undefined) return methodNotAllowed(byMethod);
-  const origin: Origin = {
-    ...whereabouts,
-    requestId,
-    identified: (name) => {
-      exchange.actor = name;
-    },
-    target: () =>
-      `${request.method} ${pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '')}`,
-  };
-  const { identity, actor } = await admit(context, route, request, params.name, origin);
-  const query = queryOf(route, queryAt === -1 ? '' : url.slice(queryAt + 1));
-  const { 'if-none-match': ifNoneMatch, 'user-agent': userAgent } = request.headers;
-  const body =
-    route.body && parseInput(route.body, await readJsonBody(request, route.bodyLimit ?? usualBodyLimit));
-  const gone = () => goneSignal(response);
-  const call = {
+  const route = found.routes.byMethod.get((isHead ? 'GET' : request.method) as Method);
+  if (route === undefined) return methodNotAllowed(found.routes.byMethod);
+  const { identity, actor } = await admit(context, route, { story: exchange, found, whereabouts });
+  return route.handle({
     context,
     identity,
     actor,
-    params,
-    query,
-    body,
-    path,
+    params: found.params,
+    query: queryOf(route, queryTextOf(request.url)),
+    body: route.body && (await bodyOf(route, route.body, request)),
+    path: pathOf(request.url),
     baseUrl: whereabouts.baseUrl,
-    ifNoneMatch,
-    userAgent,
+    ifNoneMatch: request.headers['if-none-match'],
+    userAgent: request.headers['user-agent'],
     isHead,
-  };
-  return route.handle({ ...call, gone });
+    gone: () => goneSignal(response),
+  });
+}
+
+async function bodyOf({ bodyLimit }: Route, schema: z.ZodType, request: IncomingMessage): Promise<unknown> {
+  return parseInput(schema, await readJsonBody(request, bodyLimit ?? usualBodyLimit));
 }
 
 function methodNotAllowed(byMethod: PathRoutes['byMethod']): WholeReply {

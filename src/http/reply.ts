@@ -13,7 +13,7 @@ type ReplyHead = {
 /** An answer that was made before it is sent. */
 export type WholeReply = ReplyHead & {
   readonly body: string | Buffer;
-  /** The length to declare where the body was not made, for HEAD. */
+  /** The length of the body in bytes, where it is known already; for HEAD it need not be made then. */
   readonly size?: number;
 };
 
@@ -76,15 +76,19 @@ export function writeReply(
   reply: WholeReply,
   security?: Readonly<Record<string, string>>,
 ): void {
-  const { status, body, size = Buffer.byteLength(body) } = reply;
-  const bodiless = status === 304 || status === 204;
+  const { status, body } = reply;
   const headers = replyHeaders(requestId, reply, security);
-  if (!bodiless) headers['Content-Length'] = size;
+  if (status === 304 || status === 204) {
+    response.writeHead(status, headers);
+    endAfterRequest(request, response);
+    return;
+  }
+  const size = reply.size ?? Buffer.byteLength(body);
+  headers['Content-Length'] = size;
   response.writeHead(status, headers);
   // Where each character is a byte it is ASCII, which needs no encoding.
   const encoding = typeof body === 'string' && body.length === size ? 'latin1' : 'utf8';
-  const isWithout = bodiless || request.method === 'HEAD';
-  endAfterRequest(request, response, isWithout ? '' : body, encoding);
+  endAfterRequest(request, response, request.method === 'HEAD' ? '' : body, encoding);
 }
 
 /** How long a client may be silent in the middle of a request that has its answer. */

@@ -9,6 +9,7 @@ import { dispatch, type Exchange, refuse, show } from './dispatch.ts';
 import { createHttpsServer, type HttpsOptions } from './https-server.ts';
 import { type ListenAddress, type ListenOption, listen } from './listening.ts';
 import type { WholeReply } from './reply.ts';
+import { isDecodable, originForm, pathOf } from './request-target.ts';
 import type { Route } from './route.ts';
 import { RouteTable } from './route-table.ts';
 import { securityHeaders, strictSecurityHeaders } from './security-headers.ts';
@@ -87,10 +88,20 @@ function requestListener(
   nextId: () => string,
   stopping: AbortSignal,
 ) {
+  const table = new RouteTable(routes);
   const app = new App({
     // Its extensions cost two thirds of the throughput, and replies are written by reply.ts.
     applyExtensions: (_request, _response, next) => next(),
     settings: { xPoweredBy: false },
+    // tinyhttp would try the patterns of all routes at each request: it has none, and all requests come here.
+    noMatchHandler: async (request, response) => {
+      const found = table.find(pathOf(request.url));
+      const page = found === undefined ? pages?.(request) : undefined;
+      const exchange = exchangeOf(request, response);
+      if (found !== undefined) await dispatch(context, found, exchange);
+      else if (page !== undefined) show(context, exchange, page, pagesAre);
+      else refuse(context, exchange, 'not_found');
+    },
     onError: async (error, request, response) => {
       const exchange = exchangeOf(request, response);
       context.vault.log.error(
@@ -99,16 +110,6 @@ function requestListener(
       );
       refuse(context, exchange, 'internal');
     },
-  });
-  const table = new RouteTable(routes);
-  // One handler for all: tinyhttp would try the patterns of all routes at each request.
-  app.use(async (request, response) => {
-    const found = table.find(pathOf(request));
-    const page = found === undefined ? pages?.(request) : undefined;
-    const exchange = exchangeOf(request, response);
-    if (found !== undefined) await dispatch(context, found, exchange);
-    else if (page !== undefined) show(context, exchange, page, pagesAre);
-    else refuse(context, exchange, 'not_found');
   });
   function exchangeOf(request: Received, response: ServerResponse): Exchange {
     const security = tls?.endpoint.identity.publiclyTrusted ? strictSecurityHeaders : securityHeaders;
@@ -132,20 +133,6 @@ const id = Symbol('request id');
 const receivedAt = Symbol('received at');
 type Received = IncomingMessage & { [id]?: string; [receivedAt]?: number };
 
-function pathOf({ url = '' }: IncomingMessage): string {
-  const queryAt = url.indexOf('?');
-  return queryAt === -1 ? url : url.slice(0, queryAt);
-}
-
-/** The path and query of a request target; a server must take the absolute form too (RFC 9112 §3.2.2). */
-function originForm(target = ''): string {
-  if (target.startsWith('/')) return target;
-  const absolute = /^https?:\/\/[^/?#]+/i.exec(target)?.[0];
-  if (absolute === undefined) return target;
-  const rest = target.slice(absolute.length);
-  return rest.startsWith('/') ? rest : `/${rest}`;
-}
-
 /** What is wrong with a request that the router must not see. */
 function refusalOf(request: IncomingMessage): ProblemCode | undefined {
   const { url, headers, rawHeaders, httpVersion } = request;
@@ -153,22 +140,9 @@ function refusalOf(request: IncomingMessage): ProblemCode | undefined {
   // RFC 9112 §3.2: HTTP/1.1 demands a host.
   if (headers.host === undefined && httpVersion === '1.1') return 'invalid_request';
   // What tinyhttp cannot decode would throw inside it, where nobody catches.
-  if (!isDecodable(request)) return 'invalid_request';
+  if (!isDecodable(url)) return 'invalid_request';
   // tinyhttp takes one of two slashes away, and would serve this as another path.
   return url?.startsWith('//') ? 'not_found' : undefined;
-}
-
-function isDecodable(request: IncomingMessage): boolean {
-  const path = pathOf(request);
-  if (!path.startsWith('/')) return false;
-  if (!path.includes('%')) return true;
-  try {
-    decodeURIComponent(path);
-    return true;
-  } catch {
-    // A URIError is the answer: the path is not decodable.
-    return false;
-  }
 }
 
 /** Ids that no two requests share, also across restarts: a random beginning and a counter. */
