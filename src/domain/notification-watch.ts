@@ -25,31 +25,56 @@ const lookedAtOnce = 1000;
 /** What is told in one transaction at most; the rest is for the next one. */
 const toldAtOnce = 100;
 
-/** Tells of certificates and API keys whose end has come nearer. Returns how many there were to tell of. */
-export async function tellOfEnds(vault: Vault): Promise<number> {
-  const certificates = await eachEnding(vault, 'certificates', listEndingCertificates, tellOfCertificate);
-  return certificates + (await eachEnding(vault, 'api_keys', listEndingApiKeys, tellOfApiKey));
+type Table = 'certificates' | 'api_keys';
+
+/** The last id of each table that was looked at; 0 before the first. */
+export type EndsLookedAt = Record<Table, number>;
+
+/**
+ * Tells of certificates and API keys whose end has come nearer. Looks at no more than `most` of each, from where `lookedAt`
+ * says, and says there how far it came: at the end of a table it is 0 again. Returns how many there were to tell of.
+ */
+export async function tellOfEnds(
+  vault: Vault,
+  lookedAt: EndsLookedAt = { certificates: 0, api_keys: 0 },
+  most = Number.POSITIVE_INFINITY,
+): Promise<number> {
+  const part = { lookedAt, most };
+  const certificates = await eachEnding(
+    vault,
+    'certificates',
+    part,
+    listEndingCertificates,
+    tellOfCertificate,
+  );
+  return certificates + (await eachEnding(vault, 'api_keys', part, listEndingApiKeys, tellOfApiKey));
 }
 
+type Part = { readonly lookedAt: EndsLookedAt; readonly most: number };
 type List<Row> = (reader: Reader, now: number, range: IdRange, limit: number) => Promise<Row[]>;
 type TellOf<Row> = (vault: Vault, writer: Writer, row: Row) => Promise<void>;
 
 async function eachEnding<Row>(
   vault: Vault,
-  table: 'certificates' | 'api_keys',
+  table: Table,
+  { lookedAt, most }: Part,
   list: List<Row>,
   tellOf: TellOf<Row>,
 ): Promise<number> {
   const { db, world } = vault;
   let count = 0;
-  let past = 0;
-  for (;;) {
-    const range = await nextRange(db.reader, table, past, lookedAtOnce);
-    if (range === undefined) return count;
+  for (let looked = 0; looked < most; looked += lookedAtOnce) {
+    const range = await nextRange(db.reader, table, lookedAt[table], Math.min(lookedAtOnce, most - looked));
+    if (range === undefined) {
+      lookedAt[table] = 0;
+      return count;
+    }
     count += await tellOfRange(vault, range, list, tellOf);
-    past = range.last;
+    // Not before: where it fails, the next look begins here.
+    lookedAt[table] = range.last;
     await world.turn();
   }
+  return count;
 }
 
 /** Looks with the reading connection first: mostly there is nothing, and nobody shall wait for the lock for that. */

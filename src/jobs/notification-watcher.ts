@@ -2,8 +2,11 @@
 import { minute } from '../base/duration.ts';
 import type { BackupPlan } from '../domain/backup-schedule.ts';
 import { queueDigests } from '../domain/notification-digest.ts';
-import { tellOfBackups, tellOfEnds } from '../domain/notification-watch.ts';
+import { type EndsLookedAt, tellOfBackups, tellOfEnds } from '../domain/notification-watch.ts';
 import type { Vault } from '../domain/vault.ts';
+
+/** Certificates and API keys that a minute looks at, tens of milliseconds of work; with more it takes several minutes. */
+const endsPerMinute = 15_000;
 
 /** Runs until `signal` is aborted. What goes wrong is logged and tried again a minute later. */
 export async function runNotificationWatcher(
@@ -13,9 +16,10 @@ export async function runNotificationWatcher(
 ): Promise<void> {
   const { world, log } = vault;
   const since = world.now();
+  const lookedAt: EndsLookedAt = { certificates: 0, api_keys: 0 };
   while (!signal.aborted) {
     try {
-      await tellOfEnds(vault);
+      await tellOfEnds(vault, lookedAt, endsPerMinute);
       await tellOfBackups(vault, plan, since);
       await queueDigests(vault);
     } catch (error) {

@@ -105,6 +105,24 @@ suite('the end of a certificate', () => {
     assert.equal((await toldIn(vault)).length, 2);
   });
 
+  test('can be looked for part by part, and a part that failed is looked at again', async (t) => {
+    const { vault, world } = await prepared(t);
+    for (let count = 0; count < 25; count += 1) await makeCertificate(vault, `web${count}`);
+    world.advance(1000 * day);
+    const lookedAt = { certificates: 0, api_keys: 0 };
+    const look = () => tellOfEnds(vault, lookedAt, 10);
+    assert.equal(await look(), 10);
+    const failure = t.mock.method(vault.db, 'write', () => Promise.reject(new Error('no')));
+    await assert.rejects(look(), /^Error: no$/);
+    failure.mock.restore();
+    assert.deepEqual([await look(), await look()], [10, 5]);
+    assert.equal(new Set(await toldIn(vault)).size, 25);
+    assert.deepEqual([await look(), lookedAt], [0, { certificates: 0, api_keys: 0 }]);
+    await makeCertificate(vault, 'late');
+    world.advance(1000 * day);
+    assert.deepEqual([await look(), await look(), await look()], [0, 0, 1]);
+  });
+
   test('of hundreds is told for each, a hundred in one transaction', async (t) => {
     const { vault, world } = await prepared(t);
     for (let count = 0; count < 130; count += 1) await makeCertificate(vault, `web${count}`);
