@@ -2,7 +2,6 @@
  * The raw value of an API key: `vk_<12 characters>.<43 characters>`, a public prefix to find the key by and 256
  * random bits. The vault keeps the SHA-256 of it, which says nothing about a value of that entropy.
  */
-
 import { Secret } from '../base/secret.ts';
 import { sha256 } from '../base/sha256.ts';
 import type { World } from '../base/world.ts';

@@ -3,7 +3,6 @@
  * signature lets the vault refuse what it never made without a look into the database; the row is what can be ended.
  * Beside it the token of a setup link, which makes the first session.
  */
-
 import { Secret } from '../base/secret.ts';
 import { sha256 } from '../base/sha256.ts';
 import type { World } from '../base/world.ts';
