@@ -14,7 +14,7 @@ const longestSend = 10 * second;
 export type Supervisor = {
   /** How often at least it wants to hear WATCHDOG=1, in milliseconds; undefined where it does not watch. */
   readonly watchdogInterval: number | undefined;
-  /** Sends assignments such as READY=1. Never rejects: that nobody listens must not stop the vault. */
+  /** Sends assignments such as READY=1, after those that were told before. Never rejects: that nobody listens must not stop the vault. */
   readonly tell: (...assignments: readonly string[]) => Promise<void>;
 };
 
@@ -23,17 +23,23 @@ export function supervisorIn(environment: Environment, log: Log): Supervisor {
   const { NOTIFY_SOCKET, PATH } = environment;
   if (!NOTIFY_SOCKET) return { watchdogInterval: undefined, tell: async () => undefined };
   let hasFailed = false;
+  const carry = async (assignments: readonly string[]) => {
+    try {
+      await send(assignments, { NOTIFY_SOCKET, PATH: PATH || '/usr/local/bin:/usr/bin:/bin' });
+      hasFailed = false;
+    } catch (error) {
+      // Once: the watchdog will try again and again.
+      if (!hasFailed) log.warn({ err: error }, 'systemd cannot be told how the vault is');
+      hasFailed = true;
+    }
+  };
+  // Each message is a process, and the one that began first need not be the first to arrive.
+  let before = Promise.resolve();
   return {
     watchdogInterval: watchdogInterval(environment),
-    tell: async (...assignments) => {
-      try {
-        await send(assignments, { NOTIFY_SOCKET, PATH: PATH || '/usr/local/bin:/usr/bin:/bin' });
-        hasFailed = false;
-      } catch (error) {
-        // Once: the watchdog will try again and again.
-        if (!hasFailed) log.warn({ err: error }, 'systemd cannot be told how the vault is');
-        hasFailed = true;
-      }
+    tell: (...assignments) => {
+      before = before.then(() => carry(assignments));
+      return before;
     },
   };
 }

@@ -100,6 +100,17 @@ test('where systemd-notify is missing, the vault serves as ever, and its log say
   assert.match(warnings[0] ?? '', /spawn systemd-notify ENOENT.*systemd cannot be told how the vault is/);
 });
 
+test('messages arrive in the order in which they were told', programs, async (t) => {
+  const { next, environment } = await listener(t);
+  const log = keptLog();
+  const { tell } = supervisorIn({ PATH: process.env.PATH, ...environment }, log);
+  const told = Array.from({ length: 20 }, (_, index) => `STATUS=${index}`);
+  const carried = told.map((status) => tell(status));
+  for (const status of told) assert.equal(await next(), status);
+  await Promise.all(carried);
+  assert.deepEqual(log.lines, []);
+});
+
 test(
   'a message that does not get through is logged, again only after one did, and never throws',
   programs,
@@ -150,7 +161,7 @@ test('where nobody listens, nothing is said', async () => {
 async function listener(t: TestContext) {
   const path = join(tempDir(t), 'notify');
   const nc = spawn('nc', ['-lkUu', path], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const ended = new Promise((resolve) => nc.once('close', resolve));
+  const ended = new Promise((resolve) => nc.once('exit', resolve));
   const end = () => {
     nc.kill();
     return ended;
