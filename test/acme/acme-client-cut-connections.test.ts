@@ -110,6 +110,8 @@ for (const reset of [false, true]) {
       }
       if (reads.includes(kind)) for (let cutAfter = 0; cutAfter < size; cutAfter += 50) await fail(cutAfter);
       ca.override(kind, { ...whole, cutAfter: size });
+      // This answer is whole, but what needed the nonce may be on its way already when the connection ends.
+      if (kind === 'newNonce') await step(client).catch(isCut);
       await step(client);
     });
   }
