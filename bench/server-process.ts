@@ -31,6 +31,14 @@ export function pinned(core: number, command: readonly string[]): string[] {
   return canPin ? ['taskset', '--cpu-list', String(core), ...command] : [...command];
 }
 
+/** Keeps this process, which asks and waits, away from the server's core until the function that it returns is called. */
+export function leaveServerCore(): () => void {
+  const stayOn = (cores: string) =>
+    void (canPin && spawnSync('taskset', ['--cpu-list', '--pid', cores, String(process.pid)]));
+  stayOn(String(loadCore));
+  return () => stayOn(`0-${availableParallelism() - 1}`);
+}
+
 /** Starts a command that prints `listening on URL`; what it writes to stderr goes to the file `log`. */
 export async function startServer(
   command: readonly string[],
