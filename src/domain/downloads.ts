@@ -30,9 +30,9 @@ export type Artifact = {
 
 type Served = { readonly id: number; readonly current: HandedOutRow | undefined };
 
-/** Bounds the memory: a served certificate takes about 4 kB, and so do its metadata. */
-const rememberedCertificates = 5000;
-const rememberedSummaries = 2000;
+/** Bounds the memory: a served certificate takes about 4 kB, and so do its metadata with their text. */
+const rememberedCertificates = 3000;
+const rememberedSummaries = 1000;
 
 /** Certificates of one authority have the same chain, which is kept once. */
 const rememberedChains = 100;
