@@ -27,6 +27,7 @@ const script = `
   { eval "$MOUNT"; } >&2 || exit 99
   vault() { verb="$1"; shift; timeout 60 "$VAULT" $verb --data-dir "$DIR/data" "$@"; }
   serve() {
+    : >"$DIR.out" # Now: the next line empties it only when its process comes to it, and the address in it is an old one.
     "$VAULT" serve --data-dir "$DIR/data" --listen 127.0.0.1:0 --log-level error >"$DIR.out" & server=$!
     until grep '^listening' "$DIR.out"; do kill -0 "$server" || return; sleep 0.05; done
   }
