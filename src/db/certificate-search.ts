@@ -5,9 +5,10 @@
 import { sql } from 'kysely';
 import {
   type CertificatePage,
-  type CertificateSummaryRow,
-  summaries,
-  summary,
+  type ShownCertificateRow,
+  shownOfVersion,
+  shownVersion,
+  withCurrentVersions,
 } from './certificate-summaries.ts';
 import type { Reader } from './database.ts';
 
@@ -32,7 +33,7 @@ export type CertificateSearch = Omit<CertificatePage, 'after'> & {
 /** Where a page ends: the name, and the value that is sorted by where that is another. */
 export type SearchCursor = { readonly name: string; readonly key?: number | undefined };
 
-export type FoundCertificate = CertificateSummaryRow & { readonly sort_key: number };
+export type FoundCertificate = ShownCertificateRow & { readonly sort_key: number };
 
 /** What has no version yet comes last in the sort by expiry. */
 const never = Number.MAX_SAFE_INTEGER;
@@ -43,7 +44,7 @@ export async function searchCertificates(
   { now, after, limit, allowlistOf, search, status, issuer, sort = 'name' }: CertificateSearch,
 ): Promise<FoundCertificate[]> {
   const key = sort === 'expiry' ? expiry : sort === 'status' ? rank(now) : sql<number>`0`;
-  let query = summaries(reader).select(key.as('sort_key'));
+  let query = shown(reader).select(key.as('sort_key'));
   if (sort === 'name') {
     if (after !== undefined) query = query.where('certificates.name', '>', after.name);
   } else {
@@ -71,7 +72,43 @@ export async function searchCertificates(
     );
   }
   const rows = await query.orderBy('certificates.name').limit(limit).execute();
-  return rows.map((row) => summary(row) as FoundCertificate);
+  return rows.map(found);
+}
+
+/** Only what is shown: a page has a thousand rows, and each column of each of them costs. */
+function shown(reader: Reader) {
+  return withCurrentVersions(reader)
+    .select([
+      'certificates.name',
+      'certificates.domains',
+      'certificates.key_type',
+      'issuers.name as issuer_name',
+    ])
+    .select(['certificates.disabled_at', 'certificates.auto_renew', 'certificates.created_at'])
+    .select(['certificates.current_version', 'certificates.next_renewal_at'])
+    .select(['certificates.last_error', 'certificates.last_attempt_at'])
+    .select(shownOfVersion);
+}
+
+type ShownRow = Awaited<ReturnType<ReturnType<typeof shown>['executeTakeFirstOrThrow']>>;
+
+/** A row with the current version as an object of its own. */
+function found(row: ShownRow & { readonly sort_key: number }): FoundCertificate {
+  return {
+    name: row.name,
+    domains: row.domains,
+    key_type: row.key_type,
+    issuer_name: row.issuer_name,
+    disabled_at: row.disabled_at,
+    auto_renew: row.auto_renew,
+    created_at: row.created_at,
+    current_version: row.current_version,
+    next_renewal_at: row.next_renewal_at,
+    last_error: row.last_error,
+    last_attempt_at: row.last_attempt_at,
+    sort_key: row.sort_key,
+    current: shownVersion(row),
+  };
 }
 
 /** How many certificates are in each status at `now`. */

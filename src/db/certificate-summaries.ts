@@ -1,5 +1,5 @@
 /** Certificates with the names of their issuers and the facts of their current versions: what is shown of them. */
-import type { VersionSummaryRow } from './certificate-versions.ts';
+import type { ShownVersionRow, VersionSummaryRow } from './certificate-versions.ts';
 import type { CertificateRow } from './certificates.ts';
 import { compiledQuery } from './compiled-query.ts';
 import type { Reader } from './database.ts';
@@ -9,6 +9,13 @@ export type CertificateSummaryRow = CertificateRow & {
   issuer_name: string | null;
   current: VersionSummaryRow | null;
 };
+
+/** Of such a row, what people are shown. */
+export type ShownCertificateRow = Pick<
+  CertificateSummaryRow,
+  | ('name' | 'domains' | 'key_type' | 'issuer_name' | 'disabled_at' | 'auto_renew' | 'created_at')
+  | ('current_version' | 'next_renewal_at' | 'last_error' | 'last_attempt_at')
+> & { current: ShownVersionRow | null };
 
 /** At most `limit` certificates whose names follow `after`; only those in one key's allowlist where it is given. */
 export type CertificatePage = {
@@ -84,9 +91,8 @@ function planned(reader: Reader) {
     .where('certificates.issuer_id', 'is not', null);
 }
 
-/** The columns of the current version that are joined, each under the name by which `summary` knows it. */
-const joined = [
-  'certificate_versions.id as v_id',
+/** What is shown of the current version that is joined, each column under the name by which `shownVersion` knows it. */
+export const shownOfVersion = [
   'certificate_versions.version as v_version',
   'certificate_versions.serial as v_serial',
   'certificate_versions.issuer as v_issuer',
@@ -102,13 +108,18 @@ const joined = [
   'certificate_versions.chain_etag as v_chain_etag',
   'certificate_versions.fullchain_etag as v_fullchain_etag',
   'certificate_versions.private_key_etag as v_private_key_etag',
+] as const;
+
+/** The other columns of it. */
+const restOfVersion = [
+  'certificate_versions.id as v_id',
   'certificate_versions.acme_account_id as v_acme_account_id',
   'certificate_versions.directory_url as v_directory_url',
   'certificate_versions.revoked_at as v_revoked_at',
 ] as const;
 
 /** Certificates with their issuers and current versions, for queries of this folder. */
-export function summaries(reader: Reader) {
+export function withCurrentVersions(reader: Reader) {
   return reader
     .selectFrom('certificates')
     .leftJoin('issuers', 'issuers.id', 'certificates.issuer_id')
@@ -116,22 +127,41 @@ export function summaries(reader: Reader) {
       join
         .onRef('certificate_versions.certificate_id', '=', 'certificates.id')
         .onRef('certificate_versions.version', '=', 'certificates.current_version'),
-    )
+    );
+}
+
+function summaries(reader: Reader) {
+  return withCurrentVersions(reader)
     .selectAll('certificates')
     .select('issuers.name as issuer_name')
-    .select(joined);
+    .select([...shownOfVersion, ...restOfVersion]);
 }
 
 type JoinedRow = Awaited<ReturnType<ReturnType<typeof summaries>['executeTakeFirstOrThrow']>>;
 
-/**
- * A row of `summaries` with the current version as an object of its own. Each column is written out: objects that are made
- * of computed names are slow to make and slow to read, and lists make thousands.
- */
-export function summary(row: JoinedRow): CertificateSummaryRow {
-  const current = {
+/** A row of `summaries` with the current version as an object of its own. */
+function summary(row: JoinedRow): CertificateSummaryRow {
+  const shown = shownVersion(row);
+  if (shown === null) return { ...row, current: null };
+  const rest = {
     certificate_id: row.id,
-    id: row.v_id,
+    id: row.v_id as number,
+    acme_account_id: row.v_acme_account_id,
+    directory_url: row.v_directory_url,
+    revoked_at: row.v_revoked_at,
+  };
+  return { ...row, current: { ...shown, ...rest } };
+}
+
+/** What columns of a version are called where it is joined, and what they are where there is none. */
+type Joined<Row> = { readonly [Column in keyof Row & string as `v_${Column}`]: Row[Column] | null };
+
+/**
+ * The current version in a row that has joined `shownOfVersion`, or null where there is none. Each column is written out:
+ * objects that are made of computed names are slow to make and slow to read, and lists make thousands.
+ */
+export function shownVersion(row: Joined<ShownVersionRow>): ShownVersionRow | null {
+  const version = {
     version: row.v_version,
     serial: row.v_serial,
     issuer: row.v_issuer,
@@ -147,9 +177,6 @@ export function summary(row: JoinedRow): CertificateSummaryRow {
     chain_etag: row.v_chain_etag,
     fullchain_etag: row.v_fullchain_etag,
     private_key_etag: row.v_private_key_etag,
-    acme_account_id: row.v_acme_account_id,
-    directory_url: row.v_directory_url,
-    revoked_at: row.v_revoked_at,
   };
-  return { ...row, current: row.v_id === null ? null : (current as VersionSummaryRow) };
+  return row.v_version === null ? null : (version as ShownVersionRow);
 }

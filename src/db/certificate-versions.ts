@@ -12,6 +12,12 @@ export type VersionSummaryRow = Omit<
   'certificate_pem' | 'chain_pem' | 'sealed_private_key'
 >;
 
+/** Of a version, what people are shown. */
+export type ShownVersionRow = Omit<
+  VersionSummaryRow,
+  'id' | 'certificate_id' | 'acme_account_id' | 'directory_url' | 'revoked_at'
+>;
+
 const handedOutColumns = [
   ...(['certificate_id', 'version', 'certificate_pem', 'chain_pem', 'sealed_private_key'] as const),
   ...(['certificate_etag', 'chain_etag', 'fullchain_etag', 'private_key_etag'] as const),

@@ -1,8 +1,8 @@
 /** Certificates, versions and renewals as the API and the commands show them (design, "HTTP"). */
 import type { Scope } from '../base/scope.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../base/timestamp.ts';
-import type { CertificateSummaryRow } from '../db/certificate-summaries.ts';
-import type { VersionSummaryRow } from '../db/certificate-versions.ts';
+import type { ShownCertificateRow } from '../db/certificate-summaries.ts';
+import type { ShownVersionRow } from '../db/certificate-versions.ts';
 import type { NamedRenewalRow } from '../db/renewals.ts';
 import type { RenewalStatus } from '../db/schema.ts';
 import { artifacts, etagOf, listedArtifacts } from './artifacts.ts';
@@ -62,15 +62,15 @@ export type RenewalDetailView = RenewalView & {
 };
 
 /** `base` is what comes before `/api/v1` in the artifacts' URLs; empty makes them relative. */
-export function certificateView(row: CertificateSummaryRow, now: number, base: string): CertificateView {
+export function certificateView(row: ShownCertificateRow, now: number, base: string): CertificateView {
   return viewAs(row, statusAt(row, now), base);
 }
 
 /** How rows were last shown, for as long as somebody remembers them. */
-const shown = new WeakMap<CertificateSummaryRow, { status: CertificateStatus; base: string; text: string }>();
+const shown = new WeakMap<ShownCertificateRow, { status: CertificateStatus; base: string; text: string }>();
 
 /** `certificateView` as JSON. A row that does not change is asked for again and again, and so it is made once. */
-export function certificateText(row: CertificateSummaryRow, now: number, base: string): string {
+export function certificateText(row: ShownCertificateRow, now: number, base: string): string {
   const status = statusAt(row, now);
   const last = shown.get(row);
   if (last?.status === status && last.base === base) return last.text;
@@ -79,22 +79,24 @@ export function certificateText(row: CertificateSummaryRow, now: number, base: s
   return text;
 }
 
-function statusAt({ current, disabled_at }: CertificateSummaryRow, now: number): CertificateStatus {
+function statusAt({ current, disabled_at }: ShownCertificateRow, now: number): CertificateStatus {
   return certificateStatus(current, now, disabled_at !== null);
 }
 
 /** Does not know the time: its status is all of it that time changes. */
-function viewAs(row: CertificateSummaryRow, status: CertificateStatus, base: string): CertificateView {
+function viewAs(row: ShownCertificateRow, status: CertificateStatus, base: string): CertificateView {
   const { current } = row;
+  const domains = JSON.parse(row.domains) as string[];
   return {
     name: row.name,
-    domains: JSON.parse(row.domains) as string[],
+    domains,
     key_type: row.key_type,
     issuer: row.issuer_name,
     status,
     auto_renew: row.auto_renew === 1,
     created_at: formatTimestamp(row.created_at),
-    current_version: current && versionView(current, row.current_version),
+    current_version:
+      current && viewOf(current, row.current_version, current.domains === row.domains ? domains : undefined),
     renewal: {
       next_at: formatTimestampOrNull(row.next_renewal_at),
       last_error: row.last_error,
@@ -104,13 +106,22 @@ function viewAs(row: CertificateSummaryRow, status: CertificateStatus, base: str
   };
 }
 
-export function versionView(row: VersionSummaryRow, currentVersion: number | null): VersionView {
+export function versionView(row: ShownVersionRow, currentVersion: number | null): VersionView {
+  return viewOf(row, currentVersion);
+}
+
+/** `domains` are the version's, where somebody has read them already. */
+function viewOf(
+  row: ShownVersionRow,
+  currentVersion: number | null,
+  domains = JSON.parse(row.domains) as string[],
+): VersionView {
   return {
     version: row.version,
     serial: row.serial,
     issuer: row.issuer,
     subject: row.subject,
-    domains: JSON.parse(row.domains) as string[],
+    domains,
     key_type: row.key_type,
     fingerprint_sha256: row.fingerprint_sha256,
     not_before: formatTimestamp(row.not_before),
@@ -144,7 +155,7 @@ export function renewalDetailView(row: NamedRenewalRow): RenewalDetailView {
   };
 }
 
-function artifactViews(name: string, current: VersionSummaryRow, base: string): ArtifactView[] {
+function artifactViews(name: string, current: ShownVersionRow, base: string): ArtifactView[] {
   const folder = `${base}/api/v1/certificates/${encodeURIComponent(name)}/`;
   return listedArtifacts.map((file) => ({
     file,
