@@ -4,7 +4,7 @@
  */
 import type { World } from '../base/world.ts';
 import type { Database } from '../db/database.ts';
-import { RecentMap } from './recent-map.ts';
+import { RecentTexts } from './recent-texts.ts';
 
 export class Freshness {
   readonly #db: Database;
@@ -41,16 +41,16 @@ export class Freshness {
 }
 
 /** A bounded cache that forgets everything when the generation moves on. */
-export class FreshCache<K, V> {
+export class FreshCache<K extends string, V> {
   readonly #freshness: Freshness;
   readonly #limit: number;
-  #values: RecentMap<K, V>;
+  #values: RecentTexts<V>;
   #generation = -1;
 
   constructor(freshness: Freshness, limit: number) {
     this.#freshness = freshness;
     this.#limit = limit;
-    this.#values = new RecentMap(limit);
+    this.#values = new RecentTexts(limit);
   }
 
   /**
@@ -80,7 +80,7 @@ export class FreshCache<K, V> {
 
   #forgetWhenStale(): void {
     if (this.#generation === this.#freshness.generation) return;
-    this.#values = new RecentMap(this.#limit);
+    this.#values = new RecentTexts(this.#limit);
     this.#generation = this.#freshness.generation;
   }
 }

@@ -2,7 +2,7 @@
  * The routes by their paths: one walk along the parts of a request's path finds its routes and parameters, however many
  * routes there are. Case and a slash at the end count.
  */
-import { RecentMap } from '../domain/recent-map.ts';
+import { RecentTexts } from '../domain/recent-texts.ts';
 import type { Method, Route } from './route.ts';
 
 /** The routes that share a path. */
@@ -30,7 +30,7 @@ const longestRemembered = 200;
 
 export class RouteTable {
   readonly #root: Node = emptyNode();
-  readonly #found = new RecentMap<string, FoundRoutes>(rememberedPaths);
+  readonly #found = new RecentTexts<FoundRoutes>(rememberedPaths);
 
   /** Throws where two routes answer to the same path and method, or call the same part of a path differently. */
   constructor(routes: readonly Route[]) {
