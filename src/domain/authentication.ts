@@ -1,7 +1,7 @@
 /** From a raw API key to an identity. Unknown, wrong, revoked and expired keys take the same path and end the same. */
 import { type IpNetwork, parseIpNetwork } from '../base/ip-network.ts';
 import { isScope, type Scope } from '../base/scope.ts';
-import { readToken, tokenMatches } from '../crypto/api-key-token.ts';
+import { type ApiKeyToken, readToken, tokenMatches } from '../crypto/api-key-token.ts';
 import { type ApiKeyRow, findApiKeyByPrefix } from '../db/api-keys.ts';
 import { FreshCache } from './freshness.ts';
 import type { ApiKeyIdentity } from './identity.ts';
@@ -38,29 +38,42 @@ export class Authenticator {
     this.#refused = new FreshCache(vault.freshness, rememberedRefusals);
   }
 
-  /** The key behind a raw value, or undefined where it is no key's. */
-  async authenticate(raw: string): Promise<Authentication | undefined> {
+  /**
+   * The key behind a raw value, or undefined where it is no key's; at once where what is known of it is remembered. The first
+   * refusal under a prefix costs one look into the database, also where the key was remembered, and those after it none:
+   * whether there is such a key cannot be told from the time.
+   */
+  authenticate(raw: string): Authentication | undefined | Promise<Authentication | undefined> {
     const token = readToken(raw);
     if (token === undefined) return undefined;
-    const { prefix } = token;
-    const began = this.#vault.freshness.generation;
-    const refused = this.#refused.peek(prefix);
-    const remembered = refused ?? this.#known.peek(prefix);
-    const found = remembered ?? (await this.#load(prefix));
-    const known = found === 'nobody' ? undefined : found;
-    const isIt = tokenMatches(token, known?.row.hash);
-    const state = known === undefined ? 'revoked' : apiKeyState(known.row, this.#vault.world.now());
-    if (refused === undefined && !(isIt && state === 'active')) {
-      // The first refusal under a prefix costs one look into the database, also where the key was remembered, and those
-      // after it none: whether there is such a key cannot be told from the time.
-      if (remembered !== undefined) await loadKey(this.#vault, prefix);
-      this.#refused.put(prefix, known ?? 'nobody', began);
-    }
-    return isIt && known !== undefined ? { identity: known.identity, state } : undefined;
+    const refused = this.#refused.peek(token.prefix);
+    if (refused !== undefined) return this.#judge(token, refused);
+    const known = this.#known.peek(token.prefix);
+    if (known === undefined) return this.#find(token);
+    const judged = this.#judge(token, known);
+    return judged?.state === 'active' ? judged : this.#refuse(token, known, judged);
   }
 
-  #load(prefix: string): Promise<KnownKey | undefined> {
-    return this.#known.get(prefix, () => loadKey(this.#vault, prefix));
+  async #find(token: ApiKeyToken): Promise<Authentication | undefined> {
+    const { prefix } = token;
+    const began = this.#vault.freshness.generation;
+    const found = (await this.#known.get(prefix, () => loadKey(this.#vault, prefix))) ?? 'nobody';
+    const judged = this.#judge(token, found);
+    if (judged?.state !== 'active') this.#refused.put(prefix, found, began);
+    return judged;
+  }
+
+  async #refuse<T>({ prefix }: ApiKeyToken, known: KnownKey, judged: T): Promise<T> {
+    const began = this.#vault.freshness.generation;
+    await loadKey(this.#vault, prefix);
+    this.#refused.put(prefix, known, began);
+    return judged;
+  }
+
+  #judge(token: ApiKeyToken, found: KnownKey | 'nobody'): Authentication | undefined {
+    const known = found === 'nobody' ? undefined : found;
+    if (!tokenMatches(token, known?.row.hash) || known === undefined) return undefined;
+    return { identity: known.identity, state: apiKeyState(known.row, this.#vault.world.now()) };
   }
 }
 

@@ -28,7 +28,11 @@ export type Artifact = {
   readonly read: () => string;
 };
 
-type Served = { readonly id: number; readonly current: HandedOutRow | undefined };
+type Served = {
+  readonly id: number;
+  readonly name: CertName;
+  readonly current: HandedOutRow | undefined;
+};
 
 /** Bounds the memory: a served certificate takes about 4 kB, and so do its metadata with their text. */
 const rememberedCertificates = 3000;
@@ -39,8 +43,8 @@ const rememberedChains = 100;
 
 export class Downloads {
   readonly #vault: Vault;
-  readonly #served: FreshCache<CertName, Served>;
-  readonly #summaries: FreshCache<CertName, CertificateSummaryRow>;
+  readonly #served: FreshCache<string, Served>;
+  readonly #summaries: FreshCache<string, CertificateSummaryRow>;
   readonly #chains = new RecentMap<string, string>(rememberedChains);
 
   constructor(vault: Vault) {
@@ -49,19 +53,25 @@ export class Downloads {
     this.#summaries = new FreshCache(vault.freshness, rememberedSummaries);
   }
 
-  /** Metadata of a certificate. Throws `certificate_not_found`. */
-  async summary(text: string): Promise<CertificateSummaryRow> {
-    const name = nameOf(text);
-    return found(this.#summaries.peek(name) ?? (await this.#loadSummary(name)));
+  /** Metadata of a certificate; at once where they are remembered. Throws `certificate_not_found`. */
+  summary(text: string): CertificateSummaryRow | Promise<CertificateSummaryRow> {
+    return this.#summaries.peek(text) ?? this.#loadSummary(nameOf(text));
   }
 
   /**
-   * An artifact of the current version, or of version `number`. Throws `certificate_not_found`, `version_not_found`
-   * and `no_current_version`.
+   * An artifact of the current version, or of version `number`; at once where it is remembered. Throws
+   * `certificate_not_found`, `version_not_found` and `no_current_version`.
    */
-  async find(text: string, file: ArtifactName, number: number | undefined): Promise<Artifact> {
-    const name = nameOf(text);
-    const { id, current } = found(this.#served.peek(name) ?? (await this.#load(name)));
+  find(text: string, file: ArtifactName, number: number | undefined): Artifact | Promise<Artifact> {
+    const served = this.#served.peek(text);
+    if (served?.current === undefined || (number !== undefined && number !== served.current.version)) {
+      return this.#ask(nameOf(text), file, number);
+    }
+    return this.#artifact(served.name, file, served.current);
+  }
+
+  async #ask(name: CertName, file: ArtifactName, number: number | undefined): Promise<Artifact> {
+    const { id, current } = found(await this.#load(name));
     if (current !== undefined && (number === undefined || number === current.version)) {
       return this.#artifact(name, file, current);
     }
@@ -85,18 +95,18 @@ export class Downloads {
     return body;
   }
 
-  #loadSummary(name: CertName): Promise<CertificateSummaryRow | undefined> {
-    return this.#summaries.get(name, () => findCertificateSummary(this.#vault.db.reader, name));
+  async #loadSummary(name: CertName): Promise<CertificateSummaryRow> {
+    return found(await this.#summaries.get(name, () => findCertificateSummary(this.#vault.db.reader, name)));
   }
 
   #load(name: CertName): Promise<Served | undefined> {
     return this.#served.get(name, async () => {
       const served = await findCurrentVersion(this.#vault.db.reader, name);
-      if (served?.current === undefined) return served;
+      if (served?.current === undefined) return served && { ...served, name };
       const { chain_pem } = served.current;
       const chain = this.#chains.get(chain_pem) ?? chain_pem;
       this.#chains.set(chain, chain);
-      return { id: served.id, current: { ...served.current, chain_pem: chain } };
+      return { id: served.id, name, current: { ...served.current, chain_pem: chain } };
     });
   }
 

@@ -62,7 +62,9 @@ export async function admit(
   await vault.freshness.look();
   const raw = readBearer(origin.story.request.headers.authorization);
   // A key that is presented speaks for itself; a session counts where there is none.
-  const caller = raw === undefined ? await sessionOf(context, origin) : await authenticator.authenticate(raw);
+  const found = raw === undefined ? sessionOf(context, origin) : authenticator.authenticate(raw);
+  // Mostly it is there at once, and waiting for it would cost as much as finding it.
+  const caller = found instanceof Promise ? await found : found;
   if (caller === undefined) return refuseNobody(context, access, raw, origin);
   const { identity, state } = caller;
   const actor = actorAt(origin, actorName(identity));

@@ -32,18 +32,25 @@ export const artifactRoutes: readonly Route[] = artifactNames.map((file) =>
   }),
 );
 
-async function download(
-  { context, actor, params, query, ifNoneMatch, isHead }: Call<{ version?: number | undefined }>,
-  file: ArtifactName,
-): Promise<Reply> {
-  const artifact = await context.downloads.find(params.name ?? '', file, query.version);
+type ArtifactCall = Call<{ version?: number | undefined }>;
+
+function download(call: ArtifactCall, file: ArtifactName): Reply | Promise<Reply> {
+  const { context, params, query } = call;
+  const artifact = context.downloads.find(params.name ?? '', file, query.version);
+  return artifact instanceof Promise ? artifact.then((found) => answer(call, found)) : answer(call, artifact);
+}
+
+function answer(
+  { context, actor, ifNoneMatch, isHead }: ArtifactCall,
+  artifact: Artifact,
+): Reply | Promise<Reply> {
   const validators = {
     ETag: artifact.etag,
     'Certificate-Version': String(artifact.version),
     'Cache-Control': artifact.isSecret ? 'no-store' : 'private, no-cache',
   };
   if (noneMatch(ifNoneMatch, artifact.etag)) {
-    context.vault.meter.unchanged(file);
+    context.vault.meter.unchanged(artifact.file);
     return { status: 304, headers: validators, body: '' };
   }
   const headers = {
@@ -52,8 +59,8 @@ async function download(
     'Content-Disposition': `attachment; filename="${fileName(artifact)}"`,
   };
   const { size } = artifact;
-  const body = isHead ? '' : await context.downloads.handOut(artifact, actor);
-  return { status: 200, headers, body, size };
+  if (isHead) return { status: 200, headers, body: '', size };
+  return context.downloads.handOut(artifact, actor).then((body) => ({ status: 200, headers, body, size }));
 }
 
 /** A name that is safe on every system: a wildcard's star becomes `_`. */

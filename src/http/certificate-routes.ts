@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { Problem } from '../base/problem.ts';
 import { searchCertificates } from '../db/certificate-search.ts';
+import type { CertificateSummaryRow } from '../db/certificate-summaries.ts';
 import { listVersions } from '../db/certificate-versions.ts';
 import { certificateText, certificateView, renewalView, versionView } from '../domain/certificate-views.ts';
 import { requestRenewal, requireRenewal } from '../domain/renewals.ts';
@@ -64,9 +65,11 @@ export const certificateRoutes: readonly Route[] = [
     query: noQuery,
     replies: { 200: { description: 'the certificate', schema: certificateSchema } },
     problems: ['certificate_not_found'],
-    handle: async ({ context: { vault, downloads }, params, baseUrl }) => {
-      const summary = await downloads.summary(params.name ?? '');
-      return jsonText(200, certificateText(summary, vault.world.now(), baseUrl));
+    handle: ({ context: { vault, downloads }, params, baseUrl }) => {
+      const summary = downloads.summary(params.name ?? '');
+      const show = (row: CertificateSummaryRow) =>
+        jsonText(200, certificateText(row, vault.world.now(), baseUrl));
+      return summary instanceof Promise ? summary.then(show) : show(summary);
     },
   }),
   route({

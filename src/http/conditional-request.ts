@@ -6,6 +6,8 @@
  */
 export function noneMatch(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
+  // What was sent with the representation comes back as it was.
+  if (header === etag) return true;
   if (header.trim() === '*') return true;
   const opaque = etag.startsWith('W/') ? etag.slice(2) : etag;
   let found = false;

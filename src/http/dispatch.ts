@@ -31,38 +31,31 @@ export type Exchange = RequestStory & {
   readonly security: Readonly<Record<string, string>>;
 };
 
-/** Answers a request for the routes that were found for its path; it never rejects. */
-export async function dispatch(
-  context: ServerContext,
-  found: FoundRoutes,
-  exchange: Exchange,
-): Promise<void> {
-  let reply: Reply;
-  try {
-    reply = await handle(context, found, exchange);
-  } catch (error) {
-    reply = failureReply(context, exchange.requestId, error);
-  }
+/** Answers a request for the routes that were found for its path. Rejects where the answer could not be written. */
+export function dispatch(context: ServerContext, found: FoundRoutes, exchange: Exchange): Promise<void> {
   const route = found.routes.path;
-  if (!('stream' in reply)) answer(context, exchange, reply, route);
-  else {
-    const isWhole = await stream(context, exchange, reply);
-    logRequest(context, exchange, { route, status: reply.status, aborted: !isWhole });
-  }
+  const send = (reply: Reply) =>
+    'stream' in reply ? stream(context, exchange, reply, route) : answer(context, exchange, reply, route);
+  return handle(context, found, exchange).then(send, (error: unknown) =>
+    send(failureReply(context, exchange.requestId, error)),
+  );
 }
 
-/** Puts a stream on the wire until it ends, and returns whether that was its own end. */
+/** Puts a stream on the wire until it ends. */
 async function stream(
-  { vault: { log } }: ServerContext,
-  { request, response, requestId, stopping, security }: Exchange,
+  context: ServerContext,
+  exchange: Exchange,
   reply: StreamedReply,
-): Promise<boolean> {
+  route: string,
+): Promise<void> {
+  const { request, response, requestId, stopping, security } = exchange;
+  let isWhole = false;
   try {
-    return await writeStream(request, response, requestId, reply, stopping, security);
+    isWhole = await writeStream(request, response, requestId, reply, stopping, security);
   } catch (error) {
-    log.error({ err: error, request_id: requestId }, 'a stream broke off');
-    return false;
+    context.vault.log.error({ err: error, request_id: requestId }, 'a stream broke off');
   }
+  logRequest(context, exchange, { route, status: reply.status, aborted: !isWhole });
 }
 
 /** Answers with a file of the console, or what else is none of the routes; `route` is what the log calls it. */
@@ -95,7 +88,7 @@ async function handle(context: ServerContext, found: FoundRoutes, exchange: Exch
   const route = found.routes.byMethod.get((isHead ? 'GET' : request.method) as Method);
   if (route === undefined) return methodNotAllowed(found.routes.byMethod);
   const { identity, actor } = await admit(context, route, { story: exchange, found, whereabouts });
-  return route.handle({
+  const reply = route.handle({
     context,
     identity,
     actor,
@@ -109,6 +102,7 @@ async function handle(context: ServerContext, found: FoundRoutes, exchange: Exch
     isHead,
     gone: () => goneSignal(response),
   });
+  return reply instanceof Promise ? await reply : reply;
 }
 
 async function bodyOf({ bodyLimit }: Route, schema: z.ZodType, request: IncomingMessage): Promise<unknown> {

@@ -80,7 +80,7 @@ export type Route = {
   readonly replies: Readonly<Record<number, DeclaredReply>>;
   /** Problems of its own; those of its access and input are added. */
   readonly problems: readonly ProblemCode[];
-  readonly handle: (call: Call) => Promise<Reply>;
+  readonly handle: (call: Call) => Reply | Promise<Reply>;
 };
 
 /** A route whose handler knows the types of the checked query and body. */
@@ -88,7 +88,7 @@ export function route<Query = unknown, Body = unknown>(
   definition: Omit<Route, 'handle' | 'query' | 'body'> & {
     readonly query?: z.ZodType<Query>;
     readonly body?: z.ZodType<Body>;
-    readonly handle: (call: Call<Query, Body>) => Promise<Reply>;
+    readonly handle: (call: Call<Query, Body>) => Reply | Promise<Reply>;
   },
 ): Route {
   return definition as Route;

@@ -94,11 +94,11 @@ function requestListener(
     applyExtensions: (_request, _response, next) => next(),
     settings: { xPoweredBy: false },
     // tinyhttp would try the patterns of all routes at each request: it has none, and all requests come here.
-    noMatchHandler: async (request, response) => {
+    noMatchHandler: (request, response, next) => {
       const found = table.find(pathOf(request.url));
       const page = found === undefined ? pages?.(request) : undefined;
       const exchange = exchangeOf(request, response);
-      if (found !== undefined) await dispatch(context, found, exchange);
+      if (found !== undefined) dispatch(context, found, exchange).catch(next);
       else if (page !== undefined) show(context, exchange, page, pagesAre);
       else refuse(context, exchange, 'not_found');
     },
