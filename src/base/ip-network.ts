@@ -78,10 +78,23 @@ function maskOf(index: number, length: number): number {
   return bits <= 0 ? 0 : (0xffff << (16 - bits)) & 0xffff;
 }
 
+/** Read in one go: behind a proxy, each request brings two addresses. */
 function wordsOfIPv4(text: string): number[] {
-  const [a = 0, b = 0, c = 0, d = 0] = text.split('.').map(Number);
-  return [a * 256 + b, c * 256 + d];
+  let all = 0;
+  let byte = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const digit = text.charCodeAt(at) - zero;
+    if (digit >= 0) byte = 10 * byte + digit;
+    else {
+      all = 256 * all + byte;
+      byte = 0;
+    }
+  }
+  all = 256 * all + byte;
+  return [Math.floor(all / 0x10000), all % 0x10000];
 }
+
+const zero = '0'.charCodeAt(0);
 
 function wordsOfIPv6(text: string): number[] {
   const [head = '', tail] = text.split('::');

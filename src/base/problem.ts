@@ -58,6 +58,8 @@ export type ProblemOptions = {
   readonly cause?: unknown;
 };
 
+const nothingMore: ProblemOptions = {};
+
 /** The body of an error answer (RFC 9457 with the members of the interface specification). */
 export type ProblemBody = { status: number; code: ProblemCode; detail: string; errors?: InputError[] };
 
@@ -68,8 +70,10 @@ export class Problem extends Error {
   readonly hint: string | undefined;
   readonly errors: readonly InputError[];
   readonly retryAfter: number | undefined;
+  /** Whether its code says it all. */
+  readonly isUsual: boolean;
 
-  constructor(code: ProblemCode, options: ProblemOptions = {}) {
+  constructor(code: ProblemCode, options: ProblemOptions = nothingMore) {
     // It is an answer and no bug: where it comes from is shown to nobody, and a trace costs more than the whole refusal.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
@@ -81,6 +85,7 @@ export class Problem extends Error {
     this.hint = options.hint;
     this.errors = options.errors ?? [];
     this.retryAfter = options.retryAfter;
+    this.isUsual = options === nothingMore;
   }
 
   /** The answer's JSON; the hint follows the detail as a sentence of its own. */

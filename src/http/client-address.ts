@@ -61,11 +61,17 @@ function walk(peer: string, steps: Iterable<Step>, trusted: readonly IpNetwork[]
   return { ip, steps: taken };
 }
 
-function* usualSteps(header: string | undefined): Generator<Step> {
-  for (const address of listed(header).reverse()) yield { address, scheme: undefined };
+function usualSteps(header: string | undefined): Step[] {
+  return listed(header)
+    .map((address) => ({ address, scheme: undefined }))
+    .reverse();
 }
 
-function* standardSteps(header = ''): Generator<Step> {
+function standardSteps(header: string | undefined): Iterable<Step> {
+  return header === undefined ? [] : stepsIn(header);
+}
+
+function* stepsIn(header: string): Generator<Step> {
   for (const element of forwardedElements(header)) {
     yield { address: element?.for, scheme: element?.proto };
   }
@@ -73,6 +79,7 @@ function* standardSteps(header = ''): Generator<Step> {
 
 /** Elements between commas; empty ones do not count (RFC 9110 §5.6.1.2). */
 function listed(header = ''): string[] {
+  if (!/[\s,]/.test(header)) return header === '' ? [] : [header];
   return header
     .split(',')
     .map((element) => element.trim())
@@ -80,8 +87,12 @@ function listed(header = ''): string[] {
 }
 
 /** An address as proxies write them: with or without port, IPv6 with or without brackets, in quotation marks or not. */
-function parseNode(written: string | undefined) {
-  const text = /^"(.*)"$/.exec(written ?? '')?.[1] ?? written ?? '';
+function parseNode(written = '') {
+  return parseIpAddress(written) ?? parseAdorned(written);
+}
+
+function parseAdorned(written: string) {
+  const text = /^"(.*)"$/.exec(written)?.[1] ?? written;
   const bracketed = /^\[([^\]]*)\](?::[\w.-]{1,32})?$/.exec(text)?.[1];
   if (bracketed !== undefined) return bracketed.includes(':') ? parseIpAddress(bracketed) : undefined;
   return parseIpAddress(/^([0-9.]+):[\w.-]{1,32}$/.exec(text)?.[1] ?? text);

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { second } from '../base/duration.ts';
-import type { Problem } from '../base/problem.ts';
+import type { Problem, ProblemCode } from '../base/problem.ts';
 import { securityHeaders } from './security-headers.ts';
 
 type ReplyHead = {
@@ -48,8 +48,20 @@ export function jsonText(
 /** Done, and there is nothing to say. */
 export const noContent: WholeReply = { status: 204, headers: { 'Cache-Control': 'no-store' }, body: '' };
 
+/** The answers to problems whose code says it all, made once: strangers get them again and again. */
+const usualReplies = new Map<ProblemCode, WholeReply>();
+
 /** The answer to an error that the caller may see. */
-export function problemReply(problem: Problem, headers: Readonly<Record<string, string>> = {}): WholeReply {
+export function problemReply(problem: Problem, headers?: Readonly<Record<string, string>>): WholeReply {
+  if (!problem.isUsual || headers !== undefined) return newProblemReply(problem, headers);
+  const known = usualReplies.get(problem.code);
+  if (known !== undefined) return known;
+  const reply = newProblemReply(problem);
+  usualReplies.set(problem.code, reply);
+  return reply;
+}
+
+function newProblemReply(problem: Problem, headers: Readonly<Record<string, string>> = {}): WholeReply {
   return json(problem.status, problem.body, {
     'Content-Type': 'application/problem+json',
     ...(problem.code === 'unauthenticated' && { 'WWW-Authenticate': 'Bearer' }),

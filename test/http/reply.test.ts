@@ -72,6 +72,18 @@ suite('a problem', () => {
     const plain = problemReply(new Problem('forbidden')).headers;
     assert.deepEqual(Object.keys(plain).toSorted(), ['Cache-Control', 'Content-Type']);
   });
+
+  test('that is remembered by its code is given to no problem with words, a pause or headers of its own', () => {
+    const detail = ({ body }: WholeReply) => JSON.parse(String(body)).detail as string;
+    const usual = problemReply(new Problem('rate_limited'));
+    const paused = problemReply(new Problem('rate_limited', { detail: 'Too often.', retryAfter: 7 }));
+    assert.deepEqual([detail(paused), paused.headers['Retry-After']], ['Too often.', '7']);
+    const listed = problemReply(new Problem('rate_limited'), { Allow: 'GET' });
+    assert.deepEqual([detail(listed), listed.headers.Allow], [detail(usual), 'GET']);
+    assert.deepEqual(problemReply(new Problem('rate_limited')), usual);
+    assert.deepEqual([usual.headers['Retry-After'], usual.headers.Allow], [undefined, undefined]);
+    assert.notEqual(detail(problemReply(new Problem('forbidden'))), detail(usual));
+  });
 });
 
 suite('a streamed reply', () => {
