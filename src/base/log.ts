@@ -7,6 +7,8 @@ export type Log = {
   readonly info: (fields: LogFields, message: string) => void;
   readonly warn: (fields: LogFields, message: string) => void;
   readonly error: (fields: LogFields, message: string) => void;
+  /** The same log, with these fields in each line. */
+  readonly with: (fields: LogFields) => Log;
 };
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -15,4 +17,10 @@ export type LogLevel = (typeof logLevels)[number];
 const ignore = () => undefined;
 
 /** A log for commands and tests that have nobody to tell. */
-export const silentLog: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+export const silentLog: Log = {
+  debug: ignore,
+  info: ignore,
+  warn: ignore,
+  error: ignore,
+  with: () => silentLog,
+};

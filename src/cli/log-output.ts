@@ -1,5 +1,5 @@
 /** How the log is written: JSON lines on stderr, or readable lines where a person watches. */
-import { type DestinationStream, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Log, LogLevel } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
@@ -26,11 +26,16 @@ export async function openLog(
     },
     destination,
   );
+  return logBy(logger);
+}
+
+function logBy(logger: Logger): Log {
   return {
     debug: (fields, message) => logger.debug(fields, message),
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
+    with: (fields) => logBy(logger.child(fields)),
   };
 }
 

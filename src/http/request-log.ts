@@ -3,6 +3,7 @@
  * queries, headers and bodies are not in it, because callers put secrets there.
  */
 import type { IncomingMessage } from 'node:http';
+import type { Log } from '../base/log.ts';
 import { addressOf } from './base-url.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -36,11 +37,22 @@ export function logRequest(context: ServerContext, story: RequestStory, end: Req
   const line = {
     request_id: requestId,
     method: request.method,
-    route,
-    status: end.status,
     actor,
     ip: story.ip ?? addressOf(request, context),
     ms,
   };
-  log.info(end.aborted ? { ...line, aborted: true } : line, 'request');
+  logFor(log, route, end.status).info(end.aborted ? { ...line, aborted: true } : line, 'request');
+}
+
+/** Logs by route and status, which are the same in many lines and made into text once. */
+const logs = new WeakMap<Log, Map<string, Map<number, Log>>>();
+
+function logFor(log: Log, route: string, status: number): Log {
+  const known = logs.get(log)?.get(route)?.get(status);
+  if (known !== undefined) return known;
+  const byRoute = logs.get(log) ?? new Map<string, Map<number, Log>>();
+  const byStatus = byRoute.get(route) ?? new Map<number, Log>();
+  const made = log.with({ route, status });
+  logs.set(log, byRoute.set(route, byStatus.set(status, made)));
+  return made;
 }

@@ -38,11 +38,22 @@ export function settingsFor(dataDir: string): Settings {
 /** A log that keeps what it is told, as the JSON it would write. */
 export function keptLog(): Log & { readonly lines: string[] } {
   const lines: string[] = [];
+  return { lines, ...keptIn(lines, {}) };
+}
+
+function keptIn(lines: string[], common: LogFields): Log {
   const keep = (level: string) => (fields: LogFields, message: string) => {
     const { err, ...rest } = fields;
-    lines.push(JSON.stringify({ level, ...rest, ...(err !== undefined && { err: String(err) }), message }));
+    const error = err !== undefined && { err: String(err) };
+    lines.push(JSON.stringify({ level, ...common, ...rest, ...error, message }));
   };
-  return { lines, debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
+  return {
+    debug: keep('debug'),
+    info: keep('info'),
+    warn: keep('warn'),
+    error: keep('error'),
+    with: (fields) => keptIn(lines, { ...common, ...fields }),
+  };
 }
 
 export type TestVault = {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { day, hour, minute, second } from '../../src/base/duration.ts';
-import type { Log } from '../../src/base/log.ts';
+import { type Log, type LogFields, silentLog } from '../../src/base/log.ts';
 import type { Answer, Asked, PollingClient, RunOutcome } from './polling-client.ts';
 
 export const lifetime = 45 * day;
@@ -55,17 +55,24 @@ export class ServerBook {
   /** Renewals that somebody asked for. */
   readonly asked = new Set<number>();
   readonly complaints: string[] = [];
-  readonly log: Pick<Log, 'info' | 'warn' | 'error'> = {
-    info: ({ route, status }, message) => {
-      if (message !== 'request' || !/\/(fullchain\.crt|private\.key)$/.test(String(route))) return;
-      this.statuses.set(Number(status), (this.statuses.get(Number(status)) ?? 0) + 1);
-    },
-    warn: ({ err }, message) => {
-      // It is stopped without patience, and connections are kept alive.
-      if (message !== 'requests still in flight were cut off') this.complaints.push(`${message} ${err}`);
-    },
-    error: ({ err }, message) => this.complaints.push(`${message} ${err}`),
-  };
+  readonly log: Log = this.#logWith({});
+
+  #logWith(common: LogFields): Log {
+    return {
+      ...silentLog,
+      info: (fields, message) => {
+        const { route, status } = { ...common, ...fields };
+        if (message !== 'request' || !/\/(fullchain\.crt|private\.key)$/.test(String(route))) return;
+        this.statuses.set(Number(status), (this.statuses.get(Number(status)) ?? 0) + 1);
+      },
+      warn: ({ err }, message) => {
+        // It is stopped without patience, and connections are kept alive.
+        if (message !== 'requests still in flight were cut off') this.complaints.push(`${message} ${err}`);
+      },
+      error: ({ err }, message) => this.complaints.push(`${message} ${err}`),
+      with: (fields) => this.#logWith({ ...common, ...fields }),
+    };
+  }
 }
 
 /** What one client asked and got. */

@@ -7,8 +7,6 @@ import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { day, hour, minute } from '../../src/base/duration.ts';
-import type { Log } from '../../src/base/log.ts';
-import { silentLog } from '../../src/base/log.ts';
 import { openVault } from '../../src/cli/open-vault.ts';
 import { findRenewal } from '../../src/db/renewals.ts';
 import { createApiKey, revokeApiKey } from '../../src/domain/api-keys.ts';
@@ -223,7 +221,7 @@ class YearServer {
   }
 
   async start(): Promise<void> {
-    const log: Log = { ...silentLog, ...this.book.log };
+    const { log } = this.book;
     const { vault, close } = await openVault(settingsFor(this.#dataDir), this.#time.world, 'create', log);
     const context = serverContext(vault, { version: '0.0.0-year', publicUrl: undefined });
     const { url, stop } = await startServer(context, routes, { host: '127.0.0.1', port: 0 });
