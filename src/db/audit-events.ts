@@ -22,15 +22,16 @@ function insertionOf(count: number): string {
 export async function insertAuditEvents(writer: Writer, rows: readonly NewAuditEvent[]): Promise<void> {
   if (rows.length === 0) return;
   let { id, link } = await chainEnd(writer);
-  const chained = rows.map((row) => {
-    id += 1;
-    link = linkOf(link, { id, ...row });
-    const { at, actor, action, resource, detail, ip, request_id } = row;
-    return [id, at, actor, action, resource, detail, ip, request_id, link];
-  });
+  let done = 0;
   for (const { count, sql } of insertions) {
-    while (chained.length >= count) {
-      await writer.executeQuery(CompiledQuery.raw(sql, chained.splice(0, count).flat()));
+    for (; rows.length - done >= count; done += count) {
+      const values: (string | number | Buffer | null)[] = [];
+      for (const { at, actor, action, resource, detail, ip, request_id } of rows.slice(done, done + count)) {
+        id += 1;
+        link = linkOf(link, { id, at, actor, action, resource, detail, ip, request_id });
+        values.push(id, at, actor, action, resource, detail, ip, request_id, link);
+      }
+      await writer.executeQuery(CompiledQuery.raw(sql, values));
     }
   }
 }
