@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeDurableDirectory } from '../base/durable-file.ts';
+import { wordsOf } from '../base/full-disk.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
@@ -115,7 +116,7 @@ export function makeDirectory(path: string): void {
   try {
     makeDurableDirectory(path);
   } catch (error) {
-    throw new OperatorError(`the directory ${path} cannot be made: ${(error as Error).message}`, {
+    throw new OperatorError(`the directory ${path} cannot be made: ${wordsOf(error)}`, {
       hint: 'Choose a directory that this user may write to, with --data-dir.',
       cause: error,
     });

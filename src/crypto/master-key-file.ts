@@ -16,6 +16,7 @@ import {
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { staleDrafts, syncPath } from '../base/durable-file.ts';
+import { wordsOf } from '../base/full-disk.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
@@ -149,7 +150,7 @@ export function writeKeyFile(
     syncPath(dirname(path));
   } catch (error) {
     removeIfThere(draft);
-    throw new OperatorError(`the master key file ${path} cannot be made: ${(error as Error).message}`, {
+    throw new OperatorError(`the master key file ${path} cannot be made: ${wordsOf(error)}`, {
       hint: 'Choose a directory that this user may write to, with --data-dir or --master-key-file.',
       cause: error,
     });

@@ -77,7 +77,8 @@ export function damageIn(findings: readonly unknown[]): string | undefined {
   const codes = told.map((line) => Number([...line.matchAll(unread)][0]?.[1] ?? 0) % 256);
   // What was not read lacks everywhere else, so that the rest of what is told follows from it.
   if (codes.includes(ioError)) {
-    throw Object.assign(new Error(told.join('; ')), { code: 'SQLITE_IOERR' });
+    const cause = told.join('; ');
+    throw Object.assign(new Error('disk I/O error', { cause }), { code: 'SQLITE_IOERR' });
   }
   return told.join('; ');
 }

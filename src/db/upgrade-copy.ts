@@ -6,7 +6,7 @@ import { closeSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { removeDatabase, syncPath } from '../base/durable-file.ts';
-import { saysNoSpace } from '../base/full-disk.ts';
+import { saysNoSpace, wordsOf } from '../base/full-disk.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { damageIn } from './storage-error.ts';
 
@@ -80,12 +80,12 @@ function refuseDamaged(copy: string): void {
 }
 
 function uncopied(error: unknown, copy: string): unknown {
-  const { code, message } = error as { code?: unknown; message: string };
+  const { code } = error as { code?: unknown };
   if (error instanceof OperatorError || typeof code !== 'string') return error;
   return new OperatorError(
     saysNoSpace(error)
       ? `there is no space for the copy that is made before the database is upgraded (${copy})`
-      : `the copy that is made before the database is upgraded cannot be written: ${message} (${copy})`,
+      : `the copy that is made before the database is upgraded cannot be made: ${wordsOf(error)} (${copy})`,
     {
       hint: 'Free some space there, or let this user write there. Nothing was changed, and the older vault still starts.',
       cause: error,

@@ -61,7 +61,7 @@ test('only a lock that somebody holds is worth waiting for', () => {
 
 test('pages that cannot be read are no damage, and are told as what they are', () => {
   const lines = '*** in database main ***\nTree 57 page 57: unable to get the page. error code=8458';
-  assert.throws(() => damageIn([lines]), { code: 'SQLITE_IOERR' });
+  assert.throws(() => damageIn([lines]), { code: 'SQLITE_IOERR', message: 'disk I/O error' });
   assert.equal(damageIn(['ok']), undefined);
   const follows = `${lines}\nwrong # of entries in index x`;
   assert.throws(() => damageIn([follows]), { code: 'SQLITE_IOERR' });
