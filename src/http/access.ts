@@ -14,7 +14,7 @@ import {
   elsewhere,
   type Identity,
 } from '../domain/identity.ts';
-import type { Whereabouts } from './base-url.ts';
+import { type Whereabouts, whereaboutsOf } from './base-url.ts';
 import { readBearer } from './bearer.ts';
 import type { RequestStory } from './request-log.ts';
 import type { Access, Route } from './route.ts';
@@ -24,14 +24,17 @@ import type { ServerContext } from './server-context.ts';
 import { readSession, sessionCookieName } from './session-cookie.ts';
 
 /** What is known of a request before anybody is identified. */
-export type Origin = {
-  /** Told who it is as soon as that is known, also where they may not do it. */
+type Origin = {
   readonly story: RequestStory;
   readonly found: FoundRoutes;
   readonly whereabouts: Whereabouts;
 };
 
-export type Admitted = { readonly identity: Identity | undefined; readonly actor: Actor };
+export type Admitted = {
+  readonly identity: Identity | undefined;
+  readonly actor: Actor;
+  readonly whereabouts: Whereabouts;
+};
 
 type Guarded = Exclude<Access, { readonly kind: 'public' | 'metrics' }>;
 
@@ -39,36 +42,40 @@ type Guarded = Exclude<Access, { readonly kind: 'public' | 'metrics' }>;
 type Caller = { readonly identity: Identity; readonly state: ApiKeyState };
 
 /**
- * Who calls, if they may. Throws `unauthenticated` (one answer for no, malformed, unknown, revoked and expired keys)
- * and `forbidden` (one answer for certificates outside the allowlist, whether they exist or not, and one for all who
+ * Who calls, and from where, if they may; `story` is told so as soon as it is known, also where they may not. Throws
+ * `unauthenticated` (one answer for no, malformed, unknown, revoked and expired keys) and `forbidden` (one answer for certificates outside the allowlist, whether they exist or not, and one for all who
  * are no administrator where one is needed: a better key would not help them), and `rate_limited` for keys that do not
  * count and come too often, or that are used too often.
  */
 export async function admit(
   context: ServerContext,
   { access, method }: Route,
-  origin: Origin,
+  story: RequestStory,
+  found: FoundRoutes,
 ): Promise<Admitted> {
+  const whereabouts = whereaboutsOf(story.request, context);
+  story.ip = whereabouts.ip;
+  const origin = { story, found, whereabouts };
   const provenance = changesSomething(method)
-    ? provenanceOf(origin.story.request.headers, origin.whereabouts.certainUrl)
+    ? provenanceOf(story.request.headers, whereabouts.certainUrl)
     : 'same-origin';
   if (access.kind === 'public') {
     // Nobody signs somebody in, or sets the vault up, from another site.
     if (provenance === 'elsewhere') throw crossSite();
-    return { identity: undefined, actor: actorAt(origin, 'anonymous') };
+    return { identity: undefined, actor: actorAt(origin, 'anonymous'), whereabouts };
   }
   if (access.kind === 'metrics') return admitScraper(context, origin);
   const { vault, authenticator } = context;
   await vault.freshness.look();
-  const raw = readBearer(origin.story.request.headers.authorization);
+  const raw = readBearer(story.request.headers.authorization);
   // A key that is presented speaks for itself; a session counts where there is none.
-  const found = raw === undefined ? sessionOf(context, origin) : authenticator.authenticate(raw);
+  const known = raw === undefined ? sessionOf(context, origin) : authenticator.authenticate(raw);
   // Mostly it is there at once, and waiting for it would cost as much as finding it.
-  const caller = found instanceof Promise ? await found : found;
+  const caller = known instanceof Promise ? await known : known;
   if (caller === undefined) return refuseNobody(context, access, raw, origin);
   const { identity, state } = caller;
   const actor = actorAt(origin, actorName(identity));
-  origin.story.actor = actor.name;
+  story.actor = actor.name;
   if (identity.kind === 'api-key') {
     if (state !== 'active') {
       vault.meter.authenticationFailed(`key_${state}`);
@@ -85,7 +92,7 @@ export async function admit(
     vault.keyUse.note(identity.id, actor.ip);
   }
   try {
-    demandAccess(access, identity, origin.found.params.name);
+    demandAccess(access, identity, found.params.name);
   } catch (error) {
     await recordRefusal(context, actor, origin, detailOf(access, state));
     throw error;
@@ -94,7 +101,7 @@ export async function admit(
     await recordRefusal(context, actor, origin, { code: 'forbidden', reason: 'from another site' });
     throw crossSite();
   }
-  return { identity, actor };
+  return { identity, actor, whereabouts };
 }
 
 /** Who has the token for metrics, which opens nothing else. Throws `unauthenticated` and `rate_limited`. */
@@ -103,7 +110,7 @@ function admitScraper({ metrics, keyLimits }: ServerContext, origin: Origin): Ad
   const token = readBearer(story.request.headers.authorization);
   if (metrics?.isOpenTo(token) === true) {
     story.actor = 'metrics';
-    return { identity: undefined, actor: actorAt(origin, story.actor) };
+    return { identity: undefined, actor: actorAt(origin, story.actor), whereabouts };
   }
   if (token !== undefined) keyLimits.fail(whereabouts.ip);
   throw new Problem('unauthenticated', {

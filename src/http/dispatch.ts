@@ -4,8 +4,7 @@ import type { z } from 'zod';
 import { Problem, type ProblemCode } from '../base/problem.ts';
 import { StorageError } from '../db/storage-error.ts';
 import { parseInput } from '../domain/inputs.ts';
-import { admit } from './access.ts';
-import { whereaboutsOf } from './base-url.ts';
+import { type Admitted, admit } from './access.ts';
 import {
   goneSignal,
   problemReply,
@@ -18,7 +17,7 @@ import {
 import { readJsonBody, usualBodyLimit } from './request-body.ts';
 import { logRequest, type RequestStory } from './request-log.ts';
 import { pathOf, queryTextOf } from './request-target.ts';
-import type { Method, Route } from './route.ts';
+import type { Call, Method, Route } from './route.ts';
 import type { FoundRoutes, PathRoutes } from './route-table.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -80,29 +79,40 @@ function answer(
   logRequest(context, exchange, { route, status: reply.status, aborted });
 }
 
-async function handle(context: ServerContext, found: FoundRoutes, exchange: Exchange): Promise<Reply> {
-  const { request, response } = exchange;
-  const whereabouts = whereaboutsOf(request, context);
-  exchange.ip = whereabouts.ip;
-  const isHead = request.method === 'HEAD';
-  const route = found.routes.byMethod.get((isHead ? 'GET' : request.method) as Method);
-  if (route === undefined) return methodNotAllowed(found.routes.byMethod);
-  const { identity, actor } = await admit(context, route, { story: exchange, found, whereabouts });
-  const reply = route.handle({
+function handle(context: ServerContext, found: FoundRoutes, exchange: Exchange): Promise<Reply> {
+  const { method } = exchange.request;
+  const { byMethod } = found.routes;
+  const route = byMethod.get((method === 'HEAD' ? 'GET' : method) as Method);
+  if (route === undefined) return Promise.resolve(methodNotAllowed(byMethod));
+  return admit(context, route, exchange, found).then((admitted) => {
+    const call = callOf(context, route, exchange, found, admitted);
+    if (route.body === undefined) return route.handle(call);
+    return bodyOf(route, route.body, exchange.request).then((body) => route.handle({ ...call, body }));
+  });
+}
+
+/** What the handler gets to know; throws `invalid_request` where the query is not as the route has it. */
+function callOf(
+  context: ServerContext,
+  route: Route,
+  { request, response }: Exchange,
+  { params }: FoundRoutes,
+  { identity, actor, whereabouts }: Admitted,
+): Call {
+  return {
     context,
     identity,
     actor,
-    params: found.params,
+    params,
     query: queryOf(route, queryTextOf(request.url)),
-    body: route.body && (await bodyOf(route, route.body, request)),
+    body: undefined,
     path: pathOf(request.url),
     baseUrl: whereabouts.baseUrl,
     ifNoneMatch: request.headers['if-none-match'],
     userAgent: request.headers['user-agent'],
-    isHead,
+    isHead: request.method === 'HEAD',
     gone: () => goneSignal(response),
-  });
-  return reply instanceof Promise ? await reply : reply;
+  };
 }
 
 async function bodyOf({ bodyLimit }: Route, schema: z.ZodType, request: IncomingMessage): Promise<unknown> {

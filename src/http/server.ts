@@ -114,7 +114,16 @@ function requestListener(
   function exchangeOf(request: Received, response: ServerResponse): Exchange {
     const security = tls?.endpoint.identity.publiclyTrusted ? strictSecurityHeaders : securityHeaders;
     const { [id]: requestId = '', [receivedAt]: at = 0 } = request;
-    return { request, response, requestId, receivedAt: at, stopping, security };
+    return {
+      request,
+      response,
+      requestId,
+      receivedAt: at,
+      stopping,
+      security,
+      actor: undefined,
+      ip: undefined,
+    };
   }
   return (request: Received, response: ServerResponse): void => {
     const turn = takeTurn(request, response);
