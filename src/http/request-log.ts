@@ -36,23 +36,37 @@ export function logRequest(context: ServerContext, story: RequestStory, end: Req
   meter.requested(route, end.status, ms);
   const line = {
     request_id: requestId,
-    method: request.method,
     actor,
     ip: story.ip ?? addressOf(request, context),
     ms,
   };
-  logFor(log, route, end.status).info(end.aborted ? { ...line, aborted: true } : line, 'request');
+  logFor(log, request.method, route, end.status).info(
+    end.aborted ? { ...line, aborted: true } : line,
+    'request',
+  );
 }
 
-/** Logs by route and status, which are the same in many lines and made into text once. */
-const logs = new WeakMap<Log, Map<string, Map<number, Log>>>();
+/** A log that has what leads to it in each line, and those that have more. */
+type Branch = { log?: Log; readonly next: Map<string | number | undefined, Branch> };
 
-function logFor(log: Log, route: string, status: number): Log {
-  const known = logs.get(log)?.get(route)?.get(status);
+/** By method, route and status, which are the same in many lines and made into text once. */
+const logs = new WeakMap<Log, Branch>();
+
+function logFor(log: Log, method: string | undefined, route: string, status: number): Log {
+  let branch = logs.get(log);
+  if (branch === undefined) {
+    branch = { next: new Map() };
+    logs.set(log, branch);
+  }
+  for (const part of [method, route, status]) branch = branchAt(branch, part);
+  branch.log ??= log.with({ method, route, status });
+  return branch.log;
+}
+
+function branchAt({ next }: Branch, part: string | number | undefined): Branch {
+  const known = next.get(part);
   if (known !== undefined) return known;
-  const byRoute = logs.get(log) ?? new Map<string, Map<number, Log>>();
-  const byStatus = byRoute.get(route) ?? new Map<number, Log>();
-  const made = log.with({ route, status });
-  logs.set(log, byRoute.set(route, byStatus.set(status, made)));
-  return made;
+  const branch: Branch = { next: new Map() };
+  next.set(part, branch);
+  return branch;
 }

@@ -85,7 +85,9 @@ async function attack(
 
 /** How many changes the vault has refused with 403, by its log. */
 function refusedBy({ server }: Visit): number {
-  return server.log().match(/^.*"method":"POST".*"status":403.*$/gm)?.length ?? 0;
+  const lines = server.log().match(/^\{.*\}$/gm) ?? [];
+  const requests = lines.map((line) => JSON.parse(line) as { method?: string; status?: number });
+  return requests.filter(({ method, status }) => method === 'POST' && status === 403).length;
 }
 
 for (const domain of ['localhost', 'test']) {
