@@ -43,9 +43,10 @@ type Caller = { readonly identity: Identity; readonly state: ApiKeyState };
 
 /**
  * Who calls, and from where, if they may; `story` is told so as soon as it is known, also where they may not. Throws
- * `unauthenticated` (one answer for no, malformed, unknown, revoked and expired keys) and `forbidden` (one answer for certificates outside the allowlist, whether they exist or not, and one for all who
- * are no administrator where one is needed: a better key would not help them), and `rate_limited` for keys that do not
- * count and come too often, or that are used too often.
+ * `unauthenticated` (one answer for no, malformed, unknown, revoked and expired keys) and `forbidden` (one answer for
+ * certificates outside the allowlist, whether they exist or not, and one for all who are no administrator where one is
+ * needed: a better key would not help them), and `rate_limited` for keys that do not count and come too often, or that
+ * are used too often.
  */
 export async function admit(
   context: ServerContext,
