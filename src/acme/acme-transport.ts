@@ -4,8 +4,8 @@
  */
 
 import { BlockList, isIP } from 'node:net';
-import { OutboundError, type OutboundResponse } from '../base/outbound-http.ts';
 import { parseRetryAfter } from '../base/retry-after.ts';
+import { OutboundError, type OutboundResponse } from '../net/outbound-http.ts';
 import { type AcmeAnswer, contentTypeOf } from './acme-answer.ts';
 import { AcmeError } from './acme-error.ts';
 import type { AcmeContext, AcmeServer } from './acme-types.ts';

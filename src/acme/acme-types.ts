@@ -1,8 +1,8 @@
 /** The resources of RFC 8555 as the vault uses them: names are the RFC's, times are UTC milliseconds. */
 import type { Log } from '../base/log.ts';
-import type { Outbound } from '../base/outbound-http.ts';
 import type { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
+import type { Outbound } from '../net/outbound-http.ts';
 
 export type AcmeContext = { readonly world: World; readonly outbound: Outbound; readonly log: Log };
 

@@ -1,8 +1,8 @@
 /** What a channel of notifications is to the vault: a way to tell somebody outside what has happened. */
 import type { z } from 'zod';
 import { OperatorError } from '../base/operator-error.ts';
-import type { Outbound } from '../base/outbound-http.ts';
 import type { World } from '../base/world.ts';
+import type { Outbound } from '../net/outbound-http.ts';
 
 /** What is told. Programs get it as JSON, people its subject and text. */
 export type Message = {

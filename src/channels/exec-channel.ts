@@ -2,8 +2,8 @@
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
-import { hookFailure } from '../base/hook-failure.ts';
-import { runHook } from '../base/hook-process.ts';
+import { hookFailure } from '../net/hook-failure.ts';
+import { runHook } from '../net/hook-process.ts';
 import { type ChannelContext, ChannelError, type ChannelType, type Message } from './channel.ts';
 
 const longestTimeout = 600;

@@ -1,10 +1,10 @@
 /** Channel `webhook`: a POST of JSON, signed as Standard Webhooks has it. The answer's body is never shown to anybody. */
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
-import { OutboundError, type ResponseHead } from '../base/outbound-http.ts';
 import { parseRetryAfter } from '../base/retry-after.ts';
 import { Secret } from '../base/secret.ts';
 import { isSecureUrl } from '../base/secure-url.ts';
+import { OutboundError, type ResponseHead } from '../net/outbound-http.ts';
 import { type ChannelContext, ChannelError, type ChannelType, type Message } from './channel.ts';
 import { trustedCa } from './trust-settings.ts';
 import { signatureHeaders, signingKey } from './webhook-signature.ts';

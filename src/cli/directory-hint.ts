@@ -1,7 +1,7 @@
 /** What to do when a CA's directory cannot be had: the CA's part of the trouble is in the error, the command's part here. */
 import { AcmeError } from '../acme/acme-error.ts';
 import { OperatorError } from '../base/operator-error.ts';
-import { OutboundError } from '../base/outbound-http.ts';
+import { OutboundError } from '../net/outbound-http.ts';
 
 /** Runs `work`; an AcmeError gets a hint that names the option to look at. */
 export async function withDirectoryHint(work: () => Promise<void>, hasCaFile: boolean): Promise<void> {

@@ -1,7 +1,7 @@
 /** Whether `vault serve` runs, and says of itself that it is ready. */
 import { second } from '../base/duration.ts';
-import { type Outbound, OutboundError, type OutboundResponse } from '../base/outbound-http.ts';
 import type { Finding } from '../domain/finding.ts';
+import { type Outbound, OutboundError, type OutboundResponse } from '../net/outbound-http.ts';
 import type { Settings } from './settings.ts';
 
 const check = 'serving';

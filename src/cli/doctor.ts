@@ -1,6 +1,5 @@
 /** `vault doctor`: looks at everything that a vault needs, changes nothing, and says what to do. */
 import { OperatorError } from '../base/operator-error.ts';
-import { outboundHttp } from '../base/outbound-http.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import { certificateFindings, renewalFindings } from '../domain/certificate-findings.ts';
 import { type Finding, findingFrom, worstOf } from '../domain/finding.ts';
@@ -15,6 +14,7 @@ import {
   clockFindings,
   masterKeyFindings,
 } from '../domain/upkeep-findings.ts';
+import { outboundHttp } from '../net/outbound-http.ts';
 import { command, type Terminal } from './command.ts';
 import { lookAtPlaces } from './doctor-places.ts';
 import { serverFinding, serverUrl } from './doctor-server.ts';

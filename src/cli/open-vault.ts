@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path';
 import manifest from '../../package.json' with { type: 'json' };
 import { type Log, silentLog } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
-import { outboundHttp } from '../base/outbound-http.ts';
 import type { World } from '../base/world.ts';
 import type { Keyring } from '../crypto/keyring.ts';
 import { Database } from '../db/database.ts';
@@ -26,6 +25,7 @@ import { OpenedDnsProviders } from '../domain/opened-dns-providers.ts';
 import { finishRestore } from '../domain/restore-swap.ts';
 import { Turns } from '../domain/turns.ts';
 import type { Vault } from '../domain/vault.ts';
+import { outboundHttp } from '../net/outbound-http.ts';
 import {
   type Asking,
   askNobody,

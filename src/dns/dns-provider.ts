@@ -2,8 +2,8 @@
 import type { z } from 'zod';
 import type { Log } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
-import type { Outbound } from '../base/outbound-http.ts';
 import type { World } from '../base/world.ts';
+import type { Outbound } from '../net/outbound-http.ts';
 import type { DnsResolver } from './dns-resolver.ts';
 
 /** One TXT record of a validation. Names are in lower case, without a dot at the end. */

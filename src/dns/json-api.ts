@@ -6,10 +6,10 @@
 import { STATUS_CODES } from 'node:http';
 import type { z } from 'zod';
 import { second } from '../base/duration.ts';
-import { OutboundError, type OutboundRequest } from '../base/outbound-http.ts';
 import { shortened } from '../base/printable-text.ts';
 import { parseRetryAfter } from '../base/retry-after.ts';
 import { Secret } from '../base/secret.ts';
+import { OutboundError, type OutboundRequest } from '../net/outbound-http.ts';
 import { type DnsContext, DnsProviderError } from './dns-provider.ts';
 
 export type ApiRequest = {

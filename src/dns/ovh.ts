@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { hour, second } from '../base/duration.ts';
-import type { OutboundRequest } from '../base/outbound-http.ts';
 import { Secret } from '../base/secret.ts';
+import type { OutboundRequest } from '../net/outbound-http.ts';
 import { accountZone, relativeName, zoneCandidates, zoneMissing } from './account-zone.ts';
 import { apiUrl, credential } from './api-settings.ts';
 import type { DnsProviderType, TxtRecord } from './dns-provider.ts';

@@ -1,6 +1,6 @@
 /** AWS Signature Version 4: the headers that say who sends a request and that nobody changed it. */
 import { createHash, createHmac } from 'node:crypto';
-import type { OutboundRequest } from '../base/outbound-http.ts';
+import type { OutboundRequest } from '../net/outbound-http.ts';
 
 export type AwsCredentials = {
   readonly accessKeyId: string;

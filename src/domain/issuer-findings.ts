@@ -3,8 +3,8 @@
 import { AcmeError } from '../acme/acme-error.ts';
 import { readDirectory } from '../acme/directory.ts';
 import { minute, second } from '../base/duration.ts';
-import { OutboundError, type OutboundResponse } from '../base/outbound-http.ts';
 import { type AcmeIssuerRow, findAcmeIssuer, listIssuers } from '../db/issuers.ts';
+import { OutboundError, type OutboundResponse } from '../net/outbound-http.ts';
 import type { Finding } from './finding.ts';
 import type { Vault } from './vault.ts';
 

@@ -4,10 +4,10 @@
  */
 import { isIPv6 } from 'node:net';
 import { second } from '../base/duration.ts';
-import { type Outbound, OutboundError, type OutboundResponse } from '../base/outbound-http.ts';
 import { pagesOfSummaries } from '../db/certificate-summaries.ts';
 import { listIssuers } from '../db/issuers.ts';
 import { DnsProviderError } from '../dns/dns-provider.ts';
+import { type Outbound, OutboundError, type OutboundResponse } from '../net/outbound-http.ts';
 import { placeOf } from './dns-records.ts';
 import type { Finding } from './finding.ts';
 import type { Vault } from './vault.ts';

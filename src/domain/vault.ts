@@ -3,10 +3,10 @@
  * argument and find the world, the database, the master key and the shared memory of the process in it.
  */
 import type { Log } from '../base/log.ts';
-import type { Outbound } from '../base/outbound-http.ts';
 import type { World } from '../base/world.ts';
 import type { Keyring } from '../crypto/keyring.ts';
 import type { Database } from '../db/database.ts';
+import type { Outbound } from '../net/outbound-http.ts';
 import type { AcmeClients } from './acme-clients.ts';
 import type { AuditBatch } from './audit-batch.ts';
 import type { BackupHealth } from './backup-health.ts';

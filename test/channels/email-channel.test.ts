@@ -1,10 +1,10 @@
 /** E-mail, against a real mail server in the test: encrypted wherever a password goes, and plain text that people can read. */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
-import { outboundHttp } from '../../src/base/outbound-http.ts';
 import { realWorld } from '../../src/base/world.ts';
 import { ChannelError, type Message } from '../../src/channels/channel.ts';
 import { type EmailChannelConfig, emailChannel } from '../../src/channels/email-channel.ts';
+import { outboundHttp } from '../../src/net/outbound-http.ts';
 import { type SmtpOptions, smtpServer } from '../harness/smtp-server.ts';
 
 const message: Message = {

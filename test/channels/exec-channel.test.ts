@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
-import { outboundHttp } from '../../src/base/outbound-http.ts';
 import { realWorld } from '../../src/base/world.ts';
 import { ChannelError, type Message } from '../../src/channels/channel.ts';
 import { execChannel } from '../../src/channels/exec-channel.ts';
+import { outboundHttp } from '../../src/net/outbound-http.ts';
 import { hookScript } from '../harness/hook-script.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { hour } from '../../src/base/duration.ts';
-import { outboundHttp } from '../../src/base/outbound-http.ts';
 import { realWorld } from '../../src/base/world.ts';
 import { ChannelError, type Message } from '../../src/channels/channel.ts';
 import { type WebhookChannelConfig, webhookChannel } from '../../src/channels/webhook-channel.ts';
+import { outboundHttp } from '../../src/net/outbound-http.ts';
 import { isSignedWith, status, type WebhookReceiver, webhookReceiver } from '../harness/webhook-receiver.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;

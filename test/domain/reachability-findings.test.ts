@@ -1,8 +1,8 @@
 /** Which names are asked on port 80, and what each answer means. The CA's side is a function here: nobody listens on port 80. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Outbound, OutboundError, type OutboundResponse } from '../../src/base/outbound-http.ts';
 import { reachabilityFindings } from '../../src/domain/reachability-findings.ts';
+import { type Outbound, OutboundError, type OutboundResponse } from '../../src/net/outbound-http.ts';
 import { change, forever, makeCertificate, silentIssuer } from '../harness/renewal-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
 

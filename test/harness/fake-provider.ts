@@ -5,9 +5,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { outboundHttp } from '../../src/base/outbound-http.ts';
 import { realWorld, type World } from '../../src/base/world.ts';
 import type { DnsContext, DnsProviderType } from '../../src/dns/dns-provider.ts';
+import { outboundHttp } from '../../src/net/outbound-http.ts';
 
 export type FakeRequest = {
   readonly method: string;

@@ -10,6 +10,7 @@ export const storeys = [
   ['http', 'jobs'],
   ['domain'],
   ['acme', 'dns', 'channels'],
+  ['net'],
   ['crypto', 'db'],
   ['base'],
 ] as const;
@@ -100,7 +101,7 @@ export const allowed: readonly {
     why: 'the real World: everybody else is handed one',
   },
   {
-    file: 'src/base/outbound-http.ts',
+    file: 'src/net/outbound-http.ts',
     uses: ['node:http Agent', 'node:http request', 'node:https Agent', 'node:https request'],
     why: 'the one HTTP client towards CAs and DNS providers',
   },
@@ -115,7 +116,7 @@ export const allowed: readonly {
     why: 'dynamic DNS updates are no HTTP: one message there and one back over TCP',
   },
   {
-    file: 'src/base/hook-process.ts',
+    file: 'src/net/hook-process.ts',
     uses: ['node:child_process spawn', 'process.env', 'process.kill'],
     why: 'hooks are programs: they get PATH, HOME and LANG of this process, and end with all they started',
   },

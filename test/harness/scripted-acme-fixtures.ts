@@ -14,11 +14,11 @@ import {
   waitForOrder,
 } from '../../src/acme/orders.ts';
 import { silentLog } from '../../src/base/log.ts';
-import { outboundHttp } from '../../src/base/outbound-http.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { realWorld, type World } from '../../src/base/world.ts';
 import { certificateRequest } from '../../src/crypto/certificate-request.ts';
 import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
+import { outboundHttp } from '../../src/net/outbound-http.ts';
 import { identifier } from './private-chain.ts';
 import { type ScriptedAcme, type ScriptedAcmeOptions, scriptedAcme } from './scripted-acme.ts';
 

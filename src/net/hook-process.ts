@@ -1,8 +1,8 @@
 /** Runs the operator's own programs: with an argument list, a small environment, a deadline, and an end for all of it. */
 import { spawn } from 'node:child_process';
-import { type Deadline, withDeadline } from './deadline.ts';
-import { second } from './duration.ts';
-import type { World } from './world.ts';
+import { type Deadline, withDeadline } from '../base/deadline.ts';
+import { second } from '../base/duration.ts';
+import type { World } from '../base/world.ts';
 
 export type HookRun = {
   /** Absolute. */

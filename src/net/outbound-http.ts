@@ -9,10 +9,10 @@ import {
   type IncomingMessage,
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { second } from './duration.ts';
-import { OperatorError } from './operator-error.ts';
-import { shortened } from './printable-text.ts';
-import type { World } from './world.ts';
+import { second } from '../base/duration.ts';
+import { OperatorError } from '../base/operator-error.ts';
+import { shortened } from '../base/printable-text.ts';
+import type { World } from '../base/world.ts';
 
 export type OutboundRequest = {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
