@@ -1,5 +1,5 @@
 /** What a certificate shall be, as administrators see and change it, beside what it is. */
-import { day, hour } from '../base/duration.ts';
+import { day, hour, minute } from '../base/duration.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../base/timestamp.ts';
 import { findIssuerById } from '../db/issuers.ts';
 import { requireCertificate } from './certificates.ts';
@@ -50,7 +50,8 @@ export async function certificateSettings({ db }: Vault, name: string): Promise<
   };
 }
 
-/** A lifetime as it is written in inputs. */
+/** A lifetime as inputs write it: the same number of milliseconds again when it is parsed. */
 export function formatLifetime(ms: number): string {
-  return ms % day === 0 ? `${ms / day}d` : `${Math.floor(ms / hour)}h`;
+  if (ms % day === 0) return `${ms / day}d`;
+  return ms % hour === 0 ? `${ms / hour}h` : `${ms / minute}m`;
 }
