@@ -37,7 +37,7 @@ export async function resolveReferences(state: DesiredState, around: Around): Pr
     }
   };
   const issuers = new Map<string, WantedIssuer>();
-  for (const [name, definition] of Object.entries(state.issuers)) {
+  for (const [name, definition] of state.issuers) {
     const { eab_hmac_key, ca_pem, accept_terms, directory_url, ...rest } = definition;
     const path = ['issuers', name];
     const directory = directory_url ?? knownDirectory(name);
@@ -48,22 +48,20 @@ export async function resolveReferences(state: DesiredState, around: Around): Pr
     issuers.set(name, { input, secrets: { eabKey, ca: ca ?? null, acceptsTerms: accept_terms } });
   }
   const providers = new Map<string, WantedDnsProvider>();
-  for (const [name, { secret: reference, ...rest }] of Object.entries(state.dns_providers)) {
+  for (const [name, { secret: reference, ...rest }] of state.dns_providers) {
     const path = ['dns_providers', name, 'secret'];
     const secret = await attempt(path, () => secretOf(reference, around));
     providers.set(name, { input: { name, ...rest }, secret });
   }
   const imports = new Map<string, CertificateBundle | undefined>();
-  for (const [name, files] of Object.entries(state.imported_certificates)) {
+  for (const [name, files] of state.imported_certificates) {
     imports.set(name, await attempt(['imported_certificates', name], () => bundleOf(files, around)));
   }
-  const keys = Object.entries(state.api_keys);
+  const keys = [...state.api_keys];
   const wanted: WantedState = {
     issuers,
     dns_providers: providers,
-    certificates: new Map(
-      Object.entries(state.certificates).map(([name, rest]) => [name, { ...rest, name } as never]),
-    ),
+    certificates: new Map([...state.certificates].map(([name, rest]) => [name, { ...rest, name } as never])),
     imported_certificates: imports,
     api_keys: new Map(keys.map(([name, { secret_file: _, ...rest }]) => [name, { name, ...rest }])),
   };

@@ -19,8 +19,15 @@ export const exportCommand = command({
     }),
 });
 
-/** The file: the same text for the same state. Throws OperatorError where the names of keys do not tell them apart. */
+/** The file: the same text for the same state. */
 export async function exportText(state: VaultState): Promise<string> {
-  const { stringify } = await import('yaml');
-  return `${heading}${stringify(exportedDocument(state), { lineWidth: 0, aliasDuplicateObjects: false })}`;
+  const { Document, isScalar, visit } = await import('yaml');
+  const document = new Document(exportedDocument(state), { aliasDuplicateObjects: false });
+  // Without quotes, this name is YAML's merge key.
+  visit(document, {
+    Pair: (_, { key }) => {
+      if (isScalar(key) && key.value === '<<') key.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return `${heading}${document.toString({ lineWidth: 0 })}`;
 }

@@ -2,17 +2,6 @@
 import { sql } from 'kysely';
 import type { Reader, Writer } from './database.ts';
 
-/** All allowlists at once: key id and name, ordered by both. */
-export async function allAllowlists(reader: Reader): Promise<{ api_key_id: number; name: string }[]> {
-  return reader
-    .selectFrom('api_key_certificates')
-    .innerJoin('certificates', 'certificates.id', 'api_key_certificates.certificate_id')
-    .select(['api_key_id', 'certificates.name'])
-    .orderBy('api_key_id')
-    .orderBy('certificates.name')
-    .execute();
-}
-
 /** The allowlists of these keys: key id and name, ordered by both. */
 export async function allowlistsOf(
   reader: Reader,

@@ -52,6 +52,26 @@ export async function listApiKeys(reader: Reader): Promise<ListedApiKeyRow[]> {
   return reader.selectFrom('api_keys').select(listed).orderBy('id').execute();
 }
 
+/** The keys that are not revoked and have one of these names, or the name of a key with one of these ids. */
+export async function listApiKeysNamed(
+  reader: Reader,
+  names: readonly string[],
+  ids: readonly number[],
+): Promise<ListedApiKeyRow[]> {
+  return reader
+    .selectFrom('api_keys')
+    .select(listed)
+    .where('revoked_at', 'is', null)
+    .where(({ eb, or, selectFrom }) =>
+      or([
+        eb('name', 'in', names),
+        eb('name', 'in', selectFrom('api_keys').select('name').where('id', 'in', ids)),
+      ]),
+    )
+    .orderBy('id')
+    .execute();
+}
+
 /** Keys in the order of their ids, those after the id `after`, at most `limit`. */
 export async function pageApiKeys(
   reader: Reader,

@@ -7,8 +7,9 @@ import { challengeTypes } from '../base/challenge-type.ts';
 import { keyTypes } from '../base/key-type.ts';
 import { scopes } from '../base/scope.ts';
 import { dnsProviderTypes } from '../dns/provider-types.ts';
-import { documentVersion, sections } from './desired-sections.ts';
+import { documentVersion } from './desired-sections.ts';
 import {
+  anyAllowlist,
   createApiKeyInput,
   createCertificateInput,
   createDnsProviderInput,
@@ -96,7 +97,9 @@ const apiKey = z
   .strictObject({
     ...keyShape,
     scopes: keyShape.scopes.meta({ items: { type: 'string', enum: scopes } }),
-    certificates: keyShape.certificates.describe('certificates it may read, or "*" for any'),
+    certificates: anyAllowlist.describe(
+      'certificates it may read, or "*" for any; none where all were deleted',
+    ),
     allowed_networks: keyShape.allowed_networks.describe('where it counts; anywhere where there are none'),
     expires_at: keyShape.expires_at.describe('when it ends, such as 2030-01-31T00:00:00Z'),
     secret_file: path
@@ -105,30 +108,51 @@ const apiKey = z
   })
   .describe('what the key of this name may do');
 
-/** Objects by their names; a section that is empty is as good as none. */
+/**
+ * Objects by name; an empty section equals none. They become a Map, which takes every name: a record of zod drops
+ * `__proto__` silently, and `--prune` would then remove the object of that name.
+ */
 function section<K extends z.core.$ZodRecordKey, V extends z.ZodType>(key: K, value: V) {
+  const error = 'write names, each with its settings';
   return z
-    .record(key, value)
-    .nullish()
-    .transform((objects) => objects ?? ({} as NonNullable<typeof objects>));
+    .preprocess(
+      (objects) => (isObject(objects) ? new Map(Object.entries(objects)) : (objects ?? new Map())),
+      z.map(key, value, { error }),
+    )
+    .optional()
+    .transform((objects): ReadonlyMap<z.output<K>, z.output<V>> => objects ?? new Map());
 }
 
-const desiredState = z
-  .strictObject({
-    version: z.literal(documentVersion, { error: `write "version: ${documentVersion}"` }),
-    issuers: section(issuerName, issuer),
-    dns_providers: section(providerName, dnsProvider),
-    certificates: section(certificateName, certificate),
-    imported_certificates: section(certificateName, imported),
-    api_keys: section(keyName, apiKey),
-  })
-  .meta({ title: 'What a certificate vault shall hold' });
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const version = z.literal(documentVersion, { error: `write "version: ${documentVersion}"` });
+
+const desiredState = z.strictObject({
+  version,
+  issuers: section(issuerName, issuer),
+  dns_providers: section(providerName, dnsProvider),
+  certificates: section(certificateName, certificate),
+  imported_certificates: section(certificateName, imported),
+  api_keys: section(keyName, apiKey),
+});
 
 export type DesiredState = z.output<typeof desiredState>;
 
-/** The JSON Schema of the document, for editors. */
+/** The JSON Schema of the document, for editors. JSON Schema has no maps: there the sections are records. */
 export function desiredStateSchema(): unknown {
-  return z.toJSONSchema(desiredState, { io: 'input', unrepresentable: 'any' });
+  const written = z
+    .strictObject({
+      version,
+      issuers: z.record(issuerName, issuer).nullish(),
+      dns_providers: z.record(providerName, dnsProvider).nullish(),
+      certificates: z.record(certificateName, certificate).nullish(),
+      imported_certificates: z.record(certificateName, imported).nullish(),
+      api_keys: z.record(keyName, apiKey).nullish(),
+    })
+    .meta({ title: 'What a certificate vault shall hold' });
+  return z.toJSONSchema(written, { io: 'input', unrepresentable: 'any' });
 }
 
 /** What is wrong with a part of the document, by the keys that lead to it. */
@@ -139,16 +163,7 @@ export function readDesiredState(
   value: unknown,
 ): { readonly state: DesiredState } | { readonly complaints: readonly Complaint[] } {
   const result = desiredState.safeParse(value);
-  const complaints = [...passedOver(value), ...(result.error?.issues.flatMap(complaintsOf) ?? [])];
-  return result.success && complaints.length === 0 ? { state: result.data } : { complaints };
-}
-
-/** The one name that zod leaves out of a record without a word: --prune would remove what is called so. */
-function passedOver(value: unknown): Complaint[] {
-  const objects: Readonly<Record<string, unknown>> = typeof value === 'object' ? { ...value } : {};
-  return sections
-    .filter((name) => Object.hasOwn(Object(objects[name]), '__proto__'))
-    .map((name) => ({ path: [name, '__proto__'], message: 'nothing of this name can stand in the file' }));
+  return result.success ? { state: result.data } : { complaints: result.error.issues.flatMap(complaintsOf) };
 }
 
 function complaintsOf(issue: z.core.$ZodIssue): Complaint[] {

@@ -50,17 +50,21 @@ const lifetime = parsed(
     const ms = parseDuration(text);
     return ms !== undefined && ms >= shortestLifetime && ms <= longestLifetime ? ms : undefined;
   },
-  (text) => `${quoted(text)} is not a lifetime: write a number and h, d or y, from 1h to 3650d, such as 90d`,
+  (text) =>
+    `${quoted(text)} is not a lifetime: write a number and m, h, d or y, from 1h to 3650d, such as 90d`,
 );
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a name shown in tables and logs must not have.
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
+/** How many characters the name of an API key has at most. */
+export const longestLabel = 128;
+
 const label = z
   .string()
   .trim()
   .min(1, 'a name is needed')
-  .max(128, 'a name has at most 128 characters')
+  .max(longestLabel, `a name has at most ${longestLabel} characters`)
   .refine((text) => !controlCharacters.test(text), 'a name has no control characters');
 
 const allowed = parsed(
@@ -173,6 +177,13 @@ export const createDnsProviderInput = z.strictObject({
 
 export type CreateDnsProviderInput = z.output<typeof createDnsProviderInput>;
 
+type Names = z.output<typeof allowed>[];
+
+const allowlisted = (names: Names) => (names.includes('*') ? ('any' as const) : [...new Set(names)]);
+
+/** An allowlist that may be empty: what is left of one whose certificates were all deleted. */
+export const anyAllowlist = z.array(allowed).transform(allowlisted);
+
 export const createApiKeyInput = z.strictObject({
   name: label,
   scopes: z
@@ -182,7 +193,7 @@ export const createApiKeyInput = z.strictObject({
   certificates: z
     .array(allowed)
     .min(1, 'at least one certificate name is needed, or "*" for any certificate')
-    .transform((names) => (names.includes('*') ? ('any' as const) : [...new Set(names)])),
+    .transform(allowlisted),
   /** Where the key counts; anywhere where there are none, or one is "*". */
   allowed_networks: z
     .array(network)

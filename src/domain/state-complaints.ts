@@ -34,7 +34,7 @@ function issuerComplaints(state: VaultState, { issuers }: WantedState): Complain
     if (name === localCaName) {
       complaints.push({ path: ['issuers', name], message: 'the private CA belongs to every vault' });
     }
-    const held = state.issuers.get(name)?.[0];
+    const held = state.issuers.get(name);
     const hasKey = secrets.eabKey !== undefined || held?.secret?.() !== undefined;
     if (input.eab_kid !== undefined && !hasKey) {
       complain('eab_kid', 'name the file with its HMAC key too: eab_hmac_key: {file: NAME}');
@@ -49,7 +49,7 @@ function issuerComplaints(state: VaultState, { issuers }: WantedState): Complain
 function providerComplaints(state: VaultState, { dns_providers }: WantedState): Complaint[] {
   return [...dns_providers]
     .filter(([name, { input, secret }]) => {
-      const isKnown = state.dns_providers.get(name)?.[0]?.definition.type === input.type;
+      const isKnown = state.dns_providers.get(name)?.definition.type === input.type;
       return secret === undefined && input.type !== typeByHand && !isKnown;
     })
     .map(([name]) => ({
@@ -128,13 +128,13 @@ function keyComplaints(
   for (const name of staying) if (held.has(name)) certificates.add(name);
   return [...wanted.api_keys].flatMap(([name, key]) => {
     const complaints: Complaint[] = [];
-    const known = state.api_keys.get(name) ?? [];
-    if (known.length > 1) {
-      const ids = known.map(({ id }) => id).join(' and ');
-      const message = `${known.length} API keys are called so (ids ${ids}); revoke all but one, so that it is clear which is meant`;
+    const known = state.api_keys.get(name);
+    const namesakes = known === undefined ? keysCalled(state, name) : [];
+    if (namesakes.length > 0) {
+      const message = `${namesakes.length} API keys have this name: write the one you mean as ${namesakes.join(' or ')}`;
       complaints.push({ path: ['api_keys', name], message });
     }
-    const expiry = known[0]?.definition.expires_at;
+    const expiry = known?.definition.expires_at;
     const isOld = expiry !== undefined && parseTimestamp(String(expiry)) === key.expires_at;
     if (key.expires_at !== undefined && key.expires_at <= now && !isOld) {
       complaints.push({ path: ['api_keys', name, 'expires_at'], message: 'it is not in the future' });
@@ -149,4 +149,11 @@ function keyComplaints(
     }
     return complaints;
   });
+}
+
+/** The distinct names of the keys that share this one. */
+function keysCalled({ api_keys }: VaultState, name: string): string[] {
+  return [...api_keys]
+    .filter(([, held]) => held.sharedName === name)
+    .map(([distinct]) => JSON.stringify(distinct));
 }

@@ -1,5 +1,4 @@
 /** What a vault holds as the document that makes another vault hold it; secrets are not in it. */
-import { OperatorError } from '../base/operator-error.ts';
 import { documentVersion, type Section, sections, usual } from './desired-sections.ts';
 import { typeByHand } from './state-complaints.ts';
 import type { Definition, FieldValue, Held, VaultState } from './vault-state.ts';
@@ -10,7 +9,7 @@ export type ExportedDocument = { readonly version: number } & Partial<
 
 /**
  * The document, with names and fields in an order that does not change. API keys that are revoked or have expired are not
- * in it. Throws OperatorError where several keys have one name.
+ * in it.
  */
 export function exportedDocument(state: VaultState): ExportedDocument {
   const filled = sections.map((section) => [section, exportedSection(state, section)] as const);
@@ -21,14 +20,11 @@ export function exportedDocument(state: VaultState): ExportedDocument {
 }
 
 function exportedSection(state: VaultState, section: Section): Record<string, Record<string, FieldValue>> {
-  const names = [...state[section].keys()].sort();
   return Object.fromEntries(
-    names.flatMap((name) => {
-      const held = (state[section].get(name) ?? []).filter(({ isOver }) => isOver !== true);
-      const [one] = held;
-      if (held.length > 1) throw doubled(name, held);
-      return one === undefined ? [] : [[name, { ...told(one.definition), ...secretOf(section, one) }]];
-    }),
+    [...state[section]]
+      .filter(([, { isOver }]) => isOver !== true)
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([name, held]) => [name, { ...told(held.definition), ...secretOf(section, held) }]),
   );
 }
 
@@ -40,11 +36,4 @@ function told(definition: Definition): Record<string, FieldValue> {
 function secretOf(section: Section, { definition, secret }: Held): Record<string, string> {
   if (section === 'issuers') return secret?.() === undefined ? {} : { eab_hmac_key: 'keep' };
   return section === 'dns_providers' && definition.type !== typeByHand ? { secret: 'keep' } : {};
-}
-
-function doubled(name: string, held: readonly Held[]): OperatorError {
-  const ids = held.map(({ id }) => id).join(' and ');
-  return new OperatorError(`${held.length} API keys are called "${name}": ids ${ids}`, {
-    hint: 'Names tell keys apart in the file. Revoke all but one of them, with "vault api-key revoke --id N".',
-  });
 }

@@ -79,6 +79,8 @@ async function changeOf(
   const held = heldFor(state, section, name);
   const definition = wantedDefinition(wanted, section, name, held);
   const fields = [
+    // From then on the key has the name that tells it apart in the document.
+    ...(held?.sharedName === undefined ? [] : [{ field: 'name', from: held.sharedName, to: name }]),
     ...differences(held?.definition ?? {}, definition),
     ...secretChange(wanted, section, name, held),
     ...(await materialChange(wanted, section, name, held)),
@@ -90,9 +92,8 @@ async function changeOf(
 
 /** An imported certificate that shall have an issuer is the same certificate. */
 function heldFor(state: VaultState, section: Section, name: string): Held | undefined {
-  const [held] = state[section].get(name) ?? [];
-  if (held !== undefined || section !== 'certificates') return held;
-  return state.imported_certificates.get(name)?.[0];
+  const held = state[section].get(name);
+  return held === undefined && section === 'certificates' ? state.imported_certificates.get(name) : held;
 }
 
 function removals(
@@ -112,9 +113,8 @@ function removals(
         wanted.imported_certificates.has(name)));
   return [...state[section]]
     .filter(([name]) => !stays(name))
-    .flatMap(([name, held]) => held.map((one) => ({ name, ...one })))
-    .filter(({ isOver }) => isOver !== true)
-    .map(({ name, id }) => ({
+    .filter(([, { isOver }]) => isOver !== true)
+    .map(([name, { id }]) => ({
       action: 'remove',
       section,
       name,

@@ -4,9 +4,13 @@
  */
 import type { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
-import { allAllowlists } from '../db/api-key-certificates.ts';
-import { type ListedApiKeyRow, listApiKeys } from '../db/api-keys.ts';
-import { type CertificateSummaryRow, pagesOfSummaries } from '../db/certificate-summaries.ts';
+import { allowlistsOf } from '../db/api-key-certificates.ts';
+import { type ListedApiKeyRow, listApiKeys, listApiKeysNamed } from '../db/api-keys.ts';
+import {
+  type CertificateSummaryRow,
+  findCertificateSummary,
+  pagesOfSummaries,
+} from '../db/certificate-summaries.ts';
 import { findVersion } from '../db/certificate-versions.ts';
 import type { Reader } from '../db/database.ts';
 import { listDnsProviders } from '../db/dns-providers.ts';
@@ -14,6 +18,7 @@ import { findAcmeIssuer, type IssuerRow, listIssuers } from '../db/issuers.ts';
 import { formatLifetime } from './certificate-settings.ts';
 import type { Section } from './desired-sections.ts';
 import { dnsProviderSecret } from './dns-provider-change.ts';
+import { longestLabel } from './inputs.ts';
 import { externalAccountKeyOwner, openFor } from './sealed-secrets.ts';
 import type { Vault } from './vault.ts';
 
@@ -31,42 +36,54 @@ export type Held = {
   readonly secret?: () => Secret | undefined;
   /** Of an imported certificate: leaf and chain as PEM. */
   readonly material?: () => Promise<string | undefined>;
+  /** Of an API key: its name, where other keys have the same. */
+  readonly sharedName?: string;
   /** Of an API key: it has expired, and so is as good as gone. */
   readonly isOver?: boolean;
 };
 
-/** API keys are lists, because several may have one name. Revoked ones are none of it. */
-export type VaultState = Readonly<Record<Section, ReadonlyMap<string, readonly Held[]>>>;
+/**
+ * By section and name. Revoked API keys are left out; of several keys with one name, each has its id after the name, as in
+ * `www (id 3)`.
+ */
+export type VaultState = Readonly<Record<Section, ReadonlyMap<string, Held>>>;
 
-/** Reads the state through `reader`: the reading connection, or a transaction under way. */
-export async function readVaultState(vault: Vault, reader: Reader): Promise<VaultState> {
+/** Which objects to read: certificates and API keys by name, keys also by id. Issuers and DNS providers are few. */
+export type StateExtract = { readonly names: readonly string[]; readonly keyIds: readonly number[] };
+
+/**
+ * Reads the state through `reader`: the reading connection, or a transaction under way. With `only`, a transaction need
+ * not hold the lock for longer than it takes to read those.
+ */
+export async function readVaultState(vault: Vault, reader: Reader, only?: StateExtract): Promise<VaultState> {
   const issuers = await listIssuers(reader);
   const names = new Map(issuers.map(({ id, name }) => [id, name]));
-  const certificates = (await Array.fromAsync(pagesOfSummaries(reader))).flat();
+  const certificates =
+    only === undefined
+      ? (await Array.fromAsync(pagesOfSummaries(reader))).flat()
+      : await summariesOf(reader, only.names);
   return {
     issuers: await issuersOf(vault, reader, issuers),
     dns_providers: new Map(
       (await listDnsProviders(reader)).map((row) => [
         row.name,
-        [
-          {
-            definition: { type: row.type, zones: JSON.parse(row.zones) as string[] },
-            secret: () => dnsProviderSecret(vault, row),
-          },
-        ],
+        {
+          definition: { type: row.type, zones: JSON.parse(row.zones) as string[] },
+          secret: () => dnsProviderSecret(vault, row),
+        },
       ]),
     ),
     certificates: new Map(
       certificates
         .filter(({ issuer_id }) => issuer_id !== null)
-        .map((row) => [row.name, [{ definition: issued(row, names) }]]),
+        .map((row) => [row.name, { definition: issued(row, names) }]),
     ),
     imported_certificates: new Map(
       certificates
         .filter(({ issuer_id }) => issuer_id === null)
-        .map((row) => [row.name, [{ definition: {}, material: () => materialOf(reader, row) }]]),
+        .map((row) => [row.name, { definition: {}, material: () => materialOf(reader, row) }]),
     ),
-    api_keys: await keysOf(reader, vault.world.now()),
+    api_keys: await keysOf(reader, vault.world.now(), only),
   };
 }
 
@@ -74,8 +91,8 @@ async function issuersOf(
   vault: Vault,
   reader: Reader,
   rows: readonly IssuerRow[],
-): Promise<Map<string, Held[]>> {
-  const held = new Map<string, Held[]>();
+): Promise<Map<string, Held>> {
+  const held = new Map<string, Held>();
   for (const { id, name } of rows) {
     const ca = await findAcmeIssuer(reader, id);
     if (ca === undefined) continue;
@@ -90,11 +107,19 @@ async function issuersOf(
       accept_terms: ca.terms_of_service !== null,
     };
     const owner = externalAccountKeyOwner(id);
-    held.set(name, [
-      { definition, secret: () => (sealed === null ? undefined : openFor(vault, owner, sealed)) },
-    ]);
+    const secret = () => (sealed === null ? undefined : openFor(vault, owner, sealed));
+    held.set(name, { definition, secret });
   }
   return held;
+}
+
+async function summariesOf(reader: Reader, names: readonly string[]): Promise<CertificateSummaryRow[]> {
+  const found: CertificateSummaryRow[] = [];
+  for (const name of names) {
+    const row = await findCertificateSummary(reader, name);
+    if (row !== undefined) found.push(row);
+  }
+  return found;
 }
 
 function issued(row: CertificateSummaryRow, issuers: ReadonlyMap<number, string>): Definition {
@@ -120,19 +145,35 @@ async function materialOf(
   return version && version.certificate_pem + version.chain_pem;
 }
 
-async function keysOf(reader: Reader, now: number): Promise<Map<string, Held[]>> {
-  const allowlists = Map.groupBy(await allAllowlists(reader), ({ api_key_id }) => api_key_id);
-  const rows = (await listApiKeys(reader)).filter(({ revoked_at }) => revoked_at === null);
-  const held = rows.map((row) => ({
-    name: row.name,
-    id: row.id,
-    definition: keyDefinition(
-      row,
-      (allowlists.get(row.id) ?? []).map(({ name }) => name),
-    ),
-    isOver: row.expires_at !== null && row.expires_at <= now,
-  }));
-  return Map.groupBy(held, ({ name }) => name);
+async function keysOf(reader: Reader, now: number, only?: StateExtract): Promise<Map<string, Held>> {
+  const rows =
+    only === undefined
+      ? (await listApiKeys(reader)).filter(({ revoked_at }) => revoked_at === null)
+      : await listApiKeysNamed(reader, only.names, only.keyIds);
+  const ids = rows.map(({ id }) => id);
+  const allowlists = Map.groupBy(await allowlistsOf(reader, ids), ({ api_key_id }) => api_key_id);
+  const namesakes = Map.groupBy(rows, ({ name }) => name);
+  return new Map(
+    rows.map((row) => {
+      const isAlone = namesakes.get(row.name)?.length === 1;
+      const allowlist = (allowlists.get(row.id) ?? []).map(({ name }) => name);
+      const held = {
+        id: row.id,
+        definition: keyDefinition(row, allowlist),
+        isOver: row.expires_at !== null && row.expires_at <= now,
+      };
+      if (isAlone) return [row.name, held];
+      return [distinctName(row, namesakes), { ...held, sharedName: row.name }];
+    }),
+  );
+}
+
+/** A key's name with its id, where other keys have the same name: unique, and not longer than names may be. */
+function distinctName({ name, id }: ListedApiKeyRow, taken: ReadonlyMap<string, unknown>): string {
+  for (let suffix = ` (id ${id})`; ; suffix += '+') {
+    const distinct = `${name.slice(0, longestLabel - suffix.length)}${suffix}`;
+    if (!taken.has(distinct)) return distinct;
+  }
 }
 
 function keyDefinition(row: ListedApiKeyRow, allowlist: readonly string[]): Definition {

@@ -288,7 +288,7 @@ api_keys:
     /^10: certificates\.shop\.challenge: \*\.example\.test can be proved by dns-01 only/,
     /^13: certificates\.web\.issuer: there is no issuer called "letsencrypt": name it among the issuers/,
     /^15: imported_certificates\.mail: the vault has none of this name yet/,
-    /^17: api_keys\.twice: 2 API keys are called so \(ids 1 and 2\); revoke all but one/,
+    /^17: api_keys\.twice: 2 API keys have this name: write the one you mean as "twice \(id 1\)" or "twice \(id 2\)"/,
     /^18: api_keys\.www\.certificates\.0: there is no certificate called "none"/,
     /^ {2}Nothing was changed\.$/,
   ].entries()) {

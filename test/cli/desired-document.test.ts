@@ -8,7 +8,7 @@ test('a name that YAML would take for a number or nothing is the word that was w
   const lines = names.map((name) => `  ${name}: {<<: *usual, certificates: ["*"]}\n`);
   const text = `version: 1\napi_keys:\n  first: &usual {scopes: [certificates:read], certificates: ["*"]}\n${lines.join('')}`;
   const { state } = await readDesiredDocument(text, 'test.yaml');
-  assert.deepEqual(Object.keys(state.api_keys).sort(), ['first', ...names].sort());
+  assert.deepEqual([...state.api_keys.keys()].sort(), ['first', ...names].sort());
 });
 
 test('two names of one number are two, and the same name twice is refused', async () => {
@@ -17,16 +17,34 @@ test('two names of one number are two, and the same name twice is refused', asyn
     `version: 1\napi_keys: {7: ${key}, 007: ${key}}\n`,
     'test.yaml',
   );
-  assert.deepEqual(Object.keys(state.api_keys), ['7', '007']);
+  assert.deepEqual([...state.api_keys.keys()], ['7', '007']);
   await assert.rejects(
     readDesiredDocument(`version: 1\napi_keys:\n  7: ${key}\n  7: ${key}\n`, 'test.yaml'),
     /test\.yaml:4: this name stands here twice/,
   );
 });
 
-test('a name that JavaScript keeps for itself is refused, and not passed over', async () => {
-  await assert.rejects(
-    readDesiredDocument('version: 1\ncertificates:\n  __proto__: {domains: [a.test]}\n', 'test.yaml'),
-    /test\.yaml:3: certificates\.__proto__: nothing of this name can stand in the file/,
+test('a name that JavaScript or YAML uses for itself is a name like any other', async () => {
+  const { state } = await readDesiredDocument(
+    `version: 1
+certificates:
+  __proto__: {domains: [a.test]}
+  constructor: {domains: [b.test]}
+api_keys:
+  "<<": {scopes: [certificates:read], certificates: [__proto__]}
+`,
+    'test.yaml',
   );
+  assert.deepEqual([...state.certificates.keys()], ['__proto__', 'constructor']);
+  assert.deepEqual([...state.api_keys.keys()], ['<<']);
+  assert.equal({}.toString(), '[object Object]');
+});
+
+test('a section that is a list or a word is refused with what to write', async () => {
+  for (const section of ['[web]', 'web', '7']) {
+    await assert.rejects(
+      readDesiredDocument(`version: 1\ncertificates: ${section}\n`, 'test.yaml'),
+      /test\.yaml:2: certificates: write names, each with its settings/,
+    );
+  }
 });

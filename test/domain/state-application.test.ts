@@ -8,9 +8,10 @@ import fc from 'fast-check';
 import { readDesiredDocument } from '../../src/cli/desired-document.ts';
 import { resolveReferences } from '../../src/cli/desired-references.ts';
 import { exportText } from '../../src/cli/export.ts';
+import { createApiKey } from '../../src/domain/api-keys.ts';
 import { localCli } from '../../src/domain/audit.ts';
-import { createCertificate } from '../../src/domain/certificates.ts';
-import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
+import { createCertificate, deleteCertificate } from '../../src/domain/certificates.ts';
+import { createApiKeyInput, createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
 import { applyChanges, checkChanges, prepareChanges } from '../../src/domain/state-application.ts';
 import { stateComplaints } from '../../src/domain/state-complaints.ts';
 import { type PlanOptions, planChanges } from '../../src/domain/state-plan.ts';
@@ -51,13 +52,13 @@ const exported = async (vault: Vault) => exportText(await readVaultState(vault, 
 
 const subset = (values: readonly string[]) => fc.subarray([...values], { minLength: 1 });
 
-const certificateNames = ['web', 'mail', '*.example.com', 'a_b', '1', 'null'];
+const certificateNames = ['web', 'mail', '*.example.com', 'a_b', '1', 'null', '__proto__', 'constructor'];
 
 const certificate = fc.record(
   {
     domains: subset(['a.example.test', 'b.example.test', '*.example.test', '192.0.2.1']),
     key_type: fc.constantFrom('ec256', 'ec384'),
-    lifetime: fc.constantFrom('2h', '30d', '90d', '1y'),
+    lifetime: fc.constantFrom('61m', '90m', '2h', '30d', '90d', '1y'),
     reuse_key: fc.boolean(),
     auto_renew: fc.boolean(),
     disabled: fc.boolean(),
@@ -78,7 +79,7 @@ const key = (names: readonly string[]) =>
   fc.record(
     {
       scopes: subset(['certificates:read', 'private_keys:read', 'renewals:trigger']),
-      certificates: fc.oneof(fc.constant(['*']), names.length === 0 ? fc.constant(['*']) : subset(names)),
+      certificates: fc.oneof(fc.constant(['*']), fc.constant([]), fc.subarray([...names])),
       allowed_networks: fc.subarray(['192.0.2.0/24', '2001:db8::/32', '198.51.100.7/32']),
       expires_at: fc.constantFrom('2030-01-31T00:00:00Z', '2031-05-05T05:05:05+02:00'),
     },
@@ -92,7 +93,10 @@ const document = named(certificateNames, certificate).chain((certificates) =>
   fc
     .record({
       dns_providers: named(['one', 'two', '3'], provider),
-      api_keys: named(['www', 'a b', 'ключ', '"quoted": #', '7'], key(Object.keys(certificates).sort())),
+      api_keys: named(
+        ['www', 'a b', 'ключ', '"quoted": #', '7', '<<', '__proto__', 'x (id 1)'],
+        key(Object.keys(certificates).sort()),
+      ),
     })
     // JSON is YAML, too.
     .map((rest) => JSON.stringify({ version: 1, certificates, ...rest })),
@@ -132,6 +136,36 @@ test('any vault, exported and applied to a new one, makes that the same; twice c
     }),
     fuzzRuns(6),
   );
+});
+
+test('keys that share a name, or lost their last certificate, come back from an export', async (t) => {
+  const { vault } = await testVault(t);
+  const input = parseInput(createCertificateInput, { name: 'gone', domains: ['gone.test'] });
+  await createCertificate(vault, localCli, input);
+  const long = 'n'.repeat(128);
+  for (const name of ['www', 'www', 'www (id 1)', long, long]) {
+    const wanted = { name, scopes: ['certificates:read'], certificates: ['gone'] };
+    await createApiKey(vault, localCli, parseInput(createApiKeyInput, wanted));
+  }
+  await deleteCertificate(vault, localCli, 'gone', { force: true });
+  const text = await exported(vault);
+  const { state: document } = await readDesiredDocument(text, 'test.yaml');
+  const names = [
+    'www (id 1)+',
+    'www (id 2)',
+    'www (id 1)',
+    `${'n'.repeat(121)} (id 4)`,
+    `${'n'.repeat(121)} (id 5)`,
+  ];
+  assert.deepEqual([...document.api_keys.keys()].sort(), names.sort());
+  for (const key of document.api_keys.values()) assert.deepEqual(key.certificates, []);
+  // In the vault that it came from, it gives the four that shared a name the names that tell them apart.
+  assert.equal(await apply(vault, text), 4);
+  assert.equal(await apply(vault, text), 0);
+  assert.equal(await exported(vault), text);
+  const { vault: empty } = await testVault(t);
+  await apply(empty, text);
+  assert.equal(await exported(empty), text);
 });
 
 test('what changes between the plan and the transaction stops all of it', async (t) => {
