@@ -4,14 +4,10 @@ import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
 import { localCli } from '../domain/audit.ts';
 import { type Complaint, desiredStateSchema } from '../domain/desired-state.ts';
-import {
-  applyChanges,
-  checkChanges,
-  type PreparedChange,
-  prepareChanges,
-} from '../domain/state-application.ts';
+import { applyChanges } from '../domain/state-application.ts';
 import { stateComplaints } from '../domain/state-complaints.ts';
 import { type Change, type PlanOptions, planChanges } from '../domain/state-plan.ts';
+import { checkChanges, type PreparedChange } from '../domain/state-preparation.ts';
 import type { Vault } from '../domain/vault.ts';
 import { readVaultState } from '../domain/vault-state.ts';
 import type { Arguments } from './arguments.ts';
@@ -20,7 +16,13 @@ import { command, type Terminal } from './command.ts';
 import { type DesiredDocument, largestDocument, readDesiredDocument } from './desired-document.ts';
 import { type Resolved, resolveReferences } from './desired-references.ts';
 import { readInput } from './input-file.ts';
-import { complaintAboutKeyFile, draftKeyFiles, publishKeyFiles, recoverKeyFile } from './key-files.ts';
+import {
+  complaintAboutKeyFile,
+  draftKeyFiles,
+  publishKeyFiles,
+  recoverKeyFile,
+  requireDrafts,
+} from './key-files.ts';
 import { Misuse } from './misuse.ts';
 import { jsonText } from './output.ts';
 import { askYes } from './prompt.ts';
@@ -130,13 +132,12 @@ async function apply(order: Order, vault: Vault, settings: Settings, terminal: T
     });
   }
   await confirm(changes, args, terminal, stop);
-  const prepared = await prepareChanges(vault, wanted, checked, stop);
-  const secrets = newSecrets(prepared, secretFiles);
-  await applyChanges(vault, localCli, wanted, prepared, {
-    ...planning,
-    beforeCommit: () => draftKeyFiles(secrets),
+  await applyChanges(vault, localCli, wanted, checked, {
+    signal: stop,
+    beforeStep: (step) => draftKeyFiles(newSecrets(step, secretFiles)),
+    beforeCommit: (step) => requireDrafts(newSecrets(step, secretFiles).keys()),
+    afterStep: (step) => publishKeyFiles(vault, newSecrets(step, secretFiles).keys()),
   });
-  await publishKeyFiles(vault, secrets.keys());
   if (args.json) terminal.stdout.write(changesJson(changes, 'applied'));
   for (const { section, action, name: key } of changes) {
     if (section !== 'api_keys' || action !== 'create') continue;

@@ -1,7 +1,8 @@
 /**
  * The files that the secrets of new API keys are written to: mode 0600, never overwritten. Each is a draft beside its place
  * before the key is stored, and gets its name afterwards, so that a kill in between loses no secret: the next run finds it.
- * All of it happens under the write lock of the database, or another run would take a draft for one that was left behind.
+ * The transaction that stores a key looks whether its draft is there: under the write lock, no other run takes it for one
+ * that was left behind.
  */
 import {
   closeSync,
@@ -30,8 +31,8 @@ export function complaintAboutKeyFile(path: string): string | undefined {
 }
 
 /**
- * Writes the secrets beside their places, in the transaction that stores the keys. Throws OperatorError where that is not
- * possible, and leaves none there then.
+ * Writes the secrets beside their places, before the transaction that stores the keys: a slow disk must not hold up those
+ * who wait for its lock. Throws OperatorError where that is not possible, and leaves none there then.
  */
 export function draftKeyFiles(secrets: ReadonlyMap<string, Secret<string>>): void {
   const drafted: string[] = [];
@@ -43,6 +44,16 @@ export function draftKeyFiles(secrets: ReadonlyMap<string, Secret<string>>): voi
   } catch (error) {
     for (const path of drafted) dropDraft(path);
     throw error;
+  }
+}
+
+/** Throws OperatorError where a draft is gone. Called in the transaction that stores the keys. */
+export function requireDrafts(paths: Iterable<string>): void {
+  for (const path of paths) {
+    if (existsSync(draftOf(path))) continue;
+    throw new OperatorError(`another run of "vault apply" removed ${draftOf(path)}`, {
+      hint: 'Run it again.',
+    });
   }
 }
 
@@ -72,8 +83,10 @@ function draftKeyFile(path: string, raw: Secret<string>): void {
  * stays then.
  */
 export async function publishKeyFiles({ db }: Vault, paths: Iterable<string>): Promise<void> {
+  const published = [...paths];
+  if (published.length === 0) return;
   await db.write(async () => {
-    for (const path of paths) publishKeyFile(path);
+    for (const path of published) publishKeyFile(path);
   });
 }
 

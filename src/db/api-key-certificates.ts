@@ -17,15 +17,19 @@ export async function allowlistsOf(
     .execute();
 }
 
+/** Of a statement: databases limit how many values one has. */
+const rowsAtOnce = 500;
+
 export async function insertAllowlist(
   writer: Writer,
   apiKeyId: number,
   certificateIds: readonly number[],
 ): Promise<void> {
-  for (const certificate_id of certificateIds) {
+  for (let start = 0; start < certificateIds.length; start += rowsAtOnce) {
+    const ids = certificateIds.slice(start, start + rowsAtOnce);
     await writer
       .insertInto('api_key_certificates')
-      .values({ api_key_id: apiKeyId, certificate_id })
+      .values(ids.map((certificate_id) => ({ api_key_id: apiKeyId, certificate_id })))
       .execute();
   }
 }

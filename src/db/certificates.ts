@@ -10,6 +10,26 @@ export async function findCertificate(reader: Reader, name: string): Promise<Cer
   return reader.selectFrom('certificates').selectAll().where('name', '=', name).executeTakeFirst();
 }
 
+/** How many names one query asks for: databases limit how many values a statement has. */
+const namesAtOnce = 500;
+
+/** The ids of the certificates that exist, by name. */
+export async function findCertificateIds(
+  reader: Reader,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const ids = new Map<string, number>();
+  for (let start = 0; start < names.length; start += namesAtOnce) {
+    const rows = await reader
+      .selectFrom('certificates')
+      .select(['id', 'name'])
+      .where('name', 'in', names.slice(start, start + namesAtOnce))
+      .execute();
+    for (const { id, name } of rows) ids.set(name, id);
+  }
+  return ids;
+}
+
 export async function findCertificateById(reader: Reader, id: number): Promise<CertificateRow | undefined> {
   return reader.selectFrom('certificates').selectAll().where('id', '=', id).executeTakeFirst();
 }

@@ -15,7 +15,7 @@ import {
   pageApiKeysOf,
   setRevoked,
 } from '../db/api-keys.ts';
-import { findCertificate } from '../db/certificates.ts';
+import { findCertificateIds } from '../db/certificates.ts';
 import type { Reader, Writer } from '../db/database.ts';
 import { type Actor, record } from './audit.ts';
 import { type ApiKeyState, apiKeyState } from './authentication.ts';
@@ -204,19 +204,14 @@ export async function requireApiKey(reader: Reader, id: number): Promise<ApiKeyR
 
 /** The ids of the certificates of an allowlist. Throws `invalid_request` for a name that does not exist. */
 export async function certificateIds(reader: Reader, names: readonly string[]): Promise<number[]> {
-  const ids: number[] = [];
-  for (const name of names) {
-    const certificate = await findCertificate(reader, name);
-    if (certificate === undefined) {
-      throw refused(
-        'certificates',
-        `there is no certificate called "${name}"`,
-        await suggestName(reader, name),
-      );
-    }
-    ids.push(certificate.id);
-  }
-  return ids;
+  const ids = await findCertificateIds(reader, names);
+  const unknown = names.find((name) => !ids.has(name));
+  if (unknown === undefined) return [...ids.values()];
+  throw refused(
+    'certificates',
+    `there is no certificate called "${unknown}"`,
+    await suggestName(reader, unknown),
+  );
 }
 
 function refused(path: string, message: string, hint?: string): Problem {

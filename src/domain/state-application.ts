@@ -1,147 +1,125 @@
 /**
- * Making a vault what it shall be: what asks a CA or takes time comes first, and then everything is one transaction, so that
- * a failure or a kill at any moment leaves all of it or nothing.
+ * Makes a vault hold what a document says. What asks a CA comes first; then the changes follow in their order, in short
+ * transactions between which others get the write lock. A run that was stopped is resumed by the next one, whose plan has
+ * just the changes that are missing.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { OperatorError } from '../base/operator-error.ts';
-import { Secret } from '../base/secret.ts';
-import { type ApiKeyToken, createToken } from '../crypto/api-key-token.ts';
+import { Problem } from '../base/problem.ts';
 import type { Writer } from '../db/database.ts';
 import { storeApiKeyChange } from './api-key-change.ts';
 import { storeApiKey, storeRevocation } from './api-keys.ts';
 import type { Actor } from './audit.ts';
 import { storeImport } from './certificate-import.ts';
 import { storeCertificateChange } from './certificate-update.ts';
-import { eraseCertificate, firstVersion, storeCertificate } from './certificates.ts';
-import { dnsProviderSecret, storeDnsProviderChange } from './dns-provider-change.ts';
-import { checkDnsProvider, eraseDnsProvider, requireDnsProvider, storeDnsProvider } from './dns-providers.ts';
+import { eraseCertificate, storeCertificate } from './certificates.ts';
+import { storeDnsProviderChange } from './dns-provider-change.ts';
+import { eraseDnsProvider, storeDnsProvider } from './dns-providers.ts';
 import { certName, parseInput } from './inputs.ts';
-import {
-  type CheckedIssuer,
-  type CheckedIssuerChange,
-  checkIssuer,
-  checkIssuerChange,
-  eraseIssuer,
-  storeIssuer,
-  storeIssuerChange,
-} from './issuer-changes.ts';
-import { localCaName } from './local-ca.ts';
-import { type Change, type PlanOptions, planChanges, type WantedState } from './state-plan.ts';
+import { eraseIssuer, storeIssuer, storeIssuerChange } from './issuer-changes.ts';
+import { type Change, planSame, type WantedState } from './state-plan.ts';
+import { type PreparedChange, prepareChanges, wantedOf } from './state-preparation.ts';
 import type { Vault } from './vault.ts';
 import { readVaultState } from './vault-state.ts';
-import type { VersionMaterial } from './versions.ts';
 
-/** A change with all that has to be known before it is written. */
-export type PreparedChange = Change & {
-  readonly issuer?: CheckedIssuer;
-  readonly issuerChange?: CheckedIssuerChange;
-  readonly secret?: Secret;
-  readonly first?: VersionMaterial | undefined;
-  readonly token?: ApiKeyToken & { readonly raw: Secret<string> };
+export type ApplyOptions = {
+  /** Aborted where it shall stop: before the next transaction. */
+  readonly signal: AbortSignal;
+  /** Called before each transaction, without the lock, with the changes that it makes. */
+  readonly beforeStep?: (step: readonly PreparedChange[]) => void;
+  /** Called last in each transaction; where it throws, none of the transaction's changes are made. */
+  readonly beforeCommit?: (step: readonly PreparedChange[]) => void;
+  readonly afterStep?: (step: readonly PreparedChange[]) => Promise<void>;
 };
 
-/** Asks the CAs and looks at the credentials of everything that is new or different. Throws as adding each would. */
-export async function checkChanges(
-  vault: Vault,
-  wanted: WantedState,
-  changes: readonly Change[],
-  signal: AbortSignal,
-): Promise<PreparedChange[]> {
-  const prepared: PreparedChange[] = [];
-  for (const change of changes) prepared.push(await checkChange(vault, wanted, change, signal));
-  return prepared;
-}
+/** A plan of up to so many changes is one transaction: all of it or nothing. */
+const changesAtOnce = 50;
 
-async function checkChange(
-  vault: Vault,
-  wanted: WantedState,
-  change: Change,
-  signal: AbortSignal,
-): Promise<PreparedChange> {
-  const { action, section, name } = change;
-  if (action === 'remove') return change;
-  if (section === 'issuers') {
-    const { input, secrets } = wantedOf(wanted.issuers, name);
-    if (action === 'create') return { ...change, issuer: await checkIssuer(vault, input, secrets, signal) };
-    const { name: _, ...rest } = input;
-    const nothing = { email: null, eab_kid: null, profile: null, preferred_chain: null };
-    const changes = { ...nothing, ...rest };
-    return { ...change, issuerChange: await checkIssuerChange(vault, name, changes, secrets, signal) };
-  }
-  if (section === 'dns_providers') {
-    const { input, secret: given } = wantedOf(wanted.dns_providers, name);
-    // What another type was made of says nothing to this one.
-    const isNew = action === 'create' || change.fields.some(({ field }) => field === 'type');
-    const kept = isNew ? new Secret(Buffer.from('{}')) : await keptSecret(vault, name);
-    const secret = given ?? kept;
-    await checkDnsProvider(vault, input.type, secret);
-    return { ...change, secret };
-  }
-  return change;
-}
-
-async function keptSecret(vault: Vault, name: string): Promise<Secret> {
-  return dnsProviderSecret(vault, await requireDnsProvider(vault.db.reader, name));
-}
-
-/** Makes the keys of what is new, and has the private CA issue. Throws OperatorError where `signal` is aborted before its end. */
-export async function prepareChanges(
-  vault: Vault,
-  wanted: WantedState,
-  changes: readonly PreparedChange[],
-  signal: AbortSignal,
-): Promise<PreparedChange[]> {
-  const prepared: PreparedChange[] = [];
-  for (const change of changes) {
-    if (signal.aborted) throw stopped();
-    const { action, section, name } = change;
-    const certificate = wanted.certificates.get(name);
-    if (action !== 'create') prepared.push(change);
-    else if (section === 'api_keys') prepared.push({ ...change, token: createToken(vault.world) });
-    else if (section === 'certificates' && certificate?.issuer === localCaName && !certificate.disabled) {
-      prepared.push({ ...change, first: await firstVersion(vault, certificate) });
-    } else prepared.push(change);
-  }
-  if (signal.aborted) throw stopped();
-  return prepared;
-}
-
-function stopped(): OperatorError {
-  return new OperatorError('it was stopped', { hint: 'Nothing was changed.' });
-}
-
-export type ApplyOptions = PlanOptions & {
-  /** What comes last in the transaction; where it throws, nothing is changed. */
-  readonly beforeCommit?: () => void;
-};
+/** A transaction that held the write lock for longer is followed by a smaller one. Others may wait about twice as long. */
+const longestHoldMs = 40;
 
 /**
- * Makes all changes in one transaction. Throws OperatorError, having changed nothing, where the vault is not as it was when
- * the changes were planned.
+ * Makes the changes in their order, at most 50 in a transaction. Throws OperatorError, which says how many changes were
+ * made, where the vault is not as it was when they were planned, a change fails, or `signal` is aborted.
  */
 export async function applyChanges(
   vault: Vault,
   actor: Actor,
   wanted: WantedState,
-  prepared: readonly PreparedChange[],
-  { beforeCommit, ...options }: ApplyOptions,
+  checked: readonly PreparedChange[],
+  options: ApplyOptions,
 ): Promise<void> {
-  const renewals = await vault.db.write(async (writer) => {
-    const planned = await planChanges(await readVaultState(vault, writer), wanted, options);
-    if (!isDeepStrictEqual(planned.map(identityOf), prepared.map(identityOf))) {
-      throw new OperatorError('somebody else has changed the vault meanwhile', {
-        hint: 'Nothing was changed. Run it again to see what is different now.',
-      });
+  let size = changesAtOnce;
+  let done = 0;
+  try {
+    while (done < checked.length) {
+      const changes = checked.slice(done, done + size);
+      const step = await prepareChanges(vault, wanted, changes, options.signal);
+      options.beforeStep?.(step);
+      const heldMs = await applyStep(vault, actor, wanted, step, options);
+      done += step.length;
+      await options.afterStep?.(step);
+      if (heldMs > longestHoldMs) size = Math.ceil(size / 2);
+      else if (2 * heldMs < longestHoldMs) size = Math.min(changesAtOnce, 2 * size);
+      // Whoever waits for the lock tries again every few milliseconds, and must find it free.
+      if (done < checked.length) await vault.world.sleep(Math.max(5, heldMs));
     }
+  } catch (error) {
+    throw incomplete(error, options.signal, done, checked.length);
+  }
+}
+
+function incomplete(error: unknown, signal: AbortSignal, done: number, all: number): unknown {
+  const isStopped = signal.aborted && error === signal.reason;
+  if (done === 0)
+    return isStopped ? new OperatorError('it was stopped', { hint: 'Nothing was changed.' }) : error;
+  const reason = error instanceof Problem ? error.body.detail : (error as Error).message;
+  return new OperatorError(
+    `${isStopped ? 'stopped' : 'failed'} after ${done} of ${all} changes${isStopped ? '' : `: ${reason}`}`,
+    { hint: 'These changes are made and stay. Run it again to make the others.', cause: error },
+  );
+}
+
+/** Makes the changes in one transaction. Returns for how long that held the write lock, in milliseconds. */
+async function applyStep(
+  vault: Vault,
+  actor: Actor,
+  wanted: WantedState,
+  step: readonly PreparedChange[],
+  { beforeCommit }: ApplyOptions,
+): Promise<number> {
+  const { world } = vault;
+  let since = 0;
+  const renewals = await vault.db.write(async (writer) => {
+    since = world.now();
+    await requireUnchanged(vault, writer, wanted, step);
     const queued: number[] = [];
-    for (const change of prepared) {
+    for (const change of step) {
       const renewal = await applyChange(vault, writer, actor, wanted, change);
       if (renewal !== undefined) queued.push(renewal);
     }
-    beforeCommit?.();
+    beforeCommit?.(step);
     return queued;
   });
   if (renewals.length > 0) vault.renewalQueued.ring();
+  return world.now() - since;
+}
+
+/** Throws where the objects of this step are not as they were when the changes were planned. */
+async function requireUnchanged(
+  vault: Vault,
+  writer: Writer,
+  wanted: WantedState,
+  step: readonly Change[],
+): Promise<void> {
+  const names = [...new Set(step.map(({ name }) => name))];
+  const keyIds = step.flatMap(({ id }) => (id === undefined ? [] : [id]));
+  const state = await readVaultState(vault, writer, { names, keyIds });
+  const same = await planSame(state, wanted, step);
+  if (isDeepStrictEqual(same.map(identityOf), step.map(identityOf))) return;
+  throw new OperatorError('the vault was changed by someone else meanwhile', {
+    hint: 'Nothing was changed. Run it again to see what is different now.',
+  });
 }
 
 function identityOf({ action, section, name, id, fields }: Change) {
@@ -211,10 +189,4 @@ async function eraseObject(
   else if (section === 'api_keys') await storeRevocation(vault, writer, actor, id ?? 0);
   // The keys that count were looked at: those that still name it are revoked or have expired.
   else await eraseCertificate(vault, writer, actor, name, { force: true });
-}
-
-function wantedOf<T>(objects: ReadonlyMap<string, T>, name: string): T {
-  const object = objects.get(name);
-  if (object === undefined) throw new Error(`${name} is not wanted`);
-  return object;
 }

@@ -70,6 +70,36 @@ export async function planChanges(
   return [...made, ...gone];
 }
 
+/** What planning would give now for the objects of these changes; equal to them where nobody changed the objects. */
+export async function planSame(
+  state: VaultState,
+  wanted: WantedState,
+  changes: readonly Change[],
+): Promise<Change[]> {
+  const now = { ...state, api_keys: keysById(state.api_keys, changes) };
+  const same: Change[] = [];
+  for (const { action, section, name } of changes) {
+    const held = now[section].get(name);
+    const change =
+      action !== 'remove'
+        ? await changeOf(now, wanted, section, name)
+        : held && held.isOver !== true && removal(section, name, held);
+    if (change) same.push(change);
+  }
+  return same;
+}
+
+/** The keys under the names that the changes know: a key that shares its name may have become the only one, but keeps its id. */
+function keysById(keys: VaultState['api_keys'], changes: readonly Change[]): VaultState['api_keys'] {
+  const byId = new Map([...keys.values()].map((held) => [held.id, held]));
+  const named = new Map(keys);
+  for (const { section, name, id } of changes) {
+    const held = section === 'api_keys' && id !== undefined ? byId.get(id) : undefined;
+    if (held !== undefined) named.set(name, held);
+  }
+  return named;
+}
+
 async function changeOf(
   state: VaultState,
   wanted: WantedState,
@@ -114,13 +144,11 @@ function removals(
   return [...state[section]]
     .filter(([name]) => !stays(name))
     .filter(([, { isOver }]) => isOver !== true)
-    .map(([name, { id }]) => ({
-      action: 'remove',
-      section,
-      name,
-      ...(id !== undefined && { id }),
-      fields: [],
-    }));
+    .map(([name, held]) => removal(section, name, held));
+}
+
+function removal(section: Section, name: string, { id }: Held): Change {
+  return { action: 'remove', section, name, ...(id !== undefined && { id }), fields: [] };
 }
 
 /** Who makes the certificates that stay though nobody names them. */

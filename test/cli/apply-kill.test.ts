@@ -37,9 +37,13 @@ async function prepared(t: TestContext) {
     mkdirSync(folder);
     writeFileSync(join(folder, 'desired.yaml'), text);
   };
-  const apply = (killer: string, environment: Readonly<Record<string, string>>) => {
+  const apply = (
+    killer: string,
+    environment: Readonly<Record<string, string>>,
+    options: readonly string[] = ['--prune', '--yes'],
+  ) => {
     const path = fileURLToPath(new URL(`../harness/${killer}`, import.meta.url));
-    const words = ['apply', '-f', join(folder, 'desired.yaml'), '--prune', '--yes', '--data-dir', data];
+    const words = ['apply', '-f', join(folder, 'desired.yaml'), ...options, '--data-dir', data];
     const env = { ...process.env, ...environment };
     const { signal, status, stderr } = spawnSync(node, ['--import', path, main, ...words], {
       env,
@@ -77,7 +81,18 @@ async function prepared(t: TestContext) {
     await opened.close();
     assert.deepEqual(readdirSync(folder).sort(), ['a.key', 'b.key', 'desired.yaml']);
   };
-  return { folder, reset, apply, look, finish };
+  /** The names of the certificates, in the order in which they were created. */
+  const names = async (): Promise<string[]> => {
+    const opened = await testVault(t, { dataDir: data });
+    const rows = await opened.vault.db.reader
+      .selectFrom('certificates')
+      .select('name')
+      .orderBy('id')
+      .execute();
+    await opened.close();
+    return rows.map(({ name }) => name);
+  };
+  return { folder, reset, apply, look, finish, names };
 }
 
 test('killed at any change of its files, it has changed all or nothing, and the next run ends it', async (t) => {
@@ -107,4 +122,27 @@ test('killed in the middle of its changes to the vault, it has changed all or no
   }
   assert.ok(seen.filter((state) => state === 'before').length > 4, seen.join());
   assert.equal(seen.at(-1), 'after');
+});
+
+test('killed in the middle of a long plan, it has made a part of it in order, and the next run makes the rest', async (t) => {
+  const { folder, reset, apply, names } = await prepared(t);
+  const wanted = Array.from({ length: 120 }, (_, n) => `w${n}`);
+  const lines = wanted.map((name) => `  ${name}: {domains: [${name}.test], disabled: true}\n`);
+  const seen = new Set<number>();
+  for (let step = 60; ; step += 60) {
+    reset();
+    writeFileSync(join(folder, 'desired.yaml'), `version: 1\ncertificates:\n${lines.join('')}`);
+    const { wasKilled } = apply('kill-at-moment.ts', { KILL_AT_LOOK: String(step) }, []);
+    const made = (await names()).filter((name) => name !== 'old');
+    assert.deepEqual(made, wanted.slice(0, made.length));
+    seen.add(made.length);
+    if (!wasKilled) break;
+    assert.equal(apply('kill-at-moment.ts', {}, []).wasKilled, false);
+    assert.deepEqual((await names()).filter((name) => name !== 'old').sort(), [...wanted].sort());
+  }
+  assert.ok(
+    [...seen].some((made) => made > 0 && made < 120),
+    [...seen].join(),
+  );
+  assert.ok(seen.has(120));
 });

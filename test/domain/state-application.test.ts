@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { readDesiredDocument } from '../../src/cli/desired-document.ts';
 import { resolveReferences } from '../../src/cli/desired-references.ts';
@@ -12,14 +13,16 @@ import { createApiKey } from '../../src/domain/api-keys.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { createCertificate, deleteCertificate } from '../../src/domain/certificates.ts';
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
-import { applyChanges, checkChanges, prepareChanges } from '../../src/domain/state-application.ts';
+import { applyChanges } from '../../src/domain/state-application.ts';
 import { stateComplaints } from '../../src/domain/state-complaints.ts';
 import { type PlanOptions, planChanges } from '../../src/domain/state-plan.ts';
+import { checkChanges } from '../../src/domain/state-preparation.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { readVaultState } from '../../src/domain/vault-state.ts';
 import { fuzzRuns } from '../harness/fuzz-runs.ts';
 import { forever } from '../harness/renewal-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
+import { TestWorld } from '../harness/test-world.ts';
 
 const prune: PlanOptions = { others: 'go', protectedCertificates: [] };
 
@@ -38,13 +41,8 @@ async function plan(vault: Vault, text: string) {
 /** Applies the document with all that it does not name removed; the number of changes. */
 async function apply(vault: Vault, text: string): Promise<number> {
   const { wanted, changes } = await plan(vault, text);
-  const prepared = await prepareChanges(
-    vault,
-    wanted,
-    await checkChanges(vault, wanted, changes, forever),
-    forever,
-  );
-  await applyChanges(vault, localCli, wanted, prepared, prune);
+  const checked = await checkChanges(vault, wanted, changes, forever);
+  await applyChanges(vault, localCli, wanted, checked, { signal: forever });
   return changes.length;
 }
 
@@ -103,6 +101,13 @@ const document = named(certificateNames, certificate).chain((certificates) =>
 );
 
 const withSecrets = (text: string) => text.replaceAll('secret: keep', 'secret: {env: SECRET}');
+
+/** A clock that stands still, and pauses that are over at the next turn. */
+class RestlessWorld extends TestWorld {
+  override readonly sleep = async (): Promise<void> => {
+    await turn();
+  };
+}
 
 async function newVault(): Promise<{ vault: Vault; end: () => Promise<void> }> {
   const ends: (() => unknown)[] = [];
@@ -168,19 +173,74 @@ test('keys that share a name, or lost their last certificate, come back from an 
   assert.equal(await exported(empty), text);
 });
 
+const namesIn = async ({ db }: Vault) =>
+  (await db.reader.selectFrom('certificates').select('name').orderBy('id').execute()).map(({ name }) => name);
+
 test('what changes between the plan and the transaction stops all of it', async (t) => {
   const { vault } = await testVault(t);
   const text = 'version: 1\ncertificates: {web: {domains: [a.test]}, mail: {domains: [b.test]}}\n';
   const { wanted, changes } = await plan(vault, text);
-  const prepared = await prepareChanges(vault, wanted, changes, forever);
-  const input = parseInput(createCertificateInput, { name: 'late', domains: ['c.test'] });
+  const input = parseInput(createCertificateInput, { name: 'mail', domains: ['c.test'] });
   await createCertificate(vault, localCli, input);
   await assert.rejects(
-    applyChanges(vault, localCli, wanted, prepared, prune),
-    /somebody else has changed the vault meanwhile/,
+    applyChanges(vault, localCli, wanted, changes, { signal: forever }),
+    /the vault was changed by someone else meanwhile/,
   );
-  const rows = await vault.db.reader.selectFrom('certificates').select('name').execute();
-  assert.deepEqual(rows, [{ name: 'late' }]);
+  assert.deepEqual(await namesIn(vault), ['mail']);
+});
+
+/** A document of so many certificates that nobody issues yet, called `w0`, `w1` … */
+const manyDisabled = (count: number) =>
+  `version: 1\ncertificates:\n${Array.from({ length: count }, (_, n) => `  w${n}: {domains: [w${n}.test], disabled: true}\n`).join('')}`;
+
+test('a long plan is made in transactions of at most 50 changes, and where one fails the next run makes the rest', async (t) => {
+  const { vault } = await testVault(t, { world: new RestlessWorld() });
+  const text = manyDisabled(230);
+  const { wanted, changes } = await plan(vault, text);
+  const steps: number[] = [];
+  const stopAt = 'w120';
+  await assert.rejects(
+    applyChanges(vault, localCli, wanted, changes, {
+      signal: forever,
+      afterStep: async (step) => {
+        steps.push(step.length);
+        if (steps.length > 1) return;
+        const input = parseInput(createCertificateInput, { name: stopAt, domains: ['other.test'] });
+        await createCertificate(vault, localCli, input);
+      },
+    }),
+    ({ message, hint }: { message: string; hint: string }) => {
+      const done = steps.reduce((sum, size) => sum + size, 0);
+      assert.ok(steps.length > 1 && steps.every((size) => size <= 50), String(steps));
+      assert.equal(
+        message,
+        `failed after ${done} of 230 changes: the vault was changed by someone else meanwhile`,
+      );
+      assert.match(hint, /Run it again to make the others/);
+      return true;
+    },
+  );
+  const made = (await namesIn(vault)).filter((name) => name !== stopAt);
+  assert.deepEqual(
+    made,
+    changes.slice(0, made.length).map(({ name }) => name),
+  );
+  assert.equal(await apply(vault, text), 230 - made.length);
+  assert.equal(await apply(vault, text), 0);
+});
+
+test('stopped between two transactions, it says how many changes are made, and resumes', async (t) => {
+  const { vault } = await testVault(t, { world: new RestlessWorld() });
+  const text = manyDisabled(120);
+  const { wanted, changes } = await plan(vault, text);
+  const stop = new AbortController();
+  const afterStep = async () => stop.abort('SIGINT');
+  await assert.rejects(
+    applyChanges(vault, localCli, wanted, changes, { signal: stop.signal, afterStep }),
+    /^OperatorError: stopped after 50 of 120 changes$/,
+  );
+  assert.equal((await namesIn(vault)).length, 50);
+  assert.equal(await apply(vault, text), 70);
 });
 
 test('a disabled certificate is made without being issued, and issued once it is not disabled any more', async (t) => {
