@@ -13,10 +13,10 @@ export type ListenAddress = {
 export type ListenOption = { readonly option: string; readonly example: string };
 
 /**
- * Connections that may wait to be accepted; the system may allow fewer. Where a flood fills the queue, the first packets of
- * others are dropped, and they try again after one, three and seven seconds.
+ * Connections that may wait to be accepted; the system may allow fewer. Where a flood fills the queue, others are dropped and
+ * try again after one, three and seven seconds; all that wait are accepted in one turn of the event loop.
  */
-const backlog = 4096;
+const backlog = 1024;
 
 /** Makes the server listen and returns `host:port` with the port that was really taken. Throws OperatorError. */
 export async function listen(
