@@ -89,8 +89,7 @@ const readers: Readonly<Record<string, (text: string, bytes: Buffer) => unknown>
   'a name that is misspelled': (text) => closestNames(text.slice(0, 300), ['production', 'staging']),
   'text for people': (text) => [shortened(text, 300), printable(text)],
   PEM: (text, bytes) => [pemText(bytes), readPemBlocks(text)],
-  'an import': (_, bytes) =>
-    readCertificateBundle({ sources: [{ name: 'it', bytes }], now: 0 }),
+  'an import': (_, bytes) => readCertificateBundle({ sources: [{ name: 'it', bytes }], now: 0 }),
   'a certificate': (_, bytes) => [openCertificate(bytes), looksLikePkcs12(bytes)],
   'certificates to trust': (text) => trustedCa.safeParse(text),
   'a signing secret': (text) => [signingKey(text), signingKey(`whsec_${text}`)],
