@@ -19,8 +19,8 @@ export function readSession(header: string | undefined, cookie: string = session
   if (header === undefined) return undefined;
   const values = header.split(';').flatMap((pair) => {
     const equalsAt = pair.indexOf('=');
-    if (equalsAt === -1 || pair.slice(0, equalsAt).trim() !== cookie) return [];
-    return [pair.slice(equalsAt + 1).trim()];
+    const name = pair.slice(0, Math.max(0, equalsAt)).trim();
+    return name === cookie ? [pair.slice(equalsAt + 1).trim()] : [];
   });
   const [only, ...others] = values;
   return others.length > 0 || only === '' ? undefined : only;
