@@ -67,7 +67,7 @@ export async function getPage<T>(path: string): Promise<{ items: T[]; next: stri
 
 /** Path and query of the next page; the address in front may be another name of the vault. */
 function nextPage(link: string | null): string | undefined {
-  const target = /<([^>]+)>;\s*rel="next"/.exec(link ?? '')?.[1];
+  const target = /<([^<>]+)>;\s*rel="next"/.exec(link ?? '')?.[1];
   if (target === undefined) return undefined;
   const { pathname, search } = new URL(target, location.origin);
   return pathname + search;

@@ -27,6 +27,7 @@ type Candidate = DownloadedCertificate & { readonly all: readonly X509Certificat
 
 const mediaType = 'application/pem-certificate-chain';
 const expected = 'a certificate chain';
+const begin = '-----BEGIN CERTIFICATE-----';
 const mostCertificates = 20;
 const mostAlternates = 10;
 
@@ -106,8 +107,11 @@ function certificatesIn(answer: AcmeAnswer): X509Certificate[] {
     throw unexpected(answer, expected, type === '' ? 'without a content type' : `of type ${type}`);
   }
   const text = answer.body.toString('utf8');
-  const around = text.replace(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g, '');
-  if (around.trim() !== '') throw unexpected(answer, expected, 'with more in it than whole certificates');
+  const rest = text.split('-----END CERTIFICATE-----');
+  const last = rest.pop() ?? '';
+  const isWhole = (piece: string) => piece.lastIndexOf('-') === begin.length - 1 && piece.startsWith(begin);
+  if (last.trim() !== '' || !rest.every((piece) => isWhole(piece.trimStart())))
+    throw unexpected(answer, expected, 'with more in it than whole certificates');
   const certificates = blocksIn(answer, text).map(({ der }) => {
     const certificate = openCertificate(der);
     if (certificate === undefined) throw unexpected(answer, expected, 'with a block that is no certificate');

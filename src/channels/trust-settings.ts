@@ -2,7 +2,8 @@
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 
-const block = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
+const begin = '-----BEGIN CERTIFICATE-----';
+const end = '-----END CERTIFICATE-----';
 
 /** PEM, for receivers with a private CA. */
 export const trustedCa = z
@@ -12,7 +13,14 @@ export const trustedCa = z
   .optional();
 
 function holdsCertificates(text: string): boolean {
-  const blocks = text.match(block) ?? [];
+  const blocks = text
+    .split(end)
+    .slice(0, -1)
+    .flatMap((piece) => {
+      const content = piece.slice(piece.lastIndexOf(begin) + begin.length);
+      const isWhole = piece.includes(begin) && /^[A-Za-z0-9+/=\s]+$/.test(content);
+      return isWhole ? [begin + content + end] : [];
+    });
   return blocks.length > 0 && blocks.every(isCertificate);
 }
 

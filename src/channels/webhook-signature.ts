@@ -1,6 +1,7 @@
 /** Signatures of webhooks as the Standard Webhooks specification has them, so that receivers need no code of ours. */
 import { createHmac } from 'node:crypto';
 import type { Secret } from '../base/secret.ts';
+import { withoutTrailing } from '../base/trailing.ts';
 
 /** `whsec_` and 24 to 64 bytes in Base64, as `openssl rand -base64 32` prints them. */
 const pattern = /^whsec_([A-Za-z0-9+/]{32,88}={0,2})$/;
@@ -10,7 +11,7 @@ export function signingKey(text: string): Buffer | undefined {
   const base64 = pattern.exec(text)?.[1];
   if (base64 === undefined) return undefined;
   const key = Buffer.from(base64, 'base64');
-  const isWhole = key.toString('base64').replace(/=+$/, '') === base64.replace(/=+$/, '');
+  const isWhole = withoutTrailing(key.toString('base64'), '=') === withoutTrailing(base64, '=');
   return isWhole && key.length >= 24 && key.length <= 64 ? key : undefined;
 }
 

@@ -76,7 +76,8 @@ const starHint = 'a name that begins with * stands in quotes: "*.example.com"';
 function yamlFault({ code, message }: { code: string; message: string }, line: string): string {
   if (code === 'BAD_ALIAS' || /^\s*(- +)?\*\S/.test(line)) return starHint;
   if (code === 'DUPLICATE_KEY') return 'this name stands here twice';
-  return `it is no YAML: ${message.replace(/:? *".*$/s, '')}`;
+  const [unquoted = ''] = message.split('"', 1);
+  return `it is no YAML: ${unquoted.trimEnd().replace(/:$/, '')}`;
 }
 
 /** Whoever takes the server's settings for this document, or something else altogether. */

@@ -92,7 +92,7 @@ function option(
 
 function sentence(text: string): string {
   return escaped(
-    `${text.replace(/^[a-z]+(?= )/, (word) => word.charAt(0).toUpperCase() + word.slice(1))}.`.replace(
+    `${text.replace(/^[a-z]+ /, (word) => word.charAt(0).toUpperCase() + word.slice(1))}.`.replace(
       /\.\.$/,
       '.',
     ),

@@ -86,7 +86,10 @@ function remove(directory: string): void {
 
 /** What the system said, without the temporary names that mean nothing to the reader. */
 function reason(error: unknown): string {
-  return String((error as Error).message)
-    .replace(/, [a-z]+ '.*'$/, '')
-    .replace(/^\S*(\/proc\/self\/fd\/\d+|sqlite\.node): /, '');
+  const message = String((error as Error).message);
+  const pathAt = message.endsWith("'") ? message.search(/, [a-z]+ '/) : -1;
+  return (pathAt === -1 ? message : message.slice(0, pathAt)).replace(
+    /^\S*(\/proc\/self\/fd\/\d+|sqlite\.node): /,
+    '',
+  );
 }

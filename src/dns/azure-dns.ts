@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
 import { Secret } from '../base/secret.ts';
+import { withoutTrailing } from '../base/trailing.ts';
 import { accountZone, relativeName, zoneMissing } from './account-zone.ts';
 import { apiUrl, credential } from './api-settings.ts';
 import { bearerToken } from './bearer-token.ts';
@@ -109,7 +110,7 @@ function resourceManager(settings: Settings, context: DnsContext): JsonApi {
       grant_type: 'client_credentials',
       client_id: settings.client_id,
       client_secret: secret.expose(),
-      scope: `${baseUrl.replace(/\/+$/, '')}/.default`,
+      scope: `${withoutTrailing(baseUrl, '/')}/.default`,
     };
     const path = `/${encodeURIComponent(settings.tenant_id)}/oauth2/v2.0/token`;
     const answer = await login.send({ method: 'POST', path, purpose: 'give a token', form }, signal);

@@ -120,7 +120,7 @@ export const googleCloudDns: DnsProviderType<Settings> = {
 /** The API with its tokens, which the key of the service account is exchanged for (RFC 7523). */
 function cloudDns(settings: Settings, key: KeyFile, context: DnsContext): JsonApi {
   const privateKey = new Secret(key.private_key);
-  const lines = key.private_key.split(/\s*\n/).map((line) => new Secret(line));
+  const lines = key.private_key.split('\n').map((line) => new Secret(line.trimEnd()));
   const tokenUri = settings.token_uri ?? key.token_uri ?? 'https://oauth2.googleapis.com/token';
   const common = { context, permission, secrets: [privateKey, ...lines], wordsOf };
   const oauth = jsonApi({ ...common, title: 'The Google login', baseUrl: tokenUri });

@@ -9,6 +9,7 @@ import { second } from '../base/duration.ts';
 import { shortened } from '../base/printable-text.ts';
 import { parseRetryAfter } from '../base/retry-after.ts';
 import { Secret } from '../base/secret.ts';
+import { withoutTrailing } from '../base/trailing.ts';
 import { OutboundError, type OutboundRequest } from '../net/outbound-http.ts';
 import { type DnsContext, DnsProviderError } from './dns-provider.ts';
 
@@ -186,7 +187,7 @@ export function textsIn(value: unknown): string[] {
 }
 
 function outboundRequest({ baseUrl, title }: ApiOptions, request: ApiRequest): OutboundRequest {
-  const base = baseUrl.replace(/\/+$/, '');
+  const base = withoutTrailing(baseUrl, '/');
   const url = new URL(request.path.startsWith('/') ? base + request.path : request.path);
   if (url.origin !== new URL(base).origin) {
     throw new DnsProviderError(

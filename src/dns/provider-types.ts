@@ -44,7 +44,7 @@ export async function readSecretMapping(
   const trimmed = text.trim();
   // Without a blank it cannot be `key: value`; JSON begins with a brace.
   const isPlain = type.plain !== undefined && /^[^\s{]\S*$/.test(trimmed);
-  const isKey = isPlain && new RegExp(`^["']?${type.plain}["']?[:=]`).test(trimmed);
+  const isKey = isPlain && /^["']?(\w+)["']?[:=]/.exec(trimmed)?.[1] === type.plain;
   if (isKey) throw new DnsProviderError(`the secret file needs a blank after "${type.plain}:"`);
   return isPlain && type.plain ? { [type.plain]: trimmed } : mapping(type, trimmed);
 }

@@ -10,8 +10,9 @@ export function quoteTxt(value: string): string {
 export function unquoteTxt(data: string): string {
   const text = data.trim();
   if (!text.startsWith('"')) return text;
-  const strings = text.match(/"(?:[^"\\]|\\[\s\S])*"/g) ?? [];
-  return strings.map((quoted) => unescapeTxt(quoted.slice(1, -1))).join('');
+  // The closing quote is optional in the pattern, so that one that is missing does not start the search again.
+  const strings = [...text.matchAll(/"((?:[^"\\]|\\[\s\S])*)("?)/g)].filter(([, , end]) => end === '"');
+  return strings.map(([, quoted = '']) => unescapeTxt(quoted)).join('');
 }
 
 function unescapeTxt(text: string): string {

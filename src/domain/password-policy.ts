@@ -35,10 +35,12 @@ export function passwordComplaint(name: string, password: string): string | unde
 
 /** `password1234!` is no better than `password`. */
 function withoutPadding(text: string): string {
-  return text.replace(/^[^\p{L}]+/u, '').replace(/[^\p{L}]+$/u, '');
+  const characters = [...text];
+  const isLetter = (character: string) => /^\p{L}$/u.test(character);
+  return characters.slice(characters.findIndex(isLetter), characters.findLastIndex(isLetter) + 1).join('');
 }
 
 /** What is only repeated: `secret` in `secretsecret`. */
 function unit(text: string): string {
-  return /^(.+?)\1+$/s.exec(text)?.[1] ?? text;
+  return text.slice(0, (text + text).indexOf(text, 1));
 }

@@ -68,9 +68,15 @@ export async function admit(
   if (access.kind === 'metrics') return admitScraper(context, origin);
   const { vault, authenticator } = context;
   await vault.freshness.look();
-  const raw = readBearer(story.request.headers.authorization);
-  // A key that is presented speaks for itself; a session counts where there is none.
-  const known = raw === undefined ? sessionOf(context, origin) : authenticator.authenticate(raw);
+  const { authorization } = story.request.headers;
+  const raw = readBearer(authorization);
+  // A key that is presented counts alone, also where it cannot be read: a session counts without the header.
+  const known =
+    authorization === undefined
+      ? sessionOf(context, origin)
+      : raw === undefined
+        ? undefined
+        : authenticator.authenticate(raw);
   // Mostly it is there at once, and waiting for it would cost as much as finding it.
   const caller = known instanceof Promise ? await known : known;
   if (caller === undefined) return refuseNobody(context, access, raw, origin);

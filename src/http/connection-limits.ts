@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { minute, second } from '../base/duration.ts';
+import { afterAnswer } from './pipelining.ts';
 
 /** Times in milliseconds. */
 export type ConnectionLimits = {
@@ -18,9 +19,9 @@ export type ConnectionLimits = {
   readonly requestMs: number;
   /** Between two requests of a connection. */
   readonly idleMs: number;
-  /** In which something of an answer has to be taken; a large piece has longer, as `slowest` says. */
+  /** In which something of an answer has to be taken. */
   readonly stalledMs: number;
-  /** Bytes in a second that the slowest client takes of a large piece. */
+  /** Bytes in a second that the slowest client takes on average; kernels take them in bursts. */
   readonly slowest: number;
 };
 
@@ -30,8 +31,8 @@ export const usualConnectionLimits: ConnectionLimits = {
   requestMs: 120 * second,
   // Longer than proxies keep their connections, so that none is closed under a request that is on its way.
   idleMs: 75 * second,
-  stalledMs: 30 * second,
-  slowest: 8192,
+  stalledMs: 20 * second,
+  slowest: 1024,
 };
 
 /** Of the request line and the headers together, in bytes. */
@@ -57,6 +58,9 @@ export function limitedOptions({ headersMs, requestMs, idleMs }: ConnectionLimit
     requestTimeout: requestMs,
     keepAliveTimeout: idleMs,
     connectionsCheckingInterval: lookEvery,
+    // Most requests have no body, and need no stream for it.
+    optimizeEmptyRequests: true,
+    highWaterMark: 16_384,
   };
 }
 
@@ -69,9 +73,9 @@ type Connection = {
   request: IncomingMessage | undefined;
   /** As long as it is not over. */
   response: ServerResponse | undefined;
-  /** How much the client had taken at the last look, and for how many milliseconds nothing has been added. */
+  /** How much the client had taken at the last look, and how many milliseconds it is behind the slowest pace. */
   taken: number;
-  stalledFor: number;
+  behind: number;
 };
 
 /** What is told to whom when a limit is met. */
@@ -108,7 +112,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
     const key = ends(socket);
     const connection: Connection = {
       ...{ key, accepted: socket, channel: socket },
-      ...{ ...idle, taken: 0, stalledFor: 0 },
+      ...{ ...idle, taken: 0, behind: 0 },
     };
     connections.set(key, connection);
     byChannel.set(socket, connection);
@@ -134,6 +138,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
   });
 
   function answered(this: ServerResponse): void {
+    afterAnswer(this.req.socket);
     const connection = byChannel.get(this.req.socket);
     if (connection?.response !== this) return;
     connection.response = undefined;
@@ -174,25 +179,37 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
 
 const idle = { request: undefined, response: undefined };
 
-/** Cuts the connection that has waited for its client for longest; false where all wait for the vault. */
+/**
+ * Cuts the connection that has waited for its client for longest, or else one whose client has stopped taking its answer;
+ * false where all wait for the vault.
+ */
 function makeRoom(connections: Map<string, Connection>): boolean {
-  for (const [key, { accepted, request, response }] of connections) {
-    if (response !== undefined && request?.complete === true) continue;
-    connections.delete(key);
-    accepted.destroy();
-    return true;
+  let stopped: Connection | undefined;
+  for (const connection of connections.values()) {
+    const { request, response, behind } = connection;
+    if (response === undefined || request?.complete !== true) {
+      cut(connections, connection);
+      return true;
+    }
+    if (behind > (stopped?.behind ?? 0)) stopped = connection;
   }
-  return false;
+  if (stopped !== undefined) cut(connections, stopped);
+  return stopped !== undefined;
 }
 
-/** Whether a client has taken nothing for too long of what waits for it. */
+function cut(connections: Map<string, Connection>, { key, accepted }: Connection): void {
+  connections.delete(key);
+  accepted.destroy();
+}
+
+/** Whether a client takes what waits for it too slowly: each byte that it takes makes up for the time of one. */
 function isStalled(connection: Connection, { stalledMs, slowest }: ConnectionLimits): boolean {
   const { writableLength: waiting, bytesWritten } = connection.channel;
   const taken = bytesWritten - waiting;
-  const isMoving = waiting === 0 || taken !== connection.taken;
+  const earned = ((taken - connection.taken) / slowest) * second;
   connection.taken = taken;
-  connection.stalledFor = isMoving ? 0 : connection.stalledFor + lookEvery;
-  return connection.stalledFor > stalledMs + (waiting / slowest) * second;
+  connection.behind = waiting === 0 ? 0 : Math.max(0, connection.behind + lookEvery - earned);
+  return connection.behind > stalledMs;
 }
 
 /** Both ends of a connection, the same with TLS and without. */

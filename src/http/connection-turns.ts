@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { authorityOf } from './request-target.ts';
 
 type Turns = {
   /** Begun, in their order; those at the beginning may have ended. */
@@ -41,6 +42,41 @@ export function takeTurn(request: IncomingMessage, response: ServerResponse): 'o
 }
 
 /**
+ * Runs `answer` when the answer before it is over: at once, as a rule, since the next request is not parsed before. It is where
+ * it stands in one piece with the end of a body. Never runs where the connection is gone by then.
+ */
+export function inTurn(request: IncomingMessage, answer: () => void): void {
+  const before = turnsOf(request.socket).begun.at(-2);
+  if (before === undefined || before.closed) answer();
+  else before.once('close', () => request.socket.destroyed || answer());
+}
+
+/**
+ * What a connection waits for: bytes of a `request`, or of the `body` of the last one; `none` before its answer is over, and
+ * `nothing more` where the connection ends with it.
+ */
+export type NextBytes = 'request' | 'body' | 'none' | 'nothing more';
+
+/** What may be parsed now. */
+export function nextBytes(socket: Duplex): NextBytes {
+  const turns = connections.get(socket);
+  if (turns?.latest === undefined) return turns?.isLast ? 'nothing more' : 'request';
+  if (turns.isRefused) return 'nothing more';
+  const { request, response } = turns.latest;
+  if (!request.complete) {
+    const isHeld = turns.begun.some((one) => one !== response && !one.closed);
+    return isHeld ? 'none' : 'body';
+  }
+  if (turns.isLast) return 'nothing more';
+  return response.closed ? 'request' : 'none';
+}
+
+/** The answers of a connection that are not over yet. */
+export function openAnswers(socket: Duplex): ServerResponse[] {
+  return connections.get(socket)?.begun.filter(({ closed }) => !closed) ?? [];
+}
+
+/**
  * Runs `refuse` once, when what came before is answered, unless that has closed the connection. Where it is the rest of a
  * request that is refused, this is its answer or, where that has begun, the connection is closed without another.
  */
@@ -69,26 +105,36 @@ export function afterTurns(socket: Duplex, refuse: () => void): void {
 }
 
 /**
- * Whether servers differ in how they read the request: several hosts or a host that is none (RFC 9112 §3.2), a transfer
- * coding besides `chunked` or in HTTP/1.0 (§6.1), or another version than 1.x, which would have other frames.
+ * Whether servers differ in how they read the request: several hosts or credentials, a host that is none or another than in
+ * the target (RFC 9112 §3.2), a transfer coding besides `chunked` or in HTTP/1.0 (§6.1), or another version than 1.x, which
+ * would have other frames.
  */
-function isAmbiguous({ headers, rawHeaders, httpVersion }: IncomingMessage): boolean {
+function isAmbiguous({ headers, rawHeaders, httpVersion, url }: IncomingMessage): boolean {
   const coding = headers['transfer-encoding'];
   return (
     !httpVersion.startsWith('1.') ||
-    hostsIn(rawHeaders) > 1 ||
+    isRepeated(rawHeaders, 'host') ||
+    (headers.authorization !== undefined && isRepeated(rawHeaders, 'authorization')) ||
     !hostForm.test(headers.host ?? '') ||
+    isElsewhere(url, headers.host) ||
     (coding !== undefined && (coding.toLowerCase() !== 'chunked' || httpVersion === '1.0'))
   );
 }
 
-function hostsIn(rawHeaders: readonly string[]): number {
+/** Whether a target in absolute form names another host than the header, which has to be the same (RFC 9112 §3.2.2). */
+function isElsewhere(target: string | undefined, host: string | undefined): boolean {
+  const authority = authorityOf(target);
+  return authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
+}
+
+/** `name` in lower case. */
+function isRepeated(rawHeaders: readonly string[], name: string): boolean {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index];
-    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
+    const one = rawHeaders[index];
+    if (one?.length === name.length && one.toLowerCase() === name) count += 1;
   }
-  return count;
+  return count > 1;
 }
 
 function turnsOf(socket: Duplex): Turns {

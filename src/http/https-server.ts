@@ -9,6 +9,7 @@ import type { TLSSocket } from 'node:tls';
 import { second } from '../base/duration.ts';
 import type { Vault } from '../domain/vault.ts';
 import { readOpening } from './client-hello.ts';
+import { doInFairTurn } from './fair-turns.ts';
 import { challengeContexts } from './tls-alpn-certificate.ts';
 import { acmeTls, validationServer } from './tls-alpn-listener.ts';
 import type { TlsEndpoint } from './tls-endpoint.ts';
@@ -73,8 +74,11 @@ export function createHttpsServer(
       return;
     }
     socket.setTimeout(0).off('timeout', tooSlow);
-    if (opening.protocols.includes(acmeTls)) validation.emit('connection', socket);
-    else for (const begin of beginTls) begin.call(server, socket);
+    doInFairTurn(() => {
+      if (socket.destroyed) return;
+      if (opening.protocols.includes(acmeTls)) validation.emit('connection', socket);
+      else for (const begin of beginTls) begin.call(server, socket);
+    });
   }
 
   function forget(peer: string, socket: Socket): void {

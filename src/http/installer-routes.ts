@@ -3,10 +3,16 @@
  * under which it was asked for, as the default of --server.
  */
 import { hash } from 'node:crypto';
+import { RecentMap } from '../domain/recent-map.ts';
 import { noneMatch } from './conditional-request.ts';
 import { type Call, type Route, route } from './route.ts';
 
 const access = { kind: 'public' } as const;
+
+/** Of the addresses under which clients find the vault; a flood of made-up ones pushes out others, and no memory. */
+const mostAddresses = 16;
+
+type Served = { readonly body: Buffer; readonly sha256: string };
 
 /** The line of assets/install.sh that the address goes into. */
 const marked = "\ndefault_server=''\n";
@@ -16,7 +22,15 @@ export function installerRoutes(script: string): readonly Route[] {
   if (script.split(marked).length !== 2) {
     throw new Error("install.sh needs exactly one line default_server=''");
   }
-  const served = (call: Call) => Buffer.from(withServer(script, call.baseUrl));
+  const recent = new RecentMap<string, Served>(mostAddresses);
+  const served = ({ baseUrl }: Call): Served => {
+    const known = recent.get(baseUrl);
+    if (known !== undefined) return known;
+    const body = Buffer.from(withServer(script, baseUrl));
+    const made = { body, sha256: hash('sha256', body) };
+    recent.set(baseUrl, made);
+    return made;
+  };
   return [
     route({
       method: 'GET',
@@ -34,8 +48,8 @@ export function installerRoutes(script: string): readonly Route[] {
       },
       problems: [],
       handle: async (call) => {
-        const body = served(call);
-        const etag = `"${hash('sha256', body)}"`;
+        const { body, sha256 } = served(call);
+        const etag = `"${sha256}"`;
         const headers = { ETag: etag, 'Cache-Control': 'no-cache' };
         if (noneMatch(call.ifNoneMatch, etag)) return { status: 304, headers, body: '' };
         return {
@@ -56,7 +70,7 @@ export function installerRoutes(script: string): readonly Route[] {
       handle: async (call) => ({
         status: 200,
         headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-cache' },
-        body: `${hash('sha256', served(call))}  install.sh\n`,
+        body: `${served(call).sha256}  install.sh\n`,
       }),
     }),
   ];

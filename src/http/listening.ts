@@ -12,6 +12,12 @@ export type ListenAddress = {
 /** The setting that an address comes from, and an example of its value, for people whose address cannot be had. */
 export type ListenOption = { readonly option: string; readonly example: string };
 
+/**
+ * Connections that may wait to be accepted; the system may allow fewer. Where a flood fills the queue, others are dropped and
+ * try again after one, three and seven seconds; all that wait are accepted in one turn of the event loop.
+ */
+const backlog = 1024;
+
 /** Makes the server listen and returns `host:port` with the port that was really taken. Throws OperatorError. */
 export async function listen(
   server: Server,
@@ -21,7 +27,7 @@ export async function listen(
   await new Promise<void>((resolve, reject) => {
     const refuse = (error: Error) => reject(listenError(error, placeOf(host, port), named));
     server.once('error', refuse);
-    server.listen({ port, host, reusePort: isShared }, () => {
+    server.listen({ port, host, backlog, reusePort: isShared }, () => {
       server.off('error', refuse);
       resolve();
     });

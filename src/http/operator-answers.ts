@@ -36,7 +36,8 @@ function sentence(text: string): string {
   const isOurs = /^(a|an|the|there|it|certificates) /.test(text);
   const capital = isOurs ? text.slice(0, 1).toUpperCase() + text.slice(1) : text;
   if (/[.!?]$/.test(capital)) return capital;
-  return /:\/\/\S+$/.test(capital) ? `${capital} .` : `${capital}.`;
+  const last = capital.split(/\s/).at(-1) ?? '';
+  return /:\/\/./.test(last) ? `${capital} .` : `${capital}.`;
 }
 
 /** Options are called as the members of a body: `--eab-hmac-key-file` is `"eab_hmac_key"`. */

@@ -2,14 +2,23 @@
 import { z } from 'zod';
 import { rootPem } from '../domain/local-ca.ts';
 import { readiness } from '../domain/readiness.ts';
-import { json } from './reply.ts';
+import { json, type WholeReply } from './reply.ts';
 import { type Route, route } from './route.ts';
 import { healthSchema, readinessSchema } from './schemas.ts';
 
 const access = { kind: 'public' } as const;
 
-/** `document` gives the API's description; it is made from the table that these routes are part of. */
+/** `document` gives the API's description; it is made from the table that these routes are part of, once for each version. */
 export function publicRoutes(document: (version: string) => unknown): readonly Route[] {
+  let described: { readonly version: string; readonly reply: WholeReply } | undefined;
+  const description = (version: string) => {
+    if (described?.version !== version) {
+      const { body, ...head } = json(200, document(version));
+      // Bytes are sent as they are, by any number of connections, where text would be copied for each.
+      described = { version, reply: { ...head, body: Buffer.from(body) } };
+    }
+    return described.reply;
+  };
   return [
     route({
       method: 'GET',
@@ -45,7 +54,7 @@ export function publicRoutes(document: (version: string) => unknown): readonly R
       access,
       replies: { 200: { description: 'OpenAPI 3.1', schema: z.looseObject({ openapi: z.string() }) } },
       problems: [],
-      handle: async ({ context }) => json(200, document(context.version)),
+      handle: async ({ context }) => description(context.version),
     }),
     route({
       method: 'GET',

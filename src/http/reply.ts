@@ -117,7 +117,8 @@ function endAfterRequest(
   encoding: 'latin1' | 'utf8' = 'utf8',
 ): void {
   if (response.shouldKeepAlive || request.complete) {
-    response.end(last, encoding);
+    if (last.length <= largestPiece) response.end(last, encoding);
+    else endInPieces(response, Buffer.isBuffer(last) ? last : Buffer.from(last, encoding), 0);
     return;
   }
   response.flushHeaders();
@@ -128,6 +129,23 @@ function endAfterRequest(
     clearTimeout(silence);
     response.end();
   });
+}
+
+/** Bytes that are handed to a connection at once: with TLS they are copied, also where the client never reads. */
+const largestPiece = 32_768;
+
+/** Ends an answer with the bytes from `at`, no faster than they are read. */
+function endInPieces(response: ServerResponse, bytes: Buffer, at: number): void {
+  let next = at;
+  while (bytes.length - next > largestPiece) {
+    const piece = bytes.subarray(next, next + largestPiece);
+    next += largestPiece;
+    if (!response.write(piece)) {
+      response.once('drain', () => endInPieces(response, bytes, next));
+      return;
+    }
+  }
+  response.end(bytes.subarray(next));
 }
 
 /**

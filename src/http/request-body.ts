@@ -8,8 +8,8 @@ import { Problem } from '../base/problem.ts';
 /** Where a route says nothing else. */
 export const usualBodyLimit = 1_048_576;
 
-/** Finding where the JSON is broken takes a dozen looks; longer texts are not looked through. */
-const longestSearched = 4 * 1_048_576;
+/** Where the engine does not say where JSON is broken, finding it parses the text a dozen times; longer ones are not searched. */
+const longestSearched = 16_384;
 
 /**
  * What the JSON in the body stands for. Throws `invalid_request` for another content type, encoding or malformed JSON,
@@ -75,9 +75,9 @@ function parseJson(text: string): unknown {
     throw new Problem('invalid_request', { detail: 'The body is empty; JSON is needed.' });
   try {
     return JSON.parse(text);
-  } catch {
+  } catch (error) {
     // The engine's message quotes the text, and that may be a secret.
-    const at = text.length > longestSearched ? undefined : brokenAt(text);
+    const at = positionIn(error) ?? (text.length > longestSearched ? undefined : brokenAt(text));
     const where = at === undefined ? '' : ` at ${placeOf(text, at)}`;
     throw new Problem('invalid_request', { detail: `The body is not valid JSON${where}.` });
   }
@@ -102,10 +102,15 @@ function couldGoOn(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch (error) {
-    const { message } = error as Error;
-    const at = / at position (\d+)/.exec(message)?.[1];
-    return at === undefined ? message.startsWith('Unexpected end') : Number(at) >= text.length;
+    const at = positionIn(error);
+    return at === undefined ? (error as Error).message.startsWith('Unexpected end') : at >= text.length;
   }
+}
+
+/** Where the engine says that the text is broken, which it does for some errors only. */
+function positionIn(error: unknown): number | undefined {
+  const at = / at position (\d+)/.exec((error as Error).message)?.[1];
+  return at === undefined ? undefined : Number(at);
 }
 
 function placeOf(text: string, index: number): string {

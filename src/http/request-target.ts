@@ -1,12 +1,19 @@
 /** The target of a request: its path and query, in the form that servers must take and in the form that routes have. */
 
+const absolute = /^https?:\/\/([^/?#]+)/i;
+
 /** The path and query of a request target; a server must take the absolute form too (RFC 9112 §3.2.2). */
 export function originForm(target = ''): string {
   if (target.startsWith('/')) return target;
-  const absolute = /^https?:\/\/[^/?#]+/i.exec(target)?.[0];
-  if (absolute === undefined) return target;
-  const rest = target.slice(absolute.length);
+  const before = absolute.exec(target)?.[0];
+  if (before === undefined) return target;
+  const rest = target.slice(before.length);
   return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+/** The host and port of a target in absolute form, undefined for the others. */
+export function authorityOf(target = ''): string | undefined {
+  return target.startsWith('/') ? undefined : absolute.exec(target)?.[1];
 }
 
 /** What comes before the question mark. */

@@ -4,10 +4,11 @@ import type { Server as HttpsServer } from 'node:https';
 import { App, type Request, type Response } from '@tinyhttp/app';
 import type { ProblemCode } from '../base/problem.ts';
 import { limitConnections, limitedOptions, mostHeaders } from './connection-limits.ts';
-import { takeTurn } from './connection-turns.ts';
+import { inTurn, takeTurn } from './connection-turns.ts';
 import { dispatch, type Exchange, refuse, show } from './dispatch.ts';
 import { createHttpsServer, type HttpsOptions } from './https-server.ts';
 import { type ListenAddress, type ListenOption, listen } from './listening.ts';
+import { takeOneByOne } from './pipelining.ts';
 import type { WholeReply } from './reply.ts';
 import { isDecodable, originForm, pathOf } from './request-target.ts';
 import type { Route } from './route.ts';
@@ -47,6 +48,7 @@ export async function startServer(
   const stopping = new AbortController();
   const listener = requestListener(context, routes, options, nextId, stopping.signal);
   const { server, closeGreetings } = serverFor(context, tls, listener, nextId);
+  takeOneByOne(server, tls === undefined ? 'connection' : 'secureConnection');
   // Node's own refusals would carry neither a problem nor a request id, so they are made here.
   server.on('checkExpectation', listener);
   limitConnections(server, context.connectionLimits, connectionRefusals(context, nextId));
@@ -93,24 +95,28 @@ function requestListener(
     // Its extensions cost two thirds of the throughput, and replies are written by reply.ts.
     applyExtensions: (_request, _response, next) => next(),
     settings: { xPoweredBy: false },
-    // tinyhttp would try the patterns of all routes at each request: it has none, and all requests come here.
-    noMatchHandler: (request, response, next) => {
-      const found = table.find(pathOf(request.url));
-      const page = found === undefined ? pages?.(request) : undefined;
+    noMatchHandler: (request, response) => {
+      const page = pages?.(request);
       const exchange = exchangeOf(request, response);
-      if (found !== undefined) dispatch(context, found, exchange).catch(next);
-      else if (page !== undefined) show(context, exchange, page, pagesAre);
+      if (page !== undefined) show(context, exchange, page, pagesAre);
       else refuse(context, exchange, 'not_found');
     },
-    onError: async (error, request, response) => {
-      const exchange = exchangeOf(request, response);
-      context.vault.log.error(
-        { err: error, request_id: exchange.requestId },
-        'a request failed in the router',
-      );
-      refuse(context, exchange, 'internal');
-    },
+    onError: async (error, request, response) => fail(error, exchangeOf(request, response)),
   });
+  function fail(error: unknown, exchange: Exchange): void {
+    const { requestId } = exchange;
+    context.vault.log.error({ err: error, request_id: requestId }, 'a request failed in the router');
+    refuse(context, exchange, 'internal');
+  }
+  function route(request: Received, response: ServerResponse): void {
+    const found = table.find(pathOf(request.url));
+    if (found === undefined) {
+      app.handler(request as Request, response as Response);
+      return;
+    }
+    const exchange = exchangeOf(request, response);
+    dispatch(context, found, exchange).catch((error: unknown) => fail(error, exchange));
+  }
   function exchangeOf(request: Received, response: ServerResponse): Exchange {
     const security = tls?.endpoint.identity.publiclyTrusted ? strictSecurityHeaders : securityHeaders;
     const { [id]: requestId = '', [receivedAt]: at = 0 } = request;
@@ -128,12 +134,14 @@ function requestListener(
   return (request: Received, response: ServerResponse): void => {
     const turn = takeTurn(request, response);
     if (turn === 'over') return;
-    request[id] = nextId();
-    request[receivedAt] = context.vault.world.now();
-    request.url = originForm(request.url);
-    const refusal = turn === 'ambiguous' ? 'invalid_request' : refusalOf(request);
-    if (refusal === undefined) app.handler(request as Request, response as Response);
-    else refuse(context, exchangeOf(request, response), refusal);
+    inTurn(request, () => {
+      request[id] = nextId();
+      request[receivedAt] = context.vault.world.now();
+      request.url = originForm(request.url);
+      const refusal = turn === 'ambiguous' ? 'invalid_request' : refusalOf(request);
+      if (refusal === undefined) route(request, response);
+      else refuse(context, exchangeOf(request, response), refusal);
+    });
   };
 }
 

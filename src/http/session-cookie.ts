@@ -18,8 +18,9 @@ export function sessionCookieName(baseUrl: string): string {
 export function readSession(header: string | undefined, cookie: string = sessionCookie): string | undefined {
   if (header === undefined) return undefined;
   const values = header.split(';').flatMap((pair) => {
-    const [, name, value] = /^\s*([^=]*?)\s*=\s*(.*?)\s*$/s.exec(pair) ?? [];
-    return name === cookie && value !== undefined ? [value] : [];
+    const equalsAt = pair.indexOf('=');
+    const name = pair.slice(0, Math.max(0, equalsAt)).trim();
+    return name === cookie ? [pair.slice(equalsAt + 1).trim()] : [];
   });
   const [only, ...others] = values;
   return others.length > 0 || only === '' ? undefined : only;

@@ -27,6 +27,8 @@ export const foldersThatMirrorNothing = ['executable', 'harness', 'installer', '
 export const testsThatMirrorNothing: readonly { readonly file: string; readonly why: string }[] = [
   { file: 'test/architecture.test.ts', why: 'the house as a whole' },
   { file: 'test/architecture-security.test.ts', why: 'the same, for what keeps secrets safe' },
+  { file: 'test/architecture-patterns.test.ts', why: 'every regular expression of the product' },
+  { file: 'test/reader-time.test.ts', why: 'every reader of what strangers send' },
   { file: 'test/operations-docs.test.ts', why: 'docs/operations.md, and the commands in it' },
   { file: 'test/security-claims.test.ts', why: 'docs/security.md, and the tests that it names' },
   {
@@ -183,6 +185,16 @@ export const allowed: readonly {
     file: 'src/http/connection-limits.ts',
     uses: ['setInterval'],
     why: 'what sockets may take is measured in real time, as node:http measures it beside',
+  },
+  {
+    file: 'src/http/fair-turns.ts',
+    uses: ['setImmediate'],
+    why: 'turns of the event loop are what connections share',
+  },
+  {
+    file: 'src/http/pipelining.ts',
+    uses: ['setTimeout'],
+    why: 'a client that has said its last word is a matter of the connection, like its limits',
   },
   {
     file: 'src/http/reply.ts',

@@ -29,6 +29,8 @@ export type SourceFacts = {
   readonly members: readonly string[];
   /** Strings and templates, the latter up to their first hole. */
   readonly strings: readonly string[];
+  /** Regular expressions as written, with their flags. */
+  readonly patterns: readonly string[];
   /** Where values are compared or looked up: `===` and its like, `includes()`, `get()` and the other finders. */
   readonly comparisons: readonly Comparison[];
 };
@@ -91,6 +93,7 @@ function factsOf(path: string, text: string, tree: ast.SourceFile, checker: Chec
     globals: [],
     members: [],
     strings: [],
+    patterns: [],
     comparisons: [],
     unresolved: [],
   };
@@ -103,6 +106,7 @@ function factsOf(path: string, text: string, tree: ast.SourceFile, checker: Chec
     if (is.isStringLiteral(node) || is.isNoSubstitutionTemplateLiteral(node) || is.isTemplateHead(node)) {
       draft.strings.push(node.text);
     }
+    if (is.isRegularExpressionLiteral(node)) draft.patterns.push(node.text);
     const comparison = comparisonIn(node, text);
     if (comparison !== undefined) draft.comparisons.push(comparison);
     if (is.isIdentifier(node) && isValue(node)) draft.unresolved.push(node);

@@ -66,6 +66,22 @@ suite('the session of an administrator', () => {
     }
   });
 
+  test('does not count beside credentials that cannot be read, or of another scheme', async (t) => {
+    const { server, endpoints, ask } = await prepared(t, alice);
+    for (const credentials of ['', ' ', 'Bearer', 'Bearer a b', 'Bearer "a"', 'Basic YTpi', 'nonsense']) {
+      for (const endpoint of endpoints) {
+        const { status } = await ask(endpoint, [alice.line, `Authorization: ${credentials}`]);
+        assert.equal(status, 401, `${label(endpoint)} with "${credentials}"`);
+      }
+      const { status } = await server.raw('GET', '/api/v1/session', [
+        alice.line,
+        `Authorization: ${credentials}`,
+      ]);
+      assert.equal(status, 401);
+    }
+    assert.equal((await server.raw('GET', '/api/v1/session', [alice.line])).status, 200);
+  });
+
   test('is worth nothing where nobody can have one', async (t) => {
     const { endpoints, ask } = await prepared(t, {});
     for (const endpoint of endpoints) {

@@ -15,7 +15,7 @@ test('the limits are those of the table', () => {
     `| request line and headers | ${headerSize / 1024} KiB, ${mostHeaders} headers, ${headersMs / second} seconds |`,
     `| body | ${usualBodyLimit / 1_048_576} MiB, or what the endpoint needs; ${requestMs / second} seconds |`,
     `| a connection between two requests | ${idleMs / second} seconds |`,
-    `| an answer that is not taken | ${stalledMs / second} seconds, and one more for each ${slowest / 1024} KiB of a piece |`,
+    `| an answer that is not taken | ${stalledMs / second} seconds behind a pace of ${slowest / 1024} KiB a second |`,
     `| connections | \`--max-connections\`, ${most} |`,
     `| ${failurePace.burst} at once, then ${failurePace.perMinute} a minute |`,
   ]) {

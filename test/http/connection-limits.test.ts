@@ -214,7 +214,7 @@ suite('too many connections', () => {
 
 suite('an answer', () => {
   test('that nobody takes is cut off, and the log says whose', async (t) => {
-    const limits = { stalledMs: 500, slowest: 10_000_000 };
+    const limits = { stalledMs: 500 };
     const server = await testServer(t, { routes: [hello, pieces], connectionLimits: limits });
     const socket = await open(server.url);
     socket.pause();
@@ -230,8 +230,24 @@ suite('an answer', () => {
     assert.equal((await server.get('/hello')).status, 200);
   });
 
+  test('that is taken, but slower than the slowest client may be, is cut off too', async (t) => {
+    const limits = { stalledMs: 500, slowest: 100_000_000 };
+    const server = await testServer(t, { routes: [pieces], connectionLimits: limits });
+    const socket = await open(server.url);
+    socket.write(requestText('GET', '/pieces', ['Connection: close']));
+    let size = 0;
+    socket.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      socket.pause();
+      setTimeout(() => socket.resume(), 20);
+    });
+    await once(socket, 'close');
+    assert(size < 320 * 65_536, String(size));
+    assert(server.log.lines.some((line) => line.includes('not taken in time')));
+  });
+
   test('that is taken slowly but steadily arrives whole', async (t) => {
-    const limits = { stalledMs: 500, slowest: 10_000_000 };
+    const limits = { stalledMs: 500 };
     const server = await testServer(t, { routes: [pieces], connectionLimits: limits });
     const socket = await open(server.url);
     socket.write(requestText('GET', '/pieces', ['Connection: close']));

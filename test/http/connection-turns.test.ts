@@ -120,6 +120,9 @@ suite('a request that two servers could read differently', () => {
       'a second host': ['Host: other.test'],
       'the same host again': ['Host: vault.test'],
       'a second host in other letters': ['hOST: other.test'],
+      'credentials twice': ['Authorization: Bearer a', 'authorization: Bearer b'],
+      'the same credentials twice': ['Authorization: Bearer a', 'Authorization: Bearer a'],
+      'credentials, and empty ones': ['Authorization: Bearer a', 'Authorization:'],
     };
     for (const [what, added] of Object.entries(lines)) {
       for (const body of [hidden, `0\r\n\r\n${hidden}`, chunk(hidden)]) {
@@ -130,6 +133,9 @@ suite('a request that two servers could read differently', () => {
     const texts = {
       'a host that is none': `GET ${health} HTTP/1.1\r\nHost: a b/c\r\n\r\n`,
       'a host with an address of somebody else': `GET ${health} HTTP/1.1\r\nHost: a@b\r\n\r\n`,
+      'a whole address of another host': get().replace(health, `http://other.test${health}`),
+      'a whole address of another port': get().replace(health, `http://vault.test:81${health}`),
+      'a whole address with a name in front': get().replace(health, `http://a@vault.test${health}`),
       'no host': `GET ${health} HTTP/1.1\r\n\r\n`.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'),
       'HTTP/0.9': `GET ${health}\r\n`,
       'another major version': `GET ${health} HTTP/2.0\r\nHost: vault.test\r\n\r\n`,
@@ -245,7 +251,12 @@ suite('a request that can be read in one way', () => {
       'the last one': [get('Connection: close') + hidden, [200], 0],
       'a request for everything': [`OPTIONS * HTTP/1.1\r\nHost: vault.test\r\n\r\n${hidden}`, [400, 200], 1],
       'a trace': [`TRACE ${health} HTTP/1.1\r\nHost: vault.test\r\nX: y\r\n\r\n`, [405], 0],
-      'a whole address of another host': [get().replace(health, `http://other.test${health}`), [200], 0],
+      'a whole address of this host': [get().replace(health, `HTTP://Vault.Test${health}`), [200], 0],
+      'a whole address without a host, in HTTP/1.0': [
+        `GET http://other.test${health} HTTP/1.0\r\n\r\n`,
+        [200],
+        0,
+      ],
       'HTTP/1.0': [`GET ${health} HTTP/1.0\r\n\r\n${hidden}`, [200], 0],
       'empty lines before it': [`\r\n\r\n${hidden}`, [200], 1],
       'one that breaks off behind a good one': [`${get()}GET /api`, [200, 400], 0],

@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Chamber, chanceFrom, type Finding } from './chamber.ts';
+import { crowd } from './connection-crowd.ts';
 import { faults } from './faults.ts';
 import { tortureFileCuts } from './file-cuts.ts';
 import { tortureByKills } from './kills.ts';
@@ -24,6 +25,7 @@ const chambers: Readonly<Record<string, Chamber>> = {
   year,
   faults,
   'start-faults': startFaults,
+  crowd,
   soak,
 };
 

@@ -1,0 +1,16 @@
+/** The end of a text without its last characters. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { withoutTrailing } from '../../src/base/trailing.ts';
+
+test('takes one character away from the end, however often it stands there, and nothing else', () => {
+  const cases: readonly (readonly [text: string, left: string])[] = [
+    ['https://dns.test//', 'https://dns.test'],
+    ['https://dns.test', 'https://dns.test'],
+    ['/a/b/', '/a/b'],
+    ['///', ''],
+    ['', ''],
+    [`${'/'.repeat(100_000)}a`, `${'/'.repeat(100_000)}a`],
+  ];
+  for (const [text, left] of cases) assert.equal(withoutTrailing(text, '/'), left);
+});
