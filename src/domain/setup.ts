@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { day } from '../base/duration.ts';
 import { Problem } from '../base/problem.ts';
 import { Secret } from '../base/secret.ts';
-import { createSetupToken, setupTokenMatches } from '../crypto/session-token.ts';
+import { createSetupToken, sessionTokenCreator, setupTokenMatches } from '../crypto/session-token.ts';
 import { hasAdministrators, setLastSignedIn } from '../db/administrators.ts';
 import type { Reader } from '../db/database.ts';
 import { putSetting, readSetting } from '../db/settings.ts';
@@ -59,13 +59,14 @@ export async function completeSetup(
   }
   attempt.withdrawn();
   const hash = await signIn.passwords.choose(name, password);
+  const createToken = await sessionTokenCreator();
   return db.write(async (writer) => {
     // Two may have come with the same link.
     if (!(await isOpenTo(writer, token, world.now()))) throw notValid();
     const person = { ...visitor.actor, name: `admin:${name}` };
     const row = await addAdministrator(writer, person, name, hash, world.now());
     await setLastSignedIn(writer, row.id, world.now());
-    return signIn.sessions.begin(writer, row, visitor);
+    return signIn.sessions.begin(writer, row, visitor, createToken);
   });
 }
 

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { Problem } from '../base/problem.ts';
 import type { Secret } from '../base/secret.ts';
+import { sessionTokenCreator } from '../crypto/session-token.ts';
 import {
   type AdministratorRow,
   findAdministrator,
@@ -54,13 +55,14 @@ export class SignIn {
     try {
       const isOld = this.passwords.isOutgrown(row.password_hash);
       const anew = isOld ? await this.passwords.hash(password) : undefined;
+      const createToken = await sessionTokenCreator();
       const signedIn = await db.write(async (writer) => {
         // Meanwhile the person may have been removed, or the password changed.
         const now = await findAdministrator(writer, name);
         if (now?.password_hash !== row.password_hash) throw wrongCredentials();
         if (anew !== undefined) await setPasswordHash(writer, row.id, anew);
         await setLastSignedIn(writer, row.id, world.now());
-        return this.sessions.begin(writer, row, visitor);
+        return this.sessions.begin(writer, row, visitor, createToken);
       });
       attempt.succeeded();
       return signedIn;
