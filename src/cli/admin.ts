@@ -15,6 +15,7 @@ import { readInput } from './input-file.ts';
 import { Misuse } from './misuse.ts';
 import { jsonText, table } from './output.ts';
 import { askNewPassword } from './prompt.ts';
+import { secretText } from './secret-text.ts';
 import { withVault } from './with-vault.ts';
 
 const name = {
@@ -123,9 +124,9 @@ async function credentials(
 ): Promise<{ readonly name: string; readonly password: Secret<string> }> {
   parseInput(createAdministratorInput.pick({ name: true }), { name: args.name });
   const password = args['password-stdin']
-    ? (await readInput('-', terminal)).toString('utf8').replace(/\r?\n$/, '')
-    : (await asked(terminal, question)).expose();
-  return parseInput(createAdministratorInput, { name: args.name, password });
+    ? secretText(await readInput('-', terminal))
+    : await asked(terminal, question);
+  return parseInput(createAdministratorInput, { name: args.name, password: password.expose() });
 }
 
 async function asked(terminal: Terminal, question: string): Promise<Secret<string>> {

@@ -16,7 +16,7 @@ import { command, commandGroup, type Terminal } from './command.ts';
 import { askAt, Unlocking } from './master-keys.ts';
 import { requireVault } from './open-vault.ts';
 import { facts, jsonText, table } from './output.ts';
-import { passphraseOption, readPassphrase } from './passphrase.ts';
+import { passphraseOption, readNewPassphrase } from './passphrase.ts';
 import { refuseExposedKeyFile, refuseExposedVault } from './private-files.ts';
 import { progress } from './progress.ts';
 import { readSettings, type Settings } from './settings.ts';
@@ -121,7 +121,7 @@ const seal = command({
   run: (args, terminal) =>
     withKeyFiles(args, terminal, async (vault, { masterKeyFile }) => {
       const question = 'New passphrase for the master key: ';
-      const passphrase = await readPassphrase(args['passphrase-file'], terminal, 'new', question);
+      const passphrase = await readNewPassphrase(args['passphrase-file'], terminal, question);
       const complaint = passphraseComplaint(passphrase);
       if (complaint !== undefined) {
         throw new OperatorError(`the passphrase cannot be used: ${complaint}`, {

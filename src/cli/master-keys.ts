@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import { makeDurableDirectory } from '../base/durable-file.ts';
 import { wordsOf } from '../base/full-disk.ts';
 import { OperatorError } from '../base/operator-error.ts';
-import { Secret } from '../base/secret.ts';
+import type { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
 import { Keyring, keyFilesBeside } from '../crypto/keyring.ts';
 import { createMasterKey, type KeyFile, keyIn } from '../crypto/master-key-file.ts';
@@ -17,7 +17,11 @@ import { passphraseComplaint } from '../domain/backup.ts';
 import type { Terminal } from './command.ts';
 import { refuseExposedKeyFile } from './private-files.ts';
 import { askPassword } from './prompt.ts';
+import { secretReadings } from './secret-text.ts';
 import type { Settings } from './settings.ts';
+
+/** What may be the passphrase, the likeliest first. */
+type Passphrases = ReturnType<typeof secretReadings>;
 
 type Places = Pick<Settings, 'masterKeyFile' | 'masterKeyPassphraseFile'>;
 
@@ -41,7 +45,7 @@ export function askAt(terminal: Terminal): Asking {
 export class Unlocking {
   readonly #places: Places;
   readonly #ask: Asking;
-  #passphrase: Promise<Secret<string>> | undefined;
+  #passphrases: Promise<Passphrases> | undefined;
 
   constructor(places: Places, ask: Asking) {
     this.#places = places;
@@ -51,8 +55,10 @@ export class Unlocking {
   /** What opens the file; undefined where it is not sealed. Throws OperatorError where the passphrase is another. */
   async lockOf(file: KeyFile): Promise<PassphraseKey | undefined> {
     if (file.kind === 'plain') return undefined;
-    const lock = await PassphraseKey.for(await this.#read(file.path), file.sealed);
-    if (lock !== undefined && keyIn(file, lock) !== undefined) return lock;
+    for (const passphrase of await this.#read(file.path)) {
+      const lock = await PassphraseKey.for(passphrase, file.sealed);
+      if (lock !== undefined && keyIn(file, lock) !== undefined) return lock;
+    }
     const { masterKeyPassphraseFile: from } = this.#places;
     throw new OperatorError(`the passphrase does not open the master key in ${file.path}`, {
       hint: `${from === undefined ? 'Try again' : `Look at ${from}`}; nothing was changed.`,
@@ -63,7 +69,7 @@ export class Unlocking {
   async freshLock(world: World): Promise<PassphraseKey | undefined> {
     const { masterKeyFile, masterKeyPassphraseFile } = this.#places;
     if (masterKeyPassphraseFile === undefined) return undefined;
-    const passphrase = await this.#read(masterKeyFile);
+    const [passphrase] = await this.#read(masterKeyFile);
     const complaint = passphraseComplaint(passphrase);
     if (complaint === undefined) return PassphraseKey.fresh(world, passphrase, passphraseCost);
     throw new OperatorError(
@@ -72,10 +78,11 @@ export class Unlocking {
     );
   }
 
-  #read(path: string): Promise<Secret<string>> {
+  #read(path: string): Promise<Passphrases> {
     const { masterKeyPassphraseFile: from } = this.#places;
-    this.#passphrase ??= from === undefined ? this.#ask(path) : readPassphraseFile(from);
-    return this.#passphrase;
+    this.#passphrases ??=
+      from === undefined ? this.#ask(path).then((typed) => [typed]) : readPassphraseFile(from);
+    return this.#passphrases;
   }
 }
 
@@ -123,17 +130,17 @@ export function makeDirectory(path: string): void {
   }
 }
 
-async function readPassphraseFile(path: string): Promise<Secret<string>> {
+async function readPassphraseFile(path: string): Promise<Passphrases> {
   refuseExposedKeyFile(path);
-  let text: string;
+  let passphrases: Passphrases;
   try {
-    text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    passphrases = secretReadings(readFileSync(path));
   } catch (error) {
     throw new OperatorError(`the passphrase of the master key cannot be read: ${(error as Error).message}`, {
       hint: 'Name a file that this user may read with --master-key-passphrase-file.',
       cause: error,
     });
   }
-  if (text !== '') return new Secret(text);
+  if (passphrases[0].expose() !== '') return passphrases;
   throw new OperatorError(`${path} holds no passphrase`, { hint: 'Write it there, on one line.' });
 }

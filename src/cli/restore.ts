@@ -3,7 +3,7 @@ import { aboutBackup } from '../domain/backup-file.ts';
 import { checkRestorable, type RestoreOrder, restore } from '../domain/restore.ts';
 import { command } from './command.ts';
 import { askAt, Unlocking } from './master-keys.ts';
-import { passphraseOption, readPassphrase } from './passphrase.ts';
+import { passphraseOption, readKnownPassphrase } from './passphrase.ts';
 import { refuseExposedVault } from './private-files.ts';
 import { readSettings } from './settings.ts';
 
@@ -43,7 +43,7 @@ export const restoreCommand = command({
       existing: args.replace || args.check ? 'replace' : 'refuse',
       lockOf: (file) => unlocking.lockOf(file),
       freshLock: () => unlocking.freshLock(terminal.world),
-      passphrase: () => readPassphrase(args['passphrase-file'], terminal, 'known'),
+      passphrases: () => readKnownPassphrase(args['passphrase-file'], terminal),
     };
     const say = (line: string) => terminal.stderr.write(`${line}\n`);
     if (args.check) {

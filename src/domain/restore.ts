@@ -33,8 +33,8 @@ export type RestoreOrder = {
   readonly masterKeyFile: string;
   /** What becomes of a vault that is there. */
   readonly existing: 'refuse' | 'replace';
-  /** Asked where the master key has to come out of the backup. */
-  readonly passphrase: () => Promise<Secret<string>>;
+  /** Asked where the master key has to come out of the backup: what may be the passphrase, the likeliest first. */
+  readonly passphrases: () => Promise<readonly Secret<string>[]>;
   /** What opens a key file that is sealed. Throws OperatorError. */
   readonly lockOf: (file: KeyFile) => Promise<PassphraseKey | undefined>;
   /** Seals the key file where the key comes out of the backup; undefined where none shall. Throws OperatorError. */
@@ -99,7 +99,7 @@ export async function checkRestorable(order: RestoreOrder): Promise<Restorable> 
 }
 
 async function findKey(
-  { file, masterKeyFile, passphrase, lockOf, existing }: RestoreOrder,
+  { file, masterKeyFile, passphrases, lockOf, existing }: RestoreOrder,
   { key_ids, sealed_master_key }: Manifest,
 ): Promise<Pick<Restorable, 'masterKey' | 'keyIs' | 'keyFile'>> {
   const [needed = ''] = key_ids;
@@ -120,7 +120,10 @@ async function findKey(
       hint: 'Name another place with --master-key-file; or --replace puts it there and keeps the old one beside it.',
     });
   }
-  const bytes = await openMasterKey(await passphrase(), sealed_master_key, needed);
+  let bytes: Secret | undefined;
+  for (const passphrase of await passphrases()) {
+    bytes ??= await openMasterKey(passphrase, sealed_master_key, needed);
+  }
   const masterKey = bytes === undefined ? undefined : new MasterKey(bytes);
   if (masterKey?.name !== needed) {
     throw new OperatorError(
