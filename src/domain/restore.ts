@@ -23,7 +23,7 @@ import { openMasterKey } from './backup.ts';
 import { checkBackup, copyOut, readBackup } from './backup-file.ts';
 import type { Manifest } from './backup-manifest.ts';
 import { masterKeyFits } from './master-key-check.ts';
-import { draftFor, removeDraft, writeKeyDraft } from './restore-drafts.ts';
+import { draftFor, placeOf, removeDraft, writeKeyDraft } from './restore-drafts.ts';
 import { finishRestore, type Move, swapIn } from './restore-swap.ts';
 
 /** What is restored, and to where. */
@@ -57,13 +57,14 @@ export type Restorable = {
 export async function restore(world: World, order: RestoreOrder): Promise<Restorable & { kept: string[] }> {
   const { file, dataDir, masterKeyFile } = order;
   finishRestore(dataDir);
+  const path = placeOf(join(dataDir, 'vault.db'));
+  const keyPath = placeOf(masterKeyFile);
   refuseExisting(order);
   const restorable = await checkRestorable(order);
   const { masterKey, keyIs } = restorable;
   const stamp = formatTimestamp(world.now()).replaceAll(/[-:]/g, '');
-  const path = join(dataDir, 'vault.db');
   const database = { from: draftFor(path, world), to: path };
-  const key = { from: draftFor(masterKeyFile, world), to: masterKeyFile };
+  const key = { from: draftFor(keyPath, world), to: keyPath };
   try {
     makeDurableDirectory(dataDir);
     await copyOut(file, restorable, database.from);
