@@ -15,6 +15,7 @@ import { PassphraseKey } from '../crypto/passphrase-key.ts';
 import { passphraseCost } from '../crypto/passphrase-seal.ts';
 import { passphraseComplaint } from '../domain/backup.ts';
 import type { Terminal } from './command.ts';
+import { masterKeyFrom } from './master-key-command.ts';
 import { refuseExposedKeyFile } from './private-files.ts';
 import { askPassword } from './prompt.ts';
 import { secretReadings } from './secret-text.ts';
@@ -86,11 +87,19 @@ export class Unlocking {
   }
 }
 
-/** The keys that are there; undefined where there is no file. Throws OperatorError where the key file does not open. */
+/**
+ * The keys that are there; undefined where there is no file. Throws OperatorError where the key file does not open, or the
+ * command gives no key.
+ */
 export async function openKeyring(
-  { masterKeyFile }: Pick<Settings, 'masterKeyFile'>,
+  settings: Pick<Settings, 'masterKeyFile' | 'masterKeyCommand' | 'credentialsDir'>,
   unlocking: Unlocking,
+  world: World,
 ): Promise<Keyring | undefined> {
+  const { masterKeyFile, masterKeyCommand } = settings;
+  if (masterKeyCommand !== undefined) {
+    return new Keyring(masterKeyFile, await masterKeyFrom(world, masterKeyCommand, settings));
+  }
   const files = keyFilesBeside(masterKeyFile);
   const [own] = files;
   if (own === undefined) return undefined;
@@ -113,7 +122,7 @@ export async function createKeyring(
   const key = createMasterKey(masterKeyFile, world, lock);
   if (key !== undefined) return new Keyring(masterKeyFile, key, lock);
   // Another process made it at this moment, under a salt of its own.
-  const keyring = await openKeyring({ masterKeyFile }, unlocking);
+  const keyring = await openKeyring({ masterKeyFile }, unlocking, world);
   if (keyring === undefined) throw new OperatorError(`the master key file ${masterKeyFile} vanished`);
   return keyring;
 }

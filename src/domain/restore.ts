@@ -31,6 +31,8 @@ export type RestoreOrder = {
   readonly file: string;
   readonly dataDir: string;
   readonly masterKeyFile: string;
+  /** The key that a command gave, in place of a file. */
+  readonly givenKey?: MasterKey | undefined;
   /** What becomes of a vault that is there. */
   readonly existing: 'refuse' | 'replace';
   /** Asked where the master key has to come out of the backup: what may be the passphrase, the likeliest first. */
@@ -100,10 +102,19 @@ export async function checkRestorable(order: RestoreOrder): Promise<Restorable> 
 }
 
 async function findKey(
-  { file, masterKeyFile, passphrases, lockOf, existing }: RestoreOrder,
+  { file, masterKeyFile, givenKey, passphrases, lockOf, existing }: RestoreOrder,
   { key_ids, sealed_master_key }: Manifest,
 ): Promise<Pick<Restorable, 'masterKey' | 'keyIs' | 'keyFile'>> {
   const [needed = ''] = key_ids;
+  if (givenKey?.name === needed) return { masterKey: givenKey, keyIs: 'there', keyFile: masterKeyFile };
+  if (givenKey !== undefined) {
+    throw new OperatorError(
+      `${file} needs master key ${needed}, and the command prints another (${givenKey.name})`,
+      {
+        hint: 'Let the command print the right key; or restore with --master-key-file, and store the key afterwards. Nothing was changed.',
+      },
+    );
+  }
   const files = keyFilesBeside(masterKeyFile);
   const right = files.find(({ id }) => id === needed);
   const key = right && keyIn(right, await lockOf(right));
