@@ -28,7 +28,7 @@ export async function masterKeyFrom(
   { credentialsDir }: Pick<Settings, 'credentialsDir'>,
 ): Promise<MasterKey> {
   refuseForeignProgram(program);
-  const chunks: Buffer[] = [];
+  const printed = Buffer.alloc(mostPrinted);
   const tooMuch = new AbortController();
   let size = 0;
   const run = {
@@ -36,25 +36,26 @@ export async function masterKeyFrom(
     // Where systemd puts secrets for this service: the program may need one.
     environment: credentialsDir === undefined ? {} : { CREDENTIALS_DIRECTORY: credentialsDir },
     takeOutput: (chunk: Buffer) => {
+      if (size + chunk.length > mostPrinted) tooMuch.abort();
+      else chunk.copy(printed, size);
       size += chunk.length;
-      if (size > mostPrinted) tooMuch.abort();
-      else chunks.push(chunk);
+      chunk.fill(0);
     },
   };
   try {
     const end = await runHook(world, run, tooMuch.signal);
     if (tooMuch.signal.aborted) throw noKey(program, `more than ${mostPrinted} bytes`);
-    const failure = hookFailure(run, end, [Buffer.concat(chunks).toString('latin1').trim()]);
-    if (failure !== undefined) {
+    if (!end.started || end.stopped !== undefined || end.exitCode !== 0) {
+      const failure = hookFailure(run, end, [printed.subarray(0, size).toString('latin1').trim()]);
       throw new OperatorError(`the master key command failed: ${failure}`, {
         hint: 'Run it by hand as the user of the vault. It gets PATH, HOME, LANG and CREDENTIALS_DIRECTORY, and 60 seconds.',
       });
     }
-    const bytes = printedKey(Buffer.concat(chunks));
+    const bytes = printedKey(printed.subarray(0, size));
     if (bytes !== undefined) return new MasterKey(bytes);
     throw noKey(program, size === 0 ? 'nothing' : `${size} bytes`);
   } finally {
-    for (const chunk of chunks) chunk.fill(0);
+    printed.fill(0);
   }
 }
 

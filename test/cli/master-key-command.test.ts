@@ -12,7 +12,12 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import type { OperatorError } from '../../src/base/operator-error.ts';
+import { masterKeyFrom } from '../../src/cli/master-key-command.ts';
 import { commandLine } from '../harness/command-line.ts';
+import { hookScript } from '../harness/hook-script.ts';
+import { tempDir } from '../harness/temp-dir.ts';
+import { TestWorld } from '../harness/test-world.ts';
 import { serve, vault } from '../harness/vault-process.ts';
 
 const key = Buffer.from('3f'.repeat(16) + 'a7'.repeat(16), 'hex');
@@ -192,4 +197,20 @@ test('a rotation is refused with what to do, and that does it', async (t) => {
   print(`echo ${readFileSync(file).toString('base64')}`);
   renameSync(memory, `${memory} gone`);
   assert.equal((await json<unknown[]>('certificate', 'list')).length, 1);
+});
+
+test('a program that does not end is ended after a minute', async (t) => {
+  const dir = tempDir(t);
+  const world = new TestWorld();
+  const script = hookScript(
+    dir,
+    `process.on('SIGTERM', () => process.exit(0)); process.stdout.write('s3cret'); setInterval(() => {}, 1000);`,
+  );
+  const asked = masterKeyFrom(world, script, { credentialsDir: undefined });
+  await world.sleeping(1);
+  world.advance(60_000);
+  await assert.rejects(asked, (error: OperatorError) => {
+    assert.match(error.message, /^the master key command failed: .* was ended after 60 s, without a word$/);
+    return true;
+  });
 });
