@@ -16,6 +16,7 @@ import { Misuse } from './misuse.ts';
 import { jsonText, table } from './output.ts';
 import { askNewPassword } from './prompt.ts';
 import { secretText } from './secret-text.ts';
+import { setupLinkCommand } from './setup-link.ts';
 import { withVault } from './with-vault.ts';
 
 const name = {
@@ -111,6 +112,7 @@ const remove = command({
 
 export const adminCommands = commandGroup('admin', 'the people who can sign in to the console', {
   create,
+  'setup-link': setupLinkCommand,
   list,
   'reset-password': reset,
   delete: remove,

@@ -185,6 +185,6 @@ function nameOf(uid: number): string | undefined {
 }
 
 /** As one word of a shell's. */
-function quoted(text: string): string {
+export function quoted(text: string): string {
   return /^[A-Za-z0-9@%+=:,./_-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

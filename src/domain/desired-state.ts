@@ -9,6 +9,7 @@ import { scopes } from '../base/scope.ts';
 import { dnsProviderTypes } from '../dns/provider-types.ts';
 import { documentVersion, sections } from './desired-sections.ts';
 import {
+  certName,
   createApiKeyInput,
   createCertificateInput,
   createDnsProviderInput,
@@ -63,7 +64,7 @@ const dnsProvider = z
   })
   .describe('who can put challenge records into these zones');
 
-const { name: certificateName, ...certificateShape } = createCertificateInput.shape;
+const { name: _, ...certificateShape } = createCertificateInput.shape;
 
 const certificate = z
   .strictObject({
@@ -118,8 +119,8 @@ const desiredState = z
     version: z.literal(documentVersion, { error: `write "version: ${documentVersion}"` }),
     issuers: section(issuerName, issuer),
     dns_providers: section(providerName, dnsProvider),
-    certificates: section(certificateName, certificate),
-    imported_certificates: section(certificateName, imported),
+    certificates: section(certName, certificate),
+    imported_certificates: section(certName, imported),
     api_keys: section(keyName, apiKey),
   })
   .meta({ title: 'What a certificate vault shall hold' });

@@ -8,6 +8,7 @@ import { hasAdministrators, setLastSignedIn } from '../db/administrators.ts';
 import type { Reader } from '../db/database.ts';
 import { putSetting, readSetting } from '../db/settings.ts';
 import { addAdministrator, createAdministratorInput } from './administrators.ts';
+import { type Actor, record } from './audit.ts';
 import type { SignedIn, Visitor } from './sessions.ts';
 import type { SignIn } from './sign-in.ts';
 import type { Vault } from './vault.ts';
@@ -24,11 +25,17 @@ export const setupInput = createAdministratorInput.extend({
 
 export type SetupInput = z.output<typeof setupInput>;
 
-/** A new setup token where there is no administrator, in place of any earlier one; undefined where there is somebody. */
-export async function offerSetup({ db, world }: Vault): Promise<Secret<string> | undefined> {
+/** Whether there is no administrator, so that a setup link can make the first. */
+export async function needsSetup({ db }: Pick<Vault, 'db'>): Promise<boolean> {
+  return !(await hasAdministrators(db.reader));
+}
+
+/** A new setup token where there is no administrator, in place of any earlier one; undefined where there is one. */
+export async function offerSetup({ db, world }: Vault, actor: Actor): Promise<Secret<string> | undefined> {
   if (await hasAdministrators(db.reader)) return undefined;
   const { token, idHash } = createSetupToken(world);
   await db.write(async (writer) => {
+    await record(writer, { actor, action: 'setup_link.create', resource: 'setup' }, world.now());
     await putSetting(writer, 'setup-token-hash', idHash);
     await putSetting(writer, 'setup-token-expires-at', world.now() + setupPatience);
   });
@@ -85,6 +92,6 @@ async function isOpenTo(reader: Reader, token: Secret<string>, now: number): Pro
 function notValid(): Problem {
   return new Problem('forbidden', {
     detail: 'This setup link is not valid: it was used, has expired or was replaced by a newer one.',
-    hint: 'Start the vault again for a new link, or use "vault admin create".',
+    hint: "Create a new one on the vault's host: vault admin setup-link",
   });
 }
