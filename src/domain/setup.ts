@@ -52,7 +52,7 @@ export async function completeSetup(
   { token, name, password }: SetupInput,
   visitor: Visitor,
 ): Promise<SignedIn> {
-  const attempt = await signIn.backoff.begin(undefined, visitor.actor.ip);
+  const attempt = await signIn.backoff.begin(undefined, visitor.actor.ip, 'stranger');
   if (!(await isOpenTo(db.reader, token, world.now()))) {
     meter.authenticationFailed('setup_link');
     const reason = 'setup link not valid';
