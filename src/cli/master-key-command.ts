@@ -9,11 +9,9 @@ import { MasterKey, masterKeySize } from '../crypto/master-key.ts';
 import { printedKey } from '../crypto/printed-key.ts';
 import { hookFailure } from '../net/hook-failure.ts';
 import { runHook } from '../net/hook-process.ts';
+import type { MasterKeyCommand } from './master-key-settings.ts';
 import { refuseForeignProgram } from './private-files.ts';
 import type { Settings } from './settings.ts';
-
-/** A program (an absolute path) and its arguments. */
-export type MasterKeyCommand = readonly [program: string, ...args: string[]];
 
 /** People may have to touch a token or answer a telephone. */
 const timeoutMs = 60 * second;

@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { OperatorError } from '../base/operator-error.ts';
-import type { MasterKeyCommand } from './master-key-command.ts';
 import type { Found } from './setting-values.ts';
 
 export const masterKeyOptions = {
@@ -22,6 +21,9 @@ export const masterKeyOptions = {
     description: 'a program that prints the master key; with arguments as a JSON list',
   },
 } as const;
+
+/** A program (an absolute path) and its arguments. */
+export type MasterKeyCommand = readonly [program: string, ...args: string[]];
 
 export type MasterKeySettings = {
   /** `-` is standard input, and stands here where there is a command. */
@@ -82,7 +84,7 @@ function programIn({ value, from }: Found): MasterKeyCommand {
     !isAbsolute(program) ||
     [program, ...args].some((word) => word.includes('\0'))
   ) {
-    throw new OperatorError(`${from}: "${value}" is not a program`, {
+    throw new OperatorError(`${from}: not an absolute path, nor a JSON list that begins with one`, {
       hint: 'Write an absolute path, or a JSON list of it and its arguments, such as ["/usr/bin/age", "-d", "-i", "/etc/vault/age.key", "/etc/vault/master.key.age"]. No shell is asked.',
     });
   }

@@ -18,11 +18,8 @@ import type { Terminal } from './command.ts';
 import { masterKeyFrom } from './master-key-command.ts';
 import { refuseExposedKeyFile } from './private-files.ts';
 import { askPassword } from './prompt.ts';
-import { secretReadings } from './secret-text.ts';
+import { type Readings, secretReadings } from './secret-text.ts';
 import type { Settings } from './settings.ts';
-
-/** What may be the passphrase, the likeliest first. */
-type Passphrases = ReturnType<typeof secretReadings>;
 
 type Places = Pick<Settings, 'masterKeyFile' | 'masterKeyPassphraseFile'>;
 
@@ -46,7 +43,7 @@ export function askAt(terminal: Terminal): Asking {
 export class Unlocking {
   readonly #places: Places;
   readonly #ask: Asking;
-  #passphrases: Promise<Passphrases> | undefined;
+  #passphrases: Promise<Readings> | undefined;
 
   constructor(places: Places, ask: Asking) {
     this.#places = places;
@@ -79,7 +76,7 @@ export class Unlocking {
     );
   }
 
-  #read(path: string): Promise<Passphrases> {
+  #read(path: string): Promise<Readings> {
     const { masterKeyPassphraseFile: from } = this.#places;
     this.#passphrases ??=
       from === undefined ? this.#ask(path).then((typed) => [typed]) : readPassphraseFile(from);
@@ -139,9 +136,9 @@ export function makeDirectory(path: string): void {
   }
 }
 
-async function readPassphraseFile(path: string): Promise<Passphrases> {
+async function readPassphraseFile(path: string): Promise<Readings> {
   refuseExposedKeyFile(path);
-  let passphrases: Passphrases;
+  let passphrases: Readings | undefined;
   try {
     passphrases = secretReadings(readFileSync(path));
   } catch (error) {
@@ -150,6 +147,6 @@ async function readPassphraseFile(path: string): Promise<Passphrases> {
       cause: error,
     });
   }
-  if (passphrases[0].expose() !== '') return passphrases;
+  if (passphrases !== undefined) return passphrases;
   throw new OperatorError(`${path} holds no passphrase`, { hint: 'Write it there, on one line.' });
 }

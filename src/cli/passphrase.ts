@@ -5,7 +5,7 @@ import type { Terminal } from './command.ts';
 import { readInput } from './input-file.ts';
 import { Misuse } from './misuse.ts';
 import { askNewPassword, askPassword } from './prompt.ts';
-import { secretReadings } from './secret-text.ts';
+import { type Readings, secretReadings } from './secret-text.ts';
 
 export const passphraseOption = {
   'passphrase-file': {
@@ -38,7 +38,7 @@ async function readings(
   file: string | undefined,
   terminal: Terminal,
   ask: () => Promise<Secret<string>>,
-): Promise<readonly [Secret<string>, ...Secret<string>[]]> {
+): Promise<Readings> {
   if (file === undefined) {
     if (!terminal.stdin.isTTY) {
       throw new Misuse(
@@ -49,7 +49,7 @@ async function readings(
     return [await ask()];
   }
   const passphrases = secretReadings(await readInput(file, terminal));
-  if (passphrases[0].expose() === '') {
+  if (passphrases === undefined) {
     throw new OperatorError(`${file === '-' ? 'standard input' : file} holds no passphrase`, {
       hint: 'Write it there, on one line.',
     });

@@ -21,12 +21,12 @@ const files: Readonly<Record<string, Buffer>> = {
 for (const [name, content] of Object.entries(files)) {
   test(`a file is what would have been typed: ${name}`, () => {
     assert.equal(secretText(content).expose(), phrase);
-    assert.equal(secretReadings(content)[0].expose(), phrase);
+    assert.equal(secretReadings(content)?.[0].expose(), phrase);
   });
 }
 
 test('a file without a byte order mark has one reading', () => {
-  assert.equal(secretReadings(Buffer.from(`${phrase}\n`)).length, 1);
+  assert.equal(secretReadings(Buffer.from(`${phrase}\n`))?.length, 1);
 });
 
 test('a passphrase file with a byte order mark opens what the typed passphrase sealed', async (t) => {
