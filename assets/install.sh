@@ -1745,7 +1745,8 @@ read_options() {
         action=${option#--}
         case $1 in *=*) wanted_job=${1#*=} ;; esac
         shift
-        case ${1:-} in '' | -*) ;; *) wanted_job=$1 && shift ;; esac
+        # A job ends with a digit, and begins as its certificate does: with a dash, too.
+        case ${1:-} in -*[!0-9] | '') ;; *) wanted_job=$1 && shift ;; esac
         continue
         ;;
       --server | --certificate | --file | --destination | --reload-command | --schedule) ;;

@@ -2,7 +2,7 @@
  * What the API would say about a new certificate, while its form is being filled in. The API has the last word;
  * test/console/certificate-checks.test.ts holds both to the same sentences.
  */
-import { certNameRule, parseCertName } from '../../src/base/cert-name.ts';
+import { newCertNameRule, parseNewCertName } from '../../src/base/cert-name.ts';
 import { day, hour, parseDuration } from '../../src/base/duration.ts';
 
 export type CertificateDraft = {
@@ -28,8 +28,8 @@ export const isWildcard = (domain: string): boolean => domain.startsWith('*.');
 /** By path, such as `domains.0`, what the API would refuse. `isAcme` says whether the issuer is an ACME CA. */
 export function checkCertificate(draft: CertificateDraft, isAcme: boolean): Record<string, string> {
   const found: Record<string, string> = {};
-  if (parseCertName(draft.name) === undefined)
-    found.name = `${quoted(draft.name)} is not a name: ${certNameRule}`;
+  if (parseNewCertName(draft.name) === undefined)
+    found.name = `${quoted(draft.name)} is not a name: ${newCertNameRule}`;
   if (draft.domains.length === 0) found.domains = 'at least one domain is needed';
   if (draft.domains.length > 100) found.domains = 'a certificate has at most 100 domains';
   for (const [index, domain] of draft.domains.entries()) {

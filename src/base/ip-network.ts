@@ -66,6 +66,13 @@ export function neighbourhood(text: string): string {
   return `${ofIPv6([...address.words.slice(0, 4), 0, 0, 0, 0]).text}/64`;
 }
 
+/** The provider's network that an address is in, roughly: the first 16 bits of IPv4, 32 of IPv6. What is no address is itself. */
+export function wideNetwork(text: string): string {
+  const address = parseIpAddress(text.split('%', 1)[0] ?? '');
+  if (address === undefined) return text;
+  return address.words.slice(0, address.family === 4 ? 1 : 2).join(' ');
+}
+
 function has({ family, words, length }: IpNetwork, address: IpAddress): boolean {
   if (family !== address.family) return false;
   return words.every((word, index) => ((word ^ (address.words[index] ?? 0)) & maskOf(index, length)) === 0);

@@ -15,6 +15,8 @@ import { readInput } from './input-file.ts';
 import { Misuse } from './misuse.ts';
 import { jsonText, table } from './output.ts';
 import { askNewPassword } from './prompt.ts';
+import { secretText } from './secret-text.ts';
+import { setupLinkCommand } from './setup-link.ts';
 import { withVault } from './with-vault.ts';
 
 const name = {
@@ -110,6 +112,7 @@ const remove = command({
 
 export const adminCommands = commandGroup('admin', 'the people who can sign in to the console', {
   create,
+  'setup-link': setupLinkCommand,
   list,
   'reset-password': reset,
   delete: remove,
@@ -123,9 +126,9 @@ async function credentials(
 ): Promise<{ readonly name: string; readonly password: Secret<string> }> {
   parseInput(createAdministratorInput.pick({ name: true }), { name: args.name });
   const password = args['password-stdin']
-    ? (await readInput('-', terminal)).toString('utf8').replace(/\r?\n$/, '')
-    : (await asked(terminal, question)).expose();
-  return parseInput(createAdministratorInput, { name: args.name, password });
+    ? secretText(await readInput('-', terminal))
+    : await asked(terminal, question);
+  return parseInput(createAdministratorInput, { name: args.name, password: password.expose() });
 }
 
 async function asked(terminal: Terminal, question: string): Promise<Secret<string>> {

@@ -7,7 +7,7 @@ import { type BackupOrder, backUpThrough, backUpTo, passphraseComplaint } from '
 import { aboutBackup, checkBackup } from '../domain/backup-file.ts';
 import { command, type Terminal } from './command.ts';
 import { Misuse } from './misuse.ts';
-import { passphraseOption, readPassphrase } from './passphrase.ts';
+import { passphraseOption, readNewPassphrase } from './passphrase.ts';
 import { withVault } from './with-vault.ts';
 
 export const backupCommand = command({
@@ -76,8 +76,8 @@ export const backupCommand = command({
 async function newPassphrase(
   args: { readonly 'passphrase-file': string | undefined },
   terminal: Terminal,
-): ReturnType<typeof readPassphrase> {
-  const passphrase = await readPassphrase(args['passphrase-file'], terminal, 'new');
+): ReturnType<typeof readNewPassphrase> {
+  const passphrase = await readNewPassphrase(args['passphrase-file'], terminal);
   const complaint = passphraseComplaint(passphrase);
   if (complaint === undefined) return passphrase;
   throw new OperatorError(`the passphrase cannot be used: ${complaint}`, {

@@ -1,5 +1,5 @@
 /** `vault certificate import`: files from elsewhere become a certificate, or a new version of one. */
-import { Secret } from '../base/secret.ts';
+import type { Secret } from '../base/secret.ts';
 import type { BundleSource } from '../crypto/certificate-bundle.ts';
 import { looksLikePkcs12 } from '../crypto/pkcs12-rounds.ts';
 import { localCli } from '../domain/audit.ts';
@@ -9,6 +9,7 @@ import { command, type Terminal } from './command.ts';
 import { readInput } from './input-file.ts';
 import { Misuse } from './misuse.ts';
 import { askPassword } from './prompt.ts';
+import { secretText } from './secret-text.ts';
 import { withVault } from './with-vault.ts';
 
 export const importCommand = command({
@@ -91,8 +92,7 @@ async function passwordFor(
   terminal: Terminal,
 ): Promise<Secret<string> | undefined> {
   if (file !== undefined) {
-    const content = await readInput(file, terminal);
-    return new Secret(content.toString('utf8').replace(/\r?\n$/, ''));
+    return secretText(await readInput(file, terminal));
   }
   return terminal.stdin.isTTY ? askPassword(terminal, 'Password of the PKCS#12 file: ') : undefined;
 }

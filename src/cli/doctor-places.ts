@@ -36,7 +36,7 @@ export function lookAtPlaces(settings: Settings): Places {
   ];
   if (permissions.status === 'failed') return { findings: [permissions, ...disks], canBeOpened: false };
   const { findings, canBeOpened } = lookAtDatabase(path);
-  return { findings: [permissions, ...disks, ...findings], canBeOpened };
+  return { findings: [permissions, ...disks, ...findings, ...keyFileFindings(settings)], canBeOpened };
 }
 
 function permissionFinding(settings: Settings): Finding {
@@ -87,6 +87,15 @@ function backupFindings(directory: string): Finding[] {
       },
     ];
   }
+}
+
+/** Where a command gives the key, a file that an earlier setting left would give it to thieves of the disk. */
+function keyFileFindings({ dataDir, masterKeyCommand }: Settings): Finding[] {
+  const path = join(dataDir, 'master.key');
+  if (masterKeyCommand === undefined || !existsSync(path)) return [];
+  const message = `${path} is still there, although a command gives the master key`;
+  const hint = 'Move it to where you keep a copy of the key, away from this machine.';
+  return [{ check: 'master-key', status: 'warning', message, hint }];
 }
 
 function lookAtDatabase(path: string): Places {

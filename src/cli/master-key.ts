@@ -16,7 +16,7 @@ import { command, commandGroup, type Terminal } from './command.ts';
 import { askAt, Unlocking } from './master-keys.ts';
 import { requireVault } from './open-vault.ts';
 import { facts, jsonText, table } from './output.ts';
-import { passphraseOption, readPassphrase } from './passphrase.ts';
+import { passphraseOption, readNewPassphrase } from './passphrase.ts';
 import { refuseExposedKeyFile, refuseExposedVault } from './private-files.ts';
 import { progress } from './progress.ts';
 import { readSettings, type Settings } from './settings.ts';
@@ -32,7 +32,9 @@ const status = command({
     // Without opening a key: this is what people look at when one is missing.
     const db = await openDatabase(settings, terminal);
     try {
-      const { key_file, rotation, keys } = await masterKeyStatus({ db }, settings.masterKeyFile);
+      const { masterKeyCommand: [program] = [], masterKeyFile } = settings;
+      const files = program === undefined ? masterKeyFile : undefined;
+      const { key_file, rotation, keys } = await masterKeyStatus({ db }, files);
       const source = sourceOf(settings);
       if (args.json) {
         terminal.stdout.write(jsonText({ key_file, source, rotation, keys }));
@@ -40,11 +42,18 @@ const status = command({
       }
       terminal.stdout.write(
         facts([
-          ['Key file', source === 'credential' ? `${key_file} (a credential of the service)` : key_file],
+          program === undefined
+            ? ['Key file', `${key_file}${source === 'credential' ? ' (a credential of the service)' : ''}`]
+            : ['Key', `printed by ${program}`],
           ['Rotation', rotation === 'none' ? 'none' : 'not ended; "vault master-key rotate" goes on with it'],
         ]),
       );
-      terminal.stdout.write(`\n${table(['KEY', 'STATE', 'SINCE', 'SEALS', 'FILE'], keys.map(rowOf))}`);
+      terminal.stdout.write(
+        `\n${table(
+          ['KEY', 'STATE', 'SINCE', 'SEALS', 'FILE'],
+          keys.map((key) => rowOf(key, source)),
+        )}`,
+      );
     } finally {
       await db.close();
     }
@@ -121,7 +130,7 @@ const seal = command({
   run: (args, terminal) =>
     withKeyFiles(args, terminal, async (vault, { masterKeyFile }) => {
       const question = 'New passphrase for the master key: ';
-      const passphrase = await readPassphrase(args['passphrase-file'], terminal, 'new', question);
+      const passphrase = await readNewPassphrase(args['passphrase-file'], terminal, question);
       const complaint = passphraseComplaint(passphrase);
       if (complaint !== undefined) {
         throw new OperatorError(`the passphrase cannot be used: ${complaint}`, {
@@ -158,12 +167,23 @@ export const masterKeyCommands = commandGroup('master-key', 'the key that seals 
   unseal,
 });
 
+/** The command stays what gives the key: whoever keeps it there puts the new one there, too. */
+const keyFilesFromCommand =
+  'Stop the vault, write the key to a file in memory (umask 077; COMMAND >/dev/shm/KEY), run this with\n' +
+  '  --master-key-file /dev/shm/KEY, store the new key where the command finds it, remove the files, and start again.';
+
 /** As `withVault`, for what makes or removes files beside the key file. */
-function withKeyFiles(
+async function withKeyFiles(
   args: Parameters<typeof readSettings>[0],
   terminal: Terminal,
   work: (vault: Vault, settings: Settings) => Promise<void>,
 ): Promise<void> {
+  const { masterKeyCommand } = await readSettings(args, terminal.environment);
+  if (masterKeyCommand !== undefined) {
+    throw new OperatorError(`the master key comes from ${masterKeyCommand[0]}, and this needs key files`, {
+      hint: keyFilesFromCommand,
+    });
+  }
   return withVault(args, terminal, 'refuse', async (vault, settings) => {
     if (settings.masterKeyFile === '-') {
       throw new OperatorError('beside a master key from standard input there is no place for key files', {
@@ -208,13 +228,17 @@ async function givenKey(path: string | undefined, settings: Settings, terminal: 
   return keyIn(file, await new Unlocking(settings, askAt(terminal)).lockOf(file));
 }
 
-function sourceOf({ masterKeyFile, credentialsDir }: Settings): 'file' | 'credential' {
+type Source = 'file' | 'credential' | 'command';
+
+function sourceOf({ masterKeyFile, masterKeyCommand, credentialsDir }: Settings): Source {
+  if (masterKeyCommand !== undefined) return 'command';
   const isCredential = credentialsDir !== undefined && masterKeyFile.startsWith(`${credentialsDir}/`);
   return isCredential ? 'credential' : 'file';
 }
 
-function rowOf({ id, state, since, blobs, files }: MasterKeyView): string[] {
+function rowOf({ id, state, since, blobs, files }: MasterKeyView, source: Source): string[] {
+  const absent = source === 'command' && state === 'current' ? 'none, by the command' : 'missing';
   const counts = Object.entries(blobs).map(([place, count]) => `${count} ${place.split('.')[0]}`);
   const where = files.map(({ path, sealed }) => (sealed ? `${path} (sealed)` : path));
-  return [id, state, since ?? '-', counts.join(', ') || 'nothing', where.join(', ') || 'missing'];
+  return [id, state, since ?? '-', counts.join(', ') || 'nothing', where.join(', ') || absent];
 }

@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import { makeDurableDirectory } from '../base/durable-file.ts';
 import { wordsOf } from '../base/full-disk.ts';
 import { OperatorError } from '../base/operator-error.ts';
-import { Secret } from '../base/secret.ts';
+import type { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
 import { Keyring, keyFilesBeside } from '../crypto/keyring.ts';
 import { createMasterKey, type KeyFile, keyIn } from '../crypto/master-key-file.ts';
@@ -15,8 +15,10 @@ import { PassphraseKey } from '../crypto/passphrase-key.ts';
 import { passphraseCost } from '../crypto/passphrase-seal.ts';
 import { passphraseComplaint } from '../domain/backup.ts';
 import type { Terminal } from './command.ts';
+import { masterKeyFrom } from './master-key-command.ts';
 import { refuseExposedKeyFile } from './private-files.ts';
 import { askPassword } from './prompt.ts';
+import { type Readings, secretReadings } from './secret-text.ts';
 import type { Settings } from './settings.ts';
 
 type Places = Pick<Settings, 'masterKeyFile' | 'masterKeyPassphraseFile'>;
@@ -41,7 +43,7 @@ export function askAt(terminal: Terminal): Asking {
 export class Unlocking {
   readonly #places: Places;
   readonly #ask: Asking;
-  #passphrase: Promise<Secret<string>> | undefined;
+  #passphrases: Promise<Readings> | undefined;
 
   constructor(places: Places, ask: Asking) {
     this.#places = places;
@@ -51,8 +53,10 @@ export class Unlocking {
   /** What opens the file; undefined where it is not sealed. Throws OperatorError where the passphrase is another. */
   async lockOf(file: KeyFile): Promise<PassphraseKey | undefined> {
     if (file.kind === 'plain') return undefined;
-    const lock = await PassphraseKey.for(await this.#read(file.path), file.sealed);
-    if (lock !== undefined && keyIn(file, lock) !== undefined) return lock;
+    for (const passphrase of await this.#read(file.path)) {
+      const lock = await PassphraseKey.for(passphrase, file.sealed);
+      if (lock !== undefined && keyIn(file, lock) !== undefined) return lock;
+    }
     const { masterKeyPassphraseFile: from } = this.#places;
     throw new OperatorError(`the passphrase does not open the master key in ${file.path}`, {
       hint: `${from === undefined ? 'Try again' : `Look at ${from}`}; nothing was changed.`,
@@ -63,7 +67,7 @@ export class Unlocking {
   async freshLock(world: World): Promise<PassphraseKey | undefined> {
     const { masterKeyFile, masterKeyPassphraseFile } = this.#places;
     if (masterKeyPassphraseFile === undefined) return undefined;
-    const passphrase = await this.#read(masterKeyFile);
+    const [passphrase] = await this.#read(masterKeyFile);
     const complaint = passphraseComplaint(passphrase);
     if (complaint === undefined) return PassphraseKey.fresh(world, passphrase, passphraseCost);
     throw new OperatorError(
@@ -72,18 +76,27 @@ export class Unlocking {
     );
   }
 
-  #read(path: string): Promise<Secret<string>> {
+  #read(path: string): Promise<Readings> {
     const { masterKeyPassphraseFile: from } = this.#places;
-    this.#passphrase ??= from === undefined ? this.#ask(path) : readPassphraseFile(from);
-    return this.#passphrase;
+    this.#passphrases ??=
+      from === undefined ? this.#ask(path).then((typed) => [typed]) : readPassphraseFile(from);
+    return this.#passphrases;
   }
 }
 
-/** The keys that are there; undefined where there is no file. Throws OperatorError where the key file does not open. */
+/**
+ * The keys that are there; undefined where there is no file. Throws OperatorError where the key file does not open, or the
+ * command gives no key.
+ */
 export async function openKeyring(
-  { masterKeyFile }: Pick<Settings, 'masterKeyFile'>,
+  settings: Pick<Settings, 'masterKeyFile' | 'masterKeyCommand' | 'credentialsDir'>,
   unlocking: Unlocking,
+  world: World,
 ): Promise<Keyring | undefined> {
+  const { masterKeyFile, masterKeyCommand } = settings;
+  if (masterKeyCommand !== undefined) {
+    return new Keyring(masterKeyFile, await masterKeyFrom(world, masterKeyCommand, settings));
+  }
   const files = keyFilesBeside(masterKeyFile);
   const [own] = files;
   if (own === undefined) return undefined;
@@ -106,7 +119,7 @@ export async function createKeyring(
   const key = createMasterKey(masterKeyFile, world, lock);
   if (key !== undefined) return new Keyring(masterKeyFile, key, lock);
   // Another process made it at this moment, under a salt of its own.
-  const keyring = await openKeyring({ masterKeyFile }, unlocking);
+  const keyring = await openKeyring({ masterKeyFile }, unlocking, world);
   if (keyring === undefined) throw new OperatorError(`the master key file ${masterKeyFile} vanished`);
   return keyring;
 }
@@ -123,17 +136,17 @@ export function makeDirectory(path: string): void {
   }
 }
 
-async function readPassphraseFile(path: string): Promise<Secret<string>> {
+async function readPassphraseFile(path: string): Promise<Readings> {
   refuseExposedKeyFile(path);
-  let text: string;
+  let passphrases: Readings | undefined;
   try {
-    text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    passphrases = secretReadings(readFileSync(path));
   } catch (error) {
     throw new OperatorError(`the passphrase of the master key cannot be read: ${(error as Error).message}`, {
       hint: 'Name a file that this user may read with --master-key-passphrase-file.',
       cause: error,
     });
   }
-  if (text !== '') return new Secret(text);
+  if (passphrases !== undefined) return passphrases;
   throw new OperatorError(`${path} holds no passphrase`, { hint: 'Write it there, on one line.' });
 }

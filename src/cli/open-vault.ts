@@ -26,6 +26,7 @@ import { finishRestore } from '../domain/restore-swap.ts';
 import { Turns } from '../domain/turns.ts';
 import type { Vault } from '../domain/vault.ts';
 import { outboundHttp } from '../net/outbound-http.ts';
+import { masterKeySource } from './master-key-command.ts';
 import {
   type Asking,
   askNobody,
@@ -111,7 +112,7 @@ export function requireVault(dataDir: string): void {
 async function loadKeyring(settings: Settings, world: World, isNew: boolean, ask: Asking): Promise<Keyring> {
   const { masterKeyFile } = settings;
   const unlocking = new Unlocking(settings, ask);
-  const existing = await openKeyring(settings, unlocking);
+  const existing = await openKeyring(settings, unlocking, world);
   if (existing !== undefined) return existing;
   if (!isNew) {
     throw new OperatorError(
@@ -132,18 +133,24 @@ async function refuseWrongKey(
   if (verdict === 'absent') await bindMasterKey(parts);
   if (verdict === 'does-not-fit' || (await masterKeyFits(parts)) !== 'fits') {
     throw new OperatorError(
-      `${settings.masterKeyFile} is not the master key of the vault in ${settings.dataDir}`,
+      `${masterKeySource(settings)} is not the master key of the vault in ${settings.dataDir}`,
       {
-        hint: 'Put the right key back, or name it with --master-key-file. Nothing was changed.',
+        hint:
+          settings.masterKeyCommand === undefined
+            ? 'Put the right key back, or name it with --master-key-file. Nothing was changed.'
+            : 'Let the command print the key that "vault master-key status" calls current. Nothing was changed.',
       },
     );
   }
   const missing = await missingMasterKeys(parts);
   if (missing.length > 0) {
     throw new OperatorError(
-      `a rotation has not ended, and master key ${missing.join(', ')} is not beside ${settings.masterKeyFile}`,
+      `a rotation has not ended, and master key ${missing.join(', ')} is not beside ${masterKeySource(settings)}`,
       {
-        hint: `Put it back as ${settings.masterKeyFile}.${missing[0]}; some secrets need it. Nothing was changed.`,
+        hint:
+          settings.masterKeyCommand === undefined
+            ? `Put it back as ${settings.masterKeyFile}.${missing[0]}; some secrets need it. Nothing was changed.`
+            : 'End it with both keys in files: vault master-key rotate --master-key-file FILE. Nothing was changed.',
       },
     );
   }

@@ -1,10 +1,11 @@
 /** Where a passphrase comes from: a file, standard input, or the terminal; never an argument, which others can see. */
 import { OperatorError } from '../base/operator-error.ts';
-import { Secret } from '../base/secret.ts';
+import type { Secret } from '../base/secret.ts';
 import type { Terminal } from './command.ts';
 import { readInput } from './input-file.ts';
 import { Misuse } from './misuse.ts';
 import { askNewPassword, askPassword } from './prompt.ts';
+import { type Readings, secretReadings } from './secret-text.ts';
 
 export const passphraseOption = {
   'passphrase-file': {
@@ -14,13 +15,30 @@ export const passphraseOption = {
   },
 } as const;
 
-/** The passphrase in the file, without the end of its line, or as it is typed; a new one is asked for twice. */
-export async function readPassphrase(
+const ofBackup = 'Passphrase for the master key in the backup: ';
+
+/** A new passphrase, from the file or typed twice. */
+export async function readNewPassphrase(
   file: string | undefined,
   terminal: Terminal,
-  kind: 'new' | 'known',
-  question = 'Passphrase for the master key in the backup: ',
+  question = ofBackup,
 ): Promise<Secret<string>> {
+  return (await readings(file, terminal, () => askNewPassword(terminal, question)))[0];
+}
+
+/** The passphrase in the file, in each reading that may be the right one, or the one that is typed. */
+export function readKnownPassphrase(
+  file: string | undefined,
+  terminal: Terminal,
+): Promise<readonly Secret<string>[]> {
+  return readings(file, terminal, () => askPassword(terminal, ofBackup));
+}
+
+async function readings(
+  file: string | undefined,
+  terminal: Terminal,
+  ask: () => Promise<Secret<string>>,
+): Promise<Readings> {
   if (file === undefined) {
     if (!terminal.stdin.isTTY) {
       throw new Misuse(
@@ -28,13 +46,13 @@ export async function readPassphrase(
         'Give it with --passphrase-file FILE, or --passphrase-file - for standard input.',
       );
     }
-    return kind === 'new' ? askNewPassword(terminal, question) : askPassword(terminal, question);
+    return [await ask()];
   }
-  const passphrase = (await readInput(file, terminal)).toString().replace(/\r?\n$/, '');
-  if (passphrase === '') {
+  const passphrases = secretReadings(await readInput(file, terminal));
+  if (passphrases === undefined) {
     throw new OperatorError(`${file === '-' ? 'standard input' : file} holds no passphrase`, {
       hint: 'Write it there, on one line.',
     });
   }
-  return new Secret(passphrase);
+  return passphrases;
 }

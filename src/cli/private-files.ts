@@ -29,6 +29,8 @@ const lentKey: Kind = { ...key, refused: credential.refused, mend: 'chmod 640' }
 /** It holds no secret, but says where the secrets are. */
 const settings: Kind = { name: 'the settings file', refused: 0o022, mend: 'chmod go-w' };
 
+const program: Kind = { ...settings, name: 'the program' };
+
 type Wrong = { readonly what: string; readonly mend: string };
 
 /**
@@ -78,6 +80,12 @@ export function refuseExposedKeyFile(path: string): void {
 export function refuseForeignSettings(path: string): void {
   const caller = callerOf();
   if (caller !== undefined) refuse(lookAt(path, settings, caller));
+}
+
+/** Throws OperatorError where others can change a program that handles the master key. */
+export function refuseForeignProgram(path: string): void {
+  const caller = callerOf();
+  if (caller !== undefined) refuse(lookAt(path, program, caller));
 }
 
 /** Undefined where the system has no such users. */
@@ -135,7 +143,8 @@ function lookAt(path: string, kind: Kind, { uid }: Caller): Wrong[] {
   // A directory in the place of a file is refused by whoever reads the file.
   if (stats === undefined || stats.isDirectory() !== (kind === directory)) return [];
   const mode = stats.mode & 0o7777;
-  const isForeign = stats.uid !== uid && !(stats.uid === 0 && [credential, lentKey, settings].includes(kind));
+  const isForeign =
+    stats.uid !== uid && !(stats.uid === 0 && [credential, lentKey, settings, program].includes(kind));
   const sudo = uid === 0 ? '' : 'sudo ';
   const wrong: Wrong[] = [];
   if (isForeign) {
@@ -176,6 +185,6 @@ function nameOf(uid: number): string | undefined {
 }
 
 /** As one word of a shell's. */
-function quoted(text: string): string {
+export function quoted(text: string): string {
   return /^[A-Za-z0-9@%+=:,./_-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

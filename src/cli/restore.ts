@@ -2,8 +2,9 @@
 import { aboutBackup } from '../domain/backup-file.ts';
 import { checkRestorable, type RestoreOrder, restore } from '../domain/restore.ts';
 import { command } from './command.ts';
+import { masterKeyFrom } from './master-key-command.ts';
 import { askAt, Unlocking } from './master-keys.ts';
-import { passphraseOption, readPassphrase } from './passphrase.ts';
+import { passphraseOption, readKnownPassphrase } from './passphrase.ts';
 import { refuseExposedVault } from './private-files.ts';
 import { readSettings } from './settings.ts';
 
@@ -34,16 +35,17 @@ export const restoreCommand = command({
   },
   run: async (args, terminal) => {
     const settings = await readSettings(args, terminal.environment);
-    const { dataDir, masterKeyFile } = settings;
+    const { dataDir, masterKeyFile, masterKeyCommand } = settings;
     const unlocking = new Unlocking(settings, askAt(terminal));
     const order: RestoreOrder = {
       file: args.file,
       dataDir,
       masterKeyFile,
+      givenKey: masterKeyCommand && (await masterKeyFrom(terminal.world, masterKeyCommand, settings)),
       existing: args.replace || args.check ? 'replace' : 'refuse',
       lockOf: (file) => unlocking.lockOf(file),
       freshLock: () => unlocking.freshLock(terminal.world),
-      passphrase: () => readPassphrase(args['passphrase-file'], terminal, 'known'),
+      passphrases: () => readKnownPassphrase(args['passphrase-file'], terminal),
     };
     const say = (line: string) => terminal.stderr.write(`${line}\n`);
     if (args.check) {
@@ -51,7 +53,9 @@ export const restoreCommand = command({
       const where =
         keyIs === 'there'
           ? keyFile === '-'
-            ? 'the one that was given'
+            ? masterKeyCommand === undefined
+              ? 'the one that was given'
+              : `the one that ${masterKeyCommand[0]} prints`
             : keyFile
           : 'in the backup, and the passphrase opens it';
       say(aboutBackup(args.file, manifest));

@@ -70,7 +70,7 @@ async function serve(
       ? supervisor.tell('WATCHDOG=1', listening)
       : supervisor.tell(`STATUS=not working: ${failed.join(', ')}`);
   if (watchdogInterval !== undefined) jobs.push(runWatchdog(vault, watchdogInterval, signOfLife, stop));
-  await invite(vault, settings.publicUrl ?? server.url, stderr);
+  await invite(vault, { url: settings.publicUrl ?? server.url, dataDir: settings.dataDir }, stderr);
   log.info({ url: server.url, version }, 'listening');
   // The log is written once a turn: what stands in it so far comes before the line that others wait for.
   await terminal.world.turn();

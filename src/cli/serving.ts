@@ -4,7 +4,8 @@
  */
 import { second } from '../base/duration.ts';
 import type { MasterKey } from '../crypto/master-key.ts';
-import { offerSetup } from '../domain/setup.ts';
+import { system } from '../domain/audit.ts';
+import { needsSetup, offerSetup } from '../domain/setup.ts';
 import type { Vault } from '../domain/vault.ts';
 import { consoleReply } from '../http/console-routes.ts';
 import { startListeners } from '../http/listeners.ts';
@@ -24,9 +25,11 @@ import { readAsset, readConsole } from './assets.ts';
 import type { Terminal } from './command.ts';
 import { type MeasuredCompanions, openMetrics } from './open-metrics.ts';
 import { runOwn } from './own-process.ts';
+import { quoted } from './private-files.ts';
 import { auditJobs } from './serve-audit.ts';
 import { openTls } from './serve-tls.ts';
 import type { Settings } from './settings.ts';
+import { setupLink } from './setup-link.ts';
 
 /** How long requests in flight may take after SIGTERM. */
 export const patience = 10 * second;
@@ -96,17 +99,31 @@ function checkArguments(draft: string, { dataDir }: Settings): string[] {
 }
 
 /**
- * Shows the setup link where there is no administrator: past the log, because whoever has it becomes one. The token is in
- * the fragment, which browsers send to nobody.
+ * Says how to become the first administrator. A terminal gets the setup link itself, past the log. Elsewhere stderr ends in
+ * a journal that others read and keep, so it gets the command that creates a link.
  */
-export async function invite(vault: Vault, url: string, stderr: Terminal['stderr']): Promise<void> {
+export async function invite(
+  vault: Vault,
+  { url, dataDir }: { readonly url: string; readonly dataDir: string },
+  stderr: Terminal['stderr'],
+): Promise<void> {
   try {
-    const token = await offerSetup(vault);
+    if (!stderr.isTTY) {
+      if (await needsSetup(vault)) stderr.write(`${noAdministrator} ${setupCommand(dataDir)}`);
+      return;
+    }
+    const token = await offerSetup(vault, system);
     if (token === undefined) return;
     stderr.write(
-      `There is no administrator yet. To become the first, open this link within 24 hours; it works once:\n  ${url}/setup#token=${token.expose()}\n`,
+      `${noAdministrator} To become the first, open this link within 24 hours; it works once:\n  ${setupLink(url, token)}\n`,
     );
   } catch (error) {
-    vault.log.warn({ err: error }, 'no setup link could be made; "vault admin create" may do');
+    vault.log.warn({ err: error }, 'could not create a setup link; run "vault admin create"');
   }
+}
+
+const noAdministrator = 'There is no administrator yet.';
+
+function setupCommand(dataDir: string): string {
+  return `To become the first, create a setup link:\n  vault admin setup-link --data-dir ${quoted(dataDir)}\n`;
 }

@@ -50,6 +50,11 @@ export async function readSettingsFile(
         didYouMean(name, known, `Known are ${known.join(', ')}.`),
       );
     }
+    // A list, as of a program and its arguments, is text in the other places for settings: JSON.
+    if (Array.isArray(value) && value.every((word) => typeof word === 'string')) {
+      values.set(name, JSON.stringify(value));
+      continue;
+    }
     if (typeof value === 'object')
       throw wrong(`has no plain value for "${name}"`, 'Write text, a number, true or false.');
     values.set(name, String(value));

@@ -2,7 +2,6 @@
  * The one table of settings: from it come the flags, the environment variables, the keys of the settings file and the
  * defaults. A flag beats the environment, which beats the file, which beats the default.
  */
-import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { homedir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -13,6 +12,7 @@ import type { Arguments } from './arguments.ts';
 import { type AuditSettings, auditOptions, auditSettings } from './audit-settings.ts';
 import { backupOptions, backupPlan } from './backup-settings.ts';
 import { type ClientSettings, clientOptions, clientSettings } from './client-settings.ts';
+import { type MasterKeySettings, masterKeyOptions, masterKeySettings } from './master-key-settings.ts';
 import { type MetricsSettings, metricsOptions, metricsSettings } from './metrics-settings.ts';
 import {
   type Found,
@@ -36,16 +36,7 @@ export const commonOptions = {
     valueHint: 'FILE',
     description: 'the settings file (default: vault.yaml in the data directory)',
   },
-  'master-key-file': {
-    type: 'string',
-    valueHint: 'FILE',
-    description: 'the master key (default: master.key in the data directory)',
-  },
-  'master-key-passphrase-file': {
-    type: 'string',
-    valueHint: 'FILE',
-    description: 'the passphrase, where the master key is sealed under one (default: ask for it)',
-  },
+  ...masterKeyOptions,
 } as const;
 
 /** Options of `vault serve` alone. */
@@ -112,55 +103,52 @@ type Flags = Partial<Arguments<typeof commonOptions & typeof serveOptions>>;
 type SettingName = keyof typeof commonOptions | keyof typeof serveOptions;
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-export type Settings = MetricsSettings & {
-  readonly dataDir: string;
-  readonly masterKeyFile: string;
-  /** Undefined where somebody may be asked. */
-  readonly masterKeyPassphraseFile?: string | undefined;
-  /** Where the service manager puts secrets for this process. */
-  readonly credentialsDir?: string | undefined;
-  readonly listen: ListenAddress;
-  readonly publicUrl: string | undefined;
-  readonly workers: number;
-  readonly clients: ClientSettings;
-  readonly backups: BackupPlan | undefined;
-  readonly audit: AuditSettings;
-  readonly acmeHttpListen: ListenAddress | undefined;
-  readonly acmeTlsListen: ListenAddress | undefined;
-  /** `ip:port` */
-  readonly resolver: string | undefined;
-  readonly acmeDrafts: boolean;
-  /** What the environment says about proxies. */
-  readonly proxies: Environment;
-  /** Undefined for plain HTTP. */
-  readonly tls: TlsSettings | undefined;
-  readonly insecureHttp: boolean;
-  readonly sessionLimits: SessionLimits;
-  readonly logLevel: LogLevel;
-};
+export type Settings = MasterKeySettings &
+  MetricsSettings & {
+    readonly dataDir: string;
+    /** Where the service manager puts secrets for this process. */
+    readonly credentialsDir?: string | undefined;
+    readonly listen: ListenAddress;
+    readonly publicUrl: string | undefined;
+    readonly workers: number;
+    readonly clients: ClientSettings;
+    readonly backups: BackupPlan | undefined;
+    readonly audit: AuditSettings;
+    readonly acmeHttpListen: ListenAddress | undefined;
+    readonly acmeTlsListen: ListenAddress | undefined;
+    /** `ip:port` */
+    readonly resolver: string | undefined;
+    readonly acmeDrafts: boolean;
+    /** What the environment says about proxies. */
+    readonly proxies: Environment;
+    /** Undefined for plain HTTP. */
+    readonly tls: TlsSettings | undefined;
+    readonly insecureHttp: boolean;
+    readonly sessionLimits: SessionLimits;
+    readonly logLevel: LogLevel;
+  };
 
 const names = [...Object.keys(commonOptions), ...Object.keys(serveOptions)] as SettingName[];
 
 /** Settings for these flags and this environment. Throws OperatorError that names the setting that is wrong. */
 export async function readSettings(flags: Flags, environment: Environment): Promise<Settings> {
-  const given = (name: SettingName) =>
-    found(text(flags[name]), `--${name}`) ?? found(environment[variable(name)], variable(name));
+  const flag = (name: SettingName) => found(text(flags[name]), `--${name}`);
+  const inEnvironment = (name: SettingName) => found(environment[variable(name)], variable(name));
+  const given = (name: SettingName) => flag(name) ?? inEnvironment(name);
   const firstDataDir = given('data-dir')?.value ?? defaultDataDir(environment);
   const configPath = given('config')?.value;
   const file = await readSettingsFile(configPath ?? join(firstDataDir, 'vault.yaml'), {
     known: names.filter((name) => name !== 'config').map(key),
     mustExist: configPath !== undefined,
   });
-  const setting = (name: SettingName): Found | undefined =>
-    given(name) ?? found(file.values.get(key(name)), `${key(name)} in ${file.path}`);
+  const inFile = (name: SettingName) => found(file.values.get(key(name)), `${key(name)} in ${file.path}`);
+  const setting = (name: SettingName): Found | undefined => given(name) ?? inFile(name);
   const dataDir = resolve(setting('data-dir')?.value ?? firstDataDir);
+  const credentialsDir = environment.CREDENTIALS_DIRECTORY || undefined;
   return {
     dataDir,
-    credentialsDir: environment.CREDENTIALS_DIRECTORY || undefined,
-    masterKeyFile: masterKeyFile(setting('master-key-file')?.value, dataDir, environment),
-    masterKeyPassphraseFile:
-      optional(setting('master-key-passphrase-file'), ({ value }) => resolve(value)) ??
-      credential('master-key-passphrase', environment),
+    credentialsDir,
+    ...masterKeySettings([flag, inEnvironment, inFile], dataDir, credentialsDir),
     listen: listenAddress(setting('listen') ?? { value: '127.0.0.1:8080', from: 'the default' }),
     publicUrl: publicUrl(setting('public-url')),
     workers: workerCount(setting('workers')),
@@ -208,18 +196,6 @@ function defaultDataDir(environment: Environment): string {
   if (environment.STATE_DIRECTORY) return environment.STATE_DIRECTORY.split(':')[0] ?? '';
   if (userInfo().uid === 0) return '/var/lib/vault';
   return join(environment.XDG_DATA_HOME || join(environment.HOME || homedir(), '.local', 'share'), 'vault');
-}
-
-/** `-` is standard input. */
-function masterKeyFile(named: string | undefined, dataDir: string, environment: Environment): string {
-  if (named !== undefined) return named === '-' ? named : resolve(named);
-  return credential('master.key', environment) ?? resolve(dataDir, 'master.key');
-}
-
-/** A file that the service manager made for this process. */
-function credential(name: string, { CREDENTIALS_DIRECTORY }: Environment): string | undefined {
-  const path = CREDENTIALS_DIRECTORY && resolve(CREDENTIALS_DIRECTORY, name);
-  return path && existsSync(path) ? path : undefined;
 }
 
 function optional<T>(setting: Found | undefined, read: (setting: Found) => T): T | undefined {

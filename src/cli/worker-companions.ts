@@ -53,12 +53,12 @@ export function workerCompanions(
     },
     ticketSeed: () => seed,
     signInPauses: {
-      begin: async (name, address) => {
+      begin: async (name, address, standing) => {
         lastId += 1;
         const id = lastId;
         const retryAfter = await new Promise<number | undefined>((resolve) => {
           asked.set(id, resolve);
-          send({ say: 'attempt', id, name, address });
+          send({ say: 'attempt', id, name, address, standing });
         });
         if (retryAfter !== undefined) throw tooManyAttempts(retryAfter);
         return {

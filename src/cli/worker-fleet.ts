@@ -212,10 +212,13 @@ export class Fleet {
     else void supervisor.tell(`STATUS=not working: ${all.join(', ')}`);
   }
 
-  #beginAttempt(from: Member, { id, name, address }: Extract<FromWorker, { readonly say: 'attempt' }>): void {
+  #beginAttempt(
+    from: Member,
+    { id, name, address, standing }: Extract<FromWorker, { readonly say: 'attempt' }>,
+  ): void {
     let retryAfter: number | undefined;
     try {
-      from.attempts.set(id, this.#pauses.begin(name, address));
+      from.attempts.set(id, this.#pauses.begin(name, address, standing));
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       retryAfter = error.retryAfter ?? 1;

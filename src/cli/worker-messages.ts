@@ -1,6 +1,7 @@
 /** What the first process of a vault that serves on several and its workers say to each other. */
 import type { KeyCount } from '../domain/key-limits.ts';
 import type { Series } from '../domain/meter.ts';
+import type { Standing } from '../domain/sign-in-backoff.ts';
 import type { Measured } from './open-metrics.ts';
 import type { Settings } from './settings.ts';
 
@@ -56,6 +57,7 @@ export type FromWorker =
       readonly id: number;
       readonly name: string | undefined;
       readonly address: string | undefined;
+      readonly standing: Standing;
     }
   | { readonly say: 'attempt-ended'; readonly id: number; readonly how: 'succeeded' | 'withdrawn' }
   /** Every second where metrics are served: what is lost when it dies is what it counted since. */

@@ -87,7 +87,11 @@ async function serve(
           jobs.push(...sharedJobs(vault, settings, terminal, stop));
           break;
         case 'invite':
-          jobs.push(invite(vault, message.url, stderr).then(() => channel.send({ say: 'invited' })));
+          jobs.push(
+            invite(vault, { url: message.url, dataDir: settings.dataDir }, stderr).then(() =>
+              channel.send({ say: 'invited' }),
+            ),
+          );
           break;
         case 'beat':
           vault.renewalHeartbeat.beat();

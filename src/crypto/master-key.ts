@@ -38,7 +38,7 @@ export class MasterKey {
   constructor(bytes: Secret) {
     if (bytes.expose().length !== masterKeySize) throw new Error('a master key has 32 bytes');
     this.#bytes = bytes;
-    this.id = this.derive('key id').export().subarray(0, keyIdSize);
+    this.id = Buffer.from(this.derive('key id').export().subarray(0, keyIdSize));
     this.name = this.id.toString('hex');
   }
 
@@ -52,7 +52,10 @@ export class MasterKey {
     const known = this.#derived.get(purpose);
     if (known !== undefined) return known;
     const info = `certificate-vault v1 ${purpose}`;
-    const key = createSecretKey(Buffer.from(hkdfSync('sha256', this.#bytes.expose(), '', info, 32)));
+    const bytes = Buffer.from(hkdfSync('sha256', this.#bytes.expose(), '', info, 32));
+    const key = createSecretKey(bytes);
+    // The key object has a copy of its own, which OpenSSL clears when it goes.
+    bytes.fill(0);
     this.#derived.set(purpose, key);
     return key;
   }

@@ -68,7 +68,9 @@ export class PassphraseKey {
       memory,
       passes,
     });
-    return new PassphraseKey(createSecretKey(bytes), derivation);
+    const key = createSecretKey(bytes);
+    bytes.fill(0);
+    return new PassphraseKey(key, derivation);
   }
 
   /** The sealed form of `plaintext`. It opens only with the same `context`, which says what it is and whose. */
@@ -98,7 +100,10 @@ export class PassphraseKey {
     decipher.setAAD(Buffer.from(context));
     decipher.setAuthTag(blob.subarray(-tagSize));
     try {
-      return new Secret(Buffer.concat([decipher.update(blob.subarray(0, -tagSize)), decipher.final()]));
+      // All of it comes at once: `final` adds nothing, and a second copy would stay in memory.
+      const plaintext = decipher.update(blob.subarray(0, -tagSize));
+      decipher.final();
+      return new Secret(plaintext);
     } catch {
       // The tag does not fit: that is the answer, not a fault.
       return undefined;

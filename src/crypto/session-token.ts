@@ -25,17 +25,22 @@ export type SessionToken = {
 /** Loaded at the first use: it takes a tenth of the time in which a command is done, and most have nothing to do with sessions. */
 const library = async () => (await import('jsonwebtoken')).default;
 
-/** A new token with a new id; `createdAt` and `expiresAt` are UTC milliseconds, and the token knows whole seconds. */
-export async function createSessionToken(
+/** Creates a token with a new id; `createdAt` and `expiresAt` are UTC milliseconds, and the token knows whole seconds. */
+export type CreateSessionToken = (
   world: World,
   masterKey: MasterKey,
-  { createdAt, expiresAt }: { readonly createdAt: number; readonly expiresAt: number },
-): Promise<SessionToken> {
+  times: { readonly createdAt: number; readonly expiresAt: number },
+) => SessionToken;
+
+/** Loads what creates tokens. Tokens are created in a write transaction, which must not wait for a library to load. */
+export async function sessionTokenCreator(): Promise<CreateSessionToken> {
   const jwt = await library();
-  const jti = world.randomBytes(32).toString('base64url');
-  const claims = { iss: issuer, iat: seconds(createdAt), exp: Math.ceil(expiresAt / 1000), jti };
-  const token = jwt.sign(claims, masterKey.derive(purpose), { algorithm });
-  return { token: new Secret(token), idHash: sha256(jti) };
+  return (world, masterKey, { createdAt, expiresAt }) => {
+    const jti = world.randomBytes(32).toString('base64url');
+    const claims = { iss: issuer, iat: seconds(createdAt), exp: Math.ceil(expiresAt / 1000), jti };
+    const token = jwt.sign(claims, masterKey.derive(purpose), { algorithm });
+    return { token: new Secret(token), idHash: sha256(jti) };
+  };
 }
 
 /**

@@ -10,6 +10,8 @@ export type SettingKey =
   | 'last-backup-at'
   /** Id and link of the last event that was pruned. */
   | 'audit-pruned-through'
+  /** Since when the clock runs without a jump, and when it was last looked at: UTC milliseconds. */
+  | 'steady-clock'
   /** Id of the last event that was delivered there. */
   | 'audit-file-cursor'
   | 'audit-syslog-cursor';

@@ -31,6 +31,7 @@ export type AuditAction =
   | 'api_key.update'
   | 'api_key.revoke'
   | 'api_key.delete'
+  | 'setup_link.create'
   | 'administrator.create'
   | 'administrator.password'
   | 'administrator.delete'

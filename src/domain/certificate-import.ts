@@ -12,6 +12,7 @@ import { findCertificate, insertCertificate, updateCertificate } from '../db/cer
 import type { Writer } from '../db/database.ts';
 import { type Actor, record } from './audit.ts';
 import { tellRecovered } from './certificate-notices.ts';
+import { newCertificateName, parseInput } from './inputs.ts';
 import { neverRenewed } from './renewal-plan.ts';
 import type { Vault } from './vault.ts';
 import { addVersion } from './versions.ts';
@@ -82,6 +83,7 @@ export async function storeImport(
       hint: 'Import under another name, or delete that certificate first.',
     });
   }
+  if (existing === undefined) parseInput(newCertificateName, { name });
   const id =
     existing?.id ??
     (await insertCertificate(writer, {

@@ -15,7 +15,7 @@ import type { IssuerRow } from '../db/issuers.ts';
 import { type Actor, record } from './audit.ts';
 import { tellIssued } from './certificate-notices.ts';
 import { didYouMean } from './closest-names.ts';
-import type { CreateCertificateInput } from './inputs.ts';
+import { type CreateCertificateInput, newCertificateName, parseInput } from './inputs.ts';
 import { refuseSameFallback, refuseUnsuitable, requireIssuer } from './issuers.ts';
 import { issueFromLocalCa } from './local-ca.ts';
 import { queueRenewal } from './renewal-queue.ts';
@@ -82,6 +82,7 @@ export async function storeCertificate(
   input: NewCertificate,
   first: VersionMaterial | undefined,
 ): Promise<number | undefined> {
+  parseInput(newCertificateName, { name: input.name });
   const { issuer, fallback } = await suitableIssuers(writer, input);
   const now = vault.world.now();
   const isRenewed = input.auto_renew !== false && input.disabled !== true;

@@ -10,6 +10,7 @@ import { dnsProviderTypes } from '../dns/provider-types.ts';
 import { documentVersion } from './desired-sections.ts';
 import {
   anyAllowlist,
+  certName,
   createApiKeyInput,
   createCertificateInput,
   createDnsProviderInput,
@@ -64,7 +65,7 @@ const dnsProvider = z
   })
   .describe('who can put challenge records into these zones');
 
-const { name: certificateName, ...certificateShape } = createCertificateInput.shape;
+const { name: _, ...certificateShape } = createCertificateInput.shape;
 
 const certificate = z
   .strictObject({
@@ -133,8 +134,8 @@ const desiredState = z.strictObject({
   version,
   issuers: section(issuerName, issuer),
   dns_providers: section(providerName, dnsProvider),
-  certificates: section(certificateName, certificate),
-  imported_certificates: section(certificateName, imported),
+  certificates: section(certName, certificate),
+  imported_certificates: section(certName, imported),
   api_keys: section(keyName, apiKey),
 });
 
@@ -147,8 +148,8 @@ export function desiredStateSchema(): unknown {
       version,
       issuers: z.record(issuerName, issuer).nullish(),
       dns_providers: z.record(providerName, dnsProvider).nullish(),
-      certificates: z.record(certificateName, certificate).nullish(),
-      imported_certificates: z.record(certificateName, imported).nullish(),
+      certificates: z.record(certName, certificate).nullish(),
+      imported_certificates: z.record(certName, imported).nullish(),
       api_keys: z.record(keyName, apiKey).nullish(),
     })
     .meta({ title: 'What a certificate vault shall hold' });

@@ -1,6 +1,6 @@
 /** What people and programs may ask for, checked in one place for every way in; types come out as brands. */
 import { z } from 'zod';
-import { certNameRule, parseCertName } from '../base/cert-name.ts';
+import { certNameRule, newCertNameRule, parseCertName, parseNewCertName } from '../base/cert-name.ts';
 import { challengeTypes } from '../base/challenge-type.ts';
 import { day, hour, parseDuration } from '../base/duration.ts';
 import { identifierRule, isAddress, parseIdentifier } from '../base/identifier.ts';
@@ -21,6 +21,8 @@ function parsed<T>(parse: (text: string) => T | undefined, refuse: (text: string
 }
 
 const quoted = (text: string) => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+
+const newCertName = parsed(parseNewCertName, (text) => `${quoted(text)} is not a name: ${newCertNameRule}`);
 
 export const certName = parsed(parseCertName, (text) => `${quoted(text)} is not a name: ${certNameRule}`);
 
@@ -91,7 +93,7 @@ const challenge = parsed(
 const profile = z.string().regex(/^[\x21-\x7e]{1,64}$/, 'a profile is a word such as shortlived');
 
 export const createCertificateInput = z.strictObject({
-  name: certName,
+  name: newCertName,
   domains,
   issuer: z.string().default('local-ca'),
   fallback_issuer: z.string().optional(),
@@ -101,6 +103,8 @@ export const createCertificateInput = z.strictObject({
   challenge: challenge.optional(),
   reuse_key: z.boolean().default(false),
 });
+
+export const newCertificateName = createCertificateInput.pick({ name: true });
 
 export type CreateCertificateInput = z.output<typeof createCertificateInput>;
 

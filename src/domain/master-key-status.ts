@@ -22,18 +22,19 @@ export type MasterKeyView = {
 };
 
 export type MasterKeyStatus = {
-  key_file: string;
+  /** Null where the key comes from a command. */
+  key_file: string | null;
   rotation: 'none' | 'unfinished';
   keys: MasterKeyView[];
 };
 
-/** The keys of a database and of the files beside `keyFile`. Counts all blobs. Throws where the key file cannot be a key. */
+/** The keys of a database and of the files beside `keyFile`, where there are any. Counts all blobs. Throws where the key file cannot be a key. */
 export async function masterKeyStatus(
   { db }: { readonly db: Pick<Database, 'reader'> },
-  keyFile: string,
+  keyFile: string | undefined,
 ): Promise<MasterKeyStatus> {
   const rows = await listMasterKeys(db.reader);
-  const files = keyFilesBeside(keyFile);
+  const files = keyFile === undefined ? [] : keyFilesBeside(keyFile);
   const counts = await countSealedBlobs(db.reader);
   const ids = new Set([
     ...rows.map(({ id }) => id),
@@ -55,7 +56,7 @@ export async function masterKeyStatus(
     };
   });
   const isRotating = rows.some(({ state }) => state === 'previous');
-  return { key_file: keyFile, rotation: isRotating ? 'unfinished' : 'none', keys };
+  return { key_file: keyFile ?? null, rotation: isRotating ? 'unfinished' : 'none', keys };
 }
 
 /** Removes the file of a key that nothing in the database needs. Returns its paths. Throws OperatorError otherwise. */

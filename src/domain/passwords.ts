@@ -1,6 +1,6 @@
 /**
- * Hashing passwords, a few at a time: each takes 64 MiB and a quarter of a second, so that whoever sends many must wait
- * or be refused, and never take the server down.
+ * Hashing passwords, a few at a time: each takes 64 MiB and a quarter of a second, so that callers who send many wait or
+ * are refused, and never take the server down.
  */
 import { Problem } from '../base/problem.ts';
 import type { Secret } from '../base/secret.ts';
@@ -14,16 +14,13 @@ import {
   passwordMatches,
 } from '../crypto/password-hash.ts';
 import { passwordComplaint } from './password-policy.ts';
-
-const atOnce = 2;
-const mostWaiting = 16;
+import { type Origin, PasswordQueue } from './password-queue.ts';
 
 export class Passwords {
   readonly #world: World;
   readonly #cost: HashCost;
   readonly #nobodys: string;
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #queue = new PasswordQueue();
 
   constructor(world: World, cost: HashCost = hashCost) {
     this.#world = world;
@@ -45,45 +42,20 @@ export class Passwords {
 
   /** The hash at today's cost. Throws `rate_limited`. */
   hash(password: Secret<string>): Promise<string> {
-    return this.#inTurn(() => hashPassword(this.#world, password, this.#cost));
+    return this.#queue.run('known', () => hashPassword(this.#world, password, this.#cost));
   }
 
   /**
    * Whether the password is the one that was hashed; for nobody's hash (undefined) it takes as long to say no. Throws
    * `rate_limited` where too many wait already.
    */
-  async matches(password: Secret<string>, hash: string | undefined): Promise<boolean> {
+  async matches(password: Secret<string>, hash: string | undefined, origin: Origin): Promise<boolean> {
     const known = hash ?? this.#nobodys;
-    return (await this.#inTurn(() => passwordMatches(password, known))) && hash !== undefined;
+    return (await this.#queue.run(origin, () => passwordMatches(password, known))) && hash !== undefined;
   }
 
   /** Whether the hash should be made anew, now that the password is at hand. */
   isOutgrown(hash: string): boolean {
     return isOutgrown(hash, this.#cost);
-  }
-
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running < atOnce) this.#running += 1;
-    else await this.#wait();
-    try {
-      return await work();
-    } finally {
-      // Whoever waits takes over the place, so that nobody who comes now is faster.
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#running -= 1;
-      else next();
-    }
-  }
-
-  async #wait(): Promise<void> {
-    if (this.#waiting.length >= mostWaiting) {
-      throw new Problem('rate_limited', {
-        detail: 'Too many people are signing in at this moment.',
-        retryAfter: 5,
-      });
-    }
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.push(resolve);
-    await promise;
   }
 }

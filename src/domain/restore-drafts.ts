@@ -1,9 +1,26 @@
 /** The new files of a restore before they have their names, beside those whose place they will take. */
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { makeDurableDirectory, staleDrafts, syncPath } from '../base/durable-file.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
+
+/**
+ * The file that a restore puts in the place of `path`: where a symbolic link leads, so that database and key stay on the
+ * disks that were chosen for them. Throws OperatorError where the link leads nowhere.
+ */
+export function placeOf(path: string): string {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return path;
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    throw new OperatorError(`${path} is a symbolic link to ${readlinkSync(path)}, which is missing`, {
+      hint: 'Mount the disk that it is on, or remove the link. Nothing was changed.',
+      cause: error,
+    });
+  }
+}
 
 /** A name for what will be called `path`. What a killed restore left there a day ago is removed. */
 export function draftFor(path: string, world: World): string {

@@ -19,6 +19,7 @@ import { z } from 'zod';
 import { syncPath } from '../base/durable-file.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { HeldDatabase } from '../db/database-lock.ts';
+import { placeOf } from './restore-drafts.ts';
 
 const noteName = 'restore.pending';
 
@@ -39,7 +40,7 @@ export function swapIn(
   { state }: HeldDatabase,
   stamp: string,
 ): string[] {
-  const database = join(dataDir, 'vault.db');
+  const database = placeOf(join(dataDir, 'vault.db'));
   // A log that stays behind would be taken for the new database's. Of a whole one everything is in the file already.
   const logs = state === 'damaged' ? ['-wal', '-shm', '-journal'].map((suffix) => database + suffix) : [];
   const kept = [...moves.map(({ to }) => to), ...logs].filter(hasContent).map((path) => {

@@ -23,7 +23,7 @@ import { openMasterKey } from './backup.ts';
 import { checkBackup, copyOut, readBackup } from './backup-file.ts';
 import type { Manifest } from './backup-manifest.ts';
 import { masterKeyFits } from './master-key-check.ts';
-import { draftFor, removeDraft, writeKeyDraft } from './restore-drafts.ts';
+import { draftFor, placeOf, removeDraft, writeKeyDraft } from './restore-drafts.ts';
 import { finishRestore, type Move, swapIn } from './restore-swap.ts';
 
 /** What is restored, and to where. */
@@ -31,10 +31,12 @@ export type RestoreOrder = {
   readonly file: string;
   readonly dataDir: string;
   readonly masterKeyFile: string;
+  /** The key that a command gave, in place of a file. */
+  readonly givenKey?: MasterKey | undefined;
   /** What becomes of a vault that is there. */
   readonly existing: 'refuse' | 'replace';
-  /** Asked where the master key has to come out of the backup. */
-  readonly passphrase: () => Promise<Secret<string>>;
+  /** Asked where the master key has to come out of the backup: what may be the passphrase, the likeliest first. */
+  readonly passphrases: () => Promise<readonly Secret<string>[]>;
   /** What opens a key file that is sealed. Throws OperatorError. */
   readonly lockOf: (file: KeyFile) => Promise<PassphraseKey | undefined>;
   /** Seals the key file where the key comes out of the backup; undefined where none shall. Throws OperatorError. */
@@ -57,13 +59,14 @@ export type Restorable = {
 export async function restore(world: World, order: RestoreOrder): Promise<Restorable & { kept: string[] }> {
   const { file, dataDir, masterKeyFile } = order;
   finishRestore(dataDir);
+  const path = placeOf(join(dataDir, 'vault.db'));
+  const keyPath = placeOf(masterKeyFile);
   refuseExisting(order);
   const restorable = await checkRestorable(order);
   const { masterKey, keyIs } = restorable;
   const stamp = formatTimestamp(world.now()).replaceAll(/[-:]/g, '');
-  const path = join(dataDir, 'vault.db');
   const database = { from: draftFor(path, world), to: path };
-  const key = { from: draftFor(masterKeyFile, world), to: masterKeyFile };
+  const key = { from: draftFor(keyPath, world), to: keyPath };
   try {
     makeDurableDirectory(dataDir);
     await copyOut(file, restorable, database.from);
@@ -99,10 +102,19 @@ export async function checkRestorable(order: RestoreOrder): Promise<Restorable> 
 }
 
 async function findKey(
-  { file, masterKeyFile, passphrase, lockOf, existing }: RestoreOrder,
+  { file, masterKeyFile, givenKey, passphrases, lockOf, existing }: RestoreOrder,
   { key_ids, sealed_master_key }: Manifest,
 ): Promise<Pick<Restorable, 'masterKey' | 'keyIs' | 'keyFile'>> {
   const [needed = ''] = key_ids;
+  if (givenKey?.name === needed) return { masterKey: givenKey, keyIs: 'there', keyFile: masterKeyFile };
+  if (givenKey !== undefined) {
+    throw new OperatorError(
+      `${file} needs master key ${needed}, and the command prints another (${givenKey.name})`,
+      {
+        hint: 'Let the command print the right key; or restore with --master-key-file, and store the key afterwards. Nothing was changed.',
+      },
+    );
+  }
   const files = keyFilesBeside(masterKeyFile);
   const right = files.find(({ id }) => id === needed);
   const key = right && keyIn(right, await lockOf(right));
@@ -120,7 +132,10 @@ async function findKey(
       hint: 'Name another place with --master-key-file; or --replace puts it there and keeps the old one beside it.',
     });
   }
-  const bytes = await openMasterKey(await passphrase(), sealed_master_key, needed);
+  let bytes: Secret | undefined;
+  for (const passphrase of await passphrases()) {
+    bytes ??= await openMasterKey(passphrase, sealed_master_key, needed);
+  }
   const masterKey = bytes === undefined ? undefined : new MasterKey(bytes);
   if (masterKey?.name !== needed) {
     throw new OperatorError(

@@ -3,7 +3,7 @@ import { hour, minute } from '../base/duration.ts';
 import { Problem } from '../base/problem.ts';
 import type { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
-import { createSessionToken, readSessionToken } from '../crypto/session-token.ts';
+import { type CreateSessionToken, readSessionToken } from '../crypto/session-token.ts';
 import type { AdministratorRow } from '../db/administrators.ts';
 import type { Writer } from '../db/database.ts';
 import { currentMasterKey } from '../db/master-keys.ts';
@@ -64,11 +64,12 @@ export class Sessions {
     this.limits = limits;
   }
 
-  /** Begins a session in the transaction of the sign-in, and records it. */
+  /** Begins a session in the transaction of the sign-in, and records it. `createToken` was loaded before the transaction. */
   async begin(
     writer: Writer,
     { id: administratorId, name }: AdministratorRow,
     { actor, userAgent }: Visitor,
+    createToken: CreateSessionToken,
   ): Promise<SignedIn> {
     const { world } = this.#vault;
     const now = world.now();
@@ -76,7 +77,7 @@ export class Sessions {
     const others = await listSessions(writer, administratorId);
     for (const { id } of others.slice(mostSessions - 1)) await deleteSession(writer, id);
     const times = { createdAt: now, expiresAt: now + this.limits.lifetime };
-    const { token, idHash } = await createSessionToken(world, await currentKey(this.#vault, writer), times);
+    const { token, idHash } = createToken(world, await currentKey(this.#vault, writer), times);
     const { id } = await insertSession(writer, {
       administrator_id: administratorId,
       token_hash: idHash,

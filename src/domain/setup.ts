@@ -3,11 +3,12 @@ import { z } from 'zod';
 import { day } from '../base/duration.ts';
 import { Problem } from '../base/problem.ts';
 import { Secret } from '../base/secret.ts';
-import { createSetupToken, setupTokenMatches } from '../crypto/session-token.ts';
+import { createSetupToken, sessionTokenCreator, setupTokenMatches } from '../crypto/session-token.ts';
 import { hasAdministrators, setLastSignedIn } from '../db/administrators.ts';
 import type { Reader } from '../db/database.ts';
 import { putSetting, readSetting } from '../db/settings.ts';
 import { addAdministrator, createAdministratorInput } from './administrators.ts';
+import { type Actor, record } from './audit.ts';
 import type { SignedIn, Visitor } from './sessions.ts';
 import type { SignIn } from './sign-in.ts';
 import type { Vault } from './vault.ts';
@@ -24,11 +25,17 @@ export const setupInput = createAdministratorInput.extend({
 
 export type SetupInput = z.output<typeof setupInput>;
 
-/** A new setup token where there is no administrator, in place of any earlier one; undefined where there is somebody. */
-export async function offerSetup({ db, world }: Vault): Promise<Secret<string> | undefined> {
+/** Whether there is no administrator, so that a setup link can make the first. */
+export async function needsSetup({ db }: Pick<Vault, 'db'>): Promise<boolean> {
+  return !(await hasAdministrators(db.reader));
+}
+
+/** A new setup token where there is no administrator, in place of any earlier one; undefined where there is one. */
+export async function offerSetup({ db, world }: Vault, actor: Actor): Promise<Secret<string> | undefined> {
   if (await hasAdministrators(db.reader)) return undefined;
   const { token, idHash } = createSetupToken(world);
   await db.write(async (writer) => {
+    await record(writer, { actor, action: 'setup_link.create', resource: 'setup' }, world.now());
     await putSetting(writer, 'setup-token-hash', idHash);
     await putSetting(writer, 'setup-token-expires-at', world.now() + setupPatience);
   });
@@ -45,7 +52,7 @@ export async function completeSetup(
   { token, name, password }: SetupInput,
   visitor: Visitor,
 ): Promise<SignedIn> {
-  const attempt = await signIn.backoff.begin(undefined, visitor.actor.ip);
+  const attempt = await signIn.backoff.begin(undefined, visitor.actor.ip, 'stranger');
   if (!(await isOpenTo(db.reader, token, world.now()))) {
     meter.authenticationFailed('setup_link');
     const reason = 'setup link not valid';
@@ -59,13 +66,14 @@ export async function completeSetup(
   }
   attempt.withdrawn();
   const hash = await signIn.passwords.choose(name, password);
+  const createToken = await sessionTokenCreator();
   return db.write(async (writer) => {
     // Two may have come with the same link.
     if (!(await isOpenTo(writer, token, world.now()))) throw notValid();
     const person = { ...visitor.actor, name: `admin:${name}` };
     const row = await addAdministrator(writer, person, name, hash, world.now());
     await setLastSignedIn(writer, row.id, world.now());
-    return signIn.sessions.begin(writer, row, visitor);
+    return signIn.sessions.begin(writer, row, visitor, createToken);
   });
 }
 
@@ -84,6 +92,6 @@ async function isOpenTo(reader: Reader, token: Secret<string>, now: number): Pro
 function notValid(): Problem {
   return new Problem('forbidden', {
     detail: 'This setup link is not valid: it was used, has expired or was replaced by a newer one.',
-    hint: 'Start the vault again for a new link, or use "vault admin create".',
+    hint: "Create a new one on the vault's host: vault admin setup-link",
   });
 }

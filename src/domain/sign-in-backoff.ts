@@ -31,10 +31,17 @@ export type Attempt = {
   readonly withdrawn: () => void;
 };
 
+/** Whether the person has signed in from this address before. */
+export type Standing = 'known' | 'stranger';
+
 /** What is asked before a password is tried: by the one process that serves, or, for all that do, by the first of them. */
 export type SignInPauses = {
   /** Begins an attempt. Throws `rate_limited`. */
-  readonly begin: (name: string | undefined, address: string | undefined) => Attempt | Promise<Attempt>;
+  readonly begin: (
+    name: string | undefined,
+    address: string | undefined,
+    standing: Standing,
+  ) => Attempt | Promise<Attempt>;
 };
 
 /** What an attempt is told that comes too early. `retryAfter` in seconds. */
@@ -63,9 +70,10 @@ export class SignInBackoff implements SignInPauses {
    * Begins an attempt, counted at once, so that many in parallel are as many as one after the other. Throws
    * `rate_limited` with the time to wait; such an attempt does not count.
    */
-  begin(name: string | undefined, address: string | undefined): Attempt {
+  begin(name: string | undefined, address: string | undefined, standing: Standing): Attempt {
     const place = address === undefined ? 'unknown' : neighbourhood(address);
     const keys = new Map([[`address ${place}`, byAddress]]);
+    if (name !== undefined && standing === 'known') this.#known.set(`${name.toLowerCase()} ${place}`, true);
     if (name !== undefined) keys.set(this.#nameKey(name, place), byName);
     const wait = Math.max(...[...keys].map(([key, limit]) => this.#wait(key, limit)));
     if (wait > 0) throw tooManyAttempts(Math.ceil(wait / second));

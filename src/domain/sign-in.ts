@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { Problem } from '../base/problem.ts';
 import type { Secret } from '../base/secret.ts';
+import { sessionTokenCreator } from '../crypto/session-token.ts';
 import {
   type AdministratorRow,
   findAdministrator,
@@ -11,9 +12,10 @@ import {
 import { replacePassword, typedPassword } from './administrators.ts';
 import type { Actor } from './audit.ts';
 import type { AdministratorIdentity } from './identity.ts';
+import { KnownPlaces } from './known-places.ts';
 import type { Passwords } from './passwords.ts';
 import type { Sessions, SignedIn, Visitor } from './sessions.ts';
-import { type Attempt, SignInBackoff, type SignInPauses } from './sign-in-backoff.ts';
+import { type Attempt, SignInBackoff, type SignInPauses, type Standing } from './sign-in-backoff.ts';
 import type { Vault } from './vault.ts';
 
 export const signInInput = z.strictObject({
@@ -31,6 +33,7 @@ type Checked = { readonly row: AdministratorRow; readonly attempt: Attempt };
 
 export class SignIn {
   readonly #vault: Vault;
+  readonly #places = new KnownPlaces();
   readonly passwords: Passwords;
   readonly sessions: Sessions;
   readonly backoff: SignInPauses;
@@ -50,17 +53,24 @@ export class SignIn {
   /** Begins a session. Throws `unauthenticated`, one answer for every failure, and `rate_limited`. */
   async signIn({ name, password }: SignInInput, visitor: Visitor): Promise<SignedIn> {
     const { db, world } = this.#vault;
-    const { row, attempt } = await this.#check(name, password, visitor.actor, wrongCredentials);
+    const { row, attempt } = await this.#check(
+      name,
+      password,
+      visitor.actor,
+      await this.#standing(name, visitor.actor),
+      wrongCredentials,
+    );
     try {
       const isOld = this.passwords.isOutgrown(row.password_hash);
       const anew = isOld ? await this.passwords.hash(password) : undefined;
+      const createToken = await sessionTokenCreator();
       const signedIn = await db.write(async (writer) => {
         // Meanwhile the person may have been removed, or the password changed.
         const now = await findAdministrator(writer, name);
         if (now?.password_hash !== row.password_hash) throw wrongCredentials();
         if (anew !== undefined) await setPasswordHash(writer, row.id, anew);
         await setLastSignedIn(writer, row.id, world.now());
-        return this.sessions.begin(writer, row, visitor);
+        return this.sessions.begin(writer, row, visitor, createToken);
       });
       attempt.succeeded();
       return signedIn;
@@ -80,7 +90,7 @@ export class SignIn {
     input: ChangePasswordInput,
   ): Promise<void> {
     const { db, world } = this.#vault;
-    const { row, attempt } = await this.#check(name, input.current, actor, wrongCurrent);
+    const { row, attempt } = await this.#check(name, input.current, actor, 'known', wrongCurrent);
     attempt.succeeded();
     const hash = await this.passwords.choose(name, input.new, 'new');
     await db.write(async (writer) => {
@@ -90,19 +100,25 @@ export class SignIn {
     });
   }
 
+  async #standing(name: string, { ip }: Actor): Promise<Standing> {
+    return (await this.#places.has(this.#vault.db.reader, name, ip)) ? 'known' : 'stranger';
+  }
+
   /** The person whose password this is. Failures are recorded, but nothing that was typed: it may be a password. */
   async #check(
     name: string,
     password: Secret<string>,
     actor: Actor,
+    standing: Standing,
     refusal: () => Problem,
   ): Promise<Checked> {
     const { db, audit, meter } = this.#vault;
-    const attempt = await this.backoff.begin(name, actor.ip);
+    const attempt = await this.backoff.begin(name, actor.ip, standing);
+    const origin = standing === 'known' ? standing : { address: actor.ip };
     let row: AdministratorRow | undefined;
     try {
       row = await findAdministrator(db.reader, name);
-      if ((await this.passwords.matches(password, row?.password_hash)) && row !== undefined)
+      if ((await this.passwords.matches(password, row?.password_hash, origin)) && row !== undefined)
         return { row, attempt };
     } catch (error) {
       attempt.withdrawn();

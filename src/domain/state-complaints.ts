@@ -1,4 +1,5 @@
 /** What cannot be, in what a vault shall hold: found before anything is changed or anybody is asked, and all of it at once. */
+import { newCertNameRule, parseNewCertName } from '../base/cert-name.ts';
 import { Problem } from '../base/problem.ts';
 import { parseTimestamp } from '../base/timestamp.ts';
 import type { Complaint } from './desired-state.ts';
@@ -20,6 +21,7 @@ export function stateComplaints(
   return [
     ...issuerComplaints(state, wanted),
     ...providerComplaints(state, wanted),
+    ...nameComplaints(state, wanted),
     ...certificateComplaints(state, wanted, options),
     ...importComplaints(state, wanted),
     ...keyComplaints(state, wanted, options, now),
@@ -57,6 +59,15 @@ function providerComplaints(state: VaultState, { dns_providers }: WantedState): 
       message:
         'the vault has no such provider of this type yet, so name the file with its settings: {file: NAME}',
     }));
+}
+
+/** Certificates from before keep names that no new one may have. */
+function nameComplaints(state: VaultState, wanted: WantedState): Complaint[] {
+  return (['certificates', 'imported_certificates'] as const).flatMap((section) =>
+    [...wanted[section].keys()]
+      .filter((name) => !state[section].has(name) && parseNewCertName(name) === undefined)
+      .map((name) => ({ path: [section, name], message: `"${name}" is not a name: ${newCertNameRule}` })),
+  );
 }
 
 function certificateComplaints(state: VaultState, wanted: WantedState, options: PlanOptions): Complaint[] {

@@ -1,5 +1,5 @@
 /** Certificates that were made elsewhere: a look at what files hold, and their import. */
-import { parseCertName } from '../base/cert-name.ts';
+import { parseNewCertName } from '../base/cert-name.ts';
 import { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import type { BundleSource } from '../crypto/certificate-bundle.ts';
@@ -89,7 +89,7 @@ function factsView({ subject, issuer, serial, domains, keyType, ...facts }: Cert
 /** The first of its domains that can be a name and is not taken. */
 async function freeName({ db }: Vault, { domains }: CertificateFacts): Promise<string | undefined> {
   for (const domain of domains.slice(0, 10)) {
-    const name = parseCertName(domain.replace(/^\*\./, 'wildcard.').replaceAll(':', '-'));
+    const name = parseNewCertName(domain.replace(/^\*\./, 'wildcard.').replaceAll(':', '-'));
     if (name !== undefined && (await findCertificate(db.reader, name)) === undefined) return name;
   }
   return undefined;

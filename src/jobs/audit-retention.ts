@@ -1,6 +1,11 @@
-/** Prunes the audit log where a setting says how long it is kept: looks once an hour, and goes on where it was cut off. */
+/**
+ * Prunes the audit log where a setting says how long it is kept: looks once an hour, and goes on where it was cut off. A clock
+ * that jumped has to prove itself first, because what was pruned does not come back.
+ */
 import { hour } from '../base/duration.ts';
+import { formatTimestamp } from '../base/timestamp.ts';
 import { pruneAuditLog } from '../domain/audit-retention.ts';
+import { observeClock } from '../domain/steady-clock.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** Runs until `signal` is aborted. What goes wrong is logged and tried again. */
@@ -8,7 +13,11 @@ export async function runAuditRetention(vault: Vault, keepFor: number, signal: A
   const { world, log } = vault;
   while (!signal.aborted) {
     try {
-      const removed = await pruneAuditLog(vault, keepFor, signal);
+      const { steadyAt, jumped } = await observeClock(vault);
+      if (jumped) {
+        log.warn({ resumes_at: formatTimestamp(steadyAt) }, 'clock jumped; audit pruning paused');
+      }
+      const removed = world.now() < steadyAt ? 0 : await pruneAuditLog(vault, keepFor, signal);
       if (removed > 0) log.info({ events: removed }, 'old audit events were removed');
     } catch (error) {
       log.error({ err: error }, 'the audit log could not be pruned; trying again in an hour');

@@ -13,6 +13,8 @@ export type HookRun = {
   readonly timeoutMs: number;
   /** What it reads on its standard input; nothing where undefined. */
   readonly input?: string;
+  /** Takes the standard output as it comes, in place of the end of it in `HookEnd`: for secrets. */
+  readonly takeOutput?: (chunk: Buffer) => void;
 };
 
 /** How it ended. `started` is false where the program could not be started: `code` is then the system's, as `ENOENT`. */
@@ -52,7 +54,7 @@ async function runUntil(world: Pick<World, 'sleep'>, run: HookRun, deadline: Dea
   const child = started(run);
   if (child instanceof Error) return notStarted(child);
   give(child.stdin, run.input);
-  const stdout = tail(child.stdout);
+  const stdout = run.takeOutput === undefined ? tail(child.stdout) : handed(child.stdout, run.takeOutput);
   const stderr = tail(child.stderr);
   const closed = new AbortController();
   child.once('close', () => closed.abort());
@@ -138,6 +140,14 @@ function give(stdin: NodeJS.WritableStream | null | undefined, input: string | u
     // It ended, or closed its input, before it had read everything.
   });
   if (input !== undefined) stdin?.end(input);
+}
+
+function handed(
+  stream: NodeJS.ReadableStream | null | undefined,
+  take: (chunk: Buffer) => void,
+): () => string {
+  stream?.on('data', take);
+  return () => '';
 }
 
 /** What a stream ends with. There is none where the process could not even get the pipe for it (EMFILE). */

@@ -12,6 +12,7 @@ const harmless: Readonly<Record<string, string>> = {
   'key-type': 'an algorithm',
   'api-key-rate': 'a number',
   'key-dir': 'a directory',
+  'master-key-command': 'a program that prints one',
 };
 
 test('every option that is about a secret takes a file, standard input or nothing', async () => {

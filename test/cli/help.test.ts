@@ -67,6 +67,7 @@ const first = [
   'certificate create',
   'certificate import',
   'api-key create',
+  'admin setup-link',
   'admin create',
   'dns-provider add',
   ...['notification add webhook', 'notification add email', 'notification add exec'],

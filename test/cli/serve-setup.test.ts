@@ -1,7 +1,9 @@
 /** From a vault that nobody can sign in to, to an administrator's session, with the real executable over HTTP. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { outside } from '../harness/http-fixtures.ts';
+import { eventsOf, outside } from '../harness/http-fixtures.ts';
 import {
   cookieOf,
   fromPage,
@@ -17,26 +19,37 @@ const askOf = ({ url }: RunningVault) => ({
   get: (path: string, _key?: string, init: RequestInit = {}) => fetch(new URL(path, url), init),
 });
 
-/** The token in the link that the server shows, or undefined where it shows none. */
-async function tokenShown(server: RunningVault, url: string = server.url): Promise<string | undefined> {
-  // It was written before the line that says where the server listens, but comes through another pipe.
-  await askOf(server).get('/api/v1/health');
-  const links = [...server.log().matchAll(/^ {2}(\S+)\/setup#token=([\w-]{43})$/gm)];
-  assert(links.length <= 1);
-  const [link] = links;
-  if (link !== undefined) assert.equal(link[1], url);
-  return link?.[2];
+/** The token of a new link, as the command prints it. */
+async function tokenOf(data: string, url: string, ...more: string[]): Promise<string> {
+  const { code, stdout, stderr } = await vault(['admin', 'setup-link', '--data-dir', data, ...more]);
+  assert.equal(code, 0, stderr);
+  const [, base, token = ''] = /^(\S+)\/setup#token=([\w-]{43})\n$/.exec(stdout) ?? [];
+  assert.equal(base, url);
+  return token;
 }
 
-test('a vault without an administrator shows a link at each start, the latest of which makes one, once', async (t) => {
+/** What the server says about administrators once it has said everything else about its start. */
+async function invitationOf(server: RunningVault): Promise<string | undefined> {
+  // It was written before the line that says where the server listens, but comes through another pipe.
+  await askOf(server).get('/api/v1/health');
+  assert(!server.log().includes('token'));
+  return /^There is no administrator yet\. (.*\n.*)$/m.exec(server.log())?.[1];
+}
+
+test('without a terminal a start names the command for a link, the latest of which makes an administrator, once', async (t) => {
   const data = tempDir(t);
-  const first = await serve(t, data);
-  const old = await tokenShown(first);
-  assert(old !== undefined);
-  await first.end();
+  const old = await serve(t, data).then(async (first) => {
+    assert.equal(
+      await invitationOf(first),
+      `To become the first, create a setup link:\n  vault admin setup-link --data-dir ${data}`,
+    );
+    const token = await tokenOf(data, 'http://127.0.0.1:8080');
+    await first.end();
+    return token;
+  });
   const server = await serve(t, data, { args: ['--log-level', 'debug'] });
-  const token = await tokenShown(server);
-  assert(token !== undefined && token !== old);
+  const token = await tokenOf(data, server.url, '--url', server.url);
+  assert(token !== old);
   const { get } = askOf(server);
   const setUp = (text: string) =>
     get('/api/v1/setup', undefined, fromPage('POST', { token: text, name: 'alice', password: goodPassword }));
@@ -49,13 +62,23 @@ test('a vault without an administrator shows a link at each start, the latest of
   const log = server.log().replace(`#token=${token}`, '');
   assert(!log.includes(token) && !log.includes(goodPassword) && !log.includes(cookieOf(done)));
   const again = await serve(t, data);
-  assert.equal(await tokenShown(again), undefined);
+  assert.equal(await invitationOf(again), undefined);
+  const refused = await vault(['admin', 'setup-link', '--data-dir', data]);
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  assert.match(refused.stderr, /^vault: the vault has an administrator already\n/);
+  const actors = ['setup_link.create', 'administrator.create'].map((action) =>
+    eventsOf(data, action).map(({ actor, resource }) => [actor, resource]),
+  );
+  assert.deepEqual(actors, [Array(2).fill(['local-cli', 'setup']), [['admin:alice', 'administrator:alice']]]);
 });
 
 test('the link begins with the public URL, over which the cookie is for HTTPS alone', async (t) => {
   const url = 'https://vault.example.test';
-  const server = await serve(t, tempDir(t), { args: ['--public-url', url] });
-  const token = await tokenShown(server, url);
+  const data = tempDir(t);
+  const environment = { VAULT_PUBLIC_URL: url };
+  const server = await serve(t, data, { environment });
+  writeFileSync(join(data, 'vault.yaml'), `public_url: ${url}\n`);
+  const token = await tokenOf(data, url);
   const init = fromPage('POST', { token, name: 'alice', password: goodPassword });
   const response = await askOf(server).get('/api/v1/setup', undefined, init);
   assert.match(response.headers.getSetCookie()[0] ?? '', /^__Host-vault_session=\S+; .*; Secure$/);
@@ -67,7 +90,7 @@ test('an administrator of the command line signs in and works with ACME accounts
   const made = await vault(words('create', '--name', 'alice', '--password-stdin'), { input: goodPassword });
   assert.equal(made.code, 0, made.stderr);
   const server = await serve(t, data);
-  assert.equal(await tokenShown(server), undefined);
+  assert.equal(await invitationOf(server), undefined);
   outside(data, (db) =>
     db.exec(`insert into acme_accounts (issuer, directory_url, status, sealed_private_key, created_at)
              values ('gone', 'https://ca.example.test/directory', 'valid', x'00', 0)`),
@@ -104,11 +127,16 @@ test('how long sessions last is set in the settings', async (t) => {
       new RegExp(`vault: ${option}: "${value}" is not how long a session can last`),
     );
   }
-  const server = await serve(t, tempDir(t), {
+  const data = tempDir(t);
+  const server = await serve(t, data, {
     args: ['--session-idle', '5m'],
     environment: { VAULT_SESSION_LIFETIME: '2h' },
   });
-  const init = fromPage('POST', { token: await tokenShown(server), name: 'alice', password: goodPassword });
+  const init = fromPage('POST', {
+    token: await tokenOf(data, 'http://127.0.0.1:8080'),
+    name: 'alice',
+    password: goodPassword,
+  });
   const response = await askOf(server).get('/api/v1/setup', undefined, init);
   assert.match(response.headers.getSetCookie()[0] ?? '', /Max-Age=7200;/);
 });

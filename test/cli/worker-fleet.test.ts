@@ -167,7 +167,7 @@ test('attempts at passwords are counted wherever they are made, until one succee
   let id = 0;
   const attempt = (worker: SpokenWorker) => {
     id += 1;
-    worker.say({ say: 'attempt', id, name: 'ada', address: '192.0.2.1' });
+    worker.say({ say: 'attempt', id, name: 'ada', address: '192.0.2.1', standing: 'stranger' });
     return worker.heard('attempt').at(-1)?.retryAfter;
   };
   const first = [one, two, one, two].map(attempt);

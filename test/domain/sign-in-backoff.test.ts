@@ -11,7 +11,7 @@ function fresh() {
   /** Seconds to wait, or 0 where the attempt was let through (and failed). */
   const fail = (name: string | undefined, address?: string): number => {
     try {
-      backoff.begin(name, address);
+      backoff.begin(name, address, 'stranger');
       return 0;
     } catch (error) {
       assert(error instanceof Problem && error.code === 'rate_limited');
@@ -81,7 +81,7 @@ test('attempts in parallel are as many as one after the other', () => {
 test('a success begins the name anew, and leaves the address as it was without it', () => {
   const { backoff, fail } = fresh();
   for (let n = 0; n < 4; n += 1) fail('alice', '192.0.2.1');
-  backoff.begin('alice', '192.0.2.1').succeeded();
+  backoff.begin('alice', '192.0.2.1', 'stranger').succeeded();
   for (let n = 0; n < 5; n += 1) assert.equal(fail('alice', '192.0.2.1'), 0);
   for (let n = 0; n < 11; n += 1) assert.equal(fail(`name-${n}`, '192.0.2.1'), 0);
   assert.equal(fail('another', '192.0.2.1'), 1);
@@ -89,13 +89,13 @@ test('a success begins the name anew, and leaves the address as it was without i
 
 test('an attempt that was never decided does not count', () => {
   const { backoff, fail } = fresh();
-  for (let n = 0; n < 50; n += 1) backoff.begin('alice', '192.0.2.1').withdrawn();
+  for (let n = 0; n < 50; n += 1) backoff.begin('alice', '192.0.2.1', 'stranger').withdrawn();
   assert.equal(fail('alice', '192.0.2.1'), 0);
 });
 
 test('strangers who try a name all the time do not keep the person out at home', () => {
   const { backoff, fail } = fresh();
-  backoff.begin('alice', '203.0.113.7').succeeded();
+  backoff.begin('alice', '203.0.113.7', 'stranger').succeeded();
   for (let n = 0; n < 50; n += 1) fail('alice', `192.0.2.${n}`);
   assert(fail('alice', '192.0.2.99') > 0);
   assert.equal(fail('alice', '203.0.113.7'), 0);

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';
 import { deleteAdministrator } from '../../src/domain/administrators.ts';
 import { localCli } from '../../src/domain/audit.ts';
+import type { Origin } from '../../src/domain/password-queue.ts';
 import { Passwords } from '../../src/domain/passwords.ts';
 import { Sessions } from '../../src/domain/sessions.ts';
 import { SignIn } from '../../src/domain/sign-in.ts';
@@ -47,9 +48,13 @@ class Interrupted extends Passwords {
     this.#meanwhile = meanwhile;
   }
 
-  override async matches(password: Secret<string>, hash: string | undefined): Promise<boolean> {
+  override async matches(
+    password: Secret<string>,
+    hash: string | undefined,
+    origin: Origin,
+  ): Promise<boolean> {
     this.compared.push(hash);
-    const result = await super.matches(password, hash);
+    const result = await super.matches(password, hash, origin);
     await this.#meanwhile();
     return result;
   }

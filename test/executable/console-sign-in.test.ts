@@ -11,9 +11,10 @@ test(
   'the setup link makes the first administrator, once, and leaves nothing in the address bar',
   chromium,
   async (t) => {
-    const { visitor, alice, url, server, expectComplaint } = await visit(t);
+    const { visitor, alice, url, command, expectComplaint } = await visit(t);
     const { page } = await visitor();
-    await page.goto(setupLink(server));
+    const link = await setupLink({ command, url });
+    await page.goto(link);
     assert.equal(page.url(), `${url}/setup`);
     await page.getByLabel('Name').fill('alice');
     await page.getByLabel('Password', { exact: true }).fill('short');
@@ -24,7 +25,7 @@ test(
     await alice();
     expectComplaint(/status of 403/);
     const mallory = await visitor();
-    await mallory.page.goto(setupLink(server));
+    await mallory.page.goto(link);
     await fillSetup(mallory.page, 'mallory');
     await mallory.page.getByRole('alert').waitFor();
   },

@@ -94,21 +94,22 @@ export async function visit(t: TestContext, options: VisitOptions = {}): Promise
     watch.add(context);
     return personIn(context);
   };
+  const command: Visit['command'] = async (...args) => {
+    const ended = await vault([...args, '--data-dir', dataDir]);
+    assert.equal(ended.code, 0, ended.stderr);
+    return ended.stdout.trim();
+  };
   return {
     server,
     url,
     complaints: watch.complaints,
     expectComplaint: watch.expectComplaint,
     excuse: watch.excuse,
-    command: async (...args) => {
-      const ended = await vault([...args, '--data-dir', dataDir]);
-      assert.equal(ended.code, 0, ended.stderr);
-      return ended.stdout.trim();
-    },
+    command,
     visitor,
     alice: async (wishes) => {
       const person = await visitor(wishes);
-      await person.page.goto(setupLink(server).replace(server.url, url));
+      await person.page.goto(await setupLink({ command, url }));
       await fillSetup(person.page, 'alice');
       await person.page.getByRole('heading', { level: 1, name: 'Certificates' }).waitFor();
       await person.settled();
@@ -162,11 +163,9 @@ export async function drawn(page: Page): Promise<void> {
   await page.evaluate(`new Promise((resolve) => ${frame}(() => ${frame}(() => setTimeout(resolve))))`);
 }
 
-/** What the server printed for the person at its terminal. */
-export function setupLink({ log }: Pick<RunningVault, 'log'>): string {
-  const link = /http\S+\/setup#token=\S+/.exec(log())?.[0];
-  if (link === undefined) throw new Error(`no setup link was printed: ${log()}`);
-  return link;
+/** A new setup link, which replaces the one before. */
+export function setupLink({ command, url }: Pick<Visit, 'command' | 'url'>): Promise<string> {
+  return command('admin', 'setup-link', '--url', url);
 }
 
 /** Fills in the setup page and sends it. */

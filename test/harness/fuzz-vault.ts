@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Scope } from '../../src/base/scope.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
+import { sessionTokenCreator } from '../../src/crypto/session-token.ts';
 import { updateAcmeAccount } from '../../src/db/acme-accounts.ts';
 import { findAdministrator } from '../../src/db/administrators.ts';
 import { findCertificate } from '../../src/db/certificates.ts';
@@ -170,10 +171,11 @@ export async function fuzzVault(t: TestContext): Promise<FuzzVault> {
   async function session(): Promise<string> {
     if (token !== undefined && (await sessions.find(token)) !== undefined) return token;
     await mend();
+    const createToken = await sessionTokenCreator();
     const begun = await vault.db.write(async (writer) => {
       const row = await findAdministrator(writer, 'alice');
       assert(row);
-      return sessions.begin(writer, row, { actor: localCli, userAgent: 'a browser' });
+      return sessions.begin(writer, row, { actor: localCli, userAgent: 'a browser' }, createToken);
     });
     token = begun.token.expose();
     secrets.set(`a session's token ${begun.identity.session.id}`, token);
@@ -273,10 +275,11 @@ async function spentCredentials({ vault, world }: CheckedServer, sessions: Sessi
   for (const { id } of [revoked, deleted]) await revokeApiKey(vault, localCli, id);
   await deleteApiKey(vault, localCli, deleted.id);
   world.advance(1000);
+  const createToken = await sessionTokenCreator();
   const { token, identity } = await vault.db.write(async (writer) => {
     const row = await findAdministrator(writer, 'bob');
     assert(row);
-    return sessions.begin(writer, row, { actor: localCli, userAgent: undefined });
+    return sessions.begin(writer, row, { actor: localCli, userAgent: undefined }, createToken);
   });
   await sessions.end(localCli, identity, identity.session.id);
   return {

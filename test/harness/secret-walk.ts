@@ -124,7 +124,7 @@ export class SecretWalk {
   }
 
   /** Keeps the log, and the files as they are while the server works and after it. */
-  async stop(mayShow: readonly string[] = []): Promise<void> {
+  async stop(): Promise<void> {
     const { server } = this;
     assert(server);
     const names = this.files('beside the running server');
@@ -132,9 +132,7 @@ export class SecretWalk {
     this.search.said('/proc/cmdline', readFileSync(`/proc/${server.pid}/cmdline`));
     this.search.said('/proc/environ', readFileSync(`/proc/${server.pid}/environ`));
     await server.end();
-    const invitation = /There is no administrator yet\..*\n.*\n/.exec(server.log())?.[0] ?? '';
-    if (invitation !== '') this.search.said('the invitation', invitation, mayShow);
-    this.search.said('the log of the server', server.log().replace(invitation, ''));
+    this.search.said('the log of the server', server.log());
     this.files('after the server');
     this.server = undefined;
     this.cookie = '';

@@ -1,6 +1,7 @@
 /** The real HTTP or HTTPS server on a free loopback port, over a test's vault. */
 import type { TestContext } from 'node:test';
 import { trustedProxies } from '../../src/cli/client-settings.ts';
+import type { HashCost } from '../../src/crypto/password-hash.ts';
 import type { SessionLimits } from '../../src/domain/sessions.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import type { ConnectionLimits } from '../../src/http/connection-limits.ts';
@@ -29,6 +30,8 @@ export async function testServer(
     publicUrl?: string;
     /** As `--api-key-rate` has it. */
     apiKeyRate?: number;
+    /** What a password costs; next to nothing where undefined. */
+    hashCost?: HashCost;
     connectionLimits?: Partial<ConnectionLimits>;
     /** As `--trusted-proxies` has them. */
     trustedProxies?: string;

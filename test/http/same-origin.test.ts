@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { viewAdministrators } from '../../src/domain/administrators.ts';
+import { localCli } from '../../src/domain/audit.ts';
 import { offerSetup } from '../../src/domain/setup.ts';
 import { type Provenance, provenanceOf } from '../../src/http/same-origin.ts';
 import { checkedServer, codeOf } from '../harness/http-checked.ts';
@@ -166,7 +167,7 @@ suite('a change in a session', () => {
 suite('signing in and setting up', () => {
   test('from another site is refused, though no cookie is needed', async (t) => {
     const server = await checkedServer(t, { publicUrl: site });
-    const token = (await offerSetup(server.vault))?.expose();
+    const token = (await offerSetup(server.vault, localCli))?.expose();
     const setup = { token, name: 'mallory', password: goodPassword };
     const elsewhere = { headers: { Origin: 'https://evil.test', 'Sec-Fetch-Site': 'cross-site' } };
     const refused = await server.get(

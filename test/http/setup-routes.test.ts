@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { viewAdministrators } from '../../src/domain/administrators.ts';
+import { localCli } from '../../src/domain/audit.ts';
 import { offerSetup } from '../../src/domain/setup.ts';
 import { type CheckedServer, checkedServer } from '../harness/http-checked.ts';
 import { eventsOf, outside } from '../harness/http-fixtures.ts';
@@ -23,7 +24,7 @@ const setUp = (server: CheckedServer, token: unknown, rest: object = {}) =>
   );
 
 async function offered(server: CheckedServer): Promise<string> {
-  const token = await offerSetup(server.vault);
+  const token = await offerSetup(server.vault, localCli);
   assert(token !== undefined);
   return token.expose();
 }
@@ -36,7 +37,7 @@ async function assertNotValid(response: Response): Promise<void> {
     code: 'forbidden',
     detail:
       'This setup link is not valid: it was used, has expired or was replaced by a newer one. ' +
-      'Start the vault again for a new link, or use "vault admin create".',
+      "Create a new one on the vault's host: vault admin setup-link",
   });
 }
 
@@ -114,7 +115,7 @@ suite('a setup link', () => {
     const token = await offered(server);
     await makeAdministrator(server.vault, 'alice');
     await assertNotValid(await setUp(server, token, { name: 'bob' }));
-    assert.equal(await offerSetup(server.vault), undefined);
+    assert.equal(await offerSetup(server.vault, localCli), undefined);
     const keys = outside(server.dataDir, (db) =>
       db.prepare("select count(*) from settings where key like 'setup%'").pluck().get(),
     );

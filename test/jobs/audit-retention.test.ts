@@ -1,38 +1,128 @@
 /** The job that prunes the audit log: once an hour it looks, says what it did, and goes on after what went wrong. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { StorageError } from '../../src/db/storage-error.ts';
 import { runAuditRetention } from '../../src/jobs/audit-retention.ts';
-import { eventsOf } from '../harness/http-fixtures.ts';
+import { eventsOf, outside } from '../harness/http-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
+import { TestWorld } from '../harness/test-world.ts';
 
 const day = 86_400_000;
 
-test('old events go when their time has come, also after a failure, until the server stops', async (t) => {
-  const { vault, world, log, dataDir } = await testVault(t);
+type Opened = Awaited<ReturnType<typeof testVault>>;
+
+/** Runs the job on a vault: `days` pass one by one, and the job looks in each; `ids` are the first event and how many there are. */
+function running(t: TestContext, { vault, world, log, dataDir }: Opened, keepFor: number) {
   const stop = new AbortController();
-  const told = async (count: number) => {
-    while (log.lines.length < count) await world.turn();
-    return log.lines.at(-1) ?? '';
+  const ended = runAuditRetention(vault, keepFor, stop.signal);
+  t.after(() => stop.abort());
+  return {
+    days: async (count: number) => {
+      for (let passed = 0; passed < count; passed += 1) {
+        await world.sleeping(1);
+        world.advance(day);
+        // The one that wakes is counted as asleep until then.
+        await world.turn();
+      }
+      await world.sleeping(1);
+    },
+    told: async (count: number) => {
+      while (log.lines.length < count) {
+        t.signal.throwIfAborted();
+        await world.turn();
+      }
+      return log.lines.at(-1) ?? '';
+    },
+    ids: () => outside(dataDir, (db) => db.prepare('select min(id), count(*) from audit_events').raw().get()),
+    stop: () => {
+      stop.abort();
+      return ended;
+    },
   };
-  const running = runAuditRetention(vault, day, stop.signal);
-  await world.sleeping(1);
+}
+
+test('old events go when their time has come, also after a failure, until the server stops', async (t) => {
+  const opened = await testVault(t);
+  const { vault, world, log, dataDir } = opened;
+  const { days, told, stop } = running(t, opened, 8 * day);
+  await days(9);
   assert.deepEqual([eventsOf(dataDir, 'audit.prune'), log.lines], [[], []]);
-  world.advance(3 * day);
+  await days(1);
   assert.match(await told(1), /^\{"level":"info","events":1,"message":"old audit events were removed"\}$/);
   assert.equal(eventsOf(dataDir, 'audit.prune').length, 1);
 
+  await days(9);
   const failing = t.mock.method(vault.db, 'write', () =>
     Promise.reject(new StorageError('the disk is full')),
   );
-  await world.sleeping(1);
-  world.advance(3 * day);
+  world.advance(day);
   assert.match(await told(2), /the disk is full.*could not be pruned; trying again in an hour/);
   failing.mock.restore();
   await world.sleeping(1);
   world.advance(day / 24);
   assert.match(await told(3), /"events":1/);
   assert.equal(eventsOf(dataDir, 'audit.prune').length, 1, 'of two, the first is gone');
-  stop.abort();
-  await running;
+  await stop();
+});
+
+test('a clock that is years ahead removes nothing, and one that is set right resumes after a week', async (t) => {
+  const opened = await testVault(t);
+  const { vault, world, dataDir } = opened;
+  const { days, told, ids, stop } = running(t, opened, 30 * day);
+  const event = {
+    actor: { name: 'a' },
+    action: 'certificate.download',
+    resource: 'certificate:www',
+  } as const;
+  await Promise.all(Array.from({ length: 20 }, () => vault.audit.append(event)));
+  await days(10);
+  assert.deepEqual(ids(), [1, 21]);
+  world.advance(3650 * day);
+  assert.match(
+    await told(1),
+    /"level":"warn","resumes_at":"2036-12-\d\dT12:00:00Z","message":"clock jumped; audit pruning paused"/,
+  );
+  await days(6);
+  assert.deepEqual(ids(), [1, 21], 'six days later, still with the wrong clock');
+  // The clock of the test wakes nobody when it is set back.
+  await stop();
+  world.advance(-3650 * day);
+  const right = running(t, opened, 30 * day);
+  await right.told(2);
+  await right.days(6);
+  assert.deepEqual(ids(), [1, 21]);
+  await right.days(10);
+  assert.match(await told(3), /"events":21/);
+  assert.equal(eventsOf(dataDir, 'audit.prune').length, 1);
+});
+
+test('a server that starts with a clock years ahead removes nothing for a week', async (t) => {
+  const first = await testVault(t);
+  const running1 = running(t, first, 30 * day);
+  await running1.days(10);
+  await running1.stop();
+  await first.close();
+  const again = await testVault(t, {
+    dataDir: first.dataDir,
+    world: new TestWorld(first.world.now() + 3650 * day),
+  });
+  const { days, ids, told } = running(t, again, 30 * day);
+  assert.match(await told(1), /clock jumped; audit pruning paused/);
+  await days(6);
+  assert.deepEqual(ids(), [1, 1]);
+});
+
+test('a server that is off for three days at a time prunes as if it ran', async (t) => {
+  const first = await testVault(t);
+  let { world } = first;
+  await first.close();
+  for (let start = 0; start < 12; start += 1) {
+    world = new TestWorld(world.now() + 3 * day);
+    const opened = await testVault(t, { dataDir: first.dataDir, world });
+    const { days, stop } = running(t, opened, 30 * day);
+    await days(0);
+    await stop();
+    await opened.close();
+  }
+  assert.equal(eventsOf(first.dataDir, 'audit.prune').length, 1);
 });

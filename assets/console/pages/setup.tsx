@@ -32,9 +32,8 @@ export function SetupPage() {
       <Outside title="Set up the vault">
         <Notice title="The setup link is needed" actions={<ButtonLink href="/sign-in">Sign in</ButtonLink>}>
           <p>
-            The vault prints it when it starts without an administrator. It is valid once, for 24 hours;
-            starting the vault again prints a new one. On the vault's host, <code>vault admin create</code>{' '}
-            does the same.
+            Create one on the vault's host with <code>vault admin setup-link</code>. It is valid once, for 24
+            hours.
           </p>
         </Notice>
       </Outside>
