@@ -115,6 +115,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type Settings = MetricsSettings & {
   readonly dataDir: string;
   readonly masterKeyFile: string;
+  /** What named the key file; `default` where nothing did. */
+  readonly masterKeyFrom?: 'setting' | 'credential' | 'default';
   /** Undefined where somebody may be asked. */
   readonly masterKeyPassphraseFile?: string | undefined;
   /** Where the service manager puts secrets for this process. */
@@ -157,7 +159,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
   return {
     dataDir,
     credentialsDir: environment.CREDENTIALS_DIRECTORY || undefined,
-    masterKeyFile: masterKeyFile(setting('master-key-file')?.value, dataDir, environment),
+    ...masterKeyPlace(setting('master-key-file')?.value, dataDir, environment),
     masterKeyPassphraseFile:
       optional(setting('master-key-passphrase-file'), ({ value }) => resolve(value)) ??
       credential('master-key-passphrase', environment),
@@ -211,9 +213,17 @@ function defaultDataDir(environment: Environment): string {
 }
 
 /** `-` is standard input. */
-function masterKeyFile(named: string | undefined, dataDir: string, environment: Environment): string {
-  if (named !== undefined) return named === '-' ? named : resolve(named);
-  return credential('master.key', environment) ?? resolve(dataDir, 'master.key');
+function masterKeyPlace(
+  named: string | undefined,
+  dataDir: string,
+  environment: Environment,
+): Pick<Settings, 'masterKeyFile' | 'masterKeyFrom'> {
+  if (named !== undefined) {
+    return { masterKeyFile: named === '-' ? named : resolve(named), masterKeyFrom: 'setting' };
+  }
+  const given = credential('master.key', environment);
+  if (given !== undefined) return { masterKeyFile: given, masterKeyFrom: 'credential' };
+  return { masterKeyFile: resolve(dataDir, 'master.key'), masterKeyFrom: 'default' };
 }
 
 /** A file that the service manager made for this process. */

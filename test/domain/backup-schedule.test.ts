@@ -7,7 +7,8 @@ import { day, hour, minute } from '../../src/base/duration.ts';
 import { system } from '../../src/domain/audit.ts';
 import type { BackupOrder } from '../../src/domain/backup.ts';
 import { checkBackup } from '../../src/domain/backup-file.ts';
-import { type BackupPlan, backUpByPlan, backupName, isDue } from '../../src/domain/backup-schedule.ts';
+import { backupName } from '../../src/domain/backup-directory.ts';
+import { type BackupPlan, backUpByPlan, isDue } from '../../src/domain/backup-schedule.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { testVault } from '../harness/test-vault.ts';
 
@@ -20,8 +21,9 @@ async function planned(t: TestContext, keep = 2) {
     version: '0.0.0-test',
     verify: (draft, masterKey) => checkBackup(draft, masterKey),
   };
-  const run = () => backUpByPlan(vault, plan, order);
-  return { ...opened, plan, run, names: () => readdirSync(plan.directory).sort() };
+  const look = () => backUpByPlan(vault, plan, order);
+  const run = async () => (await look()).made;
+  return { ...opened, plan, look, run, names: () => readdirSync(plan.directory).sort() };
 }
 
 test('names tell the moment in UTC, to the second', () => {
@@ -39,7 +41,7 @@ for (const [what, ages, expected] of [
   test(`a backup is ${expected ? '' : 'not '}due when ${what}`, () => {
     const now = Date.parse('2026-11-21T12:00:00Z');
     const own = ages.map((age) => ({ path: '', at: now - age }));
-    assert.equal(isDue(own, { directory: '', every: day, keep: 1 }, now), expected);
+    assert.equal(isDue(own, { every: day }, now), expected);
   });
 }
 

@@ -11,6 +11,7 @@ import { type Chamber, chanceFrom, type Finding } from './chamber.ts';
 import { faults } from './faults.ts';
 import { tortureFileCuts } from './file-cuts.ts';
 import { tortureByKills } from './kills.ts';
+import { loseFiles } from './lost-files.ts';
 import { torturePowerCuts } from './power-cuts.ts';
 import { soak } from './soak.ts';
 import { startFaults } from './start-faults.ts';
@@ -21,6 +22,7 @@ const chambers: Readonly<Record<string, Chamber>> = {
   kills: tortureByKills,
   'power-cuts': torturePowerCuts,
   'file-cuts': tortureFileCuts,
+  'lost-files': loseFiles,
   year,
   faults,
   'start-faults': startFaults,

@@ -1,0 +1,58 @@
+/**
+ * What a server notes while it has the vault open: that it does, in the database itself, and how far the database has come,
+ * in the mark beside it. A copy of the database alone can then be told from a vault that was stopped.
+ */
+import { lookAtDatabase } from '../db/database-sight.ts';
+import { deleteSettings, putSetting, readSetting } from '../db/settings.ts';
+import type { Vault } from './vault.ts';
+import { ensureVaultIdentity } from './vault-identity.ts';
+import { type Mark, writeMark } from './vault-mark.ts';
+
+/** Writes the mark where it says less than the database has by now, and returns what it says. Throws the system's error. */
+export async function updateMark(vault: Vault, last?: MarkedState): Promise<MarkedState> {
+  const { db, keyring, world } = vault;
+  const { id: vaultId } = await ensureVaultIdentity(vault);
+  const { events, versions } = lookAtDatabase(db.path);
+  const masterKey = keyring.current;
+  const state: MarkedState = { vaultId, events, versions, keyId: masterKey.name };
+  if (last !== undefined && isSame(last, state)) return last;
+  await writeMark(db.path, state, masterKey, world);
+  return state;
+}
+
+export type MarkedState = Mark & { readonly keyId: string };
+
+/** Notes that this server has the vault open. A disk that takes no mark keeps no vault from being served. */
+export async function beginServing(vault: Vault): Promise<void> {
+  const { db, world, log } = vault;
+  try {
+    await updateMark(vault);
+    if ((await readSetting(db.reader, 'served-since')) === undefined) {
+      await db.write((writer) => putSetting(writer, 'served-since', world.now()));
+    }
+    db.foldLog();
+  } catch (error) {
+    log.warn({ err: error }, 'failed to write the mark of the database');
+  }
+}
+
+/** An orderly stop: the file alone is the whole vault, as soon as no other process has it open. */
+export async function endServing(vault: Vault): Promise<void> {
+  const { db, log } = vault;
+  try {
+    await db.write((writer) => deleteSettings(writer, ['served-since']));
+    db.foldLog();
+    await updateMark(vault);
+  } catch (error) {
+    log.warn({ err: error }, 'failed to write the mark of the database');
+  }
+}
+
+function isSame(one: MarkedState, other: MarkedState): boolean {
+  return (
+    one.vaultId === other.vaultId &&
+    one.events === other.events &&
+    one.versions === other.versions &&
+    one.keyId === other.keyId
+  );
+}

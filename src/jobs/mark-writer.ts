@@ -1,0 +1,18 @@
+/** Keeps the mark beside the database up to date, once a minute: what a lost log may hide is at most that much. */
+import { minute } from '../base/duration.ts';
+import { type MarkedState, updateMark } from '../domain/served-vault.ts';
+import type { Vault } from '../domain/vault.ts';
+
+/** Runs until `signal` is aborted. A mark that cannot be written is logged, and tried again. */
+export async function runMarkWriter(vault: Vault, signal: AbortSignal): Promise<void> {
+  let last: MarkedState | undefined;
+  while (!signal.aborted) {
+    try {
+      last = await updateMark(vault, last);
+    } catch (error) {
+      last = undefined;
+      vault.log.warn({ err: error }, 'failed to write the mark of the database');
+    }
+    await vault.world.sleep(minute, signal);
+  }
+}
