@@ -36,7 +36,7 @@ export function networkFileSystem(path: string): string | undefined {
   const type = typeOfMount(mounts(), there);
   if (type !== undefined) return networkTypes.has(type) ? type : undefined;
   try {
-    return process.platform === 'linux' ? networkNumbers.get(statfsSync(there).type >>> 0) : undefined;
+    return networkNumbers.get(statfsSync(there).type >>> 0);
   } catch {
     // Whoever opens what is there says what is wrong with it.
     return undefined;

@@ -25,6 +25,7 @@ import { isRotating } from '../domain/master-key-rotation.ts';
 import { Meter } from '../domain/meter.ts';
 import { OpenedDnsProviders } from '../domain/opened-dns-providers.ts';
 import { finishRestore } from '../domain/restore-swap.ts';
+import { updateMark } from '../domain/served-vault.ts';
 import { Turns } from '../domain/turns.ts';
 import type { Vault } from '../domain/vault.ts';
 import { ensureVaultIdentity } from '../domain/vault-identity.ts';
@@ -71,9 +72,10 @@ export async function openVault(
     beginVault(settings.dataDir);
   }
   const keyring = await loadKeyring(settings, world, isNew, ask);
+  let mark: ReturnType<typeof refuseIncompleteDatabase> = 'marked';
   if (hasContent(path)) {
     refuseEmptyDatabase(path);
-    refuseIncompleteDatabase(path, keyring);
+    mark = refuseIncompleteDatabase(path, keyring);
   }
   const db = await Database.open(path, world);
   try {
@@ -107,6 +109,7 @@ export async function openVault(
       log.warn({}, 'a rotation of the master key has not ended; "vault master-key rotate" goes on with it');
     }
     await ensureLocalCa(vault);
+    if (mark === 'unmarked') await updateMark(vault);
     if (whenMissing === 'create') {
       await ensureVaultIdentity(vault);
       endBeginning(settings.dataDir);

@@ -2,10 +2,10 @@
  * What a database file says of itself before it is opened for writing. A connection that reads alone leaves a log as it is;
  * one that writes would fold it into a file that may be beyond repair, and delete it.
  */
+import { closeSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../base/operator-error.ts';
 import { leftLog, lostDatabaseAdvice } from './new-database.ts';
-import type { SettingKey } from './settings.ts';
 import { storageErrorFrom } from './storage-error.ts';
 
 /** The highest ids that tables have given out, also for rows that are gone: they only ever grow. */
@@ -20,7 +20,43 @@ export type DatabaseSight = HighWater & {
   readonly mayHaveLog: boolean;
   /** Whether Litestream follows it, whose restored databases never have a log. */
   readonly isReplicated: boolean;
+  /** How often a log was folded into the file (`Database.foldLog`), as the file and its log say together. */
+  readonly folds: number;
 };
+
+/** Bytes of a database file before its user version, a number of four bytes (sqlite.org/fileformat.html, 1.3). */
+const userVersionAt = 60;
+
+/**
+ * How often a log was folded into the file, as the file alone says. Only for a process that does not have the database open:
+ * closing the file drops the locks of SQLite.
+ */
+export function foldsInFile(path: string): number {
+  const descriptor = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(4);
+    readSync(descriptor, bytes, 0, bytes.length, userVersionAt);
+    return bytes.readUInt32BE();
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Throws OperatorError where something else than a file is in the place of the database, its log or its shared memory. */
+export function refuseMisplacedFiles(path: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) {
+    const file = path + suffix;
+    // A database may be a link to its file; SQLite follows none for the others.
+    const stats = (suffix === '' ? statSync : lstatSync)(file, { throwIfNoEntry: false });
+    if (stats === undefined || stats.isFile()) continue;
+    const kind = stats.isDirectory() ? 'a directory' : stats.isSymbolicLink() ? 'a symbolic link' : 'no file';
+    throw new OperatorError(`${file} is ${kind}, where the database has a file`, {
+      hint:
+        'Put the file itself there, or restore a backup into an empty directory: vault restore FILE --data-dir DIR\n' +
+        '  For another disk, move the whole data directory there. Nothing was changed.',
+    });
+  }
+}
 
 /** Throws OperatorError where the file is a database without any table, or cannot be read. Changes nothing. */
 export function refuseEmptyDatabase(path: string): void {
@@ -40,7 +76,7 @@ export function lookAtDatabase(path: string): DatabaseSight {
   return reading(path, (database) => {
     const has = (table: string) =>
       database.prepare('select 1 from sqlite_schema where name = ?').get(table) !== undefined;
-    const setting = (key: SettingKey) =>
+    const setting = (key: string) =>
       has('settings')
         ? database.prepare('select value from settings where key = ?').pluck().get(key)
         : undefined;
@@ -56,11 +92,13 @@ export function lookAtDatabase(path: string): DatabaseSight {
       isReplicated: has('_litestream_seq'),
       events: highest('audit_events'),
       versions: highest('certificate_versions'),
+      folds: Number(database.pragma('user_version', { simple: true })),
     };
   });
 }
 
 function reading<T>(path: string, look: (database: BetterSqlite3.Database) => T): T {
+  refuseMisplacedFiles(path);
   let database: BetterSqlite3.Database | undefined;
   try {
     database = new BetterSqlite3(path, { readonly: true, fileMustExist: true, timeout: 5000 });

@@ -5,7 +5,7 @@
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import { Kysely, type Transaction } from 'kysely';
+import { Kysely, sql, type Transaction } from 'kysely';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
 import { refuseEmptyDatabase } from './database-sight.ts';
@@ -188,12 +188,19 @@ export class Database {
   }
 
   /**
-   * Moves what is in the write-ahead log into the file, and cuts the log to nothing where no other process reads or writes
-   * at this moment; otherwise it moves as much as it can.
+   * Numbers the state of the file, moves the write-ahead log into it, and cuts the log to nothing. Returns the number that
+   * the file has from then on; undefined where others who read or write at this moment left some of the log behind.
    */
-  foldLog(): void {
-    const truncated = this.#writing.pragma('wal_checkpoint(truncate)') as { busy: number }[];
-    if (truncated[0]?.busy !== 0) this.#writing.pragma('wal_checkpoint(passive)');
+  async foldLog(): Promise<number | undefined> {
+    const number = await this.write(async (writer) => {
+      const next = Number(this.#writing.pragma('user_version', { simple: true })) + 1;
+      await sql.raw(`pragma user_version = ${next}`).execute(writer);
+      return next;
+    });
+    const [truncated] = this.#writing.pragma('wal_checkpoint(truncate)') as { busy: number }[];
+    if (truncated?.busy === 0) return number;
+    this.#writing.pragma('wal_checkpoint(passive)');
+    return undefined;
   }
 
   /** Waits for the transactions under way and closes both connections. */

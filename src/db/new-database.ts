@@ -2,9 +2,9 @@
  * How a database comes to be: filled under another name and published whole, and never where what remains beside the path
  * belongs to a database that was lost. SQLite deletes a log that it finds beside an empty database.
  */
-import { closeSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, linkSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { makeDurableDirectory, removeDatabase, staleDrafts, syncPath } from '../base/durable-file.ts';
+import { makeDurableDirectory, removeDatabase, syncPath } from '../base/durable-file.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
 import { holdDatabase } from './database-lock.ts';
@@ -61,9 +61,6 @@ export async function createDatabase(
   refuseLeftLog(path);
   makeDurableDirectory(dirname(path));
   const prefix = `${basename(path)}.creating-`;
-  for (const stale of staleDrafts(dirname(path), (name) => name.startsWith(prefix), world.now())) {
-    rmSync(stale, { force: true });
-  }
   const draft = join(dirname(path), `${prefix}${world.randomBytes(8).toString('hex')}`);
   try {
     closeSync(openSync(draft, 'wx', 0o600));
@@ -71,8 +68,19 @@ export async function createDatabase(
     syncPath(draft);
     await publish(draft, path, world);
     syncPath(dirname(path));
+    removeDrafts(dirname(path), prefix);
+  } catch (error) {
+    // Whoever was first removes the drafts of the others, which may notice it at any step.
+    if (!hasContent(path)) throw error;
   } finally {
     removeDatabase(draft);
+  }
+}
+
+/** Also those of processes that were killed: nothing was ever in them. */
+function removeDrafts(directory: string, prefix: string): void {
+  for (const name of readdirSync(directory).filter((name) => name.startsWith(prefix))) {
+    rmSync(join(directory, name), { force: true });
   }
 }
 

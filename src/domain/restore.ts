@@ -17,6 +17,7 @@ import type { PassphraseKey } from '../crypto/passphrase-key.ts';
 import { Database } from '../db/database.ts';
 import { holdDatabase } from '../db/database-lock.ts';
 import { refuseNetworkPlace } from '../db/database-place.ts';
+import { refuseMisplacedFiles } from '../db/database-sight.ts';
 import { isKnownMigration } from '../db/migrations.ts';
 import { hasContent, leftLog } from '../db/new-database.ts';
 import { deleteSettings, putSetting } from '../db/settings.ts';
@@ -60,6 +61,7 @@ export type Restorable = {
 export async function restore(world: World, order: RestoreOrder): Promise<Restorable & { kept: string[] }> {
   const { file, dataDir, masterKeyFile } = order;
   refuseNetworkPlace(dataDir);
+  refuseMisplacedFiles(join(dataDir, 'vault.db'));
   finishRestore(dataDir);
   refuseExisting(order);
   const restorable = await checkRestorable(order);

@@ -6,21 +6,30 @@ import { lookAtDatabase } from '../db/database-sight.ts';
 import { deleteSettings, putSetting, readSetting } from '../db/settings.ts';
 import type { Vault } from './vault.ts';
 import { ensureVaultIdentity } from './vault-identity.ts';
-import { type Mark, writeMark } from './vault-mark.ts';
+import { type Mark, markPath, readMark, writeMark } from './vault-mark.ts';
 
-/** Writes the mark where it says less than the database has by now, and returns what it says. Throws the system's error. */
-export async function updateMark(vault: Vault, last?: MarkedState): Promise<MarkedState> {
-  const { db, keyring, world } = vault;
+/** What a mark says, and the key that vouches for it. */
+export type MarkedState = Mark & { readonly keyId: string };
+
+/**
+ * Writes the mark where it says less than `last`, and returns what it says. `folds` is the number of the file where a log was
+ * just folded in. Throws the system's error.
+ */
+export async function updateMark(
+  vault: Vault,
+  { last, folds }: { readonly last?: MarkedState | undefined; readonly folds?: number | undefined } = {},
+): Promise<MarkedState> {
+  const { db, keyring } = vault;
   const { id: vaultId } = await ensureVaultIdentity(vault);
   const { events, versions } = lookAtDatabase(db.path);
+  const before = readMark(markPath(db.path), keyring);
+  const known = typeof before === 'object' && before.vaultId === vaultId ? before.folds : 0;
   const masterKey = keyring.current;
-  const state: MarkedState = { vaultId, events, versions, keyId: masterKey.name };
-  if (last !== undefined && isSame(last, state)) return last;
-  await writeMark(db.path, state, masterKey, world);
+  const state = { vaultId, events, versions, folds: folds ?? known, keyId: masterKey.name };
+  if (last !== undefined && before !== 'none' && isSame(last, state)) return last;
+  await writeMark(db.path, state, masterKey);
   return state;
 }
-
-export type MarkedState = Mark & { readonly keyId: string };
 
 /** Notes that this server has the vault open. A disk that takes no mark keeps no vault from being served. */
 export async function beginServing(vault: Vault): Promise<void> {
@@ -30,7 +39,7 @@ export async function beginServing(vault: Vault): Promise<void> {
     if ((await readSetting(db.reader, 'served-since')) === undefined) {
       await db.write((writer) => putSetting(writer, 'served-since', world.now()));
     }
-    db.foldLog();
+    await updateMark(vault, { folds: await db.foldLog() });
   } catch (error) {
     log.warn({ err: error }, 'failed to write the mark of the database');
   }
@@ -41,8 +50,7 @@ export async function endServing(vault: Vault): Promise<void> {
   const { db, log } = vault;
   try {
     await db.write((writer) => deleteSettings(writer, ['served-since']));
-    db.foldLog();
-    await updateMark(vault);
+    await updateMark(vault, { folds: await db.foldLog() });
   } catch (error) {
     log.warn({ err: error }, 'failed to write the mark of the database');
   }
@@ -53,6 +61,7 @@ function isSame(one: MarkedState, other: MarkedState): boolean {
     one.vaultId === other.vaultId &&
     one.events === other.events &&
     one.versions === other.versions &&
+    one.folds === other.folds &&
     one.keyId === other.keyId
   );
 }

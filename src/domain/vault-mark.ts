@@ -3,15 +3,14 @@
  * is an older copy, and is not opened. The mark names what is durable already, so after a kill or a power cut it is behind.
  */
 import { readFileSync } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { open, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { staleDrafts, syncPath } from '../base/durable-file.ts';
-import type { World } from '../base/world.ts';
+import { syncPath } from '../base/durable-file.ts';
 import { sameBytes } from '../crypto/constant-time.ts';
 import type { Keyring } from '../crypto/keyring.ts';
 import type { MasterKey } from '../crypto/master-key.ts';
-import { type DatabaseSight, type HighWater, lookAtDatabase } from '../db/database-sight.ts';
+import { type DatabaseSight, foldsInFile, type HighWater, lookAtDatabase } from '../db/database-sight.ts';
 import { leftLog } from '../db/new-database.ts';
 import { StorageError } from '../db/storage-error.ts';
 
@@ -23,6 +22,8 @@ const markSchema = z.strictObject({
   /** Highest ids given out so far. */
   audit_events: count,
   certificate_versions: count,
+  /** How often a log was folded into the file by then. */
+  folds: count,
   key_id: z.string().max(64),
   mac: z.string().regex(/^[0-9a-f]{64}$/),
 });
@@ -30,7 +31,7 @@ const markSchema = z.strictObject({
 type MarkContent = z.output<typeof markSchema>;
 
 /** What is sealed in a mark. */
-export type Mark = HighWater & { readonly vaultId: string };
+export type Mark = HighWater & { readonly vaultId: string; readonly folds: number };
 
 /** The mark of the database at `path`. */
 export function markPath(path: string): string {
@@ -53,62 +54,80 @@ export function readMark(path: string, keyring: Pick<Keyring, 'find'>): Mark | '
   const { mac, ...said } = content;
   const key = keyring.find(said.key_id);
   if (key === undefined || !sameBytes(Buffer.from(mac, 'hex'), macOf(key, said))) return 'unknown';
-  return { vaultId: said.vault_id, events: said.audit_events, versions: said.certificate_versions };
+  const { vault_id: vaultId, audit_events: events, certificate_versions: versions, folds } = said;
+  return { vaultId, events, versions, folds };
 }
 
 /**
  * Throws StorageError where the database at `path` ends before its mark, or is a copy of a running vault's without the log.
- * Changes nothing. Call it before the database is opened for writing.
+ * Changes nothing. Call it before the database is opened for writing. Returns `unmarked` where a server that was killed has
+ * left a log but no mark: whoever folds that log in has to write one.
  */
-export function refuseIncompleteDatabase(path: string, keyring: Pick<Keyring, 'find'>): void {
+export function refuseIncompleteDatabase(
+  path: string,
+  keyring: Pick<Keyring, 'find'>,
+): 'marked' | 'unmarked' {
   // The mark first: whoever writes now only makes the database longer than what it says.
   const mark = readMark(markPath(path), keyring);
   const sight = lookAtDatabase(path);
   if (mark === 'none') {
-    if (!isCopyWithoutLog(sight, path)) return;
+    if (!isCopyWithoutLog(sight, path)) return sight.isServed ? 'unmarked' : 'marked';
     throw new StorageError(`${path} is a copy of a running vault's database without its log (${path}-wal)`, {
       hint: advice(path, `Copy ${basename(path)}-wal beside it`),
     });
   }
-  if (mark === 'unknown' || mark.vaultId !== sight.vaultId) return;
+  if (mark === 'unknown' || mark.vaultId !== sight.vaultId) return 'marked';
   const lost = [
     ...(sight.events < mark.events ? [`audit event ${sight.events} of ${mark.events}`] : []),
     ...(sight.versions < mark.versions ? [`certificate version ${sight.versions} of ${mark.versions}`] : []),
   ];
-  if (lost.length === 0) return;
+  if (lost.length === 0) {
+    refuseOlderThanLog(path, mark);
+    return 'marked';
+  }
   throw new StorageError(`${path} is older than its mark says: it ends at ${lost.join(' and ')}`, {
     hint: advice(path, `Put the newest ${basename(path)} and its ${basename(path)}-wal back`),
   });
 }
 
+/** A log completes the file that it was written for; folded into an older one it damages it. */
+function refuseOlderThanLog(path: string, { folds }: Mark): void {
+  const log = leftLog(path);
+  if (log === undefined || foldsInFile(path) >= folds) return;
+  throw new StorageError(`${path} is older than its log ${log}, which does not belong to it`, {
+    hint: advice(path, `Put the ${basename(path)} back that the log was written for`),
+  });
+}
+
 /** Writes the mark of the database durably. Throws the error of the system. */
-export async function writeMark(path: string, mark: Mark, masterKey: MasterKey, world: World): Promise<void> {
+export async function writeMark(path: string, mark: Mark, masterKey: MasterKey): Promise<void> {
   const said = {
     vault_mark: 1 as const,
     vault_id: mark.vaultId,
     audit_events: mark.events,
     certificate_versions: mark.versions,
+    folds: mark.folds,
     key_id: masterKey.name,
   };
   const mac = macOf(masterKey, said).toString('hex');
   const file = markPath(path);
-  const prefix = `${basename(file)}.draft-`;
-  const stale = staleDrafts(dirname(file), (name) => name.startsWith(prefix), world.now());
-  for (const left of stale) await rm(left, { force: true });
-  const draft = join(dirname(file), `${prefix}${world.randomBytes(8).toString('hex')}`);
+  // One name for all processes: a draft that a killed one left is written over. Two that write at once may leave an empty
+  // mark for a moment, which says nothing.
+  const draft = `${file}.draft`;
+  const handle = await open(draft, 'w', 0o600);
   try {
-    const handle = await open(draft, 'wx', 0o600);
-    try {
-      await handle.writeFile(`${JSON.stringify({ ...said, mac })}\n`);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(draft, file);
-    syncPath(dirname(file));
+    await handle.writeFile(`${JSON.stringify({ ...said, mac })}\n`);
+    await handle.sync();
   } finally {
-    await rm(draft, { force: true });
+    await handle.close();
   }
+  try {
+    await rename(draft, file);
+  } catch (error) {
+    // The other process has given it the name.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  syncPath(dirname(file));
 }
 
 /** A server writes its mark before it says that it serves, so a database that was killed has one. */

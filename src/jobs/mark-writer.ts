@@ -8,7 +8,7 @@ export async function runMarkWriter(vault: Vault, signal: AbortSignal): Promise<
   let last: MarkedState | undefined;
   while (!signal.aborted) {
     try {
-      last = await updateMark(vault, last);
+      last = await updateMark(vault, { last });
     } catch (error) {
       last = undefined;
       vault.log.warn({ err: error }, 'failed to write the mark of the database');
