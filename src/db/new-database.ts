@@ -2,9 +2,9 @@
  * How a database comes to be: filled under another name and published whole, and never where what remains beside the path
  * belongs to a database that was lost. SQLite deletes a log that it finds beside an empty database.
  */
-import { closeSync, linkSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, linkSync, openSync, readdirSync, renameSync, statSync, unlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { makeDurableDirectory, removeDatabase, syncPath } from '../base/durable-file.ts';
+import { makeDurableDirectory, syncPath } from '../base/durable-file.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
 import { holdDatabase } from './database-lock.ts';
@@ -73,14 +73,22 @@ export async function createDatabase(
     // Whoever was first removes the drafts of the others, which may notice it at any step.
     if (!hasContent(path)) throw error;
   } finally {
-    removeDatabase(draft);
+    for (const suffix of ['', '-wal', '-shm', '-journal']) removeIfPossible(draft + suffix);
   }
 }
 
 /** Also those of processes that were killed: nothing was ever in them. */
 function removeDrafts(directory: string, prefix: string): void {
   for (const name of readdirSync(directory).filter((name) => name.startsWith(prefix))) {
-    rmSync(join(directory, name), { force: true });
+    removeIfPossible(join(directory, name));
+  }
+}
+
+function removeIfPossible(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It is not there; or the disk fails, which is told by whoever wrote to it, and the next creation removes it.
   }
 }
 

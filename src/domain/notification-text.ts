@@ -228,13 +228,14 @@ function setAsideWords({ set_aside, directory }: Data): Words {
   return {
     subject: 'the backup holds much less than the one before',
     lines: [
-      `The vault holds ${amounts(holds)} now; its backup before holds ${amounts(before)}.`,
+      `The vault holds ${amounts(holds)} now;`,
+      `its backup before holds ${amounts(before)}.`,
       'The new backup is kept under another name, and no backup is removed.',
       '',
       ...fact('Directory', directory),
       ...fact('Set aside', path),
       '',
-      'If certificates are missing that nobody deleted, stop the vault and restore the backup before.',
+      'If certificates are missing, stop the vault and restore the backup before.',
       'If they were deleted on purpose, give the new backup the usual name:',
       '',
       `  mv ${path} ${acceptedPath(path)}`,

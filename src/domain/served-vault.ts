@@ -2,7 +2,7 @@
  * What a server notes while it has the vault open: that it does, in the database itself, and how far the database has come,
  * in the mark beside it. A copy of the database alone can then be told from a vault that was stopped.
  */
-import { lookAtDatabase } from '../db/database-sight.ts';
+import { readHighWater } from '../db/high-water.ts';
 import { deleteSettings, putSetting, readSetting } from '../db/settings.ts';
 import type { Vault } from './vault.ts';
 import { ensureVaultIdentity } from './vault-identity.ts';
@@ -21,7 +21,7 @@ export async function updateMark(
 ): Promise<MarkedState> {
   const { db, keyring } = vault;
   const { id: vaultId } = await ensureVaultIdentity(vault);
-  const { events, versions } = lookAtDatabase(db.path);
+  const { events, versions } = await readHighWater(db.reader);
   const before = readMark(markPath(db.path), keyring);
   const known = typeof before === 'object' && before.vaultId === vaultId ? before.folds : 0;
   const masterKey = keyring.current;
@@ -41,7 +41,7 @@ export async function beginServing(vault: Vault): Promise<void> {
     }
     await updateMark(vault, { folds: await db.foldLog() });
   } catch (error) {
-    log.warn({ err: error }, 'failed to write the mark of the database');
+    log.warn({ reason: (error as Error).message }, 'failed to write the mark of the database');
   }
 }
 
@@ -52,7 +52,7 @@ export async function endServing(vault: Vault): Promise<void> {
     await db.write((writer) => deleteSettings(writer, ['served-since']));
     await updateMark(vault, { folds: await db.foldLog() });
   } catch (error) {
-    log.warn({ err: error }, 'failed to write the mark of the database');
+    log.warn({ reason: (error as Error).message }, 'failed to write the mark of the database');
   }
 }
 

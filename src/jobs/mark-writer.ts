@@ -6,13 +6,15 @@ import type { Vault } from '../domain/vault.ts';
 /** Runs until `signal` is aborted. A mark that cannot be written is logged, and tried again. */
 export async function runMarkWriter(vault: Vault, signal: AbortSignal): Promise<void> {
   let last: MarkedState | undefined;
-  while (!signal.aborted) {
+  for (;;) {
+    // A server has written it when it began.
+    await vault.world.sleep(minute, signal);
+    if (signal.aborted) return;
     try {
       last = await updateMark(vault, { last });
     } catch (error) {
       last = undefined;
-      vault.log.warn({ err: error }, 'failed to write the mark of the database');
+      vault.log.warn({ reason: (error as Error).message }, 'failed to write the mark of the database');
     }
-    await vault.world.sleep(minute, signal);
   }
 }

@@ -225,6 +225,29 @@ suite('backups', () => {
     assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.recovered']);
   });
 
+  test('are told of at once where one was set aside, however young the last is, and again when one counts', async (t) => {
+    const { vault, world } = await prepared(t);
+    await vault.db.write((writer) => putSetting(writer, 'last-backup-at', world.now()));
+    const since = world.now();
+    const before = { certificates: 4, versions: 9 };
+    vault.backupHealth.failed({
+      path: '/b/x.smaller.backup',
+      holds: { certificates: 1, versions: 1 },
+      before,
+    });
+    await tellOfBackups(vault, plan, since);
+    await tellOfBackups(vault, plan, since);
+    assert.deepEqual(await toldIn(vault), ['backup.overdue']);
+    const { data } = await vault.db.reader
+      .selectFrom('notifications')
+      .select('data')
+      .executeTakeFirstOrThrow();
+    assert.deepEqual(JSON.parse(data).set_aside.before, before);
+    vault.backupHealth.succeeded();
+    await tellOfBackups(vault, plan, since);
+    assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.recovered']);
+  });
+
   test('are of no matter where none are scheduled any more', async (t) => {
     const { vault, world } = await prepared(t);
     const since = world.now();

@@ -11,12 +11,9 @@ import type { Terminal } from '../../src/cli/command.ts';
 import { openVault } from '../../src/cli/open-vault.ts';
 import { run } from '../../src/cli/run.ts';
 import { readSettings } from '../../src/cli/settings.ts';
-import { localCli } from '../../src/domain/audit.ts';
-import { createCertificate } from '../../src/domain/certificates.ts';
-import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
 import { beginServing, updateMark } from '../../src/domain/served-vault.ts';
-import type { Vault } from '../../src/domain/vault.ts';
 import { makeBackup } from './backup-fixtures.ts';
+import { addCertificates } from './marked-vault.ts';
 
 /** The files of a vault, by what they are called in the table. */
 export const vaultFiles = {
@@ -70,14 +67,14 @@ export async function layScene(root: string): Promise<{ readonly now: string; re
     return path;
   };
   try {
-    await addCertificate(vault, 'a1');
+    await addCertificates(vault, 'a1');
     await beginServing(vault);
     await makeBackup(vault, join(live, 'backups', 'x.backup'), { withKey: true });
     const older = await snapshot('older');
-    await addCertificate(vault, 'a2');
+    await addCertificates(vault, 'a2');
     // As a server that was killed and started again.
     await beginServing(vault);
-    await addCertificate(vault, 'a3');
+    await addCertificates(vault, 'a3');
     fs.rmSync(join(live, 'backups', 'x.backup'));
     await makeBackup(vault, join(live, 'backups', 'x.backup'), { withKey: true });
     const now = await snapshot('now');
@@ -86,10 +83,6 @@ export async function layScene(root: string): Promise<{ readonly now: string; re
   } finally {
     await close();
   }
-}
-
-async function addCertificate(vault: Vault, name: string): Promise<void> {
-  await createCertificate(vault, localCli, parseInput(createCertificateInput, { name, domains: ['a.test'] }));
 }
 
 /** Brings the file of a scene into the state. Returns what undoes it. */
