@@ -85,7 +85,6 @@ test(
     }
     for (const words of [
       ['serve', '--listen=127.0.0.1:0'],
-      ['serve', '--listen=127.0.0.1:0', '--workers=2'],
       ['certificate', 'create', '--name=b', '--domain=b.test'],
       ['restore', backup, '--master-key-file', join(local, 'master.key')],
       ['master-key', 'status'],
