@@ -11,10 +11,16 @@ export type BackupAmounts = { readonly certificates: number; readonly versions: 
 
 export class BackupHealth {
   #isFailing = false;
+  #isKnown = false;
   #setAside: SetAside | undefined;
 
   get isFailing(): boolean {
     return this.#isFailing;
+  }
+
+  /** Whether this process, or the one that makes backups, has looked since the start. */
+  get isKnown(): boolean {
+    return this.#isKnown;
   }
 
   /** The backup that was set aside last, until one counts again. Only the process that makes backups knows it. */
@@ -22,13 +28,15 @@ export class BackupHealth {
     return this.#setAside;
   }
 
-  /** `setAside` where it was written, but holds much less than the one before. */
-  failed(setAside?: SetAside): void {
+  /** `setAside` where it was written, but holds much less than the one before; an earlier one stays until one counts. */
+  failed(setAside = this.#setAside): void {
+    this.#isKnown = true;
     this.#isFailing = true;
     this.#setAside = setAside;
   }
 
   succeeded(): void {
+    this.#isKnown = true;
     this.#isFailing = false;
     this.#setAside = undefined;
   }

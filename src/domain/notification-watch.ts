@@ -197,7 +197,8 @@ export async function tellOfBackups(
         }),
       }),
     );
-  } else if (open !== undefined) {
+  } else if (open !== undefined && (open.level < 2 || backupHealth.isKnown)) {
+    // After a start nothing is over before the directory was looked at.
     await db.write(async (writer) => {
       if ((await closeAlarm(writer, event, {})) === undefined) return;
       const over = { ...data, since: formatTimestamp(open.opened_at) };

@@ -6,6 +6,7 @@ import { formatTimestamp } from '../../src/base/timestamp.ts';
 import { putSetting } from '../../src/db/settings.ts';
 import { revokeApiKey } from '../../src/domain/api-keys.ts';
 import { localCli } from '../../src/domain/audit.ts';
+import { BackupHealth } from '../../src/domain/backup-health.ts';
 import { isBackupOverdue, tellOfBackups, tellOfEnds } from '../../src/domain/notification-watch.ts';
 import { importOne, makeKey, renewCertificate } from '../harness/http-fixtures.ts';
 import { addWebhook, deliveriesOf, toldIn } from '../harness/notification-fixtures.ts';
@@ -243,6 +244,11 @@ suite('backups', () => {
       .select('data')
       .executeTakeFirstOrThrow();
     assert.deepEqual(JSON.parse(data).set_aside.before, before);
+    const afresh = { ...vault, backupHealth: new BackupHealth() };
+    await tellOfBackups(afresh, plan, since);
+    vault.backupHealth.failed();
+    await tellOfBackups(vault, plan, since);
+    assert.deepEqual(await toldIn(vault), ['backup.overdue'], 'neither a start nor another failure ends it');
     vault.backupHealth.succeeded();
     await tellOfBackups(vault, plan, since);
     assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.recovered']);
