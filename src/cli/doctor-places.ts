@@ -1,9 +1,10 @@
 /** What `vault doctor` looks at before a vault is opened: settings' places, the rights on them, the disk, the database file. */
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { OperatorError } from '../base/operator-error.ts';
 import { examineDatabase } from '../db/database-examination.ts';
+import { refuseNetworkPlace } from '../db/database-place.ts';
 import { type Finding, findingFrom } from '../domain/finding.ts';
+import { requireVault } from './open-vault.ts';
 import { refuseExposedVault } from './private-files.ts';
 import type { Settings } from './settings.ts';
 
@@ -43,11 +44,8 @@ function permissionFinding(settings: Settings): Finding {
   const check = 'permissions';
   try {
     refuseExposedVault(settings, 'refuse');
-    if (!existsSync(join(settings.dataDir, 'vault.db'))) {
-      throw new OperatorError(`there is no vault in ${settings.dataDir}`, {
-        hint: 'Make one with "vault serve", or name the right directory with --data-dir.',
-      });
-    }
+    refuseNetworkPlace(settings.dataDir);
+    requireVault(settings);
     return { check, status: 'ok', message: `${settings.dataDir} is this user's alone` };
   } catch (error) {
     return findingFrom(error, check);

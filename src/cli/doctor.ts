@@ -1,6 +1,7 @@
 /** `vault doctor`: looks at everything that a vault needs, changes nothing, and says what to do. */
 import { OperatorError } from '../base/operator-error.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
+import { StorageError } from '../db/storage-error.ts';
 import { certificateFindings, renewalFindings } from '../domain/certificate-findings.ts';
 import { type Finding, findingFrom, worstOf } from '../domain/finding.ts';
 import { issuerFindings } from '../domain/issuer-findings.ts';
@@ -99,7 +100,7 @@ async function lookInside(settings: Settings, terminal: Terminal, offline: boole
   try {
     opened = await openVault(settings, world, 'refuse', undefined, askAt(terminal));
   } catch (error) {
-    return { findings: [findingFrom(error, 'master-key')] };
+    return { findings: [findingFrom(error, error instanceof StorageError ? 'database' : 'master-key')] };
   }
   const { vault, close } = opened;
   try {

@@ -28,6 +28,8 @@ export type MasterKeyCommand = readonly [program: string, ...args: string[]];
 export type MasterKeySettings = {
   /** `-` is standard input, and stands here where there is a command. */
   readonly masterKeyFile: string;
+  /** What named the key file or the command; `default` where nothing did. */
+  readonly masterKeyFrom?: 'setting' | 'credential' | 'default';
   /** Undefined where somebody may be asked. */
   readonly masterKeyPassphraseFile?: string | undefined;
   /** Takes the place of the file. */
@@ -52,13 +54,15 @@ export function masterKeySettings(
   const passphrase = levels.map((get) => get('master-key-passphrase-file')).find((found) => found);
   if (command !== undefined) {
     const other = file ?? passphrase;
-    if (other === undefined) return { masterKeyFile: '-', masterKeyCommand: programIn(command) };
+    if (other === undefined) {
+      return { masterKeyFile: '-', masterKeyFrom: 'setting', masterKeyCommand: programIn(command) };
+    }
     throw new OperatorError(`${command.from} and ${other.from} exclude each other`, {
       hint: 'The master key comes from a command or from a file: remove one of the two settings.',
     });
   }
   return {
-    masterKeyFile: fileIn(file?.value, dataDir, credentialsDir),
+    ...fileIn(file?.value, dataDir, credentialsDir),
     masterKeyPassphraseFile:
       passphrase === undefined
         ? credential('master-key-passphrase', credentialsDir)
@@ -66,9 +70,17 @@ export function masterKeySettings(
   };
 }
 
-function fileIn(named: string | undefined, dataDir: string, credentialsDir: string | undefined): string {
-  if (named !== undefined) return named === '-' ? named : resolve(named);
-  return credential('master.key', credentialsDir) ?? resolve(dataDir, 'master.key');
+function fileIn(
+  named: string | undefined,
+  dataDir: string,
+  credentialsDir: string | undefined,
+): Pick<MasterKeySettings, 'masterKeyFile' | 'masterKeyFrom'> {
+  if (named !== undefined) {
+    return { masterKeyFile: named === '-' ? named : resolve(named), masterKeyFrom: 'setting' };
+  }
+  const given = credential('master.key', credentialsDir);
+  if (given !== undefined) return { masterKeyFile: given, masterKeyFrom: 'credential' };
+  return { masterKeyFile: resolve(dataDir, 'master.key'), masterKeyFrom: 'default' };
 }
 
 /** A file that the service manager made for this process. */

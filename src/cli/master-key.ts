@@ -5,6 +5,7 @@ import { keyIn, readKeyFile } from '../crypto/master-key-file.ts';
 import { PassphraseKey } from '../crypto/passphrase-key.ts';
 import { passphraseCost } from '../crypto/passphrase-seal.ts';
 import { Database } from '../db/database.ts';
+import { refuseNetworkPlace } from '../db/database-place.ts';
 import { localCli } from '../domain/audit.ts';
 import { passphraseComplaint } from '../domain/backup.ts';
 import { rotateMasterKey } from '../domain/master-key-rotation.ts';
@@ -211,8 +212,9 @@ async function resealFiles(
 async function openDatabase(settings: Settings, { world }: Terminal): Promise<Database> {
   const path = join(settings.dataDir, 'vault.db');
   refuseExposedVault(settings, 'refuse');
+  refuseNetworkPlace(settings.dataDir);
   finishRestore(settings.dataDir);
-  requireVault(settings.dataDir);
+  requireVault(settings);
   return Database.open(path, world);
 }
 

@@ -7,6 +7,8 @@ import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
 import type { Keyring } from '../crypto/keyring.ts';
 import { Database } from '../db/database.ts';
+import { refuseNetworkPlace } from '../db/database-place.ts';
+import { refuseEmptyDatabase } from '../db/database-sight.ts';
 import { systemResolver } from '../dns/system-resolver.ts';
 import { AcmeClients } from '../domain/acme-clients.ts';
 import { AuditBatch } from '../domain/audit-batch.ts';
@@ -23,8 +25,12 @@ import { isRotating } from '../domain/master-key-rotation.ts';
 import { Meter } from '../domain/meter.ts';
 import { OpenedDnsProviders } from '../domain/opened-dns-providers.ts';
 import { finishRestore } from '../domain/restore-swap.ts';
+import { updateMark } from '../domain/served-vault.ts';
 import { Turns } from '../domain/turns.ts';
 import type { Vault } from '../domain/vault.ts';
+import { ensureVaultIdentity } from '../domain/vault-identity.ts';
+import { refuseIncompleteDatabase } from '../domain/vault-mark.ts';
+import { beginVault, endBeginning, refuseLostVault, type VaultPlaces } from '../domain/vault-presence.ts';
 import { outboundHttp } from '../net/outbound-http.ts';
 import { masterKeySource } from './master-key-command.ts';
 import {
@@ -56,12 +62,22 @@ export async function openVault(
   ask: Asking = askNobody,
 ): Promise<OpenVault> {
   refuseExposedVault(settings, whenMissing);
+  refuseNetworkPlace(settings.dataDir);
   finishRestore(settings.dataDir);
   const path = join(settings.dataDir, 'vault.db');
   const isNew = !hasContent(path);
-  if (whenMissing === 'refuse') requireVault(settings.dataDir);
-  if (isNew) makeDirectory(settings.dataDir);
+  if (whenMissing === 'refuse') requireVault(settings);
+  if (isNew) {
+    refuseLostVault(settings);
+    makeDirectory(settings.dataDir);
+    beginVault(settings.dataDir);
+  }
   const keyring = await loadKeyring(settings, world, isNew, ask);
+  let mark: ReturnType<typeof refuseIncompleteDatabase> = 'marked';
+  if (hasContent(path)) {
+    refuseEmptyDatabase(path);
+    mark = refuseIncompleteDatabase(path, keyring);
+  }
   const db = await Database.open(path, world);
   try {
     if (whenMissing === 'create') db.requireWritable();
@@ -94,6 +110,11 @@ export async function openVault(
       log.warn({}, 'a rotation of the master key has not ended; "vault master-key rotate" goes on with it');
     }
     await ensureLocalCa(vault);
+    if (mark === 'unmarked') await updateMark(vault);
+    if (whenMissing === 'create') {
+      await ensureVaultIdentity(vault);
+      endBeginning(settings.dataDir);
+    }
     return { vault, isNew, close: () => close(vault) };
   } catch (error) {
     await db.close();
@@ -101,9 +122,11 @@ export async function openVault(
   }
 }
 
-/** Throws OperatorError where the directory holds no vault. */
-export function requireVault(dataDir: string): void {
+/** Throws OperatorError where the directory holds no vault, or what is left of one that lost its database. */
+export function requireVault(places: VaultPlaces): void {
+  const { dataDir } = places;
   if (hasContent(join(dataDir, 'vault.db'))) return;
+  refuseLostVault(places);
   throw new OperatorError(`there is no vault in ${dataDir}`, {
     hint: 'Make one with "vault serve", or name the right directory with --data-dir.',
   });

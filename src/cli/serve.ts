@@ -1,6 +1,7 @@
 /** `vault serve`: the server with its jobs, from its start to its graceful stop; alone, or as the first of several processes. */
 import { once } from 'node:events';
 import type { Log } from '../base/log.ts';
+import { beginServing, endServing } from '../domain/served-vault.ts';
 import type { Vault } from '../domain/vault.ts';
 import { runWatchdog } from '../jobs/watchdog.ts';
 import { command, type Terminal } from './command.ts';
@@ -45,7 +46,9 @@ export const serveCommand = command({
           { data_dir: settings.dataDir },
           'a new vault was made; keep a copy of its master.key elsewhere',
         );
+      await beginServing(vault);
       await serve(vault, settings, terminal, stop, log);
+      await endServing(vault);
     } finally {
       await close();
     }

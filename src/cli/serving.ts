@@ -16,6 +16,7 @@ import { serverContext } from '../http/server-context.ts';
 import { runBackupScheduler } from '../jobs/backup-scheduler.ts';
 import { runChallengeCleaner } from '../jobs/challenge-cleaner.ts';
 import { runKeyUseWriter } from '../jobs/key-use-writer.ts';
+import { runMarkWriter } from '../jobs/mark-writer.ts';
 import { runNotificationWatcher } from '../jobs/notification-watcher.ts';
 import { runNotifier } from '../jobs/notifier.ts';
 import { runRenewalScheduler } from '../jobs/renewal-scheduler.ts';
@@ -84,6 +85,7 @@ export function sharedJobs(
     ...auditJobs(vault, settings.audit, stop),
     runNotifier(vault, stop),
     runNotificationWatcher(vault, settings.backups, stop),
+    runMarkWriter(vault, stop),
   ];
   if (settings.backups !== undefined) {
     // The key comes by a pipe: nobody can be asked for its passphrase again, and a rotation may move its file meanwhile.

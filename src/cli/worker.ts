@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { second } from '../base/duration.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { Problem } from '../base/problem.ts';
+import { beginServing, endServing } from '../domain/served-vault.ts';
 import type { Vault } from '../domain/vault.ts';
 import { runWatchdog } from '../jobs/watchdog.ts';
 import type { Terminal } from './command.ts';
@@ -70,6 +71,7 @@ async function serve(
         'a new vault was made; keep a copy of its master.key elsewhere',
       );
     }
+    await beginServing(vault);
     const companions = workerCompanions(channel, { number, ticketSeed }, world);
     const server = await startServing(vault, settings, version, companions);
     const over = new AbortController();
@@ -110,6 +112,7 @@ async function serve(
     await Promise.all(jobs);
     over.abort();
     await telling;
+    await endServing(vault);
   } finally {
     await close();
   }

@@ -18,7 +18,8 @@ export type KeyPurpose =
   | 'seal: notification channel settings'
   | 'entity tag'
   | 'sign: session'
-  | 'authenticate: backup';
+  | 'authenticate: backup'
+  | 'authenticate: vault mark';
 
 /** Bytes of a master key. */
 export const masterKeySize = 32;

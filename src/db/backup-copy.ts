@@ -62,7 +62,7 @@ export async function tidyCopy(copy: string): Promise<CopyFacts> {
       database.pragma('journal_mode = memory');
       database.pragma('secure_delete = on');
       database.exec(
-        "delete from sessions; delete from settings where key in ('setup-token-hash', 'setup-token-expires-at')",
+        "delete from sessions; delete from settings where key in ('setup-token-hash', 'setup-token-expires-at', 'served-since')",
       );
       return factsOf(database);
     } finally {

@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../base/operator-error.ts';
+import { refuseEmptyDatabase } from './database-sight.ts';
 import { appliedMigrations, migrations, refuseForeignDatabase } from './migrations.ts';
 import { damageIn, storageErrorFrom } from './storage-error.ts';
 
@@ -20,6 +21,7 @@ export type DatabaseFacts = {
 export function examineDatabase(path: string): DatabaseFacts {
   let database: BetterSqlite3.Database | undefined;
   try {
+    refuseEmptyDatabase(path);
     database = new BetterSqlite3(path, { readonly: true, fileMustExist: true });
     refuseForeignDatabase(database);
     refuseDamaged(

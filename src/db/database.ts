@@ -2,16 +2,17 @@
  * The vault's database: one connection that writes, one that only reads, and a generation by which caches notice that
  * somebody, in this process or another, changed what they hold.
  */
-import { chmodSync, closeSync, existsSync, openSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import { Kysely, type Transaction } from 'kysely';
-import { makeDurableDirectory, syncPath } from '../base/durable-file.ts';
+import { Kysely, sql, type Transaction } from 'kysely';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
+import { refuseEmptyDatabase } from './database-sight.ts';
 import { lendDirectory } from './embedded-addon.ts';
 import { FileInPlace } from './file-in-place.ts';
 import { type Migrations, migrate, refuseForeignDatabase } from './migrations.ts';
+import { createDatabase, hasContent } from './new-database.ts';
 import type { Schema } from './schema.ts';
 import { sqliteDialect } from './sqlite-dialect.ts';
 import { damageIn, isBusy, storageErrorFrom } from './storage-error.ts';
@@ -73,31 +74,47 @@ export class Database {
   static async open(path: string, world: World, migrations?: Migrations): Promise<Database> {
     try {
       lendDirectory(dirname(path));
-      makeFile(path);
-      const { ino } = statSync(path);
-      const writing = new BetterSqlite3(path, { fileMustExist: true, timeout: openingPatienceMs });
-      try {
-        writing.pragma('foreign_keys = on');
-        writing.pragma('synchronous = full');
-        writing.pragma('trusted_schema = off');
-        writing.pragma('temp_store = memory');
-        writing.pragma(`cache_size = ${-cacheKiB}`);
-        refuseForeignDatabase(writing, migrations);
-        await enterWal(writing, world);
-        // From here on nobody can put another file in its place; somebody who restored a backup may have done so before.
-        if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) throw replacedMeanwhile(path);
-        const file = new FileInPlace(path, world);
-        const writer = new Kysely<Schema>({ dialect: sqliteDialect(writing, world, file) });
-        await migrate(writing, writer, migrations);
-        writing.pragma(`busy_timeout = ${blockingPatienceMs}`);
-        writing.pragma(`journal_size_limit = ${logSizeLimit}`);
-        return new Database(writing, writer, world, file);
-      } catch (error) {
-        writing.close();
-        throw error;
+      if (!hasContent(path)) {
+        await createDatabase(path, world, async (draft) => {
+          const db = await Database.#openFile(draft, world, 'empty', migrations);
+          await db.close();
+        });
       }
+      return await Database.#openFile(path, world, 'filled', migrations);
     } catch (error) {
       throw storageErrorFrom(error, path);
+    }
+  }
+
+  /** `content` is what the file must have: tables, or nothing yet. */
+  static async #openFile(
+    path: string,
+    world: World,
+    content: 'filled' | 'empty',
+    migrations?: Migrations,
+  ): Promise<Database> {
+    const { ino } = statSync(path);
+    if (content === 'filled') refuseEmptyDatabase(path);
+    const writing = new BetterSqlite3(path, { fileMustExist: true, timeout: openingPatienceMs });
+    try {
+      writing.pragma('foreign_keys = on');
+      writing.pragma('synchronous = full');
+      writing.pragma('trusted_schema = off');
+      writing.pragma('temp_store = memory');
+      writing.pragma(`cache_size = ${-cacheKiB}`);
+      refuseForeignDatabase(writing, migrations);
+      await enterWal(writing, world);
+      // From here on nobody can put another file in its place; somebody who restored a backup may have done so before.
+      if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) throw replacedMeanwhile(path);
+      const file = new FileInPlace(path, world);
+      const writer = new Kysely<Schema>({ dialect: sqliteDialect(writing, world, file) });
+      await migrate(writing, writer, migrations);
+      writing.pragma(`busy_timeout = ${blockingPatienceMs}`);
+      writing.pragma(`journal_size_limit = ${logSizeLimit}`);
+      return new Database(writing, writer, world, file);
+    } catch (error) {
+      writing.close();
+      throw error;
     }
   }
 
@@ -170,6 +187,22 @@ export class Database {
     });
   }
 
+  /**
+   * Numbers the state of the file, moves the write-ahead log into it, and cuts the log to nothing. Returns the number that
+   * the file has from then on; undefined where others who read or write at this moment left some of the log behind.
+   */
+  async foldLog(): Promise<number | undefined> {
+    const number = await this.write(async (writer) => {
+      const next = Number(this.#writing.pragma('user_version', { simple: true })) + 1;
+      await sql.raw(`pragma user_version = ${next}`).execute(writer);
+      return next;
+    });
+    const [truncated] = this.#writing.pragma('wal_checkpoint(truncate)') as { busy: number }[];
+    if (truncated?.busy === 0) return number;
+    this.#writing.pragma('wal_checkpoint(passive)');
+    return undefined;
+  }
+
   /** Waits for the transactions under way and closes both connections. */
   async close(): Promise<void> {
     // Kysely lends its one connection in turn: when it is lent to us, every transaction before us has ended.
@@ -199,12 +232,4 @@ async function enterWal(writing: BetterSqlite3.Database, world: World): Promise<
       await world.sleep(5);
     }
   }
-}
-
-function makeFile(path: string): void {
-  if (existsSync(path)) return;
-  makeDurableDirectory(dirname(path));
-  closeSync(openSync(path, 'a', 0o600));
-  chmodSync(path, 0o600);
-  syncPath(dirname(path));
 }

@@ -8,6 +8,12 @@ export type SettingKey =
   | 'setup-token-expires-at'
   /** UTC milliseconds. */
   | 'last-backup-at'
+  /** Random, of this database alone: a restored one gets another. */
+  | 'vault-id'
+  /** UTC milliseconds: when it got the id. */
+  | 'vault-id-since'
+  /** UTC milliseconds; there while a server has the database open. */
+  | 'served-since'
   /** Id and link of the last event that was pruned. */
   | 'audit-pruned-through'
   /** Since when the clock runs without a jump, and when it was last looked at: UTC milliseconds. */

@@ -23,6 +23,11 @@ export const manifestSchema = z.looseObject({
   format: z.literal(1),
   vault_version: z.string().max(64),
   created_at: z.iso.datetime(),
+  /** Of the database that was copied; vaults before had none. */
+  vault_id: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/)
+    .optional(),
   /** Master keys that the sealed secrets in it need. */
   key_ids: z.array(z.string().regex(/^[0-9a-f]{16}$/)).min(1),
   database_size: z.int().min(512),

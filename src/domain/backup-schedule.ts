@@ -1,13 +1,21 @@
 /**
- * Backups by time: when the next is due, what it is called, and which old ones go. What is there is read from the files
- * themselves, so that a directory that was emptied, mounted anew or shared with another vault needs no bookkeeping.
+ * Backups by time: when the next is due, what it is called, and which old ones are removed. A backup that holds much less
+ * than the one before is set aside, and removes nothing: the vault may have lost what the old ones still hold.
  */
-import { readdirSync, unlinkSync } from 'node:fs';
-import { join } from 'node:path';
-import { formatTimestamp } from '../base/timestamp.ts';
-import { listMasterKeys } from '../db/master-keys.ts';
-import { type BackupOrder, backUpTo } from './backup.ts';
-import { readManifestPage } from './backup-file.ts';
+import { unlinkSync } from 'node:fs';
+import { type BackupOrder, backUpInto } from './backup.ts';
+import {
+  amountsIn,
+  asideName,
+  type BackupDirectory,
+  backupBefore,
+  backupName,
+  backupsIn,
+  isMuchLess,
+  type ScheduledBackup,
+  setAsideIn,
+} from './backup-directory.ts';
+import type { SetAside } from './backup-health.ts';
 import type { Vault } from './vault.ts';
 
 /** Where backups go, how often, and how many stay. */
@@ -18,61 +26,60 @@ export type BackupPlan = {
   readonly keep: number;
 };
 
-/** A backup that the schedule has made. */
-export type OwnBackup = { readonly path: string; readonly at: number };
-
-const ownName = /^vault-\d{8}T\d{6}Z\.backup$/;
+/** How the directory is after a look. */
+export type PlanOutcome = {
+  /** The path of the backup that was made; undefined where none was due. */
+  readonly made: string | undefined;
+  readonly setAside: SetAside | undefined;
+  /** The newest backup that another vault with this master key has made here. */
+  readonly clone: string | undefined;
+};
 
 /**
- * Makes a backup if one is due, and removes those that are too many. Returns its path, or undefined where none was due.
- * Throws what `backUpTo` throws, and the system's error where the directory cannot be read.
+ * Makes a backup if one is due, and removes those that are too many. Throws what `backUpInto` throws, and the system's error
+ * where the directory cannot be read.
  */
-export async function backUpByPlan(
-  vault: Vault,
-  plan: BackupPlan,
-  order: BackupOrder,
-): Promise<string | undefined> {
+export async function backUpByPlan(vault: Vault, plan: BackupPlan, order: BackupOrder): Promise<PlanOutcome> {
   const now = vault.world.now();
-  if (!isDue(await ownBackups(vault, plan.directory), plan, now)) return undefined;
-  const path = join(plan.directory, backupName(now));
-  await backUpTo(vault, order, path, 'refuse');
-  const tooMany = (await ownBackups(vault, plan.directory)).slice(plan.keep);
-  // Where the clock was ahead, older ones look newer than this one.
-  for (const { path: old } of tooMany) if (old !== path) unlinkSync(old);
-  return path;
-}
-
-/** `vault-20261121T180000Z.backup` */
-export function backupName(at: number): string {
-  return `vault-${formatTimestamp(at - (at % 1000)).replaceAll(/[-:]/g, '')}.backup`;
+  const found = await backupsIn(vault, plan.directory);
+  if (!isDue([...found.own, ...found.aside], plan, now)) return outcome(found);
+  const before = backupBefore(found)?.holds;
+  const { path, as } = await backUpInto(vault, order, plan.directory, (manifest) =>
+    before !== undefined && isMuchLess(amountsIn(manifest), before)
+      ? { name: asideName(now), as: 'set aside' }
+      : { name: backupName(now), as: 'the last' },
+  );
+  const after = await backupsIn(vault, plan.directory);
+  if (as === 'the last') removeTooMany(after.own, plan, path);
+  else removeLesser(after.aside, plan);
+  return outcome(after, path);
 }
 
 /** Due unless one was made within the last period. One from the future, made while the clock was ahead, does not count. */
-export function isDue(own: readonly OwnBackup[], { every }: BackupPlan, now: number): boolean {
+export function isDue(
+  own: readonly Pick<ScheduledBackup, 'at'>[],
+  { every }: Pick<BackupPlan, 'every'>,
+  now: number,
+): boolean {
   return !own.some(({ at }) => at > now - every && at <= now);
 }
 
-/**
- * The backups in the directory that the schedule of this vault has made, newest first: known by their names, and by
- * manifests that name a master key which this vault has or had. Nothing else is ever removed.
- */
-export async function ownBackups({ db }: Pick<Vault, 'db'>, directory: string): Promise<OwnBackup[]> {
-  const keyIds = new Set((await listMasterKeys(db.reader)).map(({ id }) => id));
-  const own: OwnBackup[] = [];
-  for (const name of readdirSync(directory).filter((name) => ownName.test(name))) {
-    const path = join(directory, name);
-    const page = manifestAt(path);
-    if (typeof page !== 'object' || !page.manifest.key_ids.some((id) => keyIds.has(id))) continue;
-    own.push({ path, at: Date.parse(page.manifest.created_at) });
-  }
-  return own.sort((a, b) => b.at - a.at);
+/** Where the clock was ahead, older ones look newer than the one just made. */
+function removeTooMany(own: readonly ScheduledBackup[], { keep }: BackupPlan, made: string): void {
+  for (const { path } of own.slice(keep)) if (path !== made) unlinkSync(path);
 }
 
-function manifestAt(path: string): ReturnType<typeof readManifestPage> {
-  try {
-    return readManifestPage(path);
-  } catch {
-    // Gone meanwhile, or somebody else's: then it is not ours to count or to remove.
-    return 'none';
+/** Of those set aside, only such as hold no more than the newest of them: it has all that they had to show. */
+function removeLesser(aside: readonly ScheduledBackup[], { keep }: BackupPlan): void {
+  const [newest, ...older] = aside;
+  if (newest === undefined) return;
+  for (const { path, holds } of older.slice(keep - 1)) {
+    const isLesser =
+      holds.certificates <= newest.holds.certificates && holds.versions <= newest.holds.versions;
+    if (isLesser) unlinkSync(path);
   }
+}
+
+function outcome(found: BackupDirectory, made?: string): PlanOutcome {
+  return { made, setAside: setAsideIn(found), clone: found.clones[0]?.path };
 }

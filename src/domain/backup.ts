@@ -3,7 +3,7 @@
  * keys in it stay sealed; the master key is in it only under a passphrase.
  */
 import { realpathSync, statSync } from 'node:fs';
-import { basename, dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { removeDatabase } from '../base/durable-file.ts';
 import { saysNoSpace } from '../base/full-disk.ts';
 import { OperatorError } from '../base/operator-error.ts';
@@ -23,6 +23,7 @@ import type { Manifest } from './backup-manifest.ts';
 import { passwordComplaint } from './password-policy.ts';
 import { resealAll } from './resealing.ts';
 import type { Vault } from './vault.ts';
+import { ensureVaultIdentity } from './vault-identity.ts';
 
 /** How a backup is made. */
 export type BackupOrder = {
@@ -55,6 +56,31 @@ export async function backUpTo(
       return manifest;
     });
   });
+}
+
+/** Where a finished backup goes: its name, and whether it counts as the last backup or is kept aside. */
+export type Placement = { readonly name: string; readonly as: 'the last' | 'set aside' };
+
+/**
+ * As `backUpTo`, into a directory, where `place` names the file by what the backup holds. Returns the path too.
+ */
+export async function backUpInto(
+  vault: Vault,
+  order: BackupOrder,
+  directory: string,
+  place: (manifest: Manifest) => Placement,
+): Promise<{ readonly path: string; readonly manifest: Manifest; readonly as: Placement['as'] }> {
+  refuseDataDirectory(vault, join(directory, 'vault.backup'));
+  return written(directory, () =>
+    withDraft(vault, order, directory, async (draft, manifest) => {
+      const { name, as } = place(manifest);
+      const path = join(directory, name);
+      refuseTarget(path, 'refuse');
+      publishDraft(draft, path, 'refuse');
+      await recordBackup(vault, order, path, manifest, as);
+      return { path, manifest, as };
+    }),
+  );
 }
 
 /** Makes a backup in the data directory and hands it to `send`, which opens it; it is gone afterwards. */
@@ -96,6 +122,7 @@ async function withDraft<T>(
   const { world, db } = vault;
   const draft = newDraft(directory, world);
   try {
+    const { id } = await ensureVaultIdentity(vault);
     // Before the copy: everything up to this moment is in it.
     const createdAt = world.now();
     await copyDatabase(db, draft);
@@ -105,6 +132,7 @@ async function withDraft<T>(
       format: 1,
       vault_version: order.version,
       created_at: formatTimestamp(createdAt),
+      vault_id: id,
       key_ids: [masterKey.name],
       database_size: statSync(draft).size,
       schema: [...facts.schema],
@@ -155,6 +183,7 @@ async function recordBackup(
   { actor }: BackupOrder,
   path: string,
   { created_at, sealed_master_key, database_size }: Manifest,
+  as: Placement['as'] = 'the last',
 ): Promise<void> {
   const at = Date.parse(created_at);
   const event = {
@@ -165,7 +194,7 @@ async function recordBackup(
   } as const;
   try {
     await db.write(async (writer) => {
-      await putSetting(writer, 'last-backup-at', at);
+      if (as === 'the last') await putSetting(writer, 'last-backup-at', at);
       await record(writer, event, at);
     });
   } catch (error) {

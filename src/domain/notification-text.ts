@@ -1,6 +1,9 @@
 /** How notices are told to people: a subject of one line, and plain text that says what to do. */
+
 import { day, hour } from '../base/duration.ts';
 import { shortened } from '../base/printable-text.ts';
+import { acceptedPath } from './backup-directory.ts';
+import type { SetAside } from './backup-health.ts';
 import type { Digest } from './notification-digest.ts';
 
 export type Told = { readonly subject: string; readonly text: string };
@@ -119,22 +122,7 @@ const texts: Readonly<Record<string, (data: Data, at: number) => Words>> = {
       ],
     };
   },
-  'backup.overdue': (data) => ({
-    subject: data.last_backup_at === null ? 'there is no backup yet' : 'the backup is overdue',
-    lines: [
-      data.last_backup_at === null
-        ? 'Backups are scheduled, and none has been made yet.'
-        : `The last backup of the vault is of ${data.last_backup_at}.`,
-      '',
-      ...fact('Directory', data.directory),
-      ...fact('One every', `${Number(data.every_seconds) / 60} minutes`),
-      ...(data.failing === true ? fact('State', 'the last attempt failed; the log says why') : []),
-      '',
-      'Look whether the directory is there, has room, and may be written to. To try:',
-      '',
-      '  vault backup FILE',
-    ],
-  }),
+  'backup.overdue': (data) => (data.set_aside === undefined ? overdueWords(data) : setAsideWords(data)),
   'backup.recovered': (data) => ({
     subject: 'backups are made again',
     lines: [`The last backup is of ${data.last_backup_at}.`, `They had been overdue since ${data.since}.`],
@@ -214,4 +202,47 @@ function inWords(time: unknown, at: number): string {
 
 function oneLine(text: string): string {
   return shortened(text, 900);
+}
+
+function overdueWords(data: Data): Words {
+  return {
+    subject: data.last_backup_at === null ? 'there is no backup yet' : 'the backup is overdue',
+    lines: [
+      data.last_backup_at === null
+        ? 'Backups are scheduled, and none has been made yet.'
+        : `The last backup of the vault is of ${data.last_backup_at}.`,
+      '',
+      ...fact('Directory', data.directory),
+      ...fact('One every', `${Number(data.every_seconds) / 60} minutes`),
+      ...(data.failing === true ? fact('State', 'the last attempt failed; the log says why') : []),
+      '',
+      'Look whether the directory is there, has room, and may be written to. To try:',
+      '',
+      '  vault backup FILE',
+    ],
+  };
+}
+
+function setAsideWords({ set_aside, directory }: Data): Words {
+  const { path, holds, before } = set_aside as SetAside;
+  return {
+    subject: 'the backup holds much less than the one before',
+    lines: [
+      `The vault holds ${amounts(holds)} now;`,
+      `its backup before holds ${amounts(before)}.`,
+      'The new backup is kept under another name, and no backup is removed.',
+      '',
+      ...fact('Directory', directory),
+      ...fact('Set aside', path),
+      '',
+      'If certificates are missing, stop the vault and restore the backup before.',
+      'If they were deleted on purpose, give the new backup the usual name:',
+      '',
+      `  mv ${path} ${acceptedPath(path)}`,
+    ],
+  };
+}
+
+function amounts({ certificates, versions }: SetAside['holds']): string {
+  return `${certificates} certificates and ${versions} versions`;
 }

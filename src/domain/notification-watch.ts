@@ -169,22 +169,26 @@ export async function tellOfBackups(
   }
   const now = world.now();
   const last = await lastBackupAt(db.reader);
+  const { setAside } = backupHealth;
   const data = {
     last_backup_at: last === undefined ? null : formatTimestamp(last),
     every_seconds: plan.every / 1000,
     directory: plan.directory,
     failing: backupHealth.isFailing,
+    ...(setAside !== undefined && { set_aside: setAside }),
   };
-  if (isBackupOverdue(last, plan, now)) {
+  if (setAside !== undefined || isBackupOverdue(last, plan, now)) {
+    // A backup that was set aside is worse than a late one, and needs no patience.
+    const level = setAside === undefined ? 1 : 2;
     // Also where the clock was set back meanwhile.
-    const hadTime = now - since > slack(plan) || now < since;
+    const hadTime = level > 1 || now - since > slack(plan) || now < since;
     if (!hadTime) return;
-    if (open !== undefined && open.told_at <= now && !isToTellAgain(open, 1, now)) return;
+    if (open !== undefined && open.told_at <= now && !isToTellAgain(open, level, now)) return;
     await db.write((writer) =>
       raiseAlarm(world, writer, {
         event,
         subject: {},
-        level: 1,
+        level,
         notice: ({ at }) => ({
           event,
           about: null,
@@ -193,7 +197,8 @@ export async function tellOfBackups(
         }),
       }),
     );
-  } else if (open !== undefined) {
+  } else if (open !== undefined && (open.level < 2 || backupHealth.isKnown)) {
+    // After a start nothing is over before the directory was looked at.
     await db.write(async (writer) => {
       if ((await closeAlarm(writer, event, {})) === undefined) return;
       const over = { ...data, since: formatTimestamp(open.opened_at) };

@@ -19,6 +19,7 @@ import { z } from 'zod';
 import { syncPath } from '../base/durable-file.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { HeldDatabase } from '../db/database-lock.ts';
+import { leftLog } from '../db/new-database.ts';
 import { placeOf } from './restore-drafts.ts';
 
 const noteName = 'restore.pending';
@@ -52,6 +53,19 @@ export function swapIn(
   for (const path of logs) rmSync(path, { force: true });
   writeNote(dataDir, moves, stamp);
   finishRestore(dataDir);
+  return kept;
+}
+
+/**
+ * Keeps the log of a database that is missing or empty under a name of its own: SQLite deletes what it finds beside an empty
+ * file. Returns the names.
+ */
+export function setAsideLostLog(database: string, stamp: string): string[] {
+  if (hasContent(database) || leftLog(database) === undefined) return [];
+  const logs = ['-wal', '-shm', '-journal'].map((suffix) => database + suffix).filter(hasContent);
+  const kept = logs.map((path) => `${path}.before-restore-${stamp}`);
+  for (const [index, path] of logs.entries()) renameSync(path, kept[index] ?? path);
+  syncPath(dirname(database));
   return kept;
 }
 

@@ -2,7 +2,7 @@
  * Restoring: a backup is checked in every way, copied, opened as the vault would open it and bound to its master key, all
  * beside what is there. Only then does it take that place, and what was there is kept.
  */
-import { closeSync, openSync, statSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { makeDurableDirectory, syncPath } from '../base/durable-file.ts';
 import { saysNoSpace } from '../base/full-disk.ts';
@@ -16,15 +16,19 @@ import { type KeyFile, keyFileContent, keyIn } from '../crypto/master-key-file.t
 import type { PassphraseKey } from '../crypto/passphrase-key.ts';
 import { Database } from '../db/database.ts';
 import { holdDatabase } from '../db/database-lock.ts';
+import { refuseNetworkPlace } from '../db/database-place.ts';
+import { refuseMisplacedFiles } from '../db/database-sight.ts';
 import { isKnownMigration } from '../db/migrations.ts';
-import { putSetting } from '../db/settings.ts';
+import { hasContent, leftLog } from '../db/new-database.ts';
+import { deleteSettings, putSetting } from '../db/settings.ts';
 import { localCli, record } from './audit.ts';
 import { openMasterKey } from './backup.ts';
 import { checkBackup, copyOut, readBackup } from './backup-file.ts';
 import type { Manifest } from './backup-manifest.ts';
 import { masterKeyFits } from './master-key-check.ts';
 import { draftFor, placeOf, removeDraft, writeKeyDraft } from './restore-drafts.ts';
-import { finishRestore, type Move, swapIn } from './restore-swap.ts';
+import { finishRestore, type Move, setAsideLostLog, swapIn } from './restore-swap.ts';
+import { giveIdentity } from './vault-identity.ts';
 
 /** What is restored, and to where. */
 export type RestoreOrder = {
@@ -58,6 +62,8 @@ export type Restorable = {
 /** Restores, and returns the names under which what was there is kept. Throws OperatorError, having changed nothing. */
 export async function restore(world: World, order: RestoreOrder): Promise<Restorable & { kept: string[] }> {
   const { file, dataDir, masterKeyFile } = order;
+  refuseNetworkPlace(dataDir);
+  refuseMisplacedFiles(join(dataDir, 'vault.db'));
   finishRestore(dataDir);
   const path = placeOf(join(dataDir, 'vault.db'));
   const keyPath = placeOf(masterKeyFile);
@@ -165,6 +171,8 @@ async function openOnce(
     const { created_at, vault_version } = manifest;
     await db.write(async (writer) => {
       await putSetting(writer, 'last-backup-at', Date.parse(created_at));
+      await giveIdentity(writer, world);
+      await deleteSettings(writer, ['served-since']);
       const detail = { created_at, vault_version };
       const resource = `backup:${basename(file)}`;
       await record(writer, { actor: localCli, action: 'backup.restore', resource, detail }, world.now());
@@ -178,19 +186,27 @@ async function openOnce(
 /** An empty database stands in where there is none, so that no other process makes one meanwhile. */
 function takePlace(order: RestoreOrder, moves: readonly Move[], stamp: string): string[] {
   const path = join(order.dataDir, 'vault.db');
+  const lost = setAsideLostLog(path, stamp);
   closeSync(openSync(path, 'a', 0o600));
   const held = holdDatabase(path);
   try {
     refuseExisting(order);
-    return swapIn(order.dataDir, moves, held, stamp);
+    return [...lost, ...swapIn(order.dataDir, moves, held, stamp)];
   } finally {
     held.release();
   }
 }
 
 function refuseExisting({ dataDir, existing }: RestoreOrder): void {
-  const { size } = statSync(join(dataDir, 'vault.db'), { throwIfNoEntry: false }) ?? { size: 0 };
-  if (existing === 'replace' || size === 0) return;
+  const path = join(dataDir, 'vault.db');
+  if (existing === 'replace') return;
+  const log = hasContent(path) ? undefined : leftLog(path);
+  if (log !== undefined) {
+    throw new OperatorError(`the database ${path} is gone, but its log ${log} still holds data`, {
+      hint: 'Put vault.db back if you have it; or --replace restores the backup and keeps the log beside. Nothing was changed.',
+    });
+  }
+  if (!hasContent(path)) return;
   throw new OperatorError(`there is a vault in ${dataDir}`, {
     hint: 'Restore elsewhere with --data-dir; or --replace puts the backup in its place and keeps it beside.',
   });

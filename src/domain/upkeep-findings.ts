@@ -6,6 +6,7 @@ import { listApiKeys } from '../db/api-keys.ts';
 import { listAuditEvents } from '../db/audit-search.ts';
 import { listMasterKeys } from '../db/master-keys.ts';
 import { backupAge } from './backup-age.ts';
+import { acceptedPath, backupsIn, setAsideIn } from './backup-directory.ts';
 import type { BackupPlan } from './backup-schedule.ts';
 import type { Finding } from './finding.ts';
 import type { Vault } from './vault.ts';
@@ -57,6 +58,8 @@ export async function backupFindings(vault: Parts, plan: BackupPlan | undefined)
     plan === undefined
       ? 'Make one with "vault backup FILE", or let the vault make them with the setting --backup-dir.'
       : 'The log of "vault serve" says why the schedule makes none.';
+  const inDirectory = plan === undefined ? [] : await directoryFindings(vault, plan.directory);
+  if (inDirectory.length > 0) return inDirectory;
   if (age === undefined) {
     return [{ check: 'backup', status: 'warning', message: 'there is no backup of this vault', hint }];
   }
@@ -67,6 +70,33 @@ export async function backupFindings(vault: Parts, plan: BackupPlan | undefined)
     return [{ check: 'backup', status, message: old, hint }];
   }
   return [{ check: 'backup', status: 'ok', message: old }];
+}
+
+/** What is wrong among the scheduled backups; nothing where the directory cannot be read, which another finding says. */
+async function directoryFindings(vault: Parts, directory: string): Promise<Finding[]> {
+  const found = await backupsIn(vault, directory).catch(() => undefined);
+  if (found === undefined) return [];
+  const findings: Finding[] = [];
+  const setAside = setAsideIn(found);
+  if (setAside !== undefined) {
+    const { path, holds, before } = setAside;
+    findings.push({
+      check: 'backup',
+      status: 'failed',
+      message: `the last backup holds ${holds.certificates} certificates and ${holds.versions} versions, the one before ${before.certificates} and ${before.versions}`,
+      hint: `If certificates are missing, restore the backup before. If they were deleted on purpose: mv ${path} ${acceptedPath(path)}`,
+    });
+  }
+  const [clone] = found.clones;
+  if (clone !== undefined) {
+    findings.push({
+      check: 'backup',
+      status: 'warning',
+      message: `another vault with the same master key writes backups to the same directory: ${clone.path}`,
+      hint: 'Give each vault a directory of its own with --backup-dir, and stop the one that is only a copy.',
+    });
+  }
+  return findings;
 }
 
 /** API keys that are about to end, or have ended a short while ago. */

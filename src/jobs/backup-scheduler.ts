@@ -2,7 +2,7 @@
 import { minute } from '../base/duration.ts';
 import { system } from '../domain/audit.ts';
 import type { BackupOrder } from '../domain/backup.ts';
-import { type BackupPlan, backUpByPlan } from '../domain/backup-schedule.ts';
+import { type BackupPlan, backUpByPlan, type PlanOutcome } from '../domain/backup-schedule.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** How soon a backup is tried again that failed. */
@@ -19,9 +19,9 @@ export async function runBackupScheduler(
   while (!signal.aborted) {
     let wait: number = minute;
     try {
-      const file = await backUpByPlan(vault, plan, { ...order, actor: system });
-      if (file !== undefined) log.info({ file }, 'a backup was made');
-      backupHealth.succeeded();
+      const outcome = await backUpByPlan(vault, plan, { ...order, actor: system });
+      tell(vault, outcome);
+      backupHealth.looked(outcome.setAside);
     } catch (error) {
       if (signal.aborted) return;
       backupHealth.failed();
@@ -29,5 +29,21 @@ export async function runBackupScheduler(
       wait = tryAgainAfter;
     }
     await world.sleep(wait, signal);
+  }
+}
+
+/** With each backup, so that the log tells of what is wrong as often as it happens. */
+function tell({ log }: Vault, { made: file, setAside, clone }: PlanOutcome): void {
+  if (file === undefined) return;
+  if (setAside === undefined) log.info({ file }, 'a backup was made');
+  else {
+    const { holds, before } = setAside;
+    log.error(
+      { file, holds, before },
+      'the backup holds much less than the one before; it was set aside, and no backup is removed',
+    );
+  }
+  if (clone !== undefined) {
+    log.warn({ file: clone }, 'another vault with the same master key writes backups to the same directory');
   }
 }

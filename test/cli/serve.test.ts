@@ -71,10 +71,10 @@ test('a fresh directory becomes a vault that nobody else can read, whatever the 
     );
   assert.equal(statSync(data).mode & 0o777, 0o700);
   assert.equal(statSync(join(data, '..')).mode & 0o777, 0o700);
-  const files = ['master.key', 'vault.db', 'vault.db-shm', 'vault.db-wal'];
+  const files = ['master.key', 'vault.db', 'vault.db-shm', 'vault.db-wal', 'vault.mark'];
   assert.deepEqual(modes(), Object.fromEntries(files.map((name) => [name, '600'])));
   await server.end();
-  assert.deepEqual(modes(), { 'master.key': '600', 'vault.db': '600' });
+  assert.deepEqual(modes(), { 'master.key': '600', 'vault.db': '600', 'vault.mark': '600' });
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -89,7 +89,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     assert.match(received(), /^HTTP\/1\.1 200 OK\r\n.*"status":"ok"/s);
     assert.deepEqual(await ended, { code: 0, signal: null });
     assert.match(server.log(), /"msg":"stopped"\}\n$/);
-    assert.deepEqual(readdirSync(dir).sort(), ['master.key', 'vault.db']);
+    assert.deepEqual(readdirSync(dir).sort(), ['master.key', 'vault.db', 'vault.mark']);
   });
 }
 

@@ -22,6 +22,7 @@ const frozen: Record<KeyPurpose, string> = {
   'entity tag': 'd42744eac1990b03248bea9600cb2addede0fab4f80cfc9c626e38760db8aa53',
   'sign: session': 'd8a52d34f6e4ab9063360bd81f48baa13c19ffbfcb4dc19c75a6b9b8090efb6b',
   'authenticate: backup': 'de61fdc4608dce2de4065a632ecf46cede2b581dd3f4f04e8a3ed225ea798a5f',
+  'authenticate: vault mark': '1ce936df06e05664697b567ece1947d7bb115d2c8bf724d0b1f7b7411ef4a815',
 };
 
 for (const [purpose, hex] of Object.entries(frozen) as [KeyPurpose, string][]) {

@@ -41,6 +41,20 @@ test('every notice has a subject that says what happened', () => {
       'there is no backup yet',
     ],
     ['backup.overdue', { last_backup_at: '2026-11-20T12:00:00Z', every_seconds: 1 }, 'the backup is overdue'],
+    [
+      'backup.overdue',
+      {
+        last_backup_at: '2026-11-20T12:00:00Z',
+        every_seconds: 1,
+        directory: '/b',
+        set_aside: {
+          path: '/b/v.smaller.backup',
+          holds: { certificates: 1, versions: 2 },
+          before: { certificates: 30, versions: 400 },
+        },
+      },
+      'the backup holds much less than the one before',
+    ],
     ['backup.recovered', { last_backup_at: web.expires_at, since: web.expires_at }, 'backups are made again'],
     ['test', { channel: 'ops' }, 'a test of notifications'],
   ];

@@ -6,6 +6,7 @@ import { formatTimestamp } from '../../src/base/timestamp.ts';
 import { putSetting } from '../../src/db/settings.ts';
 import { revokeApiKey } from '../../src/domain/api-keys.ts';
 import { localCli } from '../../src/domain/audit.ts';
+import { BackupHealth } from '../../src/domain/backup-health.ts';
 import { isBackupOverdue, tellOfBackups, tellOfEnds } from '../../src/domain/notification-watch.ts';
 import { importOne, makeKey, renewCertificate } from '../harness/http-fixtures.ts';
 import { addWebhook, deliveriesOf, toldIn } from '../harness/notification-fixtures.ts';
@@ -221,6 +222,34 @@ suite('backups', () => {
     await tellOfBackups(vault, plan, since);
     assert.deepEqual(await toldIn(vault), ['backup.overdue'], 'a new start is no new backup');
     await put();
+    await tellOfBackups(vault, plan, since);
+    assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.recovered']);
+  });
+
+  test('are told of at once where one was set aside, however young the last is, and again when one counts', async (t) => {
+    const { vault, world } = await prepared(t);
+    await vault.db.write((writer) => putSetting(writer, 'last-backup-at', world.now()));
+    const since = world.now();
+    const before = { certificates: 4, versions: 9 };
+    vault.backupHealth.failed({
+      path: '/b/x.smaller.backup',
+      holds: { certificates: 1, versions: 1 },
+      before,
+    });
+    await tellOfBackups(vault, plan, since);
+    await tellOfBackups(vault, plan, since);
+    assert.deepEqual(await toldIn(vault), ['backup.overdue']);
+    const { data } = await vault.db.reader
+      .selectFrom('notifications')
+      .select('data')
+      .executeTakeFirstOrThrow();
+    assert.deepEqual(JSON.parse(data).set_aside.before, before);
+    const afresh = { ...vault, backupHealth: new BackupHealth() };
+    await tellOfBackups(afresh, plan, since);
+    vault.backupHealth.failed();
+    await tellOfBackups(vault, plan, since);
+    assert.deepEqual(await toldIn(vault), ['backup.overdue'], 'neither a start nor another failure ends it');
+    vault.backupHealth.succeeded();
     await tellOfBackups(vault, plan, since);
     assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.recovered']);
   });

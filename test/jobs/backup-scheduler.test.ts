@@ -1,13 +1,18 @@
 /** The scheduler of backups: makes what is due, goes on after failures, and lets readiness tell of them. */
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { day, minute } from '../../src/base/duration.ts';
 import type { MasterKey } from '../../src/crypto/master-key.ts';
+import { putSetting } from '../../src/db/settings.ts';
 import { checkBackup } from '../../src/domain/backup-file.ts';
+import { readiness } from '../../src/domain/readiness.ts';
+import { backupFindings } from '../../src/domain/upkeep-findings.ts';
+import { ensureVaultIdentity, giveIdentity } from '../../src/domain/vault-identity.ts';
 import { runBackupScheduler } from '../../src/jobs/backup-scheduler.ts';
 import { eventually } from '../harness/acme-vault.ts';
+import { addCertificates } from '../harness/marked-vault.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { testVault } from '../harness/test-vault.ts';
 
@@ -86,4 +91,65 @@ test('a backup that does not stand the check gets no name', async (t) => {
   assert.equal(vault.backupHealth.isFailing, true);
   stop.abort();
   await job;
+});
+
+test('a backup that holds much less is an error in the log, shown as failing, and found by the doctor until it is accepted', async (t) => {
+  const { vault, world, log } = await testVault(t);
+  const directory = tempDir(t);
+  const stop = new AbortController();
+  const verify = (draft: string, masterKey: MasterKey) => checkBackup(draft, masterKey);
+  const plan = { directory, every: day, keep: 1 };
+  await addCertificates(vault, 'a', 'b', 'c');
+  const job = runBackupScheduler(vault, plan, { version: '0', verify }, stop.signal);
+  await world.sleeping(1);
+  assert.equal(vault.backupHealth.isFailing, false);
+  await vault.db.write((writer) => writer.deleteFrom('certificates').execute());
+  world.advance(day);
+  const isSetAside = (line: string) => line.includes('it was set aside, and no backup is removed');
+  await eventually('the log', () => log.lines.some(isSetAside) || undefined);
+  await world.sleeping(1);
+  const { details } = await readiness(vault);
+  assert.equal(details.backup.state, 'failed');
+  const [finding] = await backupFindings(vault, plan);
+  assert.equal(finding?.status, 'failed');
+  assert.match(finding?.message ?? '', /holds 0 certificates and 0 versions, the one before 3 and 3$/);
+  const aside = readdirSync(directory).find((name) => name.includes('.smaller.')) ?? '';
+  const accepted = aside.replace('.smaller', '');
+  assert.ok(finding?.hint?.endsWith(`mv ${join(directory, aside)} ${join(directory, accepted)}`));
+  renameSync(join(directory, aside), join(directory, accepted));
+  world.advance(minute);
+  await eventually('it is accepted', () => !vault.backupHealth.isFailing || undefined);
+  assert.equal((await backupFindings(vault, plan))[0]?.status, 'ok');
+  stop.abort();
+  await job;
+});
+
+test('a clone that writes to the same directory is a warning in the log and of the doctor', async (t) => {
+  const { vault, world, log } = await testVault(t);
+  const directory = tempDir(t);
+  const verify = (draft: string, masterKey: MasterKey) => checkBackup(draft, masterKey);
+  const plan = { directory, every: day, keep: 1 };
+  const makeOne = async () => {
+    const stop = new AbortController();
+    const job = runBackupScheduler(vault, plan, { version: '0', verify }, stop.signal);
+    await world.sleeping(1);
+    stop.abort();
+    await job;
+  };
+  const mine = await ensureVaultIdentity(vault);
+  // As the other vault: the same key, another id, a while after this one got its own.
+  world.advance(minute);
+  await vault.db.write((writer) => giveIdentity(writer, world));
+  await makeOne();
+  await vault.db.write(async (writer) => {
+    await putSetting(writer, 'vault-id', mine.id);
+    await putSetting(writer, 'vault-id-since', mine.since);
+  });
+  world.advance(minute);
+  await makeOne();
+  const warning = 'another vault with the same master key writes backups to the same directory';
+  assert.equal(log.lines.filter((line) => line.includes(warning)).length, 1);
+  const [finding] = await backupFindings(vault, plan);
+  assert.equal(finding?.status, 'warning');
+  assert.ok(finding?.message.startsWith(warning));
 });

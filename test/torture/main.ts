@@ -12,6 +12,7 @@ import { crowd } from './connection-crowd.ts';
 import { faults } from './faults.ts';
 import { tortureFileCuts } from './file-cuts.ts';
 import { tortureByKills } from './kills.ts';
+import { loseFiles } from './lost-files.ts';
 import { torturePowerCuts } from './power-cuts.ts';
 import { soak } from './soak.ts';
 import { startFaults } from './start-faults.ts';
@@ -22,6 +23,7 @@ const chambers: Readonly<Record<string, Chamber>> = {
   kills: tortureByKills,
   'power-cuts': torturePowerCuts,
   'file-cuts': tortureFileCuts,
+  'lost-files': loseFiles,
   year,
   faults,
   'start-faults': startFaults,

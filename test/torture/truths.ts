@@ -235,6 +235,6 @@ function nothingHalfMade(database: BetterSqlite3.Database, expect: Expect): void
 
 /** Files in a data directory that a vault does not leave there, whatever ends it. */
 export function strangeFiles(data: string): string[] {
-  const usual = /^(vault\.db(-wal|-shm)?|master\.key)$/;
+  const usual = /^(vault\.db(-wal|-shm)?|vault\.mark(\.draft)?|master\.key)$/;
   return readdirSync(data).filter((name) => !usual.test(name));
 }

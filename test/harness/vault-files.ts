@@ -1,0 +1,193 @@
+/**
+ * A vault as a kill leaves it, with every file that it has, and what can be wrong with each of them. Commands run in this
+ * process, through the same entry as the executable's.
+ */
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { realWorld } from '../../src/base/world.ts';
+import type { Terminal } from '../../src/cli/command.ts';
+import { openVault } from '../../src/cli/open-vault.ts';
+import { run } from '../../src/cli/run.ts';
+import { readSettings } from '../../src/cli/settings.ts';
+import { beginServing, updateMark } from '../../src/domain/served-vault.ts';
+import { makeBackup } from './backup-fixtures.ts';
+import { addCertificates } from './marked-vault.ts';
+
+/** The files of a vault, by what they are called in the table. */
+export const vaultFiles = {
+  database: 'data/vault.db',
+  log: 'data/vault.db-wal',
+  'shared memory': 'data/vault.db-shm',
+  'master key': 'data/master.key',
+  mark: 'data/vault.mark',
+  settings: 'data/vault.yaml',
+  backup: 'backups/x.backup',
+  'note of a restore': 'data/restore.pending',
+} as const;
+
+export type VaultFile = keyof typeof vaultFiles;
+
+export const fileStates = [
+  'missing',
+  'empty',
+  'truncated',
+  'older',
+  'a link',
+  'a directory',
+  "another user's",
+  'on another disk',
+] as const;
+
+export type FileState = (typeof fileStates)[number];
+
+const finishedNote = JSON.stringify({ moves: [{ from: 'vault.db.restoring', to: 'vault.db' }] });
+
+/** What the vault of the scene holds. */
+export const sceneNames = ['a1', 'a2', 'a3'];
+
+export type Said = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+/**
+ * Makes the scene in `root`: `now` is a vault that was killed with a certificate in its log, and `older` the same files two
+ * certificates before.
+ */
+export async function layScene(root: string): Promise<{ readonly now: string; readonly older: string }> {
+  const live = join(root, 'live');
+  const data = join(live, 'data');
+  for (const path of [live, data, join(live, 'backups')]) fs.mkdirSync(path, { mode: 0o700 });
+  fs.writeFileSync(join(data, 'vault.yaml'), 'log_level: warn\n', { mode: 0o600 });
+  const settings = await readSettings({ 'data-dir': data }, {});
+  const { vault, close } = await openVault(settings, realWorld, 'create');
+  const snapshot = async (name: string) => {
+    await updateMark(vault);
+    const path = join(root, name);
+    fs.cpSync(live, path, { recursive: true });
+    return path;
+  };
+  try {
+    await addCertificates(vault, 'a1');
+    await beginServing(vault);
+    await makeBackup(vault, join(live, 'backups', 'x.backup'), { withKey: true });
+    const older = await snapshot('older');
+    await addCertificates(vault, 'a2');
+    // As a server that was killed and started again.
+    await beginServing(vault);
+    await addCertificates(vault, 'a3');
+    fs.rmSync(join(live, 'backups', 'x.backup'));
+    await makeBackup(vault, join(live, 'backups', 'x.backup'), { withKey: true });
+    const now = await snapshot('now');
+    fs.writeFileSync(join(older, 'data', 'master.key'), realWorld.randomBytes(32), { mode: 0o600 });
+    return { now, older };
+  } finally {
+    await close();
+  }
+}
+
+/** Brings the file of a scene into the state. Returns what undoes it. */
+export function spoil(
+  scene: string,
+  file: VaultFile,
+  state: FileState,
+  { older, otherDisk }: { readonly older: string; readonly otherDisk: string },
+): () => void {
+  const path = join(scene, vaultFiles[file]);
+  // A restore that was killed after its last rename leaves it.
+  if (file === 'note of a restore') fs.writeFileSync(path, finishedNote);
+  const aside = join(scene, 'original');
+  fs.cpSync(path, aside);
+  const content = fs.readFileSync(path);
+  const elsewhere = join(scene, 'elsewhere');
+  const olderPath = join(older, vaultFiles[file]);
+  const change: Readonly<Record<FileState, () => unknown>> = {
+    missing: () => fs.rmSync(path),
+    empty: () => fs.writeFileSync(path, ''),
+    truncated: () => fs.truncateSync(path, Math.floor(content.length / 2)),
+    older: () => fs.existsSync(olderPath) && fs.writeFileSync(path, fs.readFileSync(olderPath)),
+    'a link': () => {
+      fs.renameSync(path, elsewhere);
+      fs.symlinkSync(elsewhere, path);
+    },
+    'a directory': () => {
+      fs.rmSync(path);
+      fs.mkdirSync(path, { mode: 0o700 });
+    },
+    "another user's": () => fs.chownSync(path, 65_534, 65_534),
+    'on another disk': () => {
+      fs.rmSync(path);
+      fs.writeFileSync(otherDisk, content, { mode: 0o600 });
+      fs.symlinkSync(otherDisk, path);
+    },
+  };
+  change[state]();
+  return () => {
+    fs.rmSync(path, { recursive: true, force: true });
+    fs.cpSync(aside, path);
+    fs.chmodSync(path, 0o600);
+  };
+}
+
+/** Runs a command line in this process. */
+export async function runInside(args: readonly string[], input = ''): Promise<Said> {
+  const written = { stdout: '', stderr: '' };
+  const keptAs = (name: keyof typeof written) =>
+    new Writable({
+      write: (chunk, _, done) => {
+        written[name] += chunk;
+        done();
+      },
+    });
+  const streams = { stdin: Readable.from([input]), stdout: keptAs('stdout'), stderr: keptAs('stderr') };
+  const terminal = {
+    ...streams,
+    world: realWorld,
+    environment: {},
+    version: '0.0.0-test',
+    executable: '/usr/local/bin/vault',
+  } as unknown as Terminal;
+  const code = await run(args, terminal);
+  return { code, ...written };
+}
+
+/** The first steps of `vault serve`: open or create the vault, and check it. What is refused is as the command prints it. */
+export async function startInside(data: string): Promise<Said> {
+  try {
+    const { vault, close } = await openVault(
+      await readSettings({ 'data-dir': data }, {}),
+      realWorld,
+      'create',
+    );
+    try {
+      await vault.db.check();
+      await beginServing(vault);
+    } finally {
+      await close();
+    }
+    return { code: 0, stdout: '', stderr: '' };
+  } catch (error) {
+    const { message, hint } = error as { message: string; hint?: string };
+    assert.ok(hint !== undefined, `refused without a hint: ${(error as Error).stack}`);
+    return { code: 1, stdout: '', stderr: `vault: ${message}\n  ${hint}\n` };
+  }
+}
+
+/** Contents of what a scene's files hold, but for the shared memory and an empty log, which any look may leave. */
+export function pictureOf(scene: string): Record<string, string> {
+  const picture: Record<string, string> = {};
+  for (const folder of ['data', 'backups']) {
+    for (const name of fs.readdirSync(join(scene, folder)).sort()) {
+      const path = join(scene, folder, name);
+      const stats = fs.statSync(path, { throwIfNoEntry: false });
+      if (name.endsWith('-shm') || (name.endsWith('-wal') && stats?.size === 0)) continue;
+      picture[`${folder}/${name}`] = stats?.isFile() ? fs.readFileSync(path).toString('base64') : 'directory';
+    }
+  }
+  return picture;
+}
+
+/** The names of the certificates, or what was said in place of them. */
+export async function namesIn(data: string): Promise<string[] | string> {
+  const { code, stdout, stderr } = await runInside(['certificate', 'list', '--json', '--data-dir', data]);
+  return code === 0 ? (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name).sort() : stderr;
+}

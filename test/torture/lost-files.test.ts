@@ -1,0 +1,12 @@
+/** The chamber of lost files in its short form. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { lose } from './lost-files.ts';
+import { shortOrder } from './short-order.ts';
+
+test('a database that is moved away, emptied or copied alone costs no certificate', async (t) => {
+  const findings = await lose(shortOrder(t), { rounds: 1 });
+  const of = (name: string) => findings.find((finding) => finding.name === name)?.value ?? 0;
+  assert.equal(of('files lost, emptied or copied alone'), 5);
+  assert.ok(of('certificates, all there') >= 6, JSON.stringify(findings));
+});
