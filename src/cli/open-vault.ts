@@ -23,6 +23,7 @@ import { isRotating } from '../domain/master-key-rotation.ts';
 import { Meter } from '../domain/meter.ts';
 import { OpenedDnsProviders } from '../domain/opened-dns-providers.ts';
 import { finishRestore } from '../domain/restore-swap.ts';
+import { adoptRows } from '../domain/row-adoption.ts';
 import { Turns } from '../domain/turns.ts';
 import type { Vault } from '../domain/vault.ts';
 import { outboundHttp } from '../net/outbound-http.ts';
@@ -65,6 +66,7 @@ export async function openVault(
   try {
     if (whenMissing === 'create') db.requireWritable();
     await refuseWrongKey({ db, keyring, world }, settings);
+    await adoptRows({ db, keyring, world });
     const userAgent = `certificate-vault/${manifest.version}`;
     const outbound = outboundHttp(world, settings.proxies, userAgent);
     const resolver = systemResolver(settings.resolver);

@@ -6,9 +6,12 @@ export type SettingKey =
   | 'master-key-check'
   | 'setup-token-hash'
   | 'setup-token-expires-at'
+  | 'setup-token-tag'
   /** UTC milliseconds. */
   | 'last-backup-at'
-  /** Id and link of the last event that was pruned. */
+  /** Id and hash of the newest event, and the tag over them (audit-mark.ts). */
+  | 'audit-mark'
+  /** Id and hash of the last event that was pruned. */
   | 'audit-pruned-through'
   /** Id of the last event that was delivered there. */
   | 'audit-file-cursor'
