@@ -10,6 +10,7 @@ import { reachabilityFindings } from '../domain/reachability-findings.ts';
 import {
   administratorFindings,
   apiKeyFindings,
+  authenticityFindings,
   backupFindings,
   clockFindings,
   masterKeyFindings,
@@ -114,6 +115,7 @@ async function lookInside(settings: Settings, terminal: Terminal, offline: boole
       renewalFindings(vault),
       apiKeyFindings(vault),
       administratorFindings(vault),
+      authenticityFindings(vault),
       backupFindings(vault, settings.backups),
       notificationFindings(vault),
       ...elsewhere,

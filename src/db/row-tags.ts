@@ -2,23 +2,22 @@
  * Tags on API keys with their allowlists, administrators and sessions. A row counts only with the tag over everything in it that
  * gives rights, which needs the integrity key: a row that was added or changed in the database file is refused.
  */
-import type { Kysely } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import type { Integrity } from '../base/integrity.ts';
 import { asciiNetstring, netstring, optionalNetstring } from '../base/netstring.ts';
-import type { AdministratorRow } from './administrators.ts';
-import type { ApiKeyRow } from './api-keys.ts';
 import { type Reader, requireIntegrity, type Writer } from './database.ts';
-import type { Schema } from './schema.ts';
-import type { SessionRow } from './sessions.ts';
+import type { AdministratorsTable, ApiKeysTable, Schema, SessionsTable } from './schema.ts';
 
 /** A certificate of an allowlist: its id and its name, neither of which may become another's. */
 export type Allowed = readonly [id: number, name: string];
 
+type SessionRow = Selectable<SessionsTable>;
+
 /** Of a key, what gives rights. When it was created and used gives none. */
-export type TaggedApiKey = Omit<ApiKeyRow, 'created_at' | 'last_used_at' | 'last_used_ip'>;
+export type TaggedApiKey = Omit<Selectable<ApiKeysTable>, 'created_at' | 'last_used_at' | 'last_used_ip'>;
 
 /** Of an administrator, what gives rights. */
-export type TaggedAdministrator = Omit<AdministratorRow, 'created_at' | 'last_signed_in_at'>;
+export type TaggedAdministrator = Omit<Selectable<AdministratorsTable>, 'created_at' | 'last_signed_in_at'>;
 
 /** Whether a key is as the vault wrote it, its allowlist included. */
 export function apiKeyFits(integrity: Integrity, row: TaggedApiKey, allowlist: readonly Allowed[]): boolean {
@@ -90,6 +89,15 @@ export async function listForgedRows(reader: Reader, integrity: Integrity): Prom
     if (!sessionFits(integrity, row)) forged.push(`session ${row.id}`);
   }
   return forged;
+}
+
+/** The ids of the keys that are not revoked, and of all sessions there are. */
+export async function listLiveIds(
+  reader: Reader,
+): Promise<{ readonly apiKeys: number[]; readonly sessions: number[] }> {
+  const keys = await reader.selectFrom('api_keys').select('id').where('revoked_at', 'is', null).execute();
+  const sessions = await reader.selectFrom('sessions').select('id').execute();
+  return { apiKeys: keys.map(({ id }) => id), sessions: sessions.map(({ id }) => id) };
 }
 
 async function readApiKey(reader: Kysely<Schema>, id: number) {

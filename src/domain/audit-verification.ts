@@ -8,6 +8,7 @@ import { type AuditEventRow, listChainedEvents } from '../db/audit-events.ts';
 import { brokenLink, readMark } from '../db/audit-mark.ts';
 import { readPrunedThrough } from '../db/audit-pruning.ts';
 import { requireIntegrity } from '../db/database.ts';
+import { listLiveIds } from '../db/row-tags.ts';
 import type { Checkpoint } from './audit-checkpoint.ts';
 import type { Vault } from './vault.ts';
 
@@ -23,7 +24,8 @@ export type ChainFault = {
     | 'forged'
     | 'mark'
     | 'unannounced'
-    | 'checkpoint';
+    | 'checkpoint'
+    | 'revived';
   readonly message: string;
 };
 
@@ -36,6 +38,9 @@ export type ChainReport = {
   readonly faults: readonly ChainFault[];
   readonly faultCount: number;
 };
+
+/** After these, the key or session that they name never counts again. */
+const endings: ReadonlySet<string> = new Set(['api_key.revoke', 'api_key.delete', 'session.end']);
 
 const eventsAtOnce = 500;
 const faultsTold = 100;
@@ -58,6 +63,9 @@ export async function verifyChain(
     for (const event of events) walk.step(event);
   }
   const [oldest] = await listChainedEvents(db.reader, Number.MIN_SAFE_INTEGER, 1);
+  const { apiKeys, sessions } = await listLiveIds(db.reader);
+  walk.refuseRevived(apiKeys.map((id) => `api-key:${id}`));
+  walk.refuseRevived(sessions.map((id) => `session:${id}`));
   return walk.finish(oldest?.id);
 }
 
@@ -76,6 +84,8 @@ export class ChainWalk {
   /** Undefined for copies, whose tags stay in the vault. */
   readonly #integrity: Integrity | undefined;
   #mark: ChainEnd | 'invalid' | undefined;
+  /** What was revoked or ended, and by which event. */
+  readonly #ended = new Map<string, number>();
   /** Whether an event with a tag has come: all that follow need one. */
   #isTagged = false;
   end: ChainEnd;
@@ -115,15 +125,15 @@ export class ChainWalk {
   step(event: AuditEventRow): void {
     const { id } = event;
     const isNext = id === this.end.id + 1;
-    const hash = hashIn(event.link);
+    const link = hashIn(event.link);
     const isForged = this.#isForged(event);
-    if (hash.length === 0) {
+    if (link.length === 0) {
       this.#fault(id, 'unchained', `event ${id} is not chained, as if an older vault had written it`);
     } else if (!isNext && !this.#beginsLater(event)) {
       this.#fault(id, 'missing', `${missing(this.end.id + 1, id - 1)} missing before event ${id}`);
-    } else if (linkOf(brokenLink, event).equals(hash)) {
+    } else if (linkOf(brokenLink, event).equals(link)) {
       this.#fault(id, 'mark', `the sealed mark of the log's end was removed or changed before event ${id}`);
-    } else if (!linkOf(isNext ? this.end.link : chainBeginning.link, event).equals(hash)) {
+    } else if (!linkOf(isNext ? this.end.link : chainBeginning.link, event).equals(link)) {
       this.#fault(id, 'changed', `event ${id} was changed, or does not follow the one before it`);
     } else if (isForged) {
       this.#fault(id, 'forged', `event ${id} was written or changed by other means than the vault`);
@@ -131,8 +141,18 @@ export class ChainWalk {
     if (event.action === 'audit.prune' && !isForged) {
       this.#announced = announcedIn(event) ?? this.#announced;
     }
+    if (endings.has(event.action) && !isForged) this.#ended.set(event.resource, id);
     // What the vault wrote follows what the vault wrote before.
-    this.adopt(event, isForged ? this.end.link : hash);
+    this.adopt(event, isForged ? this.end.link : link);
+  }
+
+  /** What the log says is over must not be there again: an older row that was put back has its tag. */
+  refuseRevived(resources: readonly string[]): void {
+    for (const resource of resources) {
+      const id = this.#ended.get(resource);
+      if (id === undefined) continue;
+      this.#fault(id, 'revived', `event ${id} ended ${resource}, but an older state of it was put back`);
+    }
   }
 
   /** Goes on from an event that nothing is known before. */

@@ -20,7 +20,7 @@ import type { Vault } from './vault.ts';
 
 const key = 'master-key-check';
 const owner: BlobOwner = { table: 'settings', record: key, purpose: 'seal: master key check' };
-const content = Buffer.from('this is the master key of this vault');
+const content = 'this is the master key of this vault';
 
 type Parts = Pick<Vault, 'db' | 'keyring'>;
 
@@ -34,8 +34,9 @@ export async function masterKeyFits({ db, keyring }: Parts): Promise<'fits' | 'd
   if (!Buffer.isBuffer(blob)) return 'does-not-fit';
   try {
     const said = openFor({ keyring }, owner, blob);
-    if (!said.expose().subarray(0, content.length).equals(content)) return 'does-not-fit';
-    const secret = secretAfter(said);
+    const parts = partsOf(said);
+    if (parts.sentence !== content) return 'does-not-fit';
+    const { secret } = parts;
     if (secret !== undefined) db.integrity ??= new IntegrityKey(secret);
     keyring.use(sealedBy(blob));
     return 'fits';
@@ -51,7 +52,7 @@ export async function integritySecretIn(
   reader: Reader,
 ): Promise<Secret | undefined> {
   const blob = await readSetting(reader, key);
-  return Buffer.isBuffer(blob) ? secretAfter(openFor({ keyring }, owner, blob)) : undefined;
+  return Buffer.isBuffer(blob) ? partsOf(openFor({ keyring }, owner, blob)).secret : undefined;
 }
 
 /** A secret for a vault that has none. */
@@ -59,10 +60,14 @@ export function newIntegritySecret(world: Pick<World, 'randomBytes'>): Secret {
   return new Secret(world.randomBytes(integritySecretSize));
 }
 
-/** Blobs of earlier versions end after the sentence. */
-function secretAfter(said: Secret): Secret | undefined {
-  const rest = said.expose().subarray(content.length);
-  return rest.length === integritySecretSize ? new Secret(rest) : undefined;
+/** What the blob says, and the secret after it. Blobs of earlier versions end after the sentence. */
+function partsOf(said: Secret): { readonly sentence: string; readonly secret: Secret | undefined } {
+  const bytes = said.expose();
+  const rest = bytes.subarray(content.length);
+  return {
+    sentence: bytes.toString('latin1', 0, content.length),
+    secret: rest.length === integritySecretSize ? new Secret(rest) : undefined,
+  };
 }
 
 /** Names of the keys that blobs may still need, as a rotation has not ended, and that are not on the keyring. */
@@ -107,7 +112,7 @@ export async function putCheckBlob(
   masterKey: MasterKey,
   secret: Secret,
 ): Promise<void> {
-  const plaintext = new Secret(Buffer.concat([content, secret.expose()]));
+  const plaintext = new Secret(Buffer.concat([Buffer.from(content), secret.expose()]));
   await putSetting(writer, key, seal(masterKey, world, owner, plaintext));
 }
 
