@@ -68,7 +68,7 @@ export async function openVault(
   try {
     if (whenMissing === 'create') db.requireWritable();
     await refuseWrongKey({ db, keyring, world }, settings);
-    await adoptRows({ db, keyring, world });
+    await adoptRows({ db, keyring, world }, log);
     const userAgent = `certificate-vault/${manifest.version}`;
     const outbound = outboundHttp(world, settings.proxies, userAgent);
     const resolver = systemResolver(settings.resolver);

@@ -2,6 +2,7 @@
  * The first start of a vault from before there were tags: what stands in the database then is trusted, tagged in one
  * transaction, and an event says so. The check blob remembers that it happened, so that it cannot happen again.
  */
+import type { Log } from '../base/log.ts';
 import { IntegrityKey } from '../crypto/integrity-key.ts';
 import { lastLinked } from '../db/audit-chain.ts';
 import { lastAuditEvent } from '../db/audit-events.ts';
@@ -14,7 +15,7 @@ import { currentKey } from './sealed-secrets.ts';
 import type { Vault } from './vault.ts';
 
 /** Tags all rows of a database that was opened by its master key and has no integrity key yet; does nothing where it has one. */
-export async function adoptRows(parts: Pick<Vault, 'db' | 'keyring' | 'world'>): Promise<void> {
+export async function adoptRows(parts: Pick<Vault, 'db' | 'keyring' | 'world'>, log?: Log): Promise<void> {
   const { db, world } = parts;
   if (db.integrity !== undefined) return;
   await db.write(async (untagged) => {
@@ -33,6 +34,7 @@ export async function adoptRows(parts: Pick<Vault, 'db' | 'keyring' | 'world'>):
     await putCheckBlob({ world }, writer, await currentKey(parts, writer), secret);
     const detail = { audit_events_through: last?.id ?? 0, hash: link.toString('hex'), ...counts };
     await record(writer, { actor: system, action: 'integrity.begin', resource: 'vault', detail }, now);
+    log?.warn(counts, 'rows written by an earlier version trusted and tagged; rotate the master key');
   });
   await masterKeyFits(parts);
 }
