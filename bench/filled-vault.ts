@@ -12,6 +12,7 @@ import { openVault } from '../src/cli/open-vault.ts';
 import { createToken } from '../src/crypto/api-key-token.ts';
 import { seal } from '../src/crypto/sealing.ts';
 import { findVersion } from '../src/db/certificate-versions.ts';
+import { tagAllRows } from '../src/db/row-tags.ts';
 import { createApiKey } from '../src/domain/api-keys.ts';
 import { localCli } from '../src/domain/audit.ts';
 import { createCertificate } from '../src/domain/certificates.ts';
@@ -60,6 +61,9 @@ export async function fillVault(dataDir: string, size: Size): Promise<FilledVaul
     try {
       const names = [template, ...copyCertificates(vault, database, pem, size.certificates - 1)];
       const keys = [raw.expose(), ...copyKeys(database, size)];
+      await vault.db.write(async (writer) => {
+        await tagAllRows(writer);
+      });
       copyAuditEvents(database, size);
       const etags = { fullchain: version.fullchain_etag, privateKey: version.private_key_etag };
       return { dataDir, names, keys, etags, certFile, keyFile };

@@ -79,7 +79,16 @@ export async function measureGrowth(program: string, pace: Pace): Promise<Table[
 async function serve(program: string, directory: string, size: Size): Promise<Omit<Served, 'size'>> {
   const vault = await fillVault(join(directory, 'data'), size);
   createAdministrator(program, vault.dataDir);
-  const command = [program, 'serve', '--data-dir', vault.dataDir, '--listen', '127.0.0.1:0'];
+  const command = [
+    program,
+    'serve',
+    '--data-dir',
+    vault.dataDir,
+    '--listen',
+    '127.0.0.1:0',
+    '--api-key-rate',
+    '0',
+  ];
   return { vault, server: await startServer(command, { core: serverCore, log: join(directory, 'log') }) };
 }
 

@@ -19,7 +19,7 @@ export async function measureHandshakes(program: string, pace: Pace): Promise<Ta
     const { dataDir, certFile, keyFile } = await fillVault(join(directory, 'data'), {
       ...{ certificates: 1, keys: 1, auditEvents: 0 },
     });
-    const serve = [program, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0'];
+    const serve = [program, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', '--api-key-rate', '0'];
     const tls = ['--tls-cert-file', certFile, '--tls-key-file', keyFile];
     const vault = await startServer([...serve, ...tls], { core: serverCore, log: join(directory, 'log') });
     try {

@@ -23,7 +23,16 @@ export async function measureRequests(program: string, pace: Pace): Promise<Tabl
   const directory = mkdtempSync(join(scratch, 'bench-'));
   try {
     const vault = await fillVault(join(directory, 'data'), size);
-    const serve = [program, 'serve', '--data-dir', vault.dataDir, '--listen', '127.0.0.1:0'];
+    const serve = [
+      program,
+      'serve',
+      '--data-dir',
+      vault.dataDir,
+      '--listen',
+      '127.0.0.1:0',
+      '--api-key-rate',
+      '0',
+    ];
     const tls = ['--tls-cert-file', vault.certFile, '--tls-key-file', vault.keyFile];
     const plain = await besideBare(directory, vault, serve, [], pace);
     const encrypted = await besideBare(

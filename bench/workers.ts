@@ -56,7 +56,17 @@ async function measureOnce(
   key: string,
   workers: number,
 ): Promise<Map<string, number>> {
-  const args = ['serve', '--data-dir', data, '--listen', '127.0.0.1:0', '--log-level', 'error'];
+  const args = [
+    'serve',
+    '--data-dir',
+    data,
+    '--listen',
+    '127.0.0.1:0',
+    '--api-key-rate',
+    '0',
+    '--log-level',
+    'error',
+  ];
   const server = spawn(program, [...args, '--workers', String(workers)], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });

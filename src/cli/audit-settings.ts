@@ -1,6 +1,7 @@
 /** The settings about the audit log: how long it is kept, and who gets a copy of its events. */
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
+import { parseByteSize } from '../base/byte-size.ts';
 import { day, parseDuration } from '../base/duration.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { SyslogTarget } from '../jobs/syslog-connection.ts';
@@ -23,6 +24,11 @@ export const auditOptions = {
     description:
       'where to send audit events: tcp://, tls:// or udp://HOST:PORT, or unix:PATH (default: nowhere)',
   },
+  'low-disk-space': {
+    type: 'string',
+    valueHint: 'SIZE',
+    description: 'warn below this; refusals are only counted below a quarter of it (default: 1GB)',
+  },
   'audit-syslog-ca': {
     type: 'string',
     valueHint: 'FILE',
@@ -30,12 +36,16 @@ export const auditOptions = {
   },
 } as const;
 
+const usualLowSpace = 1_000_000_000;
+
 export type AuditSettings = {
   /** Milliseconds, or undefined for ever. */
   readonly keepFor: number | undefined;
   readonly file: string | undefined;
   readonly syslog: SyslogTarget | undefined;
   readonly syslogCaFile: string | undefined;
+  /** Bytes; 0 for no look at the disk. */
+  readonly lowSpace: number;
 };
 
 /** Throws OperatorError that names the setting that is wrong. */
@@ -49,6 +59,7 @@ export function auditSettings(
     file: file && resolve(file.value),
     syslog: syslogTarget(setting('audit-syslog')),
     syslogCaFile: caFile && resolve(caFile.value),
+    lowSpace: lowSpace(setting('low-disk-space')),
   };
 }
 
@@ -67,6 +78,15 @@ function retention(setting: Found | undefined): number | undefined {
   if (ms !== undefined && ms >= day) return ms;
   throw new OperatorError(`${setting.from}: "${setting.value}" is not how long audit events can be kept`, {
     hint: 'Write forever, or a number and d or y, from 1d, such as 400d or 7y.',
+  });
+}
+
+function lowSpace(setting: Found | undefined): number {
+  if (setting === undefined) return usualLowSpace;
+  const bytes = setting.value === '0' ? 0 : parseByteSize(setting.value);
+  if (bytes !== undefined) return bytes;
+  throw new OperatorError(`${setting.from}: "${setting.value}" is not a size`, {
+    hint: 'Write a whole number and MB, GB or TB, such as 500MB or 2GB, or 0 to turn the check off.',
   });
 }
 

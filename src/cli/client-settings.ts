@@ -19,15 +19,16 @@ export const clientOptions = {
   'api-key-rate': {
     type: 'string',
     valueHint: 'N',
-    description: 'how many requests a minute one API key may make (default: 0, as many as come)',
+    description:
+      'requests a minute with one API key, 0 for no limit (default: 6000 recorded ones, 10000 at once)',
   },
 } as const;
 
 export type ClientSettings = {
   readonly trustedProxies: readonly IpNetwork[];
   readonly maxConnections: number;
-  /** Requests a minute with one key; 0 where there is no limit. */
-  readonly apiKeyRate: number;
+  /** Requests a minute with one key, as `KeyLimits` has them. */
+  readonly apiKeyRate: number | undefined;
 };
 
 /** Throws OperatorError that names the setting that is wrong. */
@@ -37,8 +38,12 @@ export function clientSettings(
   return {
     trustedProxies: trustedProxies(setting('trusted-proxies')),
     maxConnections: wholeNumber(setting('max-connections'), usualConnectionLimits.most, [10, 1_000_000]),
-    apiKeyRate: wholeNumber(setting('api-key-rate'), 0, [0, 1_000_000]),
+    apiKeyRate: apiKeyRate(setting('api-key-rate')),
   };
+}
+
+function apiKeyRate(setting: Found | undefined): number | undefined {
+  return setting === undefined ? undefined : wholeNumber(setting, 0, [0, 1_000_000]);
 }
 
 /** Networks between commas; none where nothing is set. */

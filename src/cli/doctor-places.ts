@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { examineDatabase } from '../db/database-examination.ts';
 import { refuseNetworkPlace } from '../db/database-place.ts';
+import { spaceState } from '../domain/disk-space.ts';
 import { type Finding, findingFrom } from '../domain/finding.ts';
 import { requireVault } from './open-vault.ts';
 import { refuseExposedVault } from './private-files.ts';
@@ -32,7 +33,7 @@ export function lookAtPlaces(settings: Settings): Places {
   const path = join(dataDir, 'vault.db');
   const permissions = permissionFinding(settings);
   const disks = [
-    ...diskFindings(dataDir, 'the data directory'),
+    ...diskFindings(dataDir, 'the data directory', settings.audit.lowSpace),
     ...(backups === undefined ? [] : backupFindings(backups.directory)),
   ];
   if (permissions.status === 'failed') return { findings: [permissions, ...disks], canBeOpened: false };
@@ -52,7 +53,8 @@ function permissionFinding(settings: Settings): Finding {
   }
 }
 
-function diskFindings(path: string, what: string): Finding[] {
+/** `lowBelow` bytes are those of --low-disk-space, where the setting is about this place. */
+function diskFindings(path: string, what: string, lowBelow = 0): Finding[] {
   if (!existsSync(path)) return [];
   const check = 'disk';
   const { bavail, blocks, bsize, ffree, files } = statfsSync(path);
@@ -64,6 +66,13 @@ function diskFindings(path: string, what: string): Finding[] {
   if (files > 0 && ffree < 100) {
     const message = `only ${ffree} more files can be made for ${what}`;
     return [{ check, status: 'failed', about: path, message, hint }];
+  }
+  const state = spaceState(free, lowBelow);
+  if (state !== 'ok') {
+    const then =
+      state === 'critical' ? '; refused requests are only counted' : '; with none left, downloads stop';
+    const message = `only ${room}${then}`;
+    return [{ check, status: state === 'critical' ? 'failed' : 'warning', about: path, message, hint }];
   }
   if (share < lowShare && free < lowFree)
     return [{ check, status: 'warning', about: path, message: `only ${room}`, hint }];

@@ -11,6 +11,7 @@ import { reachabilityFindings } from '../domain/reachability-findings.ts';
 import {
   administratorFindings,
   apiKeyFindings,
+  authenticityFindings,
   backupFindings,
   clockFindings,
   masterKeyFindings,
@@ -115,6 +116,7 @@ async function lookInside(settings: Settings, terminal: Terminal, offline: boole
       renewalFindings(vault),
       apiKeyFindings(vault),
       administratorFindings(vault),
+      authenticityFindings(vault),
       backupFindings(vault, settings.backups),
       notificationFindings(vault),
       ...elsewhere,

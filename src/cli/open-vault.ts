@@ -15,6 +15,7 @@ import { AuditBatch } from '../domain/audit-batch.ts';
 import { BackupHealth } from '../domain/backup-health.ts';
 import { Bell } from '../domain/bell.ts';
 import { Changes } from '../domain/changes.ts';
+import { DiskSpace } from '../domain/disk-space.ts';
 import { Freshness } from '../domain/freshness.ts';
 import { Heartbeat } from '../domain/heartbeat.ts';
 import { KeyUse } from '../domain/key-use.ts';
@@ -24,7 +25,9 @@ import { settleKeyFile } from '../domain/master-key-files.ts';
 import { isRotating } from '../domain/master-key-rotation.ts';
 import { Meter } from '../domain/meter.ts';
 import { OpenedDnsProviders } from '../domain/opened-dns-providers.ts';
+import { Refusals } from '../domain/refusals.ts';
 import { finishRestore } from '../domain/restore-swap.ts';
+import { adoptRows } from '../domain/row-adoption.ts';
 import { updateMark } from '../domain/served-vault.ts';
 import { Turns } from '../domain/turns.ts';
 import type { Vault } from '../domain/vault.ts';
@@ -82,15 +85,20 @@ export async function openVault(
   try {
     if (whenMissing === 'create') db.requireWritable();
     await refuseWrongKey({ db, keyring, world }, settings);
+    await adoptRows({ db, keyring, world }, log);
     const userAgent = `certificate-vault/${manifest.version}`;
     const outbound = outboundHttp(world, settings.proxies, userAgent);
     const resolver = systemResolver(settings.resolver);
+    const audit = new AuditBatch(db, world);
+    const disk = new DiskSpace(path, world, settings.audit.lowSpace);
     const vault: Vault = {
       world,
       log,
       db,
       keyring,
-      audit: new AuditBatch(db, world),
+      audit,
+      refusals: new Refusals(audit, world, disk),
+      disk,
       freshness: new Freshness(db, world),
       changes: new Changes(db, world),
       keyUse: new KeyUse(db, world),
@@ -180,7 +188,10 @@ async function refuseWrongKey(
 }
 
 /** Waits for what was promised to be recorded, then closes the database. */
-async function close({ audit, keyUse, db, log }: Vault): Promise<void> {
+async function close({ audit, refusals, keyUse, db, log }: Vault): Promise<void> {
+  await refusals.write('all').catch((error: unknown) => {
+    log.error({ err: error }, 'failed to record counted refusals');
+  });
   await audit.drain();
   await keyUse.write().catch((error: unknown) => {
     log.warn({ err: error }, 'the last use of API keys could not be written');

@@ -19,6 +19,7 @@ import { runKeyUseWriter } from '../jobs/key-use-writer.ts';
 import { runMarkWriter } from '../jobs/mark-writer.ts';
 import { runNotificationWatcher } from '../jobs/notification-watcher.ts';
 import { runNotifier } from '../jobs/notifier.ts';
+import { runRefusalWriter } from '../jobs/refusal-writer.ts';
 import { runRenewalScheduler } from '../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../jobs/renewal-worker.ts';
 import { runWindowWatcher } from '../jobs/window-watcher.ts';
@@ -67,7 +68,7 @@ export async function startServing(
 
 /** What each process that serves does until `stop` is aborted. */
 export function ownJobs(vault: Vault, stop: AbortSignal): Promise<void>[] {
-  return [runKeyUseWriter(vault, stop)];
+  return [runKeyUseWriter(vault, stop), runRefusalWriter(vault, stop)];
 }
 
 /** What one process does for all until `stop` is aborted. */

@@ -1,6 +1,7 @@
 /** The table `administrators`: the people who may use the console. */
 import type { Selectable } from 'kysely';
 import type { Reader, Writer } from './database.ts';
+import { tagAdministrator } from './row-tags.ts';
 import type { AdministratorsTable } from './schema.ts';
 
 export type AdministratorRow = Selectable<AdministratorsTable>;
@@ -23,13 +24,16 @@ export async function hasAdministrators(reader: Reader): Promise<boolean> {
 
 export async function insertAdministrator(
   writer: Writer,
-  row: Omit<AdministratorRow, 'id' | 'last_signed_in_at'>,
+  row: Omit<AdministratorRow, 'id' | 'last_signed_in_at' | 'tag'>,
 ): Promise<AdministratorRow> {
-  return writer.insertInto('administrators').values(row).returningAll().executeTakeFirstOrThrow();
+  const made = await writer.insertInto('administrators').values(row).returningAll().executeTakeFirstOrThrow();
+  await tagAdministrator(writer, made.id);
+  return made;
 }
 
 export async function setPasswordHash(writer: Writer, id: number, hash: string): Promise<void> {
   await writer.updateTable('administrators').set({ password_hash: hash }).where('id', '=', id).execute();
+  await tagAdministrator(writer, id);
 }
 
 export async function setLastSignedIn(writer: Writer, id: number, at: number): Promise<void> {

@@ -6,8 +6,8 @@ import type { ApiKeysTable } from './schema.ts';
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
-/** A key without the hash of its raw value: what lists show. */
-export type ListedApiKeyRow = Omit<ApiKeyRow, 'hash'>;
+/** A key without the hash of its raw value and the row's tag: what lists show. */
+export type ListedApiKeyRow = Omit<ApiKeyRow, 'hash' | 'tag'>;
 
 const listed = [
   'id',
@@ -28,7 +28,7 @@ const byPrefix = compiledQuery((db, prefix: string) =>
     .selectFrom('api_keys')
     .selectAll()
     .select(
-      sql<string>`(select json_group_array(name) from api_key_certificates
+      sql<string>`(select json_group_array(json_array(certificates.id, name)) from api_key_certificates
         join certificates on certificates.id = certificate_id where api_key_id = api_keys.id)`.as(
         'allowlist',
       ),
@@ -36,7 +36,7 @@ const byPrefix = compiledQuery((db, prefix: string) =>
     .where('prefix', '=', prefix),
 );
 
-/** A key with the names of its allowlist, as JSON text. */
+/** A key with the ids and names of its allowlist, as the JSON text of `Allowed[]` (row-tags.ts). */
 export async function findApiKeyByPrefix(
   reader: Reader,
   prefix: string,
@@ -123,7 +123,7 @@ export async function countApiKeys(reader: Reader): Promise<number> {
 /** Adds a key that is neither revoked nor used, and returns its id. */
 export async function insertApiKey(
   writer: Writer,
-  row: Omit<ApiKeyRow, 'id' | 'revoked_at' | 'last_used_at' | 'last_used_ip'>,
+  row: Omit<ApiKeyRow, 'id' | 'revoked_at' | 'last_used_at' | 'last_used_ip' | 'tag'>,
 ): Promise<number> {
   const { id } = await writer.insertInto('api_keys').values(row).returning('id').executeTakeFirstOrThrow();
   return id;

@@ -1,7 +1,8 @@
 /** The table `audit_events`: who did what, in the order in which it was committed. */
 import { CompiledQuery, type Selectable } from 'kysely';
-import { chainEnd, linkOf } from './audit-chain.ts';
-import type { Reader, Writer } from './database.ts';
+import { linkOf, taggedLink } from './audit-chain.ts';
+import { chainEnd, putMark } from './audit-mark.ts';
+import { type Reader, requireIntegrity, type Writer } from './database.ts';
 import type { AuditEventsTable } from './schema-audit.ts';
 
 export type AuditEventRow = Selectable<AuditEventsTable>;
@@ -18,10 +19,11 @@ function insertionOf(count: number): string {
     values ${rows.join(', ')}`;
 }
 
-/** Adds events in the order given, each chained to the one before it. */
+/** Adds events in the order given, each chained to the one before it and tagged, and seals the new end of the log. */
 export async function insertAuditEvents(writer: Writer, rows: readonly NewAuditEvent[]): Promise<void> {
   if (rows.length === 0) return;
-  let { id, link } = await chainEnd(writer);
+  const integrity = requireIntegrity(writer);
+  let { id, link } = await chainEnd(writer, integrity);
   let done = 0;
   for (const { count, sql } of insertions) {
     for (; rows.length - done >= count; done += count) {
@@ -29,11 +31,12 @@ export async function insertAuditEvents(writer: Writer, rows: readonly NewAuditE
       for (const { at, actor, action, resource, detail, ip, request_id } of rows.slice(done, done + count)) {
         id += 1;
         link = linkOf(link, { id, at, actor, action, resource, detail, ip, request_id });
-        values.push(id, at, actor, action, resource, detail, ip, request_id, link);
+        values.push(id, at, actor, action, resource, detail, ip, request_id, taggedLink(integrity, link));
       }
       await writer.executeQuery(CompiledQuery.raw(sql, values));
     }
   }
+  await putMark(writer, integrity, { id, link });
 }
 
 /** The next events after the one with the id `after`, in the order of the chain. */

@@ -1,12 +1,12 @@
 /** How old events leave the audit log: from its beginning, a few at a time, and leaving the link that the rest goes on from. */
-import type { ChainEnd } from './audit-chain.ts';
+import { type ChainEnd, chainBeginning, hashIn } from './audit-chain.ts';
 import type { Reader, Writer } from './database.ts';
 import { putSetting, readSetting } from './settings.ts';
 
 /** The last event that was pruned, or undefined where none was. */
 export async function readPrunedThrough(reader: Reader): Promise<ChainEnd | undefined> {
   const value = await readSetting(reader, 'audit-pruned-through');
-  const [, id, link] = /^(\d+) ([0-9a-f]{64})$/.exec(String(value ?? '')) ?? [];
+  const [, id, link] = /^(\d+) ([0-9a-f]{64})(?:[0-9a-f]{64})?$/.exec(String(value ?? '')) ?? [];
   return id === undefined || link === undefined
     ? undefined
     : { id: Number(id), link: Buffer.from(link, 'hex') };
@@ -28,13 +28,14 @@ export async function lastToPrune(
     .orderBy('id')
     .limit(1)
     .executeTakeFirst();
-  return reader
+  const last = await reader
     .selectFrom('audit_events')
     .select(['id', 'link'])
     .where('id', '<', stays?.id ?? Number.MAX_SAFE_INTEGER)
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst();
+  return last && { id: last.id, link: hashIn(last.link) };
 }
 
 /**
@@ -51,7 +52,11 @@ export async function pruneAuditEvents(writer: Writer, through: number, limit: n
     .execute();
   const last = oldest.at(-1);
   if (last === undefined) return 0;
-  await putSetting(writer, 'audit-pruned-through', `${last.id} ${last.link.toString('hex')}`);
+  // What has no link was written by other means than this vault's, whose next event follows its own last one.
+  const linked =
+    oldest.findLast(({ link }) => link.length > 0)?.link ?? (await readPrunedThrough(writer))?.link;
+  const hash = hashIn(linked ?? chainBeginning.link).toString('hex');
+  await putSetting(writer, 'audit-pruned-through', `${last.id} ${hash}`);
   await writer.deleteFrom('audit_events').where('id', '<=', last.id).execute();
   return oldest.length;
 }

@@ -6,6 +6,7 @@ import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, sql, type Transaction } from 'kysely';
+import type { Integrity } from '../base/integrity.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
 import { refuseEmptyDatabase } from './database-sight.ts';
@@ -21,7 +22,16 @@ import { damageIn, isBusy, storageErrorFrom } from './storage-error.ts';
 export type Reader = Kysely<Schema>;
 
 /** What writing queries run on: only `Database.write` has one to give. */
-export type Writer = Transaction<Schema>;
+export type Writer = Transaction<Schema> & {
+  /** Tags what this transaction writes; undefined until the database is bound to its master key. */
+  readonly integrity: Integrity | undefined;
+};
+
+/** What tags rows and tells whether they are the vault's own. Throws where the master key has not been checked yet, which is a bug. */
+export function requireIntegrity({ integrity }: { readonly integrity: Integrity | undefined }): Integrity {
+  if (integrity === undefined) throw new Error('the database is not bound to its master key yet');
+  return integrity;
+}
 
 /** Up to this size the whole file is checked when a server starts; larger ones would delay it. */
 const checkedSize = 64 * 1024 * 1024;
@@ -47,6 +57,8 @@ export class Database {
   readonly #generation: BetterSqlite3.Statement;
   #seenDataVersion: unknown;
   #seenGeneration = -1;
+  /** Set once the master key has opened the check blob, in which the key of it is sealed. */
+  integrity: Integrity | undefined;
   /** Outside transactions. It never sees what a transaction under way has not committed. */
   readonly reader: Reader;
 
@@ -128,7 +140,9 @@ export class Database {
    * that is durable. Await nothing in it but queries: every other write of the process waits meanwhile.
    */
   write<T>(work: (writer: Writer) => Promise<T>): Promise<T> {
-    return this.#writer.transaction().execute(work);
+    return this.#writer
+      .transaction()
+      .execute((writer) => work(Object.assign(writer, { integrity: this.integrity })));
   }
 
   /**

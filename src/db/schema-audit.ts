@@ -10,7 +10,7 @@ export type AuditEventsTable = {
   detail: string;
   ip: string | null;
   request_id: string | null;
-  /** What chains it to the event before (audit-chain.ts); empty where an earlier version of the vault has written it. */
+  /** What chains it to the event before, and the tag (audit-chain.ts); shorter where an earlier version of the vault wrote it. */
   link: Buffer;
 };
 

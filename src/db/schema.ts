@@ -193,6 +193,8 @@ export type ApiKeysTable = {
   revoked_at: number | null;
   last_used_at: number | null;
   last_used_ip: string | null;
+  /** Over all of it but its use, with its allowlist (row-tags.ts). */
+  tag: Generated<Buffer | null>;
 };
 
 export type ApiKeyCertificatesTable = { api_key_id: number; certificate_id: number };
@@ -205,6 +207,7 @@ export type AdministratorsTable = {
   password_hash: string;
   created_at: number;
   last_signed_in_at: number | null;
+  tag: Generated<Buffer | null>;
 };
 
 export type SessionsTable = {
@@ -217,6 +220,7 @@ export type SessionsTable = {
   last_used_at: number;
   ip: string | null;
   user_agent: string | null;
+  tag: Generated<Buffer | null>;
 };
 
 export type Schema = NotificationTables & {

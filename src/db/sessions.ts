@@ -1,22 +1,38 @@
 /** The table `sessions`: who is signed in, from where, since when. A row that is gone is a session that is over. */
 import type { Selectable } from 'kysely';
 import type { Reader, Writer } from './database.ts';
+import { type TaggedAdministrator, tagSession } from './row-tags.ts';
 import type { SessionsTable } from './schema.ts';
 
 export type SessionRow = Selectable<SessionsTable>;
 
-/** With the name of the person. */
+/** With the person. */
 export async function findSessionByToken(
   reader: Reader,
   tokenHash: Buffer,
-): Promise<(SessionRow & { administrator: string }) | undefined> {
-  return reader
+): Promise<{ session: SessionRow; person: TaggedAdministrator } | undefined> {
+  const row = await reader
     .selectFrom('sessions')
     .innerJoin('administrators', 'administrators.id', 'sessions.administrator_id')
     .selectAll('sessions')
-    .select('administrators.name as administrator')
+    .select([
+      'administrators.name as person_name',
+      'administrators.password_hash as person_password_hash',
+      'administrators.tag as person_tag',
+    ])
     .where('token_hash', '=', tokenHash)
     .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { person_name, person_password_hash, person_tag, ...session } = row;
+  return {
+    session,
+    person: {
+      id: session.administrator_id,
+      name: person_name,
+      password_hash: person_password_hash,
+      tag: person_tag,
+    },
+  };
 }
 
 export async function findSessionById(reader: Reader, id: number): Promise<SessionRow | undefined> {
@@ -33,8 +49,13 @@ export async function listSessions(reader: Reader, administratorId: number): Pro
     .execute();
 }
 
-export async function insertSession(writer: Writer, row: Omit<SessionRow, 'id'>): Promise<SessionRow> {
-  return writer.insertInto('sessions').values(row).returningAll().executeTakeFirstOrThrow();
+export async function insertSession(
+  writer: Writer,
+  row: Omit<SessionRow, 'id' | 'tag'>,
+): Promise<SessionRow> {
+  const made = await writer.insertInto('sessions').values(row).returningAll().executeTakeFirstOrThrow();
+  await tagSession(writer, made);
+  return made;
 }
 
 export async function setSessionUsed(writer: Writer, id: number, at: number): Promise<void> {

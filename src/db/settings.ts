@@ -6,6 +6,7 @@ export type SettingKey =
   | 'master-key-check'
   | 'setup-token-hash'
   | 'setup-token-expires-at'
+  | 'setup-token-tag'
   /** UTC milliseconds. */
   | 'last-backup-at'
   /** Random, of this database alone: a restored one gets another. */
@@ -14,7 +15,9 @@ export type SettingKey =
   | 'vault-id-since'
   /** UTC milliseconds; there while a server has the database open. */
   | 'served-since'
-  /** Id and link of the last event that was pruned. */
+  /** Id and hash of the newest event, and the tag over them (audit-mark.ts). */
+  | 'audit-mark'
+  /** Id and hash of the last event that was pruned. */
   | 'audit-pruned-through'
   /** Since when the clock runs without a jump, and when it was last looked at: UTC milliseconds. */
   | 'steady-clock'

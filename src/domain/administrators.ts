@@ -68,7 +68,7 @@ export async function addAdministrator(
     });
   }
   const row = await insertAdministrator(writer, { name, password_hash: passwordHash, created_at: now });
-  await deleteSettings(writer, ['setup-token-hash', 'setup-token-expires-at']);
+  await deleteSettings(writer, ['setup-token-hash', 'setup-token-expires-at', 'setup-token-tag']);
   await record(writer, { actor, action: 'administrator.create', ...subject(row) }, now);
   return row;
 }

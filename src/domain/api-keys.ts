@@ -17,6 +17,7 @@ import {
 } from '../db/api-keys.ts';
 import { findCertificateIds } from '../db/certificates.ts';
 import type { Reader, Writer } from '../db/database.ts';
+import { isApiKeyAuthentic, tagApiKey } from '../db/row-tags.ts';
 import { type Actor, record } from './audit.ts';
 import { type ApiKeyState, apiKeyState } from './authentication.ts';
 import { requireCertificate, suggestName } from './certificates.ts';
@@ -76,6 +77,7 @@ export async function storeApiKey(
     expires_at: input.expires_at ?? null,
   });
   await insertAllowlist(writer, id, allowed);
+  await tagApiKey(writer, id);
   const detail = {
     name: input.name,
     prefix,
@@ -169,7 +171,9 @@ export async function storeRevocation(
 ): Promise<void> {
   const key = await requireApiKey(writer, id);
   if (key.revoked_at !== null) return;
+  const isAuthentic = await isApiKeyAuthentic(writer, id);
   await setRevoked(writer, id, world.now());
+  if (isAuthentic) await tagApiKey(writer, id);
   await record(writer, { actor, action: 'api_key.revoke', ...subject(key) }, world.now());
 }
 

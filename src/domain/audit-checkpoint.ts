@@ -7,10 +7,10 @@ import type { Secret } from '../base/secret.ts';
 import { formatTimestamp, parseTimestamp } from '../base/timestamp.ts';
 import { isSignedByEd25519, publicKeyId, signEd25519 } from '../crypto/ed25519.ts';
 import { generatePrivateKey, publicKeyOf } from '../crypto/key-pair.ts';
-import type { ChainEnd } from '../db/audit-chain.ts';
+import { type ChainEnd, hashIn, tagState } from '../db/audit-chain.ts';
 import { countAuditEvents, lastAuditEvent } from '../db/audit-events.ts';
 import { type AuditKeyRow, listAuditKeys, replaceAuditKey } from '../db/audit-keys.ts';
-import type { Writer } from '../db/database.ts';
+import { requireIntegrity, type Writer } from '../db/database.ts';
 import { type Actor, record } from './audit.ts';
 import { auditKeyOwner, openFor, sealFor } from './sealed-secrets.ts';
 import type { Vault } from './vault.ts';
@@ -27,17 +27,19 @@ const form = new RegExp(
 
 /**
  * The text of a checkpoint of now: six lines, and the signature of exactly these. Throws OperatorError where the newest event
- * is not chained.
+ * was not written by this vault.
  */
 export async function makeCheckpoint(vault: Vault, actor: Actor): Promise<string> {
   const { sealed, publicKey } = await signingKey(vault, actor);
   const last = await lastAuditEvent(vault.db.reader);
-  if (last === undefined || last.link.length === 0) throw nothingToSign();
+  if (last === undefined || tagState(requireIntegrity(vault.db), last.link) !== 'tagged') {
+    throw nothingToSign();
+  }
   const events = await countAuditEvents(vault.db.reader);
   const text = [
     firstLine,
     `event ${last.id}`,
-    `hash ${last.link.toString('hex')}`,
+    `hash ${hashIn(last.link).toString('hex')}`,
     `events ${events}`,
     `at ${formatTimestamp(vault.world.now())}`,
     `key ${publicKeyId(publicKey)}`,
@@ -121,7 +123,7 @@ async function keepKey(vault: Vault, writer: Writer, privateKey: Secret, actor: 
 }
 
 function nothingToSign(): OperatorError {
-  return new OperatorError('the newest event of the audit log is not chained', {
-    hint: 'An older version of the vault that still runs has written it. Restart "vault serve", and try again.',
+  return new OperatorError('the newest event of the audit log was not written by this vault', {
+    hint: 'An older version of the vault that still runs may have written it: restart "vault serve". Then run "vault audit verify".',
   });
 }

@@ -1,5 +1,6 @@
 /** The audit log as people read it: a page at a time, or all of it as a file. */
 import { formatTimestamp } from '../base/timestamp.ts';
+import { hashIn } from '../db/audit-chain.ts';
 import type { AuditEventRow } from '../db/audit-events.ts';
 import { type AuditFilter, type AuditOrder, listAuditEvents } from '../db/audit-search.ts';
 import type { Vault } from './vault.ts';
@@ -19,7 +20,7 @@ export const auditFormats = ['csv', 'jsonl'] as const;
 
 export type AuditFormat = (typeof auditFormats)[number];
 
-/** `hash` is the event's link in the chain, in hexadecimal: a copy elsewhere shows what was changed here. */
+/** `hash` is the event's hash in the chain, in hexadecimal: a copy elsewhere shows what was changed here. The tag stays here. */
 const columns = ['id', 'at', 'actor', 'action', 'resource', 'detail', 'ip', 'request_id', 'hash'] as const;
 
 /** How many events are read at once for a file: a few milliseconds of work. */
@@ -59,12 +60,12 @@ function auditEventView({ link: _, at, detail, ...others }: AuditEventRow): Audi
 
 /** An event as one line of JSON, as files and programs that collect events get it. */
 export function jsonLine(row: AuditEventRow): string {
-  const view = { ...auditEventView(row), hash: row.link.toString('hex') };
+  const view = { ...auditEventView(row), hash: hashIn(row.link).toString('hex') };
   return `${JSON.stringify(Object.fromEntries(columns.map((column) => [column, view[column]])))}\n`;
 }
 
 function csvLine(row: AuditEventRow): string {
-  const cells = { ...row, at: formatTimestamp(row.at), hash: row.link.toString('hex') };
+  const cells = { ...row, at: formatTimestamp(row.at), hash: hashIn(row.link).toString('hex') };
   return `${columns.map((column) => csvCell(cells[column])).join(',')}\r\n`;
 }
 

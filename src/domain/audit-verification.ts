@@ -1,10 +1,14 @@
 /**
- * Whether the audit log is what was recorded: the whole chain is walked, a page at a time, and what does not fit is named. What
- * the chain alone cannot show, that its end was cut off or all of it made anew, checkpoints show.
+ * Whether the audit log is what was recorded: the whole chain is walked, a page at a time, and what does not fit is named. The
+ * tags and the mark show what someone without the master key did; that an older state was put back as a whole, checkpoints show.
  */
-import { type ChainEnd, chainBeginning, linkOf } from '../db/audit-chain.ts';
-import { type AuditEventRow, lastGivenId, listChainedEvents } from '../db/audit-events.ts';
+import type { Integrity } from '../base/integrity.ts';
+import { type ChainEnd, chainBeginning, hashIn, linkOf, tagState } from '../db/audit-chain.ts';
+import { type AuditEventRow, listChainedEvents } from '../db/audit-events.ts';
+import { brokenLink, readMark } from '../db/audit-mark.ts';
 import { readPrunedThrough } from '../db/audit-pruning.ts';
+import { requireIntegrity } from '../db/database.ts';
+import { listLiveIds } from '../db/row-tags.ts';
 import type { Checkpoint } from './audit-checkpoint.ts';
 import type { Vault } from './vault.ts';
 
@@ -12,7 +16,16 @@ import type { Vault } from './vault.ts';
 export type ChainFault = {
   /** The event at which it shows. */
   readonly id: number;
-  readonly kind: 'changed' | 'missing' | 'added' | 'unchained' | 'unannounced' | 'checkpoint';
+  readonly kind:
+    | 'changed'
+    | 'missing'
+    | 'added'
+    | 'unchained'
+    | 'forged'
+    | 'mark'
+    | 'unannounced'
+    | 'checkpoint'
+    | 'revived';
   readonly message: string;
 };
 
@@ -26,6 +39,9 @@ export type ChainReport = {
   readonly faultCount: number;
 };
 
+/** After these, the key or session that they name never counts again. */
+const endings: ReadonlySet<string> = new Set(['api_key.revoke', 'api_key.delete', 'session.end']);
+
 const eventsAtOnce = 500;
 const faultsTold = 100;
 
@@ -34,8 +50,10 @@ export async function verifyChain(
   { db }: Pick<Vault, 'db'>,
   checkpoints: readonly Checkpoint[] = [],
 ): Promise<ChainReport> {
-  const walk = new ChainWalk(await readPrunedThrough(db.reader), checkpoints);
-  const lastGiven = await lastGivenId(db.reader);
+  const integrity = requireIntegrity(db);
+  const walk = new ChainWalk(await readPrunedThrough(db.reader), checkpoints, integrity);
+  const mark = (await readMark(db.reader, integrity)) ?? 'invalid';
+  walk.expect(mark);
   for (;;) {
     const events = await listChainedEvents(db.reader, walk.end.id, eventsAtOnce);
     const [first] = events;
@@ -45,14 +63,17 @@ export async function verifyChain(
     for (const event of events) walk.step(event);
   }
   const [oldest] = await listChainedEvents(db.reader, Number.MIN_SAFE_INTEGER, 1);
-  return walk.finish(lastGiven, oldest?.id);
+  const { apiKeys, sessions } = await listLiveIds(db.reader);
+  walk.refuseRevived(apiKeys.map((id) => `api-key:${id}`));
+  walk.refuseRevived(sessions.map((id) => `session:${id}`));
+  return walk.finish(oldest?.id);
 }
 
 /** A walk along the chain, event by event, that remembers what did not fit. */
 export class ChainWalk {
   readonly #checkpoints: readonly Checkpoint[];
   readonly #faults: ChainFault[] = [];
-  #faultCount = 0;
+  faultCount = 0;
   #events = 0;
   #first: number | undefined;
   #pruned: ChainEnd | undefined;
@@ -60,9 +81,21 @@ export class ChainWalk {
   #base: ChainEnd | undefined;
   /** Up to where the log itself says that it was pruned. */
   #announced = 0;
+  /** Undefined for copies, whose tags stay in the vault. */
+  readonly #integrity: Integrity | undefined;
+  #mark: ChainEnd | 'invalid' | undefined;
+  /** What was revoked or ended, and by which event. */
+  readonly #ended = new Map<string, number>();
+  /** Whether an event with a tag has come: all that follow need one. */
+  #isTagged = false;
   end: ChainEnd;
 
-  constructor(pruned: ChainEnd | undefined, checkpoints: readonly Checkpoint[]) {
+  constructor(
+    pruned: ChainEnd | undefined,
+    checkpoints: readonly Checkpoint[],
+    integrity: Integrity | undefined,
+  ) {
+    this.#integrity = integrity;
     this.#checkpoints = checkpoints;
     this.#pruned = pruned;
     this.#base = pruned;
@@ -84,26 +117,64 @@ export class ChainWalk {
     return true;
   }
 
+  /** Holds the log against the sealed mark of its end; more events may have come since. */
+  expect(mark: ChainEnd | 'invalid'): void {
+    this.#mark = mark;
+  }
+
   step(event: AuditEventRow): void {
-    const { id, link } = event;
+    const { id } = event;
     const isNext = id === this.end.id + 1;
+    const link = hashIn(event.link);
+    const isForged = this.#isForged(event);
     if (link.length === 0) {
       this.#fault(id, 'unchained', `event ${id} is not chained, as if an older vault had written it`);
     } else if (!isNext && !this.#beginsLater(event)) {
       this.#fault(id, 'missing', `${missing(this.end.id + 1, id - 1)} missing before event ${id}`);
+    } else if (linkOf(brokenLink, event).equals(link)) {
+      this.#fault(id, 'mark', `the sealed mark of the log's end was removed or changed before event ${id}`);
     } else if (!linkOf(isNext ? this.end.link : chainBeginning.link, event).equals(link)) {
       this.#fault(id, 'changed', `event ${id} was changed, or does not follow the one before it`);
+    } else if (isForged) {
+      this.#fault(id, 'forged', `event ${id} was written or changed by other means than the vault`);
     }
-    if (event.action === 'audit.prune') this.#announced = announcedIn(event) ?? this.#announced;
-    this.adopt(event);
+    if (event.action === 'audit.prune' && !isForged) {
+      this.#announced = announcedIn(event) ?? this.#announced;
+    }
+    if (endings.has(event.action) && !isForged) this.#ended.set(event.resource, id);
+    // What the vault wrote follows what the vault wrote before.
+    this.adopt(event, isForged ? this.end.link : link);
+  }
+
+  /** What the log says is over must not be there again: an older row that was put back has its tag. */
+  refuseRevived(resources: readonly string[]): void {
+    for (const resource of resources) {
+      const id = this.#ended.get(resource);
+      if (id === undefined) continue;
+      this.#fault(id, 'revived', `event ${id} ended ${resource}, but an older state of it was put back`);
+    }
   }
 
   /** Goes on from an event that nothing is known before. */
-  adopt({ id, link }: AuditEventRow): void {
-    for (const checkpoint of this.#checkpoints) if (checkpoint.id === id) this.#compare(checkpoint, link);
+  adopt({ id, link }: AuditEventRow, next: Buffer = hashIn(link)): void {
+    for (const one of this.#checkpoints) if (one.id === id) this.#compare(one, hashIn(link));
+    if (this.#mark !== undefined && this.#mark !== 'invalid' && this.#mark.id === id) {
+      if (!this.#mark.link.equals(hashIn(link))) {
+        this.#fault(id, 'mark', `event ${id} is another than the sealed mark of the log's end says`);
+      }
+    }
     this.#first ??= id;
     this.#events += 1;
-    this.end = { id, link };
+    this.end = { id, link: next };
+  }
+
+  /** Without a tag are the events from before there were tags, and then those of a vault of that time that still runs. */
+  #isForged({ link }: AuditEventRow): boolean {
+    if (this.#integrity === undefined) return false;
+    const state = tagState(this.#integrity, link);
+    if (state === 'untagged') return this.#isTagged || link.length === 0;
+    this.#isTagged = true;
+    return state === 'forged';
   }
 
   /** An event that stands where none can stand any more. */
@@ -111,8 +182,8 @@ export class ChainWalk {
     this.#fault(id, 'added', message);
   }
 
-  /** `lastGiven` is the last id that was ever given to an event, `oldest` the lowest that is there. */
-  finish(lastGiven: number, oldest: number | undefined): ChainReport {
+  /** `oldest` is the lowest id that is there. */
+  finish(oldest: number | undefined): ChainReport {
     const pruned = this.#pruned;
     const begin = pruned?.id ?? 0;
     if (oldest !== undefined && oldest <= begin) {
@@ -122,8 +193,11 @@ export class ChainWalk {
       const message = `events up to ${pruned.id} were removed, and no event "audit.prune" says so`;
       this.#fault(pruned.id, 'unannounced', message);
     }
-    if (this.end.id < lastGiven) {
-      const message = `${missing(this.end.id + 1, lastGiven)} missing at the end`;
+    const mark = this.#mark;
+    if (mark === 'invalid') {
+      this.#fault(this.end.id, 'mark', "the sealed mark of the log's end was removed or changed");
+    } else if (mark !== undefined && this.end.id < mark.id) {
+      const message = `${missing(this.end.id + 1, mark.id)} missing at the end`;
       this.#fault(this.end.id + 1, 'missing', message);
     }
     for (const checkpoint of this.#checkpoints) {
@@ -142,14 +216,14 @@ export class ChainWalk {
       first: this.#first,
       last: this.#events === 0 ? undefined : this.end,
       faults: this.#faults,
-      faultCount: this.#faultCount,
+      faultCount: this.faultCount,
     };
   }
 
   /** What was removed before there was a chain is not missing in it. */
   #beginsLater(event: AuditEventRow): boolean {
     const isFirst = this.#events === 0 && this.#pruned === undefined;
-    return isFirst && linkOf(chainBeginning.link, event).equals(event.link);
+    return isFirst && linkOf(chainBeginning.link, event).equals(hashIn(event.link));
   }
 
   #compare(checkpoint: Checkpoint, link: Buffer): void {
@@ -158,7 +232,7 @@ export class ChainWalk {
   }
 
   #fault(id: number, kind: ChainFault['kind'], message: string): void {
-    this.#faultCount += 1;
+    this.faultCount += 1;
     if (this.#faults.length < faultsTold) this.#faults.push({ id, kind, message });
   }
 }

@@ -41,6 +41,7 @@ export type AuditAction =
   | 'access.refuse'
   | 'audit.prune'
   | 'audit.key'
+  | 'integrity.begin'
   | 'backup.create'
   | 'backup.restore'
   | 'master_key.begin'

@@ -3,6 +3,8 @@ import { type IpNetwork, parseIpNetwork } from '../base/ip-network.ts';
 import { isScope, type Scope } from '../base/scope.ts';
 import { type ApiKeyToken, readToken, tokenMatches } from '../crypto/api-key-token.ts';
 import { type ApiKeyRow, findApiKeyByPrefix } from '../db/api-keys.ts';
+import { requireIntegrity } from '../db/database.ts';
+import { type Allowed, apiKeyFits, type TaggedApiKey } from '../db/row-tags.ts';
 import { FreshCache } from './freshness.ts';
 import type { ApiKeyIdentity } from './identity.ts';
 import { RecentMap } from './recent-map.ts';
@@ -83,9 +85,25 @@ export function apiKeyState(row: Pick<ApiKeyRow, 'expires_at' | 'revoked_at'>, n
   return row.expires_at !== null && row.expires_at <= now ? 'expired' : 'active';
 }
 
-async function loadKey({ db }: Vault, prefix: string): Promise<KnownKey | undefined> {
+const nobody: TaggedApiKey = {
+  ...{ id: 0, name: '', prefix: '', hash: Buffer.alloc(32), scopes: '[]', any_certificate: 0 },
+  ...{ allowed_networks: '[]', expires_at: null, revoked_at: null, tag: Buffer.alloc(32) },
+};
+
+/** A key as it is remembered; one that is not as the vault wrote it is no key. */
+async function loadKey({ db, log }: Vault, prefix: string): Promise<KnownKey | undefined> {
+  const integrity = requireIntegrity(db);
   const row = await findApiKeyByPrefix(db.reader, prefix);
-  if (row === undefined) return undefined;
+  if (row === undefined) {
+    // The same work as for a key that there is.
+    apiKeyFits(integrity, nobody, []);
+    return undefined;
+  }
+  const allowlist = JSON.parse(row.allowlist) as Allowed[];
+  if (!apiKeyFits(integrity, row, allowlist)) {
+    log.error({ api_key: row.id }, 'API key changed in the database by other means than the vault; refused');
+    return undefined;
+  }
   const { hash, expires_at, revoked_at } = row;
   return {
     row: { hash, expires_at, revoked_at },
@@ -94,7 +112,7 @@ async function loadKey({ db }: Vault, prefix: string): Promise<KnownKey | undefi
       id: row.id,
       name: row.name,
       scopes: scopesOf(row.scopes),
-      certificates: row.any_certificate === 1 ? 'any' : new Set(JSON.parse(row.allowlist) as string[]),
+      certificates: row.any_certificate === 1 ? 'any' : new Set(allowlist.map(([, name]) => name)),
       networks: networksOf(row),
     },
   };

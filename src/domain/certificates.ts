@@ -12,6 +12,7 @@ import {
 } from '../db/certificates.ts';
 import type { Reader, Writer } from '../db/database.ts';
 import type { IssuerRow } from '../db/issuers.ts';
+import { isApiKeyAuthentic, tagApiKey } from '../db/row-tags.ts';
 import { type Actor, record } from './audit.ts';
 import { tellIssued } from './certificate-notices.ts';
 import { didYouMean } from './closest-names.ts';
@@ -190,7 +191,10 @@ export async function eraseCertificate(
       hint: 'Revoke them first, or take the certificate out of their allowlists with --force.',
     });
   }
+  const authentic: number[] = [];
+  for (const { id } of naming) if (await isApiKeyAuthentic(writer, id)) authentic.push(id);
   await removeFromAllowlists(writer, certificate.id);
+  for (const id of authentic) await tagApiKey(writer, id);
   await deleteCertificateRow(writer, certificate.id);
   const detail = {
     versions: certificate.current_version ?? 0,

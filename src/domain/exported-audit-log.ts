@@ -26,7 +26,7 @@ export async function verifyExport(
   lines: AsyncIterable<string>,
   checkpoints: readonly Checkpoint[],
 ): Promise<ExportReport> {
-  const walk = new ChainWalk(undefined, checkpoints);
+  const walk = new ChainWalk(undefined, checkpoints, undefined);
   const recent = new Map<number, string>();
   let unproved: number | undefined;
   let repeated = 0;
@@ -52,7 +52,7 @@ export async function verifyExport(
     const [oldest] = recent.keys();
     if (recent.size > remembered && oldest !== undefined) recent.delete(oldest);
   }
-  return { ...walk.finish(walk.end.id, undefined), unproved, repeated, others };
+  return { ...walk.finish(undefined), unproved, repeated, others };
 }
 
 const writtenEvent = z.strictObject({

@@ -1,11 +1,18 @@
 /**
  * The blob by which a vault knows its master key. It is sealed at the first start, and anew when another key follows; a key
  * that does not open it is not this vault's, and the vault refuses to work with it before anything could be sealed by it.
+ * In it is the secret that authenticates rows, so that whoever replaces the blob cannot have rows trusted again.
  */
+import { OperatorError } from '../base/operator-error.ts';
 import { Secret } from '../base/secret.ts';
+import type { World } from '../base/world.ts';
+import { IntegrityKey, integritySecretSize } from '../crypto/integrity-key.ts';
 import type { MasterKey } from '../crypto/master-key.ts';
 import { type BlobOwner, SealError, seal, sealedBy } from '../crypto/sealing.ts';
-import type { Writer } from '../db/database.ts';
+import { chainBeginning } from '../db/audit-chain.ts';
+import { putMark } from '../db/audit-mark.ts';
+import type { Reader, Writer } from '../db/database.ts';
+import { isEmptyVault } from '../db/empty-vault.ts';
 import { listMasterKeys, setCurrentMasterKey } from '../db/master-keys.ts';
 import { putSetting, readSetting } from '../db/settings.ts';
 import { openFor } from './sealed-secrets.ts';
@@ -18,8 +25,8 @@ const content = 'this is the master key of this vault';
 type Parts = Pick<Vault, 'db' | 'keyring'>;
 
 /**
- * Whether the current key of this database is on the keyring, which seals with it from then on. `absent` where the database
- * is new. Throws StorageError where it cannot be read.
+ * Whether the current key of this database is on the keyring, which seals with it from then on; the database's integrity key is
+ * set then. `absent` where the database is new. Throws StorageError where it cannot be read.
  */
 export async function masterKeyFits({ db, keyring }: Parts): Promise<'fits' | 'does-not-fit' | 'absent'> {
   const blob = await readSetting(db.reader, key);
@@ -27,13 +34,40 @@ export async function masterKeyFits({ db, keyring }: Parts): Promise<'fits' | 'd
   if (!Buffer.isBuffer(blob)) return 'does-not-fit';
   try {
     const said = openFor({ keyring }, owner, blob);
-    if (said.expose().toString() !== content) return 'does-not-fit';
+    const parts = partsOf(said);
+    if (parts.sentence !== content) return 'does-not-fit';
+    const { secret } = parts;
+    if (secret !== undefined) db.integrity ??= new IntegrityKey(secret);
     keyring.use(sealedBy(blob));
     return 'fits';
   } catch (error) {
     if (error instanceof SealError) return 'does-not-fit';
     throw error;
   }
+}
+
+/** The secret that authenticates rows; undefined in a vault from before there was one. Throws SealError. */
+export async function integritySecretIn(
+  { keyring }: Pick<Vault, 'keyring'>,
+  reader: Reader,
+): Promise<Secret | undefined> {
+  const blob = await readSetting(reader, key);
+  return Buffer.isBuffer(blob) ? partsOf(openFor({ keyring }, owner, blob)).secret : undefined;
+}
+
+/** A secret for a vault that has none. */
+export function newIntegritySecret(world: Pick<World, 'randomBytes'>): Secret {
+  return new Secret(world.randomBytes(integritySecretSize));
+}
+
+/** What the blob says, and the secret after it. Blobs of earlier versions end after the sentence. */
+function partsOf(said: Secret): { readonly sentence: string; readonly secret: Secret | undefined } {
+  const bytes = said.expose();
+  const rest = bytes.subarray(content.length);
+  return {
+    sentence: bytes.toString('latin1', 0, content.length),
+    secret: rest.length === integritySecretSize ? new Secret(rest) : undefined,
+  };
 }
 
 /** Names of the keys that blobs may still need, as a rotation has not ended, and that are not on the keyring. */
@@ -44,20 +78,46 @@ export async function missingMasterKeys({ db, keyring }: Parts): Promise<string[
     .map(({ id }) => id);
 }
 
-/** Binds a new database to the master key; does nothing where it is bound already. */
+/**
+ * Binds a new database to the master key; does nothing where it is bound already. Throws OperatorError where it is not new:
+ * somebody has removed the blob.
+ */
 export async function bindMasterKey({ db, keyring, world }: Parts & Pick<Vault, 'world'>): Promise<void> {
   await db.write(async (writer) => {
     if ((await readSetting(writer, key)) !== undefined) return;
-    await makeCurrent({ world }, writer, keyring.current);
+    if (!(await isEmptyVault(writer))) throw blobRemoved(db.path);
+    const secret = newIntegritySecret(world);
+    await putMark(writer, new IntegrityKey(secret), chainBeginning);
+    await putCheckBlob({ world }, writer, keyring.current, secret);
+    await setCurrentMasterKey(writer, keyring.current.name, world.now());
   });
 }
 
 /** From the end of the transaction on, this key seals. */
 export async function makeCurrent(
-  { world }: Pick<Vault, 'world'>,
+  vault: Pick<Vault, 'keyring' | 'world'>,
   writer: Writer,
   masterKey: MasterKey,
 ): Promise<void> {
-  await putSetting(writer, key, seal(masterKey, world, owner, new Secret(Buffer.from(content))));
-  await setCurrentMasterKey(writer, masterKey.name, world.now());
+  const secret = await integritySecretIn(vault, writer);
+  if (secret === undefined) throw new Error('a vault without an integrity secret');
+  await putCheckBlob(vault, writer, masterKey, secret);
+  await setCurrentMasterKey(writer, masterKey.name, vault.world.now());
+}
+
+/** Seals the blob with the secret in it. */
+export async function putCheckBlob(
+  { world }: Pick<Vault, 'world'>,
+  writer: Writer,
+  masterKey: MasterKey,
+  secret: Secret,
+): Promise<void> {
+  const plaintext = new Secret(Buffer.concat([Buffer.from(content), secret.expose()]));
+  await putSetting(writer, key, seal(masterKey, world, owner, plaintext));
+}
+
+function blobRemoved(path: string): OperatorError {
+  return new OperatorError(`${path} holds a vault, but not what binds it to its master key`, {
+    hint: 'Someone changed the database by other means than the vault. Keep a copy of it, and restore the newest backup.',
+  });
 }

@@ -6,6 +6,7 @@ export const alarmEvents = [
   'certificate.expiring',
   'api_key.expiring',
   'backup.overdue',
+  'disk.low',
 ] as const;
 
 export type AlarmEvent = (typeof alarmEvents)[number];
@@ -20,6 +21,7 @@ const recoveries = {
   'renewal.recovered': 'renewal.failed',
   'certificate.recovered': 'certificate.expiring',
   'backup.recovered': 'backup.overdue',
+  'disk.recovered': 'disk.low',
 } as const satisfies Record<string, AlarmEvent>;
 
 export type NoticeEvent = ChannelEvent | keyof typeof recoveries | 'digest' | 'test';

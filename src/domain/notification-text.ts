@@ -1,5 +1,5 @@
 /** How notices are told to people: a subject of one line, and plain text that says what to do. */
-
+import { formatByteSize } from '../base/byte-size.ts';
 import { day, hour } from '../base/duration.ts';
 import { shortened } from '../base/printable-text.ts';
 import { acceptedPath } from './backup-directory.ts';
@@ -126,6 +126,21 @@ const texts: Readonly<Record<string, (data: Data, at: number) => Words>> = {
   'backup.recovered': (data) => ({
     subject: 'backups are made again',
     lines: [`The last backup is of ${data.last_backup_at}.`, `They had been overdue since ${data.since}.`],
+  }),
+  'disk.low': (data) => ({
+    subject: data.state === 'critical' ? 'disk space is running out' : 'disk space is low',
+    lines: [
+      `The data directory of the vault has ${formatByteSize(Number(data.free_bytes))} left.`,
+      data.state === 'critical'
+        ? 'Refused requests are only counted now. With no space left, all downloads stop.'
+        : `The warning comes below ${formatByteSize(Number(data.low_below_bytes))}. With no space left, all downloads stop.`,
+      '',
+      'Free some space, or move the data directory to a larger disk.',
+    ],
+  }),
+  'disk.recovered': (data) => ({
+    subject: 'there is enough disk space again',
+    lines: ['The data directory of the vault has enough space.', `It was low since ${data.since}.`],
   }),
   digest: (data, at) => digestWords(data as unknown as Digest, at),
   test: (data) => ({

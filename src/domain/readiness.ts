@@ -1,6 +1,7 @@
 /** Whether the vault can do its work now: three checks that write nothing and name no path, and how old the backup is. */
 
 import { backupAge } from './backup-age.ts';
+import type { SpaceState } from './disk-space.ts';
 import { masterKeyFits } from './master-key-check.ts';
 import type { Vault } from './vault.ts';
 
@@ -12,6 +13,8 @@ export type Readiness = {
   details: {
     /** Never a reason not to be ready: no request fails for want of a backup. */
     backup: { state: 'none' | 'ok' | 'failed'; age_seconds: number | null };
+    /** `critical` where refusals are only counted; neither is a reason not to be ready. */
+    disk: { state: SpaceState };
   };
 };
 
@@ -28,7 +31,7 @@ export async function readiness(vault: Vault): Promise<Readiness> {
     renewal_engine: vault.renewalHeartbeat.isFresh ? ('ok' as const) : ('failed' as const),
   };
   const ready = Object.values(checks).every((result) => result === 'ok');
-  const details = { backup: await backupDetails(vault) };
+  const details = { backup: await backupDetails(vault), disk: { state: vault.disk.state() } };
   return { status: ready ? 'ready' : 'not_ready', checks, details };
 }
 

@@ -28,6 +28,7 @@ import type { Manifest } from './backup-manifest.ts';
 import { masterKeyFits } from './master-key-check.ts';
 import { draftFor, placeOf, removeDraft, writeKeyDraft } from './restore-drafts.ts';
 import { finishRestore, type Move, setAsideLostLog, swapIn } from './restore-swap.ts';
+import { adoptRows } from './row-adoption.ts';
 import { giveIdentity } from './vault-identity.ts';
 
 /** What is restored, and to where. */
@@ -163,11 +164,13 @@ async function openOnce(
 ): Promise<void> {
   const db = await Database.open(path, world);
   try {
-    if ((await masterKeyFits({ db, keyring: new Keyring(masterKeyFile, masterKey) })) !== 'fits') {
+    const parts = { db, world, keyring: new Keyring(masterKeyFile, masterKey) };
+    if ((await masterKeyFits(parts)) !== 'fits') {
       throw new OperatorError(`the master key does not open what is sealed in ${file}`, {
         hint: 'Take another backup. Nothing was changed.',
       });
     }
+    await adoptRows(parts);
     const { created_at, vault_version } = manifest;
     await db.write(async (writer) => {
       await putSetting(writer, 'last-backup-at', Date.parse(created_at));

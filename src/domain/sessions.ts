@@ -5,8 +5,9 @@ import type { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import { type CreateSessionToken, readSessionToken } from '../crypto/session-token.ts';
 import type { AdministratorRow } from '../db/administrators.ts';
-import type { Writer } from '../db/database.ts';
+import { requireIntegrity, type Writer } from '../db/database.ts';
 import { currentMasterKey } from '../db/master-keys.ts';
+import { administratorFits, sessionFits, type TaggedAdministrator } from '../db/row-tags.ts';
 import {
   deleteExpiredSessions,
   deleteSession,
@@ -102,12 +103,14 @@ export class Sessions {
     const { db, world } = this.#vault;
     const now = world.now();
     const idHash = await this.#idHashOf(token, now);
-    const row = idHash && (await findSessionByToken(db.reader, idHash));
-    if (row === undefined || !this.#isLive(row, now)) return undefined;
+    const found = idHash && (await findSessionByToken(db.reader, idHash));
+    if (found === undefined) return undefined;
+    const { session: row, person } = found;
+    if (!this.#isLive(row, now) || !this.#isAuthentic(row, person)) return undefined;
     if (now - row.last_used_at >= minute) await this.#noteUse(row.id, now);
     return {
       kind: 'administrator',
-      name: row.administrator,
+      name: person.name,
       session: {
         id: row.id,
         administratorId: row.administrator_id,
@@ -135,7 +138,17 @@ export class Sessions {
   async isLive(id: number): Promise<boolean> {
     const { db, world } = this.#vault;
     const row = await findSessionById(db.reader, id);
-    return row !== undefined && this.#isLive(row, world.now());
+    return row !== undefined && this.#isLive(row, world.now()) && sessionFits(requireIntegrity(db), row);
+  }
+
+  /** Whether session and person are as the vault wrote them. */
+  #isAuthentic(row: SessionRow, person: TaggedAdministrator): boolean {
+    const { db, log } = this.#vault;
+    const integrity = requireIntegrity(db);
+    if (sessionFits(integrity, row) && administratorFits(integrity, person)) return true;
+    const fields = { session: row.id, administrator: person.name };
+    log.error(fields, 'session changed in the database by other means than the vault; refused');
+    return false;
   }
 
   /** Those of the same person that are not over, the newest first. */

@@ -1,11 +1,13 @@
 /** The first administrator: a one-time link that a vault without any shows at its start, and what comes of it. */
 import { z } from 'zod';
 import { day } from '../base/duration.ts';
+import type { Integrity } from '../base/integrity.ts';
+import { asciiNetstring } from '../base/netstring.ts';
 import { Problem } from '../base/problem.ts';
 import { Secret } from '../base/secret.ts';
 import { createSetupToken, sessionTokenCreator, setupTokenMatches } from '../crypto/session-token.ts';
 import { hasAdministrators, setLastSignedIn } from '../db/administrators.ts';
-import type { Reader } from '../db/database.ts';
+import { type Reader, requireIntegrity } from '../db/database.ts';
 import { putSetting, readSetting } from '../db/settings.ts';
 import { addAdministrator, createAdministratorInput } from './administrators.ts';
 import { type Actor, record } from './audit.ts';
@@ -35,9 +37,12 @@ export async function offerSetup({ db, world }: Vault, actor: Actor): Promise<Se
   if (await hasAdministrators(db.reader)) return undefined;
   const { token, idHash } = createSetupToken(world);
   await db.write(async (writer) => {
+    const expiresAt = world.now() + setupPatience;
     await record(writer, { actor, action: 'setup_link.create', resource: 'setup' }, world.now());
     await putSetting(writer, 'setup-token-hash', idHash);
-    await putSetting(writer, 'setup-token-expires-at', world.now() + setupPatience);
+    await putSetting(writer, 'setup-token-expires-at', expiresAt);
+    const tag = requireIntegrity(writer).tag('setup link', tagText(idHash, expiresAt));
+    await putSetting(writer, 'setup-token-tag', tag);
   });
   return token;
 }
@@ -53,7 +58,7 @@ export async function completeSetup(
   visitor: Visitor,
 ): Promise<SignedIn> {
   const attempt = await signIn.backoff.begin(undefined, visitor.actor.ip, 'stranger');
-  if (!(await isOpenTo(db.reader, token, world.now()))) {
+  if (!(await isOpenTo(db.reader, requireIntegrity(db), token, world.now()))) {
     meter.authenticationFailed('setup_link');
     const reason = 'setup link not valid';
     await audit.append({
@@ -69,7 +74,7 @@ export async function completeSetup(
   const createToken = await sessionTokenCreator();
   return db.write(async (writer) => {
     // Two may have come with the same link.
-    if (!(await isOpenTo(writer, token, world.now()))) throw notValid();
+    if (!(await isOpenTo(writer, requireIntegrity(writer), token, world.now()))) throw notValid();
     const person = { ...visitor.actor, name: `admin:${name}` };
     const row = await addAdministrator(writer, person, name, hash, world.now());
     await setLastSignedIn(writer, row.id, world.now());
@@ -77,16 +82,28 @@ export async function completeSetup(
   });
 }
 
-async function isOpenTo(reader: Reader, token: Secret<string>, now: number): Promise<boolean> {
+async function isOpenTo(
+  reader: Reader,
+  integrity: Integrity,
+  token: Secret<string>,
+  now: number,
+): Promise<boolean> {
   const kept = await readSetting(reader, 'setup-token-hash');
   const expiresAt = await readSetting(reader, 'setup-token-expires-at');
+  const tag = await readSetting(reader, 'setup-token-tag');
   return (
     Buffer.isBuffer(kept) &&
+    Buffer.isBuffer(tag) &&
     typeof expiresAt === 'number' &&
     now < expiresAt &&
+    integrity.fits('setup link', tagText(kept, expiresAt), tag) &&
     setupTokenMatches(token, kept) &&
     !(await hasAdministrators(reader))
   );
+}
+
+function tagText(idHash: Buffer, expiresAt: number): string {
+  return asciiNetstring(idHash.toString('hex')) + asciiNetstring(String(expiresAt));
 }
 
 function notValid(): Problem {

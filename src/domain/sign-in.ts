@@ -9,6 +9,8 @@ import {
   setLastSignedIn,
   setPasswordHash,
 } from '../db/administrators.ts';
+import { requireIntegrity } from '../db/database.ts';
+import { administratorFits } from '../db/row-tags.ts';
 import { replacePassword, typedPassword } from './administrators.ts';
 import type { Actor } from './audit.ts';
 import type { AdministratorIdentity } from './identity.ts';
@@ -104,6 +106,15 @@ export class SignIn {
     return (await this.#places.has(this.#vault.db.reader, name, ip)) ? 'known' : 'stranger';
   }
 
+  /** Someone who was put into the database by other means than the vault is unknown. */
+  #authentic(row: AdministratorRow | undefined): AdministratorRow | undefined {
+    const { db, log } = this.#vault;
+    if (row === undefined || administratorFits(requireIntegrity(db), row)) return row;
+    const fields = { administrator: row.name };
+    log.error(fields, 'administrator changed in the database by other means than the vault; refused');
+    return undefined;
+  }
+
   /** The person whose password this is. Failures are recorded, but nothing that was typed: it may be a password. */
   async #check(
     name: string,
@@ -117,7 +128,7 @@ export class SignIn {
     const origin = standing === 'known' ? standing : { address: actor.ip };
     let row: AdministratorRow | undefined;
     try {
-      row = await findAdministrator(db.reader, name);
+      row = this.#authentic(await findAdministrator(db.reader, name));
       if ((await this.passwords.matches(password, row?.password_hash, origin)) && row !== undefined)
         return { row, attempt };
     } catch (error) {

@@ -4,7 +4,9 @@ import { formatTimestamp } from '../base/timestamp.ts';
 import { hasAdministrators } from '../db/administrators.ts';
 import { listApiKeys } from '../db/api-keys.ts';
 import { listAuditEvents } from '../db/audit-search.ts';
+import { requireIntegrity } from '../db/database.ts';
 import { listMasterKeys } from '../db/master-keys.ts';
+import { listForgedRows } from '../db/row-tags.ts';
 import { backupAge } from './backup-age.ts';
 import { acceptedPath, backupsIn, setAsideIn } from './backup-directory.ts';
 import type { BackupPlan } from './backup-schedule.ts';
@@ -137,6 +139,27 @@ export async function administratorFindings({ db }: Parts): Promise<Finding[]> {
       status: 'warning',
       message: 'nobody can sign in to the console',
       hint: 'Make an administrator with "vault admin create --name NAME".',
+    },
+  ];
+}
+
+/** Whether keys, administrators and sessions are as the vault wrote them. Those that are not are refused. */
+export async function authenticityFindings({ db }: Parts): Promise<Finding[]> {
+  const check = 'authenticity';
+  const forged = await listForgedRows(db.reader, requireIntegrity(db));
+  if (forged.length === 0) {
+    return [
+      { check, status: 'ok', message: 'keys, administrators and sessions are as the vault wrote them' },
+    ];
+  }
+  const shown = forged.slice(0, mostKeys).join(', ');
+  const rest = forged.length > mostKeys ? ` and ${forged.length - mostKeys} more` : '';
+  return [
+    {
+      check,
+      status: 'failed',
+      message: `${shown}${rest} ${forged.length === 1 ? 'was' : 'were'} changed in the database by other means than the vault`,
+      hint: 'They are refused. Someone can write to vault.db: see "When something was stolen" in docs/security.md.',
     },
   ];
 }

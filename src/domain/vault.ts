@@ -12,11 +12,13 @@ import type { AuditBatch } from './audit-batch.ts';
 import type { BackupHealth } from './backup-health.ts';
 import type { Bell } from './bell.ts';
 import type { Changes } from './changes.ts';
+import type { DiskSpace } from './disk-space.ts';
 import type { Freshness } from './freshness.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import type { KeyUse } from './key-use.ts';
 import type { Meter } from './meter.ts';
 import type { OpenedDnsProviders } from './opened-dns-providers.ts';
+import type { Refusals } from './refusals.ts';
 import type { Turns } from './turns.ts';
 
 export type Vault = {
@@ -26,6 +28,9 @@ export type Vault = {
   readonly keyring: Keyring;
   /** Audit events of requests, committed together. */
   readonly audit: AuditBatch;
+  /** Refusals on their way into the audit log, and those that are only counted. */
+  readonly refusals: Refusals;
+  readonly disk: DiskSpace;
   readonly freshness: Freshness;
   /** Tells whoever watches that something has changed. */
   readonly changes: Changes;

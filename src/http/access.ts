@@ -14,6 +14,7 @@ import {
   elsewhere,
   type Identity,
 } from '../domain/identity.ts';
+import { Refusals } from '../domain/refusals.ts';
 import { type Whereabouts, whereaboutsOf } from './base-url.ts';
 import { readBearer } from './bearer.ts';
 import type { RequestStory } from './request-log.ts';
@@ -101,11 +102,12 @@ export async function admit(
   try {
     demandAccess(access, identity, found.params.name);
   } catch (error) {
-    await recordRefusal(context, actor, origin, detailOf(access, state));
+    await recordRefusal(context, identity, actor, origin, detailOf(access, state));
     throw error;
   }
   if (identity.kind === 'administrator' && provenance !== 'same-origin') {
-    await recordRefusal(context, actor, origin, { code: 'forbidden', reason: 'from another site' });
+    const detail = { code: 'forbidden', reason: 'from another site' };
+    await recordRefusal(context, identity, actor, origin, detail);
     throw crossSite();
   }
   return { identity, actor, whereabouts };
@@ -156,14 +158,14 @@ function refuseNobody(
 /** Records that a key which is known does not count, and throws what it is told. */
 async function refuseKey(
   context: ServerContext,
-  { id }: ApiKeyIdentity,
+  identity: ApiKeyIdentity,
   actor: Actor,
   origin: Origin,
   problem: Problem,
   detail: Readonly<Record<string, string>>,
 ): Promise<never> {
-  context.keyLimits.failKnown(id, actor.ip);
-  await recordRefusal(context, actor, origin, detail);
+  context.keyLimits.failKnown(identity.id, actor.ip);
+  await recordRefusal(context, identity, actor, origin, detail);
   // Not before: what this address has failed with otherwise must not keep it out of the audit log.
   context.keyLimits.fail(actor.ip);
   throw problem;
@@ -172,12 +174,14 @@ async function refuseKey(
 /** Throws that a key which counts is used too often, and records it now and then. */
 async function refuseExcess(
   context: ServerContext,
-  { id }: ApiKeyIdentity,
+  identity: ApiKeyIdentity,
   actor: Actor,
   origin: Origin,
   excess: Problem,
 ): Promise<never> {
-  if (context.keyLimits.isNews(id)) await recordRefusal(context, actor, origin, { code: excess.code });
+  if (context.keyLimits.isNews(identity.id)) {
+    await recordRefusal(context, identity, actor, origin, { code: excess.code });
+  }
   throw excess;
 }
 
@@ -200,12 +204,15 @@ function actorAt({ story, whereabouts }: Origin, name: string): Actor {
 }
 
 async function recordRefusal(
-  { vault }: ServerContext,
+  { vault, keyLimits }: ServerContext,
+  identity: Identity,
   actor: Actor,
   origin: Origin,
   detail: Readonly<Record<string, string>>,
 ): Promise<void> {
-  await vault.audit.append({ actor, action: 'access.refuse', resource: targetOf(origin), detail });
+  const subject = identity.kind === 'api-key' ? `api-key:${identity.id}` : `administrator:${identity.name}`;
+  const how = keyLimits.howToRecord(Refusals.kindOf({ actor, detail }));
+  await vault.refusals.record({ actor, subject, target: targetOf(origin), detail }, how);
 }
 
 /** A path can have thousands of characters, and whoever holds a key can ask for as many paths as they like. */

@@ -3,6 +3,7 @@ import type { Scope } from '../base/scope.ts';
 import { type ArtifactName, artifactNames, artifacts } from '../domain/artifacts.ts';
 import type { Artifact } from '../domain/downloads.ts';
 import { noneMatch } from './conditional-request.ts';
+import { refuseExcessRecord } from './record-limit.ts';
 import type { Reply } from './reply.ts';
 import { type Call, type Route, route } from './route.ts';
 import { artifactQuery } from './schemas.ts';
@@ -40,10 +41,8 @@ function download(call: ArtifactCall, file: ArtifactName): Reply | Promise<Reply
   return artifact instanceof Promise ? artifact.then((found) => answer(call, found)) : answer(call, artifact);
 }
 
-function answer(
-  { context, actor, ifNoneMatch, isHead }: ArtifactCall,
-  artifact: Artifact,
-): Reply | Promise<Reply> {
+function answer(call: ArtifactCall, artifact: Artifact): Reply | Promise<Reply> {
+  const { context, actor, ifNoneMatch, isHead } = call;
   const validators = {
     ETag: artifact.etag,
     'Certificate-Version': String(artifact.version),
@@ -60,6 +59,8 @@ function answer(
   };
   const { size } = artifact;
   if (isHead) return { status: 200, headers, body: '', size };
+  const excess = refuseExcessRecord(call, 'GET');
+  if (excess !== undefined) return excess;
   return context.downloads.handOut(artifact, actor).then((body) => ({ status: 200, headers, body, size }));
 }
 

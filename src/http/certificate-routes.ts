@@ -9,6 +9,7 @@ import { requestRenewal, requireRenewal } from '../domain/renewals.ts';
 import { certificatesQuery } from './certificate-admin-schemas.ts';
 import { cursorIn, cursorOf } from './certificate-cursor.ts';
 import { listReply, pageReply } from './list-reply.ts';
+import { refuseExcessRecord } from './record-limit.ts';
 import { json, jsonText } from './reply.ts';
 import { type Route, route } from './route.ts';
 import {
@@ -97,8 +98,10 @@ export const certificateRoutes: readonly Route[] = [
     query: noQuery,
     replies: { 202: { description: 'queued', schema: queuedRenewalSchema, headers: ['Location'] } },
     problems: ['certificate_not_found', 'not_renewable'],
-    handle: async ({ context: { vault }, actor, params }) => {
-      const renewal = renewalView(await requestRenewal(vault, actor, params.name ?? ''));
+    handle: async (call) => {
+      await refuseExcessRecord(call, 'POST');
+      const { context, actor, params } = call;
+      const renewal = renewalView(await requestRenewal(context.vault, actor, params.name ?? ''));
       const { id, certificate, status, requested_at } = renewal;
       const location = `/api/v1/certificates/${encodeURIComponent(certificate)}/renewals/${id}`;
       return json(202, { id, certificate, status, requested_at }, { Location: location });

@@ -39,6 +39,7 @@ export const metricFamilies = {
   vault_audit_events_total: ['counter', 'Audit events ever recorded.'],
   vault_database_size_bytes: ['gauge', 'The database and its write-ahead log.'],
   vault_disk_free_bytes: ['gauge', 'What is left on the file system of the data directory.'],
+  vault_disk_low: ['gauge', '1 while disk space is low, 2 while refusals are only counted for that reason.'],
   vault_backup_last_success_timestamp_seconds: ['gauge', 'Up to when the last backup holds everything.'],
   vault_backup_failing: ['gauge', '1 while the last backup by time has failed.'],
   vault_backup_interval_seconds: ['gauge', 'How often backups are made, where they are made by time.'],

@@ -113,7 +113,8 @@ async function ownGauges(vault: Vault, version: string, { backupEvery }: Metrics
   for (const [check, result] of Object.entries(checks)) {
     series[seriesName('vault_check_ok', { check })] = result === 'ok' ? 1 : 0;
   }
-  return { ...series, ...sizesOf(vault.db.path), ...(await storedGauges(vault)) };
+  const disk = { vault_disk_low: ['ok', 'low', 'critical'].indexOf(vault.disk.state()) };
+  return { ...series, ...disk, ...sizesOf(vault.db.path), ...(await storedGauges(vault)) };
 }
 
 async function storedGauges({ db: { reader }, log }: Vault): Promise<Series> {

@@ -113,6 +113,13 @@ export const readinessSchema = z
         state: z.enum(['none', 'ok', 'failed']).describe('failed: the last scheduled one; the log says why'),
         age_seconds: z.int().min(0).nullable().describe('null where there is none'),
       }),
+      disk: z.strictObject({
+        state: z
+          .enum(['ok', 'low', 'critical'])
+          .describe(
+            'low: below --low-disk-space; critical: below a quarter of it, refusals are only counted',
+          ),
+      }),
     }),
   })
   .meta({ id: 'Readiness' }) satisfies z.ZodType<Readiness>;

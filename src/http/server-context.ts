@@ -45,8 +45,8 @@ export function serverContext(
     readonly publicUrl: string | undefined;
     readonly trustedProxies?: readonly IpNetwork[];
     readonly connectionLimits?: Partial<ConnectionLimits>;
-    /** Requests a minute with one API key; as many as come where it is 0. */
-    readonly apiKeyRate?: number;
+    /** Requests a minute with one API key, as `KeyLimits` has them. */
+    readonly apiKeyRate?: number | undefined;
     readonly sessionLimits?: SessionLimits;
     readonly hashCost?: HashCost;
     readonly tls?: () => TlsFacts | null;
@@ -57,7 +57,7 @@ export function serverContext(
 ): ServerContext {
   const { companions } = options;
   const sessions = new Sessions(vault, options.sessionLimits);
-  const keyLimits = new KeyLimits(vault.world, options.apiKeyRate ?? 0, companions?.tellTaken);
+  const keyLimits = new KeyLimits(vault.world, options.apiKeyRate, companions?.tellTaken);
   companions?.hearTaken((...taken) => keyLimits.takenElsewhere(...taken));
   return {
     vault,

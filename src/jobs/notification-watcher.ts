@@ -2,6 +2,7 @@
 import { minute } from '../base/duration.ts';
 import type { BackupPlan } from '../domain/backup-schedule.ts';
 import { queueDigests } from '../domain/notification-digest.ts';
+import { tellOfDiskSpace } from '../domain/notification-disk.ts';
 import { type EndsLookedAt, tellOfBackups, tellOfEnds } from '../domain/notification-watch.ts';
 import type { Vault } from '../domain/vault.ts';
 
@@ -21,6 +22,7 @@ export async function runNotificationWatcher(
     try {
       await tellOfEnds(vault, lookedAt, endsPerMinute);
       await tellOfBackups(vault, plan, since);
+      await tellOfDiskSpace(vault);
       await queueDigests(vault);
     } catch (error) {
       log.error({ err: error }, 'what is to be told could not be looked up; trying again');

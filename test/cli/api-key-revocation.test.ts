@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
+import { ownRowsIn } from '../harness/own-rows.ts';
 import { serve, vault } from '../harness/vault-process.ts';
 
 type ApiKey = { readonly [field: string]: unknown; readonly id: number };
@@ -146,6 +147,7 @@ test('an expired key is listed as expired, refused by the server, and may be rev
   // No test waits for a clock: the expiry is put into the past where it is kept.
   const expire = 'update api_keys set expires_at = ? where id = ?';
   inDatabase((database) => database.prepare(expire).run(Date.now() - 1, id));
+  await ownRowsIn(dir);
   assert.equal((await get(id))?.state, 'expired');
   const server = await serve(t, dir);
   const response = await fetch(`${server.url}/api/v1/certificates`, {

@@ -6,25 +6,26 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { openVault } from '../../src/cli/open-vault.ts';
 import { insertAuditEvents } from '../../src/db/audit-events.ts';
-import { Database } from '../../src/db/database.ts';
 import { commandLine } from '../harness/command-line.ts';
 import { needs } from '../harness/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
+import { settingsFor } from '../harness/test-vault.ts';
 import { TestWorld } from '../harness/test-world.ts';
 import { fromExecutable } from '../harness/vault-process.ts';
 
 async function fill(data: string, count: number): Promise<void> {
-  const db = await Database.open(join(data, 'vault.db'), new TestWorld());
+  const { vault, close } = await openVault(settingsFor(data), new TestWorld(), 'refuse');
   const rows = Array.from({ length: count }, (_, n) => ({
     at: Date.parse('2026-01-01T00:00:00Z') + n * 1000,
     ...{ actor: 'api-key:1:=cmd()', action: 'certificate.download', resource: 'certificate:"a,b"\n' },
     ...{ detail: JSON.stringify({ n }), ip: '192.0.2.1', request_id: `r-${n}` },
   }));
   for (let from = 0; from < count; from += 5000) {
-    await db.write((writer) => insertAuditEvents(writer, rows.slice(from, from + 5000)));
+    await vault.db.write((writer) => insertAuditEvents(writer, rows.slice(from, from + 5000)));
   }
-  await db.close();
+  await close();
 }
 
 test('every event is exported once, in its order, with the link that chains it', async (t) => {

@@ -46,17 +46,19 @@ test('a changed event is named, with exit code 1', async (t) => {
   assert.deepEqual([whole, faults.map(({ id, kind }) => `${id} ${kind}`)], [false, ['2 changed']]);
 });
 
-test('what was cut off after a checkpoint shows by it', async (t) => {
+test('what was cut off shows by the mark, and by a checkpoint', async (t) => {
   const { run, data, checkpoint } = await prepared(t);
   outside(data, (db) =>
     db.exec(
       "delete from audit_events where id > 2; update sqlite_sequence set seq = 2 where name = 'audit_events'",
     ),
   );
-  assert.equal((await run('audit', 'verify')).code, 0);
+  const alone = await run('audit', 'verify');
+  assert.equal(alone.code, 1);
+  assert.match(alone.stdout, /^WRONG: events 3 to \d+ are missing at the end\n/);
   const { code, stdout } = await run('audit', 'verify', '--checkpoint', checkpoint);
   assert.equal(code, 1);
-  assert.match(stdout, /^WRONG: the log ends at event 2, before the checkpoint of event \d+\n/);
+  assert.match(stdout, /^WRONG: the log ends at event 2, before the checkpoint of event \d+\n/m);
 });
 
 test('a checkpoint that was changed is refused, and a new key is taken at once', async (t) => {

@@ -27,11 +27,11 @@ test('trusted proxies are addresses and networks between commas, and those that 
     assert.throws(() => read(value), /everybody could claim any address/, value);
 });
 
-test('how often a key may be used is a whole number, and there is no limit without one', () => {
+test('how often a key may be used is a whole number, 0 for no limit', () => {
   const rate = (value?: string) =>
     clientSettings((name) => (name === 'api-key-rate' && value !== undefined ? { value, from } : undefined))
       .apiKeyRate;
-  assert.deepEqual([rate(), rate('0'), rate('600')], [0, 0, 600]);
+  assert.deepEqual([rate(), rate('0'), rate('600')], [undefined, 0, 600]);
   assert.throws(() => rate('-1'), /is not a whole number from 0 to 1000000/);
 });
 

@@ -89,6 +89,28 @@ test('the requests of a key are counted for all workers together', async (t) => 
   assert.ok(allowed >= 20 && allowed <= 24, `${allowed} requests of 20 were allowed`);
 });
 
+test('refusals after the first hundred of an hour are counted by all workers, and written when they stop', async (t) => {
+  const { server, done, query } = await workersVault(t);
+  const key = await done('api-key', 'create', '--name=meta', '--scope=certificates:read', '--certificate=*');
+  const agents = await agentsToAll(t, server.url, 2);
+  const asked = 400;
+  for (let n = 0; n < asked; n += 1) {
+    const url = `${server.url}/api/v1/certificates/web/private.key`;
+    assert.equal((await ask(url, { headers: bearer(key), agent: agents[n % 2] as Agent })).status, 403);
+  }
+  assert.equal((await server.end()).code, 0);
+  const details = query<{ detail: string }>("select detail from audit_events where action = 'access.refuse'");
+  const counts = details.map(({ detail }) => (JSON.parse(detail) as { count?: number }).count);
+  const inFull = counts.filter((count) => count === undefined).length;
+  assert.equal(
+    counts.reduce((sum: number, count) => sum + (count ?? 1), 0),
+    asked,
+    'none is lost',
+  );
+  // Each worker hears a moment later what the other has recorded; alone, they would have recorded 200.
+  assert(inFull >= 100 && inFull < 200, `${inFull} were recorded in full`);
+});
+
 test('who listens at one worker hears of what another has changed', async (t) => {
   const { url, one, two } = await withAda(t);
   const { headers } = await signIn(url, password, one);

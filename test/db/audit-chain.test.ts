@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import fc from 'fast-check';
-import { type ChainedEvent, chainBeginning, linkOf } from '../../src/db/audit-chain.ts';
+import { type ChainedEvent, chainBeginning, hashIn, linkOf, tagState } from '../../src/db/audit-chain.ts';
 import { insertAuditEvents } from '../../src/db/audit-events.ts';
 import { Database } from '../../src/db/database.ts';
 import { migrations } from '../../src/db/migrations.ts';
+import { bound, testIntegrity } from '../harness/bound-database.ts';
 import { race, sourceUrl } from '../harness/racing-processes.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';
@@ -42,13 +43,13 @@ function assertChained(rows: readonly Row[]): void {
   let link = zeros;
   for (const row of rows) {
     link = linkOf(link, row);
-    assert(link.equals(row.link), `event ${row.id}`);
+    assert(link.equals(hashIn(row.link)), `event ${row.id}`);
   }
 }
 
 async function opened(t: TestContext): Promise<{ db: Database; path: string }> {
   const path = join(tempDir(t), 'vault.db');
-  const db = await Database.open(path, world);
+  const db = await bound(await Database.open(path, world));
   t.after(() => db.close());
   return { db, path };
 }
@@ -140,8 +141,9 @@ const writer = `
   const { Database } = await import(process.argv[1]);
   const { insertAuditEvents } = await import(process.argv[2]);
   const { realWorld } = await import(process.argv[3]);
+  const { bound } = await import(process.argv[6]);
   const event = JSON.parse(process.argv[5]);
-  const db = await Database.open(process.argv[4], realWorld);
+  const db = await bound(await Database.open(process.argv[4], realWorld));
   await start();
   for (let n = 0; n < 40; n += 1) {
     await db.write((writer) => insertAuditEvents(writer, Array(1 + (n % 3)).fill(event)));
@@ -153,7 +155,12 @@ const writer = `
 test('processes that write at the same time write one chain', async (t) => {
   const { path } = await opened(t);
   const modules = ['db/database.ts', 'db/audit-events.ts', 'base/world.ts'].map(sourceUrl);
-  const said = await race(t, 3, writer, [...modules, path, JSON.stringify(newEvent)]);
+  const said = await race(t, 3, writer, [
+    ...modules,
+    path,
+    JSON.stringify(newEvent),
+    new URL('../harness/bound-database.ts', import.meta.url).href,
+  ]);
   assert.deepEqual(said, Array(3).fill('done'));
   assert.equal(rowsIn(path).length, 3 * 79);
   assertChained(rowsIn(path));
@@ -183,14 +190,42 @@ test('the migration chains the events that are there', async (t) => {
   assertChained(rowsIn(path));
 });
 
-test('what an older vault writes that still runs is chained by the next event', async (t) => {
+test('every event that is written has a tag, and those that the migration chained have none', async (t) => {
+  const { db, path } = await opened(t);
+  await db.write((writer) => insertAuditEvents(writer, Array(23).fill(newEvent)));
+  const states = rowsIn(path).map(({ link }) => tagState(testIntegrity, link));
+  assert.deepEqual(states, Array(23).fill('tagged'));
+});
+
+test('an event without a link never gets one: the next goes on from the one before it', async (t) => {
   const { db, path } = await opened(t);
   await db.write((writer) => insertAuditEvents(writer, [newEvent]));
   insertAsBefore(path, 3);
-  assert.equal(rowsIn(path).at(-1)?.link.length, 0);
   await db.write((writer) => insertAuditEvents(writer, [newEvent]));
-  assert.equal(rowsIn(path).length, 5);
-  assertChained(rowsIn(path));
+  const rows = rowsIn(path);
+  assert.deepEqual(
+    rows.map(({ id, link }) => [id, link.length]),
+    [
+      [1, 64],
+      [2, 0],
+      [3, 0],
+      [4, 0],
+      [5, 64],
+    ],
+  );
+  const [first, , , , last] = rows;
+  assert(first && last);
+  assert.deepEqual(hashIn(last.link), linkOf(hashIn(first.link), last));
+});
+
+test('nothing is recorded in a database whose key is not known', async (t) => {
+  const { db, path } = await opened(t);
+  db.integrity = undefined;
+  await assert.rejects(
+    db.write((writer) => insertAuditEvents(writer, [newEvent])),
+    /not bound to its master key/,
+  );
+  assert.deepEqual(rowsIn(path), []);
 });
 
 test('where the newest events were taken away a gap stays', async (t) => {

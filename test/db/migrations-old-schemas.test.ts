@@ -71,6 +71,12 @@ for (const schema of schemas) {
     await done('audit', 'verify');
     assert.equal((await server.end()).code, 0);
     assert.deepEqual(auditEvents(path).slice(0, before.length), before);
+    const trusted = auditEvents(path).filter((event) => event.includes('"action":"integrity.begin"'));
+    assert.equal(
+      trusted.length,
+      schema < '0010' ? 1 : 0,
+      'rows of before are trusted once, and an event says so',
+    );
     const isNewest = schema === schemas.at(-1);
     const copies = readdirSync(data).filter((name) => name.startsWith('vault.db.before-'));
     assert.equal(copies.length, isNewest ? 0 : 1);

@@ -47,6 +47,7 @@ import {
 import type { Schema } from '../../src/db/schema.ts';
 import { findSessionByToken, listSessions } from '../../src/db/sessions.ts';
 import { sqliteDialect } from '../../src/db/sqlite-dialect.ts';
+import { bound } from '../harness/bound-database.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';
 
@@ -56,7 +57,7 @@ type Query = (reader: Reader) => Promise<unknown>;
 async function plansOf(t: TestContext, query: Query): Promise<string[]> {
   const world = new TestWorld();
   const path = join(tempDir(t), 'vault.db');
-  const database = await Database.open(path, world);
+  const database = await bound(await Database.open(path, world));
   // Of an empty audit log nobody asks for more.
   const event = { at: 0, actor: 'x', action: 'x', resource: 'x', detail: '{}', ip: null, request_id: null };
   await database.write((writer) => insertAuditEvents(writer, [event]));

@@ -1,6 +1,7 @@
 /** How long audit events are kept: what is older goes in short transactions, says so first, and survives being cut off. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { hashIn } from '../../src/db/audit-chain.ts';
 import { pruneAuditLog } from '../../src/domain/audit-retention.ts';
 import { verifyChain } from '../../src/domain/audit-verification.ts';
 import { eventsOf, outside } from '../harness/http-fixtures.ts';
@@ -70,7 +71,7 @@ test('an event says up to where, since when and with which link, before anything
   assert.deepEqual(more, []);
   assert.deepEqual([event?.actor, event?.resource], ['system', 'audit-log']);
   const older = '2026-12-01T12:00:00Z';
-  assert.deepEqual(event?.detail, { through: 4, hash: link.toString('hex'), older_than: older });
+  assert.deepEqual(event?.detail, { through: 4, hash: hashIn(link).toString('hex'), older_than: older });
 });
 
 test('many go in short transactions, between which others write', async (t) => {
@@ -122,14 +123,30 @@ test('an event from a clock that was ahead does not keep the ones after it for e
   await whole();
 });
 
-test('what an older vault has just written is left until it is chained', async (t) => {
-  const { dataDir, world, prune, log, whole } = await logged(t);
+test('events that the vault did not write are pruned too, and the event that says so counts them', async (t) => {
+  const { vault, dataDir, world, prune, log: add, ids, whole } = await logged(t);
   world.advance(40 * day);
   outside(dataDir, (db) =>
     db.exec("insert into audit_events (at, actor, action, resource, detail) values (1, 'a', 'b', 'c', '{}')"),
   );
-  assert.equal(await prune(30 * day), 0);
-  await log(1);
-  assert.equal(await prune(30 * day), 2);
+  assert.equal(await prune(30 * day), 0, 'the rest could not be held against one without a link');
+  await add(1);
+  world.advance(40 * day);
+  await add(1);
+  assert.equal((await verifyChain(vault)).faultCount, 1);
+  assert.equal(await prune(30 * day), 3);
+  assert.deepEqual(ids(), [4, 2]);
+  assert.equal(eventsOf(dataDir, 'audit.prune')[0]?.detail.faults, 1);
+  await whole();
+});
+
+test('events that were made old go with a word about it', async (t) => {
+  const { dataDir, world, prune, log: add, whole } = await logged(t);
+  await add(5);
+  outside(dataDir, (db) => db.exec('update audit_events set at = 0 where id in (1, 2, 3)'));
+  world.advance(10 * day);
+  await add(1);
+  assert.equal(await prune(30 * day), 3);
+  assert.equal(eventsOf(dataDir, 'audit.prune')[0]?.detail.faults, 3);
   await whole();
 });

@@ -1,7 +1,7 @@
 /** The verification of the audit log: each way to change it shows, and at which event; what is allowed does not. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { linkOf } from '../../src/db/audit-chain.ts';
+import { hashIn, linkOf } from '../../src/db/audit-chain.ts';
 import type { AuditEventRow } from '../../src/db/audit-events.ts';
 import { localCli, system } from '../../src/domain/audit.ts';
 import { makeCheckpoint, readCheckpoint } from '../../src/domain/audit-checkpoint.ts';
@@ -40,7 +40,7 @@ test('a log that nobody touched is whole', async (t) => {
   assert.deepEqual(await faults(), []);
   const { events, first, last, faultCount } = await verifyChain(vault);
   assert.deepEqual([events, first, last?.id, faultCount], [rows().length, 1, rows().length, 0]);
-  assert.deepEqual(last?.link, rows().at(-1)?.link);
+  assert.deepEqual(last?.link, hashIn(rows().at(-1)?.link ?? Buffer.alloc(0)));
 });
 
 for (const [title, sql, expected] of [
@@ -70,7 +70,7 @@ for (const [title, sql, expected] of [
     'one removed and the rest moved up',
     `delete from audit_events where id = 10;
      update audit_events set id = id - 1 where id > 10; update sqlite_sequence set seq = 20 where name = 'audit_events'`,
-    [10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20].map((id) => `${id} changed`),
+    [...[10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20].map((id) => `${id} changed`), '21 missing'],
   ],
 ] as const) {
   test(`a change is found at its event: ${title}`, async (t) => {
@@ -96,30 +96,92 @@ test('events that are cut off at the end show, and for ever, unless the counter 
   assert.deepEqual(await faults(), ['22 missing']);
 });
 
-test('an end that was cut off with its counter, and a log that was made anew, show by a checkpoint alone', async (t) => {
-  const { vault, change, faults, rows, download, dataDir } = await logged(t);
-  const checkpoint = await makeCheckpoint(vault, localCli);
-  assert.deepEqual(await faults(checkpoint), []);
-  await download(1);
-  assert.deepEqual(await faults(checkpoint), [], 'more events are no matter');
-  const { id } = await readCheckpoint(vault, checkpoint, 'it');
-  const made = rows();
-
-  let link = made[8]?.link ?? Buffer.alloc(0);
+/** Makes the chain anew from event 10 on, as anyone can who may write to the database: `tagOf` stands for the tags. */
+function rechain(
+  dataDir: string,
+  rows: readonly AuditEventRow[],
+  tagOf: (row: AuditEventRow) => Buffer,
+): void {
+  let link = hashIn(rows[8]?.link ?? Buffer.alloc(0));
   outside(dataDir, (db) => {
     const update = db.prepare('update audit_events set actor = ?, link = ? where id = ?');
-    for (const row of made.slice(9)) {
+    for (const row of rows.slice(9)) {
       const forged = { ...row, actor: row.id === 10 ? 'admin:eve' : row.actor };
       link = linkOf(link, forged);
-      update.run(forged.actor, link, row.id);
+      update.run(forged.actor, Buffer.concat([link, tagOf(row)]), row.id);
     }
   });
-  assert.deepEqual(await faults(), [], 'whoever may write to the database can make the chain anew');
-  assert.deepEqual(await faults(checkpoint), [`${id} checkpoint`]);
+}
 
+for (const [how, tagOf] of [
+  ['with the tags that were there', ({ link }: AuditEventRow) => link.subarray(32)],
+  ['without tags', () => Buffer.alloc(0)],
+] as const) {
+  test(`a chain that was made anew ${how} is found, also after the next event`, async (t) => {
+    const { faults, rows, download, dataDir } = await logged(t);
+    rechain(dataDir, rows(), tagOf);
+    const after = [11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21].map((id) => `${id} changed`);
+    assert.deepEqual(await faults(), ['10 forged', ...after, '21 mark']);
+    await download(1);
+    assert.deepEqual(await faults(), ['10 forged', ...after, '22 changed']);
+  });
+}
+
+test('an event whose link was emptied stays found after the next event: nothing is chained again', async (t) => {
+  const { change, faults, download } = await logged(t);
+  change("update audit_events set actor = 'admin:eve', link = x'' where id >= 18");
+  const found = ['18 unchained', '19 unchained', '20 unchained', '21 mark', '21 unchained'];
+  assert.deepEqual((await faults()).toSorted(), found);
+  await download(1);
+  assert.deepEqual((await faults()).toSorted(), [...found.filter((one) => one !== '21 mark'), '22 changed']);
+});
+
+test('an end that was cut off with its counter is found by the mark, and a gap stays', async (t) => {
+  const { change, faults, download, rows } = await logged(t);
   change(`delete from audit_events where id > 15;
     update sqlite_sequence set seq = 15 where name = 'audit_events'`);
-  assert.deepEqual(await faults(), []);
+  assert.deepEqual(await faults(), ['16 missing']);
+  await download(1);
+  assert.equal(rows().at(-1)?.id, 22);
+  assert.deepEqual(await faults(), ['22 missing']);
+});
+
+test('a log that was emptied with its counter and its mark does not begin as a new one', async (t) => {
+  const { change, faults, download } = await logged(t);
+  change(
+    "delete from audit_events; delete from sqlite_sequence; delete from settings where key = 'audit-mark'",
+  );
+  assert.deepEqual(await faults(), ['0 mark']);
+  await download(1);
+  await download(2);
+  assert.deepEqual(await faults(), ['1 mark']);
+});
+
+test('a mark of another event is none', async (t) => {
+  const { change, faults, rows } = await logged(t);
+  const { id, link } = rows()[14] ?? { id: 0, link: Buffer.alloc(0) };
+  // The tag of an event is none of a mark: it has a key of its own.
+  change(`delete from audit_events where id > 15;
+    update settings set value = '${id} ${hashIn(link).toString('hex')} ${link.subarray(32).toString('hex')}'
+    where key = 'audit-mark'`);
+  assert.deepEqual(await faults(), ['15 mark']);
+});
+
+test('an older state that was put back as a whole shows by a checkpoint alone', async (t) => {
+  const { vault, faults, download, dataDir, rows } = await logged(t);
+  const before = outside(dataDir, (db) =>
+    db.prepare("select value from settings where key = 'audit-mark'").pluck().get(),
+  );
+  await download(1);
+  const checkpoint = await makeCheckpoint(vault, localCli);
+  assert.deepEqual(await faults(checkpoint), []);
+  const { id } = await readCheckpoint(vault, checkpoint, 'it');
+  assert.equal(id, rows().length);
+  outside(dataDir, (db) => {
+    db.exec('delete from audit_events where id > 21');
+    db.prepare("update settings set value = ? where key = 'audit-mark'").run(before);
+  });
+  assert.deepEqual(await faults(), [], 'only what stands beside the database or elsewhere shows it');
   assert.deepEqual(await faults(checkpoint), [`${id} checkpoint`]);
 });
 

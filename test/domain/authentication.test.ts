@@ -90,11 +90,10 @@ test('a revoked key is known as revoked at the next look, so that its refusal ca
 });
 
 test('a revocation by another process counts at the next look', async (t) => {
-  const { ask, dataDir } = await vaultWithKey(t);
+  const { ask, dataDir, world } = await vaultWithKey(t);
   await ask();
-  const other = new BetterSqlite3(join(dataDir, 'vault.db'));
-  other.exec('update api_keys set revoked_at = 1');
-  other.close();
+  const { vault: other } = await testVault(t, { dataDir, world });
+  await revokeApiKey(other, localCli, 1);
   assert.equal((await ask())?.state, 'revoked');
 });
 

@@ -40,7 +40,7 @@ suite('a channel', () => {
       name: 'ops',
       type: 'webhook',
       target: 'https://hooks.a.test',
-      events: ['renewal.failed', 'certificate.expiring', 'api_key.expiring', 'backup.overdue'],
+      events: ['renewal.failed', 'certificate.expiring', 'api_key.expiring', 'backup.overdue', 'disk.low'],
       certificates: ['web*'],
       digest_at: '07:00',
       digest_days: 14,

@@ -56,6 +56,17 @@ test('every notice has a subject that says what happened', () => {
       'the backup holds much less than the one before',
     ],
     ['backup.recovered', { last_backup_at: web.expires_at, since: web.expires_at }, 'backups are made again'],
+    [
+      'disk.low',
+      { state: 'low', free_bytes: 8e8, low_below_bytes: 1e9, since: web.expires_at },
+      'disk space is low',
+    ],
+    [
+      'disk.low',
+      { state: 'critical', free_bytes: 2e8, low_below_bytes: 1e9, since: web.expires_at },
+      'disk space is running out',
+    ],
+    ['disk.recovered', { state: 'ok', since: web.expires_at }, 'there is enough disk space again'],
     ['test', { channel: 'ops' }, 'a test of notifications'],
   ];
   for (const [event, data, subject] of cases) {

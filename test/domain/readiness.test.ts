@@ -12,7 +12,7 @@ import { readiness } from '../../src/domain/readiness.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { testVault } from '../harness/test-vault.ts';
 
-const details = { backup: { state: 'none', age_seconds: null } };
+const details = { backup: { state: 'none', age_seconds: null }, disk: { state: 'ok' } };
 const ok = { database: 'ok', master_key: 'ok', renewal_engine: 'ok' };
 
 test('a vault that can do its work is ready, and looking writes nothing', async (t) => {

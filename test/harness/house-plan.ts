@@ -40,6 +40,10 @@ export const testsThatMirrorNothing: readonly { readonly file: string; readonly 
     file: 'test/http/artifact-version.test.ts',
     why: 'what a client does with ?version= over several routes',
   },
+  {
+    file: 'test/http/database-attacker.test.ts',
+    why: 'what write access to the database alone gains, over all of the vault',
+  },
   { file: 'test/http/conditional-download.test.ts', why: 'routes, cache and storage must agree on a 304' },
   {
     file: 'test/http/surface-fuzz.test.ts',

@@ -18,6 +18,7 @@ import { type TestVault, testVault } from './test-vault.ts';
 export type TestServer = TestVault & {
   /** `http://127.0.0.1:PORT`, or `https:` with `tls`. */
   readonly url: string;
+  readonly context: ServerContext;
   /** Requests a path; `key` is sent as bearer token. */
   readonly get: (path: string, key?: string, init?: RequestInit) => Promise<Response>;
   readonly stop: (patience?: number) => Promise<void>;
@@ -90,7 +91,7 @@ export async function testServer(
       ...init,
       headers: { ...(key !== undefined && { Authorization: `Bearer ${key}` }), ...init.headers },
     });
-  return { ...opened, vault, url: server.url, get, stop };
+  return { ...opened, vault, context, url: server.url, get, stop };
 }
 
 function sessionsOf(administrators: Readonly<Record<string, string>>): ServerContext['findSession'] {

@@ -19,7 +19,7 @@ export function settingsFor(dataDir: string): Settings {
     publicUrl: undefined,
     workers: 1,
     backups: undefined,
-    audit: { keepFor: undefined, file: undefined, syslog: undefined, syslogCaFile: undefined },
+    audit: { keepFor: undefined, file: undefined, syslog: undefined, syslogCaFile: undefined, lowSpace: 0 },
     clients: { trustedProxies: [], maxConnections: 2000, apiKeyRate: 0 },
     acmeHttpListen: undefined,
     acmeTlsListen: undefined,

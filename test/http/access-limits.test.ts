@@ -1,16 +1,21 @@
 /** How often keys may fail and be used: who goes too far is told when to come again, and a key that counts is never kept out. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { minute, second } from '../../src/base/duration.ts';
-import { failurePace } from '../../src/domain/key-limits.ts';
+import { hour, minute, second } from '../../src/base/duration.ts';
+import { failurePace, recordPace, refusalsPerHour } from '../../src/domain/key-limits.ts';
 import { checkedServer } from '../harness/http-checked.ts';
 import { administratorEndpoints, revokedKey } from '../harness/http-credentials.ts';
 import { eventsOf, makeCertificate, makeKey } from '../harness/http-fixtures.ts';
+import { tempDir } from '../harness/temp-dir.ts';
+import { settingsFor } from '../harness/test-vault.ts';
 
 const file = '/api/v1/certificates/www/certificate.crt';
 const unknown = `vk_${'a'.repeat(12)}.${'b'.repeat(43)}`;
 
-async function prepared(t: Parameters<typeof checkedServer>[0], options: { apiKeyRate?: number } = {}) {
+async function prepared(
+  t: Parameters<typeof checkedServer>[0],
+  options: Parameters<typeof checkedServer>[1] = {},
+) {
   const server = await checkedServer(t, { trustedProxies: '127.0.0.1', ...options });
   await makeCertificate(server.vault, 'www');
   const ask = (key: string, from = '192.0.2.1', target = file, more: readonly string[] = []) =>
@@ -103,13 +108,19 @@ suite('keys that do not count', () => {
     assert.equal(refusals().length, failurePace.burst);
     server.world.advance(second);
     assert.equal((await ask(revoked.raw)).status, 401);
-    assert.equal(refusals().length, failurePace.burst + 1);
+    assert.equal(
+      refusals().length,
+      failurePace.burst,
+      'those after the first hundred of an hour are counted',
+    );
+    await server.vault.refusals.write('all');
+    assert.equal(refusals().at(-1)?.detail.count, 1);
   });
 });
 
 suite('a limit of requests with one key', () => {
-  test('is none unless it is set', async (t) => {
-    const { server, ask } = await prepared(t);
+  test('is none where it is 0', async (t) => {
+    const { server, ask } = await prepared(t, { apiKeyRate: 0 });
     const { raw } = await makeKey(server.vault);
     for (let count = 0; count < 300; count += 1) assert.equal((await ask(raw)).status, 200);
   });
@@ -152,5 +163,68 @@ suite('a limit of requests with one key', () => {
     for (let count = 0; count < 20; count += 1) {
       assert.equal((await server.raw('GET', '/api/v1/health')).status, 200);
     }
+  });
+});
+
+suite('where no limit of requests is set', () => {
+  test('what is recorded has one, and 304s, metadata and HEAD are free', async (t) => {
+    const { server, ask, refusals } = await prepared(t);
+    const { raw, id, actor } = await makeKey(server.vault);
+    const etag = (await ask(raw)).headers.get('ETag') ?? '';
+    const { context } = server;
+    // Ten thousand downloads take a while: they are counted as the server counts them.
+    for (let n = 1; n < recordPace.burst; n += 1)
+      assert.equal(context.keyLimits.recordExcessOf(id), undefined);
+    const refused = await ask(raw);
+    assert.deepEqual([refused.status, refused.headers.get('Retry-After')], [429, '1']);
+    const renewal = await server.raw('POST', '/api/v1/certificates/www/renew', [
+      `Authorization: Bearer ${raw}`,
+    ]);
+    assert.equal(renewal.status, 429);
+    for (let n = 0; n < 20; n += 1) {
+      assert.equal((await ask(raw, '192.0.2.1', file, [`If-None-Match: ${etag}`])).status, 304);
+      assert.equal((await ask(raw, '192.0.2.1', '/api/v1/certificates/www')).status, 200);
+    }
+    assert.equal((await server.raw('HEAD', file, [`Authorization: Bearer ${raw}`])).status, 200);
+    assert.deepEqual(
+      refusals().map((event) => [event.actor, event.resource, event.detail]),
+      [[actor, `GET ${file}`, { code: 'rate_limited' }]],
+    );
+    server.world.advance(second);
+    for (let n = 0; n < 100; n += 1) assert.equal((await ask(raw)).status, 200);
+    assert.equal((await ask(raw)).status, 429);
+  });
+});
+
+suite('refusals of a key that counts', () => {
+  test('are recorded in full a hundred times an hour for each kind, and then counted', async (t) => {
+    const { server, ask, refusals } = await prepared(t);
+    const { raw, id, actor } = await makeKey(server.vault, { scopes: ['renewals:trigger'] });
+    const other = await makeKey(server.vault, { scopes: ['renewals:trigger'] });
+    for (let n = 0; n < 250; n += 1) assert.equal((await ask(raw)).status, 403);
+    assert.equal(refusals().length, refusalsPerHour);
+    assert.equal((await ask(raw, '192.0.2.1', '/api/v1/api-keys')).status, 403);
+    assert.equal((await ask(other.raw)).status, 403);
+    assert.equal(refusals().length, refusalsPerHour + 2, 'another kind, and another key');
+    server.world.advance(hour);
+    await server.vault.refusals.write('due');
+    const last = refusals().at(-1);
+    assert.deepEqual([last?.actor, last?.resource, last?.detail.count], [actor, `api-key:${id}`, 150]);
+    assert.equal((await ask(raw)).status, 403);
+    assert.equal(refusals().length, refusalsPerHour + 4, 'in the next hour in full again');
+  });
+
+  test('are answered, and only counted, where space runs out', async (t) => {
+    const dataDir = tempDir(t);
+    const audit = { ...settingsFor(dataDir).audit, lowSpace: 9e17 };
+    const { server, ask, refusals } = await prepared(t, { dataDir, settings: { audit } });
+    const { raw } = await makeKey(server.vault, { scopes: ['renewals:trigger'] });
+    for (let n = 0; n < 5; n += 1) assert.equal((await ask(raw)).status, 403);
+    assert.deepEqual(refusals(), []);
+    await server.vault.refusals.write('all');
+    assert.deepEqual(
+      refusals().map(({ detail }) => detail.count),
+      [5],
+    );
   });
 });

@@ -5,6 +5,7 @@ import { administration } from '../harness/http-administration.ts';
 import { checkedServer } from '../harness/http-checked.ts';
 import { administratorEndpoints, guardedEndpoints, openRenewal } from '../harness/http-credentials.ts';
 import { eventsOf, makeCertificate, makeKey, outside } from '../harness/http-fixtures.ts';
+import { ownRows } from '../harness/own-rows.ts';
 
 const file = '/api/v1/certificates/www/private.key';
 
@@ -126,6 +127,7 @@ suite('a key that is bound to networks', () => {
     const { server, ask } = await prepared(t);
     const { raw } = await makeKey(server.vault, { allowed_networks: ['192.0.2.0/24'] });
     outside(server.dataDir, (db) => db.exec(`update api_keys set allowed_networks = '["somewhere"]'`));
+    await ownRows(server.vault);
     assert.equal((await ask(raw, '192.0.2.1')).status, 403);
   });
 });

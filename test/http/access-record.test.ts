@@ -8,6 +8,7 @@ import { deleteCertificate } from '../../src/domain/certificates.ts';
 import { checkedServer, codeOf } from '../harness/http-checked.ts';
 import { expiredKey, revokedKey, strangers } from '../harness/http-credentials.ts';
 import { eventsOf, makeCertificate, makeKey, outside, renewCertificate } from '../harness/http-fixtures.ts';
+import { ownRows } from '../harness/own-rows.ts';
 import { testVault } from '../harness/test-vault.ts';
 
 const file = '/api/v1/certificates/www/private.key';
@@ -127,13 +128,16 @@ suite('what another process changes', () => {
     const { server, statusFor } = await twoProcesses(t);
     const key = await makeKey(server.vault, { certificates: ['www', 'other'] });
     assert.equal(await statusFor(key.raw), 200);
-    const change = (sql: string) => outside(server.dataDir, (db) => db.prepare(sql).run(key.id));
-    change(`delete from api_key_certificates where api_key_id = ?
+    const change = async (sql: string) => {
+      outside(server.dataDir, (db) => db.prepare(sql).run(key.id));
+      await ownRows(server.vault);
+    };
+    await change(`delete from api_key_certificates where api_key_id = ?
             and certificate_id = (select id from certificates where name = 'www')`);
     assert.equal(await statusFor(key.raw), 403);
-    change('update api_keys set any_certificate = 1 where id = ?');
+    await change('update api_keys set any_certificate = 1 where id = ?');
     assert.equal(await statusFor(key.raw), 200);
-    change(`update api_keys set scopes = '["certificates:read"]' where id = ?`);
+    await change(`update api_keys set scopes = '["certificates:read"]' where id = ?`);
     assert.equal(await statusFor(key.raw), 403);
   });
 

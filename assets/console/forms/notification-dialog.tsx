@@ -12,6 +12,7 @@ const events = [
   ['certificate.expiring', 'A certificate is about to expire'],
   ['api_key.expiring', 'An API key is about to expire'],
   ['backup.overdue', 'A scheduled backup is overdue'],
+  ['disk.low', 'Disk space is low'],
   ['certificate.issued', 'A new version is issued'],
 ] as const;
 

@@ -1,0 +1,40 @@
+/**
+ * The key that authenticates rows of the database: a random secret of the vault's own, sealed under the master key and
+ * resealed when another follows, so that tags outlive master keys. Each purpose has a key of its own by HKDF (RFC 5869).
+ */
+import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import type { Integrity, TagPurpose } from '../base/integrity.ts';
+import type { Secret } from '../base/secret.ts';
+import { sameBytes } from './constant-time.ts';
+
+/** Bytes of the secret. */
+export const integritySecretSize = 32;
+
+export class IntegrityKey implements Integrity {
+  readonly #secret: Secret;
+  readonly #derived = new Map<TagPurpose, KeyObject>();
+
+  /** `secret` has 32 random bytes. */
+  constructor(secret: Secret) {
+    if (secret.expose().length !== integritySecretSize) throw new Error('an integrity secret has 32 bytes');
+    this.#secret = secret;
+  }
+
+  /** HMAC-SHA-256 of the text under the key for the purpose. */
+  tag(purpose: TagPurpose, text: string): Buffer {
+    return createHmac('sha256', this.#keyFor(purpose)).update(text).digest();
+  }
+
+  fits(purpose: TagPurpose, text: string, tag: Buffer | null | undefined): boolean {
+    return Buffer.isBuffer(tag) && sameBytes(this.tag(purpose, text), tag);
+  }
+
+  #keyFor(purpose: TagPurpose): KeyObject {
+    const known = this.#derived.get(purpose);
+    if (known !== undefined) return known;
+    const info = `certificate-vault integrity v1 ${purpose}`;
+    const key = createSecretKey(Buffer.from(hkdfSync('sha256', this.#secret.expose(), '', info, 32)));
+    this.#derived.set(purpose, key);
+    return key;
+  }
+}

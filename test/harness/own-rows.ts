@@ -1,0 +1,23 @@
+/** Rows that a test wrote by SQL, made the vault's own: as if another process of the vault had written them. */
+import { openVault } from '../../src/cli/open-vault.ts';
+import { tagAllRows } from '../../src/db/row-tags.ts';
+import type { Vault } from '../../src/domain/vault.ts';
+import { settingsFor } from './test-vault.ts';
+import { TestWorld } from './test-world.ts';
+
+/** Tags all rows of a vault that is open in this process. */
+export async function ownRows({ db }: Pick<Vault, 'db'>): Promise<void> {
+  await db.write(async (writer) => {
+    await tagAllRows(writer);
+  });
+}
+
+/** The same for the vault of a data directory. */
+export async function ownRowsIn(dataDir: string): Promise<void> {
+  const { vault, close } = await openVault(settingsFor(dataDir), new TestWorld(), 'refuse');
+  try {
+    await ownRows(vault);
+  } finally {
+    await close();
+  }
+}

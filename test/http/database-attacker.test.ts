@@ -1,0 +1,281 @@
+/**
+ * Someone who can write to the database but lacks the master key, as docs/security.md has it: what they put in, change or cut off
+ * is refused or found, at once, after the next write of the vault, and after a restart.
+ */
+import assert from 'node:assert/strict';
+import { suite, type TestContext, test } from 'node:test';
+import type BetterSqlite3 from 'better-sqlite3';
+import { Secret } from '../../src/base/secret.ts';
+import { sha256 } from '../../src/base/sha256.ts';
+import { openVault } from '../../src/cli/open-vault.ts';
+import { createToken } from '../../src/crypto/api-key-token.ts';
+import { hashPassword } from '../../src/crypto/password-hash.ts';
+import { createSetupToken } from '../../src/crypto/session-token.ts';
+import { linkOf } from '../../src/db/audit-chain.ts';
+import type { AuditEventRow } from '../../src/db/audit-events.ts';
+import { deleteAdministrator } from '../../src/domain/administrators.ts';
+import { revokeApiKey } from '../../src/domain/api-keys.ts';
+import { localCli } from '../../src/domain/audit.ts';
+import { verifyChain } from '../../src/domain/audit-verification.ts';
+import { offerSetup } from '../../src/domain/setup.ts';
+import { authenticityFindings } from '../../src/domain/upkeep-findings.ts';
+import { checkedServer } from '../harness/http-checked.ts';
+import { makeCertificate, makeKey, outside } from '../harness/http-fixtures.ts';
+import {
+  cheapHash,
+  fromPage,
+  goodPassword,
+  makeAdministrator,
+  otherPassword,
+  signIn,
+} from '../harness/sign-in-fixtures.ts';
+import { settingsFor, testVault } from '../harness/test-vault.ts';
+import { TestWorld } from '../harness/test-world.ts';
+
+const file = (name: string) => `/api/v1/certificates/${name}/private.key`;
+
+async function attacked(t: TestContext) {
+  const server = await checkedServer(t);
+  const { vault, dataDir } = server;
+  await makeCertificate(vault, 'mine');
+  await makeCertificate(vault, 'other');
+  const key = await makeKey(vault, { certificates: ['mine'], scopes: ['private_keys:read'] });
+  /** The attacker's access: any SQL, past the vault. */
+  const sql = (text: string, ...values: unknown[]) =>
+    outside(dataDir, (db) => db.prepare(text).run(...values));
+  const all = <T>(text: string) => outside(dataDir, (db) => db.prepare(text).all()) as T[];
+  const status = async (raw: string, name = 'mine') => (await server.get(file(name), raw)).status;
+  const faults = async () => (await verifyChain(vault)).faults.map(({ id, kind }) => `${id} ${kind}`);
+  const doctor = async () => (await authenticityFindings(vault))[0]?.status;
+  return { server, vault, dataDir, key, sql, all, status, faults, doctor };
+}
+
+suite('an API key', () => {
+  test('that was put into the database opens nothing, whatever tag it is given', async (t) => {
+    const { sql, all, status, key, server, doctor } = await attacked(t);
+    const { raw, prefix, hash } = createToken(server.world);
+    const insert = `insert into api_keys (name, prefix, hash, scopes, any_certificate, created_at, tag)
+      values ('eve', ?, ?, '["private_keys:read"]', 1, 1, ?)`;
+    const [known] = all<{ tag: Buffer }>('select tag from api_keys');
+    for (const tag of [null, Buffer.alloc(32), known?.tag]) {
+      sql("delete from api_keys where name = 'eve'");
+      sql(insert, prefix, hash, tag);
+      assert.equal(await status(raw.expose()), 401);
+    }
+    assert.equal(await doctor(), 'failed');
+    assert.equal(await status(key.raw), 200, 'the others go on');
+    assert.match(
+      server.log.lines.join('\n'),
+      /"level":"error","api_key":\d+,"message":"API key changed in the/,
+    );
+  });
+
+  for (const [what, change] of [
+    ['its scopes', `update api_keys set scopes = '["certificates:read","private_keys:read"]'`],
+    ['its certificates, to any', 'update api_keys set any_certificate = 1'],
+    [
+      'its allowlist, by one more',
+      "insert into api_key_certificates select 1, id from certificates where name = 'other'",
+    ],
+    [
+      'its allowlist, to another',
+      "update api_key_certificates set certificate_id = (select id from certificates where name = 'other')",
+    ],
+    [
+      'the names of certificates, to change places',
+      `update certificates set name = case name when 'mine' then 'x' when 'other' then 'mine' else name end
+       where name in ('mine', 'other')`,
+    ],
+    ['its networks', `update api_keys set allowed_networks = '["0.0.0.0/1"]'`],
+    ['its expiry', 'update api_keys set expires_at = 99999999999999'],
+    ['its name, which events bear', "update api_keys set name = 'admin'"],
+    ['its number, which events bear', 'update api_keys set id = 77'],
+  ] as const) {
+    test(`that was changed in ${what} opens nothing any more`, async (t) => {
+      const { key, status, doctor, dataDir } = await attacked(t);
+      assert.equal(await status(key.raw), 200);
+      outside(dataDir, (db) => {
+        db.pragma('foreign_keys = off');
+        db.exec(change);
+        // What the server remembers of the key is what the vault wrote; the attacker wants it read again.
+        db.exec("update settings set value = value + 1 where key = 'generation'");
+      });
+      assert.equal(await status(key.raw), 401);
+      assert.equal(await status(key.raw, 'other'), 401);
+      assert.equal(await doctor(), 'failed');
+    });
+  }
+
+  test('whose secret was replaced is the key of nobody, and no command makes it one', async (t) => {
+    const { key, sql, status, vault, server } = await attacked(t);
+    const { raw, prefix, hash } = createToken(server.world);
+    sql('update api_keys set prefix = ?, hash = ? where id = ?', prefix, hash, key.id);
+    assert.deepEqual([await status(raw.expose()), await status(key.raw)], [401, 401]);
+    await revokeApiKey(vault, localCli, key.id);
+    sql('update api_keys set revoked_at = null where id = ?', key.id);
+    assert.equal(await status(raw.expose()), 401);
+  });
+
+  test('that was revoked stays so, also in a vault that is started again', async (t) => {
+    const { key, sql, status, vault, server, dataDir } = await attacked(t);
+    await revokeApiKey(vault, localCli, key.id);
+    sql('update api_keys set revoked_at = null');
+    assert.equal(await status(key.raw), 401);
+    await server.stop();
+    const again = await checkedServer(t, { dataDir, world: server.world });
+    assert.equal((await again.get(file('mine'), key.raw)).status, 401);
+  });
+
+  test('whose older row is put back with its tag is found by the audit log', async (t) => {
+    const { key, sql, all, status, vault, faults } = await attacked(t);
+    const [row] = all<{ tag: Buffer }>('select tag from api_keys');
+    await revokeApiKey(vault, localCli, key.id);
+    assert.deepEqual(await faults(), []);
+    sql('update api_keys set revoked_at = null, tag = ?', row?.tag);
+    assert.equal(await status(key.raw), 200, 'its row is as the vault wrote it once');
+    const [event] = all<{ id: number }>("select id from audit_events where action = 'api_key.revoke'");
+    assert.deepEqual(await faults(), [`${event?.id} revived`]);
+  });
+});
+
+suite('a person', () => {
+  test('who was put into the database is nobody, and so is one whose password was', async (t) => {
+    const { server, vault, sql, doctor } = await attacked(t);
+    const hash = await hashPassword(vault.world, new Secret(otherPassword), cheapHash);
+    sql("insert into administrators (name, password_hash, created_at) values ('eve', ?, 1)", hash);
+    const attempt = (name: string, password: string) =>
+      server.get('/api/v1/session', undefined, fromPage('POST', { name, password }));
+    assert.equal((await attempt('eve', otherPassword)).status, 401);
+    await makeAdministrator(vault, 'alice');
+    assert.equal((await attempt('alice', goodPassword)).status, 201);
+    sql("update administrators set password_hash = ? where name = 'alice'", hash);
+    assert.equal((await attempt('alice', otherPassword)).status, 401);
+    assert.equal(await doctor(), 'failed');
+  });
+
+  test('whose name was changed has no session any more', async (t) => {
+    const { server, vault, sql } = await attacked(t);
+    await makeAdministrator(vault, 'alice');
+    const page = await signIn(server, 'alice');
+    assert.equal((await page.send('GET', '/api/v1/session')).status, 200);
+    sql("update administrators set name = 'bob'");
+    assert.equal((await page.send('GET', '/api/v1/session')).status, 401);
+  });
+});
+
+suite('a session', () => {
+  test('that was put back longer than it was counts no more', async (t) => {
+    const { server, vault, sql, all } = await attacked(t);
+    await makeAdministrator(vault, 'alice');
+    const page = await signIn(server, 'alice');
+    sql('update sessions set expires_at = expires_at + 1');
+    assert.equal((await page.send('GET', '/api/v1/session')).status, 401);
+    sql('update sessions set expires_at = expires_at - 1');
+    assert.equal((await page.send('GET', '/api/v1/session')).status, 200);
+    const [row] = all<Record<string, unknown>>('select * from sessions');
+    sql('delete from sessions');
+    const names = Object.keys(row ?? {});
+    const values = names.map((name) => (name === 'tag' ? Buffer.alloc(32) : row?.[name]));
+    sql(`insert into sessions (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`, ...values);
+    assert.equal((await page.send('GET', '/api/v1/session')).status, 401);
+  });
+
+  test('of somebody else than whom it was begun for counts no more', async (t) => {
+    const { server, vault, sql } = await attacked(t);
+    await makeAdministrator(vault, 'alice');
+    await makeAdministrator(vault, 'root');
+    const page = await signIn(server, 'alice');
+    sql("update sessions set administrator_id = (select id from administrators where name = 'root')");
+    assert.equal((await page.send('GET', '/api/v1/session')).status, 401);
+  });
+});
+
+test('a setup link that was put into the database makes nobody an administrator', async (t) => {
+  const { server, vault, sql } = await attacked(t);
+  const { token, idHash } = createSetupToken(server.world);
+  const setUp = () =>
+    server.get(
+      '/api/v1/setup',
+      undefined,
+      fromPage('POST', { token: token.expose(), name: 'eve', password: goodPassword }),
+    );
+  assert(await offerSetup(vault, localCli));
+  sql("update settings set value = ? where key = 'setup-token-hash'", idHash);
+  assert.equal((await setUp()).status, 403);
+  await makeAdministrator(vault, 'alice');
+  await deleteAdministrator(vault, localCli, 'alice', 'goes');
+  for (const [name, value] of [
+    ['setup-token-hash', idHash],
+    ['setup-token-expires-at', 99_999_999_999_999],
+    ['setup-token-tag', sha256('x')],
+  ] as const) {
+    sql('insert or replace into settings (key, value) values (?, ?)', name, value);
+  }
+  assert.equal((await setUp()).status, 403);
+});
+
+suite('the audit log', () => {
+  /** What is done to the log, and how it is found before the next event and after it. */
+  const attacks: Readonly<Record<string, (db: BetterSqlite3.Database, rows: AuditEventRow[]) => void>> = {
+    'an event that is changed': (db) => db.exec("update audit_events set actor = 'admin:bob' where id = 3"),
+    'an event that is changed, with its link emptied as those after it': (db) =>
+      db.exec("update audit_events set actor = 'admin:bob', link = x'' where id >= 3"),
+    'an event that is removed': (db) => db.exec('delete from audit_events where id = 3'),
+    'an end that is cut off with its counter': (db) =>
+      db.exec(`delete from audit_events where id > 3;
+        update sqlite_sequence set seq = 3 where name = 'audit_events'`),
+    'an end that is cut off with its counter and its mark': (db) =>
+      db.exec(`delete from audit_events where id > 3; delete from settings where key = 'audit-mark';
+        update sqlite_sequence set seq = 3 where name = 'audit_events'`),
+    'all events and every trace of them, removed': (db) =>
+      db.exec(`delete from audit_events; delete from settings where key = 'audit-mark';
+        delete from sqlite_sequence where name = 'audit_events'`),
+    'an event that is put in at the end, with its hash': (db, rows) => {
+      const last = rows.at(-1);
+      assert(last);
+      const event = { ...last, id: last.id + 1, actor: 'admin:bob' };
+      const link = linkOf(last.link.subarray(0, 32), event);
+      db.prepare(
+        `insert into audit_events (id, at, actor, action, resource, detail, ip, request_id, link)
+         values (@id, @at, @actor, @action, @resource, @detail, @ip, @request_id, @link)`,
+      ).run({ ...event, link: Buffer.concat([link, last.link.subarray(32)]) });
+    },
+    'a chain that is made anew with every hash right': (db, rows) => {
+      let previous: Buffer = Buffer.alloc(32);
+      const update = db.prepare('update audit_events set actor = ?, link = ? where id = ?');
+      for (const row of rows) {
+        const event = { ...row, actor: 'admin:bob' };
+        previous = linkOf(previous, event);
+        update.run(event.actor, previous, row.id);
+      }
+    },
+  };
+
+  for (const [what, attack] of Object.entries(attacks)) {
+    test(`shows ${what}, at once, after the next event, and after a restart`, async (t) => {
+      const { server, key, dataDir, all, status, faults } = await attacked(t);
+      assert.deepEqual(await faults(), []);
+      const rows = all<AuditEventRow>('select * from audit_events order by id');
+      outside(dataDir, (db) => attack(db, rows));
+      assert.notDeepEqual(await faults(), []);
+      assert.equal(await status(key.raw), 200, 'nobody is kept from their certificates');
+      assert.equal(await status(key.raw), 200);
+      assert.notDeepEqual(await faults(), [], 'the next events do not cover it');
+      await server.stop();
+      await server.close();
+      const { vault } = await testVault(t, { dataDir, world: server.world });
+      assert.notDeepEqual((await verifyChain(vault)).faults, [], 'nor does a restart');
+    });
+  }
+});
+
+test('a vault whose check blob was removed does not trust its rows again', async (t) => {
+  const { server, sql, dataDir } = await attacked(t);
+  await server.stop();
+  await server.close();
+  sql("delete from settings where key = 'master-key-check'");
+  await assert.rejects(
+    openVault(settingsFor(dataDir), new TestWorld(), 'create'),
+    /holds a vault, but not what binds it to its master key/,
+  );
+});
