@@ -18,7 +18,7 @@ export class BackupHealth {
     return this.#isFailing;
   }
 
-  /** Whether this process, or the one that makes backups, has looked since the start. */
+  /** Whether this process has looked at the directory of backups since it started. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
@@ -28,16 +28,19 @@ export class BackupHealth {
     return this.#setAside;
   }
 
-  /** `setAside` where it was written, but holds much less than the one before; an earlier one stays until one counts. */
-  failed(setAside = this.#setAside): void {
+  /** After each look that succeeded; `setAside` where the last backup holds much less than the one before. */
+  looked(setAside: SetAside | undefined): void {
     this.#isKnown = true;
-    this.#isFailing = true;
+    this.#isFailing = setAside !== undefined;
     this.#setAside = setAside;
   }
 
+  failed(): void {
+    this.#isFailing = true;
+  }
+
+  /** What the process that makes backups has told this one. */
   succeeded(): void {
-    this.#isKnown = true;
     this.#isFailing = false;
-    this.#setAside = undefined;
   }
 }

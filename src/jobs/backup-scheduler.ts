@@ -21,8 +21,7 @@ export async function runBackupScheduler(
     try {
       const outcome = await backUpByPlan(vault, plan, { ...order, actor: system });
       tell(vault, outcome);
-      if (outcome.setAside === undefined) backupHealth.succeeded();
-      else backupHealth.failed(outcome.setAside);
+      backupHealth.looked(outcome.setAside);
     } catch (error) {
       if (signal.aborted) return;
       backupHealth.failed();
