@@ -12,6 +12,7 @@ import { deleteCertificateRow, insertCertificate, updateCertificate } from '../.
 import { Database, type Writer } from '../../src/db/database.ts';
 import { insertIssuer } from '../../src/db/issuers.ts';
 import { insertRenewal, updateRenewal } from '../../src/db/renewals.ts';
+import { bound } from '../harness/bound-database.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';
 
@@ -70,7 +71,7 @@ const authority = {
 /** A database with one row of everything, each with the id 1. */
 async function filled(t: TestContext) {
   const path = join(tempDir(t), 'vault.db');
-  const db = await Database.open(path, new TestWorld());
+  const db = await bound(await Database.open(path, new TestWorld()));
   t.after(() => db.close());
   await db.write(async (writer) => {
     await insertIssuer(writer, { name: 'ca', type: 'local-ca', created_at: 1 });

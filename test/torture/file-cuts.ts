@@ -309,11 +309,11 @@ function makeOldVault(data: string, environment: Readonly<Record<string, string>
     const masterKey = createMasterKey(data + '/master.key', realWorld);
     const older = Object.fromEntries(Object.entries(migrations).slice(0, -1));
     const db = await Database.open(data + '/vault.db', realWorld, older);
+    const keyring = new Keyring(data + '/master.key', masterKey);
+    await bindMasterKey({ db, keyring, world: realWorld });
     await db.write((writer) => writer.insertInto('certificates').values({
       name: 'old', domains: '["a.test"]', key_type: 'ec256', auto_renew: 0, reuse_key: 0, created_at: 0,
     }).execute());
-    const keyring = new Keyring(data + '/master.key', masterKey);
-    await bindMasterKey({ db, keyring, world: realWorld });
     await db.close();`;
   const args = ['--input-type=module', '-e', script, data];
   const { status, stderr } = spawnSync(process.execPath, args, {

@@ -29,7 +29,18 @@ export type Started = {
 
 /** Starts `vault serve` on a port of its own. */
 export function startServer({ program, data, environment }: Place, more: readonly string[] = []): Started {
-  const args = ['serve', '--data-dir', data, '--listen', '127.0.0.1:0', '--log-level', 'warn', ...more];
+  const args = [
+    'serve',
+    '--data-dir',
+    data,
+    '--listen',
+    '127.0.0.1:0',
+    '--api-key-rate',
+    '0',
+    '--log-level',
+    'warn',
+    ...more,
+  ];
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...withoutVault(process.env), ...environment },
