@@ -15,6 +15,7 @@ import { Bell } from '../domain/bell.ts';
 import { Changes } from '../domain/changes.ts';
 import { Freshness } from '../domain/freshness.ts';
 import { Heartbeat } from '../domain/heartbeat.ts';
+import { keptTargets } from '../domain/kept-targets.ts';
 import { KeyUse } from '../domain/key-use.ts';
 import { ensureLocalCa } from '../domain/local-ca.ts';
 import { bindMasterKey, masterKeyFits, missingMasterKeys } from '../domain/master-key-check.ts';
@@ -25,6 +26,8 @@ import { OpenedDnsProviders } from '../domain/opened-dns-providers.ts';
 import { finishRestore } from '../domain/restore-swap.ts';
 import { Turns } from '../domain/turns.ts';
 import type { Vault } from '../domain/vault.ts';
+import { allowanceFor } from '../net/outbound-addresses.ts';
+import { outboundGuard } from '../net/outbound-guard.ts';
 import { outboundHttp } from '../net/outbound-http.ts';
 import {
   type Asking,
@@ -66,8 +69,14 @@ export async function openVault(
     if (whenMissing === 'create') db.requireWritable();
     await refuseWrongKey({ db, keyring, world }, settings);
     const userAgent = `certificate-vault/${manifest.version}`;
-    const outbound = outboundHttp(world, settings.proxies, userAgent);
-    const resolver = systemResolver(settings.resolver);
+    const kept = await keptTargets({ db, keyring });
+    if (settings.allowOutbound === undefined && kept.length > 0) {
+      const addresses = kept.map(({ network, port = 0 }) => allowanceFor(network.text, port));
+      log.info({ addresses }, 'outbound addresses kept from before --allow-outbound');
+    }
+    const guard = outboundGuard(settings.allowOutbound ?? kept);
+    const outbound = outboundHttp(world, settings.proxies, userAgent, guard);
+    const resolver = systemResolver(settings.resolver, undefined, guard);
     const vault: Vault = {
       world,
       log,
@@ -81,8 +90,9 @@ export async function openVault(
       renewalEnded: new Bell(world),
       renewalHeartbeat: new Heartbeat(world),
       outbound,
+      guard,
       acme: new AcmeClients({ world, outbound, log }),
-      dns: new OpenedDnsProviders({ world, outbound, resolver, log }),
+      dns: new OpenedDnsProviders({ world, outbound, guard, resolver, log }),
       turns: new Turns(),
       backupHealth: new BackupHealth(),
       meter: new Meter(),
