@@ -21,7 +21,7 @@ import { readToken } from '../src/crypto/api-key-token.ts';
 import { readCertificateBundle } from '../src/crypto/certificate-bundle.ts';
 import { openCertificate, printable } from '../src/crypto/certificate-facts.ts';
 import { pemText, readPemBlocks } from '../src/crypto/pem.ts';
-import { looksLikePkcs12 } from '../src/crypto/pkcs12-rounds.ts';
+import { looksLikePkcs12 } from '../src/crypto/pkcs12.ts';
 import { parseAnswer } from '../src/dns/dns-message.ts';
 import { readName } from '../src/dns/dns-name.ts';
 import { assertXml, elementsOf, textOf } from '../src/dns/route53-xml.ts';

@@ -132,6 +132,7 @@ function withoutAnswer(error: OutboundError): AcmeError {
     case 'timeout':
       return new AcmeError(reason, message, { cause: error });
     case 'too-large':
+    case 'refused':
       return new AcmeError('protocol', message, { cause: error });
     default:
       return new AcmeError('network', message, { cause: error });

@@ -5,6 +5,13 @@ import { type AcmeAnswer, absoluteUrl, jsonIn } from './acme-answer.ts';
 import type { AcmeDirectory } from './acme-types.ts';
 
 const longestText = 500;
+const longestPage = 2000;
+
+/** A page for people. A CA may name it by any scheme; what cannot be seen is written as URLs have it (%1B). */
+const page = absoluteUrl.transform((text) => {
+  const written = /^[\x21-\x7e]*$/.test(text) ? text : (URL.parse(text)?.href ?? '');
+  return shortened(written, longestPage);
+});
 
 const schema = z.object({
   newNonce: absoluteUrl,
@@ -16,8 +23,8 @@ const schema = z.object({
   // What only people read must not keep a certificate from being renewed.
   meta: z
     .object({
-      termsOfService: absoluteUrl.optional().catch(undefined),
-      website: absoluteUrl.optional().catch(undefined),
+      termsOfService: page.optional().catch(undefined),
+      website: page.optional().catch(undefined),
       externalAccountRequired: z.boolean().catch(false),
       profiles: z.record(z.string(), z.unknown()).catch({}),
     })

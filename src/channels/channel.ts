@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
+import type { OutboundGuard } from '../net/outbound-guard.ts';
 import type { Outbound } from '../net/outbound-http.ts';
 
 /** What is told. Programs get it as JSON, people its subject and text. */
@@ -28,7 +29,11 @@ export type Channel = {
   readonly send: (message: Message, signal: AbortSignal) => Promise<string | undefined>;
 };
 
-export type ChannelContext = { readonly world: World; readonly outbound: Outbound };
+export type ChannelContext = {
+  readonly world: World;
+  readonly outbound: Outbound;
+  readonly guard: OutboundGuard;
+};
 
 /** A kind of channel: what it must know, and how one is made from that. */
 export type ChannelType<Config = unknown> = {

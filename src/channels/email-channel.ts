@@ -1,9 +1,11 @@
 /** Channel `email`: plain text over SMTP, with TLS and a name and password where wished. The library is loaded for the first mail. */
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
-import { shortened } from '../base/printable-text.ts';
 import { isLoopbackHost } from '../base/secure-url.ts';
-import { ChannelError, type ChannelType, type Message } from './channel.ts';
+import { OutboundRefusal } from '../net/outbound-guard.ts';
+import { outboundSocket } from '../net/outbound-socket.ts';
+import { type ChannelContext, ChannelError, type ChannelType, type Message } from './channel.ts';
+import { type SmtpFailure, smtpCodes, smtpFailure } from './smtp-failure.ts';
 import { trustedCa } from './trust-settings.ts';
 
 const address = z
@@ -40,7 +42,7 @@ const config = z
 /** `port`: 587 with STARTTLS, 465 with TLS, 25 without where undefined; `ca` is trusted in place of the public CAs. */
 export type EmailChannelConfig = z.output<typeof config>;
 
-const usualPorts = { starttls: 587, tls: 465, none: 25 } as const;
+export const usualPorts = { starttls: 587, tls: 465, none: 25 } as const;
 const patience = 60 * second;
 
 export const emailChannel: ChannelType<EmailChannelConfig> = {
@@ -52,19 +54,25 @@ export const emailChannel: ChannelType<EmailChannelConfig> = {
   target: ({ to }) => to.join(' '),
   patience: () => patience,
   longestPatience: patience,
-  create: (settings) => ({ send: (message, signal) => mail(settings, message, signal) }),
+  create: (settings, context) => ({ send: (message, signal) => mail(settings, context, message, signal) }),
 };
 
 async function mail(
   settings: EmailChannelConfig,
+  { guard }: ChannelContext,
   message: Message,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { host, security, username, password, from, to, ca } = settings;
+  const port = settings.port ?? usualPorts[security];
   const { createTransport } = await import('nodemailer');
   const transport = createTransport({
     host,
-    port: settings.port ?? usualPorts[security],
+    port,
+    // The library would resolve the name itself.
+    getSocket: (_, done) => {
+      outboundSocket(guard, { host, port }, signal).then((connection) => done(null, { connection }), done);
+    },
     secure: security === 'tls',
     requireTLS: security === 'starttls',
     ignoreTLS: security === 'none',
@@ -83,20 +91,19 @@ async function mail(
       // So that nobody's holiday answers it (RFC 3834 §5).
       headers: { 'Auto-Submitted': 'auto-generated', 'X-Vault-Notification': message.type },
     });
-    const refused = rejectedErrors.map(({ recipient, response }) => `${recipient} (${response})`);
-    return refused.length === 0 ? undefined : inWords(settings, `it was not taken for ${refused.join(', ')}`);
+    const refused = rejectedErrors.map(
+      ({ recipient, response = '' }) => `${recipient} (${smtpCodes(response) ?? 'no code'})`,
+    );
+    if (refused.length === 0) return undefined;
+    return `the mail server ${host} did not accept it for ${refused.join(', ')}`;
   } catch (error) {
-    const words = signal.aborted
-      ? `${host} did not take the mail in time`
-      : inWords(settings, (error as Error).message);
+    if (signal.aborted) throw new ChannelError(`${host} did not take the mail in time`, { cause: error });
+    const words =
+      error instanceof OutboundRefusal
+        ? error.message
+        : `the mail server ${host} ${smtpFailure(error as SmtpFailure)}`;
     throw new ChannelError(words, { cause: error });
   } finally {
     transport.close();
   }
-}
-
-/** What the library or the server says, in one line and without the password. */
-function inWords({ host, password }: EmailChannelConfig, words: string): string {
-  const said = password === undefined ? words : words.replaceAll(password, '[secret]');
-  return `the mail server ${host}: ${shortened(said, 300)}`;
 }

@@ -1,7 +1,7 @@
 /** `vault certificate import`: files from elsewhere become a certificate, or a new version of one. */
 import type { Secret } from '../base/secret.ts';
 import type { BundleSource } from '../crypto/certificate-bundle.ts';
-import { looksLikePkcs12 } from '../crypto/pkcs12-rounds.ts';
+import { looksLikePkcs12 } from '../crypto/pkcs12.ts';
 import { localCli } from '../domain/audit.ts';
 import { importCertificate } from '../domain/certificate-import.ts';
 import { certName, parseInput } from '../domain/inputs.ts';

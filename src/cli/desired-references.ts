@@ -2,10 +2,11 @@
 import { basename, resolve } from 'node:path';
 import { Problem } from '../base/problem.ts';
 import { Secret } from '../base/secret.ts';
-import { type CertificateBundle, readCertificateBundle } from '../crypto/certificate-bundle.ts';
+import type { CertificateBundle } from '../crypto/certificate-bundle.ts';
 import type { Complaint, DesiredState, SecretReference } from '../domain/desired-state.ts';
 import { certificatesIn, eabKeyIn, knownDirectory } from '../domain/issuer-inputs.ts';
 import type { WantedDnsProvider, WantedIssuer, WantedState } from '../domain/state-plan.ts';
+import { readBundleApart } from '../net/bundle-process.ts';
 import type { Terminal } from './command.ts';
 import { readInput } from './input-file.ts';
 
@@ -114,7 +115,7 @@ async function bundleOf(
   if (files.length === 0) return undefined;
   const sources = [];
   for (const file of files) sources.push({ name: basename(file), bytes: await fileIn(folder, file) });
-  return readCertificateBundle({ sources, now: world.now() });
+  return readBundleApart(world, { sources });
 }
 
 async function fileIn(folder: string, file: string): Promise<Buffer> {

@@ -19,6 +19,9 @@ function hintFor({ kind, message, cause }: AcmeError, hasCaFile: boolean): strin
       ? 'The certificates of --ca-file do not vouch for it; take the root of the chain that this server sends.'
       : 'Where the CA has a root of its own, give that with --ca-file.';
   }
+  if (cause instanceof OutboundError && cause.reason === 'refused') {
+    return 'Where the CA is yours, allow it in vault.yaml or by VAULT_ALLOW_OUTBOUND, also for "vault serve".';
+  }
   if (kind === 'network' || kind === 'timeout') {
     return 'Look at the address, the firewall, and HTTPS_PROXY and NO_PROXY where there is a proxy.';
   }

@@ -16,6 +16,7 @@ import {
   clockFindings,
   masterKeyFindings,
 } from '../domain/upkeep-findings.ts';
+import { unguarded } from '../net/outbound-guard.ts';
 import { outboundHttp } from '../net/outbound-http.ts';
 import { command, type Terminal } from './command.ts';
 import { lookAtPlaces } from './doctor-places.ts';
@@ -83,8 +84,8 @@ async function examination(args: DoctorOptions, terminal: Terminal): Promise<Fin
   const { findings, root } = places.canBeOpened
     ? await lookInside(settings, terminal, offline)
     : { findings: [] };
-  // Without a proxy: this is about this machine.
-  const direct = outboundHttp(world, {}, 'vault-doctor');
+  // Without a proxy: this is about this machine, which is where the settings say.
+  const direct = outboundHttp(world, {}, 'vault-doctor', unguarded);
   const served = await serverFinding(direct, url ?? serverUrl(settings), root);
   return [...places.findings, ...findings, served];
 }
@@ -105,7 +106,7 @@ async function lookInside(settings: Settings, terminal: Terminal, offline: boole
   }
   const { vault, close } = opened;
   try {
-    const direct = outboundHttp(world, {}, 'vault-doctor');
+    const direct = outboundHttp(world, {}, 'vault-doctor', vault.guard);
     const elsewhere = offline
       ? []
       : [issuerFindings(vault), reachabilityFindings(vault, direct, stopSignal())];

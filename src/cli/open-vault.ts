@@ -18,6 +18,7 @@ import { Changes } from '../domain/changes.ts';
 import { DiskSpace } from '../domain/disk-space.ts';
 import { Freshness } from '../domain/freshness.ts';
 import { Heartbeat } from '../domain/heartbeat.ts';
+import { keptTargets } from '../domain/kept-targets.ts';
 import { KeyUse } from '../domain/key-use.ts';
 import { ensureLocalCa } from '../domain/local-ca.ts';
 import { bindMasterKey, masterKeyFits, missingMasterKeys } from '../domain/master-key-check.ts';
@@ -34,6 +35,8 @@ import type { Vault } from '../domain/vault.ts';
 import { ensureVaultIdentity } from '../domain/vault-identity.ts';
 import { refuseIncompleteDatabase } from '../domain/vault-mark.ts';
 import { beginVault, endBeginning, refuseLostVault, type VaultPlaces } from '../domain/vault-presence.ts';
+import { allowanceFor } from '../net/outbound-addresses.ts';
+import { outboundGuard } from '../net/outbound-guard.ts';
 import { outboundHttp } from '../net/outbound-http.ts';
 import { masterKeySource } from './master-key-command.ts';
 import {
@@ -87,8 +90,14 @@ export async function openVault(
     await refuseWrongKey({ db, keyring, world }, settings);
     await adoptRows({ db, keyring, world }, log);
     const userAgent = `certificate-vault/${manifest.version}`;
-    const outbound = outboundHttp(world, settings.proxies, userAgent);
-    const resolver = systemResolver(settings.resolver);
+    const kept = await keptTargets({ db, keyring });
+    if (settings.allowOutbound === undefined && kept.length > 0) {
+      const addresses = kept.map(({ network, port = 0 }) => allowanceFor(network.text, port));
+      log.info({ addresses }, 'outbound addresses kept from before --allow-outbound');
+    }
+    const guard = outboundGuard(settings.allowOutbound ?? kept);
+    const outbound = outboundHttp(world, settings.proxies, userAgent, guard);
+    const resolver = systemResolver(settings.resolver, undefined, guard);
     const audit = new AuditBatch(db, world);
     const disk = new DiskSpace(path, world, settings.audit.lowSpace);
     const vault: Vault = {
@@ -106,8 +115,9 @@ export async function openVault(
       renewalEnded: new Bell(world),
       renewalHeartbeat: new Heartbeat(world),
       outbound,
+      guard,
       acme: new AcmeClients({ world, outbound, log }),
-      dns: new OpenedDnsProviders({ world, outbound, resolver, log }),
+      dns: new OpenedDnsProviders({ world, outbound, guard, resolver, log }),
       turns: new Turns(),
       backupHealth: new BackupHealth(),
       meter: new Meter(),

@@ -4,15 +4,11 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { isSea } from 'node:sea';
 import { text } from 'node:stream/consumers';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
+import { ownProgram } from '../net/own-program.ts';
 import type { Environment } from './settings.ts';
-
-/** Also when a newer executable has taken the place of the one that runs. */
-const self = '/proc/self/exe';
 
 /** Runs a command to its end, with `input` on its standard input. Throws OperatorError with its complaint where it is refused; `signal` ends it. */
 export async function runOwn(
@@ -21,8 +17,8 @@ export async function runOwn(
   signal: AbortSignal,
   input: Secret,
 ): Promise<void> {
-  const script = isSea() ? [] : process.argv.slice(1, 2);
-  const child = spawn(existsSync(self) ? self : process.execPath, [...script, ...args], {
+  const { path, script } = ownProgram();
+  const child = spawn(path, [...script, ...args], {
     stdio: ['pipe', 'ignore', 'pipe'],
     env: environment,
     signal,

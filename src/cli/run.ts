@@ -3,6 +3,7 @@ import { type CommandDef, defineCommand, runCommand } from 'citty';
 import { OperatorError } from '../base/operator-error.ts';
 import { Problem } from '../base/problem.ts';
 import { didYouMean } from '../domain/closest-names.ts';
+import { bundleReader } from '../net/bundle-process.ts';
 import type { Terminal } from './command.ts';
 import { helpText } from './help.ts';
 import { machineTrouble } from './machine-trouble.ts';
@@ -48,6 +49,10 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
   try {
     if (argv[0] === '--version') {
       terminal.stdout.write(`${terminal.version}\n`);
+      return 0;
+    }
+    if (argv[0] === bundleReader) {
+      await (await import('./bundle-reader.ts')).answerBundleRequest(terminal);
       return 0;
     }
     const asked = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;

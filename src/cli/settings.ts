@@ -8,12 +8,14 @@ import { join, resolve } from 'node:path';
 import { type LogLevel, logLevels } from '../base/log.ts';
 import type { BackupPlan } from '../domain/backup-schedule.ts';
 import { defaultSessionLimits, type SessionLimits } from '../domain/sessions.ts';
+import type { AllowedOutbound } from '../net/outbound-addresses.ts';
 import type { Arguments } from './arguments.ts';
 import { type AuditSettings, auditOptions, auditSettings } from './audit-settings.ts';
 import { backupOptions, backupPlan } from './backup-settings.ts';
 import { type ClientSettings, clientOptions, clientSettings } from './client-settings.ts';
 import { type MasterKeySettings, masterKeyOptions, masterKeySettings } from './master-key-settings.ts';
 import { type MetricsSettings, metricsOptions, metricsSettings } from './metrics-settings.ts';
+import { outboundOptions, outboundSettings } from './outbound-settings.ts';
 import {
   type Found,
   type ListenAddress,
@@ -78,6 +80,7 @@ export const serveOptions = {
     type: 'boolean',
     description: 'allow challenge types that are still drafts: dns-persist-01',
   },
+  ...outboundOptions,
   ...tlsOptions,
   ...metricsOptions,
   'insecure-http': { type: 'boolean', description: 'serve plain HTTP beyond loopback' },
@@ -119,6 +122,8 @@ export type Settings = MasterKeySettings &
     /** `ip:port` */
     readonly resolver: string | undefined;
     readonly acmeDrafts: boolean;
+    /** What the guard lets through, or undefined where nothing says. */
+    readonly allowOutbound: readonly AllowedOutbound[] | undefined;
     /** What the environment says about proxies. */
     readonly proxies: Environment;
     /** Undefined for plain HTTP. */
@@ -159,6 +164,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     acmeTlsListen: optional(setting('acme-tls-listen'), listenAddress),
     resolver: optional(setting('resolver'), resolverAddress),
     acmeDrafts: truth(setting('acme-drafts')),
+    allowOutbound: outboundSettings(setting),
     proxies: proxiesIn(environment),
     tls: tlsSettings(setting),
     ...metricsSettings(setting),

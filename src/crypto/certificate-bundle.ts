@@ -21,8 +21,7 @@ import {
 import { chainFrom, signsFor } from './certificate-chain.ts';
 import { isSelfSigned, openCertificate, printable, titleOf, validityWarnings } from './certificate-facts.ts';
 import { copyAgain, type PemBlock, pemText, readPemBlocks } from './pem.ts';
-import { asArgument, type Pkcs12Contents, readPkcs12 } from './pkcs12.ts';
-import { looksLikePkcs12 } from './pkcs12-rounds.ts';
+import { asArgument, looksLikePkcs12, type Pkcs12Contents, readPkcs12 } from './pkcs12.ts';
 
 /** A file: PEM, DER or PKCS#12. `name` is what the person called it, for messages. */
 export type BundleSource = { readonly name: string; readonly bytes: Buffer };
@@ -57,7 +56,8 @@ const maxRsaBits = 16_384;
 
 /**
  * The clean certificate, chain and key in the files, which may hold more, and in any order. Throws `invalid_request` or
- * `payload_too_large`, naming the file and what to do; no message shows anything of a key.
+ * `payload_too_large`, naming the file and what to do; no message shows anything of a key. What strangers made goes
+ * through `readBundleApart`, because their files decide how long this takes.
  */
 export function readCertificateBundle({
   sources,

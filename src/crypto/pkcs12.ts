@@ -7,7 +7,6 @@ import type { KeyObject, X509Certificate } from 'node:crypto';
 import * as crypto from 'node:crypto';
 import { Problem } from '../base/problem.ts';
 import { Secret } from '../base/secret.ts';
-import { roundsIn } from './pkcs12-rounds.ts';
 
 export type Pkcs12Contents = {
   /** DER; the one that belongs to the key comes first. */
@@ -28,27 +27,24 @@ type ParsePkcs12 = (
 // Node 26.10 has it; @types/node does not know it yet.
 const { parsePKCS12 } = crypto as unknown as { readonly parsePKCS12: ParsePkcs12 };
 
-/**
- * For all parts of a file together: usually two and a checksum. OpenSSL writes 2048 rounds for each, Windows 2000, others
- * up to 600 000. A million takes up to a second.
- */
-const maxRounds = 2_000_000;
+/** Whether the bytes begin as a PKCS#12 file does: a sequence, whose first member is the version, 3 (RFC 7292 §4). */
+export function looksLikePkcs12(bytes: Buffer): boolean {
+  const [sequence, first = 0] = bytes;
+  // Of a length that is indefinite, or stands in one byte, nothing follows; else so many bytes.
+  const start = 2 + (first > 0x80 ? first - 0x80 : 0);
+  return sequence === 0x30 && bytes.subarray(start, start + 3).equals(Buffer.from([2, 1, 3]));
+}
 
 /**
  * The certificates and the key of a PKCS#12 file; an undefined password stands for an empty one. Throws
- * `invalid_request` with what to do about it; `name` is what the message calls the file.
+ * `invalid_request` with what to do about it; `name` is what the message calls the file. The file decides how long this
+ * takes, up to hours: strangers' files are read by `readBundleApart`.
  */
 export function readPkcs12(
   bytes: Buffer,
   password: Secret<string> | undefined,
   name: string,
 ): Pkcs12Contents {
-  if (roundsIn(bytes) > maxRounds) {
-    throw new Problem('invalid_request', {
-      detail: `${name} asks for more than ${maxRounds} rounds of password hashing, which no usual PKCS#12 file does.`,
-      hint: `Convert it to PEM with ${toPem(name)} and import converted.pem instead.`,
-    });
-  }
   try {
     const parsed = parsePKCS12(bytes, { passphrase: password?.expose() ?? '' });
     const { privateKey, certificate, additionalCertificates } = parsed;

@@ -23,7 +23,9 @@ export type SettingKey =
   | 'steady-clock'
   /** Id of the last event that was delivered there. */
   | 'audit-file-cursor'
-  | 'audit-syslog-cursor';
+  | 'audit-syslog-cursor'
+  /** JSON: targets of before there was a guard, as `--allow-outbound` has them. */
+  | 'kept-outbound-targets';
 
 export async function readSetting(
   reader: Reader,

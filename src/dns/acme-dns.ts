@@ -7,7 +7,7 @@ import { Secret } from '../base/secret.ts';
 import { apiUrl, credential } from './api-settings.ts';
 import { plainName } from './dns-name.ts';
 import { DnsProviderError, type DnsProviderType } from './dns-provider.ts';
-import { jsonApi, textsIn } from './json-api.ts';
+import { jsonApi } from './json-api.ts';
 
 const config = z.strictObject({
   url: apiUrl,
@@ -39,7 +39,6 @@ export const acmeDns: DnsProviderType<AcmeDnsConfig> = {
       permission:
         'Look whether username and password are those of the registration, and whether it allows this address.',
       secrets: [new Secret(password), new Secret(username)],
-      wordsOf: (body) => textsIn(body).join(' '),
       authorize: () => ({ 'X-Api-User': username, 'X-Api-Key': password }),
     });
     return {

@@ -13,6 +13,22 @@ export const apiUrl = z.string({ error: 'must be a URL' }).refine(isApiUrl, {
   error: 'must be an https:// URL without user, query and fragment (http:// only for this very machine)',
 });
 
+/** Where the APIs are that the vault knows. */
+const publicApis: ReadonlySet<string> = new Set([
+  ...['api.cloudflare.com', 'route53.amazonaws.com', 'management.azure.com', 'login.microsoftonline.com'],
+  ...['dns.googleapis.com', 'oauth2.googleapis.com', 'api.digitalocean.com', 'api.hetzner.cloud'],
+  ...['eu.api.ovh.com', 'ca.api.ovh.com', 'api.us.ovhcloud.com', 'desec.io'],
+]);
+
+/**
+ * Whether what answers at the URL is the provider itself, whose words may be shown. Behind an address that was configured
+ * may be anything, and a session must not read there.
+ */
+export function isPublicApi(url: string): boolean {
+  const { protocol, host } = new URL(url);
+  return protocol === 'https:' && publicApis.has(host);
+}
+
 function isApiUrl(text: string): boolean {
   return isSecureUrl(text) && new URL(text).search === '';
 }

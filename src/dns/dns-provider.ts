@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { Log } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
+import type { OutboundGuard } from '../net/outbound-guard.ts';
 import type { Outbound } from '../net/outbound-http.ts';
 import type { DnsResolver } from './dns-resolver.ts';
 
@@ -32,6 +33,7 @@ export type DnsProvider = {
 export type DnsContext = {
   readonly world: World;
   readonly outbound: Outbound;
+  readonly guard: OutboundGuard;
   readonly resolver: DnsResolver;
   readonly log: Log;
 };

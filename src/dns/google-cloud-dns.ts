@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
 import { Secret } from '../base/secret.ts';
+import { encodePem } from '../crypto/pem.ts';
 import { accountZone, zoneMissing } from './account-zone.ts';
 import { apiUrl, credential } from './api-settings.ts';
 import { bearerToken, type IssuedToken } from './bearer-token.ts';
@@ -126,9 +127,13 @@ function cloudDns(settings: Settings, key: KeyFile, context: DnsContext): JsonAp
   const oauth = jsonApi({ ...common, title: 'The Google login', baseUrl: tokenUri });
   const token = bearerToken(context.world, async (signal): Promise<IssuedToken> => {
     const { importPKCS8, SignJWT } = await import('jose');
-    const signer = await importPKCS8(privateKey.expose(), 'RS256').catch(() => {
+    const refused = () =>
+      new DnsProviderError(`${title}: private_key of the service account is no RSA key in PKCS#8`);
+    const pem = rsaKeyIn(privateKey.expose());
+    if (pem === undefined) throw refused();
+    const signer = await importPKCS8(pem, 'RS256').catch(() => {
       // The reason is not passed on: what the parser says may have parts of the key.
-      throw new DnsProviderError(`${title}: private_key of the service account is no RSA key in PKCS#8`);
+      throw refused();
     });
     const now = Math.floor(context.world.now() / second);
     const assertion = await new SignJWT({ scope })
@@ -217,4 +222,20 @@ function jsonOf(text: string): unknown {
     // What it is not is said by the schema.
     return undefined;
   }
+}
+
+/** Version and algorithm of an RSA key in PKCS#8 (RFC 5208 §5, RFC 8017 §A.1), behind the header of two bytes of length. */
+const rsaBegins = Buffer.from('020100300d06092a864886f70d0101010500', 'hex');
+const longestKey = 16_384;
+
+/**
+ * The key as PEM again, or undefined where it is none of RSA. OpenSSL completes keys of other kinds as it reads them, which
+ * takes hours where their numbers are large.
+ */
+function rsaKeyIn(text: string): string | undefined {
+  const [, base64 = ''] =
+    /-----BEGIN PRIVATE KEY-----([^-]{1,22000})-----END PRIVATE KEY-----/.exec(text) ?? [];
+  const der = Buffer.from(base64, 'base64');
+  const isRsa = der.length <= longestKey && der.subarray(4, 4 + rsaBegins.length).equals(rsaBegins);
+  return isRsa ? encodePem('PRIVATE KEY', der) : undefined;
 }

@@ -64,7 +64,7 @@ export const hetzner: DnsProviderType<z.infer<typeof config>> = {
       }
       if (action.status === 'success') return;
       const why = api.shown(action.error?.message ?? action.status);
-      throw new DnsProviderError(`${title} did not ${purpose}: ${why}`);
+      throw new DnsProviderError(`${title} did not ${purpose}: ${why ?? 'the action failed'}`);
     };
 
     return recordSetProvider<readonly string[] | undefined>(context, title, async (record, signal) => {

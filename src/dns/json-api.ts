@@ -11,6 +11,7 @@ import { parseRetryAfter } from '../base/retry-after.ts';
 import { Secret } from '../base/secret.ts';
 import { withoutTrailing } from '../base/trailing.ts';
 import { OutboundError, type OutboundRequest } from '../net/outbound-http.ts';
+import { isPublicApi } from './api-settings.ts';
 import { type DnsContext, DnsProviderError } from './dns-provider.ts';
 
 export type ApiRequest = {
@@ -47,8 +48,8 @@ export type ApiOptions = {
   readonly permission: string;
   /** Never to be seen in a message, whoever wrote it. */
   readonly secrets: readonly Secret<string>[];
-  /** The provider's own words for what went wrong, from the body of an error. */
-  readonly wordsOf: (body: unknown) => string | undefined;
+  /** The provider's own words for what went wrong, from the body of an error. They are shown where it is the public API. */
+  readonly wordsOf?: (body: unknown) => string | undefined;
   /** Headers with the credentials, for each attempt anew. */
   readonly authorize?: (
     request: OutboundRequest,
@@ -69,7 +70,7 @@ export type JsonApi = {
   readonly read: <T>(schema: z.ZodType<T>, answer: ApiAnswer) => T;
   /** What `send` would have thrown for an answer that was accepted. */
   readonly refusal: (answer: ApiAnswer) => DnsProviderError;
-  /** The provider's words as they may be shown: one line, not too long, without secrets; undefined where none are left. */
+  /** The provider's words as they may be shown: one line, not too long, without secrets; undefined where none are left or it is not the public API. */
   readonly shown: (words: string) => string | undefined;
 };
 
@@ -81,7 +82,8 @@ const unreadable = Symbol('unreadable');
 export function jsonApi(options: ApiOptions): JsonApi {
   const { context, title } = options;
 
-  const shown = (words: string) => presentable(options.secrets, words);
+  const isKnown = isPublicApi(options.baseUrl);
+  const shown = (words: string) => (isKnown ? presentable(options.secrets, words) : undefined);
 
   const once = async (request: ApiRequest, signal: AbortSignal): Promise<ApiAnswer> => {
     const wanted = outboundRequest(options, request);
@@ -95,8 +97,9 @@ export function jsonApi(options: ApiOptions): JsonApi {
     if (body !== unreadable) return { request, status, headers: response.headers, body, sent };
     if (status >= 200 && status < 300) {
       const type = response.headers['content-type'] ?? 'no content type';
+      const what = isKnown ? `${status}, ${type}` : status;
       throw new DnsProviderError(
-        `${title} did not ${request.purpose}: it answered with something unreadable (${status}, ${type}). Is its URL right?`,
+        `${title} did not ${request.purpose}: it answered with something unreadable (${what}). Is its URL right?`,
       );
     }
     return { request, status, headers: response.headers, body: undefined, sent };
@@ -134,7 +137,7 @@ export function jsonApi(options: ApiOptions): JsonApi {
 
   const refusal = (answer: ApiAnswer): DnsProviderError => {
     const { status, request } = answer;
-    const words = answer.body === undefined ? undefined : options.wordsOf(answer.body);
+    const words = answer.body === undefined || !isKnown ? undefined : options.wordsOf?.(answer.body);
     const secrets = answer.sent === undefined ? options.secrets : [answer.sent, ...options.secrets];
     const said = presentable(secrets, words ?? '') ?? STATUS_CODES[status];
     const because = said === undefined ? String(status) : `${status}: ${said}`;

@@ -54,6 +54,24 @@ async function mapping(
   text: string,
 ): Promise<Readonly<Record<string, unknown>>> {
   if (text === '') return {};
+  const value = jsonIn(text) ?? (await yamlIn(text));
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  const orPlain = type.plain === undefined ? '' : `, or the ${type.plain} alone in one line`;
+  throw new DnsProviderError(`the secret file must be a mapping of names to values${orPlain}`);
+}
+
+/** What comes over HTTP is JSON, and never reaches the parser of YAML: its time grows with the square of the keys. */
+function jsonIn(text: string): unknown {
+  if (!text.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // YAML may begin with a brace too, and its parser tells the line of what is wrong.
+    return undefined;
+  }
+}
+
+async function yamlIn(text: string): Promise<unknown> {
   const { parseDocument } = await import('yaml');
   // Its warnings would quote the text, and so do the messages of its errors.
   const document = parseDocument(text, { prettyErrors: true, logLevel: 'error' });
@@ -64,10 +82,7 @@ async function mapping(
       `the secret file is neither YAML nor JSON: ${error.code} in line ${line ?? '?'}`,
     );
   }
-  const value: unknown = aliasesResolved(document);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  const orPlain = type.plain === undefined ? '' : `, or the ${type.plain} alone in one line`;
-  throw new DnsProviderError(`the secret file must be a mapping of names to values${orPlain}`);
+  return aliasesResolved(document);
 }
 
 function aliasesResolved(document: { toJS: (options: { maxAliasCount: number }) => unknown }): unknown {
@@ -84,6 +99,8 @@ function checked<Config>(type: DnsProviderType<Config>): DnsProviderType {
   return { ...type, create: (config, context) => type.create(checkedConfig(type, config), context) };
 }
 
+const mostComplaints = 20;
+
 function checkedConfig<Config>(
   { type, config }: Pick<DnsProviderType<Config>, 'type' | 'config'>,
   value: unknown,
@@ -91,7 +108,9 @@ function checkedConfig<Config>(
   const parsed = config.safeParse(value);
   if (parsed.success) return parsed.data;
   const complaints = parsed.error.issues.flatMap((issue) => complaintsOf(issue));
-  throw new DnsProviderError(`the settings of ${type} are not right: ${complaints.join('; ')}`);
+  const more = complaints.length > mostComplaints ? `; and ${complaints.length - mostComplaints} more` : '';
+  const shown = complaints.slice(0, mostComplaints).join('; ');
+  throw new DnsProviderError(`the settings of ${type} are not right: ${shown}${more}`);
 }
 
 function complaintsOf(issue: z.core.$ZodIssue): string[] {

@@ -22,7 +22,7 @@ const wrongSecret = 'must be the base64 text that tsig-keygen prints';
 
 const config = z
   .strictObject({
-    server: z.string().refine((text) => parseServer(text) !== undefined, wrongServer),
+    server: z.string().refine((text) => serverIn(text) !== undefined, wrongServer),
     key_name: z.string().min(1).optional(),
     algorithm: z.enum(tsigAlgorithms).default('hmac-sha256'),
     secret: z.string().refine(isBase64, wrongSecret).optional(),
@@ -101,18 +101,18 @@ async function askForZone(
 /** One request and its answer, whose signature is right; any header code. Throws DnsProviderError for everything else. */
 async function converse(
   settings: Rfc2136Config,
-  { world }: DnsContext,
+  { world, guard }: DnsContext,
   request: Omit<DnsRequest, 'id'>,
   signal: AbortSignal,
 ): Promise<DnsAnswer> {
   const { server } = settings;
-  const address = parseServer(server);
+  const address = serverIn(server);
   if (address === undefined) throw new DnsProviderError(`server ${wrongServer}`);
   const id = world.randomBytes(2).readUInt16BE();
   const plain = encodeRequest({ ...request, id });
   const key = keyOf(settings);
   const signed = key && sign(plain, key, world.now());
-  const bytes = await tcpExchange(world, address, signed?.message ?? plain, signal);
+  const bytes = await tcpExchange({ world, guard }, address, signed?.message ?? plain, signal);
   const answer = parsed(bytes, server);
   if (!isAnswerTo(answer, id, request.opcode)) {
     throw new DnsProviderError(`${server} answered a question that was not asked`);
@@ -140,7 +140,7 @@ function keyOf({ key_name: name, algorithm, secret }: Rfc2136Config): TsigKey | 
 }
 
 /** HOST, HOST:PORT, [IPV6]:PORT or a bare IPv6 address; the port is 53 without one. */
-function parseServer(text: string): DnsServer | undefined {
+export function serverIn(text: string): DnsServer | undefined {
   if (isIPv6(text)) return { host: text, port: 53 };
   const match = /^(?:\[([^\]]+)\]|([^:[\]\s/]+))(?::(\d{1,5}))?$/.exec(text);
   const host = match?.[1] ?? match?.[2] ?? '';

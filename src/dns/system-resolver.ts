@@ -1,5 +1,6 @@
 /** Questions over the network: node's resolver (c-ares), with limits that suit somebody who asks again anyway. */
 import { Resolver } from 'node:dns/promises';
+import { type OutboundGuard, OutboundRefusal, outboundGuard } from '../net/outbound-guard.ts';
 import { DnsProviderError } from './dns-provider.ts';
 import type { DnsResolver } from './dns-resolver.ts';
 
@@ -10,9 +11,14 @@ const usual: Patience = { timeoutMs: 2000, tries: 3 };
 
 /**
  * Asks `configured` (`ip:port`), or else what the system is set to. Nothing is kept between two questions: a change of the
- * system's settings counts at once. Throws DnsProviderError where there is no answer, or one that is an error.
+ * system's settings counts at once. Both are this machine's settings; the guard is asked about servers that zones name.
+ * Throws DnsProviderError where there is no answer, or one that is an error.
  */
-export function systemResolver(configured: string | undefined, patience: Patience = usual): DnsResolver {
+export function systemResolver(
+  configured: string | undefined,
+  patience: Patience = usual,
+  guard: OutboundGuard = outboundGuard(),
+): DnsResolver {
   const ask = async <T>(
     what: string,
     question: (resolver: Resolver) => Promise<T[]>,
@@ -24,9 +30,11 @@ export function systemResolver(configured: string | undefined, patience: Patienc
       tries: patience.tries,
     });
     try {
+      if (server !== undefined && server !== configured) refuse(guard, server);
       if (server !== undefined) resolver.setServers([server]);
       return await question(resolver);
     } catch (error) {
+      if (error instanceof OutboundRefusal) throw new DnsProviderError(error.message, { cause: error });
       const { code = '' } = error as NodeJS.ErrnoException;
       if (code === 'ENOTFOUND' || code === 'ENODATA') return [];
       const whom = server ?? "the system's resolver";
@@ -62,6 +70,12 @@ export function systemResolver(configured: string | undefined, patience: Patienc
       return found;
     },
   };
+}
+
+/** Throws OutboundRefusal for an `ip:port` that may not be asked. */
+function refuse(guard: OutboundGuard, server: string): void {
+  const [, six, four = '', port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(server) ?? [];
+  guard.target(six ?? four, Number(port));
 }
 
 /** c-ares' words for people, by error code. */

@@ -3,23 +3,26 @@ import { connect } from 'node:net';
 import { withDeadline } from '../base/deadline.ts';
 import { second } from '../base/duration.ts';
 import type { World } from '../base/world.ts';
+import { type GuardedTarget, type OutboundGuard, OutboundRefusal } from '../net/outbound-guard.ts';
 import { DnsProviderError } from './dns-provider.ts';
 
 export type DnsServer = { readonly host: string; readonly port: number };
 
 /**
  * Sends a message and gives the one that comes back, both without their length. Throws DnsProviderError where the server
- * cannot be reached, cuts the connection off, or takes more than 15 seconds for everything, and when `signal` is aborted.
+ * cannot be reached or may not be, cuts the connection off, or takes more than 15 seconds for everything, and when `signal`
+ * is aborted.
  */
 export async function tcpExchange(
-  world: Pick<World, 'sleep'>,
+  { world, guard }: { readonly world: Pick<World, 'sleep'>; readonly guard: OutboundGuard },
   { host, port }: DnsServer,
   message: Buffer,
   signal: AbortSignal,
 ): Promise<Buffer> {
   const label = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
   return withDeadline(world, 15 * second, signal, async (deadline) => {
-    const socket = connect({ host, port, signal: deadline.signal });
+    const target = guardedTarget(guard, { host, port });
+    const socket = connect({ ...target, signal: deadline.signal });
     try {
       const length = Buffer.alloc(2);
       length.writeUInt16BE(message.length);
@@ -33,6 +36,7 @@ export async function tcpExchange(
       throw new DnsProviderError(`${label} cut the connection off before it had answered`);
     } catch (error) {
       if (error instanceof DnsProviderError) throw error;
+      if (error instanceof OutboundRefusal) throw new DnsProviderError(error.message, { cause: error });
       const how = deadline.ended();
       if (how === 'timeout') throw new DnsProviderError(`${label} did not answer within 15 s`);
       if (how === 'aborted') throw new DnsProviderError(`the request to ${label} was given up`);
@@ -48,4 +52,13 @@ export async function tcpExchange(
       socket.destroy();
     }
   });
+}
+
+function guardedTarget(guard: OutboundGuard, { host, port }: DnsServer): GuardedTarget {
+  try {
+    return guard.target(host, port);
+  } catch (error) {
+    if (error instanceof OutboundRefusal) throw new DnsProviderError(error.message, { cause: error });
+    throw error;
+  }
 }

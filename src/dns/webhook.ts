@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Secret } from '../base/secret.ts';
 import { apiUrl, credential } from './api-settings.ts';
 import type { DnsContext, DnsProviderType } from './dns-provider.ts';
-import { type JsonApi, jsonApi, textsIn } from './json-api.ts';
+import { type JsonApi, jsonApi } from './json-api.ts';
 
 const config = z
   .strictObject({
@@ -51,7 +51,6 @@ function apiOf({ url, username, password }: WebhookConfig, context: DnsContext):
         ? 'It wants a username and password: set them.'
         : 'Look whether username and password are right.',
     secrets: password === undefined ? [] : [new Secret(password), basic],
-    wordsOf: (body) => textsIn(body).join(' '),
     decode: jsonOrText,
     ...(username !== undefined && { authorize: () => ({ Authorization: `Basic ${basic.expose()}` }) }),
   });

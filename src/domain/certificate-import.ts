@@ -1,15 +1,11 @@
 /** Certificates that were made elsewhere: the first import makes the certificate, each further one a new version. */
 import type { CertName } from '../base/cert-name.ts';
 import { Problem } from '../base/problem.ts';
-import type { Secret } from '../base/secret.ts';
-import {
-  type BundleSource,
-  type CertificateBundle,
-  readCertificateBundle,
-} from '../crypto/certificate-bundle.ts';
+import type { CertificateBundle } from '../crypto/certificate-bundle.ts';
 import { type CertificateFacts, certificateFacts } from '../crypto/certificate-facts.ts';
 import { findCertificate, insertCertificate, updateCertificate } from '../db/certificates.ts';
 import type { Writer } from '../db/database.ts';
+import { type ImportedFiles, readBundleApart } from '../net/bundle-process.ts';
 import { type Actor, record } from './audit.ts';
 import { tellRecovered } from './certificate-notices.ts';
 import { newCertificateName, parseInput } from './inputs.ts';
@@ -17,13 +13,8 @@ import { neverRenewed } from './renewal-plan.ts';
 import type { Vault } from './vault.ts';
 import { addVersion } from './versions.ts';
 
-export type ImportRequest = {
-  readonly name: CertName;
-  /** The files as people have them, with the names to use in messages. */
-  readonly sources: readonly BundleSource[];
-  /** Opens PKCS#12. */
-  readonly password?: Secret<string> | undefined;
-};
+/** The files as people have them, with the names to use in messages. */
+export type ImportRequest = ImportedFiles & { readonly name: CertName };
 
 /** What files were understood to hold. */
 export type ImportPreview = {
@@ -34,14 +25,14 @@ export type ImportPreview = {
 };
 
 /**
- * Reads the files as an import would, and stores nothing. Throws `invalid_request` and `payload_too_large` as that does.
+ * Reads the files as an import would, and stores nothing. Throws `invalid_request`, `payload_too_large` and `rate_limited`
+ * as that does.
  */
-export function previewImport(
+export async function previewImport(
   { world }: Pick<Vault, 'world'>,
-  { sources, password }: Omit<ImportRequest, 'name'>,
-): ImportPreview {
-  const now = world.now();
-  const bundle = readCertificateBundle({ sources: [...sources], now, ...(password && { password }) });
+  files: ImportedFiles,
+): Promise<ImportPreview> {
+  const bundle = await readBundleApart(world, files);
   return {
     leaf: certificateFacts(bundle.leaf),
     chain: bundle.chain.map(certificateFacts),
@@ -53,15 +44,14 @@ export type ImportResult = { readonly version: number; readonly warnings: readon
 
 /**
  * Stores what the files hold as the newest version. Throws `invalid_request` or `payload_too_large` where they cannot
- * be used, and `certificate_exists` where the name belongs to a certificate that an issuer makes; nothing is stored then.
+ * be used, `rate_limited` where too many are read already, and `certificate_exists` where the name belongs to a certificate that an issuer makes; nothing is stored then.
  */
 export async function importCertificate(
   vault: Vault,
   actor: Actor,
-  { name, sources, password }: ImportRequest,
+  { name, ...files }: ImportRequest,
 ): Promise<ImportResult> {
-  const now = vault.world.now();
-  const bundle = readCertificateBundle({ sources: [...sources], now, ...(password && { password }) });
+  const bundle = await readBundleApart(vault.world, files);
   const version = await vault.db.write((writer) => storeImport(vault, writer, actor, { name, bundle }));
   return { version, warnings: bundle.warnings };
 }

@@ -85,4 +85,5 @@ const hints: Readonly<Record<OutboundError['reason'], string>> = {
   'cut-off': 'See whether a proxy or a firewall on the way cuts connections.',
   'too-large': 'See whether the URL is the directory of an ACME CA.',
   aborted: 'Try again.',
+  refused: 'Allow the address where this CA is yours; else give the CA by its public name.',
 };

@@ -131,7 +131,7 @@ async function send(
   { deliveries, channel }: ClaimedDelivery,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { world, outbound, db } = vault;
+  const { world, outbound, guard, db } = vault;
   const ids = deliveries.map((row) => row.notification_id);
   const rows = await listNotifications(db.reader, ids);
   const [row] = rows;
@@ -140,7 +140,7 @@ async function send(
   const message = rows.length === 1 ? messageOf(row) : gatheredMessage(channel.name, rows);
   const sealed = openFor(vault, channelSettingsOwner(channel.id), channel.sealed_settings);
   const config: unknown = JSON.parse(sealed.expose().toString('utf8'));
-  const opened = type.create(config, { world, outbound });
+  const opened = type.create(config, { world, outbound, guard });
   return withDeadline(world, type.patience(config), signal, async (deadline) => {
     try {
       return await opened.send(message, deadline.signal);

@@ -6,6 +6,7 @@ import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { Keyring } from '../crypto/keyring.ts';
 import type { Database } from '../db/database.ts';
+import type { OutboundGuard } from '../net/outbound-guard.ts';
 import type { Outbound } from '../net/outbound-http.ts';
 import type { AcmeClients } from './acme-clients.ts';
 import type { AuditBatch } from './audit-batch.ts';
@@ -42,6 +43,8 @@ export type Vault = {
   readonly renewalHeartbeat: Heartbeat;
   /** HTTP towards CAs and DNS providers. */
   readonly outbound: Outbound;
+  /** Where connections may lead. */
+  readonly guard: OutboundGuard;
   readonly acme: AcmeClients;
   readonly dns: OpenedDnsProviders;
   /** One registration per issuer and one change per DNS provider at a time. */

@@ -54,7 +54,7 @@ export const certificateImportRoutes: readonly Route[] = [
     replies: { 200: { description: 'what was understood', schema: importPreviewSchema } },
     problems: [],
     handle: async ({ context: { vault }, body }) => {
-      const { leaf, chain, warnings } = previewImport(vault, understood(body));
+      const { leaf, chain, warnings } = await previewImport(vault, understood(body));
       return json(200, {
         certificate: factsView(leaf),
         chain: chain.map(factsView),

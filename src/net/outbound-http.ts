@@ -1,6 +1,6 @@
 /**
  * HTTP towards others: CAs and DNS providers. One request, one answer, within a deadline and a size; redirects are never
- * followed, so that nothing is sent to a host that nobody configured.
+ * followed, so that nothing is sent to a host that nobody configured, and the guard decides about every connection.
  */
 import {
   type ClientRequest,
@@ -10,9 +10,10 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { second } from '../base/duration.ts';
-import { OperatorError } from '../base/operator-error.ts';
 import { shortened } from '../base/printable-text.ts';
 import type { World } from '../base/world.ts';
+import { type ProxyEnvironment, proxiesIn } from './http-proxies.ts';
+import { type OutboundGuard, OutboundRefusal, outboundGuard } from './outbound-guard.ts';
 
 export type OutboundRequest = {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -40,8 +41,18 @@ export type OutboundResponse = ResponseHead & { readonly body: Buffer };
 /** Makes one request. Throws OutboundError where there is no whole answer; any status is an answer. */
 export type Outbound = (request: OutboundRequest) => Promise<OutboundResponse>;
 
-/** Why there was no answer: nobody reached, certificate not trusted, too slow, cut off, too large, or told to stop. */
-export type OutboundReason = 'unreachable' | 'untrusted' | 'timeout' | 'cut-off' | 'too-large' | 'aborted';
+/**
+ * Why there was no answer: nobody reached, certificate not trusted, too slow, cut off, too large, told to stop, or an
+ * address that the guard refuses.
+ */
+export type OutboundReason =
+  | 'unreachable'
+  | 'untrusted'
+  | 'timeout'
+  | 'cut-off'
+  | 'too-large'
+  | 'aborted'
+  | 'refused';
 
 export class OutboundError extends Error {
   readonly reason: OutboundReason;
@@ -62,17 +73,24 @@ const defaultMaxBytes = 1024 * 1024;
 /** Shorter than servers keep an idle connection, so that none is used in the moment in which they close it. */
 const idleConnection = 4 * second;
 
-/** What the proxies are read from: HTTP_PROXY, HTTPS_PROXY, NO_PROXY and their lower-case forms. */
-export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
-
 type Agents = { readonly http: HttpAgent; readonly https: HttpsAgent };
-type Exchange = OutboundRequest & { readonly timeoutMs: number; readonly userAgent: string };
+type Exchange = OutboundRequest & {
+  readonly timeoutMs: number;
+  readonly userAgent: string;
+  readonly guard: OutboundGuard;
+};
 
 /**
  * The real thing, with connections that are kept and reused, through the proxies that the environment names. Throws
- * OperatorError where it names one that is no HTTP proxy.
+ * OperatorError where it names one that is no HTTP proxy. The guard is asked about the host of each request; a proxy is a
+ * setting, and resolves names itself.
  */
-export function outboundHttp(world: World, environment: ProxyEnvironment, userAgent: string): Outbound {
+export function outboundHttp(
+  world: World,
+  environment: ProxyEnvironment,
+  userAgent: string,
+  guard: OutboundGuard = outboundGuard(),
+): Outbound {
   const options = { keepAlive: true, timeout: idleConnection, proxyEnv: proxiesIn(environment) };
   const agents = { http: new HttpAgent(options), https: new HttpsAgent(options) };
   return async (wanted) => {
@@ -86,7 +104,7 @@ export function outboundHttp(world: World, environment: ProxyEnvironment, userAg
     signal?.addEventListener('abort', stop, { once: true });
     if (signal?.aborted === true) stop();
     try {
-      return await exchange({ ...wanted, timeoutMs, userAgent }, agents, ended.signal);
+      return await exchange({ ...wanted, timeoutMs, userAgent, guard }, agents, ended.signal);
     } catch (error) {
       throw asOutboundError(error, wanted, timeoutMs, ended.signal);
     } finally {
@@ -95,24 +113,6 @@ export function outboundHttp(world: World, environment: ProxyEnvironment, userAg
       await timedOut;
     }
   };
-}
-
-/** Node passes over a proxy without a scheme, as many write it, or with one that it does not speak: nobody would know. */
-function proxiesIn(environment: ProxyEnvironment): Record<string, string | undefined> {
-  const names = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];
-  const proxies = names.map((name) => {
-    const value = environment[name]?.trim();
-    if (!value) return [name, undefined];
-    const url = URL.parse(value.includes('://') ? value : `http://${value}`);
-    if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-      throw new OperatorError(`${name} names no HTTP proxy.`, {
-        hint: 'It looks like http://proxy.example.com:3128; no other protocol is spoken.',
-      });
-    }
-    return [name, url.href];
-  });
-  const { no_proxy, NO_PROXY } = environment;
-  return { ...Object.fromEntries(proxies), no_proxy, NO_PROXY };
 }
 
 /** Settles at once when the signal is aborted, also while a proxy or a name server keeps the connection waiting. */
@@ -143,15 +143,18 @@ function exchange(wanted: Exchange, agents: Agents, signal: AbortSignal): Promis
 }
 
 function open(
-  { method, url, headers, body, ca, timeoutMs, userAgent }: Exchange,
+  { method, url, headers, body, ca, timeoutMs, userAgent, guard }: Exchange,
   agents: Agents,
 ): ClientRequest {
   const target = new URL(url);
   const isSecure = target.protocol === 'https:';
   if (!isSecure && target.protocol !== 'http:') throw new Error(`cannot speak ${target.protocol}`);
+  const host = target.hostname.replace(/^\[|\]$/g, '');
+  const port = Number(target.port) || (isSecure ? 443 : 80);
   const options = {
     method,
     timeout: timeoutMs,
+    lookup: guard.target(host, port).lookup,
     headers: {
       'User-Agent': userAgent,
       'Accept-Encoding': 'identity',
@@ -206,6 +209,7 @@ function asOutboundError(
     return new OutboundError('timeout', `${host} did not answer within ${timeoutMs / 1000} s`, error);
   }
   if (ended.aborted) return new OutboundError('aborted', `the request to ${host} was given up`, error);
+  if (error instanceof OutboundRefusal) return new OutboundError('refused', error.message, error);
   const { code = '' } = error as NodeJS.ErrnoException;
   const reason = shortened(reasonOf(error), 300);
   if (isCertificateTrouble(code)) {

@@ -61,6 +61,21 @@ test('a directory with nothing but what is required will do', async (t) => {
   }
 });
 
+test('the pages that a directory names are kept fit for terminals, and no longer than a line may be', async (t) => {
+  const ca = await scriptedAcme(t);
+  const [newNonce, newAccount, newOrder] = ['a', 'b', 'c'].map((path) => `${ca.origin}/${path}`);
+  const pages: readonly (readonly [named: string, shown: RegExp])[] = [
+    ['https://ca.test/terms', /^https:\/\/ca\.test\/terms$/],
+    ['https://ca.test/\u001b[2Jgone', /^https:\/\/ca\.test\/%1B\[2Jgone$/],
+    ['javascript:alert(1)\u0007\u202e', /^javascript:alert\(1\)[\x21-\x7e]*$/],
+    [`https://ca.test/${'x'.repeat(100_000)}`, /^https:\/\/ca\.test\/x{1000,2000}…$/],
+  ];
+  for (const [termsOfService, shown] of pages) {
+    ca.override('directory', { body: { newNonce, newAccount, newOrder, meta: { termsOfService } } });
+    assert.match((await clientOf(ca).directory(forever)).termsOfService ?? '', shown);
+  }
+});
+
 test('the directory is fetched once an hour, once for all who ask, and again after a failure', async (t) => {
   const ca = await scriptedAcme(t);
   let now = Date.UTC(2026, 10, 21);

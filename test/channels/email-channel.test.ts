@@ -1,10 +1,12 @@
 /** E-mail, against a real mail server in the test: encrypted wherever a password goes, and plain text that people can read. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
 import { realWorld } from '../../src/base/world.ts';
 import { ChannelError, type Message } from '../../src/channels/channel.ts';
 import { type EmailChannelConfig, emailChannel } from '../../src/channels/email-channel.ts';
-import { outboundHttp } from '../../src/net/outbound-http.ts';
+import { loopbackGuard, loopbackOutbound } from '../harness/loopback-guard.ts';
 import { type SmtpOptions, smtpServer } from '../harness/smtp-server.ts';
 
 const message: Message = {
@@ -16,7 +18,7 @@ const message: Message = {
   data: { certificate: 'web' },
 };
 const { signal } = new AbortController();
-const context = { world: realWorld, outbound: outboundHttp(realWorld, {}, 'test') };
+const context = { world: realWorld, outbound: loopbackOutbound, guard: loopbackGuard };
 const password = 'correct-horse';
 
 async function prepared(
@@ -79,7 +81,7 @@ suite('a mail', () => {
     await plain.send();
     assert.equal(plain.server.mails[0]?.wasEncrypted, false);
     const stripped = await prepared(t, { security: 'none' });
-    assert.match(await refusal(stripped.send()), /^the mail server 127\.0\.0\.1: /);
+    assert.match(await refusal(stripped.send()), /^the mail server 127\.0\.0\.1 answered 5\d\d to STARTTLS$/);
     assert.deepEqual(stripped.server.mails, []);
     assert(!stripped.server.said.some((line) => line.startsWith('MAIL')));
   });
@@ -90,28 +92,48 @@ suite('a mail', () => {
     assert.deepEqual(server.mails, []);
   });
 
-  test('that is refused is told in the server’s words, without the password that it says again', async (t) => {
+  test('that is refused is told by the server’s codes, without its words', async (t) => {
     const user = { username: 'vault', password };
     const { server, send } = await prepared(t, { user: 'vault', password: 'another' }, user);
     const words = await refusal(send());
-    assert.match(words, /535 5\.7\.8 wrong password \[secret\]/);
-    assert(!words.includes(password));
-    server.answers.set('EHLO', '554 go away');
-    server.answers.set('HELO', '554 go away');
-    assert.match(await refusal(send()), /554 go away/);
+    assert.match(words, / answered 535 5\.7\.8 to AUTH PLAIN: the name or password is wrong$/);
+    assert.doesNotMatch(words, /wrong password|correct/);
+    server.answers.set('EHLO', '554 internal-4711');
+    server.answers.set('HELO', '554 internal-4711');
+    assert.match(await refusal(send()), / answered 554 to EHLO: it refuses the mail$/);
   });
 
   test('that nobody or only some take is told', async (t) => {
     const { server, send } = await prepared(t);
-    server.answers.set('RCPT', '550 no such user');
-    assert.equal(
-      await send(),
-      'the mail server 127.0.0.1: it was not taken for ops@a.test (550 no such user)',
-    );
+    server.answers.set('RCPT', '550 5.1.1 internal-4711');
+    assert.equal(await send(), 'the mail server 127.0.0.1 did not accept it for ops@a.test (550 5.1.1)');
     assert.deepEqual(server.mails[0]?.to, ['night@a.test']);
     const single = await prepared(t, {}, { to: ['ops@a.test'] });
-    single.server.answers.set('RCPT', '550 no such user');
-    assert.match(await refusal(single.send()), /550 no such user/);
+    single.server.answers.set('RCPT', '550 internal-4711');
+    assert.match(await refusal(single.send()), / answered 550 to RCPT TO: there is no such mailbox, /);
+  });
+
+  test('whoever answers instead of a mail server, no banner is shown', async (t) => {
+    const banners = [
+      'SSH-2.0-internal-4711',
+      'HTTP/1.1 400 internal-4711',
+      '-ERR internal-4711',
+      '4711 x',
+      '220\tx',
+    ];
+    for (const banner of banners) {
+      const server = createServer((socket) => socket.on('error', () => undefined).end(`${banner}\r\n`));
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      t.after(() => server.close());
+      const { port } = server.address() as AddressInfo;
+      const { send } = await prepared(t, {}, { port });
+      const words = await refusal(send());
+      assert.match(
+        words,
+        /^the mail server 127\.0\.0\.1 (does not answer as a mail server does|failed: [A-Z])/,
+      );
+      assert.doesNotMatch(words, /4711|SSH|ERR|HTTP/);
+    }
   });
 
   test('to a server that does not answer is given up when its time is over', async (t) => {

@@ -6,8 +6,8 @@ import { suite, type TestContext, test } from 'node:test';
 import { realWorld } from '../../src/base/world.ts';
 import { ChannelError, type Message } from '../../src/channels/channel.ts';
 import { execChannel } from '../../src/channels/exec-channel.ts';
-import { outboundHttp } from '../../src/net/outbound-http.ts';
 import { hookScript } from '../harness/hook-script.ts';
+import { loopbackGuard, loopbackOutbound } from '../harness/loopback-guard.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
 const message: Message = {
@@ -19,7 +19,7 @@ const message: Message = {
   data: { certificate: 'web' },
 };
 const { signal } = new AbortController();
-const context = { world: realWorld, outbound: outboundHttp(realWorld, {}, 'test') };
+const context = { world: realWorld, outbound: loopbackOutbound, guard: loopbackGuard };
 
 function program(t: TestContext, body: string, settings: object = {}) {
   const dir = tempDir(t);

@@ -5,7 +5,7 @@ import { hour } from '../../src/base/duration.ts';
 import { realWorld } from '../../src/base/world.ts';
 import { ChannelError, type Message } from '../../src/channels/channel.ts';
 import { type WebhookChannelConfig, webhookChannel } from '../../src/channels/webhook-channel.ts';
-import { outboundHttp } from '../../src/net/outbound-http.ts';
+import { loopbackGuard, loopbackOutbound } from '../harness/loopback-guard.ts';
 import { isSignedWith, status, type WebhookReceiver, webhookReceiver } from '../harness/webhook-receiver.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -18,7 +18,7 @@ const message: Message = {
   data: { certificate: 'web' },
 };
 const { signal } = new AbortController();
-const context = { world: realWorld, outbound: outboundHttp(realWorld, {}, 'test') };
+const context = { world: realWorld, outbound: loopbackOutbound, guard: loopbackGuard };
 
 const send = (settings: Partial<WebhookChannelConfig> & { url: string }, over = context) =>
   webhookChannel.create({ secret, ...settings }, over).send(message, signal);

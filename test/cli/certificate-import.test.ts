@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { CertificateView } from '../../src/domain/certificate-views.ts';
+import { pkcs12Bomb } from '../harness/import-bombs.ts';
 import { needs } from '../harness/missing-program.ts';
 import { type Chain, issue, makeChain, openssl } from '../harness/openssl-chain.ts';
 import { vault } from '../harness/vault-process.ts';
@@ -191,6 +192,11 @@ test('what cannot be used is refused by its name, and nothing is stored', needs(
       1,
       ['--pkcs12', bundle, '--password-file', wrong],
       /^vault: The password does not open the PKCS#12 file .*\n {2}\S/,
+    ],
+    [
+      1,
+      ['--pkcs12', write('bomb.p12', pkcs12Bomb('wrong password', 2 ** 31 - 1)), '--password-file', wrong],
+      /^vault: \S+bomb\.p12 takes more than 5 seconds .*\n {2}Convert it to PEM with `openssl pkcs12 -legacy /,
     ],
     [1, ['--fullchain', '-'], /^vault: standard input is empty\.\n {2}\S/],
     [

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { type CommandLine, commandLineWithCa, commandWords } from '../harness/command-line.ts';
+import { loopbackSetting } from '../harness/loopback-guard.ts';
 import { needs } from '../harness/missing-program.ts';
 import { problem } from '../harness/scripted-acme.ts';
 import { fromExecutable, serve } from '../harness/vault-process.ts';
@@ -29,10 +30,14 @@ function said(stream: Readable, text: string): Promise<string> {
   return promise;
 }
 
+/** The CA is here. */
+const allowing = { ...process.env, VAULT_ALLOW_OUTBOUND: loopbackSetting };
+
 /** `vault` with these words, given ^C when it has said `text` on stderr; what it says after that, and its exit code. */
 async function interrupted({ data }: CommandLine, words: readonly string[], text: string) {
   const [program, ...first] = fromExecutable;
   const child = spawn(program, [...first, ...words, '--data-dir', data], {
+    env: allowing,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const stderr = child.stderr;
@@ -78,6 +83,7 @@ test('a renewal that is under way is joined, and not asked for again', async (t)
   await done(...create);
   const [program, ...first] = fromExecutable;
   const child = spawn(program, [...first, ...renew, '--data-dir', data], {
+    env: allowing,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const stdout = said(child.stdout, 'version 1');
@@ -132,7 +138,7 @@ test('on a terminal the steps change one line, which is empty in the end', needs
   const { data } = await commandLineWithCa(t);
   const words = [...fromExecutable, ...create, '--wait', '--data-dir', data].join(' ');
   const child = spawn('script', ['--quiet', '--command', `stty cols 100; exec ${words}`, '/dev/null'], {
-    env: { ...process.env, SHELL: '/bin/sh' },
+    env: { ...allowing, SHELL: '/bin/sh' },
   });
   let seen = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {

@@ -1,6 +1,7 @@
 /** The provider google-cloud-dns against a server that behaves as its API does. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { encodePem } from '../../src/crypto/pem.ts';
 import {
   checkedAssertion,
   fakeGoogleCloudDns,
@@ -16,6 +17,7 @@ import {
   refused,
   startFake,
 } from '../harness/fake-provider-scenarios.ts';
+import { dsaBomb } from '../harness/import-bombs.ts';
 
 providerScenarios(fakeGoogleCloudDns);
 
@@ -90,10 +92,16 @@ test('a key file that is none is refused without being shown', async () => {
   }
   const { project_id: _, ...homeless } = key;
   assert.throws(() => made({ service_account: homeless }), /needs project/);
-  const private_key = '-----BEGIN PRIVATE KEY-----\ntopsecret\n-----END PRIVATE KEY-----\n';
-  const provider = made({ service_account: { ...key, private_key }, base_url: fake.url });
-  const { message } = await refused(provider.present(record, signal));
-  assert.match(message, /private_key of the service account is no RSA key in PKCS#8$/);
+  // OpenSSL would work on the last two for seconds and for days.
+  const bombs = [1500, 100_000].map((size) => encodePem('PRIVATE KEY', dsaBomb(size)));
+  for (const private_key of [
+    '-----BEGIN PRIVATE KEY-----\ntopsecret\n-----END PRIVATE KEY-----\n',
+    ...bombs,
+  ]) {
+    const provider = made({ service_account: { ...key, private_key }, base_url: fake.url });
+    const { message } = await refused(provider.present(record, signal));
+    assert.match(message, /private_key of the service account is no RSA key in PKCS#8$/);
+  }
 });
 
 test('a quota that is used up is waited for, though Google calls it forbidden', async () => {

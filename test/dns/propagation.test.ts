@@ -7,6 +7,7 @@ import { waitUntilVisible } from '../../src/dns/propagation.ts';
 import { systemResolver } from '../../src/dns/system-resolver.ts';
 import { type FakeDns, fakeDns } from '../harness/fake-dns.ts';
 import { JumpingWorld } from '../harness/fake-provider.ts';
+import { loopbackGuard } from '../harness/loopback-guard.ts';
 import { freePort } from '../harness/port.ts';
 
 const name = '_acme-challenge.www.example.test';
@@ -25,7 +26,7 @@ async function authoritative(
     'NS example.test': names,
     ...Object.fromEntries(names.map((server, index) => [`A ${server}`, [`192.0.2.${index + 1}`]])),
   });
-  const real = systemResolver(system.server, hasty);
+  const real = systemResolver(system.server, hasty, loopbackGuard);
   const txt = (asked: string, server?: string) => {
     const index = names.findIndex((_, at) => server === `192.0.2.${at + 1}:53`);
     const target = Object.values(servers)[index];

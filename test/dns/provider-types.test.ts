@@ -83,6 +83,16 @@ suite('a secret file', () => {
     });
   }
 
+  test('as JSON of a mebibyte is refused without delay, and not every complaint is told', async () => {
+    const keys = Object.fromEntries(Array.from({ length: 90_000 }, (_, index) => [`a${index}`, 1]));
+    const message = await readProviderConfig(example, JSON.stringify({ api_token: 't0ken', ...keys })).then(
+      () => assert.fail('it was taken'),
+      (error: Error) => error.message,
+    );
+    assert.match(message, / is unknown; and 89980 more$/);
+    assert.ok(message.length < 2000);
+  });
+
   test('of one line may look like anything without a blank', async () => {
     for (const token of ['1234567', 'a:b:c#d', '"quoted"', '[x]yz', '-----', 'null!', 'x=y==']) {
       assert.deepEqual(await readProviderConfig(example, token), { api_token: token, ttl: 60 });

@@ -4,6 +4,7 @@ import { suite, test } from 'node:test';
 import { DnsProviderError } from '../../src/dns/dns-provider.ts';
 import { systemResolver } from '../../src/dns/system-resolver.ts';
 import { type FakeTrouble, fakeDns } from '../harness/fake-dns.ts';
+import { loopbackGuard } from '../harness/loopback-guard.ts';
 import { freePort } from '../harness/port.ts';
 
 const hasty = { timeoutMs: 50, tries: 1 };
@@ -32,7 +33,7 @@ suite('answers', () => {
       await fakeDns(t, { 'TXT a.test': ['one'] }),
       await fakeDns(t, { 'TXT a.test': ['other'] }),
     ];
-    const resolver = systemResolver(one.server);
+    const resolver = systemResolver(one.server, undefined, loopbackGuard);
     assert.deepEqual(await resolver.txt('a.test', other.server), ['other']);
     assert.equal(one.questions.length, 0);
     assert.deepEqual(await resolver.txt('a.test'), ['one']);

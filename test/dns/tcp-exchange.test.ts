@@ -5,6 +5,7 @@ import { suite, test } from 'node:test';
 import { DnsProviderError } from '../../src/dns/dns-provider.ts';
 import { tcpExchange } from '../../src/dns/tcp-exchange.ts';
 import { fakeTcpDns, withLength } from '../harness/fake-dns.ts';
+import { loopbackGuard } from '../harness/loopback-guard.ts';
 import { freePort } from '../harness/port.ts';
 import { TestWorld } from '../harness/test-world.ts';
 
@@ -23,7 +24,8 @@ test('the answer comes without its length, and an empty one is one', async (t) =
     asked.push(received.toString());
     return asked.length === 1 ? answer : Buffer.alloc(0);
   });
-  const exchange = () => tcpExchange(new TestWorld(), addressOf(server), message, never);
+  const exchange = () =>
+    tcpExchange({ world: new TestWorld(), guard: loopbackGuard }, addressOf(server), message, never);
   assert.deepEqual(await exchange(), answer);
   assert.deepEqual(await exchange(), Buffer.alloc(0));
   assert.deepEqual(asked, ['a question', 'a question']);
@@ -45,23 +47,34 @@ test('an answer that comes byte by byte is put together, and what follows it is 
   const address = server.address();
   assert(typeof address === 'object' && address !== null);
   const target = { host: '127.0.0.1', port: address.port };
-  assert.deepEqual(await tcpExchange(new TestWorld(), target, message, never), answer);
+  assert.deepEqual(
+    await tcpExchange({ world: new TestWorld(), guard: loopbackGuard }, target, message, never),
+    answer,
+  );
 });
 
 suite('no answer', () => {
   for (let length = 0; length < answer.length + 2; length += 1) {
     test(`the connection is cut after ${length} bytes`, async (t) => {
       const server = await fakeTcpDns(t, () => ({ cutAfter: withLength(answer).subarray(0, length) }));
-      await assert.rejects(tcpExchange(new TestWorld(), addressOf(server), message, never), {
-        name: 'DnsProviderError',
-        message: `${server} cut the connection off before it had answered`,
-      });
+      await assert.rejects(
+        tcpExchange({ world: new TestWorld(), guard: loopbackGuard }, addressOf(server), message, never),
+        {
+          name: 'DnsProviderError',
+          message: `${server} cut the connection off before it had answered`,
+        },
+      );
     });
   }
 
   test('nobody is there', async () => {
     const port = await freePort();
-    const exchange = tcpExchange(new TestWorld(), { host: '127.0.0.1', port }, message, never);
+    const exchange = tcpExchange(
+      { world: new TestWorld(), guard: loopbackGuard },
+      { host: '127.0.0.1', port },
+      message,
+      never,
+    );
     await assert.rejects(exchange, (error: Error) => {
       assert(error instanceof DnsProviderError);
       assert.match(error.message, new RegExp(`^127\\.0\\.0\\.1:${port} cannot be reached: .*ECONNREFUSED`));
@@ -76,7 +89,7 @@ suite('no answer', () => {
       resolve();
       return undefined;
     });
-    const exchange = tcpExchange(world, addressOf(server), message, never);
+    const exchange = tcpExchange({ world, guard: loopbackGuard }, addressOf(server), message, never);
     await asked;
     world.advance(15_000);
     await assert.rejects(exchange, {
@@ -92,11 +105,19 @@ suite('no answer', () => {
       return undefined;
     });
     const stop = new AbortController();
-    const exchange = tcpExchange(new TestWorld(), addressOf(server), message, stop.signal);
+    const exchange = tcpExchange(
+      { world: new TestWorld(), guard: loopbackGuard },
+      addressOf(server),
+      message,
+      stop.signal,
+    );
     await asked;
     stop.abort();
     const givenUp = { name: 'DnsProviderError', message: `the request to ${server} was given up` };
     await assert.rejects(exchange, givenUp);
-    await assert.rejects(tcpExchange(new TestWorld(), addressOf(server), message, stop.signal), givenUp);
+    await assert.rejects(
+      tcpExchange({ world: new TestWorld(), guard: loopbackGuard }, addressOf(server), message, stop.signal),
+      givenUp,
+    );
   });
 });

@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { loopbackSetting } from './loopback-guard.ts';
 import { tempDir } from './temp-dir.ts';
 import { fromExecutable } from './vault-process.ts';
 
@@ -121,6 +122,8 @@ export function sandbox(t: Pick<TestContext, 'after'>): Sandbox {
         SHELL: '/bin/sh',
         PATH: `${programs}:${process.env.PATH}`,
         VAULT_DATA_DIR: path('/var/lib/vault'),
+        // What the documents name elsewhere is here.
+        VAULT_ALLOW_OUTBOUND: loopbackSetting,
         ...environment,
       },
     });

@@ -45,6 +45,7 @@ export const azureTokens = new Set<string>();
 
 export const fakeAzureDns: FakeApi<Config> = {
   type: azureDns,
+  origin: 'https://management.azure.com',
   config,
   wrong: (url) => ({ ...config(url), client_secret: 'azure-wrong-0815' }),
   secrets: [secret, encodeURIComponent(secret), 'azure-wrong-0815', 'azure-access-token'],

@@ -12,6 +12,7 @@ const error = (status: number, message: string, code = 1000): FakeReply => ({
 
 export const fakeCloudflare: FakeApi<{ api_token: string; base_url?: string | undefined }> = {
   type: cloudflare,
+  origin: 'https://api.cloudflare.com',
   config: (url) => ({ api_token: token, base_url: `${url}/client/v4` }),
   wrong: (url) => ({ api_token: 'cf-wrong-0815', base_url: `${url}/client/v4/` }),
   secrets: [token, 'cf-wrong-0815'],

@@ -9,6 +9,7 @@ const error = (status: number, detail: string): FakeReply => ({ status, json: { 
 
 export const fakeDesec: FakeApi<{ api_token: string; base_url?: string | undefined }> = {
   type: desec,
+  origin: 'https://desec.io',
   config: (url) => ({ api_token: token, base_url: `${url}/api/v1` }),
   wrong: (url) => ({ api_token: 'desec-wrong-0815', base_url: `${url}/api/v1` }),
   secrets: [token, 'desec-wrong-0815'],

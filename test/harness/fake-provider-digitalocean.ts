@@ -17,6 +17,7 @@ const error = (status: number, message: string, id = 'unauthorized'): FakeReply 
 
 export const fakeDigitalocean: FakeApi<{ api_token: string; base_url?: string | undefined }> = {
   type: digitalocean,
+  origin: 'https://api.digitalocean.com',
   config: (url) => ({ api_token: token, base_url: `${url}/v2` }),
   wrong: (url) => ({ api_token: 'dop_v1_wrong', base_url: `${url}/v2` }),
   secrets: [token, 'dop_v1_wrong'],

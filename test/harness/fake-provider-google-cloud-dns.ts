@@ -41,6 +41,7 @@ export const googleTokens = new Set<string>();
 
 export const fakeGoogleCloudDns: FakeApi<Config> = {
   type: googleCloudDns,
+  origin: 'https://dns.googleapis.com',
   config: (url) => ({ service_account: googleKeyFile(url), base_url: url }),
   wrong: (url) => ({
     service_account: { ...googleKeyFile(url), private_key: other.privateKey },

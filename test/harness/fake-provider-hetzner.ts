@@ -14,6 +14,7 @@ const error = (status: number, message: string, code = 'forbidden'): FakeReply =
 
 export const fakeHetzner: FakeApi<{ api_token: string; base_url?: string | undefined }> = {
   type: hetzner,
+  origin: 'https://api.hetzner.cloud',
   config: (url) => ({ api_token: token, base_url: `${url}/v1` }),
   wrong: (url) => ({ api_token: 'hcloud-wrong-0815', base_url: `${url}/v1` }),
   secrets: [token, 'hcloud-wrong-0815'],

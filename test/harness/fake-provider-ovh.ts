@@ -30,6 +30,7 @@ const config = (url: string): Config => ({
 
 export const fakeOvh: FakeApi<Config> = {
   type: ovh,
+  origin: 'https://eu.api.ovh.com',
   config,
   wrong: (url) => ({ ...config(url), application_secret: 'ovh-wrong-0815' }),
   secrets: [...Object.values(keys), 'ovh-wrong-0815'],

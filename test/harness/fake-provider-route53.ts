@@ -41,6 +41,7 @@ const config = (url: string): Config => ({
 
 export const fakeRoute53: FakeApi<Config> = {
   type: route53,
+  origin: 'https://route53.amazonaws.com',
   config,
   wrong: (url) => ({ ...config(url), secret_access_key: 'aws-wrong-0815' }),
   secrets: [keys.secretAccessKey, keys.sessionToken, 'aws-wrong-0815'],

@@ -3,13 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { type DnsProvider, DnsProviderError, type TxtRecord } from '../../src/dns/dns-provider.ts';
-import {
-  type FakeApi,
-  FakeProvider,
-  type FakeReply,
-  fakeContext,
-  type JumpingWorld,
-} from './fake-provider.ts';
+import { type FakeApi, FakeProvider, type FakeReply, fakeContext, JumpingWorld } from './fake-provider.ts';
 
 export const here = '_acme-challenge.www.example.com';
 export const record: TxtRecord = {
@@ -324,12 +318,12 @@ export async function startFake<Config>(api: FakeApi<Config>): Promise<FakeProvi
   fake.zones.push(...names.map((name) => ({ name, isPrivate: false })));
   const secluded = ['example.com', 'example.com', 'example.com', 'www.example.com'];
   fake.zones.unshift(...secluded.map((name) => ({ name, isPrivate: true })));
-  await fake.listen();
+  await fake.listen(api.origin);
   return fake;
 }
 
 export function bench<Config>(api: FakeApi<Config>, fake: FakeProvider): Bench<Config> {
-  const context = fakeContext();
+  const context = fakeContext(new JumpingWorld(), fake.outbound);
   const made = (config: Config) => api.type.create(api.type.config.parse(config), context);
   const { signal } = new AbortController();
   return { api, fake, provider: made(api.config(fake.url)), world: context.world, signal, made };

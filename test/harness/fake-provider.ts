@@ -7,7 +7,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { realWorld, type World } from '../../src/base/world.ts';
 import type { DnsContext, DnsProviderType } from '../../src/dns/dns-provider.ts';
-import { outboundHttp } from '../../src/net/outbound-http.ts';
+import type { Outbound } from '../../src/net/outbound-http.ts';
+import { loopbackGuard, loopbackOutbound } from './loopback-guard.ts';
 
 export type FakeRequest = {
   readonly method: string;
@@ -31,6 +32,8 @@ export type HeldRecord = { readonly id: string; readonly name: string; readonly 
 /** An API as the tests know it: what it takes, what it must keep to itself, and how it behaves. */
 export type FakeApi<Config> = {
   readonly type: DnsProviderType<Config>;
+  /** Where the real one is: its words are shown from there alone. */
+  readonly origin: string;
   /** Settings for the API at this URL. */
   readonly config: (url: string) => Config;
   /** The same with credentials that it does not take. */
@@ -54,7 +57,9 @@ export class FakeProvider {
   readonly zones: { name: string; isPrivate: boolean }[] = [];
   records: HeldRecord[] = [];
   readonly requests: FakeRequest[] = [];
+  /** What the vault calls it: its address here, or the origin that it stands for. */
   url = '';
+  #address = '';
   /** Answers with the provider's own page size where it has pages. */
   pageSize = 2;
   /** Goes up with every change. */
@@ -74,11 +79,21 @@ export class FakeProvider {
   });
   handler: FakeHandler = () => undefined;
 
-  async listen(): Promise<void> {
+  /** Listens; with an origin, `outbound` leads from there to here. */
+  async listen(origin?: string): Promise<void> {
     this.#server.listen(0, '127.0.0.1');
     await once(this.#server, 'listening');
-    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    this.#address = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    this.url = origin ?? this.#address;
   }
+
+  /** The real HTTP client, for which the origin is here. */
+  readonly outbound: Outbound = (request) => {
+    const { origin, host } = new URL(request.url);
+    if (origin !== this.url) return loopbackOutbound(request);
+    const url = `${this.#address}${request.url.slice(origin.length)}`;
+    return loopbackOutbound({ ...request, url, headers: { ...request.headers, Host: host } });
+  };
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#server.close();
@@ -219,11 +234,15 @@ export class JumpingWorld implements World {
 }
 
 /** What providers are made with: the real HTTP client, and a clock that jumps. */
-export function fakeContext(world = new JumpingWorld()): DnsContext & { readonly world: JumpingWorld } {
+export function fakeContext(
+  world = new JumpingWorld(),
+  outbound: Outbound = loopbackOutbound,
+): DnsContext & { readonly world: JumpingWorld } {
   const nobody = () => Promise.reject(new Error('providers ask no name servers'));
   return {
     world,
-    outbound: outboundHttp(realWorld, {}, 'vault-test'),
+    outbound,
+    guard: loopbackGuard,
     resolver: { txt: nobody, cname: nobody, nameServers: nobody, addresses: nobody, configured: undefined },
     log: new Proxy({} as DnsContext['log'], {
       get: () => () => {

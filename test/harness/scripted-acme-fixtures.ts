@@ -19,6 +19,7 @@ import { realWorld, type World } from '../../src/base/world.ts';
 import { certificateRequest } from '../../src/crypto/certificate-request.ts';
 import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
 import { outboundHttp } from '../../src/net/outbound-http.ts';
+import { loopbackGuard } from './loopback-guard.ts';
 import { identifier } from './private-chain.ts';
 import { type ScriptedAcme, type ScriptedAcmeOptions, scriptedAcme } from './scripted-acme.ts';
 
@@ -48,7 +49,7 @@ export function clientOf(
   { directoryUrl, ca }: Pick<ScriptedAcme, 'directoryUrl' | 'ca'>,
   world: World = impatientWorld,
 ): AcmeClient {
-  const outbound = outboundHttp(world, {}, 'vault-test/1');
+  const outbound = outboundHttp(world, {}, 'vault-test/1', loopbackGuard);
   return new AcmeClient({ world, outbound, log: silentLog }, { directoryUrl, ca });
 }
 

@@ -62,6 +62,21 @@ export const comparedSecrets: readonly {
 
 /** Who may call `expose()` on a secret, how often, and what for. */
 export const exposers: readonly { readonly file: string; readonly calls: number; readonly why: string }[] = [
+  {
+    file: 'src/net/bundle-process.ts',
+    calls: 1,
+    why: 'the request with the password, to the process that reads imported files',
+  },
+  {
+    file: 'src/crypto/bundle-transfer.ts',
+    calls: 2,
+    why: 'the password of a PKCS#12 file there, and the key that was read back, by pipes',
+  },
+  {
+    file: 'src/domain/kept-targets.ts',
+    calls: 2,
+    why: 'which hosts on this machine the settings of DNS providers and channels name',
+  },
   { file: 'src/cli/admin.ts', calls: 1, why: 'the password that was typed, into the input of the command' },
   { file: 'src/cli/api-key.ts', calls: 1, why: 'shows a new key once, on standard output' },
   { file: 'src/cli/key-files.ts', calls: 1, why: 'writes a new API key into the file that was named for it' },

@@ -7,6 +7,7 @@ import { openVault } from '../../src/cli/open-vault.ts';
 import type { Settings } from '../../src/cli/settings.ts';
 import { defaultSessionLimits } from '../../src/domain/sessions.ts';
 import type { Vault } from '../../src/domain/vault.ts';
+import { loopbackAllowed } from './loopback-guard.ts';
 import { tempDir } from './temp-dir.ts';
 import { TestWorld } from './test-world.ts';
 
@@ -25,6 +26,8 @@ export function settingsFor(dataDir: string): Settings {
     acmeTlsListen: undefined,
     resolver: undefined,
     acmeDrafts: false,
+    // Tests have their CAs, name servers and receivers here.
+    allowOutbound: loopbackAllowed,
     proxies: {},
     tls: undefined,
     metricsListen: undefined,

@@ -7,7 +7,8 @@ import { encodePem } from '../../src/crypto/pem.ts';
 import { issueFromLocalCa } from '../../src/domain/local-ca.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { administration } from '../harness/http-administration.ts';
-import { eventsOf, makeCertificate } from '../harness/http-fixtures.ts';
+import { eventsOf, makeCertificate, makeKey } from '../harness/http-fixtures.ts';
+import { pkcs12Bomb } from '../harness/import-bombs.ts';
 import { identifier } from '../harness/private-chain.ts';
 
 const path = '/api/v1/imports';
@@ -25,6 +26,24 @@ async function files(vault: Vault, domain = 'www.example.test') {
 }
 
 suite('files that are dropped', () => {
+  test('are refused where OpenSSL would work on them for hours, while others download', async (t) => {
+    const { server, expect } = await administration(t);
+    await makeCertificate(server.vault, 'web');
+    const { raw } = await makeKey(server.vault);
+    const bomb = { name: 'site.p12', content_base64: pkcs12Bomb('secret', 2 ** 31 - 1).toString('base64') };
+    let isRefused = false;
+    const refused = expect<Problem>(400, 'POST', `${path}/preview`, { files: [bomb], password: 'secret' });
+    void refused.finally(() => {
+      isRefused = true;
+    });
+    for (let count = 0; count < 20; count += 1) {
+      assert.equal((await server.get('/api/v1/certificates/web/fullchain.pem', raw)).status, 200);
+    }
+    assert.equal(isRefused, false);
+    assert.match((await refused).detail, /^site\.p12 takes more than 5 seconds .* `openssl pkcs12 -legacy /);
+    assert.equal((await expect<unknown[]>(200, 'GET', '/api/v1/certificates')).length, 1);
+  });
+
   test('are refused with a sentence that shows nothing of a key, and nothing is stored', async (t) => {
     const { server, expect, said } = await administration(t);
     const { fullchain, key, secret } = await files(server.vault);

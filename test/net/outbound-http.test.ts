@@ -10,10 +10,11 @@ import { realWorld } from '../../src/base/world.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
 import { OutboundError, type OutboundReason, outboundHttp } from '../../src/net/outbound-http.ts';
 import { forwardProxy } from '../harness/forward-proxy.ts';
+import { loopbackGuard } from '../harness/loopback-guard.ts';
 import { identifier, makeChain, makeLeaf } from '../harness/private-chain.ts';
 import { TestWorld } from '../harness/test-world.ts';
 
-const direct = outboundHttp(realWorld, {}, 'vault-test/1');
+const direct = outboundHttp(realWorld, {}, 'vault-test/1', loopbackGuard);
 
 async function httpServer(t: TestContext, listener: RequestListener): Promise<string> {
   const server = createServer(listener);
@@ -180,7 +181,7 @@ for (const [title, text] of deadlines) {
       socket.once('data', () => socket.write(text, () => arrived.resolve()));
     });
     const { host } = new URL(url);
-    const ask = outboundHttp(world, {}, 'vault-test/1');
+    const ask = outboundHttp(world, {}, 'vault-test/1', loopbackGuard);
     const asking = ask({ method: 'GET', url: `${url}/secret`, timeoutMs: 5000 });
     await arrived.promise;
     world.advance(5000);
@@ -212,7 +213,7 @@ test('a server that sends a byte now and then does not get around the deadline',
       drip().catch(assert.fail);
     });
   });
-  const ask = outboundHttp(world, {}, 'vault-test/1');
+  const ask = outboundHttp(world, {}, 'vault-test/1', loopbackGuard);
   await assert.rejects(ask({ method: 'GET', url }), failsBy('timeout', /within 30 s$/));
 });
 
@@ -283,7 +284,7 @@ test('https goes through the tunnel of the proxy that the environment names', as
   const { host } = new URL(url);
   for (const name of ['HTTPS_PROXY', 'https_proxy']) {
     const proxy = await forwardProxy(t);
-    const ask = outboundHttp(realWorld, { [name]: proxy.url }, 'vault-test/1');
+    const ask = outboundHttp(realWorld, { [name]: proxy.url }, 'vault-test/1', loopbackGuard);
     for (let count = 0; count < 2; count++) assert.equal((await ask({ method: 'GET', url, ca })).status, 200);
     assert.deepEqual(proxy.asked, [`CONNECT ${host}`], name);
     await assert.rejects(ask({ method: 'GET', url }), failsBy('untrusted'));
@@ -293,7 +294,7 @@ test('https goes through the tunnel of the proxy that the environment names', as
 test('http goes through its own proxy', async (t) => {
   const url = await httpServer(t, (_, response) => response.end('ok'));
   const proxy = await forwardProxy(t);
-  const ask = outboundHttp(realWorld, { HTTP_PROXY: proxy.url }, 'vault-test/1');
+  const ask = outboundHttp(realWorld, { HTTP_PROXY: proxy.url }, 'vault-test/1', loopbackGuard);
   assert.equal((await ask({ method: 'GET', url: `${url}/x` })).body.toString(), 'ok');
   assert.deepEqual(proxy.asked, [`GET ${url}/x`]);
 });
@@ -303,7 +304,7 @@ test('a proxy may be named without a scheme, and with credentials', async (t) =>
   const proxy = await forwardProxy(t);
   const plain = proxy.url.replace('http://', '');
   for (const value of [plain, ` ${plain}/ `, `http://user:p%40ss@${plain}`]) {
-    const ask = outboundHttp(realWorld, { HTTPS_PROXY: value }, 'vault-test/1');
+    const ask = outboundHttp(realWorld, { HTTPS_PROXY: value }, 'vault-test/1', loopbackGuard);
     assert.equal((await ask({ method: 'GET', url, ca })).status, 200);
   }
   const credentials = `Basic ${Buffer.from('user:p@ss').toString('base64')}`;
@@ -313,12 +314,12 @@ test('a proxy may be named without a scheme, and with credentials', async (t) =>
 test('what is no HTTP proxy is refused at the start, without showing its password', () => {
   for (const value of ['socks5://user:secret@proxy:1080', 'http://', 'ftp://proxy', 'http://a b']) {
     assert.throws(
-      () => outboundHttp(realWorld, { HTTPS_PROXY: value }, 'vault-test/1'),
+      () => outboundHttp(realWorld, { HTTPS_PROXY: value }, 'vault-test/1', loopbackGuard),
       (error: unknown) =>
         error instanceof OperatorError && error.message === 'HTTPS_PROXY names no HTTP proxy.',
     );
   }
-  outboundHttp(realWorld, { HTTPS_PROXY: '', http_proxy: undefined }, 'vault-test/1');
+  outboundHttp(realWorld, { HTTPS_PROXY: '', http_proxy: undefined }, 'vault-test/1', loopbackGuard);
 });
 
 test('NO_PROXY goes around the proxy, for the hosts that it lists', async (t) => {
@@ -328,11 +329,21 @@ test('NO_PROXY goes around the proxy, for the hosts that it lists', async (t) =>
   const lists = ['127.0.0.1', '*', `example.com, 127.0.0.1:${port}`, '127.0.0.0-127.0.0.9'];
   for (const [index, list] of lists.entries()) {
     const name = index % 2 === 0 ? 'NO_PROXY' : 'no_proxy';
-    const ask = outboundHttp(realWorld, { HTTPS_PROXY: proxy.url, [name]: list }, 'vault-test/1');
+    const ask = outboundHttp(
+      realWorld,
+      { HTTPS_PROXY: proxy.url, [name]: list },
+      'vault-test/1',
+      loopbackGuard,
+    );
     await ask({ method: 'GET', url, ca });
   }
   assert.deepEqual(proxy.asked, []);
-  const ask = outboundHttp(realWorld, { HTTPS_PROXY: proxy.url, NO_PROXY: '127.0.0.1' }, 'vault-test/1');
+  const ask = outboundHttp(
+    realWorld,
+    { HTTPS_PROXY: proxy.url, NO_PROXY: '127.0.0.1' },
+    'vault-test/1',
+    loopbackGuard,
+  );
   await ask({ method: 'GET', url: url.replace('127.0.0.1', 'localhost'), ca });
   assert.deepEqual(proxy.asked, [`CONNECT localhost:${port}`]);
 });
@@ -342,13 +353,13 @@ test('a proxy that refuses, or that is not there, is named in the error', async 
   for (const refusal of ['403 Forbidden', '407 Proxy Authentication Required', '502 Bad Gateway']) {
     const proxy = await forwardProxy(t, { refusal });
     const value = proxy.url.replace('//', '//user:secret@');
-    const ask = outboundHttp(realWorld, { HTTPS_PROXY: value }, 'vault-test/1');
+    const ask = outboundHttp(realWorld, { HTTPS_PROXY: value }, 'vault-test/1', loopbackGuard);
     const message = new RegExp(
       `^ca\\.example\\.test cannot be reached: .*${new URL(proxy.url).host}.*${refusal}`,
     );
     await assert.rejects(ask({ method: 'GET', url }), failsBy('unreachable', message));
   }
-  const ask = outboundHttp(realWorld, { HTTPS_PROXY: 'http://127.0.0.1:1' }, 'vault-test/1');
+  const ask = outboundHttp(realWorld, { HTTPS_PROXY: 'http://127.0.0.1:1' }, 'vault-test/1', loopbackGuard);
   await assert.rejects(ask({ method: 'GET', url }), failsBy('unreachable', /ECONNREFUSED 127\.0\.0\.1:1/));
 });
 
@@ -356,7 +367,7 @@ test('a proxy that never answers is left at the deadline, or when the caller giv
   const world = new TestWorld();
   let arrived = Promise.withResolvers<void>();
   const proxy = await forwardProxy(t, { refusal: 'silent', onConnect: () => arrived.resolve() });
-  const ask = outboundHttp(world, { HTTPS_PROXY: proxy.url }, 'vault-test/1');
+  const ask = outboundHttp(world, { HTTPS_PROXY: proxy.url }, 'vault-test/1', loopbackGuard);
   const url = 'https://ca.example.test/';
   const asking = ask({ method: 'GET', url });
   await arrived.promise;

@@ -1,10 +1,12 @@
 /** Adds an ACME CA, or changes one. The CA's terms are shown as soon as its directory has been asked for them. */
+
 import { useState } from 'preact/hooks';
 import type { Issuer } from '../administration-shapes.ts';
 import { ApiError, patch, post } from '../api.ts';
 import { FormDialog } from '../components/dialog.tsx';
 import { Checkbox, TextField } from '../components/field.tsx';
 import { Notice } from '../components/notice.tsx';
+import { WebLink } from '../components/web-link.tsx';
 import { blankIssuer, type IssuerDraft, issuerChanges, issuerDraft, newIssuer } from '../issuer-draft.ts';
 import { IssuerDirectory, IssuerOptions } from './issuer-fields.tsx';
 
@@ -71,9 +73,7 @@ export function IssuerDialog({
           {terms !== undefined && (
             <Notice title="The CA has terms of service">
               <p>
-                <a href={terms} target="_blank" rel="noreferrer">
-                  {terms}
-                </a>
+                <WebLink to={terms} />
               </p>
               <Checkbox label="I have read and accept them" isChecked={accepts} onChecked={setAccepts} />
             </Notice>

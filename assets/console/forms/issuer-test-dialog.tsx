@@ -1,4 +1,5 @@
 /** Tries an ACME CA: whether it answers and is trusted, and what it offers. */
+
 import { useEffect, useState } from 'preact/hooks';
 import type { Issuer, IssuerOffer } from '../administration-shapes.ts';
 import { post } from '../api.ts';
@@ -7,6 +8,7 @@ import { Dialog } from '../components/dialog.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Facts } from '../components/page.tsx';
 import { Spinner } from '../components/spinner.tsx';
+import { WebLink } from '../components/web-link.tsx';
 import { useAction } from '../resource.ts';
 
 export function IssuerTestDialog({
@@ -63,14 +65,7 @@ function Offer({ name, offer }: { readonly name: string; readonly offer: IssuerO
                   </div>
                 )),
           ],
-          [
-            'Terms of service',
-            terms !== null && (
-              <a key="terms" href={terms} target="_blank" rel="noreferrer">
-                {terms}
-              </a>
-            ),
-          ],
+          ['Terms of service', terms !== null && <WebLink key="terms" to={terms} />],
           [
             'External account',
             offer.external_account_required && 'needed: it takes orders of its customers only',

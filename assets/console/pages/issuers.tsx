@@ -1,4 +1,5 @@
 /** Issuers: who makes certificates. The private CA is always there; ACME CAs come and go. */
+
 import { useState } from 'preact/hooks';
 import type { Issuer } from '../administration-shapes.ts';
 import { remove } from '../api.ts';
@@ -11,6 +12,7 @@ import { Skeleton } from '../components/spinner.tsx';
 import { Badge } from '../components/status.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
+import { WebLink } from '../components/web-link.tsx';
 import { IssuerDialog } from '../forms/issuer-dialog.tsx';
 import { IssuerTestDialog } from '../forms/issuer-test-dialog.tsx';
 import { useList } from '../resource.ts';
@@ -117,9 +119,7 @@ function columns(open: (opened: Opened) => void): Column<Issuer>[] {
         terms_of_service === null ? (
           <span class="quiet">{type === 'acme' ? 'none' : '—'}</span>
         ) : (
-          <a href={terms_of_service} target="_blank" rel="noreferrer">
-            accepted
-          </a>
+          <WebLink to={terms_of_service} label="accepted" />
         ),
     },
     { title: 'Added', cell: ({ created_at }) => <Time at={created_at} />, isExtra: true },

@@ -1,0 +1,72 @@
+/**
+ * What goes to and comes from the process that reads imported files: JSON on its standard input and output, so that no
+ * password and no key stands in arguments, environment or files.
+ */
+import { Problem, type ProblemCode } from '../base/problem.ts';
+import { Secret } from '../base/secret.ts';
+import { type BundleInput, type CertificateBundle, readCertificateBundle } from './certificate-bundle.ts';
+
+type Request = {
+  readonly sources: readonly { readonly name: string; readonly base64: string }[];
+  readonly password?: string | undefined;
+  readonly now: number;
+};
+
+type Answer =
+  | {
+      readonly leaf: string;
+      readonly chain: readonly string[];
+      readonly privateKey: string;
+      readonly warnings: readonly string[];
+    }
+  | { readonly code: ProblemCode; readonly detail: string; readonly hint?: string | undefined };
+
+/** What to read, for the other process. */
+export function bundleRequest({ sources, password, now }: Omit<BundleInput, 'authorities'>): Secret {
+  const request: Request = {
+    sources: sources.map(({ name, bytes }) => ({ name, base64: bytes.toString('base64') })),
+    password: password?.expose(),
+    now,
+  };
+  return new Secret(Buffer.from(JSON.stringify(request)));
+}
+
+/** Reads what a request asks for, in the other process, and gives the answer's text. Throws what is a bug. */
+export function bundleAnswer(text: string): string {
+  const { sources, password, now } = JSON.parse(text) as Request;
+  const files = sources.map(({ name, base64 }) => ({ name, bytes: Buffer.from(base64, 'base64') }));
+  return JSON.stringify(
+    answerOf({ sources: files, now, ...(password !== undefined && { password: new Secret(password) }) }),
+  );
+}
+
+/** The bundle in an answer. Throws the problem that the other process met. */
+export function bundleIn(text: string): CertificateBundle {
+  const answer = JSON.parse(text) as Answer;
+  if ('code' in answer) {
+    const { code, detail, hint } = answer;
+    throw new Problem(code, { detail, ...(hint !== undefined && { hint }) });
+  }
+  const { leaf, chain, privateKey, warnings } = answer;
+  return {
+    leaf: Buffer.from(leaf, 'base64'),
+    chain: chain.map((der) => Buffer.from(der, 'base64')),
+    privateKey: new Secret(Buffer.from(privateKey, 'base64')),
+    warnings: [...warnings],
+  };
+}
+
+function answerOf(input: BundleInput): Answer {
+  try {
+    const { leaf, chain, privateKey, warnings } = readCertificateBundle(input);
+    return {
+      leaf: leaf.toString('base64'),
+      chain: chain.map((der) => der.toString('base64')),
+      privateKey: privateKey.expose().toString('base64'),
+      warnings,
+    };
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return { code: error.code, detail: error.message, hint: error.hint };
+  }
+}
