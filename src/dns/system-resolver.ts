@@ -1,7 +1,11 @@
 /** Questions over the network: node's resolver (c-ares), with limits that suit somebody who asks again anyway. */
 import { Resolver } from 'node:dns/promises';
+import { second } from '../base/duration.ts';
+import { realWorld, type World } from '../base/world.ts';
 import { DnsProviderError } from './dns-provider.ts';
 import type { DnsResolver } from './dns-resolver.ts';
+import { referredServers } from './referral.ts';
+import type { DnsServer } from './tcp-exchange.ts';
 
 /** How long one server may take to answer, and how often it is asked. A silent one costs the product of both. */
 export type Patience = { readonly timeoutMs: number; readonly tries: number };
@@ -12,7 +16,11 @@ const usual: Patience = { timeoutMs: 2000, tries: 3 };
  * Asks `configured` (`ip:port`), or else what the system is set to. Nothing is kept between two questions: a change of the
  * system's settings counts at once. Throws DnsProviderError where there is no answer, or one that is an error.
  */
-export function systemResolver(configured: string | undefined, patience: Patience = usual): DnsResolver {
+export function systemResolver(
+  configured: string | undefined,
+  patience: Patience = usual,
+  world: Pick<World, 'sleep' | 'randomBytes'> = realWorld,
+): DnsResolver {
   const ask = async <T>(
     what: string,
     question: (resolver: Resolver) => Promise<T[]>,
@@ -35,9 +43,16 @@ export function systemResolver(configured: string | undefined, patience: Patienc
       });
     }
   };
-  const cname = async (name: string) => {
-    const [target] = await ask(`the CNAME of ${name}`, (resolver) => resolver.resolveCname(name));
+  const cname = async (name: string, server?: string) => {
+    const [target] = await ask(`the CNAME of ${name}`, (resolver) => resolver.resolveCname(name), server);
     return target;
+  };
+  const referral = async (name: string, server: string) => {
+    const { signal } = new AbortController();
+    return referredServers(world, addressOf(server), name, signal).catch(() => {
+      // It was asked over UDP as well: that it says nothing over TCP makes this no zone of its own.
+      return [];
+    });
   };
   return {
     configured,
@@ -46,10 +61,15 @@ export function systemResolver(configured: string | undefined, patience: Patienc
       const records = await ask(`the TXT of ${name}`, (resolver) => resolver.resolveTxt(name), server);
       return records.map((strings) => strings.join(''));
     },
-    nameServers: async (name) => {
-      const names = await ask(`the NS of ${name}`, (resolver) => resolver.resolveNs(name));
+    nameServers: async (name, server) => {
+      const names = await ask(`the NS of ${name}`, (resolver) => resolver.resolveNs(name), server);
+      if (names.length === 0) return server === undefined ? [] : referral(name, server);
       // The name servers of an alias are those of its target, which may be in somebody else's zone.
-      return names.length > 0 && (await cname(name)) !== undefined ? [] : names;
+      return (await cname(name, server)) === undefined ? names : [];
+    },
+    negativeTtl: async (zone) => {
+      const [soa] = await ask(`the SOA of ${zone}`, async (resolver) => [await resolver.resolveSoa(zone)]);
+      return (soa?.minttl ?? 0) * second;
     },
     addresses: async (name) => {
       const both = await Promise.allSettled([
@@ -62,6 +82,12 @@ export function systemResolver(configured: string | undefined, patience: Patienc
       return found;
     },
   };
+}
+
+/** The parts of `ip:port` or `[ip]:port`. */
+function addressOf(server: string): DnsServer {
+  const at = server.lastIndexOf(':');
+  return { host: server.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(server.slice(at + 1)) };
 }
 
 /** c-ares' words for people, by error code. */

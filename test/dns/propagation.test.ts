@@ -145,6 +145,7 @@ suite('authoritative servers', () => {
       cname: async () => undefined,
       nameServers: async () => ['ns.test'],
       addresses: async () => ['192.0.2.1', '2001:db8::1'],
+      negativeTtl: async () => 0,
     };
     await wait(resolver);
     assert.deepEqual(asked, ['192.0.2.1:53', '[2001:db8::1]:53']);

@@ -73,6 +73,7 @@ export function memoryZone(): MemoryZone {
       cname: async (name) => aliases.get(name),
       nameServers: async () => [],
       addresses: async () => [],
+      negativeTtl: async () => 0,
       configured: '127.0.0.1:53',
     },
   };

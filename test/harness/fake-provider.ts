@@ -224,7 +224,10 @@ export function fakeContext(world = new JumpingWorld()): DnsContext & { readonly
   return {
     world,
     outbound: outboundHttp(realWorld, {}, 'vault-test'),
-    resolver: { txt: nobody, cname: nobody, nameServers: nobody, addresses: nobody, configured: undefined },
+    resolver: {
+      ...{ txt: nobody, cname: nobody, nameServers: nobody, addresses: nobody, negativeTtl: nobody },
+      configured: undefined,
+    },
     log: new Proxy({} as DnsContext['log'], {
       get: () => () => {
         throw new Error('providers log nothing');
