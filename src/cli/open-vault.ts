@@ -12,6 +12,7 @@ import { AcmeClients } from '../domain/acme-clients.ts';
 import { AuditBatch } from '../domain/audit-batch.ts';
 import { BackupHealth } from '../domain/backup-health.ts';
 import { Bell } from '../domain/bell.ts';
+import { ChallengeRemovals } from '../domain/challenge-removals.ts';
 import { Changes } from '../domain/changes.ts';
 import { Freshness } from '../domain/freshness.ts';
 import { Heartbeat } from '../domain/heartbeat.ts';
@@ -84,6 +85,7 @@ export async function openVault(
       acme: new AcmeClients({ world, outbound, log }),
       dns: new OpenedDnsProviders({ world, outbound, resolver, log }),
       turns: new Turns(),
+      removals: new ChallengeRemovals(),
       backupHealth: new BackupHealth(),
       meter: new Meter(),
       allowsDrafts: settings.acmeDrafts,
@@ -149,8 +151,9 @@ async function refuseWrongKey(
   }
 }
 
-/** Waits for what was promised to be recorded, then closes the database. */
-async function close({ audit, keyUse, db, log }: Vault): Promise<void> {
+/** Waits for challenge records to be removed and for what was promised to be recorded, then closes the database. */
+async function close({ audit, keyUse, db, log, removals }: Vault): Promise<void> {
+  await removals.idle();
   await audit.drain();
   await keyUse.write().catch((error: unknown) => {
     log.warn({ err: error }, 'the last use of API keys could not be written');

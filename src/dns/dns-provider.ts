@@ -36,8 +36,8 @@ export type DnsProvider = {
    * other operations. What cannot be found out is left to the look at the DNS itself: it throws only where it was aborted.
    */
   readonly settle?: (records: readonly TxtRecord[], signal: AbortSignal) => Promise<void>;
-  /** Milliseconds that one operation may take; a minute where undefined. */
-  readonly operationMs?: number;
+  /** Whether each operation ends by itself in good time; else it is ended after two minutes. */
+  readonly limitsItself?: boolean;
   /** How many names may be changed at once; 4 where undefined. */
   readonly concurrency?: number;
   /** A person has to make the record: what they must do is in the error or log, and visibility takes as long as they do. */

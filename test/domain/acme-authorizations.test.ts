@@ -38,7 +38,7 @@ test('an apex and its wildcard are proven by two values at one name', async (t) 
     [name, 2],
   ]);
   const texts = stepsOf(ended).map(({ text }) => text);
-  assert(texts.includes(`putting up ${name} through memory`));
+  assert(texts.includes(`presenting ${name} through memory`));
   assert(texts.includes(`waiting until ${name} can be seen`));
 });
 
@@ -49,7 +49,7 @@ test('aliases are followed, and the provider with the longest zone is asked', as
   await addMemoryProvider(vault, zone, 'longer', 'acme.example.test', 'example.test');
   const ended = await succeeds(opened);
   assert.deepEqual(opened.sights, [['www.acme.example.test', 1]]);
-  assert(stepsOf(ended).some(({ text }) => text === 'putting up www.acme.example.test through longer'));
+  assert(stepsOf(ended).some(({ text }) => text === 'presenting www.acme.example.test through longer'));
 });
 
 test('http-01 is answered by a server of the vault, and by nobody when the renewal has ended', async (t) => {

@@ -60,7 +60,7 @@ suite('records', needsAcme(), () => {
     await vault.serve();
     const made = await vault.issue('app', '--domain', 'app.example.test');
     assert.match(made, /^app: version 1, valid until /);
-    assert.match(stepsOf(vault, 'app'), /putting up app\.acme\.test through bind/);
+    assert.match(stepsOf(vault, 'app'), /presenting app\.acme\.test through bind/);
     assert.deepEqual(await vault.dns.txt('app.acme.test'), []);
   });
 

@@ -46,7 +46,7 @@ export function sleepingHook(
   };
   return {
     figures,
-    operationMs: timeoutMs,
+    limitsItself: true,
     ...(concurrency !== undefined && { concurrency }),
     present: ({ name, value }, signal) => run('present', presentMs, signal, () => dns.add(name, value)),
     remove: ({ name, value }, signal) => run('remove', removeMs, signal, () => dns.remove(name, value)),
