@@ -3,7 +3,7 @@
  * any of them. Caches are asked last, since they keep for the SOA's minimum that a name does not exist (RFC 2308).
  */
 import { mapBounded } from '../base/bounded.ts';
-import { minute, second } from '../base/duration.ts';
+import { hour, minute, second } from '../base/duration.ts';
 import { type DnsContext, DnsProviderError, type TxtRecord } from './dns-provider.ts';
 import type { DnsResolver } from './dns-resolver.ts';
 import { type ServerPlace, type ServersOfZone, ZoneServers } from './zone-servers.ts';
@@ -25,6 +25,8 @@ type Sight = {
 
 const firstPause = second;
 const longestPause = 15 * second;
+/** Where there are hours, because a person makes the record. */
+const longestPauseForPeople = 45 * second;
 /** An outage of two seconds may be the very restart that loads the record; three failures in a row are not. */
 const failuresTolerated = 3;
 /** After this, servers that show something else inside than outside are assumed, and a configured resolver is asked too. */
@@ -33,7 +35,7 @@ const resolverAskedAfter = 5 * minute;
 const namesAtOnce = 10;
 
 /**
- * Looks again and again, with pauses of 1 to 15 seconds, until everybody who was asked shows each record's value among the
+ * Looks again and again, with pauses of 1 to 15 seconds (45 where there are hours), until everybody who was asked shows each record's value among the
  * TXT records at its name. A server that failed at three looks in a row is passed over, provided that another one shows
  * the value: the CA cannot reach it either, or reaches it where we cannot. Where all of them fail so, the resolver is asked
  * instead, and gets as much more time as it may keep that the name does not exist. A resolver that was configured is asked
@@ -50,7 +52,8 @@ export async function waitUntilVisible(
   const start = world.now();
   const looks = records.map((record) => new Look(record, resolver));
   let missing = looks;
-  for (let pause = firstPause; ; pause = Math.min(pause * 2, longestPause)) {
+  const longest = timeoutMs > hour ? longestPauseForPeople : longestPause;
+  for (let pause = firstPause; ; pause = Math.min(pause * 2, longest)) {
     const elapsed = world.now() - start;
     const servers = new ZoneServers(resolver);
     await mapBounded(namesAtOnce, missing, async (look) => {

@@ -47,10 +47,13 @@ export function systemResolver(
     const [target] = await ask(`the CNAME of ${name}`, (resolver) => resolver.resolveCname(name), server);
     return target;
   };
+  /** The name servers of an alias are those of its target, which may be in somebody else's zone. */
+  const inZone = async (name: string, names: string[], server?: string) =>
+    names.length > 0 && (await cname(name, server)) !== undefined ? [] : names;
   const referral = async (name: string, server: string) => {
     const { signal } = new AbortController();
     return referredServers(world, addressOf(server), name, signal).catch(() => {
-      // It was asked over UDP as well: that it says nothing over TCP makes this no zone of its own.
+      // Where nothing says so, the name is no zone of its own.
       return [];
     });
   };
@@ -62,10 +65,11 @@ export function systemResolver(
       return records.map((strings) => strings.join(''));
     },
     nameServers: async (name, server) => {
-      const names = await ask(`the NS of ${name}`, (resolver) => resolver.resolveNs(name), server);
-      if (names.length === 0) return server === undefined ? [] : referral(name, server);
-      // The name servers of an alias are those of its target, which may be in somebody else's zone.
-      return (await cname(name, server)) === undefined ? names : [];
+      const asked = ask(`the NS of ${name}`, (resolver) => resolver.resolveNs(name), server);
+      if (server === undefined) return inZone(name, await asked);
+      // A server that also resolves for others may fail on what it would only refer to.
+      const names = await asked.catch(() => []);
+      return names.length > 0 ? inZone(name, names, server) : referral(name, server);
     },
     negativeTtl: async (zone) => {
       const [soa] = await ask(`the SOA of ${zone}`, async (resolver) => [await resolver.resolveSoa(zone)]);

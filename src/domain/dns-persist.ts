@@ -3,6 +3,9 @@ import type { AcmeAuthorization, AcmeChallenge } from '../acme/acme-types.ts';
 import { dnsPersistValue } from '../acme/challenge-answers.ts';
 import { second } from '../base/duration.ts';
 import { OperatorError } from '../base/operator-error.ts';
+import { DnsProviderError } from '../dns/dns-provider.ts';
+import { followCnames } from '../dns/zones.ts';
+import { zoneServers } from './dns-records.ts';
 import type { Vault } from './vault.ts';
 
 /**
@@ -23,7 +26,7 @@ export async function checkPersistentRecord(
   signal.throwIfAborted();
   const name = `_validation-persist.${identifier.value}`;
   const value = dnsPersistValue(issuer, accountUri, wildcard);
-  const seen = (await vault.dns.context.resolver.txt(name)).map(persistentRecord);
+  const seen = (await valuesAt(vault, name, signal)).map(persistentRecord);
   const ours = seen.filter(
     (record) =>
       issuerDomainNames.some((known) => known.toLowerCase() === record.issuer) &&
@@ -42,6 +45,23 @@ export async function checkPersistentRecord(
   throw new OperatorError(`the record ${name} TXT has expired: persistUntil=${until}`, {
     hint: `Create "${value}" in its place, with a later persistUntil or none.`,
   });
+}
+
+/** What the name servers show; a cache would keep for long that the record is not there yet. */
+async function valuesAt(vault: Vault, name: string, signal: AbortSignal): Promise<readonly string[]> {
+  const servers = zoneServers(vault);
+  const target = await followCnames(servers, name, signal);
+  const { places } = await servers.above(target);
+  for (const { at } of places) {
+    if (at === undefined) continue;
+    try {
+      return await servers.resolver.txt(target, at);
+    } catch (error) {
+      if (!(error instanceof DnsProviderError)) throw error;
+      // Another one may answer, and where none does, the resolver.
+    }
+  }
+  return servers.resolver.txt(target);
 }
 
 /** A record as CAA writes issuers and their parameters (RFC 8659 §4.2): the names in lower case. */

@@ -81,6 +81,27 @@ suite('answers', () => {
     assert.deepEqual(await resolver.nameServers('www.example.test'), []);
     assert.equal(await resolver.cname('www.example.test'), 'cdn.test');
   });
+
+  test('what the zone says about names that do not exist is in milliseconds', async (t) => {
+    const soa = { mname: 'ns.test', rname: 'hostmaster.test', minimum: 1800 };
+    const dns = await fakeDns(t, { 'SOA example.test': [soa] });
+    const resolver = systemResolver(dns.server);
+    assert.equal(await resolver.negativeTtl('example.test'), 1_800_000);
+    assert.equal(await resolver.negativeTtl('other.test'), 0);
+  });
+
+  test('an alias, and name servers, may be asked of one server directly', async (t) => {
+    const dns = await fakeDns(t);
+    const other = await fakeDns(t, {
+      'CNAME a.test': ['b.test'],
+      'NS example.test': ['ns.example.test'],
+    });
+    const resolver = systemResolver(dns.server);
+    assert.equal(await resolver.cname('a.test', other.server), 'b.test');
+    assert.deepEqual(await resolver.nameServers('example.test', other.server), ['ns.example.test']);
+    assert.deepEqual(await resolver.nameServers('www.example.test', other.server), []);
+    assert.equal(dns.questions.length, 0, 'the resolver is not asked');
+  });
 });
 
 suite('failures are sentences', () => {

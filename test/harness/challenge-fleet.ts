@@ -3,6 +3,9 @@
  * engine's own code, a scripted CA that looks at the servers of a simulated DNS, and the providers that a test adds.
  */
 import { hash } from 'node:crypto';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { RenewalRow } from '../../src/db/renewals.ts';
 import { AcmeClients } from '../../src/domain/acme-clients.ts';
@@ -36,7 +39,10 @@ export async function challengeFleet(
   options: { readonly configured?: string; readonly zone?: Parameters<SimulatedDns['zone']>[1] } = {},
 ): Promise<ChallengeFleet> {
   const clock = new QuietClock();
-  const opened = await testVault(t, { world: clock });
+  // In memory where there is such a place: leases are kept fresh thousands of times, and each would wait for the disk.
+  const root = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'vault-fleet-'));
+  const opened = await testVault(t, { world: clock, dataDir: join(root, 'data') });
+  t.after(() => rmSync(root, { recursive: true, force: true }));
   const dns = new SimulatedDns(clock);
   dns.zone('example.test', options.zone);
   const ca = await scriptedAcme(t, {
