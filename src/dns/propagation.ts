@@ -144,7 +144,7 @@ class Look {
     return false;
   }
 
-  /** Where nothing was shown the name may be a zone of its own; and who has no address now may have one at the next look. */
+  /** Where nothing was shown the name may be a zone of its own; and what is not known of servers now may be at the next look. */
   async #lookAround(
     servers: ZoneServers,
     places: readonly ServerPlace[],
@@ -161,7 +161,7 @@ class Look {
       if (own !== undefined) this.#servers = own;
       return;
     }
-    if (places.some(({ at }) => at === undefined)) {
+    if (this.#servers?.isUnsure === true || places.some(({ at }) => at === undefined)) {
       this.#servers = undefined;
       this.#isDelegationKnown = false;
     }

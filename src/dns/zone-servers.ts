@@ -10,7 +10,12 @@ import type { DnsResolver } from './dns-resolver.ts';
 export type ServerPlace = { readonly label: string; readonly at?: string };
 
 /** Name servers of a zone; neither a zone nor servers where the resolver knows of none. */
-export type ServersOfZone = { readonly zone: string | undefined; readonly places: readonly ServerPlace[] };
+export type ServersOfZone = {
+  readonly zone: string | undefined;
+  readonly places: readonly ServerPlace[];
+  /** Whether there may be a closer zone, because the resolver failed when it was asked for one. */
+  readonly isUnsure?: boolean;
+};
 
 /** Remembers what it has found, for one piece of work about many names. */
 export class ZoneServers {
@@ -24,14 +29,23 @@ export class ZoneServers {
 
   /**
    * The servers of the closest zone above the name. The resolver is asked for domains above it only: the name itself may
-   * not exist yet, and the resolver would keep that. Throws DnsProviderError where the resolver fails.
+   * not exist yet, and the resolver would keep that. Where it fails for one of them, as it does where hosts are served by
+   * devices that know no NS records, those above are asked all the same. Throws DnsProviderError where it knows of none
+   * and failed.
    */
   async above(name: string): Promise<ServersOfZone> {
     const [own = '', ...above] = upwards(plainName(name));
+    const failures: unknown[] = [];
     for (const zone of above.length > 0 ? above : [own]) {
-      const servers = await this.#serversOf(zone);
-      if (servers.length > 0) return { zone, places: await this.#placesOfAll(servers) };
+      try {
+        const servers = await this.#serversOf(zone);
+        if (servers.length === 0) continue;
+        return { zone, places: await this.#placesOfAll(servers), isUnsure: failures.length > 0 };
+      } catch (error) {
+        failures.push(error);
+      }
     }
+    if (failures.length > 0) throw failures[0];
     return { zone: undefined, places: [] };
   }
 

@@ -124,4 +124,17 @@ suite('followCnames', () => {
       new RegExp(`looking up ${start} was given up`),
     );
   });
+
+  test('is asked of the name servers directly, and a host whose server knows no NS is passed over', async (t) => {
+    const dns = await fakeDns(t, {
+      'NS example.test': ['ns.test'],
+      'A ns.test': ['127.0.0.1'],
+      [`CNAME ${start}`]: ['a.delegated.test'],
+    });
+    dns.trouble = ({ type, name }) => (type === 'NS' && name === 'www.example.test' ? 'SERVFAIL' : undefined);
+    const servers = new ZoneServers(systemResolver(dns.server, { timeoutMs: 200, tries: 1 }));
+    assert.equal(await followCnames(servers, start, never), 'a.delegated.test');
+    const { zone, isUnsure } = await servers.above(start);
+    assert.deepEqual([zone, isUnsure], ['example.test', true]);
+  });
 });
