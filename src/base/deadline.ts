@@ -1,4 +1,5 @@
 /** Time limits for what talks to others: one signal that ends with the caller's, or when the time is over. */
+import { minute } from './duration.ts';
 import type { World } from './world.ts';
 
 export type Deadline = {
@@ -6,6 +7,8 @@ export type Deadline = {
   readonly signal: AbortSignal;
   /** Which of the two it was, or neither so far. */
   readonly ended: () => 'timeout' | 'aborted' | undefined;
+  /** Puts the end off by so many milliseconds, where it has not come yet; less than none brings it nearer again. */
+  readonly extend: (ms: number) => void;
 };
 
 /** Runs `work` with a deadline of `ms` milliseconds. Whatever `work` gives or throws comes out; it must heed the signal. */
@@ -25,14 +28,52 @@ export async function withDeadline<T>(
   const stop = () => end('aborted');
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
-  const timedOut = world.sleep(ms, timer.signal).then(() => {
+  let left = ms;
+  const run = async () => {
+    do {
+      const wait = left;
+      left = 0;
+      await world.sleep(wait, timer.signal);
+    } while (left > 0 && !timer.signal.aborted);
     if (!timer.signal.aborted) end('timeout');
-  });
+  };
+  const timedOut = run();
+  const extend = (more: number) => {
+    left += more;
+  };
   try {
-    return await work({ signal: over.signal, ended: () => how });
+    return await work({ signal: over.signal, ended: () => how, extend });
   } finally {
     signal.removeEventListener('abort', stop);
     timer.abort();
     await timedOut;
+  }
+}
+
+/**
+ * Runs `work` while a deadline stands still: `extend` puts it off by as long as that takes, minute by minute. For work whose
+ * parts all have limits of their own.
+ */
+export async function whileHeld<T>(
+  { now, sleep }: Pick<World, 'now' | 'sleep'>,
+  extend: ((ms: number) => void) | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (extend === undefined) return work();
+  const done = new AbortController();
+  const hold = async () => {
+    while (!done.signal.aborted) {
+      const from = now();
+      extend(minute);
+      await sleep(minute, done.signal);
+      if (done.signal.aborted) extend(now() - from - minute);
+    }
+  };
+  const holding = hold();
+  try {
+    return await work();
+  } finally {
+    done.abort();
+    await holding;
   }
 }

@@ -14,6 +14,7 @@ import { AcmeClients } from '../domain/acme-clients.ts';
 import { AuditBatch } from '../domain/audit-batch.ts';
 import { BackupHealth } from '../domain/backup-health.ts';
 import { Bell } from '../domain/bell.ts';
+import { ChallengeRemovals } from '../domain/challenge-removals.ts';
 import { Changes } from '../domain/changes.ts';
 import { DiskSpace } from '../domain/disk-space.ts';
 import { Freshness } from '../domain/freshness.ts';
@@ -119,6 +120,7 @@ export async function openVault(
       acme: new AcmeClients({ world, outbound, log }),
       dns: new OpenedDnsProviders({ world, outbound, guard, resolver, log }),
       turns: new Turns(),
+      removals: new ChallengeRemovals(),
       backupHealth: new BackupHealth(),
       meter: new Meter(),
       allowsDrafts: settings.acmeDrafts,
@@ -197,8 +199,9 @@ async function refuseWrongKey(
   }
 }
 
-/** Waits for what was promised to be recorded, then closes the database. */
-async function close({ audit, refusals, keyUse, db, log }: Vault): Promise<void> {
+/** Waits for challenge records to be removed and for what was promised to be recorded, then closes the database. */
+async function close({ audit, refusals, keyUse, db, log, removals }: Vault): Promise<void> {
+  await removals.idle();
   await refusals.write('all').catch((error: unknown) => {
     log.error({ err: error }, 'failed to record counted refusals');
   });

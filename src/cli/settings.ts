@@ -74,7 +74,7 @@ export const serveOptions = {
   resolver: {
     type: 'string',
     valueHint: 'IP[:PORT]',
-    description: "the DNS server to ask about challenge records (default: the system's, and the zone's own)",
+    description: "the resolver through which to find a zone's name servers (default: the system's)",
   },
   'acme-drafts': {
     type: 'boolean',

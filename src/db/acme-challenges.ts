@@ -44,6 +44,12 @@ export async function listRenewalChallenges(reader: Reader, renewalId: number): 
     .execute();
 }
 
+/** Those of the ids that there is a challenge with. */
+export async function listChallengeIds(reader: Reader, ids: readonly number[]): Promise<ReadonlySet<number>> {
+  const rows = await reader.selectFrom('acme_challenges').select('id').where('id', 'in', ids).execute();
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** Challenges that no open renewal needs: what a crash or a failed removal left. */
 export async function listLeftoverChallenges(reader: Reader): Promise<AcmeChallengeRow[]> {
   return reader

@@ -1,10 +1,10 @@
 /**
- * DNS messages as bytes (RFC 1035 §4): written for the two requests that the vault makes itself, read with care, because
+ * DNS messages as bytes (RFC 1035 §4): written for the requests that the vault makes itself, read with care, because
  * anybody may have sent them.
  */
 import { encodeName, readName } from './dns-name.ts';
 
-export const recordType = { soa: 6, txt: 16, tsig: 250 } as const;
+export const recordType = { ns: 2, soa: 6, txt: 16, tsig: 250 } as const;
 export const recordClass = { in: 1, none: 254, any: 255 } as const;
 export const opcode = { query: 0, update: 5 } as const;
 

@@ -21,11 +21,26 @@ export type TxtRecord = {
 
 /**
  * Both operations are idempotent: putting a record that is there, and removing one that is not, succeed. Other values at
- * the same name are left alone. They throw DnsProviderError with a sentence for people.
+ * the same name are left alone. They throw DnsProviderError with a sentence for people. Operations on one name never
+ * overlap; those on different names may, as `concurrency` says.
  */
 export type DnsProvider = {
   readonly present: (record: TxtRecord, signal: AbortSignal) => Promise<void>;
   readonly remove: (record: TxtRecord, signal: AbortSignal) => Promise<void>;
+  /** The same for several records, with fewer requests. Such changes of one provider never overlap. */
+  readonly batch?: {
+    readonly present: (records: readonly TxtRecord[], signal: AbortSignal) => Promise<void>;
+    readonly remove: (records: readonly TxtRecord[], signal: AbortSignal) => Promise<void>;
+  };
+  /**
+   * Waits until the provider says that its own servers show the records, where it says so. Called after `present`, beside
+   * other operations. What cannot be found out is left to the look at the DNS itself: it throws only where it was aborted.
+   */
+  readonly settle?: (records: readonly TxtRecord[], signal: AbortSignal) => Promise<void>;
+  /** Whether each operation ends by itself in good time; else it is ended after two minutes. */
+  readonly limitsItself?: boolean;
+  /** How many names may be changed at once; 4 where undefined. */
+  readonly concurrency?: number;
   /** A person has to make the record: what they must do is in the error or log, and visibility takes as long as they do. */
   readonly byHand?: boolean;
 };

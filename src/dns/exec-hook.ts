@@ -25,6 +25,7 @@ const config = z
       .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string().regex(/^[^\0]*$/))
       .default({}),
     timeout: z.int().min(1).max(3600).default(120),
+    concurrency: z.int().min(1).max(32).default(4),
   })
   .refine(({ style, cleanup_command }) => style === 'certbot' || cleanup_command === undefined, {
     path: ['cleanup_command'],
@@ -33,7 +34,7 @@ const config = z
 
 /**
  * `command`: a program, or a list of it and its first arguments; `environment`: all it gets besides PATH, HOME and LANG;
- * `timeout` in seconds.
+ * `timeout` in seconds; `concurrency`: how many of the hooks may run at once, never two for one name.
  */
 export type ExecHookConfig = z.output<typeof config>;
 type Verb = 'present' | 'remove';
@@ -45,6 +46,9 @@ export const execHook: DnsProviderType<ExecHookConfig> = {
   title: 'a program of your own, as hooks of lego, dehydrated or certbot',
   config,
   create: (settings, context) => ({
+    concurrency: settings.concurrency,
+    // The timeout of the settings.
+    limitsItself: true,
     present: (record, signal) => call(settings, context, 'present', record, signal),
     remove: (record, signal) => call(settings, context, 'remove', record, signal),
   }),

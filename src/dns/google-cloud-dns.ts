@@ -11,8 +11,9 @@ import { apiUrl, credential } from './api-settings.ts';
 import { bearerToken, type IssuedToken } from './bearer-token.ts';
 import { type DnsContext, DnsProviderError, type DnsProviderType, type TxtRecord } from './dns-provider.ts';
 import { type JsonApi, jsonApi } from './json-api.ts';
-import { recordSetProvider } from './record-set.ts';
-import { quoteTxt, unquoteTxt } from './txt-string.ts';
+import { RecentZones } from './recent-zones.ts';
+import { replacedTxt, unquoteTxt } from './txt-string.ts';
+import { purposeOfChanges, zoneChangeProvider } from './zone-changes.ts';
 
 /** The file that Google gives for a service account. Its other fields are of no use here. */
 const keyFile = z.object({
@@ -55,6 +56,7 @@ const scope = 'https://www.googleapis.com/auth/ndev.clouddns.readwrite';
 const conflicts = [404, 409, 412];
 
 const zoneSchema = z.object({ name: z.string(), dnsName: z.string(), visibility: z.string().optional() });
+type ManagedZone = z.infer<typeof zoneSchema>;
 const setSchema = z.object({
   name: z.string(),
   type: z.string(),
@@ -63,7 +65,7 @@ const setSchema = z.object({
 });
 type HeldSet = z.infer<typeof setSchema>;
 
-/** State: the set as Google has it; undefined where there is none. */
+/** Changes of many names go in one request. */
 export const googleCloudDns: DnsProviderType<Settings> = {
   type: 'google-cloud-dns',
   title,
@@ -80,38 +82,37 @@ export const googleCloudDns: DnsProviderType<Settings> = {
     }
     const api = cloudDns(settings, key, context);
     const root = `/dns/v1/projects/${encodeURIComponent(project)}/managedZones`;
-    return recordSetProvider<HeldSet | undefined>(context, title, async (record, signal) => {
-      const path = `${root}/${encodeURIComponent(await zoneId(api, root, record, signal))}`;
-      const name = `${record.name}.`;
-      const replace = async (before: HeldSet | undefined, after: HeldSet | undefined) => {
-        const purpose = `change the TXT records of ${record.name}`;
-        const json = { ...(before && { deletions: [before] }), ...(after && { additions: [after] }) };
-        const answer = await api.send(
-          { method: 'POST', path: `${path}/changes`, purpose, json, accept: conflicts },
-          signal,
-        );
-        return answer.status >= 400 ? api.refusal(answer) : undefined;
-      };
+    const recent = new RecentZones<ManagedZone>(context.world);
+    return zoneChangeProvider<HeldSet>(context, title, async (record, signal) => {
+      const id = await zoneId(api, root, recent, record, signal);
+      const path = `${root}/${encodeURIComponent(id)}`;
       return {
-        read: async () => {
-          const request = { path: `${path}/rrsets`, purpose: `read the TXT records of ${record.name}` };
-          const sets = await pages(
-            api,
-            'rrsets',
-            setSchema,
-            { ...request, query: { name, type: 'TXT' } },
+        id,
+        read: async (plain) => {
+          const name = `${plain}.`;
+          const request = { path: `${path}/rrsets`, purpose: `read the TXT records of ${plain}` };
+          const query = { name, type: 'TXT' };
+          const sets = await pages(api, 'rrsets', setSchema, { ...request, query }, signal);
+          return sets.find((set) => set.name === name && set.type === 'TXT');
+        },
+        valuesOf: ({ rrdatas }) => rrdatas.map(unquoteTxt),
+        withValues: (name, held, values) => {
+          const rrdatas = replacedTxt(held?.rrdatas ?? [], values);
+          return { name: `${name}.`, type: 'TXT', ttl: held?.ttl ?? 60, rrdatas };
+        },
+        apply: async (changes) => {
+          const purpose = purposeOfChanges(changes);
+          const deletions = changes.flatMap(({ before }) => before ?? []);
+          const additions = changes.flatMap(({ after }) => after ?? []);
+          const json = {
+            ...(deletions.length > 0 && { deletions }),
+            ...(additions.length > 0 && { additions }),
+          };
+          const answer = await api.send(
+            { method: 'POST', path: `${path}/changes`, purpose, json, accept: conflicts },
             signal,
           );
-          const state = sets.find((set) => set.name === name && set.type === 'TXT');
-          return { values: state?.rrdatas.map(unquoteTxt) ?? [], state };
-        },
-        add: (value, { state }) => {
-          const rrdatas = [...(state?.rrdatas ?? []), quoteTxt(value)];
-          return replace(state, { name, type: 'TXT', ttl: state?.ttl ?? 60, rrdatas });
-        },
-        remove: (value, { state }) => {
-          const rrdatas = state?.rrdatas.filter((data) => unquoteTxt(data) !== value) ?? [];
-          return replace(state, state && rrdatas.length > 0 ? { ...state, rrdatas } : undefined);
+          return answer.status >= 400 ? api.refusal(answer) : undefined;
         },
       };
     });
@@ -166,13 +167,24 @@ function cloudDns(settings: Settings, key: KeyFile, context: DnsContext): JsonAp
   });
 }
 
-async function zoneId(api: JsonApi, path: string, record: TxtRecord, signal: AbortSignal): Promise<string> {
-  const zones = await pages(api, 'managedZones', zoneSchema, { path, purpose: 'list the zones' }, signal);
+async function zoneId(
+  api: JsonApi,
+  path: string,
+  recent: RecentZones<ManagedZone>,
+  record: TxtRecord,
+  signal: AbortSignal,
+): Promise<string> {
+  const known = recent.get(path);
+  const zones =
+    known ?? (await pages(api, 'managedZones', zoneSchema, { path, purpose: 'list the zones' }, signal));
   const open = zones
     .filter(({ visibility }) => visibility !== 'private')
     .map(({ name, dnsName }) => ({ id: name, name: dnsName }));
   const zone = accountZone(open, record);
-  if (zone !== undefined) return zone.id;
+  if (zone !== undefined) {
+    recent.set(path, zones);
+    return zone.id;
+  }
   throw zoneMissing(
     title,
     record,

@@ -1,74 +1,170 @@
 /**
- * Waiting until a record can be seen where a CA looks: at every authoritative server of its zone, because the CA may ask
- * any of them, or at the resolver that was configured, where those cannot be reached from here (split horizon).
+ * Waiting until records can be seen where a CA looks: at every authoritative server of their zone, because the CA may ask
+ * any of them. Caches are asked last, since they keep for the SOA's minimum that a name does not exist (RFC 2308).
  */
-import { isIPv6 } from 'node:net';
-import { second } from '../base/duration.ts';
-import { upwards } from './dns-name.ts';
+import { mapBounded } from '../base/bounded.ts';
+import { hour, minute, second } from '../base/duration.ts';
 import { type DnsContext, DnsProviderError, type TxtRecord } from './dns-provider.ts';
 import type { DnsResolver } from './dns-resolver.ts';
+import { type ServerPlace, type ServersOfZone, ZoneServers } from './zone-servers.ts';
 
 export type Wait = {
   readonly timeoutMs: number;
-  /** Called before each pause, with a sentence about who does not show the record yet. */
+  /** Called before each pause, with a sentence about who does not show a record yet. */
   readonly onWaiting?: ((state: string) => void) | undefined;
 };
 
-/** Somebody to ask. `at` is `ip:port`, and missing where a name server has no address. */
-type Place = { readonly label: string; readonly at?: string };
+type Wanted = Pick<TxtRecord, 'name' | 'value'>;
 
-/** What one place showed at a look, or why it did not answer. */
-type Sight = { readonly place: Place; readonly values?: readonly string[]; readonly failure?: string };
+/** What one server showed at a look, or why it did not answer. */
+type Sight = {
+  readonly label: string;
+  readonly values?: readonly string[];
+  readonly failure?: string | undefined;
+};
 
 const firstPause = second;
 const longestPause = 15 * second;
+/** Where there are hours, because a person makes the record. */
+const longestPauseForPeople = 45 * second;
 /** An outage of two seconds may be the very restart that loads the record; three failures in a row are not. */
 const failuresTolerated = 3;
+/** After this, servers that show something else inside than outside are assumed, and a configured resolver is asked too. */
+const resolverAskedAfter = 5 * minute;
+/** Names that are looked at at the same time. */
+const namesAtOnce = 10;
 
 /**
- * Looks again and again, with pauses of 1 to 15 seconds, until everybody who was asked shows the value among the TXT
- * records at the name. A server that failed at three looks in a row is passed over, provided that another one shows the
- * value: the CA cannot reach it either, or reaches it where we cannot. Throws DnsProviderError after `timeoutMs`, with
- * what each one showed, and when the signal is aborted.
+ * Looks again and again, with pauses of 1 to 15 seconds (45 where there are hours), until everybody who was asked shows each record's value among the
+ * TXT records at its name. A server that failed at three looks in a row is passed over, provided that another one shows
+ * the value: the CA cannot reach it either, or reaches it where we cannot. Where all of them fail so, the resolver is asked
+ * instead, and gets as much more time as it may keep that the name does not exist. A resolver that was configured is asked
+ * too after five minutes in which the servers answered without the value, and believed.
+ *
+ * Throws DnsProviderError after `timeoutMs`, with what each one showed, and when the signal is aborted.
  */
 export async function waitUntilVisible(
   { world, resolver }: Pick<DnsContext, 'world' | 'resolver'>,
-  { name, value }: Pick<TxtRecord, 'name' | 'value'>,
+  records: readonly Wanted[],
   { timeoutMs, onWaiting }: Wait,
   signal: AbortSignal,
 ): Promise<void> {
-  const deadline = world.now() + timeoutMs;
-  const failures = new Map<string, number>();
-  let places: readonly Place[] | undefined;
-  for (let pause = firstPause; ; pause = Math.min(pause * 2, longestPause)) {
-    if (signal.aborted) throw givenUp(name, signal);
-    let state: string;
+  const start = world.now();
+  const looks = records.map((record) => new Look(record, resolver));
+  let missing = looks;
+  const longest = timeoutMs > hour ? longestPauseForPeople : longestPause;
+  for (let pause = firstPause; ; pause = Math.min(pause * 2, longest)) {
+    const elapsed = world.now() - start;
+    const servers = new ZoneServers(resolver);
+    await mapBounded(namesAtOnce, missing, async (look) => {
+      if (!signal.aborted) await look.at(servers, elapsed);
+    });
+    missing = missing.filter(({ isSeen }) => !isSeen);
+    const [first] = missing;
+    if (first === undefined) return;
+    if (signal.aborted) throw givenUp(first.record.name, signal);
+    const late = missing.find(({ moreTime }) => elapsed >= timeoutMs + moreTime);
+    if (late !== undefined) throw late.failure(elapsed);
+    onWaiting?.(first.state);
+    const left = Math.min(...missing.map(({ moreTime }) => timeoutMs + moreTime - elapsed));
+    await world.sleep(Math.min(pause, left), signal);
+    if (signal.aborted) throw givenUp(first.record.name, signal);
+  }
+}
+
+/** One record, and what was seen of it. */
+class Look {
+  readonly record: Wanted;
+  readonly #resolver: DnsResolver;
+  readonly #failures = new Map<string, number>();
+  #servers: ServersOfZone | undefined;
+  #isDelegationKnown = false;
+  isSeen = false;
+  /** A sentence about who does not show it. */
+  state = '';
+  /** Milliseconds for which the resolver, where it is all there is, may keep that the name does not exist. */
+  moreTime = 0;
+
+  constructor(record: Wanted, resolver: DnsResolver) {
+    this.record = record;
+    this.#resolver = resolver;
+  }
+
+  async at(servers: ZoneServers, elapsed: number): Promise<void> {
     try {
-      places ??= await placesToLook(resolver, name);
-      const sights = await Promise.all(places.map((place) => look(resolver, name, place)));
-      for (const { place, failure } of sights) {
-        failures.set(place.label, failure === undefined ? 0 : (failures.get(place.label) ?? 0) + 1);
-      }
-      // Who has no address now may have one at the next look.
-      if (places.some(({ at }) => at === undefined)) places = undefined;
-      const shown = sights.filter(({ values }) => values?.includes(value));
-      const tolerated = sights.filter(({ place }) => (failures.get(place.label) ?? 0) >= failuresTolerated);
-      if (shown.length > 0 && shown.length + tolerated.length === sights.length) return;
-      const missing = sights.filter((sight) => !shown.includes(sight));
-      state = `${missing.map(sentence).join('; ')}${shown.length > 0 ? `; ${shown.length} of ${sights.length} show it` : ''}`;
+      this.#servers ??= await servers.above(this.record.name);
+      this.isSeen = await this.#isVisible(servers, this.#servers, elapsed);
     } catch (error) {
       // Whoever names the servers may be back at the next look.
-      state = error instanceof Error ? error.message : String(error);
+      this.state = error instanceof Error ? error.message : String(error);
     }
-    if (signal.aborted) throw givenUp(name, signal);
-    const left = deadline - world.now();
-    if (left <= 0) {
-      throw new DnsProviderError(
-        `the TXT record ${JSON.stringify(value)} at ${name} cannot be seen after ${Math.round(timeoutMs / second)} s: ${state}`,
-      );
+  }
+
+  failure(elapsed: number): DnsProviderError {
+    const { name, value } = this.record;
+    const seconds = Math.round(elapsed / second);
+    return new DnsProviderError(
+      `the TXT record ${JSON.stringify(value)} at ${name} cannot be seen after ${seconds} s: ${this.state}`,
+    );
+  }
+
+  async #isVisible(servers: ZoneServers, { zone, places }: ServersOfZone, elapsed: number): Promise<boolean> {
+    const { configured } = this.#resolver;
+    const { name, value } = this.record;
+    if (places.length === 0 && configured === undefined) {
+      throw new DnsProviderError(`no name servers are known for ${name} or any domain above it`);
     }
-    onWaiting?.(state);
-    await world.sleep(Math.min(pause, left), signal);
+    const sights = await Promise.all(
+      places.map(({ label, at }) => sightOf(label, at, () => this.#resolver.txt(name, at))),
+    );
+    for (const { label, failure } of sights) {
+      const before = this.#failures.get(label) ?? 0;
+      this.#failures.set(label, failure === undefined ? 0 : before + 1);
+    }
+    const shown = sights.filter(({ values }) => values?.includes(value));
+    const tolerated = sights.filter(({ label }) => (this.#failures.get(label) ?? 0) >= failuresTolerated);
+    if (shown.length > 0 && shown.length + tolerated.length === sights.length) return true;
+    const missing = sights.filter((sight) => !shown.includes(sight));
+    const states = missing.map(sentence);
+    if (shown.length > 0) states.push(`${shown.length} of ${sights.length} show it`);
+    const isUnreachable = tolerated.length === sights.length;
+    const isLast = configured !== undefined && elapsed >= resolverAskedAfter;
+    if (isUnreachable || isLast) {
+      const label = configured === undefined ? "the system's resolver" : `the resolver ${configured}`;
+      const sight = await sightOf(label, label, () => this.#resolver.txt(name));
+      if (sight.values?.includes(value)) return true;
+      states.push(sentence(sight));
+      if (isUnreachable && zone !== undefined && this.moreTime === 0) {
+        // Who does not say it may not keep it: then there is no more time.
+        this.moreTime = await this.#resolver.negativeTtl(zone).catch(() => 0);
+      }
+    }
+    this.state = states.join('; ');
+    await this.#lookAround(servers, places, sights);
+    return false;
+  }
+
+  /** Where nothing was shown the name may be a zone of its own; and what is not known of servers now may be at the next look. */
+  async #lookAround(
+    servers: ZoneServers,
+    places: readonly ServerPlace[],
+    sights: readonly Sight[],
+  ): Promise<void> {
+    const answered = sights.filter(({ failure }) => failure === undefined);
+    if (
+      !this.#isDelegationKnown &&
+      answered.length > 0 &&
+      answered.every(({ values }) => values?.length === 0)
+    ) {
+      this.#isDelegationKnown = true;
+      const own = await servers.delegated(this.record.name, places);
+      if (own !== undefined) this.#servers = own;
+      return;
+    }
+    if (this.#servers?.isUnsure === true || places.some(({ at }) => at === undefined)) {
+      this.#servers = undefined;
+      this.#isDelegationKnown = false;
+    }
   }
 }
 
@@ -76,44 +172,26 @@ function givenUp(name: string, signal: AbortSignal): DnsProviderError {
   return new DnsProviderError(`waiting for the TXT record at ${name} was given up`, { cause: signal.reason });
 }
 
-/** The configured resolver, or the authoritative servers of the closest zone above the name. */
-async function placesToLook(resolver: DnsResolver, name: string): Promise<readonly Place[]> {
-  const { configured } = resolver;
-  if (configured !== undefined) return [{ label: `the resolver ${configured}`, at: configured }];
-  for (const zone of upwards(name)) {
-    const servers = await resolver.nameServers(zone);
-    if (servers.length === 0) continue;
-    const places = await Promise.all(servers.map((server) => placesOf(resolver, server)));
-    return places.flat();
-  }
-  throw new DnsProviderError(`no name servers are known for ${name} or any domain above it`);
-}
-
-async function placesOf(resolver: DnsResolver, server: string): Promise<readonly Place[]> {
-  const addresses = await resolver.addresses(server).catch(() => {
-    // The same as no address: its place says so, and the others decide.
-    return [];
-  });
-  if (addresses.length === 0) return [{ label: server }];
-  return addresses.map((ip) => ({ label: `${server} (${ip})`, at: isIPv6(ip) ? `[${ip}]:53` : `${ip}:53` }));
-}
-
-async function look(resolver: DnsResolver, name: string, place: Place): Promise<Sight> {
-  if (place.at === undefined) return { place, failure: 'has no address' };
+async function sightOf(
+  label: string,
+  at: string | undefined,
+  question: () => Promise<string[]>,
+): Promise<Sight> {
+  if (at === undefined) return { label, failure: 'has no address' };
   try {
-    return { place, values: await resolver.txt(name, place.at) };
+    return { label, values: await question() };
   } catch (error) {
-    return { place, failure: `gives no answer: ${error instanceof Error ? error.message : String(error)}` };
+    return { label, failure: `gives no answer: ${error instanceof Error ? error.message : String(error)}` };
   }
 }
 
 const mostValues = 5;
 const longestValue = 80;
 
-function sentence({ place, values = [], failure }: Sight): string {
-  if (failure !== undefined) return `${place.label} ${failure}`;
-  if (values.length === 0) return `${place.label} shows no TXT record`;
+function sentence({ label, values = [], failure }: Sight): string {
+  if (failure !== undefined) return `${label} ${failure}`;
+  if (values.length === 0) return `${label} shows no TXT record`;
   const some = values.slice(0, mostValues).map((value) => JSON.stringify(value.slice(0, longestValue)));
   const more = values.length > mostValues ? ` and ${values.length - mostValues} more` : '';
-  return `${place.label} shows ${some.join(', ')}${more}`;
+  return `${label} shows ${some.join(', ')}${more}`;
 }

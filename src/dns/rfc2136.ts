@@ -1,6 +1,7 @@
 /** Provider `rfc2136`: dynamic updates (RFC 2136) at the zone's primary server, signed with a TSIG key. */
 import { isIP, isIPv6 } from 'node:net';
 import { z } from 'zod';
+import { mapBounded } from '../base/bounded.ts';
 import { Secret } from '../base/secret.ts';
 import {
   type DnsAnswer,
@@ -12,10 +13,13 @@ import {
   recordType,
 } from './dns-message.ts';
 import { plainName, upwards } from './dns-name.ts';
-import { type DnsContext, DnsProviderError, type DnsProviderType } from './dns-provider.ts';
+import { type DnsContext, DnsProviderError, type DnsProviderType, type TxtRecord } from './dns-provider.ts';
 import { additionOf, isAnswerTo, refusal, removalOf, signatureRefusal, zoneIn } from './dns-update.ts';
 import { type DnsServer, tcpExchange } from './tcp-exchange.ts';
 import { sign, type TsigKey, tsigAlgorithms, verify } from './tsig.ts';
+
+/** Questions for the zones of many names, at the same time. */
+const zonesAskedAtOnce = 10;
 
 const wrongServer = 'must be HOST or HOST:PORT of the primary server of the zone';
 const wrongSecret = 'must be the base64 text that tsig-keygen prints';
@@ -49,30 +53,48 @@ const config = z
  */
 export type Rfc2136Config = z.output<typeof config>;
 
-/** Several values at a name coexist by nature: an update adds or deletes one record. */
+/** Several values at a name coexist by nature: an update adds or deletes single records, as many as fit in. */
 export const rfc2136: DnsProviderType<Rfc2136Config> = {
   type: 'rfc2136',
   title: 'dynamic updates with TSIG (BIND, Knot, PowerDNS …)',
   config,
   create: (settings, context) => {
+    const zoneOf = async ({ name, zone }: TxtRecord, signal: AbortSignal) =>
+      settings.zone ?? (await askForZone(settings, context, name, signal)) ?? zone;
     const change = async (
-      name: string,
-      updates: readonly ResourceRecord[],
-      zone: string,
+      records: readonly TxtRecord[],
+      updateOf: (record: TxtRecord) => ResourceRecord,
       signal: AbortSignal,
     ) => {
-      const target = settings.zone ?? (await askForZone(settings, context, name, signal)) ?? zone;
-      const question = { name: target, type: recordType.soa };
-      const answer = await converse(settings, context, { opcode: opcode.update, question, updates }, signal);
-      if (answer.rcode === 0) return;
-      throw new DnsProviderError(
-        `${settings.server} did not change ${name} in the zone ${target}: it ${refusal(answer.rcode)}`,
-      );
+      const placed = await mapBounded(zonesAskedAtOnce, records, async (record) => ({
+        record,
+        zone: await zoneOf(record, signal),
+      }));
+      for (const [zone, some] of Map.groupBy(placed, (one) => one.zone)) {
+        const updates = some.map(({ record }) => updateOf(record));
+        const question = { name: zone, type: recordType.soa };
+        const answer = await converse(
+          settings,
+          context,
+          { opcode: opcode.update, question, updates },
+          signal,
+        );
+        if (answer.rcode === 0) continue;
+        const names = [...new Set(updates.map(({ name }) => name))];
+        const what = names.length === 1 ? names[0] : `${names.length} names, ${names[0]} among them,`;
+        throw new DnsProviderError(
+          `${settings.server} did not change ${what} in the zone ${zone}: it ${refusal(answer.rcode)}`,
+        );
+      }
     };
+    const addition = (record: TxtRecord) => additionOf(record, settings.ttl);
     return {
-      present: (record, signal) =>
-        change(record.name, [additionOf(record, settings.ttl)], record.zone, signal),
-      remove: (record, signal) => change(record.name, [removalOf(record)], record.zone, signal),
+      present: (record, signal) => change([record], addition, signal),
+      remove: (record, signal) => change([record], removalOf, signal),
+      batch: {
+        present: (records, signal) => change(records, addition, signal),
+        remove: (records, signal) => change(records, removalOf, signal),
+      },
     };
   },
 };

@@ -5,16 +5,15 @@
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
 import { Secret } from '../base/secret.ts';
-import { zoneCandidates, zoneMissing } from './account-zone.ts';
 import { apiUrl, credential } from './api-settings.ts';
-import { plainName } from './dns-name.ts';
-
-import type { DnsContext, DnsProviderType, TxtRecord } from './dns-provider.ts';
+import { type DnsContext, DnsProviderError, type DnsProviderType, type TxtRecord } from './dns-provider.ts';
 import { type ApiAnswer, type JsonApi, jsonApi, pause } from './json-api.ts';
-import { recordSetProvider } from './record-set.ts';
+import { RecentZones } from './recent-zones.ts';
 import { assertXml, elementsOf, escapeXml, textOf } from './route53-xml.ts';
+import { type HostedZone, nameIn, title, version, xmlOf, zoneId } from './route53-zones.ts';
 import { sigV4Headers } from './sigv4.ts';
-import { quoteTxt, unquoteTxt } from './txt-string.ts';
+import { replacedTxt, unquoteTxt } from './txt-string.ts';
+import { purposeOfChanges, type SetChange, zoneChangeProvider } from './zone-changes.ts';
 
 const config = z.strictObject({
   access_key_id: credential('an AWS access key id'),
@@ -30,17 +29,16 @@ const config = z.strictObject({
   base_url: apiUrl.optional(),
 });
 
-const title = 'Route 53';
 const permission =
   'The credentials need route53:ListHostedZonesByName, and for the hosted zone route53:ListResourceRecordSets, route53:ChangeResourceRecordSets (CREATE and DELETE of TXT) and route53:GetChange.';
-const version = '/2013-04-01';
 const transient = ['Throttling', 'ThrottlingException', 'PriorRequestNotComplete', 'PriorRequestIncomplete'];
-const polls = 40;
-const pollPause = 3 * second;
+const polls = 12;
+const firstPoll = 5 * second;
+const longestPoll = 20 * second;
 
 type HeldSet = { readonly ttl: string; readonly data: readonly string[] };
 
-/** State: the set as Route 53 has it; undefined where there is none. */
+/** Changes of many names go in one batch. */
 export const route53: DnsProviderType<z.infer<typeof config>> = {
   type: 'route53',
   title: 'Amazon Route 53',
@@ -70,73 +68,63 @@ export const route53: DnsProviderType<z.infer<typeof config>> = {
           context.world.now(),
         ),
     });
-    return recordSetProvider<HeldSet | undefined>(context, title, async (record, signal) => {
-      const zone =
-        settings.hosted_zone_id?.replace('/hostedzone/', '') ?? (await zoneId(api, record, signal));
-      const path = `${version}/hostedzone/${zone}/rrset`;
-      const replace = async (before: HeldSet | undefined, after: HeldSet | undefined) => {
-        const xml = changeBatch(record.name, before, after);
-        const purpose = `change the TXT records of ${record.name}`;
-        const answer = await api.send(
-          { method: 'POST', path: `${path}/`, purpose, xml, accept: [400] },
-          signal,
-        );
-        if (answer.status === 400) {
-          if (codeOf(answer) === 'InvalidChangeBatch') return api.refusal(answer);
-          throw api.refusal(answer);
-        }
-        if (after !== undefined) await inSync(api, context, answer, signal);
-        return undefined;
-      };
+    const zones = new RecentZones<HostedZone>(context.world);
+    /** By record: the change that it is part of, for those that are not known to be in sync. */
+    const pending = new Map<string, string>();
+    const keyOf = ({ name, value }: Pick<TxtRecord, 'name' | 'value'>) => `${name} ${value}`;
+    const operations = zoneChangeProvider<HeldSet>(context, title, async (record, signal) => {
+      const id =
+        settings.hosted_zone_id?.replace('/hostedzone/', '') ?? (await zoneId(api, zones, record, signal));
+      const path = `${version}/hostedzone/${id}/rrset`;
       return {
-        read: async () => {
-          const held = await read(api, path, record, signal);
-          return { values: held?.data.map(unquoteTxt) ?? [], state: held };
-        },
-        add: (value, { state }) =>
-          replace(state, { ttl: state?.ttl ?? '60', data: [...(state?.data ?? []), quoteTxt(value)] }),
-        remove: (value, { state }) => {
-          const rest = state?.data.filter((data) => unquoteTxt(data) !== value) ?? [];
-          return replace(state, rest.length === 0 ? undefined : { ttl: state?.ttl ?? '60', data: rest });
+        id,
+        read: (name) => read(api, path, name, signal),
+        valuesOf: ({ data }) => data.map(unquoteTxt),
+        withValues: (_, held, values) => ({
+          ttl: held?.ttl ?? '60',
+          data: replacedTxt(held?.data ?? [], values),
+        }),
+        apply: async (changes) => {
+          const answer = await api.send(
+            {
+              method: 'POST',
+              path: `${path}/`,
+              purpose: purposeOfChanges(changes),
+              xml: changeBatch(changes),
+              accept: [400],
+            },
+            signal,
+          );
+          if (answer.status === 400) {
+            if (codeOf(answer) === 'InvalidChangeBatch') return api.refusal(answer);
+            throw api.refusal(answer);
+          }
+          const change = textOf(xmlOf(api, answer), 'Id')?.replace('/change/', '');
+          for (const { name, before, after } of changes) {
+            for (const data of before?.data ?? []) pending.delete(keyOf({ name, value: unquoteTxt(data) }));
+            for (const data of change === undefined ? [] : (after?.data ?? [])) {
+              pending.set(keyOf({ name, value: unquoteTxt(data) }), change ?? '');
+            }
+          }
+          return undefined;
         },
       };
     });
+    return {
+      ...operations,
+      settle: async (records, signal) => {
+        const changes = new Set(records.flatMap((record) => pending.get(keyOf(record)) ?? []));
+        for (const change of changes) await inSync(api, context, change, signal);
+        for (const record of records) pending.delete(keyOf(record));
+      },
+    };
   },
 };
-
-async function zoneId(api: JsonApi, record: TxtRecord, signal: AbortSignal): Promise<string> {
-  for (const candidate of zoneCandidates(record)) {
-    let query: Record<string, string | number> | undefined = { dnsname: `${candidate}.`, maxitems: 100 };
-    while (query !== undefined) {
-      const purpose = 'list the hosted zones';
-      const answer = await api.send(
-        { method: 'GET', path: `${version}/hostedzonesbyname`, purpose, query },
-        signal,
-      );
-      const xml = xmlOf(api, answer);
-      const named = elementsOf(xml, 'HostedZone').filter((zone) => nameIn(zone) === candidate);
-      const zone = named.find((one) => textOf(one, 'PrivateZone') !== 'true');
-      const id = zone && textOf(zone, 'Id');
-      if (id !== undefined) return id.replace('/hostedzone/', '');
-      // Zones come in the order of their names: those of this name may go on on the next page.
-      const next = plainName(textOf(xml, 'NextDNSName') ?? '');
-      query =
-        textOf(xml, 'IsTruncated') === 'true' && next === candidate
-          ? { ...query, hostedzoneid: (textOf(xml, 'NextHostedZoneId') ?? '').replace('/hostedzone/', '') }
-          : undefined;
-    }
-  }
-  throw zoneMissing(
-    title,
-    record,
-    'Check that the account of these credentials has a public hosted zone of that name, or give hosted_zone_id.',
-  );
-}
 
 async function read(
   api: JsonApi,
   path: string,
-  { name }: TxtRecord,
+  name: string,
   signal: AbortSignal,
 ): Promise<HeldSet | undefined> {
   const query = { name: `${name}.`, type: 'TXT', maxitems: 1 };
@@ -151,8 +139,8 @@ async function read(
   return { ttl: textOf(set, 'TTL') ?? '60', data };
 }
 
-function changeBatch(name: string, before: HeldSet | undefined, after: HeldSet | undefined): string {
-  const change = (action: string, set: HeldSet | undefined) => {
+function changeBatch(changes: readonly SetChange<HeldSet>[]): string {
+  const change = (action: string, name: string, set: HeldSet | undefined) => {
     if (set === undefined) return '';
     const records = set.data.map(
       (data) => `<ResourceRecord><Value>${escapeXml(data)}</Value></ResourceRecord>`,
@@ -162,38 +150,33 @@ function changeBatch(name: string, before: HeldSet | undefined, after: HeldSet |
       `<TTL>${set.ttl}</TTL><ResourceRecords>${records.join('')}</ResourceRecords></ResourceRecordSet></Change>`
     );
   };
+  const all = changes.map(
+    ({ name, before, after }) => change('DELETE', name, before) + change('CREATE', name, after),
+  );
   return (
     '<?xml version="1.0" encoding="UTF-8"?><ChangeResourceRecordSetsRequest xmlns="https://route53.amazonaws.com/doc/2013-04-01/">' +
-    `<ChangeBatch><Changes>${change('DELETE', before)}${change('CREATE', after)}</Changes></ChangeBatch></ChangeResourceRecordSetsRequest>`
+    `<ChangeBatch><Changes>${all.join('')}</Changes></ChangeBatch></ChangeResourceRecordSetsRequest>`
   );
 }
 
-/** Waits until all servers of Route 53 have the change. One that takes very long is left to the look at the DNS itself. */
-async function inSync(
-  api: JsonApi,
-  context: DnsContext,
-  changed: ApiAnswer,
-  signal: AbortSignal,
-): Promise<void> {
-  let xml = xmlOf(api, changed);
-  const path = `${version}/change/${(textOf(xml, 'Id') ?? '').replace('/change/', '')}`;
-  for (let poll = 0; textOf(xml, 'Status') === 'PENDING' && poll < polls; poll += 1) {
-    await pause(context, title, pollPause, signal);
-    const purpose = 'tell whether the change is in sync';
-    const answer = await api.send({ method: 'GET', path, purpose, accept: [403] }, signal);
-    if (answer.status === 403) return;
-    xml = xmlOf(api, answer);
+/**
+ * Waits until all servers of Route 53 have the change, usually within a minute. What cannot be found out, because it takes
+ * too long, is not allowed or fails, is left to the look at the DNS itself.
+ */
+async function inSync(api: JsonApi, context: DnsContext, change: string, signal: AbortSignal): Promise<void> {
+  const path = `${version}/change/${change}`;
+  const purpose = 'tell whether the change is in sync';
+  // An account may make five requests a second, and many orders may wait.
+  for (let poll = 0, wait = firstPoll; poll < polls; poll += 1, wait = Math.min(1.5 * wait, longestPoll)) {
+    await pause(context, title, wait, signal);
+    try {
+      const answer = await api.send({ method: 'GET', path, purpose, accept: [403, 404] }, signal);
+      if (answer.status >= 400 || textOf(xmlOf(api, answer), 'Status') !== 'PENDING') return;
+    } catch (error) {
+      if (signal.aborted || !(error instanceof DnsProviderError)) throw error;
+      context.log.debug({ err: error, change }, 'failed to query a change; asking again');
+    }
   }
-}
-
-/** Names may have octal escapes, `\052` for a star. */
-function nameIn(element: string): string {
-  const name = textOf(element, 'Name') ?? '';
-  return plainName(name.replace(/\\([0-7]{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8))));
-}
-
-function xmlOf(api: JsonApi, answer: ApiAnswer): string {
-  return api.read(z.string(), answer);
 }
 
 function codeOf({ body }: ApiAnswer): string | undefined {

@@ -1,8 +1,12 @@
 /** Questions over the network: node's resolver (c-ares), with limits that suit somebody who asks again anyway. */
 import { Resolver } from 'node:dns/promises';
+import { second } from '../base/duration.ts';
+import { realWorld, type World } from '../base/world.ts';
 import { type OutboundGuard, OutboundRefusal, outboundGuard } from '../net/outbound-guard.ts';
 import { DnsProviderError } from './dns-provider.ts';
 import type { DnsResolver } from './dns-resolver.ts';
+import { referredServers } from './referral.ts';
+import type { DnsServer } from './tcp-exchange.ts';
 
 /** How long one server may take to answer, and how often it is asked. A silent one costs the product of both. */
 export type Patience = { readonly timeoutMs: number; readonly tries: number };
@@ -18,6 +22,7 @@ export function systemResolver(
   configured: string | undefined,
   patience: Patience = usual,
   guard: OutboundGuard = outboundGuard(),
+  world: Pick<World, 'sleep' | 'randomBytes'> = realWorld,
 ): DnsResolver {
   const ask = async <T>(
     what: string,
@@ -43,9 +48,19 @@ export function systemResolver(
       });
     }
   };
-  const cname = async (name: string) => {
-    const [target] = await ask(`the CNAME of ${name}`, (resolver) => resolver.resolveCname(name));
+  const cname = async (name: string, server?: string) => {
+    const [target] = await ask(`the CNAME of ${name}`, (resolver) => resolver.resolveCname(name), server);
     return target;
+  };
+  /** The name servers of an alias are those of its target, which may be in somebody else's zone. */
+  const inZone = async (name: string, names: string[], server?: string) =>
+    names.length > 0 && (await cname(name, server)) !== undefined ? [] : names;
+  const referral = async (name: string, server: string) => {
+    const { signal } = new AbortController();
+    return referredServers({ world, guard }, addressOf(server), name, signal).catch(() => {
+      // Where nothing says so, the name is no zone of its own.
+      return [];
+    });
   };
   return {
     configured,
@@ -54,10 +69,16 @@ export function systemResolver(
       const records = await ask(`the TXT of ${name}`, (resolver) => resolver.resolveTxt(name), server);
       return records.map((strings) => strings.join(''));
     },
-    nameServers: async (name) => {
-      const names = await ask(`the NS of ${name}`, (resolver) => resolver.resolveNs(name));
-      // The name servers of an alias are those of its target, which may be in somebody else's zone.
-      return names.length > 0 && (await cname(name)) !== undefined ? [] : names;
+    nameServers: async (name, server) => {
+      const asked = ask(`the NS of ${name}`, (resolver) => resolver.resolveNs(name), server);
+      if (server === undefined) return inZone(name, await asked);
+      // A server that also resolves for others may fail on what it would only refer to.
+      const names = await asked.catch(() => []);
+      return names.length > 0 ? inZone(name, names, server) : referral(name, server);
+    },
+    negativeTtl: async (zone) => {
+      const [soa] = await ask(`the SOA of ${zone}`, async (resolver) => [await resolver.resolveSoa(zone)]);
+      return (soa?.minttl ?? 0) * second;
     },
     addresses: async (name) => {
       const both = await Promise.allSettled([
@@ -74,8 +95,14 @@ export function systemResolver(
 
 /** Throws OutboundRefusal for an `ip:port` that may not be asked. */
 function refuse(guard: OutboundGuard, server: string): void {
-  const [, six, four = '', port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(server) ?? [];
-  guard.target(six ?? four, Number(port));
+  const { host, port } = addressOf(server);
+  guard.target(host, port);
+}
+
+/** The parts of `ip:port` or `[ip]:port`. */
+function addressOf(server: string): DnsServer {
+  const at = server.lastIndexOf(':');
+  return { host: server.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(server.slice(at + 1)) };
 }
 
 /** c-ares' words for people, by error code. */

@@ -15,6 +15,13 @@ export function unquoteTxt(data: string): string {
   return strings.map(([, quoted = '']) => unescapeTxt(quoted)).join('');
 }
 
+/** These values in quotes; those that are held already, in quotes too, as they are held. */
+export function replacedTxt(held: readonly string[], values: readonly string[]): string[] {
+  const kept = held.filter((data) => values.includes(unquoteTxt(data)));
+  const known = kept.map(unquoteTxt);
+  return [...kept, ...values.filter((value) => !known.includes(value)).map(quoteTxt)];
+}
+
 function unescapeTxt(text: string): string {
   return text.replace(/\\(\d{3}|[\s\S])/g, (_, escaped: string) =>
     escaped.length === 3 ? String.fromCharCode(Number(escaped)) : escaped,

@@ -1,7 +1,7 @@
 /** Where the record of a validation goes: the name, what it is an alias of, and whose zone that is in. */
 import { isWithin, plainName } from './dns-name.ts';
 import { DnsProviderError } from './dns-provider.ts';
-import type { DnsResolver } from './dns-resolver.ts';
+import type { ZoneServers } from './zone-servers.ts';
 
 const mostHops = 10;
 
@@ -31,17 +31,15 @@ export function challengeName(domain: string): string {
 }
 
 /**
- * The name that `name` is an alias of at the end of all CNAME records, or itself; it need not exist. Throws
- * DnsProviderError where they lead in circles or over more than ten hops, and where nobody answers.
+ * The name that `name` is an alias of at the end of all CNAME records, or itself; it need not exist. The name servers of
+ * its zone are asked directly, because a cache would keep that the name does not exist yet; the resolver only where none
+ * of them answers. Throws DnsProviderError where the records lead in circles or over more than ten hops, and where nobody
+ * answers.
  */
-export async function followCnames(
-  resolver: Pick<DnsResolver, 'cname'>,
-  name: string,
-  signal: AbortSignal,
-): Promise<string> {
+export async function followCnames(servers: ZoneServers, name: string, signal: AbortSignal): Promise<string> {
   const trail = [plainName(name)];
   for (let at = trail[0] ?? ''; ; ) {
-    const target = await aliasOf(resolver, at, signal);
+    const target = await aliasOf(servers, at, signal);
     if (target === undefined) return at;
     at = plainName(target);
     const isCircle = trail.includes(at);
@@ -53,14 +51,21 @@ export async function followCnames(
   }
 }
 
-async function aliasOf(
-  resolver: Pick<DnsResolver, 'cname'>,
-  name: string,
-  signal: AbortSignal,
-): Promise<string | undefined> {
+async function aliasOf(servers: ZoneServers, name: string, signal: AbortSignal): Promise<string | undefined> {
   const givenUp = () => new DnsProviderError(`looking up ${name} was given up`, { cause: signal.reason });
   if (signal.aborted) throw givenUp();
+  const { resolver } = servers;
   try {
+    const { places } = await servers.above(name);
+    for (const { at } of places) {
+      if (at === undefined) continue;
+      try {
+        return await resolver.cname(name, at);
+      } catch (error) {
+        if (!(error instanceof DnsProviderError) || signal.aborted) throw error;
+        // Another one may answer, and where none does, the resolver.
+      }
+    }
     return await resolver.cname(name);
   } catch (error) {
     if (signal.aborted) throw givenUp();

@@ -1,21 +1,25 @@
 /**
- * Proving control of an order's names (RFC 8555 §7.5): what is put up is stored first, so that any process can answer
- * for it, and whoever finds it after a crash can take it down.
+ * Validating an order's names (RFC 8555 §7.5): what is presented is stored first, so that any process can answer for it,
+ * and whoever finds it after a crash can remove it.
  */
 import type { AcmeClient } from '../acme/acme-client.ts';
 import type { AcmeAuthorization, AcmeChallenge, AcmeOrder } from '../acme/acme-types.ts';
 import { keyAuthorization } from '../acme/challenge-answers.ts';
 import { answerChallenge, fetchAuthorization, waitForAuthorization } from '../acme/orders.ts';
+import { mapBounded } from '../base/bounded.ts';
+import { whileHeld } from '../base/deadline.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { type AcmeChallengeRow, insertChallenge, listRenewalChallenges } from '../db/acme-challenges.ts';
-import { findDnsProviderById } from '../db/dns-providers.ts';
+import type { Writer } from '../db/database.ts';
+import { type DnsProviderRow, findDnsProviderById } from '../db/dns-providers.ts';
 import { findRenewal } from '../db/renewals.ts';
+import type { TxtRecord } from '../dns/dns-provider.ts';
 import type { OwnAccount } from './acme-account.ts';
 import { type ChosenProof, chooseProof } from './acme-proofs.ts';
 import { type Attempt, LeaseLost, step } from './attempt.ts';
-import { recordOf, removeChallenges } from './challenge-removal.ts';
+import { beginRemoval, recordOf, removeChallenges } from './challenge-removal.ts';
 import { checkPersistentRecord } from './dns-persist.ts';
-import { awaitVisible, isByHand, putUp } from './dns-records.ts';
+import { awaitVisible, isByHand, presentRecords, zoneServers } from './dns-records.ts';
 import type { Vault } from './vault.ts';
 
 export type OrderUnderWay = {
@@ -29,10 +33,15 @@ type Proof = ChosenProof & {
   readonly row: AcmeChallengeRow | undefined;
 };
 
+/** CNAME look-ups, and validations that the CA is asked for, at the same time. */
+const atOnce = 10;
+
 /**
- * Brings every authorization of the order that is still pending to valid. Throws AcmeError with the CA's words,
- * DnsProviderError or OperatorError; whatever was put up is taken down again, unless the vault stops: then the next
- * worker goes on with it.
+ * Brings every authorization of the order that is still pending to valid: all records are presented, then all are waited
+ * for, then the CA is asked to look. The attempt's deadline stands still until then, since a provider's operations and
+ * the wait for the DNS have limits of their own. Throws AcmeError with the CA's words, DnsProviderError or OperatorError.
+ * Whatever was presented is removed again, in the background, unless the vault stops or another worker has the renewal:
+ * then that worker goes on with it.
  */
 export async function satisfyAuthorizations(
   vault: Vault,
@@ -42,89 +51,147 @@ export async function satisfyAuthorizations(
   const { signal } = attempt;
   const all = await inTurn(order.authorizations, (url) => fetchAuthorization(client, account, url, signal));
   const pending = all.filter(({ status }) => status !== 'valid');
-  const proofs: Proof[] = [];
+  let proofs: readonly Proof[] = [];
+  let isLost = false;
   try {
-    for (const authorization of pending) {
-      const chosen = await chooseProof(vault, attempt, authorization);
-      const row = await store(vault, attempt, account, authorization, chosen);
-      proofs.push({ ...chosen, authorization, row });
-    }
-    for (const proof of proofs) await show(vault, attempt, proof);
-    await settled(proofs.map((proof) => beVisible(vault, attempt, proof)));
-    await settled(proofs.map((proof) => prove(vault, attempt, { client, account, order }, proof)));
+    const servers = zoneServers(vault);
+    const chosen = await mapBounded(atOnce, pending, async (authorization) => ({
+      ...(await chooseProof(vault, attempt, authorization, servers)),
+      authorization,
+    }));
+    proofs = await store(vault, attempt, account, chosen);
+    await whileHeld(vault.world, attempt.extend, async () => {
+      await present(vault, attempt, proofs);
+      await beVisible(vault, attempt, proofs);
+    });
+    await mapBounded(atOnce, proofs, (proof) => prove(vault, attempt, { client, account, order }, proof));
+  } catch (error) {
+    isLost = error instanceof LeaseLost;
+    throw error;
   } finally {
-    if (!signal.aborted || signal.reason === 'deadline' || signal.reason === 'superseded') {
+    const isOurs = !signal.aborted || signal.reason === 'deadline' || signal.reason === 'superseded';
+    if (isOurs && !isLost) {
       // What was stored here, also where the renewal is gone with its certificate, and what an earlier worker left.
       const own = proofs.flatMap(({ row }) => row ?? []);
       const left = await listRenewalChallenges(vault.db.reader, attempt.renewal.id);
-      await removeChallenges(vault, [...own, ...left.filter(({ id }) => own.every((row) => row.id !== id))]);
+      beginRemoval(vault, [...own, ...left.filter(({ id }) => own.every((row) => row.id !== id))]);
     }
   }
 }
 
-/** The row of what will be put up; the same one where an earlier worker stored it. dns-persist-01 puts nothing up. */
+type Chosen = ChosenProof & { readonly authorization: AcmeAuthorization };
+
+/**
+ * Stores what will be presented, all of it in one transaction; where an earlier worker stored it, it is the same row.
+ * Nothing is presented for dns-persist-01.
+ */
 async function store(
   vault: Vault,
   { renewal, owner }: Attempt,
   account: OwnAccount,
-  { identifier }: AcmeAuthorization,
-  { challenge, place, recordValue }: ChosenProof,
-): Promise<AcmeChallengeRow | undefined> {
-  if (challenge.token === undefined || challenge.type === 'dns-persist-01') return undefined;
-  const { token } = challenge;
-  const answer = await keyAuthorization(token, account.privateKey);
+  chosen: readonly Chosen[],
+): Promise<readonly Proof[]> {
   const known = await listRenewalChallenges(vault.db.reader, renewal.id);
-  const stored = known.find((row) => row.token === token && row.type === challenge.type);
-  if (stored?.key_authorization === answer) return stored;
+  const answered = await mapBounded(atOnce, chosen, async (proof) => {
+    const { token, type } = proof.challenge;
+    if (token === undefined || type === 'dns-persist-01') return { proof };
+    const answer = await keyAuthorization(token, account.privateKey);
+    return { proof, token, answer, row: known.find((row) => row.token === token && row.type === type) };
+  });
   // The account has got another key since.
-  if (stored !== undefined) await removeChallenges(vault, [stored]);
+  const outdated = answered.flatMap(({ row, answer }) =>
+    row !== undefined && row.key_authorization !== answer ? row : [],
+  );
+  await removeChallenges(vault, outdated);
   return vault.db.write(async (writer) => {
     const leased = await findRenewal(writer, renewal.id);
     if (leased?.lease_owner !== owner) throw new LeaseLost();
-    if (place !== undefined && (await findDnsProviderById(writer, place.provider.id)) === undefined) {
-      throw new OperatorError(`the DNS provider ${place.provider.name} was removed`);
+    const stored: Proof[] = [];
+    for (const { proof, token, answer, row } of answered) {
+      if (token === undefined) stored.push({ ...proof, row: undefined });
+      else if (row?.key_authorization === answer) stored.push({ ...proof, row });
+      else stored.push({ ...proof, row: await insert(vault, writer, renewal.id, proof, token, answer) });
     }
-    return insertChallenge(writer, {
-      renewal_id: renewal.id,
-      identifier: identifier.value,
-      type: challenge.type,
-      token,
-      key_authorization: answer,
-      dns_provider_id: place?.provider.id ?? null,
-      record_name: place?.name ?? null,
-      record_zone: place?.zone ?? null,
-      record_value: recordValue(answer),
-      created_at: vault.world.now(),
-    });
+    return stored;
   });
 }
 
-async function show(vault: Vault, attempt: Attempt, { challenge, place, row }: Proof): Promise<void> {
-  const record = row && recordOf(row);
-  if (challenge.type !== 'dns-01' || place === undefined || record === undefined) return;
-  const text = (await isByHand(vault, place.provider))
-    ? `waiting for you to create the record ${record.name} TXT "${record.value}"`
-    : `putting up ${record.name} through ${place.provider.name}`;
-  await step(vault, attempt, text);
-  await putUp(vault, place.provider, record, attempt.signal);
+async function insert(
+  { world }: Vault,
+  writer: Writer,
+  renewalId: number,
+  { authorization, challenge, place, recordValue }: Chosen,
+  token: string,
+  answer: string,
+): Promise<AcmeChallengeRow> {
+  if (place !== undefined && (await findDnsProviderById(writer, place.provider.id)) === undefined) {
+    throw new OperatorError(`the DNS provider ${place.provider.name} was removed`);
+  }
+  return insertChallenge(writer, {
+    renewal_id: renewalId,
+    identifier: authorization.identifier.value,
+    type: challenge.type,
+    token,
+    key_authorization: answer,
+    dns_provider_id: place?.provider.id ?? null,
+    record_name: place?.name ?? null,
+    record_zone: place?.zone ?? null,
+    record_value: recordValue(answer),
+    created_at: world.now(),
+  });
 }
 
-async function beVisible(
-  vault: Vault,
-  attempt: Attempt,
-  { authorization, challenge, place, row }: Proof,
-): Promise<void> {
-  if (challenge.type === 'dns-persist-01') {
-    await checkPersistentRecord(vault, authorization, challenge, attempt.signal);
-    return;
-  }
-  const record = row && recordOf(row);
-  if (place === undefined || record === undefined) return;
-  const provider = await findDnsProviderById(vault.db.reader, place.provider.id);
-  if (provider === undefined) return;
-  if (!(await isByHand(vault, provider)))
-    await step(vault, attempt, `waiting until ${record.name} can be seen`);
-  await awaitVisible(vault, provider, record, attempt.signal);
+type ProviderRecords = { readonly provider: DnsProviderRow; readonly records: readonly TxtRecord[] };
+
+/** The records to present, by provider. */
+function recordsOf(proofs: readonly Proof[]): readonly ProviderRecords[] {
+  const all = proofs.flatMap(({ place, row }) => {
+    const record = row && recordOf(row);
+    return place === undefined || record === undefined ? [] : { provider: place.provider, record };
+  });
+  return [...Map.groupBy(all, ({ provider }) => provider.id).values()].flatMap((some) =>
+    some[0] === undefined ? [] : { provider: some[0].provider, records: some.map(({ record }) => record) },
+  );
+}
+
+async function present(vault: Vault, attempt: Attempt, proofs: readonly Proof[]): Promise<void> {
+  await settled(
+    recordsOf(proofs).map(async ({ provider, records }) => {
+      if (await isByHand(vault, provider)) {
+        for (const { name, value } of records) {
+          await step(vault, attempt, `waiting for you to create the record ${name} TXT "${value}"`);
+        }
+      } else {
+        await step(vault, attempt, `presenting ${namesOf(records)} through ${provider.name}`);
+      }
+      await presentRecords(vault, provider, records, attempt.signal);
+    }),
+  );
+}
+
+/** Waits until what was presented, and what people have created, can be seen. */
+async function beVisible(vault: Vault, attempt: Attempt, proofs: readonly Proof[]): Promise<void> {
+  const persistent = proofs.filter(({ challenge }) => challenge.type === 'dns-persist-01');
+  await settled([
+    ...persistent.map(({ authorization, challenge }) =>
+      checkPersistentRecord(vault, authorization, challenge, attempt.signal),
+    ),
+    ...recordsOf(proofs).map(async ({ provider: { id }, records }) => {
+      const provider = await findDnsProviderById(vault.db.reader, id);
+      if (provider === undefined) return;
+      if (!(await isByHand(vault, provider))) {
+        await step(vault, attempt, `waiting until ${namesOf(records)} can be seen`);
+      }
+      await awaitVisible(vault, provider, records, attempt.signal);
+    }),
+  ]);
+}
+
+/** The name of the record, or how many there are. */
+function namesOf(records: readonly TxtRecord[]): string {
+  const names = new Set(records.map(({ name }) => name));
+  const [first] = names;
+  return names.size === 1 && first !== undefined ? first : `${records.length} challenge records`;
 }
 
 async function prove(

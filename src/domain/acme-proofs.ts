@@ -3,8 +3,9 @@ import type { AcmeAuthorization, AcmeChallenge } from '../acme/acme-types.ts';
 import { dns01Value } from '../acme/challenge-answers.ts';
 import type { ChallengeType } from '../base/challenge-type.ts';
 import { OperatorError } from '../base/operator-error.ts';
+import type { ZoneServers } from '../dns/zone-servers.ts';
 import type { Attempt } from './attempt.ts';
-import { type Place, placeOf } from './dns-records.ts';
+import { type Place, placeOf, zoneServers } from './dns-records.ts';
 import type { Vault } from './vault.ts';
 
 export type ChosenProof = {
@@ -23,12 +24,19 @@ export async function chooseProof(
   vault: Vault,
   { certificate, signal }: Attempt,
   { identifier, wildcard, challenges }: AcmeAuthorization,
+  servers: ZoneServers = zoneServers(vault),
 ): Promise<ChosenProof> {
   const name = wildcard ? `*.${identifier.value}` : identifier.value;
   const wish = certificate.challenge as ChallengeType | null;
   const place =
     identifier.type === 'dns' && (wish === null || wish === 'dns-01')
-      ? await placeOf(vault, identifier.value, signal)
+      ? await placeOf(
+          vault,
+          identifier.value,
+          signal,
+          servers,
+          wildcard || wish !== null ? 'dns-01' : 'any challenge',
+        )
       : undefined;
   const offered = new Map(challenges.map((challenge) => [challenge.type, challenge]));
   const candidates = wish === null ? usualTypes(wildcard, place !== undefined) : [wish];

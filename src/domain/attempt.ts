@@ -13,6 +13,8 @@ export type Attempt = ClaimedRenewal & {
   readonly certificate: CertificateRow;
   /** Aborted with a StopReason. */
   readonly signal: AbortSignal;
+  /** Puts the deadline of the attempt off by so many milliseconds, where it has one. */
+  readonly extend?: (ms: number) => void;
   /** What was done so far, also by earlier workers. */
   readonly steps: Step[];
 };

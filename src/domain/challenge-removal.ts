@@ -1,23 +1,25 @@
-/** Taking down what was put up for a CA: at the end of an attempt, and after a crash at the next start. */
-
-import { withDeadline } from '../base/deadline.ts';
-import { day, minute } from '../base/duration.ts';
+/**
+ * Removing what was presented to a CA: in the background when the CA has seen it, so that nobody waits for it, and after a
+ * crash or a failure by the job that looks for what is left.
+ */
+import { day } from '../base/duration.ts';
 import {
   type AcmeChallengeRow,
   deleteChallengeRow,
   isRecordShared,
+  listChallengeIds,
   listLeftoverChallenges,
 } from '../db/acme-challenges.ts';
-import { findDnsProviderById } from '../db/dns-providers.ts';
+import { type DnsProviderRow, findDnsProviderById } from '../db/dns-providers.ts';
 import type { TxtRecord } from '../dns/dns-provider.ts';
-import { takeDown } from './dns-records.ts';
+import { inTurns, OperationTimeout, removeRecords } from './dns-records.ts';
 import type { Vault } from './vault.ts';
-
-/** A removal that hangs must not hold up the certificate. */
-const patience = minute;
 
 /** A record that could not be removed for this long is left to people. */
 const givenUpAfter = 7 * day;
+
+/** A challenge, and the record that was presented for it. */
+type Presented = TxtRecord & { readonly row: AcmeChallengeRow };
 
 /** The record of a challenge, where it has one. */
 export function recordOf(row: AcmeChallengeRow): TxtRecord | undefined {
@@ -25,57 +27,140 @@ export function recordOf(row: AcmeChallengeRow): TxtRecord | undefined {
   return name === null || value === null || zone === null ? undefined : { name, value, zone, domain };
 }
 
-/**
- * Takes these challenges down. What cannot be removed now is logged and stays in the table for the next round; it never
- * makes a certificate fail.
- */
-export async function removeChallenges(vault: Vault, rows: readonly AcmeChallengeRow[]): Promise<void> {
-  for (const row of rows) {
-    try {
-      if (await leaveToOthers(vault, row)) continue;
-      await removeRecord(vault, row);
-      await vault.db.write((writer) => deleteChallengeRow(writer, row.id));
-    } catch (error) {
-      vault.log.warn({ err: error, record: row.record_name }, 'a challenge record could not be removed yet');
-    }
-  }
+/** Removes these challenges in the background: vault.removals knows when that is done. */
+export function beginRemoval(vault: Vault, rows: readonly AcmeChallengeRow[]): void {
+  if (rows.length === 0) return;
+  // What goes wrong is logged by the work itself.
+  void removeChallenges(vault, rows);
 }
 
-/** Takes down what crashes and failed removals left. Returns how many there were. */
+/**
+ * Removes these challenges, except those that are being removed already. What cannot be removed now is logged and stays in
+ * the table for the next round; it never makes a certificate fail.
+ */
+export async function removeChallenges(vault: Vault, rows: readonly AcmeChallengeRow[]): Promise<void> {
+  await vault.removals.begin(rows, async (mine, signal) => {
+    try {
+      await removeAll(vault, mine, signal);
+    } catch (error) {
+      vault.log.warn({ err: error }, 'failed to remove challenges; retrying later');
+    }
+  });
+}
+
+/** Removes what crashes and failed removals left. Returns how many there were. */
 export async function removeLeftoverChallenges(vault: Vault): Promise<number> {
   const rows = await listLeftoverChallenges(vault.db.reader);
   await removeChallenges(vault, rows);
   return rows.length;
 }
 
-/**
- * Where another renewal shares the authorization it needs the same record: whoever goes last takes it down, so here only
- * the row goes. Returns whether that was done.
- */
-async function leaveToOthers({ db }: Vault, row: AcmeChallengeRow): Promise<boolean> {
-  return db.write(async (writer) => {
-    if (!(await isRecordShared(writer, row))) return false;
-    await deleteChallengeRow(writer, row.id);
-    return true;
-  });
+async function removeAll(
+  vault: Vault,
+  rows: readonly AcmeChallengeRow[],
+  signal: AbortSignal,
+): Promise<void> {
+  const byProvider = Map.groupBy(rows, (row) => row.dns_provider_id);
+  const forgotten: AcmeChallengeRow[] = [];
+  const work: Promise<void>[] = [];
+  for (const [id, challenges] of byProvider) {
+    const provider = id === null ? undefined : await findDnsProviderById(vault.db.reader, id);
+    const presented = challenges.flatMap((row) => {
+      const record = recordOf(row);
+      return record === undefined || isLost(vault, row, provider) ? [] : { ...record, row };
+    });
+    const removable = new Set(presented.map(({ row }) => row));
+    forgotten.push(...challenges.filter((row) => !removable.has(row)));
+    if (provider !== undefined) work.push(removeThrough(vault, provider, presented, signal));
+  }
+  await forget(vault, forgotten);
+  await Promise.all(work);
 }
 
-async function removeRecord(vault: Vault, row: AcmeChallengeRow): Promise<void> {
-  const record = recordOf(row);
-  if (record === undefined) return;
-  const provider =
-    row.dns_provider_id === null
-      ? undefined
-      : await findDnsProviderById(vault.db.reader, row.dns_provider_id);
-  const isOld = vault.world.now() - row.created_at > givenUpAfter;
-  if (provider === undefined || isOld) {
-    vault.log.warn(
-      { record: record.name, value: record.value },
-      'a challenge record is left for you to remove',
-    );
-    return;
-  }
-  await withDeadline(vault.world, patience, new AbortController().signal, ({ signal }) =>
-    takeDown(vault, provider, record, signal),
+/** Whether only people can remove the record; they are told. */
+function isLost(
+  { world, log }: Vault,
+  { created_at: createdAt, record_name: record, record_value: value }: AcmeChallengeRow,
+  provider: DnsProviderRow | undefined,
+): boolean {
+  if (provider !== undefined && world.now() - createdAt <= givenUpAfter) return false;
+  log.warn({ record, value }, 'a challenge record is left for you to remove');
+  return true;
+}
+
+/** Removes all records together; where that fails, each by itself, so that one does not keep the others. */
+async function removeThrough(
+  vault: Vault,
+  provider: DnsProviderRow,
+  presented: readonly Presented[],
+  signal: AbortSignal,
+): Promise<void> {
+  let isSilent = false;
+  const remove = async (some: readonly Presented[]): Promise<boolean> => {
+    // A provider that does not answer would cost each of its records the whole patience.
+    if (signal.aborted || isSilent) return false;
+    try {
+      await inTurns(vault, provider, some, signal, (mine, deadline) =>
+        removeUnshared(vault, provider, mine, deadline),
+      );
+      return true;
+    } catch (error) {
+      isSilent ||= error instanceof OperationTimeout;
+      if (signal.aborted) return false;
+      if (some.length === 1 || isSilent) {
+        const records = some.map(({ name }) => name).slice(0, 10);
+        vault.log.warn(
+          { err: error, provider: provider.name, records },
+          'failed to remove challenge records',
+        );
+      }
+      return false;
+    }
+  };
+  if (presented.length > 1 && (await remove(presented))) return;
+  const rest = await stillStored(vault, presented);
+  await Promise.all(rest.map((one) => remove([one])));
+}
+
+/**
+ * Removes records, and their rows in the same turn. Where another renewal shares the authorization it needs the same
+ * record: whoever goes last removes it, so that of the others only the row goes. In any other order of turn and look a
+ * record that was presented meanwhile could be removed, or left.
+ */
+async function removeUnshared(
+  vault: Vault,
+  provider: DnsProviderRow,
+  presented: readonly Presented[],
+  deadline: AbortSignal,
+): Promise<void> {
+  const own = await vault.db.write(async (writer) => {
+    const unshared: Presented[] = [];
+    for (const one of presented) {
+      if (await isRecordShared(writer, one.row)) await deleteChallengeRow(writer, one.row.id);
+      else unshared.push(one);
+    }
+    return unshared;
+  });
+  if (own.length === 0) return;
+  await removeRecords(vault, provider, own, deadline);
+  await forget(
+    vault,
+    own.map(({ row }) => row),
   );
+}
+
+async function stillStored(vault: Vault, presented: readonly Presented[]): Promise<readonly Presented[]> {
+  if (presented.length === 0) return [];
+  const ids = await listChallengeIds(
+    vault.db.reader,
+    presented.map(({ row }) => row.id),
+  );
+  return presented.filter(({ row }) => ids.has(row.id));
+}
+
+async function forget({ db }: Vault, rows: readonly AcmeChallengeRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  await db.write(async (writer) => {
+    for (const { id } of rows) await deleteChallengeRow(writer, id);
+  });
 }

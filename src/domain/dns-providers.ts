@@ -1,7 +1,5 @@
 /** DNS providers as people add, list, try and remove them. */
 
-import { withDeadline } from '../base/deadline.ts';
-import { minute } from '../base/duration.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
 import type { Reader, Writer } from '../db/database.ts';
@@ -17,7 +15,15 @@ import { readProviderConfig } from '../dns/provider-types.ts';
 import { challengeName, followCnames, longestZone } from '../dns/zones.ts';
 import { type Actor, record } from './audit.ts';
 import { didYouMean } from './closest-names.ts';
-import { awaitVisible, isByHand, providerType, putUp, takeDown } from './dns-records.ts';
+import {
+  awaitVisible,
+  inTurns,
+  isByHand,
+  presentRecords,
+  providerType,
+  removeRecords,
+  zoneServers,
+} from './dns-records.ts';
 import type { CreateDnsProviderInput } from './inputs.ts';
 import { dnsSecretOwner, sealFor } from './sealed-secrets.ts';
 import type { Vault } from './vault.ts';
@@ -110,7 +116,7 @@ export async function tryDnsProvider(
   const provider = await requireDnsProvider(vault.db.reader, name);
   const zones = JSON.parse(provider.zones) as string[];
   const wanted = challengeName(domain);
-  const record = await followCnames(vault.dns.context.resolver, wanted, signal);
+  const record = await followCnames(zoneServers(vault), wanted, signal);
   const found = longestZone(record, [{ zones }]);
   if (found === undefined) {
     const alias = record === wanted ? wanted : `${wanted}, which is an alias of ${record},`;
@@ -126,14 +132,15 @@ export async function tryDnsProvider(
       : `Writing ${record} TXT "${value}"`,
   );
   const tried = await outcomeOf(async () => {
-    await putUp(vault, provider, txt, signal);
+    await presentRecords(vault, provider, [txt], signal);
     onStep('Waiting until it can be seen');
-    await awaitVisible(vault, provider, txt, signal);
+    await awaitVisible(vault, provider, [txt], signal);
     onStep('Seen');
   });
   const removed = await outcomeOf(async () => {
-    await withDeadline(vault.world, minute, new AbortController().signal, (deadline) =>
-      takeDown(vault, provider, txt, deadline.signal),
+    // Also after ^C: what was written goes.
+    await inTurns(vault, provider, [txt], new AbortController().signal, (records, deadline) =>
+      removeRecords(vault, provider, records, deadline),
     );
     onStep('Removed');
   });

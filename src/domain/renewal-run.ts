@@ -27,7 +27,7 @@ import {
   Superseded,
   stepsOf,
 } from './attempt.ts';
-import { removeChallenges } from './challenge-removal.ts';
+import { beginRemoval } from './challenge-removal.ts';
 import { issueFromLocalCa } from './local-ca.ts';
 import { releaseRenewal } from './renewal-claim.ts';
 import { fail, succeed, supersede } from './renewal-outcome.ts';
@@ -38,7 +38,7 @@ import { type VersionMaterial, versionPrivateKey } from './versions.ts';
 /** A renewal whose worker died this often is not tried again: it may be what kills them. */
 const mostClaims = 5;
 
-/** However slow the CA or the DNS: after this an attempt has failed. */
+/** However slow the CA: after this an attempt has failed. Presenting records, and waiting for them, does not count. */
 const attemptPatience = hour;
 
 /**
@@ -55,12 +55,13 @@ export async function runRenewal(vault: Vault, claimed: ClaimedRenewal, signal: 
     deadline.signal.addEventListener('abort', () => stop.abort(reason()), { once: true });
     if (deadline.signal.aborted) stop.abort(reason());
     const steps = [...stepsOf(claimed.renewal)];
-    const attempt = { ...claimed, certificate, signal: stop.signal, steps };
+    const { extend } = deadline;
+    const attempt = { ...claimed, certificate, signal: stop.signal, extend, steps };
     try {
       const material = await issue(vault, attempt);
       const version = await vault.db.write((writer) => succeed(vault, writer, attempt, material));
       if (version === undefined) throw new LeaseLost();
-      await takeDownRest(vault, attempt);
+      await removeRest(vault, attempt);
       vault.meter.renewed('succeeded', sinceStart(vault, attempt));
       vault.log.info({ ...logged(attempt), version }, 'certificate issued');
     } catch (error) {
@@ -82,7 +83,7 @@ async function end(vault: Vault, attempt: Attempt, error: unknown): Promise<void
   if (error instanceof Superseded) {
     vault.log.info({ ...logged(attempt), reason: error.message }, 'renewal ended early');
     await vault.db.write((writer) => supersede(vault, writer, attempt, error.message));
-    await takeDownRest(vault, attempt);
+    await removeRest(vault, attempt);
     vault.renewalQueued.ring();
     return;
   }
@@ -97,7 +98,7 @@ async function end(vault: Vault, attempt: Attempt, error: unknown): Promise<void
     }),
   );
   vault.meter.renewed('failed', sinceStart(vault, attempt));
-  await takeDownRest(vault, attempt);
+  await removeRest(vault, attempt);
 }
 
 /** Milliseconds since it was first taken up, by whatever process. */
@@ -105,9 +106,9 @@ function sinceStart({ world }: Vault, { renewal }: Attempt): number {
   return world.now() - (renewal.started_at ?? world.now());
 }
 
-/** What an earlier worker put up, and this one did not need any more. */
-async function takeDownRest(vault: Vault, { renewal }: Attempt): Promise<void> {
-  await removeChallenges(vault, await listRenewalChallenges(vault.db.reader, renewal.id));
+/** What an earlier worker presented, and this one did not need any more. */
+async function removeRest(vault: Vault, { renewal }: Attempt): Promise<void> {
+  beginRemoval(vault, await listRenewalChallenges(vault.db.reader, renewal.id));
 }
 
 async function issue(vault: Vault, attempt: Attempt): Promise<VersionMaterial> {

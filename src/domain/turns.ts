@@ -1,17 +1,54 @@
-/** Taking turns: work under the same key runs one after the other, in the order in which it came. */
+/** A mutex by key: work under the same key runs in the order in which it came, one at a time or a few at once. */
+
+/** The signal was aborted before the turn came. */
+export class TurnAborted extends Error {
+  constructor() {
+    super('the wait for a turn was aborted');
+    this.name = 'TurnAborted';
+  }
+}
+
+type Queue = { running: number; readonly waiting: Set<() => void> };
 
 export class Turns {
-  readonly #last = new Map<string, Promise<unknown>>();
+  readonly #queues = new Map<string, Queue>();
 
-  /** Runs `work` when everything that came before under this key has ended, however it ended. */
-  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key) ?? Promise.resolve();
-    const mine = before.then(work, work);
-    this.#last.set(key, mine);
+  /**
+   * Runs `work` as soon as fewer than `atOnce` (one where undefined) are under way under this key and everything that came
+   * before has begun. Throws TurnAborted, without having begun, where `signal` is aborted first.
+   */
+  async take<T>(
+    key: string,
+    work: () => Promise<T>,
+    { signal, atOnce = 1 }: { readonly signal?: AbortSignal; readonly atOnce?: number } = {},
+  ): Promise<T> {
+    const queue = this.#queues.get(key) ?? { running: 0, waiting: new Set() };
+    this.#queues.set(key, queue);
+    if (queue.running < atOnce && queue.waiting.size === 0) queue.running += 1;
+    else await turnIn(queue, signal);
     try {
-      return await mine;
+      return await work();
     } finally {
-      if (this.#last.get(key) === mine) this.#last.delete(key);
+      const [next] = queue.waiting;
+      // The next one takes the place over, so that nobody who comes just now gets ahead of it.
+      if (next !== undefined) next();
+      else queue.running -= 1;
+      if (queue.running === 0) this.#queues.delete(key);
     }
   }
+}
+
+async function turnIn({ waiting }: Queue, signal: AbortSignal | undefined): Promise<void> {
+  if (signal?.aborted === true) throw new TurnAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const begin = () => {
+    waiting.delete(begin);
+    resolve();
+  };
+  const abort = () => {
+    if (waiting.delete(begin)) reject(new TurnAborted());
+  };
+  waiting.add(begin);
+  signal?.addEventListener('abort', abort, { once: true });
+  await promise.finally(() => signal?.removeEventListener('abort', abort));
 }

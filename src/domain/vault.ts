@@ -12,6 +12,7 @@ import type { AcmeClients } from './acme-clients.ts';
 import type { AuditBatch } from './audit-batch.ts';
 import type { BackupHealth } from './backup-health.ts';
 import type { Bell } from './bell.ts';
+import type { ChallengeRemovals } from './challenge-removals.ts';
 import type { Changes } from './changes.ts';
 import type { DiskSpace } from './disk-space.ts';
 import type { Freshness } from './freshness.ts';
@@ -47,8 +48,10 @@ export type Vault = {
   readonly guard: OutboundGuard;
   readonly acme: AcmeClients;
   readonly dns: OpenedDnsProviders;
-  /** One registration per issuer and one change per DNS provider at a time. */
+  /** One registration per issuer and one change per DNS record at a time. */
   readonly turns: Turns;
+  /** Challenges that are being removed in the background. */
+  readonly removals: ChallengeRemovals;
   readonly backupHealth: BackupHealth;
   readonly meter: Meter;
   /** Challenge types that are still drafts may be used. */

@@ -1,17 +1,28 @@
-/** Takes down the challenge records that crashes and failed removals left: at the start, and once an hour. */
-import { hour } from '../base/duration.ts';
+/** Removes the challenge records that crashes and failed removals left: at the start, and every half hour. */
+import { minute } from '../base/duration.ts';
 import { removeLeftoverChallenges } from '../domain/challenge-removal.ts';
 import type { Vault } from '../domain/vault.ts';
 
-/** Runs until `signal` is aborted. What goes wrong is logged and tried again an hour later. */
+const period = 30 * minute;
+
+/**
+ * Runs until `signal` is aborted, and then ends the removals of this process that still go on. What goes wrong is logged
+ * and tried again at the next round.
+ */
 export async function runChallengeCleaner(vault: Vault, signal: AbortSignal): Promise<void> {
+  const stop = () => void vault.removals.end();
+  signal.addEventListener('abort', stop, { once: true });
   while (!signal.aborted) {
     try {
       const left = await removeLeftoverChallenges(vault);
-      if (left > 0) vault.log.info({ records: left }, 'left-over challenge records looked through');
+      if (left > 0) vault.log.info({ records: left }, 'leftover challenge records removed');
     } catch (error) {
-      vault.log.error({ err: error }, 'left-over challenge records could not be removed; trying again');
+      vault.log.error(
+        { err: error },
+        'failed to remove leftover challenge records; retrying in half an hour',
+      );
     }
-    await vault.world.sleep(hour, signal);
+    await vault.world.sleep(period, signal);
   }
+  await vault.removals.end();
 }

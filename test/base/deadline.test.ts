@@ -1,7 +1,7 @@
 /** Deadlines end what takes too long, say which end it was, and leave nothing asleep. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Deadline, withDeadline } from '../../src/base/deadline.ts';
+import { type Deadline, whileHeld, withDeadline } from '../../src/base/deadline.ts';
 import { TestWorld } from '../harness/test-world.ts';
 
 const untilEnded = ({ signal, ended }: Deadline) =>
@@ -54,4 +54,42 @@ test('the clock ends it, and so does the caller; whichever was first is told', a
   caller.abort();
   assert.equal(await stopped, 'ended by aborted, and still aborted');
   assert.equal(await withDeadline(world, 1000, AbortSignal.abort(), untilEnded), 'ended by aborted');
+});
+
+test('an end that was put off comes as much later', async () => {
+  const world = new TestWorld();
+  const begun = world.now();
+  const late = withDeadline(world, 1000, AbortSignal.any([]), (deadline) => {
+    deadline.extend(500);
+    return untilEnded(deadline);
+  });
+  await world.sleeping(1);
+  world.advance(1000);
+  await world.turn();
+  await world.sleeping(1);
+  world.advance(500);
+  assert.equal(await late, 'ended by timeout');
+  assert.equal(world.now() - begun, 1500);
+});
+
+test('a deadline stands still while work is held, and for no longer', async () => {
+  const world = new TestWorld();
+  let given = 0;
+  const gate = Promise.withResolvers<string>();
+  const held = whileHeld(
+    world,
+    (ms) => {
+      given += ms;
+    },
+    () => gate.promise,
+  );
+  for (const _ of [1, 2, 3]) {
+    await world.sleeping(1);
+    world.advance(60_000);
+    await world.turn();
+  }
+  world.advance(12_000);
+  gate.resolve('done');
+  assert.equal(await held, 'done');
+  assert.equal(given, 192_000);
 });

@@ -155,7 +155,7 @@ suite('settings', () => {
 
   test('have defaults', () => {
     assert.deepEqual(execHook.config.parse({ command: '/hook' }), {
-      ...{ command: '/hook', style: 'lego', environment: {}, timeout: 120 },
+      ...{ command: '/hook', style: 'lego', environment: {}, timeout: 120, concurrency: 4 },
     });
   });
 

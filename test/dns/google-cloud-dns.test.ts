@@ -113,3 +113,21 @@ test('a quota that is used up is waited for, though Google calls it forbidden', 
   await provider.present(record, signal);
   assert.deepEqual(world.waits, [1000]);
 });
+
+test('records of many names are one change, and go by another', async () => {
+  await using fake = await startFake(fakeGoogleCloudDns);
+  const { provider, signal } = bench(fakeGoogleCloudDns, fake);
+  const name = (index: number) => `_acme-challenge.n${index}.example.com`;
+  const records = [...Array.from({ length: 30 }, (_, index) => ({ ...record, name: name(index) })), another];
+  fake.set(name(7), ['somebody-elses']);
+  await provider.batch?.present(records, signal);
+  assert.deepEqual(fake.values(name(7)), ['somebody-elses', record.value]);
+  assert.equal(fake.records.length, 32);
+  const before = fake.requests.length;
+  await provider.batch?.remove(records, signal);
+  assert.deepEqual(
+    fake.records.map(({ value }) => value),
+    ['somebody-elses'],
+  );
+  assert.equal(fake.requests.length, before + 1);
+});

@@ -9,6 +9,7 @@ import { type FakeDns, fakeDns } from '../harness/fake-dns.ts';
 import { JumpingWorld } from '../harness/fake-provider.ts';
 import { loopbackGuard } from '../harness/loopback-guard.ts';
 import { freePort } from '../harness/port.ts';
+import { SimulatedDns } from '../harness/simulated-dns.ts';
 
 const name = '_acme-challenge.www.example.test';
 const record = { name, value: 'wanted' };
@@ -49,7 +50,7 @@ async function wait(
   const world = options.world ?? new JumpingWorld();
   await waitUntilVisible(
     { world, resolver },
-    record,
+    [record],
     { timeoutMs: options.timeoutMs ?? 60_000, onWaiting },
     never,
   );
@@ -64,7 +65,7 @@ suite('authoritative servers', () => {
     assert.equal(one.questions.length, 1);
     assert.equal(two.questions.length, 1);
     const asked = system.questions.filter(({ type }) => type === 'NS').map((question) => question.name);
-    assert.deepEqual(asked, [name, 'www.example.test', 'example.test']);
+    assert.deepEqual(asked, ['www.example.test', 'example.test'], 'no cache learns of the name itself');
   });
 
   test('one that lags behind is waited for, with growing pauses and words about it', async (t) => {
@@ -132,7 +133,7 @@ suite('authoritative servers', () => {
     };
     const said = await wait(resolver, { at });
     assert.equal(said.length, 1);
-    assert.match(said[0] ?? '', /answered SERVFAIL when asked for the NS of _acme-challenge/);
+    assert.match(said[0] ?? '', /answered SERVFAIL when asked for the NS of www\.example\.test/);
   });
 
   test('IPv6 addresses are written as such', async () => {
@@ -146,6 +147,7 @@ suite('authoritative servers', () => {
       cname: async () => undefined,
       nameServers: async () => ['ns.test'],
       addresses: async () => ['192.0.2.1', '2001:db8::1'],
+      negativeTtl: async () => 0,
     };
     await wait(resolver);
     assert.deepEqual(asked, ['192.0.2.1:53', '[2001:db8::1]:53']);
@@ -153,27 +155,113 @@ suite('authoritative servers', () => {
 
   test('where no domain above has any, that is said', async (t) => {
     const dns = await fakeDns(t);
-    const resolver = { ...systemResolver(dns.server, hasty), configured: undefined };
+    const resolver = { ...systemResolver(dns.server, hasty, loopbackGuard), configured: undefined };
     await assert.rejects(wait(resolver), /no name servers are known for _acme-challenge\.www\.example\.test/);
   });
 });
 
+/** A name server that stands still for a resolver with a cache, in front of two others: who is asked, and when. */
+function simulated(options: { isReachable?: boolean; lagsMs?: number[]; negativeTtlMs?: number } = {}) {
+  const world = new JumpingWorld();
+  const dns = new SimulatedDns(world);
+  dns.questions = [];
+  dns.zone('example.test', options);
+  dns.hosts.add('www.example.test');
+  const toCache = () => dns.questions?.filter(({ server, type }) => server === cache && type === 'TXT') ?? [];
+  return { world, dns, toCache };
+}
+
+const cache = '192.0.2.53:53';
+
 suite('a configured resolver', () => {
-  test('is asked alone, and nobody looks for name servers', async (t) => {
+  test('names the name servers, which are asked directly, and is not asked for the record', async () => {
+    const { world, dns, toCache } = simulated({ lagsMs: [0, 20_000] });
+    dns.add(name, 'wanted');
+    const resolver = dns.resolver({ configured: cache });
+    const said = await wait(resolver, { world });
+    assert.match(said[0] ?? '', /^ns1\.example\.test \(10\.0\.0\.1\) shows no TXT record; 1 of 2 show it$/);
+    assert.deepEqual(toCache(), []);
+  });
+
+  test('is asked where it knows no name servers', async (t) => {
     const dns = await fakeDns(t, {});
     const at = (pause: number) => {
       if (pause === 3) dns.records = shows;
     };
-    const said = await wait(systemResolver(dns.server, hasty), { at });
+    const said = await wait(systemResolver(dns.server, hasty, loopbackGuard), { at });
     assert.deepEqual(said, Array(3).fill(`the resolver ${dns.server} shows no TXT record`));
-    assert.deepEqual(new Set(dns.questions.map(({ type }) => type)), new Set(['TXT']));
+  });
+
+  test('is asked where none of the name servers can be reached, also after what it keeps in its cache', async () => {
+    const { world, dns, toCache } = simulated({ isReachable: false, negativeTtlMs: 3_600_000 });
+    const resolver = dns.resolver({ configured: cache });
+    assert.deepEqual(await resolver.txt(name), [], 'planted by somebody else');
+    const planted = world.now();
+    dns.add(name, 'wanted');
+    const said = await wait(resolver, { world, timeoutMs: 600_000 });
+    assert(world.now() - planted >= 3_600_000);
+    assert(toCache().length > 1);
+    assert.match(
+      said.at(-1) ?? '',
+      /cannot be reached.*; the resolver 192\.0\.2\.53:53 shows no TXT record$/,
+    );
+  });
+
+  test('is believed after five minutes in which the name servers showed something else inside', async () => {
+    const { world, dns, toCache } = simulated();
+    const resolver = dns.resolver({ configured: cache });
+    const outside = {
+      ...resolver,
+      txt: async (asked: string, server?: string) =>
+        server === undefined ? ['wanted'] : resolver.txt(asked, server),
+    };
+    const begun = world.now();
+    await wait(outside, { world, timeoutMs: 600_000 });
+    assert(world.now() - begun >= 300_000, `${world.now() - begun}`);
+    assert.deepEqual(toCache(), []);
+  });
+
+  test('is the name server itself where it has its address, on its own port', async (t) => {
+    const dns = await fakeDns(t, { 'NS example.test': ['ns.test'], 'A ns.test': ['127.0.0.1'], ...shows });
+    assert.deepEqual(await wait(systemResolver(dns.server, hasty, loopbackGuard)), []);
+    assert.equal(dns.questions.filter(({ type }) => type === 'TXT').length, 1);
   });
 
   test('is never passed over', async (t) => {
     const dns = await fakeDns(t, shows);
     dns.trouble = () => 'SERVFAIL';
-    await assert.rejects(wait(systemResolver(dns.server, hasty)), DnsProviderError);
+    await assert.rejects(wait(systemResolver(dns.server, hasty, loopbackGuard)), DnsProviderError);
   });
+});
+
+test('the system’s resolver is asked where none of the name servers can be reached', async () => {
+  const { world, dns } = simulated({ isReachable: false });
+  dns.add(name, 'wanted');
+  const said = await wait(dns.resolver(), { world });
+  assert.equal(said.length, 2, 'at the third look');
+});
+
+test('a challenge name that is a zone of its own is looked up at that zone’s servers', async () => {
+  const { world, dns } = simulated();
+  dns.zone(name, { lagsMs: [5000] });
+  dns.add(name, 'wanted');
+  const said = await wait(dns.resolver(), { world });
+  assert.match(said[0] ?? '', /^ns0\.example\.test/);
+  assert.match(said[1] ?? '', /^ns0\._acme-challenge\.www\.example\.test/);
+});
+
+test('many records are looked for together, and each server of their zone is found once', async () => {
+  const { world, dns } = simulated({ lagsMs: [0, 40_000] });
+  const many = Array.from({ length: 100 }, (_, index) => ({
+    name: `_acme-challenge.n${index}.example.test`,
+    value: 'wanted',
+  }));
+  for (const { name: at } of many) dns.add(at, 'wanted');
+  const begun = world.now();
+  await waitUntilVisible({ world, resolver: dns.resolver() }, many, { timeoutMs: 600_000 }, never);
+  assert(world.now() - begun < 60_000);
+  const addresses = dns.questions?.filter(({ type }) => type === 'A') ?? [];
+  assert(addresses.length < 20, `${addresses.length} questions for addresses`);
 });
 
 suite('the end', () => {
@@ -197,18 +285,25 @@ suite('the end', () => {
 
   test('a time of zero is one look', async (t) => {
     const dns = await fakeDns(t, shows);
-    assert.deepEqual(await wait(systemResolver(dns.server), { timeoutMs: 0 }), []);
+    assert.deepEqual(await wait(systemResolver(dns.server, undefined, loopbackGuard), { timeoutMs: 0 }), []);
     dns.records = {};
-    await assert.rejects(wait(systemResolver(dns.server), { timeoutMs: 0 }), DnsProviderError);
+    await assert.rejects(
+      wait(systemResolver(dns.server, undefined, loopbackGuard), { timeoutMs: 0 }),
+      DnsProviderError,
+    );
   });
 
   test('comes at once when told so, without another look', async (t) => {
     const dns = await fakeDns(t);
+    const looks = () => dns.questions.filter(({ type }) => type === 'TXT').length;
     const stop = new AbortController();
     const onWaiting = () => stop.abort();
-    const context = { world: new JumpingWorld(), resolver: systemResolver(dns.server) };
-    const waiting = waitUntilVisible(context, record, { timeoutMs: 60_000, onWaiting }, stop.signal);
+    const context = {
+      world: new JumpingWorld(),
+      resolver: systemResolver(dns.server, undefined, loopbackGuard),
+    };
+    const waiting = waitUntilVisible(context, [record], { timeoutMs: 60_000, onWaiting }, stop.signal);
     await assert.rejects(waiting, { message: `waiting for the TXT record at ${name} was given up` });
-    assert.equal(dns.questions.length, 1);
+    assert.equal(looks(), 1);
   });
 });

@@ -6,9 +6,11 @@ import { realWorld, type World } from '../../src/base/world.ts';
 import { waitUntilVisible } from '../../src/dns/propagation.ts';
 import { rfc2136 } from '../../src/dns/rfc2136.ts';
 import { systemResolver } from '../../src/dns/system-resolver.ts';
+import { ZoneServers } from '../../src/dns/zone-servers.ts';
 import { followCnames } from '../../src/dns/zones.ts';
 import { type Bind, bind, needsBind, type TsigAlgorithm } from '../harness/bind.ts';
 import { fakeContext } from '../harness/fake-provider.ts';
+import { loopbackGuard } from '../harness/loopback-guard.ts';
 
 const never = new AbortController().signal;
 const zone = 'example.test';
@@ -47,17 +49,67 @@ suite('a real BIND', needsBind(), () => {
   test('is seen through an alias into another zone, which is where the record goes', async (t) => {
     const alias = `_acme-challenge.www CNAME www.acme.test.`;
     const server = await bind(t, { zones: [{ name: zone, records: [alias] }, 'acme.test'] });
-    const resolver = systemResolver(server.server);
-    const target = await followCnames(resolver, name, never);
+    const resolver = systemResolver(server.server, undefined, loopbackGuard);
+    const target = await followCnames(new ZoneServers(resolver), name, never);
     assert.equal(target, 'www.acme.test');
     const record = { ...recordOf('one', target), zone: 'acme.test' };
-    const look = () => waitUntilVisible({ world: realWorld, resolver }, record, { timeoutMs: 0 }, never);
+    const look = () => waitUntilVisible({ world: realWorld, resolver }, [record], { timeoutMs: 0 }, never);
     await assert.rejects(look(), /shows no TXT record/);
     await providerFor(server).present(record, never);
     await look();
     assert.deepEqual(await server.txt(name), ['one']);
     await providerFor(server).remove(record, never);
     await assert.rejects(look(), /shows no TXT record/);
+  });
+
+  test('takes a hundred names in two updates, and gives them back', async (t) => {
+    const server = await bind(t, { zones: [zone, `sub.${zone}`] });
+    const provider = providerFor(server);
+    const records = Array.from({ length: 50 }, (_, index) => [
+      recordOf('one', `_acme-challenge.n${index}.${zone}`),
+      recordOf('two', `_acme-challenge.n${index}.sub.${zone}`),
+    ]).flat();
+    await provider.batch?.present([...records, recordOf('three', records[0]?.name)], never);
+    const shown = async () => Promise.all(records.map(async ({ name: at }) => (await server.txt(at)).length));
+    assert.equal(
+      (await shown()).reduce((sum, count) => sum + count),
+      101,
+    );
+    await provider.batch?.remove(records, never);
+    assert.deepEqual(await server.txt(records[0]?.name ?? ''), ['three']);
+    assert.equal(
+      (await shown()).reduce((sum, count) => sum + count),
+      1,
+    );
+  });
+
+  test('a secondary that lags behind is waited for', async (t) => {
+    const server = await bind(t, { zones: [zone], secondary: true });
+    const second = server.secondary ?? '';
+    const real = systemResolver(server.server, undefined, loopbackGuard);
+    // The servers of a zone are at port 53 everywhere else.
+    const own = (at?: string) => (at === '127.0.0.2:53' ? second : at);
+    const resolver = {
+      ...real,
+      txt: (asked: string, at?: string) => real.txt(asked, own(at)),
+      nameServers: (asked: string, at?: string) => real.nameServers(asked, own(at)),
+    };
+    assert.deepEqual((await real.nameServers(zone)).toSorted(), [`ns.${zone}`, `ns2.${zone}`]);
+    await providerFor(server).present(recordOf('one'), never);
+    assert.deepEqual(await real.txt(name, second), [], 'it has not asked for the change yet');
+    const states: string[] = [];
+    const wait = { timeoutMs: 60_000, onWaiting: (state: string) => void states.push(state) };
+    await waitUntilVisible({ world: realWorld, resolver }, [recordOf('one')], wait, never);
+    assert.equal(states[0], `ns2.${zone} (127.0.0.2) shows no TXT record; 1 of 2 show it`);
+    assert.deepEqual(await real.txt(name, second), ['one']);
+  });
+
+  test('names the servers of a zone that it refers to', async (t) => {
+    const referral = ['_acme-challenge.www NS ns.elsewhere.test.'];
+    const server = await bind(t, { zones: [{ name: zone, records: referral }] });
+    const resolver = systemResolver(server.server, undefined, loopbackGuard);
+    assert.deepEqual(await resolver.nameServers(name, server.server), ['ns.elsewhere.test']);
+    assert.deepEqual(await resolver.nameServers(`www.${zone}`, server.server), []);
   });
 
   for (const algorithm of ['hmac-sha1', 'hmac-sha224', 'hmac-sha384', 'hmac-sha512'] as TsigAlgorithm[]) {

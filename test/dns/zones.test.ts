@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { DnsProviderError } from '../../src/dns/dns-provider.ts';
+import type { DnsResolver } from '../../src/dns/dns-resolver.ts';
 import { systemResolver } from '../../src/dns/system-resolver.ts';
+import { ZoneServers } from '../../src/dns/zone-servers.ts';
 import { challengeName, followCnames, longestZone } from '../../src/dns/zones.ts';
 import { fakeDns } from '../harness/fake-dns.ts';
+import { loopbackGuard } from '../harness/loopback-guard.ts';
 
 const never = new AbortController().signal;
 
@@ -46,6 +49,16 @@ test('the challenge of a wildcard is at the name of its domain', () => {
   assert.equal(challengeName('example.com'), '_acme-challenge.example.com');
 });
 
+/** No name servers at all: the resolver is asked for aliases. */
+function knowing(cname: DnsResolver['cname']): ZoneServers {
+  const none = async () => [];
+  return new ZoneServers({
+    ...{ cname, txt: none, nameServers: none, addresses: none },
+    negativeTtl: async () => 0,
+    configured: undefined,
+  });
+}
+
 suite('followCnames', () => {
   const start = '_acme-challenge.www.example.test';
 
@@ -54,7 +67,7 @@ suite('followCnames', () => {
       [`CNAME ${start}`]: ['a.delegated.test'],
       'CNAME a.delegated.test': ['B.acme.test'],
     });
-    const resolver = systemResolver(dns.server);
+    const resolver = new ZoneServers(systemResolver(dns.server, undefined, loopbackGuard));
     assert.equal(await followCnames(resolver, `${start}.`, never), 'b.acme.test');
     dns.records = { ...dns.records, 'TXT b.acme.test': ['one'] };
     assert.equal(await followCnames(resolver, start, never), 'b.acme.test');
@@ -67,9 +80,7 @@ suite('followCnames', () => {
       'CNAME a.test': [start],
     });
     // A resolver that follows circles itself would not end either; the fake one answers the first only.
-    const resolver = {
-      cname: async (name: string) => dns.records[`CNAME ${name}`]?.[0] as string | undefined,
-    };
+    const resolver = knowing(async (name) => dns.records[`CNAME ${name}`]?.[0] as string | undefined);
     await assert.rejects(followCnames(resolver, start, never), (error: Error) => {
       assert(error instanceof DnsProviderError);
       assert.equal(error.message, `the CNAME records lead in a circle: ${start} → a.test → ${start}`);
@@ -78,12 +89,11 @@ suite('followCnames', () => {
   });
 
   test('ten in a row are followed, eleven are not', async () => {
-    const chain = (length: number) => ({
-      cname: async (name: string) => {
+    const chain = (length: number) =>
+      knowing(async (name) => {
         const at = Number(name.slice(1));
         return at < length ? `n${at + 1}` : undefined;
-      },
-    });
+      });
     assert.equal(await followCnames(chain(10), 'n0', never), 'n10');
     await assert.rejects(
       followCnames(chain(11), 'n0', never),
@@ -94,20 +104,21 @@ suite('followCnames', () => {
   test('where nobody answers the sentence says who was asked what', async (t) => {
     const dns = await fakeDns(t);
     dns.trouble = () => 'SERVFAIL';
-    await assert.rejects(followCnames(systemResolver(dns.server), start, never), {
-      name: 'DnsProviderError',
-      message: `whether ${start} is an alias (CNAME) cannot be found out: ${dns.server} answered SERVFAIL when asked for the CNAME of ${start}`,
-    });
+    await assert.rejects(
+      followCnames(new ZoneServers(systemResolver(dns.server, undefined, loopbackGuard)), start, never),
+      {
+        name: 'DnsProviderError',
+        message: `whether ${start} is an alias (CNAME) cannot be found out: ${dns.server} answered SERVFAIL when asked for the NS of www.example.test`,
+      },
+    );
   });
 
   test('is given up when it is told so, before and between', async () => {
     const stop = new AbortController();
-    const resolver = {
-      cname: async () => {
-        stop.abort();
-        return 'elsewhere.test';
-      },
-    };
+    const resolver = knowing(async () => {
+      stop.abort();
+      return 'elsewhere.test';
+    });
     await assert.rejects(
       followCnames(resolver, start, stop.signal),
       /looking up elsewhere.test was given up/,
@@ -116,5 +127,18 @@ suite('followCnames', () => {
       followCnames(resolver, start, stop.signal),
       new RegExp(`looking up ${start} was given up`),
     );
+  });
+
+  test('is asked of the name servers directly, and a host whose server knows no NS is passed over', async (t) => {
+    const dns = await fakeDns(t, {
+      'NS example.test': ['ns.test'],
+      'A ns.test': ['127.0.0.1'],
+      [`CNAME ${start}`]: ['a.delegated.test'],
+    });
+    dns.trouble = ({ type, name }) => (type === 'NS' && name === 'www.example.test' ? 'SERVFAIL' : undefined);
+    const servers = new ZoneServers(systemResolver(dns.server, { timeoutMs: 200, tries: 1 }, loopbackGuard));
+    assert.equal(await followCnames(servers, start, never), 'a.delegated.test');
+    const { zone, isUnsure } = await servers.above(start);
+    assert.deepEqual([zone, isUnsure], ['example.test', true]);
   });
 });

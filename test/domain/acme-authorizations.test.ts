@@ -1,10 +1,12 @@
 /** Records for a CA: put up where they belong, seen before the CA is told, and taken down whatever happens. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { minute } from '../../src/base/duration.ts';
+import { hour, minute } from '../../src/base/duration.ts';
+import { Secret } from '../../src/base/secret.ts';
 import { stepsOf } from '../../src/domain/attempt.ts';
 import { localCli } from '../../src/domain/audit.ts';
-import { removeDnsProvider } from '../../src/domain/dns-providers.ts';
+import { addDnsProvider, removeDnsProvider } from '../../src/domain/dns-providers.ts';
+import { createDnsProviderInput, parseInput } from '../../src/domain/inputs.ts';
 import { lookingEngine } from '../harness/engine-dns.ts';
 import {
   addMemoryProvider,
@@ -38,7 +40,7 @@ test('an apex and its wildcard are proven by two values at one name', async (t) 
     [name, 2],
   ]);
   const texts = stepsOf(ended).map(({ text }) => text);
-  assert(texts.includes(`putting up ${name} through memory`));
+  assert(texts.includes(`presenting ${name} through memory`));
   assert(texts.includes(`waiting until ${name} can be seen`));
 });
 
@@ -49,7 +51,7 @@ test('aliases are followed, and the provider with the longest zone is asked', as
   await addMemoryProvider(vault, zone, 'longer', 'acme.example.test', 'example.test');
   const ended = await succeeds(opened);
   assert.deepEqual(opened.sights, [['www.acme.example.test', 1]]);
-  assert(stepsOf(ended).some(({ text }) => text === 'putting up www.acme.example.test through longer'));
+  assert(stepsOf(ended).some(({ text }) => text === 'presenting www.acme.example.test through longer'));
 });
 
 test('http-01 is answered by a server of the vault, and by nobody when the renewal has ended', async (t) => {
@@ -117,4 +119,39 @@ test('two certificates for the same name that are renewed at once do not take ea
     [1, 2, 3].map(() => ['succeeded', null]),
   );
   assert.deepEqual([...opened.zone.records], []);
+});
+
+test('a worker that lost its lease leaves what it presented to the next one', async (t) => {
+  const opened = await lookingEngine(t);
+  const { vault, zone } = opened;
+  const overtaken = await workerOn(vault, zone, async ({ what, moment }) => {
+    if (!what.startsWith('present') || moment !== 'after') return;
+    const changes = { lease_owner: 'another', lease_expires_at: 0 };
+    await vault.db.write((writer) => writer.updateTable('renewals').set(changes).execute());
+  });
+  await tryWork(overtaken.vault);
+  assert.equal(zone.records.size, 1);
+  assert.equal((await challengeRows(vault)).length, 1);
+  const next = await workerOn(vault, zone);
+  const ended = await workOn(next.vault);
+  assert.deepEqual([ended.status, ended.error], ['succeeded', null]);
+  assert.deepEqual([...zone.records], []);
+  assert.deepEqual(await challengeRows(vault), []);
+});
+
+test('a person has a day to create a record, though an attempt has an hour', async (t) => {
+  const opened = await engine(t, { certificate: null });
+  const { vault, world, zone } = opened;
+  const input = parseInput(createDnsProviderInput, { name: 'me', type: 'manual', zones: ['example.test'] });
+  await addDnsProvider(vault, localCli, input, new Secret(Buffer.from('{}')));
+  await makeCertificate(vault, 'www', { issuer: 'ca' });
+  const begun = world.now();
+  let wanted = '';
+  t.mock.method(zone.resolver, 'txt', async () => {
+    wanted ||= (await challengeRows(vault))[0]?.record_value ?? '';
+    return world.now() - begun > 23 * hour ? [wanted] : [];
+  });
+  const ended = await workOn(vault);
+  assert.deepEqual([ended.status, ended.error], ['succeeded', null]);
+  assert(world.now() - begun > 23 * hour);
 });

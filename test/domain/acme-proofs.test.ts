@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AcmeAuthorization, AcmeChallenge } from '../../src/acme/acme-types.ts';
+import { DnsProviderError } from '../../src/dns/dns-provider.ts';
 import { chooseProof } from '../../src/domain/acme-proofs.ts';
 import { claimRenewal } from '../../src/domain/renewal-claim.ts';
 import { engine } from '../harness/engine-vault.ts';
@@ -119,6 +120,27 @@ for (const { name, wish, offered = usual, zones = [], drafts = false, outcome } 
     assert.equal(challenge.type, outcome);
     assert.equal(place !== undefined, outcome === 'dns-01');
     assert.equal(recordValue('token.thumbprint') !== null, outcome === 'dns-01');
+    return undefined;
+  });
+}
+
+const unanswered = () => Promise.reject(new DnsProviderError('the resolver answered SERVFAIL'));
+
+for (const [name, outcome] of [
+  ['intern.corp.test', 'http-01'],
+  ['www.example.test', /whether _acme-challenge\.www\.example\.test is an alias .* SERVFAIL$/],
+  ['*.corp.test', /whether _acme-challenge\.corp\.test is an alias .* SERVFAIL$/],
+] as const) {
+  test(`a CNAME that cannot be looked up: ${name} ${typeof outcome === 'string' ? `is validated by ${outcome}` : 'fails'}`, async (t) => {
+    const { vault, zone, log } = await engine(t, { zones: ['example.test'] });
+    t.mock.method(zone.resolver, 'cname', unanswered);
+    const claimed = await claimRenewal(vault, 'worker');
+    assert(claimed);
+    const attempt = { ...claimed, certificate: await rowOf(vault, 'www'), signal: forever, steps: [] };
+    const choosing = chooseProof(vault, attempt, authorizationOf(name, usual));
+    if (typeof outcome !== 'string') return assert.rejects(choosing, { message: outcome });
+    assert.equal((await choosing).challenge.type, outcome);
+    assert(log.lines.some((line) => line.includes('CNAME look-up failed') && line.includes('SERVFAIL')));
     return undefined;
   });
 }

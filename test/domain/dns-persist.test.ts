@@ -57,6 +57,38 @@ test('a record for another account, another CA, or without the names below is no
   }
 });
 
+const apex = { ...options, certificate: { ...options.certificate, domains: ['example.test'] } };
+
+for (const [what, record] of [
+  ['one for the wildcard holds for the domain itself', 'ca.example; accounturi=ACCOUNT; policy=wildcard'],
+  ['one that names the CA by its second name holds', 'also.example; accounturi=ACCOUNT'],
+  ['one that ends later holds', 'ca.example; accounturi=ACCOUNT; persistUntil=LATER'],
+  ['parameters that nobody knows change nothing', 'ca.example; accounturi=ACCOUNT; new=thing; flag'],
+] as const) {
+  test(`a record: ${what}`, async (t) => {
+    const { vault, world, ca, zone } = await engine(t, apex);
+    const later = String(Math.floor(world.now() / 1000) + 86_400);
+    const value = record.replace('ACCOUNT', `${ca.origin}/account/persist`).replace('LATER', later);
+    zone.records.set('_validation-persist.example.test', new Set([value]));
+    const ended = await workOn({ ...vault, allowsDrafts: true });
+    assert.deepEqual([ended.status, ended.error], ['succeeded', null]);
+  });
+}
+
+for (const until of ['1764000000', 'soon', '-1']) {
+  test(`a record that has ended (persistUntil=${until}) is not taken, and the error says so`, async (t) => {
+    const { vault, ca, zone } = await engine(t, apex);
+    const value = `ca.example; accounturi=${ca.origin}/account/persist`;
+    zone.records.set('_validation-persist.example.test', new Set([`${value}; persistUntil=${until}`]));
+    const ended = await workOn({ ...vault, allowsDrafts: true });
+    assert.equal(
+      ended.error,
+      `the record _validation-persist.example.test TXT has expired: persistUntil=${until}. ` +
+        `Create "${value}" in its place, with a later persistUntil or none.`,
+    );
+  });
+}
+
 test('without the setting it is refused, with a hint at it', async (t) => {
   const { work } = await engine(t, options);
   assert.match(

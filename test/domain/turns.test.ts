@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Turns } from '../../src/domain/turns.ts';
+import { TurnAborted, Turns } from '../../src/domain/turns.ts';
 
 test('work under one key runs one after the other, in the order in which it came', async () => {
   const turns = new Turns();
@@ -91,4 +91,48 @@ test('however the work is mixed, never two of one key are under way', async () =
       }
     }),
   );
+});
+
+test('a few may be under way at once, and the others come in their order', async () => {
+  const turns = new Turns();
+  const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
+  const begun: number[] = [];
+  const all = gates.map((gate, index) =>
+    turns.take(
+      'key',
+      () => {
+        begun.push(index);
+        return gate.promise;
+      },
+      { atOnce: 2 },
+    ),
+  );
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  await settle();
+  assert.deepEqual(begun, [0, 1]);
+  gates[1]?.resolve();
+  await settle();
+  assert.deepEqual(begun, [0, 1, 2]);
+  for (const gate of gates) gate.resolve();
+  await Promise.all(all);
+  assert.deepEqual(begun, [0, 1, 2, 3, 4]);
+});
+
+test('a wait ends with its signal, and the turn goes to the next', async () => {
+  const turns = new Turns();
+  const gate = Promise.withResolvers<string>();
+  const first = turns.take('key', () => gate.promise);
+  const stop = new AbortController();
+  let hasBegun = false;
+  const work = async () => {
+    hasBegun = true;
+  };
+  const given = turns.take('key', work, { signal: stop.signal });
+  const next = turns.take('key', async () => 'next');
+  stop.abort();
+  await assert.rejects(given, TurnAborted);
+  await assert.rejects(turns.take('key', work, { signal: stop.signal }), TurnAborted);
+  gate.resolve('first');
+  assert.deepEqual(await Promise.all([first, next]), ['first', 'next']);
+  assert.equal(hasBegun, false);
 });

@@ -48,6 +48,26 @@ suite('records', needsAcme(), () => {
     assert.deepEqual(vault.query('select * from acme_challenges'), []);
   });
 
+  test('forty names in one order pass at a CA that rejects every other nonce and has three roots', async (t) => {
+    const vault = await acmeVault(t, { nonceReject: 50, alternateRoots: 2, authzReuse: 0, retryAfter: 1 });
+    await vault.addDnsProvider();
+    const server = await vault.serve();
+    const names = Array.from({ length: 40 }, (_, index) => `n${index}.example.test`);
+    await vault.issue('many', ...names.flatMap((name) => ['--domain', name]), '--challenge', 'dns-01');
+    const client = await vault.client();
+    const { body } = await client(server, 'many', 'certificate.crt');
+    const { subjectAltName = '' } = new X509Certificate(body);
+    assert.deepEqual(subjectAltName.split(', ').sort(), names.map((name) => `DNS:${name}`).sort());
+    assert.match(stepsOf(vault, 'many'), /presenting 40 challenge records through bind/);
+    await eventually('no record is left', async () => {
+      const left = await Promise.all(names.map((name) => vault.dns.txt(`_acme-challenge.${name}`)));
+      return left.flat().length === 0 ? true : undefined;
+    });
+    await eventually('and none is known', () =>
+      vault.query('select id from acme_challenges').length === 0 ? true : undefined,
+    );
+  });
+
   test('a name whose challenges are delegated by CNAME into another zone is proved there', async (t) => {
     const records = ['_acme-challenge.app CNAME app.acme.test.'];
     const vault = await acmeVault(t, { records });
@@ -60,7 +80,7 @@ suite('records', needsAcme(), () => {
     await vault.serve();
     const made = await vault.issue('app', '--domain', 'app.example.test');
     assert.match(made, /^app: version 1, valid until /);
-    assert.match(stepsOf(vault, 'app'), /putting up app\.acme\.test through bind/);
+    assert.match(stepsOf(vault, 'app'), /presenting app\.acme\.test through bind/);
     assert.deepEqual(await vault.dns.txt('app.acme.test'), []);
   });
 

@@ -28,6 +28,8 @@ export type BindOptions = {
   readonly zones: readonly (string | Zone)[];
   /** hmac-sha256 without it. */
   readonly algorithm?: TsigAlgorithm;
+  /** A second name server of all zones, `ns2.ZONE` at 127.0.0.2 as they say, which asks for changes every two seconds. */
+  readonly secondary?: boolean;
 };
 
 export type Bind = Omit<StartedServer, 'ports'> & {
@@ -40,6 +42,8 @@ export type Bind = Omit<StartedServer, 'ports'> & {
   readonly algorithm: TsigAlgorithm;
   /** base64 */
   readonly secret: string;
+  /** Where the second name server really is: named listens at addresses of interfaces only. */
+  readonly secondary: string | undefined;
   /** The TXT records that the server gives at a name, each in one piece, sorted; behind an alias too. */
   readonly txt: (name: string) => Promise<string[]>;
 };
@@ -57,7 +61,7 @@ export function needsBind(): Skip {
 
 /** Starts it on a free loopback port and stops it when the test has ended. */
 export async function bind(t: Pick<TestContext, 'after'>, options: BindOptions): Promise<Bind> {
-  const { algorithm = 'hmac-sha256' } = options;
+  const { algorithm = 'hmac-sha256', secondary = false } = options;
   const zones = options.zones.map((zone) => (typeof zone === 'string' ? { name: zone } : zone));
   const secret = randomBytes(32).toString('base64');
   const installed = findProgram('named', folders);
@@ -66,16 +70,17 @@ export async function bind(t: Pick<TestContext, 'after'>, options: BindOptions):
     // AppArmor lets /usr/sbin/named read its own folders only, and knows it by its path.
     const program = join(dir, 'named');
     copyFileSync(installed, program);
-    for (const zone of zones) writeFileSync(join(dir, `${zone.name}.zone`), zoneFile(zone));
+    for (const zone of zones) writeFileSync(join(dir, `${zone.name}.zone`), zoneFile(zone, secondary));
     writeFileSync(join(dir, 'root.zone'), rootZone);
-    writeFileSync(join(dir, 'named.conf'), configuration(port, zones, algorithm, secret));
+    writeFileSync(join(dir, 'named.conf'), configuration(port, zones, algorithm, secret, secondary));
     const args = ['-g', '-4', '-n', '1', '-c', join(dir, 'named.conf')];
     return { program, args, isReady };
   });
   const [port = 0] = ports;
+  const second = secondary ? await startSecondary(t, installed, port, zones) : undefined;
   const server = `${host}:${port}`;
   const txt = (name: string) => txtRecords(server, name);
-  return { pid, log, server, host, port, keyName, algorithm, secret, txt };
+  return { pid, log, server, host, port, keyName, algorithm, secret, secondary: second, txt };
 }
 
 function isReady(log: string): boolean {
@@ -84,13 +89,51 @@ function isReady(log: string): boolean {
   return / running\n/.test(log);
 }
 
-function configuration(port: number, zones: readonly Zone[], algorithm: string, secret: string): string {
+const secondAddress = '127.0.0.2';
+
+/** It gets no notice of changes, as where a firewall or a queue stands between: it asks, and lags behind meanwhile. */
+async function startSecondary(
+  t: Pick<TestContext, 'after'>,
+  installed: string,
+  primary: number,
+  zones: readonly Zone[],
+): Promise<string> {
+  const { ports } = await startOnFreePorts(t, 1, ([port = 0], dir) => {
+    const program = join(dir, 'named');
+    copyFileSync(installed, program);
+    const secondary = `type secondary; primaries port ${primary} { ${host}; };`;
+    const lines = [
+      'options {',
+      '  directory "."; pid-file none; session-keyfile none; reuseport no; max-cache-size 8m;',
+      `  listen-on port ${port} { ${host}; }; listen-on-v6 { none; };`,
+      '  recursion no; notify no; dnssec-validation no; min-refresh-time 2; max-refresh-time 2;',
+      '};',
+      'controls { };',
+      ...zones.map(({ name }) => `zone "${name}" { ${secondary} file "${name}.copy"; };`),
+    ];
+    writeFileSync(join(dir, 'named.conf'), `${lines.join('\n')}\n`);
+    const args = ['-g', '-4', '-n', '1', '-c', join(dir, 'named.conf')];
+    const hasAll = (log: string) =>
+      isReady(log) && zones.every(({ name }) => log.includes(`transfer of '${name}/IN' from`));
+    return { program, args, isReady: hasAll };
+  });
+  return `${host}:${ports[0]}`;
+}
+
+function configuration(
+  port: number,
+  zones: readonly Zone[],
+  algorithm: string,
+  secret: string,
+  secondary: boolean,
+): string {
+  const transfers = secondary ? host : 'none';
   const updates = `update-policy { grant ${keyName} zonesub TXT; };`;
   return [
     'options {',
     '  directory "."; pid-file none; session-keyfile none; reuseport no; max-cache-size 8m;',
     `  listen-on port ${port} { ${host}; }; listen-on-v6 { none; };`,
-    `  allow-query { ${host}; }; allow-transfer { none; }; notify no;`,
+    `  allow-query { ${host}; }; allow-transfer { ${transfers}; }; notify no;`,
     // Without recursion it would not follow an alias into another zone of its own. The empty root below keeps it here.
     `  recursion yes; allow-recursion { ${host}; }; dnssec-validation no; empty-zones-enable no;`,
     '};',
@@ -107,8 +150,9 @@ const rootZone = ['$TTL 60', '@ SOA ns hostmaster 1 3600 600 86400 0', '@ NS ns'
   '\n',
 );
 
-function zoneFile({ records = [] }: Zone): string {
-  return [rootZone, ...records, ''].join('\n');
+function zoneFile({ records = [] }: Zone, secondary: boolean): string {
+  const second = secondary ? ['@ NS ns2', `ns2 A ${secondAddress}`] : [];
+  return [rootZone, ...second, ...records, ''].join('\n');
 }
 
 async function txtRecords(server: string, name: string): Promise<string[]> {

@@ -73,6 +73,7 @@ export function memoryZone(): MemoryZone {
       cname: async (name) => aliases.get(name),
       nameServers: async () => [],
       addresses: async () => [],
+      negativeTtl: async () => 0,
       configured: '127.0.0.1:53',
     },
   };
@@ -128,7 +129,7 @@ export async function engine(
   return { ...opened, vault, ca, zone, work: (signal) => workOn(vault, signal) };
 }
 
-/** Claims the oldest renewal and carries it out; gives it as it stands then. */
+/** Claims the oldest renewal, carries it out and waits until its records are gone; gives it as it stands then. */
 export async function workOn(vault: Vault, signal: AbortSignal = forever): Promise<RenewalRow> {
   const renewal = await tryWork(vault, signal);
   assert(renewal, 'nothing is queued');
@@ -140,6 +141,7 @@ export async function tryWork(vault: Vault, signal: AbortSignal = forever): Prom
   const claimed = await claimRenewal(vault, 'worker');
   if (claimed === undefined) return undefined;
   await carryOut(vault, claimed, signal);
+  await vault.removals.idle();
   return findRenewal(vault.db.reader, claimed.renewal.id);
 }
 

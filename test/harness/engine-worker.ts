@@ -5,6 +5,7 @@
 import type { TxtRecord } from '../../src/dns/dns-provider.ts';
 import { AcmeClients } from '../../src/domain/acme-clients.ts';
 import { Bell } from '../../src/domain/bell.ts';
+import { ChallengeRemovals } from '../../src/domain/challenge-removals.ts';
 import { OpenedDnsProviders } from '../../src/domain/opened-dns-providers.ts';
 import { Turns } from '../../src/domain/turns.ts';
 import type { Vault } from '../../src/domain/vault.ts';
@@ -79,6 +80,7 @@ export async function workerOn(
     acme: new AcmeClients({ world, outbound, log: vault.log }),
     dns: new OpenedDnsProviders({ ...vault.dns.context, world, outbound, resolver: zone.resolver }),
     turns: new Turns(),
+    removals: new ChallengeRemovals(),
     renewalQueued: new Bell(world),
   };
   await lendZone(own, { ...zone, provider: { present: change('present'), remove: change('remove') } });

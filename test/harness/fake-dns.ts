@@ -15,8 +15,10 @@ export type FakeQuestion = { readonly name: string; readonly type: string; reado
 /** Instead of what the table says. `truncated`: over UDP only; the whole answer comes over TCP. */
 export type FakeTrouble = 'SERVFAIL' | 'REFUSED' | 'silence' | 'garbage' | 'truncated';
 
-/** `TXT name`, `CNAME name`, `NS name`, `A name`: the data. A TXT record of several strings is a list. */
-export type FakeRecords = Readonly<Record<string, readonly (string | readonly string[])[]>>;
+/** `TXT name`, `CNAME name`, `NS name`, `A name`: the data. A TXT record of several strings is a list, an SOA its fields. */
+export type FakeRecords = Readonly<Record<string, readonly (string | readonly string[] | FakeSoa)[]>>;
+
+export type FakeSoa = { readonly mname: string; readonly rname: string; readonly minimum: number };
 
 export type FakeDns = {
   /** `127.0.0.1:PORT` */
@@ -126,7 +128,7 @@ function answersFor(records: FakeRecords, { name, type }: Pick<FakeQuestion, 'na
   const found = records[`${type} ${name}`];
   if (found !== undefined) {
     return found.map(
-      (data) => ({ type, name, ttl: 60, data: typeof data === 'string' ? data : [...data] }) as Answer,
+      (data) => ({ type, name, ttl: 60, data: Array.isArray(data) ? [...data] : data }) as Answer,
     );
   }
   const [target] = records[`CNAME ${name}`] ?? [];

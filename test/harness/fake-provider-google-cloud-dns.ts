@@ -55,31 +55,38 @@ export const fakeGoogleCloudDns: FakeApi<Config> = {
   error,
   strange: { status: 200, json: { managedZones: [{ id: 1 }] } },
   isLogin: ({ path }) => path === '/token',
-  handler: (fake) => (request) => {
-    if (request.path === '/token') return login(request);
-    const token = /^Bearer (.*)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
-    if (!googleTokens.has(token))
-      return error(401, 'Request had invalid authentication credentials.', 'authError');
-    const root = '/dns/v1/projects/project-1/managedZones';
-    if (request.path === root) {
-      const zones = fake.zones.map(({ name, isPrivate }, index) => ({
-        name: `zone-${index}`,
-        dnsName: `${name}.`,
-        visibility: isPrivate ? 'private' : 'public',
-      }));
-      return listed(fake, request, 'managedZones', zones);
-    }
-    const [, index, rest] = /\/managedZones\/zone-(\d+)\/(rrsets|changes)$/.exec(request.path) ?? [];
-    const zone = fake.zones[Number(index)];
-    if (zone === undefined || zone.isPrivate)
-      return error(404, 'The managed zone does not exist.', 'notFound');
-    if (rest === 'changes' && request.method === 'POST') return change(fake, request, zone.name);
-    const name = (request.query.get('name') ?? '').replace(/\.$/, '');
-    const held = fake.seenAt(name);
-    const set = { name: `${name}.`, type: 'TXT', ttl: 300, rrdatas: held.map(quoteTxt) };
-    return listed(fake, request, 'rrsets', held.length === 0 ? [] : [set]);
+  handler: (fake) => {
+    const ttls: Ttls = new Map();
+    return (request) => answer(fake, request, ttls);
   },
 };
+
+/** Of the sets that were made by a change; those that were there before have 300. */
+type Ttls = Map<string, number>;
+
+function answer(fake: FakeProvider, request: FakeRequest, ttls: Ttls): FakeReply {
+  if (request.path === '/token') return login(request);
+  const token = /^Bearer (.*)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
+  if (!googleTokens.has(token))
+    return error(401, 'Request had invalid authentication credentials.', 'authError');
+  const root = '/dns/v1/projects/project-1/managedZones';
+  if (request.path === root) {
+    const zones = fake.zones.map(({ name, isPrivate }, index) => ({
+      name: `zone-${index}`,
+      dnsName: `${name}.`,
+      visibility: isPrivate ? 'private' : 'public',
+    }));
+    return listed(fake, request, 'managedZones', zones);
+  }
+  const [, index, rest] = /\/managedZones\/zone-(\d+)\/(rrsets|changes)$/.exec(request.path) ?? [];
+  const zone = fake.zones[Number(index)];
+  if (zone === undefined || zone.isPrivate) return error(404, 'The managed zone does not exist.', 'notFound');
+  if (rest === 'changes' && request.method === 'POST') return change(fake, request, zone.name, ttls);
+  const name = (request.query.get('name') ?? '').replace(/\.$/, '');
+  const held = fake.seenAt(name);
+  const set = { name: `${name}.`, type: 'TXT', ttl: ttls.get(name) ?? 300, rrdatas: held.map(quoteTxt) };
+  return listed(fake, request, 'rrsets', held.length === 0 ? [] : [set]);
+}
 
 /** Checks of the assertion are asynchronous: a test does them with `checkedAssertion`. */
 function login({ body }: FakeRequest): FakeReply {
@@ -134,25 +141,34 @@ function listed(
 
 type RecordSet = { name: string; type: string; ttl: number; rrdatas: string[] };
 
-function change(fake: FakeProvider, { body }: FakeRequest, zone: string): FakeReply {
+/** All sets of the change, or none and why not. */
+function change(fake: FakeProvider, { body }: FakeRequest, zone: string, ttls: Ttls): FakeReply {
   fake.writing();
   const { additions = [], deletions = [] } = JSON.parse(body) as {
     additions?: RecordSet[];
     deletions?: RecordSet[];
   };
-  const [added, deleted] = [additions[0], deletions[0]];
-  const name = (added ?? deleted)?.name.replace(/\.$/, '') ?? '';
-  if (name !== zone && !name.endsWith(`.${zone}`)) return error(400, 'Invalid value', 'invalid');
-  const held = fake.values(name);
-  if (deleted !== undefined && held.length === 0)
-    return error(404, 'The resource record set does not exist.', 'notFound');
-  const isSame = deleted?.ttl === 300 && deleted.rrdatas.map(unquoteTxt).join() === held.join();
-  if (deleted !== undefined && !isSame) return error(412, 'Precondition not met.', 'conditionNotMet');
-  if (added !== undefined && deleted === undefined && held.length > 0) {
-    return error(409, 'The resource already exists', 'alreadyExists');
+  const names = new Set([...additions, ...deletions].map((set) => set.name));
+  const of = (sets: readonly RecordSet[], name: string) => sets.find((set) => set.name === name);
+  for (const absolute of names) {
+    const name = absolute.replace(/\.$/, '');
+    if (name !== zone && !name.endsWith(`.${zone}`)) return error(400, 'Invalid value', 'invalid');
+    const [added, deleted, held] = [of(additions, absolute), of(deletions, absolute), fake.values(name)];
+    if (deleted !== undefined && held.length === 0)
+      return error(404, 'The resource record set does not exist.', 'notFound');
+    const ttl = ttls.get(name) ?? 300;
+    const isSame = deleted?.ttl === ttl && deleted.rrdatas.map(unquoteTxt).join() === held.join();
+    if (deleted !== undefined && !isSame) return error(412, 'Precondition not met.', 'conditionNotMet');
+    if (added !== undefined && deleted === undefined && held.length > 0) {
+      return error(409, 'The resource already exists', 'alreadyExists');
+    }
+    if (added !== undefined && added.ttl !== (deleted === undefined ? 60 : ttl))
+      return error(400, 'ttl', 'invalid');
   }
-  if (added !== undefined && added.ttl !== (deleted === undefined ? 60 : 300))
-    return error(400, 'ttl', 'invalid');
-  fake.set(name, added?.rrdatas.map(unquoteTxt) ?? []);
+  for (const absolute of names) {
+    const [name, added] = [absolute.replace(/\.$/, ''), of(additions, absolute)];
+    fake.set(name, added?.rrdatas.map(unquoteTxt) ?? []);
+    if (added !== undefined) ttls.set(name, added.ttl);
+  }
   return { status: 200, json: { id: '1', status: 'pending', additions, deletions } };
 }

@@ -39,6 +39,13 @@ const config = (url: string): Config => ({
   base_url: url,
 });
 
+/** Of the sets that were made by a change; those that were there before have 300. */
+type Ttls = Map<string, string>;
+
+function ttlOf(ttls: Ttls, name: string): string {
+  return ttls.get(name) ?? '300';
+}
+
 export const fakeRoute53: FakeApi<Config> = {
   type: route53,
   origin: 'https://route53.amazonaws.com',
@@ -49,6 +56,7 @@ export const fakeRoute53: FakeApi<Config> = {
   strange: { status: 200, json: { not: 'XML' } },
   handler: (fake) => {
     const pending = new Set<string>();
+    const ttls: Ttls = new Map();
     return (request) => {
       if (!isSigned(request)) {
         const canonical = `x-amz-security-token:${request.headers['x-amz-security-token']}`;
@@ -65,8 +73,8 @@ export const fakeRoute53: FakeApi<Config> = {
       // A private zone would do as well at Amazon, but nobody outside sees it.
       if (zone === undefined || zone.isPrivate)
         return route53Error(404, 'No hosted zone found', 'NoSuchHostedZone');
-      if (method === 'GET') return setsPage(fake, request);
-      const refusal = applied(fake, request.body);
+      if (method === 'GET') return setsPage(fake, request, ttls);
+      const refusal = applied(fake, request.body, ttls);
       if (refusal !== undefined) return refusal;
       const id = `C${fake.version}`;
       pending.add(id);
@@ -136,24 +144,26 @@ function zonesPage(fake: FakeProvider, { query }: FakeRequest): FakeReply {
 }
 
 /** As Route 53 does, the list begins at the first set that is not before the wanted one. */
-function setsPage(fake: FakeProvider, { query }: FakeRequest): FakeReply {
+function setsPage(fake: FakeProvider, { query }: FakeRequest, ttls: Ttls): FakeReply {
   const name = (query.get('name') ?? '').replace(/\.$/, '');
   const held = fake.seenAt(name);
   const sets =
-    held.length === 0 ? [setXml('zzz-another.example.com', ['"other"'])] : [setXml(name, held.map(quoteTxt))];
+    held.length === 0
+      ? [setXml('zzz-another.example.com', ['"other"'], '300')]
+      : [setXml(name, held.map(quoteTxt), ttlOf(ttls, name))];
   return xml(
     200,
     `<ListResourceRecordSetsResponse><ResourceRecordSets>${sets}</ResourceRecordSets><IsTruncated>true</IsTruncated></ListResourceRecordSetsResponse>`,
   );
 }
 
-function setXml(name: string, data: readonly string[]): string {
+function setXml(name: string, data: readonly string[], ttl: string): string {
   const records = data.map((one) => `<ResourceRecord><Value>${escapeXml(one)}</Value></ResourceRecord>`);
-  return `<ResourceRecordSet><Name>${name.replace('_', '\\137')}.</Name><Type>TXT</Type><TTL>300</TTL><ResourceRecords>${records.join('')}</ResourceRecords></ResourceRecordSet>`;
+  return `<ResourceRecordSet><Name>${name.replace('_', '\\137')}.</Name><Type>TXT</Type><TTL>${ttl}</TTL><ResourceRecords>${records.join('')}</ResourceRecords></ResourceRecordSet>`;
 }
 
 /** All changes of the batch, or none and why not. */
-function applied(fake: FakeProvider, body: string): FakeReply | undefined {
+function applied(fake: FakeProvider, body: string, ttls: Ttls): FakeReply | undefined {
   fake.writing();
   const before = fake.records;
   for (const change of elementsOf(body, 'Change')) {
@@ -164,7 +174,7 @@ function applied(fake: FakeProvider, body: string): FakeReply | undefined {
     const isRight =
       action === 'CREATE'
         ? held.length === 0
-        : data.join() === held.join() && textOf(change, 'TTL') === '300';
+        : data.join() === held.join() && textOf(change, 'TTL') === ttlOf(ttls, name);
     if (!isRight) {
       fake.records = before;
       return xml(
@@ -173,6 +183,7 @@ function applied(fake: FakeProvider, body: string): FakeReply | undefined {
       );
     }
     fake.set(name, action === 'CREATE' ? data : []);
+    ttls.set(name, textOf(change, 'TTL') ?? '');
   }
   return undefined;
 }

@@ -243,7 +243,10 @@ export function fakeContext(
     world,
     outbound,
     guard: loopbackGuard,
-    resolver: { txt: nobody, cname: nobody, nameServers: nobody, addresses: nobody, configured: undefined },
+    resolver: {
+      ...{ txt: nobody, cname: nobody, nameServers: nobody, addresses: nobody, negativeTtl: nobody },
+      configured: undefined,
+    },
     log: new Proxy({} as DnsContext['log'], {
       get: () => () => {
         throw new Error('providers log nothing');

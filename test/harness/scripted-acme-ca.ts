@@ -261,7 +261,10 @@ export class ScriptedCa {
   }
 
   challengeBody({ type, url, token, status, error }: ScriptedChallenge): unknown {
-    const persist = { accounturi: `${this.origin}/account/persist`, 'issuer-domain-names': ['ca.example'] };
+    const persist = {
+      accounturi: `${this.origin}/account/persist`,
+      'issuer-domain-names': ['ca.example', 'Also.example'],
+    };
     return { ...{ type, url, token, status, error }, ...(type === 'dns-persist-01' && persist) };
   }
 

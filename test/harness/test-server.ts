@@ -14,6 +14,7 @@ import type { TlsSource } from '../../src/http/tls-source.ts';
 import { routes } from './all-routes.ts';
 import { cheapHash } from './sign-in-fixtures.ts';
 import { type TestVault, testVault } from './test-vault.ts';
+import type { TestWorld } from './test-world.ts';
 
 export type TestServer = TestVault & {
   /** `http://127.0.0.1:PORT`, or `https:` with `tls`. */
@@ -27,7 +28,7 @@ export type TestServer = TestVault & {
 /** Starts the server and stops it when the test has ended. No jobs run beside it. */
 export async function testServer(
   t: Pick<TestContext, 'after'>,
-  options: Parameters<typeof testVault>[1] & {
+  options: Parameters<typeof testVault<TestWorld>>[1] & {
     publicUrl?: string;
     /** As `--api-key-rate` has it. */
     apiKeyRate?: number;
@@ -50,7 +51,7 @@ export async function testServer(
     inPlaceOf?: (vault: Vault) => Vault;
   } = {},
 ): Promise<TestServer> {
-  const opened = await testVault(t, options);
+  const opened = await testVault<TestWorld>(t, options);
   const vault = options.inPlaceOf?.(opened.vault) ?? opened.vault;
   const { tls: source, handshakeMs, pages, ...contextOptions } = options;
   const endpoint = source && (await TlsEndpoint.open(vault, source(vault)));

@@ -59,9 +59,9 @@ function keptIn(lines: string[], common: LogFields): Log {
   };
 }
 
-export type TestVault = {
+export type TestVault<Clock extends World = TestWorld> = {
   readonly vault: Vault;
-  readonly world: TestWorld;
+  readonly world: Clock;
   readonly dataDir: string;
   readonly log: ReturnType<typeof keptLog>;
   /** Closes the vault before the test ends, to open it again. */
@@ -69,14 +69,14 @@ export type TestVault = {
 };
 
 /** Opens a vault, a new one unless `dataDir` holds one, and closes it when the test has ended. */
-export async function testVault(
+export async function testVault<Clock extends World = TestWorld>(
   t: Pick<TestContext, 'after'>,
   {
     dataDir = tempDir(t),
-    world = new TestWorld(),
+    world = new TestWorld() as World as Clock,
     settings = {},
-  }: { dataDir?: string; world?: TestWorld; settings?: Partial<Settings> } = {},
-): Promise<TestVault> {
+  }: { dataDir?: string; world?: Clock; settings?: Partial<Settings> } = {},
+): Promise<TestVault<Clock>> {
   const log = keptLog();
   const opened = await openVault(
     { ...settingsFor(dataDir), ...settings },

@@ -1,0 +1,37 @@
+/** Removals of challenges that go on in the background: which challenges they are about, and how they are waited for. */
+
+export class ChallengeRemovals {
+  readonly #running = new Set<Promise<void>>();
+  readonly #rows = new Set<number>();
+  #stop = new AbortController();
+
+  /**
+   * Begins to remove those of the rows that are not being removed already. `work` must not fail, and must heed the signal,
+   * which is aborted when the process stops.
+   */
+  begin<Row extends { readonly id: number }>(
+    rows: readonly Row[],
+    work: (rows: readonly Row[], signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    const mine = rows.filter(({ id }) => !this.#rows.has(id));
+    for (const { id } of mine) this.#rows.add(id);
+    const running = work(mine, this.#stop.signal).finally(() => {
+      for (const { id } of mine) this.#rows.delete(id);
+      this.#running.delete(running);
+    });
+    this.#running.add(running);
+    return running;
+  }
+
+  /** Resolves when nothing is being removed. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  /** Ends the removals under way where they are; their challenges stay in the table for the next process. */
+  async end(): Promise<void> {
+    this.#stop.abort();
+    this.#stop = new AbortController();
+    await this.idle();
+  }
+}
