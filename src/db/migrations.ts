@@ -15,6 +15,7 @@ import { auditChain } from './migration-0006-audit-chain.ts';
 import { auditBlocks } from './migration-0007-audit-blocks.ts';
 import { masterKeys } from './migration-0008-master-keys.ts';
 import { notifications } from './migration-0009-notifications.ts';
+import { renewalPressure } from './migration-0012-renewal-pressure.ts';
 import { copyBeside, pruneCopies } from './upgrade-copy.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
@@ -30,6 +31,7 @@ export const migrations: Migrations = {
   '0007-audit-blocks': auditBlocks,
   '0008-master-keys': masterKeys,
   '0009-notifications': notifications,
+  '0012-renewal-pressure': renewalPressure,
 };
 
 /** The name of the newest schema. */

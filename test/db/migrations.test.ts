@@ -82,6 +82,7 @@ test('the shipped migrations are these, in this order', () => {
     '0007-audit-blocks',
     '0008-master-keys',
     '0009-notifications',
+    '0012-renewal-pressure',
   ]);
 });
 
