@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { type Chamber, chanceFrom, type Finding } from './chamber.ts';
 import { faults } from './faults.ts';
 import { tortureFileCuts } from './file-cuts.ts';
+import { fleet } from './fleet.ts';
 import { tortureByKills } from './kills.ts';
 import { torturePowerCuts } from './power-cuts.ts';
 import { soak } from './soak.ts';
@@ -25,6 +26,7 @@ const chambers: Readonly<Record<string, Chamber>> = {
   faults,
   'start-faults': startFaults,
   soak,
+  fleet,
 };
 
 const { names, amounts, seed, program } = read(process.argv.slice(2));
