@@ -10,6 +10,9 @@ import { AcmeError } from './acme-error.ts';
 import type { AcmeAccount, AcmeIdentifier } from './acme-types.ts';
 import { alternates } from './link-header.ts';
 
+/** The certificate is for another key than ours: the order was shared with one for the same names, and finalized by that. */
+export class OtherKeyError extends AcmeError {}
+
 export type WantedCertificate = {
   /** SPKI DER: whose certificate it must be. */
   readonly publicKey: Buffer;
@@ -137,7 +140,8 @@ function checkLeaf(
   { publicKey, identifiers }: WantedCertificate,
 ): void {
   if (!isFor(leaf, publicKey)) {
-    throw unexpected(answer, 'our certificate', `for another key: ${titleOf(leaf)}`);
+    const { message, status } = unexpected(answer, 'our certificate', `for another key: ${titleOf(leaf)}`);
+    throw new OtherKeyError('protocol', message, { status });
   }
   const names: readonly string[] = leaf.subjectAltName === undefined ? [] : factsOf(leaf).domains;
   const missing = identifiers.map(({ value }) => parseIdentifier(value) ?? value);

@@ -62,7 +62,13 @@ export async function watchRenewal(
 }
 
 /** A CA that limits what is asked of it can keep a renewal waiting for an hour: nobody should have to guess. */
-async function whyQueued({ db, world }: Vault, { issuer_id }: RenewalRow): Promise<string> {
+async function whyQueued(
+  { db, world }: Vault,
+  { issuer_id, held_until, hold_reason }: RenewalRow,
+): Promise<string> {
+  if (held_until !== null && held_until > world.now()) {
+    return `waiting until ${formatTimestamp(held_until)}: ${hold_reason ?? 'the CA limits how much it issues'}`;
+  }
   const ca = issuer_id === null ? undefined : await findAcmeIssuer(db.reader, issuer_id);
   if (ca?.paused_until == null || ca.paused_until <= world.now()) return 'queued';
   return `waiting until ${formatTimestamp(ca.paused_until)}, as the CA asks: ${ca.pause_reason ?? 'it is too busy'}`;

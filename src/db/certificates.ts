@@ -97,6 +97,38 @@ export async function listAriDue(reader: Reader, now: number, limit: number): Pr
     .execute();
 }
 
+/**
+ * Puts off until `until` what is due at `now` of the renewal windows of this directory's certificates, at most `limit` of
+ * them. Returns how many were put off.
+ */
+export async function postponeAri(
+  writer: Writer,
+  directoryUrl: string,
+  now: number,
+  until: number,
+  limit: number,
+): Promise<number> {
+  const { numUpdatedRows } = await writer
+    .updateTable('certificates')
+    .set({ ari_check_at: until })
+    .where('id', 'in', ({ selectFrom }) =>
+      selectFrom('certificates')
+        .innerJoin('certificate_versions', (join) =>
+          join
+            .onRef('certificate_versions.certificate_id', '=', 'certificates.id')
+            .onRef('certificate_versions.version', '=', 'certificates.current_version'),
+        )
+        .select('certificates.id')
+        .where(({ eb, lit }) => eb('certificates.auto_renew', '=', lit(1)))
+        .where('certificates.ari_check_at', 'is not', null)
+        .where('certificates.ari_check_at', '<=', now)
+        .where('certificate_versions.directory_url', '=', directoryUrl)
+        .limit(limit),
+    )
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
+}
+
 /** Adds a certificate and returns its id. */
 export async function insertCertificate(writer: Writer, row: Insertable<CertificatesTable>): Promise<number> {
   const { id } = await writer

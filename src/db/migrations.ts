@@ -16,6 +16,7 @@ import { auditBlocks } from './migration-0007-audit-blocks.ts';
 import { masterKeys } from './migration-0008-master-keys.ts';
 import { notifications } from './migration-0009-notifications.ts';
 import { rowTags } from './migration-0010-row-tags.ts';
+import { renewalPressure } from './migration-0011-renewal-pressure.ts';
 import { copyBeside, pruneCopies } from './upgrade-copy.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
@@ -32,6 +33,7 @@ export const migrations: Migrations = {
   '0008-master-keys': masterKeys,
   '0009-notifications': notifications,
   '0010-row-tags': rowTags,
+  '0011-renewal-pressure': renewalPressure,
 };
 
 /** The name of the newest schema. */

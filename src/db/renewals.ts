@@ -1,7 +1,7 @@
 /** The table `renewals`: the queue of renewals and their history. */
 import { type Selectable, sql, type Updateable } from 'kysely';
 import type { Reader, Writer } from './database.ts';
-import type { RenewalStatus, RenewalsTable } from './schema.ts';
+import type { RenewalStatus, RenewalsTable } from './schema-renewals.ts';
 
 export type RenewalRow = Selectable<RenewalsTable>;
 export type RenewalChanges = Updateable<RenewalsTable>;
@@ -30,44 +30,39 @@ export async function findOpenRenewal(
 }
 
 /**
- * The oldest renewal that is queued or whose lease has run out, and whose issuer is neither paused at `now` nor among
- * `exceptIssuers`; with `only`, no other than that one.
+ * Whether the renewal can be taken up at `now`: it is queued or its lease has run out, and neither a pause of its issuer
+ * nor a limit of the CA holds it back.
  */
 export async function findClaimableRenewal(
   reader: Reader,
+  id: number,
   now: number,
-  { exceptIssuers = [], only }: { readonly exceptIssuers?: readonly number[]; readonly only?: number } = {},
 ): Promise<RenewalRow | undefined> {
-  let query = reader
+  return reader
     .selectFrom('renewals')
     .leftJoin('acme_issuers', 'acme_issuers.issuer_id', 'renewals.issuer_id')
     .selectAll('renewals')
-    .where(isOpen)
-    .where(({ or, eb }) =>
-      or([eb('renewals.status', '=', 'queued'), eb('renewals.lease_expires_at', '<=', now)]),
+    .where('renewals.id', '=', id)
+    .where(({ or, and, eb }) =>
+      or([
+        and([
+          eb('renewals.status', '=', 'queued'),
+          or([eb('renewals.held_until', 'is', null), eb('renewals.held_until', '<=', now)]),
+        ]),
+        and([eb('renewals.status', '=', 'running'), eb('renewals.lease_expires_at', '<=', now)]),
+      ]),
     )
     .where(({ or, eb }) =>
       or([eb('acme_issuers.paused_until', 'is', null), eb('acme_issuers.paused_until', '<=', now)]),
-    );
-  if (exceptIssuers.length > 0) {
-    query = query.where(({ or, eb }) =>
-      or([eb('renewals.issuer_id', 'is', null), eb('renewals.issuer_id', 'not in', exceptIssuers)]),
-    );
-  }
-  if (only !== undefined) query = query.where('renewals.id', '=', only);
-  return (
-    query
-      // With the plus SQLite sorts the few open renewals; for the bare id it reads the whole history in its order.
-      .orderBy(sql`+renewals.id`)
-      .limit(1)
-      .executeTakeFirst()
-  );
+    )
+    .executeTakeFirst();
 }
 
 /** Queues a renewal and returns its id. */
 export async function insertRenewal(
   writer: Writer,
-  row: { certificate_id: number; requested_by: string; requested_at: number; issuer_id: number | null },
+  row: Pick<RenewalRow, 'certificate_id' | 'requested_by' | 'requested_at' | 'issuer_id'> &
+    Partial<Pick<RenewalRow, 'urgent_at' | 'dns_lane' | 'name_set'>>,
 ): Promise<number> {
   const { id } = await writer
     .insertInto('renewals')

@@ -6,6 +6,7 @@ import type { Generated } from 'kysely';
 import type { AuditEventsTable, AuditKeysTable } from './schema-audit.ts';
 import type { MasterKeysTable } from './schema-master-keys.ts';
 import type { NotificationTables } from './schema-notifications.ts';
+import type { IssuanceHoldsTable, RenewalsTable } from './schema-renewals.ts';
 
 export type Bit = 0 | 1;
 
@@ -51,8 +52,9 @@ export type CertificatesTable = {
   profile: string | null;
   /** The challenge type to use, or null to choose by what is configured. */
   challenge: string | null;
-  /** The CA asked not to be asked again before this. */
+  /** The issuer asked not to be asked again before this; the fallback's own wish has a column of its own. */
   retry_after: number | null;
+  fallback_retry_after: number | null;
   /** The CA's renewal window for the current version (RFC 9773), the moment chosen in it, and when to ask again. */
   ari_window_start: number | null;
   ari_window_end: number | null;
@@ -88,35 +90,6 @@ export type CertificateVersionsTable = {
   revoked_at: number | null;
 };
 
-export type RenewalStatus = 'queued' | 'running' | 'succeeded' | 'failed';
-
-export type RenewalsTable = {
-  id: Generated<number>;
-  certificate_id: number;
-  status: RenewalStatus;
-  requested_by: string;
-  requested_at: number;
-  started_at: number | null;
-  finished_at: number | null;
-  /** How often a worker has taken it up. */
-  claims: Generated<number>;
-  lease_owner: string | null;
-  lease_expires_at: number | null;
-  /** PKCS#8 DER of the new version's key, there before anything is asked of the issuer. */
-  sealed_private_key: Buffer | null;
-  version: number | null;
-  error: string | null;
-  /** The issuer that was chosen for it. */
-  issuer_id: number | null;
-  acme_account_id: number | null;
-  /** The order it resumes after a crash. */
-  order_url: string | null;
-  /** The names that were ordered, as `certificates.domains` had them then. */
-  order_domains: string | null;
-  /** What it did so far, in words: `[{ "at": …, "text": … }]`. */
-  steps: string | null;
-};
-
 export type AcmeAccountStatus = 'registering' | 'valid' | 'deactivated' | 'gone';
 
 export type AcmeAccountsTable = {
@@ -133,6 +106,8 @@ export type AcmeAccountsTable = {
   sealed_private_key: Buffer;
   /** The key that a rollover under way changes to. */
   sealed_next_private_key: Buffer | null;
+  /** When that rollover began; null for one that an older vault began. */
+  rollover_at: number | null;
   created_at: number;
 };
 
@@ -231,6 +206,7 @@ export type Schema = NotificationTables & {
   certificates: CertificatesTable;
   certificate_versions: CertificateVersionsTable;
   renewals: RenewalsTable;
+  issuance_holds: IssuanceHoldsTable;
   acme_accounts: AcmeAccountsTable;
   acme_issuers: AcmeIssuersTable;
   acme_challenges: AcmeChallengesTable;

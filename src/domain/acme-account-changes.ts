@@ -1,18 +1,21 @@
 /** What people do with accounts at CAs: change their key, or close them (RFC 8555 §7.3.5, §7.3.6). */
 import { deactivateAccount, rolloverKey } from '../acme/accounts.ts';
 import type { AcmeClient } from '../acme/acme-client.ts';
+import { AcmeError } from '../acme/acme-error.ts';
 import { Problem } from '../base/problem.ts';
+import type { Secret } from '../base/secret.ts';
 import { generatePrivateKey } from '../crypto/key-pair.ts';
 import { type AcmeAccountRow, findAcmeAccount, updateAcmeAccount } from '../db/acme-accounts.ts';
 import { findCaOfDirectory } from '../db/issuers.ts';
 import { adoptKey, ownAccount, settleRollover } from './acme-account.ts';
 import { type Actor, record } from './audit.ts';
-import { nextAccountKeyOwner, sealFor } from './sealed-secrets.ts';
+import { nextAccountKeyOwner, openFor, sealFor } from './sealed-secrets.ts';
 import type { Vault } from './vault.ts';
 
 /**
  * Gives the account a new key. The new one is stored before the CA hears of it: whichever of the two the CA knows after
- * a crash is found at the next use. Throws `acme_account_not_found` and AcmeError.
+ * a crash is found at the next use. A rollover that may still be under way is repeated with its own new key, so that two
+ * at once end with the same one. Throws `acme_account_not_found` and AcmeError.
  */
 export async function rolloverAccount(
   vault: Vault,
@@ -22,17 +25,41 @@ export async function rolloverAccount(
 ): Promise<void> {
   const { client, account: row } = await openAccount(vault, id);
   const settled = await settleRollover(vault, client, row, signal);
-  const next = await generatePrivateKey('ec256');
-  await vault.db.write(async (writer) =>
-    updateAcmeAccount(writer, row.id, {
-      sealed_next_private_key: await sealFor(vault, writer, nextAccountKeyOwner(row.id), next),
-    }),
-  );
-  await rolloverKey(client, ownAccount(vault, settled), next, signal);
+  const now = vault.world.now();
+  const next = await nextKey(vault, row.id, now);
+  try {
+    await rolloverKey(client, ownAccount(vault, settled), next, signal);
+  } catch (error) {
+    // The CA has answered: unless another rollover goes on, the next use may settle which key counts.
+    if (error instanceof AcmeError && error.kind === 'problem') await endRollover(vault, row.id, now);
+    throw error;
+  }
   await vault.db.write(async (writer) => {
     await adoptKey(vault, writer, row, next);
     const event = { actor, action: 'acme_account.rollover', resource: `acme-account:${id}` } as const;
     await record(writer, event, vault.world.now());
+  });
+}
+
+/** The key that the account changes to: stored now, with the moment, or by a rollover that has not ended. */
+async function nextKey(vault: Vault, id: number, now: number): Promise<Secret> {
+  const fresh = await generatePrivateKey('ec256');
+  const owner = nextAccountKeyOwner(id);
+  return vault.db.write(async (writer) => {
+    const sealed = (await findAcmeAccount(writer, id))?.sealed_next_private_key ?? null;
+    const key = sealed === null ? fresh : openFor(vault, owner, sealed);
+    await updateAcmeAccount(writer, id, {
+      sealed_next_private_key: await sealFor(vault, writer, owner, key),
+      rollover_at: now,
+    });
+    return key;
+  });
+}
+
+async function endRollover({ db }: Vault, id: number, begunAt: number): Promise<void> {
+  await db.write(async (writer) => {
+    const row = await findAcmeAccount(writer, id);
+    if (row?.rollover_at === begunAt) await updateAcmeAccount(writer, id, { rollover_at: null });
   });
 }
 

@@ -58,6 +58,7 @@ async function insertAccount(
     status: 'registering' as const,
     sealed_private_key: Buffer.alloc(0),
     sealed_next_private_key: null,
+    rollover_at: null,
     created_at: vault.world.now(),
   };
   const id = await insertAcmeAccount(writer, row);

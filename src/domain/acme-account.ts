@@ -6,6 +6,7 @@ import { findAccount, registerAccount, updateContact } from '../acme/accounts.ts
 import type { AcmeClient } from '../acme/acme-client.ts';
 import { AcmeError } from '../acme/acme-error.ts';
 import type { AcmeAccount, ExternalAccount } from '../acme/acme-types.ts';
+import { hour } from '../base/duration.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
 import { sameSecrets } from '../crypto/constant-time.ts';
@@ -121,16 +122,38 @@ export function ownAccount(vault: Vault, row: AcmeAccountRow): OwnAccount {
   };
 }
 
-/** Whether the account got another key, or is getting one, since it was opened: its signatures may not count any more. */
-export async function hasOtherKey(vault: Vault, { id, privateKey }: OwnAccount): Promise<boolean> {
+/**
+ * Whether the account got another key since it was opened, so that its signatures do not count any more. Where a rollover
+ * may be under way the CA is asked.
+ */
+export async function hasOtherKey(
+  vault: Vault,
+  client: AcmeClient,
+  { id, privateKey }: OwnAccount,
+  signal: AbortSignal,
+): Promise<boolean> {
   const row = await findAcmeAccount(vault.db.reader, id);
   if (row === undefined) return false;
-  return row.sealed_next_private_key !== null || !sameSecrets(accountKey(vault, row), privateKey);
+  try {
+    const settled = await settleRollover(vault, client, row, signal);
+    return !sameSecrets(accountKey(vault, settled), privateKey);
+  } catch (error) {
+    // What went wrong before tells more than that the CA could not be asked.
+    if (error instanceof AcmeError) return false;
+    throw error;
+  }
 }
 
 /**
- * After a rollover that was cut off, the key that the CA knows the account by: asked once, then stored. Returns the row
- * as it is now.
+ * A rollover that began less than this ago may still reach the CA, from whichever process: its key is not dropped before,
+ * or an answer that is lost would take the account with it.
+ */
+const rolloverPatience = hour;
+
+/**
+ * The row with the key that the CA knows the account by, where a rollover is under way or was cut off: the CA is asked,
+ * and the new key is stored as the account's once the CA has it. Where the CA does not have it, it is dropped only after
+ * an hour; until then both stay, and the row is returned as it is.
  */
 export async function settleRollover(
   vault: Vault,
@@ -142,6 +165,8 @@ export async function settleRollover(
   const owner = nextAccountKeyOwner(row.id);
   const next = openFor(vault, owner, row.sealed_next_private_key);
   const known = await findAccount(client, next, signal);
+  const age = vault.world.now() - (row.rollover_at ?? 0);
+  if (known === undefined && age >= 0 && age < rolloverPatience) return row;
   const key = known === undefined ? accountKey(vault, row) : next;
   return vault.db.write(async (writer) => {
     const now = await findAcmeAccount(writer, row.id);
@@ -163,6 +188,7 @@ export async function adoptKey(
   const changes = {
     sealed_private_key: await sealFor(vault, writer, accountKeyOwner(row.id), key),
     sealed_next_private_key: null,
+    rollover_at: null,
   };
   await updateAcmeAccount(writer, row.id, changes);
   return { ...row, ...changes };

@@ -6,7 +6,7 @@ import { X509Certificate } from 'node:crypto';
 import type { AcmeClient } from '../acme/acme-client.ts';
 import { AcmeError } from '../acme/acme-error.ts';
 import type { AcmeIdentifier, AcmeOrder } from '../acme/acme-types.ts';
-import { downloadCertificate } from '../acme/issued-certificate.ts';
+import { downloadCertificate, OtherKeyError } from '../acme/issued-certificate.ts';
 import { fetchOrder, finalizeOrder, newOrder, waitForOrder } from '../acme/orders.ts';
 import { renewalInfoId } from '../acme/renewal-info.ts';
 import { minute, second } from '../base/duration.ts';
@@ -36,6 +36,9 @@ const patience = [second, 2 * second, 5 * second, 15 * second, 30 * second, minu
 
 /** How often in one attempt the account may turn out to be gone or to have another key. */
 const mostAccountTroubles = 2;
+
+/** How often in one attempt an order may turn out to be finalized by another renewal of the same names. */
+const mostSharedOrders = 3;
 
 /** A CA that asks to wait longer than this gets its wait between attempts, not within one. */
 const shortWait = 2 * minute;
@@ -69,12 +72,12 @@ export async function issueFromAcme(
     const account = await ensureAccount(vault, issuer, client, attempt.signal);
     const state = { orderUrl: await resumedOrder(vault, attempt, account) };
     try {
-      const issued = await throughTrouble({ ...parts, account, state });
+      const issued = await alone({ ...parts, account, state });
       const acme = { directoryUrl: ca.directory_url, accountId: account.id };
       return { source: 'acme', ...issued, privateKey, acme };
     } catch (error) {
       if (!(error instanceof AcmeError) || tries === mostAccountTroubles) throw error;
-      const isOpenedAnew = await hasOtherKey(vault, account);
+      const isOpenedAnew = await hasOtherKey(vault, client, account, attempt.signal);
       const loss = isOpenedAnew ? undefined : await lossOf(client, account, error, attempt.signal);
       if (loss === undefined && !isOpenedAnew) throw error;
       vault.log.warn(
@@ -96,6 +99,21 @@ async function resumedOrder(
   if (renewal === undefined) throw new LeaseLost();
   const isOurs = renewal.acme_account_id === account.id && renewal.order_domains === certificate.domains;
   return isOurs ? renewal.order_url : null;
+}
+
+/** Orders again where the CA gave two renewals of the same names one order, and the other finalized it with its own key. */
+async function alone(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buffer[] }> {
+  const { vault, attempt, issuer, state } = ordering;
+  for (let shared = 0; ; shared += 1) {
+    try {
+      return await throughTrouble(ordering);
+    } catch (error) {
+      if (!(error instanceof OtherKeyError) || shared === mostSharedOrders) throw error;
+      vault.log.info({ issuer: issuer.name, order: state.orderUrl }, 'order was finalized with another key');
+      await keep(vault, attempt, { order_url: null, order_domains: null });
+      state.orderUrl = null;
+    }
+  }
 }
 
 /** Goes on with the order after connections that failed and short waits the CA asks for. */
@@ -139,7 +157,7 @@ async function fulfil(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buffer
     await refuseSuperseded(vault, attempt);
     await step(vault, attempt, 'sending the certificate request');
     const request = await certificateRequest(identifiers, privateKey);
-    order = await finalizeOrder(client, account, order, request, signal);
+    order = await finalize(ordering, order, request);
   }
   if (order.status !== 'valid' || order.certificate === undefined) {
     await step(vault, attempt, `waiting for ${issuer.name} to issue`);
@@ -157,6 +175,22 @@ async function fulfil(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buffer
     },
     signal,
   );
+}
+
+/** Hands in the request; where another renewal of the same names was faster, the order as that left it. */
+async function finalize(
+  { client, account, attempt }: Ordering,
+  order: AcmeOrder,
+  request: Buffer,
+): Promise<AcmeOrder> {
+  try {
+    return await finalizeOrder(client, account, order, request, attempt.signal);
+  } catch (error) {
+    if (!(error instanceof AcmeError) || error.type !== 'orderNotReady') throw error;
+    const now = await fetchOrder(client, account, order.url, attempt.signal);
+    if (now.status !== 'processing' && now.status !== 'valid') throw error;
+    return now;
+  }
 }
 
 /** The stored order as the CA has it now; undefined where it does not know it (any more), or refused it. */

@@ -15,6 +15,8 @@ export type Attempt = ClaimedRenewal & {
   readonly signal: AbortSignal;
   /** Puts the deadline of the attempt off by so many milliseconds, where it has one. */
   readonly extend?: (ms: number) => void;
+  /** Stops everything that is under way for the attempt, because another worker has the renewal. */
+  readonly loseLease?: () => void;
   /** What was done so far, also by earlier workers. */
   readonly steps: Step[];
 };
@@ -35,16 +37,19 @@ export class Superseded extends Error {
   }
 }
 
-/** Puts progress down under the lease. Throws LeaseLost where it is another's. */
+/** Puts progress down under the lease. Where it is another's, the attempt is stopped, and LeaseLost is thrown. */
 export async function keep(
   { db }: Vault,
-  { renewal, owner }: ClaimedRenewal,
+  { renewal, owner, loseLease }: ClaimedRenewal & Pick<Attempt, 'loseLease'>,
   changes: RenewalChanges | ((writer: Writer) => Promise<RenewalChanges>),
 ): Promise<void> {
   const kept = await db.write(async (writer) =>
     updateLeased(writer, renewal.id, owner, typeof changes === 'function' ? await changes(writer) : changes),
   );
-  if (!kept) throw new LeaseLost();
+  if (kept) return;
+  // First of all: whoever cleans up behind the error must see that what is there belongs to the next worker.
+  loseLease?.();
+  throw new LeaseLost();
 }
 
 /** What a renewal did at a moment (UTC milliseconds), in words. */

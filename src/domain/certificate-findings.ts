@@ -4,7 +4,7 @@ import { formatTimestamp } from '../base/timestamp.ts';
 import { type CertificateSummaryRow, pagesOfSummaries } from '../db/certificate-summaries.ts';
 import { nextMoment } from '../db/certificates.ts';
 import { findAcmeIssuer, listIssuers } from '../db/issuers.ts';
-import { findClaimableRenewal } from '../db/renewals.ts';
+import { findNeglectedRenewal } from '../db/waiting-renewals.ts';
 import { certificateStatus } from './certificate-status.ts';
 import type { Finding } from './finding.ts';
 import type { Vault } from './vault.ts';
@@ -46,8 +46,8 @@ export async function certificateFindings({ db, world }: Parts): Promise<Finding
 export async function renewalFindings({ db, world }: Parts): Promise<Finding[]> {
   const now = world.now();
   const findings: Finding[] = [];
-  const waiting = await findClaimableRenewal(db.reader, now - longestQueueing);
-  if (waiting !== undefined && waiting.requested_at < now - longestQueueing) {
+  const waiting = await findNeglectedRenewal(db.reader, now, now - longestQueueing);
+  if (waiting !== undefined) {
     findings.push({
       check: 'renewals',
       status: 'failed',

@@ -72,7 +72,8 @@ export async function storeCertificateChange(
 /** A renewal that nobody has begun asks the new issuer; one under way sees by itself that it is not wanted any more. */
 async function redirectQueued(writer: Writer, certificateId: number, issuerId: number): Promise<void> {
   const open = await findOpenRenewal(writer, certificateId);
-  if (open?.status === 'queued') await updateRenewal(writer, open.id, { issuer_id: issuerId });
+  if (open?.status !== 'queued') return;
+  await updateRenewal(writer, open.id, { issuer_id: issuerId, held_until: null, hold_reason: null });
 }
 
 function changesFor(
@@ -92,13 +93,19 @@ function changesFor(
     ...(hasOtherKey && { key_type: input.key_type ?? before.key_type }),
     ...((hasOtherNames || hasOtherKey || wasImported) && { changed_at: now }),
     // What failed before says nothing about what is wanted now.
-    ...((hasOtherNames || hasOtherKey || isElsewhere) && { failed_attempts: 0, retry_after: null }),
-    ...(isElsewhere && { issuer_id: issuer.id, ari_renew_at: null }),
+    ...((hasOtherNames || hasOtherKey || isElsewhere) && {
+      failed_attempts: 0,
+      retry_after: null,
+      fallback_retry_after: null,
+    }),
+    ...(isElsewhere && { issuer_id: issuer.id }),
     // An ACME CA decides on it itself.
     ...(isElsewhere && issuer.type === 'acme' && { lifetime: null }),
     ...(input.lifetime !== undefined && { lifetime: input.lifetime }),
     ...(wasImported && { auto_renew: 1 as const }),
     ...(fallbackId !== undefined && { fallback_issuer_id: fallbackId }),
+    ...(fallbackId !== undefined &&
+      fallbackId !== before.fallback_issuer_id && { fallback_retry_after: null }),
     ...(input.profile !== undefined && { profile: input.profile }),
     ...(input.challenge !== undefined && { challenge: input.challenge }),
     ...(input.reuse_key !== undefined && { reuse_key: input.reuse_key ? (1 as const) : (0 as const) }),

@@ -4,7 +4,7 @@ import { formatTimestamp, formatTimestampOrNull } from '../base/timestamp.ts';
 import type { ShownCertificateRow } from '../db/certificate-summaries.ts';
 import type { ShownVersionRow } from '../db/certificate-versions.ts';
 import type { NamedRenewalRow } from '../db/renewals.ts';
-import type { RenewalStatus } from '../db/schema.ts';
+import type { RenewalStatus } from '../db/schema-renewals.ts';
 import { artifacts, etagOf, listedArtifacts } from './artifacts.ts';
 import { stepsOf } from './attempt.ts';
 import { type CertificateStatus, certificateStatus } from './certificate-status.ts';

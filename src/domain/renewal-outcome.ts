@@ -1,14 +1,19 @@
 /** How a renewal ends: each way one transaction of the renewal's end, what it means for the certificate, and its event. */
-import { hour } from '../base/duration.ts';
+import type { RateLimit } from '../acme/rate-limit.ts';
+import { hour, minute } from '../base/duration.ts';
 import { findVersion } from '../db/certificate-versions.ts';
 import { type CertificateRow, findCertificateById, updateCertificate } from '../db/certificates.ts';
 import type { Writer } from '../db/database.ts';
-import { updateAcmeIssuer } from '../db/issuers.ts';
+import { storeHold } from '../db/issuance-holds.ts';
+import { findAcmeIssuer, updateAcmeIssuer } from '../db/issuers.ts';
 import { updateLeased, updateRenewal } from '../db/renewals.ts';
+import type { IssuanceHoldsTable } from '../db/schema-renewals.ts';
+import { listEndedRenewals } from '../db/waiting-renewals.ts';
 import type { Attempt } from './attempt.ts';
 import { record, system } from './audit.ts';
 import { tellFailed, tellIssued } from './certificate-notices.ts';
 import { nextRenewalAt } from './renewal-plan.ts';
+import { longestPause } from './renewal-policy.ts';
 import { queueRenewal } from './renewal-queue.ts';
 import type { Vault } from './vault.ts';
 import { addVersion, type VersionMaterial } from './versions.ts';
@@ -18,13 +23,23 @@ export const longestIssuerPause = hour;
 
 const ended = { lease_owner: null, lease_expires_at: null, sealed_private_key: null } as const;
 
+/** So many renewals in a row, refused for a limit that the CA does not name, are taken for a limit on everything. */
+const suspiciousRefusals = 3;
+
+/** How long a CA is first left alone then; it doubles with each further refusal. */
+const firstSuspicion = 5 * minute;
+
 export type Failure = {
   /** For people. */
   readonly reason: string;
-  /** What the CA or the DNS provider asked to wait. */
-  readonly retryAfterMs: number | undefined;
-  /** The CA limits everything that is asked of it, not this certificate alone. */
-  readonly pausesIssuer: boolean;
+  /** How long the issuer or the DNS provider asked to wait. */
+  readonly retryAfterMs?: number | undefined;
+  /** Who asked to wait: the issuer, whose wish is its own, or the DNS provider, without which neither issuer can do it. */
+  readonly askedBy?: 'issuer' | 'dns-provider';
+  /** What the CA limits, where it refused for that. */
+  readonly limit?: RateLimit | undefined;
+  /** The same for other certificates; see `sharedHold`. */
+  readonly hold?: Pick<IssuanceHoldsTable, 'scope' | 'subject'> | undefined;
 };
 
 /**
@@ -53,15 +68,17 @@ export async function succeed(
   return version;
 }
 
-/** Ends the renewal as failed and plans the next attempt. */
+/** Ends the renewal as failed, plans the next attempt, and stores what the failure means for others of the issuer. */
 export async function fail(
   { world }: Vault,
   writer: Writer,
   { renewal, owner, certificate: { id } }: Attempt,
-  { reason, retryAfterMs, pausesIssuer }: Failure,
+  failure: Failure,
 ): Promise<void> {
   const now = world.now();
-  const changes = { ...ended, status: 'failed' as const, finished_at: now, error: reason };
+  const { reason, limit } = failure;
+  const limited = limit?.scope === 'certificate' ? (1 as const) : (0 as const);
+  const changes = { ...ended, status: 'failed' as const, finished_at: now, error: reason, limited };
   if (!(await updateLeased(writer, renewal.id, owner, changes))) return;
   const certificate = await findCertificateById(writer, id);
   if (certificate === undefined) return;
@@ -69,16 +86,65 @@ export async function fail(
     last_attempt_at: now,
     last_error: reason,
     failed_attempts: certificate.failed_attempts + 1,
-    retry_after: retryAfterMs === undefined ? null : now + retryAfterMs,
+    ...wishes(certificate, renewal.issuer_id, failure, now),
   });
-  if (pausesIssuer && retryAfterMs !== undefined && renewal.issuer_id !== null) {
-    const until = now + Math.min(retryAfterMs, longestIssuerPause);
-    await updateAcmeIssuer(writer, renewal.issuer_id, { paused_until: until, pause_reason: reason });
-  }
+  await limitOthers(writer, renewal.issuer_id, failure, now);
   const detail = { renewal: renewal.id, error: reason };
   const resource = `certificate:${certificate.name}`;
   await record(writer, { actor: system, action: 'renewal.fail', resource, detail }, now);
   await tellFailed(world, writer, planned, reason);
+}
+
+/** Who is not to be asked before when: the wish of one issuer leaves that of the other alone. */
+function wishes(
+  { fallback_issuer_id: fallback }: CertificateRow,
+  asked: number | null,
+  { retryAfterMs, askedBy = 'issuer' }: Failure,
+  now: number,
+): Partial<Pick<CertificateRow, 'retry_after' | 'fallback_retry_after'>> {
+  const until = retryAfterMs === undefined ? null : now + Math.min(retryAfterMs, longestPause);
+  if (askedBy === 'dns-provider') return { retry_after: until, fallback_retry_after: until };
+  const isFallback = fallback !== null && fallback === asked;
+  return isFallback ? { fallback_retry_after: until } : { retry_after: until };
+}
+
+/** What the CA limits for more than this certificate: everything, the account, or a set of names or a domain. */
+async function limitOthers(
+  writer: Writer,
+  issuerId: number | null,
+  { reason, retryAfterMs, limit, hold }: Failure,
+  now: number,
+): Promise<void> {
+  const ca = issuerId === null || limit === undefined ? undefined : await findAcmeIssuer(writer, issuerId);
+  if (ca === undefined || limit === undefined || retryAfterMs === undefined) return;
+  if (hold !== undefined) {
+    const until = now + Math.min(retryAfterMs, longestPause);
+    await storeHold(writer, { ...hold, directory_url: ca.directory_url, until, reason }, now);
+    return;
+  }
+  const longest =
+    limit.scope === 'service' || limit.scope === 'account'
+      ? longestIssuerPause
+      : await suspicion(writer, ca.issuer_id, now);
+  if (longest === 0) return;
+  const until = now + Math.min(retryAfterMs, longest, longestIssuerPause);
+  await updateAcmeIssuer(writer, ca.issuer_id, { paused_until: until, pause_reason: reason });
+}
+
+/** How long to leave an issuer alone whose last renewals, of unrelated certificates, were all refused for some limit. */
+async function suspicion(writer: Writer, issuerId: number, now: number): Promise<number> {
+  const last = await listEndedRenewals(writer, issuerId, 10);
+  const lately = last.filter(({ finished_at }) => finished_at !== null && finished_at > now - hour);
+  const others = lately.findIndex(({ limited }) => limited === 0);
+  const refused = others === -1 ? lately : lately.slice(0, others);
+  const unrelated = new Set(refused.map(({ domains }) => roughDomain(domains))).size;
+  return unrelated < suspiciousRefusals ? 0 : firstSuspicion * 2 ** (unrelated - suspiciousRefusals);
+}
+
+/** The end of the first name, by which related certificates are told; too many that seem related only delay a pause. */
+function roughDomain(domains: string): string {
+  const [first = ''] = JSON.parse(domains) as string[];
+  return first.split('.').slice(-2).join('.');
 }
 
 /**

@@ -1,7 +1,7 @@
 /** From the rows of a certificate to the facts of the policy, and back to the moment that the scheduler looks for. */
 import type { CertificateRow } from '../db/certificates.ts';
 import type { CertificateVersionsTable } from '../db/schema.ts';
-import { asksFallback, type CurrentFacts, type RenewalFacts, renewAt } from './renewal-policy.ts';
+import { type CurrentFacts, type RenewalFacts, renewAt } from './renewal-policy.ts';
 
 /** What of the current version the policy needs. */
 export type PlannedVersion = Pick<
@@ -20,7 +20,7 @@ export type PlannedCertificate = Pick<
   | 'retry_after'
   | 'ari_renew_at'
 > &
-  Partial<Pick<CertificateRow, 'fallback_issuer_id'>>;
+  Partial<Pick<CertificateRow, 'fallback_issuer_id' | 'fallback_retry_after'>>;
 
 /** Of a certificate that nobody renews, such as an imported one. */
 export const neverRenewed = { issuer_id: null, auto_renew: 0, disabled_at: null, changed_at: null } as const;
@@ -33,10 +33,7 @@ export function nextRenewalAt(
 ): number | null {
   const { issuer_id, auto_renew, disabled_at } = certificate;
   if (issuer_id === null || auto_renew === 0 || disabled_at !== null) return null;
-  const facts = renewalFacts(certificate, current, now);
-  // The fallback's turn comes after a failure of the primary issuer: who asked to wait is not whom is asked next.
-  const isOthersTurn = certificate.fallback_issuer_id != null && asksFallback(facts);
-  return renewAt(isOthersTurn ? { ...facts, retryAfter: null } : facts);
+  return renewAt(renewalFacts(certificate, current, now));
 }
 
 export function renewalFacts(
@@ -52,6 +49,10 @@ export function renewalFacts(
     failedAttempts: certificate.failed_attempts,
     lastAttemptAt: certificate.last_attempt_at,
     retryAfter: certificate.retry_after,
+    fallback:
+      certificate.fallback_issuer_id == null
+        ? undefined
+        : { retryAfter: certificate.fallback_retry_after ?? null },
   };
 }
 

@@ -3,11 +3,13 @@ import { day } from '../base/duration.ts';
 import { listPlanned, type PlannedRow, pagePlanned } from '../db/certificate-summaries.ts';
 import { updateCertificate } from '../db/certificates.ts';
 import type { Writer } from '../db/database.ts';
+import { shortenHolds } from '../db/issuance-holds.ts';
 import { shortenPauses } from '../db/issuers.ts';
 import { shortenLeases } from '../db/renewals.ts';
 import { leaseDuration } from './renewal-claim.ts';
 import { longestIssuerPause } from './renewal-outcome.ts';
 import { nextRenewalAt } from './renewal-plan.ts';
+import { longestPause } from './renewal-policy.ts';
 import type { Vault } from './vault.ts';
 
 /** Certificates read, and changed, at once: a few milliseconds of work. Others have their turn in between. */
@@ -25,6 +27,7 @@ export async function replanAll({ db, world }: Vault): Promise<number> {
   await db.write(async (writer) => {
     await shortenLeases(writer, now + leaseDuration);
     await shortenPauses(writer, now + longestIssuerPause);
+    await shortenHolds(writer, now + longestPause);
   });
   let changed = 0;
   let past = 0;

@@ -3,6 +3,7 @@
  * is asked for anything, and version, success and audit event are one transaction.
  */
 import { AcmeError } from '../acme/acme-error.ts';
+import { rateLimitOf } from '../acme/rate-limit.ts';
 import { withDeadline } from '../base/deadline.ts';
 import { hour } from '../base/duration.ts';
 import type { Identifier } from '../base/identifier.ts';
@@ -28,9 +29,10 @@ import {
   stepsOf,
 } from './attempt.ts';
 import { beginRemoval } from './challenge-removal.ts';
+import { sharedHold } from './issuance-limits.ts';
 import { issueFromLocalCa } from './local-ca.ts';
 import { releaseRenewal } from './renewal-claim.ts';
-import { fail, succeed, supersede } from './renewal-outcome.ts';
+import { type Failure, fail, succeed, supersede } from './renewal-outcome.ts';
 import { openFor, renewalKeyOwner, sealFor } from './sealed-secrets.ts';
 import type { Vault } from './vault.ts';
 import { type VersionMaterial, versionPrivateKey } from './versions.ts';
@@ -56,7 +58,8 @@ export async function runRenewal(vault: Vault, claimed: ClaimedRenewal, signal: 
     if (deadline.signal.aborted) stop.abort(reason());
     const steps = [...stepsOf(claimed.renewal)];
     const { extend } = deadline;
-    const attempt = { ...claimed, certificate, signal: stop.signal, extend, steps };
+    const loseLease = () => stop.abort('lease lost' satisfies StopReason);
+    const attempt = { ...claimed, certificate, signal: stop.signal, extend, loseLease, steps };
     try {
       const material = await issue(vault, attempt);
       const version = await vault.db.write((writer) => succeed(vault, writer, attempt, material));
@@ -88,17 +91,29 @@ async function end(vault: Vault, attempt: Attempt, error: unknown): Promise<void
     return;
   }
   vault.log.error({ err: error, ...logged(attempt) }, 'renewal failed');
-  const retryAfterMs =
-    error instanceof AcmeError || error instanceof DnsProviderError ? error.retryAfterMs : undefined;
-  await vault.db.write((writer) =>
-    fail(vault, writer, attempt, {
-      reason: reasonOf(error, stopped),
-      retryAfterMs,
-      pausesIssuer: error instanceof AcmeError && [429, 503].includes(error.status ?? 0),
-    }),
-  );
+  const failure = await failureOf(vault, attempt, error, stopped);
+  await vault.db.write((writer) => fail(vault, writer, attempt, failure));
   vault.meter.renewed('failed', sinceStart(vault, attempt));
   await removeRest(vault, attempt);
+}
+
+/** What the failure says about the certificate, the issuer and others that it limits. */
+async function failureOf(
+  vault: Vault,
+  { certificate }: Attempt,
+  error: unknown,
+  stopped: StopReason | undefined,
+): Promise<Failure> {
+  const reason = reasonOf(error, stopped);
+  if (error instanceof DnsProviderError) {
+    return { reason, retryAfterMs: error.retryAfterMs, askedBy: 'dns-provider' };
+  }
+  if (!(error instanceof AcmeError)) return { reason };
+  const limit = rateLimitOf(error);
+  const hold = limit && (await sharedHold(limit, JSON.parse(certificate.domains) as Identifier[]));
+  if (hold !== undefined)
+    vault.log.warn({ certificate: certificate.name, ...hold }, 'limit of the CA reached');
+  return { reason, retryAfterMs: error.retryAfterMs, limit, hold };
 }
 
 /** Milliseconds since it was first taken up, by whatever process. */

@@ -1,13 +1,15 @@
 /** The renewal windows of CAs (RFC 9773): asked for, and one moment chosen in each, which stays as long as the window does. */
 import { X509Certificate } from 'node:crypto';
+import { AcmeError } from '../acme/acme-error.ts';
 import { fetchRenewalInfo, renewalInfoId } from '../acme/renewal-info.ts';
 import { withDeadline } from '../base/deadline.ts';
 import { hour, minute } from '../base/duration.ts';
-import { findVersion } from '../db/certificate-versions.ts';
+import { type CertificateVersionRow, findVersion } from '../db/certificate-versions.ts';
 import {
   type CertificateRow,
   findCertificateById,
   listAriDue,
+  postponeAri,
   updateCertificate,
 } from '../db/certificates.ts';
 import { findCaOfDirectory } from '../db/issuers.ts';
@@ -19,46 +21,103 @@ const afterFailure = hour;
 /** One that has no windows is asked again in case it gets them. */
 const afterNone = 24 * hour;
 
-/** Asks about the windows that are due, at most `limit`, a few at a time. Returns how many were. */
+/** How many windows one CA is asked about at the same time. */
+const atOnce = 4;
+
+/** Certificates that are put off together; other writes have their turn in between. */
+const postponedAtOnce = 500;
+
+/** A certificate whose current version came from a CA with a directory. */
+type Asked = { readonly certificate: CertificateRow; readonly version: CertificateVersionRow };
+
+/**
+ * Asks about the windows that are due, at most `limit`, each CA by itself and a few at a time: one that fails is not
+ * asked about any other certificate for an hour. Returns how many were due.
+ */
 export async function askDueWindows(vault: Vault, limit: number, signal: AbortSignal): Promise<number> {
   const due = await listAriDue(vault.db.reader, vault.world.now(), limit);
-  const waiting = [...due];
-  const askOn = async () => {
-    for (let next = waiting.shift(); next !== undefined && !signal.aborted; next = waiting.shift()) {
-      await askWindow(vault, next, signal);
-    }
-  };
-  await Promise.all(Array.from({ length: 4 }, askOn));
+  const byDirectory = new Map<string, Asked[]>();
+  for (const certificate of due) {
+    const number = certificate.current_version;
+    const version = number === null ? undefined : await findVersion(vault.db.reader, certificate.id, number);
+    const directory = version?.directory_url ?? null;
+    if (version === undefined || directory === null) await askAgain(vault, certificate, null);
+    // After the expiry there is nothing to replace (RFC 9773 §4.3); a clock that is ahead now may not be tomorrow.
+    else if (version.not_after <= vault.world.now()) await askAgain(vault, certificate, afterNone);
+    else byDirectory.set(directory, [...(byDirectory.get(directory) ?? []), { certificate, version }]);
+  }
+  await Promise.all([...byDirectory].map(([directory, asked]) => askCa(vault, directory, asked, signal)));
   return due.length;
 }
 
-async function askWindow(vault: Vault, certificate: CertificateRow, signal: AbortSignal): Promise<void> {
-  const { db, world, log } = vault;
-  const asked = certificate.current_version;
-  const version = asked === null ? undefined : await findVersion(db.reader, certificate.id, asked);
-  const again = (ms: number) =>
-    db.write((writer) => updateCertificate(writer, certificate.id, { ari_check_at: world.now() + ms }));
-  if (version === undefined || version.directory_url === null) {
-    await db.write((writer) => updateCertificate(writer, certificate.id, { ari_check_at: null }));
-    return;
+async function askCa(
+  vault: Vault,
+  directory: string,
+  asked: readonly Asked[],
+  signal: AbortSignal,
+): Promise<void> {
+  const waiting = [...asked];
+  const askOn = async () => {
+    for (let next = waiting.shift(); next !== undefined && !signal.aborted; next = waiting.shift()) {
+      if (await askWindow(vault, next, signal)) continue;
+      waiting.length = 0;
+      await postpone(vault, directory);
+      return;
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, askOn));
+}
+
+/** Puts everything that this CA would be asked about now off for an hour. */
+async function postpone({ db, world }: Vault, directory: string): Promise<void> {
+  const now = world.now();
+  while (
+    (await db.write((writer) => postponeAri(writer, directory, now, now + afterFailure, postponedAtOnce))) > 0
+  ) {
+    await world.turn();
   }
+}
+
+async function askAgain({ db, world }: Vault, { id }: CertificateRow, after: number | null): Promise<void> {
+  const ari_check_at = after === null ? null : world.now() + after;
+  await db.write((writer) => updateCertificate(writer, id, { ari_check_at }));
+}
+
+/** Returns whether the CA is worth being asked about others; one that is not has failed, and for all certificates alike. */
+async function askWindow(
+  vault: Vault,
+  { certificate, version }: Asked,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { db, world, log } = vault;
   const id = renewalInfoId(new X509Certificate(version.certificate_pem).raw);
-  const ca = await findCaOfDirectory(db.reader, version.directory_url);
+  const ca = await findCaOfDirectory(db.reader, version.directory_url ?? '');
   if (id === undefined || ca === undefined) {
-    await again(afterNone);
-    return;
+    await askAgain(vault, certificate, afterNone);
+    return true;
   }
   try {
     const info = await withDeadline(world, minute, signal, (deadline) =>
       fetchRenewalInfo(vault.acme.at(ca), id, deadline.signal),
     );
-    if (info === undefined) await again(afterNone);
+    if (info === undefined) await askAgain(vault, certificate, afterNone);
     else await store(vault, certificate, info);
+    return true;
   } catch (error) {
-    if (signal.aborted) return;
-    log.warn({ err: error, certificate: certificate.name }, 'the CA did not say when to renew; asking again');
-    await again(afterFailure);
+    if (signal.aborted) return true;
+    log.warn(
+      { err: error, certificate: certificate.name },
+      'failed to get the renewal window; retrying in an hour',
+    );
+    await askAgain(vault, certificate, afterFailure);
+    return !concernsAll(error);
   }
+}
+
+/** Whether the CA was not reached, or was too busy; what it says about one certificate is about that one. */
+function concernsAll(error: unknown): boolean {
+  if (!(error instanceof AcmeError)) return false;
+  return error.status === undefined || error.status === 429 || error.status >= 500;
 }
 
 async function store(
@@ -73,7 +132,10 @@ async function store(
     const now = world.now();
     const version = await findVersion(writer, certificate.id, certificate.current_version ?? 0);
     if (version === undefined) return;
-    const isSame = certificate.ari_window_start === windowStart && certificate.ari_window_end === windowEnd;
+    const isSame =
+      certificate.ari_window_start === windowStart &&
+      certificate.ari_window_end === windowEnd &&
+      certificate.ari_renew_at !== null;
     const isFirst = certificate.ari_window_start === null;
     const chosen = Math.floor(windowStart + random * (windowEnd - windowStart));
     // A version that is to be replaced as soon as it is there would be replaced for ever.

@@ -1,4 +1,7 @@
-/** Revoking a version (RFC 8555 §7.6): by the account that ordered it, or where that is gone, by its own key. */
+/**
+ * Revoking a version (RFC 8555 §7.6): by the account that ordered it, or by its own key where the account is gone or the
+ * key is compromised.
+ */
 import { X509Certificate } from 'node:crypto';
 import type { AcmeClient } from '../acme/acme-client.ts';
 import { AcmeError } from '../acme/acme-error.ts';
@@ -88,6 +91,18 @@ async function revokeAt(
       ? undefined
       : await findAcmeAccount(vault.db.reader, version.acme_account_id);
   if (row?.status !== 'valid') return byOwnKey();
+  if (reason === revocationReasons.keyCompromise) {
+    try {
+      // A CA that sees the key itself sign blocks it for every certificate; for an account it revokes only this one.
+      return await byOwnKey();
+    } catch (error) {
+      if (
+        !(error instanceof AcmeError) ||
+        !['unauthorized', 'malformed', 'badPublicKey'].includes(error.type)
+      )
+        throw error;
+    }
+  }
   const account = ownAccount(vault, await settleRollover(vault, client, row, signal));
   try {
     await revokeCertificate(client, { account }, leaf, reason, signal);

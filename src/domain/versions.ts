@@ -40,7 +40,7 @@ export async function addVersion(
   writer: Writer,
   certificate: Omit<
     PlannedCertificate,
-    'failed_attempts' | 'last_attempt_at' | 'retry_after' | 'ari_renew_at'
+    'failed_attempts' | 'last_attempt_at' | 'retry_after' | 'fallback_retry_after' | 'ari_renew_at'
   > & {
     readonly id: number;
   },
@@ -92,6 +92,7 @@ export async function addVersion(
     failed_attempts: 0,
     last_error: null,
     retry_after: null,
+    fallback_retry_after: null,
     ari_window_start: null,
     ari_window_end: null,
     ari_renew_at: null,

@@ -4,6 +4,7 @@
  */
 import { minute, second } from '../base/duration.ts';
 import { nextMoment } from '../db/certificates.ts';
+import { redirectWaiting } from '../domain/renewal-queue.ts';
 import { replanAll } from '../domain/renewal-replan.ts';
 import { queueDueRenewals } from '../domain/renewals.ts';
 import type { Vault } from '../domain/vault.ts';
@@ -30,6 +31,11 @@ export async function runRenewalScheduler(vault: Vault, signal: AbortSignal): Pr
       }
       const queued = await queueDueRenewals(vault, mostPerRound);
       if (queued > 0) vault.log.info({ queued }, 'renewals queued because they are due');
+      const moved = await redirectWaiting(vault, mostPerRound);
+      if (moved > 0) {
+        vault.log.info({ moved }, 'waiting renewals moved to the other issuer');
+        vault.renewalQueued.ring();
+      }
       wait = untilNext(await nextMoment(vault.db.reader, now), now, queued);
     } catch (error) {
       vault.log.error({ err: error }, 'due renewals could not be queued; trying again');

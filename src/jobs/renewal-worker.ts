@@ -1,13 +1,10 @@
-/** Takes renewals off the queue and carries them out, a few at a time for each issuer, until it is told to stop. */
+/** Takes renewals off the queue and carries them out, a few at a time for each issuer and DNS provider, until it is told to stop. */
 import { second } from '../base/duration.ts';
 import type { ClaimedRenewal, StopReason } from '../domain/attempt.ts';
 import { claimRenewal, keepLease } from '../domain/renewal-claim.ts';
 import { runRenewal } from '../domain/renewal-run.ts';
 import type { Vault } from '../domain/vault.ts';
-import { type Task, TasksInHand } from './tasks-in-hand.ts';
-
-/** By issuer. In all: each renewal in hand may hold a connection and a key being made. */
-const limits = { perGroup: 10, inAll: 30 };
+import { RenewalSlots } from './renewal-slots.ts';
 
 /** How soon a renewal is noticed that another process queued or left behind. */
 const lookAgainAfter = second;
@@ -18,20 +15,20 @@ const lookAgainAfter = second;
  */
 export async function runRenewalWorker(vault: Vault, signal: AbortSignal): Promise<void> {
   const worker = `worker-${vault.world.randomBytes(8).toString('hex')}`;
-  const inHand = new TasksInHand(limits, () => {
+  const underWay = new RenewalSlots(() => {
     vault.renewalQueued.ring();
     vault.renewalEnded.ring();
   });
   while (!signal.aborted) {
     try {
-      await inHand.fill(signal, (fullIssuers) => takeUp(vault, worker, fullIssuers, signal));
+      while (!signal.aborted && (await takeUp(vault, worker, underWay, signal)));
       vault.renewalHeartbeat.beat();
     } catch (error) {
       vault.log.error({ err: error }, 'the renewal queue cannot be read; trying again');
     }
     await vault.renewalQueued.wait(lookAgainAfter, signal);
   }
-  await inHand.ended();
+  await underWay.ended();
 }
 
 /**
@@ -44,14 +41,9 @@ export async function carryOut(vault: Vault, claimed: ClaimedRenewal, signal: Ab
   const shutDown = () => stop.abort('shutdown' satisfies StopReason);
   signal.addEventListener('abort', shutDown, { once: true });
   if (signal.aborted) shutDown();
-  const lease = keepLease(vault, claimed, done.signal).then(
-    (lost) => {
-      if (lost) stop.abort('lease lost' satisfies StopReason);
-    },
-    (error: unknown) => {
-      vault.log.warn({ err: error, renewal: claimed.renewal.id }, 'the lease of a renewal could not be kept');
-    },
-  );
+  const lease = keepLease(vault, claimed, done.signal).then((lost) => {
+    if (lost) stop.abort('lease lost' satisfies StopReason);
+  });
   try {
     await runRenewal(vault, claimed, stop.signal);
   } catch (error) {
@@ -63,13 +55,17 @@ export async function carryOut(vault: Vault, claimed: ClaimedRenewal, signal: Ab
   }
 }
 
+/** Begins the next renewal that there is room for. Returns whether there was one. */
 async function takeUp(
   vault: Vault,
   worker: string,
-  exceptIssuers: readonly number[],
+  underWay: RenewalSlots,
   signal: AbortSignal,
-): Promise<Task | undefined> {
-  const claimed = await claimRenewal(vault, worker, { exceptIssuers });
-  if (claimed === undefined) return undefined;
-  return { group: claimed.renewal.issuer_id ?? 0, ended: carryOut(vault, claimed, signal) };
+): Promise<boolean> {
+  const claimed = await claimRenewal(vault, worker, {
+    admits: (lane, waiting) => underWay.admits(lane, waiting),
+  });
+  if (claimed === undefined) return false;
+  underWay.hold(claimed.lane, carryOut(vault, claimed, signal));
+  return true;
 }

@@ -83,6 +83,7 @@ test('the shipped migrations are these, in this order', () => {
     '0008-master-keys',
     '0009-notifications',
     '0010-row-tags',
+    '0011-renewal-pressure',
   ]);
 });
 

@@ -33,8 +33,10 @@ import {
   nextMoment,
 } from '../../src/db/certificates.ts';
 import { Database, type Reader, type Writer } from '../../src/db/database.ts';
+import { failuresOf, issuedForNames, issuedNear, orderedBefore } from '../../src/db/issuance-holds.ts';
 import { findAcmeIssuer, findIssuerById } from '../../src/db/issuers.ts';
 import { listEndingApiKeys, listEndingCertificates, nextRange } from '../../src/db/notification-watch.ts';
+import { listLaneHeads, listLeftRenewals } from '../../src/db/renewal-lanes.ts';
 import {
   findClaimableRenewal,
   findNamedRenewal,
@@ -47,6 +49,7 @@ import {
 import type { Schema } from '../../src/db/schema.ts';
 import { findSessionByToken, listSessions } from '../../src/db/sessions.ts';
 import { sqliteDialect } from '../../src/db/sqlite-dialect.ts';
+import { listEndedRenewals } from '../../src/db/waiting-renewals.ts';
 import { bound } from '../harness/bound-database.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';
@@ -223,21 +226,49 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => findOpenRenewal(db, 1),
     /SEARCH renewals USING INDEX renewals_open \(certificate_id=\?\)/,
   ],
-  'the renewal to take up next': [
-    (db) => findClaimableRenewal(db, 1),
-    /SCAN renewals USING INDEX renewals_open/,
+  'the next renewal of each lane of the queue': [
+    (db) => listLaneHeads(db, 1),
+    /SEARCH renewals USING COVERING INDEX renewals_queued \(issuer_id=\? AND dns_lane=\?\)/,
   ],
-  'the renewal to take up next, of some issuers': [
-    (db) => findClaimableRenewal(db, 1, { exceptIssuers: [1, 2] }),
-    /SCAN renewals USING INDEX renewals_open/,
+  'the next lane of an issuer': [
+    (db) => listLaneHeads(db, 1),
+    /SEARCH renewals USING COVERING INDEX renewals_queued \(issuer_id=\? AND dns_lane>\?\)/,
+  ],
+  'the next issuer of the queue': [
+    (db) => listLaneHeads(db, 1),
+    /SEARCH renewals USING COVERING INDEX renewals_queued \(issuer_id>\?\)/,
+  ],
+  'renewals whose worker died': [
+    (db) => listLeftRenewals(db, 1),
+    /SEARCH renewals USING INDEX renewals_running \(lease_expires_at<\?\)/,
   ],
   'one renewal to take up': [
-    (db) => findClaimableRenewal(db, 1, { only: 7 }),
+    (db) => findClaimableRenewal(db, 7, 1),
     /SEARCH renewals USING INTEGER PRIMARY KEY/,
   ],
   'the pause of the issuer of a renewal to take up': [
-    (db) => findClaimableRenewal(db, 1),
+    (db) => findClaimableRenewal(db, 7, 1),
     /SEARCH acme_issuers USING INTEGER PRIMARY KEY/,
+  ],
+  'what was issued for a set of names': [
+    (db) => issuedForNames(db, 'https://ca.test', 'x', 5),
+    /SEARCH renewals USING INDEX renewals_by_names \(name_set=\?\)/,
+  ],
+  'what was issued near a domain': [
+    (db) => issuedNear(db, 'https://ca.test', 'example.com', 1),
+    /SEARCH certificate_versions USING INDEX certificate_versions_by_directory \(directory_url=\? AND created_at>\?\)/,
+  ],
+  'the order that counts last for the limit of an account': [
+    (db) => orderedBefore(db, 1, 300, 1),
+    /SEARCH renewals USING INDEX renewals_by_account \(acme_account_id=\?\)/,
+  ],
+  'what failed for a certificate': [
+    (db) => failuresOf(db, 1, 5),
+    /SEARCH renewals USING INDEX renewals_by_certificate \(certificate_id=\?\)/,
+  ],
+  'how renewals of an issuer ended': [
+    (db) => listEndedRenewals(db, 1, 5),
+    /SEARCH renewals USING INDEX renewals_by_issuer \(issuer_id=\?\)/,
   ],
   'the leases that are too long': [
     (db) => shortenLeases(db as Writer, 1),
@@ -301,7 +332,11 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
 };
 
 /** Tables that never grow: issuers, and the challenges of the moment, each of which is looked at. */
-const mayBeWhole = new Set(['SCAN issuers', 'SCAN acme_challenges', 'SCAN blocks', 'SCAN CONSTANT ROW']);
+const mayBeWhole = new Set([
+  ...['SCAN issuers', 'SCAN acme_challenges', 'SCAN blocks', 'SCAN CONSTANT ROW'],
+  // Issuers and lanes of the queue, which the query itself has just listed.
+  ...['SCAN asked', 'SCAN lanes', 'SCAN heads'],
+]);
 
 for (const [what, [query, step]] of Object.entries(searches)) {
   test(`${what} is found by an index`, async (t) => {

@@ -1,6 +1,7 @@
 /** Changes of an account's key, cut off at any moment and in the middle of orders: the right key is always found again. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { hour } from '../../src/base/duration.ts';
 import { findAcmeAccount } from '../../src/db/acme-accounts.ts';
 import { closeAccount, rolloverAccount } from '../../src/domain/acme-account-changes.ts';
 import { localCli } from '../../src/domain/audit.ts';
@@ -23,12 +24,18 @@ for (const [when, override] of [
 ] as const) {
   test(`a change of the account key that was cut off ${when} is settled at the next use`, async (t) => {
     const opened = await engine(t);
-    const { vault, ca } = opened;
+    const { vault, ca, world } = opened;
     await issues(vault);
     ca.override('keyChange', override);
     await assert.rejects(rolloverAccount(vault, localCli, '1', forever));
     assert((await findAcmeAccount(vault.db.reader, 1))?.sealed_next_private_key);
     await issuesAnother(vault);
+    // What the CA has not heard of may still be on its way, for an hour.
+    if (when === 'before the CA heard of it') {
+      assert((await findAcmeAccount(vault.db.reader, 1))?.sealed_next_private_key);
+      world.advance(hour);
+      await issuesAnother(vault);
+    }
     const row = await findAcmeAccount(vault.db.reader, 1);
     assert.equal(row?.sealed_next_private_key, null);
     assert.equal(ca.state.accounts.size, 1);
@@ -64,6 +71,45 @@ test('what a dead worker put up for a key that the account no longer has is put 
   world.advance(leaseDuration);
   await issues(vault);
   assert.equal(zone.records.size, 0);
+});
+
+test('a renewal during a change of the key does not drop the new key, whose confirmation is then lost', async (t) => {
+  const opened = await engine(t);
+  const { vault, ca, zone } = opened;
+  await issues(vault);
+  const other = await workerOn(vault, zone);
+  const renewed = Promise.withResolvers<void>();
+  ca.override('keyChange', async (_, usual) => {
+    await renewed.promise;
+    return { ...(await usual()), cutAfter: 0 };
+  });
+  const changing = rolloverAccount(other.vault, localCli, '1', forever);
+  while (countOf(ca, 'keyChange') === 0) await vault.world.turn();
+  await issuesAnother(vault);
+  renewed.resolve();
+  await assert.rejects(changing);
+  await issuesAnother(vault);
+  assert.equal(ca.state.accounts.size, 1);
+  assert.equal((await findAcmeAccount(vault.db.reader, 1))?.sealed_next_private_key, null);
+});
+
+test('two changes of the key at once end with one and the same new key', async (t) => {
+  const opened = await engine(t);
+  const { vault, ca, zone } = opened;
+  await issues(vault);
+  const other = await workerOn(vault, zone);
+  const second = Promise.withResolvers<void>();
+  ca.override('keyChange', async (_, usual) => {
+    await second.promise;
+    return { ...(await usual()), cutAfter: 0 };
+  });
+  const first = rolloverAccount(other.vault, localCli, '1', forever);
+  while (countOf(ca, 'keyChange') === 0) await vault.world.turn();
+  await rolloverAccount(vault, localCli, '1', forever);
+  second.resolve();
+  await first.catch(() => undefined);
+  await issuesAnother(vault);
+  assert.equal(ca.state.accounts.size, 1);
 });
 
 test('a change of the key that ends while an order settles it is not undone', async (t) => {

@@ -49,25 +49,28 @@ for (const [form, header] of [
   ['seconds', '1800'],
   ['a date', new Date(Date.parse('2026-11-21T12:30:00Z')).toUTCString()],
 ] as const) {
-  test(`a limit on orders until a time, as ${form}, is told and heeded by certificate and issuer`, async (t) => {
+  test(`a CA that is too busy until a time, as ${form}, is heeded by certificate and issuer`, async (t) => {
     const opened = await engine(t);
     const { vault, world, ca } = opened;
     ca.override(
       'newOrder',
-      problem('rateLimited', 'too many certificates', { headers: { 'Retry-After': header } }),
+      problem('serverInternal', 'come back later', { status: 503, headers: { 'Retry-After': header } }),
     );
-    const { row } = await fails(opened, /^too many certificates$/);
+    const { row } = await fails(opened, /^come back later$/);
     assert.equal(Math.round(((row.retry_after ?? 0) - world.now()) / minute), 30);
     assert.equal(row.next_renewal_at, row.retry_after);
     const issuer = await vault.db.reader.selectFrom('acme_issuers').selectAll().executeTakeFirstOrThrow();
-    assert.deepEqual([issuer.paused_until, issuer.pause_reason], [row.retry_after, 'too many certificates']);
+    assert.deepEqual([issuer.paused_until, issuer.pause_reason], [row.retry_after, 'come back later']);
   });
 }
 
 test('an issuer is paused for an hour at most, its certificate for as long as the CA asked', async (t) => {
   const opened = await engine(t);
   const { vault, world, ca } = opened;
-  ca.override('newOrder', problem('rateLimited', 'tomorrow', { headers: { 'Retry-After': '86400' } }));
+  ca.override(
+    'newOrder',
+    problem('serverInternal', 'tomorrow', { status: 503, headers: { 'Retry-After': '86400' } }),
+  );
   const { row } = await fails(opened, /^tomorrow$/);
   assert.equal(row.retry_after, world.now() + 24 * hour);
   const issuer = await vault.db.reader.selectFrom('acme_issuers').selectAll().executeTakeFirstOrThrow();

@@ -31,7 +31,10 @@ test('a certificate for another key, and one whose chain does not connect, are n
   const headers = { 'Content-Type': 'application/pem-certificate-chain' };
   const leaf = await makeLeaf(chain.intermediate, { identifiers: ['www.example.test' as never] });
   const opened = await engine(t);
-  opened.ca.override('certificate', { headers, body: pem(leaf.certificate, chain.intermediate.certificate) });
+  opened.ca.overrideAll('certificate', {
+    headers,
+    body: pem(leaf.certificate, chain.intermediate.certificate),
+  });
   await fails(opened, /key/);
   const second = await engine(t);
   second.ca.override('certificate', async (_, usual) => {

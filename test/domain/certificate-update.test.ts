@@ -231,13 +231,18 @@ test('an imported certificate that is given an issuer is renewed by it at once, 
   assert.equal((await findRenewal(vault.db.reader, at ?? 0))?.issuer_id, issuers.one);
 });
 
-test('a certificate that is moved to another issuer is renewed there when its time comes', async (t) => {
+test('a certificate that is moved to another issuer, and back, keeps the moment that its CA told, and is renewed then', async (t) => {
   const { vault, world, issuers } = await prepared(t);
   const planned = (await rowOf(vault, 'www')).next_renewal_at;
   await change(vault, 'www', { ari_renew_at: world.now() + day });
   assert.equal(await update(vault, { issuer: 'one' }), undefined);
   const row = await rowOf(vault, 'www');
-  assert.deepEqual([row.issuer_id, row.ari_renew_at, row.next_renewal_at], [issuers.one, null, planned]);
+  const moment = world.now() + day;
+  assert.deepEqual([row.issuer_id, row.ari_renew_at, row.next_renewal_at], [issuers.one, moment, moment]);
+  assert(planned !== null && moment < planned);
+  assert.equal(await update(vault, { issuer: 'local-ca' }), undefined);
+  assert.equal((await rowOf(vault, 'www')).ari_renew_at, moment);
+  await update(vault, { issuer: 'one' });
   world.advance(61 * day);
   assert.equal(await queueDueRenewals(vault, 100), 1);
   assert.equal((await findRenewal(vault.db.reader, 1))?.issuer_id, issuers.one);

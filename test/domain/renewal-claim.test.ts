@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { hour, second } from '../../src/base/duration.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
 import { updateAcmeIssuer } from '../../src/db/issuers.ts';
+import { StorageError } from '../../src/db/storage-error.ts';
 import type { ClaimedRenewal } from '../../src/domain/attempt.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { createCertificate, requireCertificate } from '../../src/domain/certificates.ts';
@@ -185,6 +186,42 @@ test('a lease is kept fresh while the work goes on, and no longer', async (t) =>
   assert(await claimRenewal(vault, 'second'));
 });
 
+test('a lease that cannot be written is retried until it runs out, and only then lost', async (t) => {
+  const { vault, world, log } = await vaultWithRenewals(t);
+  const claimed = await claim(vault, 'first');
+  const begun = world.now();
+  let fails = true;
+  const original = vault.db.write.bind(vault.db);
+  t.mock.method(vault.db, 'write', async (work: Parameters<typeof original>[0]) => {
+    if (fails) throw new StorageError('the database is locked by another process');
+    return original(work);
+  });
+  let lost: boolean | undefined;
+  void keepLease(vault, claimed, new AbortController().signal).then((value) => {
+    lost = value;
+  });
+  const passesUntil = async (holds: () => boolean | Promise<boolean>) => {
+    for (let turns = 0; !(await holds()); turns += 1) {
+      if (world.asleep === 1) world.advance(second);
+      await world.turn();
+      assert(turns < 100_000);
+    }
+  };
+  const leaseEnd = async () =>
+    (await requireRenewal(vault, 'www1', claimed.renewal.id)).lease_expires_at ?? 0;
+  const failures = () => log.lines.filter((line) => line.includes('failed to refresh the lease')).length;
+  await passesUntil(() => failures() === 3);
+  fails = false;
+  await passesUntil(async () => (await leaseEnd()) > begun + leaseDuration);
+  assert(world.now() - begun < leaseDuration);
+  const end = await leaseEnd();
+  fails = true;
+  await passesUntil(() => lost !== undefined);
+  assert.equal(lost, true);
+  assert(world.now() >= end && world.now() <= end + 2 * second);
+  assert(failures() > 20);
+});
+
 test('a lease that was lost is not taken back', async (t) => {
   const { vault, world } = await vaultWithRenewals(t);
   const claimed = await claim(vault, 'first');
@@ -221,6 +258,11 @@ test('whoever lost a renewal does not give it back for the one who has it', asyn
   await releaseRenewal(vault, first);
   const renewal = await requireRenewal(vault, 'www1', 1);
   assert.deepEqual([renewal.status, renewal.lease_owner, renewal.claims], ['running', second.owner, 2]);
+});
+
+/** Room for every issuer but these. */
+const except = (...full: readonly number[]): ClaimLimits => ({
+  admits: ({ issuer_id }) => !full.includes(issuer_id ?? 0),
 });
 
 /** Three renewals at each of two ACME issuers, queued in turns, and one at the private CA. */
@@ -261,9 +303,9 @@ test('an issuer that is paused is passed over until its pause has ended, and hol
 
 test('issuers that have all they can take are passed over', async (t) => {
   const { issuers, ids } = await twoIssuers(t);
-  assert.deepEqual(await ids({ exceptIssuers: issuers }), [7]);
-  assert.deepEqual(await ids({ exceptIssuers: [issuers[1]] }), [1, 3, 5]);
-  assert.deepEqual(await ids({ exceptIssuers: [] }), [2, 4, 6]);
+  assert.deepEqual(await ids(except(...issuers)), [7]);
+  assert.deepEqual(await ids(except(issuers[1])), [1, 3, 5]);
+  assert.deepEqual(await ids(except()), [2, 4, 6]);
 });
 
 test('a renewal whose issuer was removed is claimed all the same, to be ended', async (t) => {
@@ -271,7 +313,7 @@ test('a renewal whose issuer was removed is claimed all the same, to be ended', 
   await vault.db.write((writer) =>
     writer.updateTable('renewals').set({ issuer_id: null }).where('id', '=', 1).execute(),
   );
-  assert.deepEqual(await ids({ exceptIssuers: issuers }), [1, 7]);
+  assert.deepEqual(await ids(except(...issuers)), [1, 7]);
 });
 
 test('one renewal alone can be claimed, by whoever waits for it, and only while nobody has it', async (t) => {
@@ -283,7 +325,7 @@ test('one renewal alone can be claimed, by whoever waits for it, and only while 
   const paused_until = world.now() + hour;
   await vault.db.write((writer) => updateAcmeIssuer(writer, issuers[1], { paused_until }));
   assert.deepEqual(await ids({ only: 4 }), []);
-  assert.deepEqual(await ids({ only: 5, exceptIssuers: [issuers[0]] }), []);
+  assert.deepEqual(await ids({ only: 5, ...except(issuers[0]) }), []);
 });
 
 test('processes that claim from one database at the same moment never get the same renewal', async (t) => {

@@ -31,8 +31,6 @@ async function underWay(t: TestContext) {
     vault.db.write((writer) =>
       fail(vault, writer, attempt, {
         reason: 'no',
-        retryAfterMs: undefined,
-        pausesIssuer: false,
         ...failure,
       }),
     );
@@ -73,20 +71,42 @@ test('a wait that the CA asks for is heeded for this certificate, and forgotten 
   assert.deepEqual([retry_after, next_renewal_at], [null, world.now() + 10 * minute]);
 });
 
+test('a wish of the fallback leaves that of the primary issuer alone, and one of the DNS provider is for both', async (t) => {
+  const { vault, world, attempt, failWith, row } = await underWay(t);
+  const fallback = await silentIssuer(vault, 'fallback');
+  await change(vault, 'www', { fallback_issuer_id: fallback });
+  const again = async (issuer_id: number | null, failure: Partial<Failure>) => {
+    const open = { status: 'running' as const, lease_owner: attempt.owner };
+    await vault.db.write((writer) => updateRenewal(writer, 1, open));
+    const renewal = { ...attempt.renewal, issuer_id };
+    await vault.db.write((writer) =>
+      fail(vault, writer, { ...attempt, renewal }, { reason: 'no', ...failure }),
+    );
+    const { retry_after, fallback_retry_after } = await row();
+    return [retry_after, fallback_retry_after].map((until) => until && until - world.now());
+  };
+  await failWith({ retryAfterMs: day });
+  assert.deepEqual(await again(fallback, { retryAfterMs: 2 * day }), [day, 2 * day]);
+  assert.deepEqual(await again(fallback, {}), [day, null]);
+  assert.deepEqual(await again(attempt.renewal.issuer_id, { retryAfterMs: 30 * day }), [7 * day, null]);
+  const byProvider = { retryAfterMs: hour, askedBy: 'dns-provider' as const };
+  assert.deepEqual(await again(fallback, byProvider), [hour, hour]);
+});
+
 for (const [what, retryAfterMs, paused] of [
   ['as long as it says', 20 * minute, 20 * minute],
   ['an hour at most', 30 * day, hour],
 ] as const) {
-  test(`a CA that limits its rate is left alone for ${what}`, async (t) => {
+  test(`a CA that is too busy is left alone for ${what}`, async (t) => {
     const { world, failWith, pause } = await underWay(t);
-    await failWith({ retryAfterMs, pausesIssuer: true });
+    await failWith({ retryAfterMs, limit: { scope: 'service' } });
     assert.equal(await pause(), world.now() + paused);
   });
 }
 
-test('a limit without a time pauses nobody', async (t) => {
+test('a CA that is too busy and gives no time is not paused', async (t) => {
   const { failWith, pause } = await underWay(t);
-  await failWith({ pausesIssuer: true });
+  await failWith({ limit: { scope: 'service' } });
   assert.equal(await pause(), null);
 });
 
@@ -113,7 +133,7 @@ test('whoever lost the lease ends nothing, pauses nobody and records nothing', a
   const { vault, attempt, failWith, row, renewal, pause, failures } = await underWay(t);
   await vault.db.write((writer) => updateRenewal(writer, 1, { lease_owner: 'other' }));
   const before = [await row(), await renewal()];
-  await failWith({ retryAfterMs: minute, pausesIssuer: true });
+  await failWith({ retryAfterMs: minute, limit: { scope: 'service' } });
   await vault.db.write((writer) => supersede(vault, writer, attempt, 'late'));
   assert.deepEqual([await row(), await renewal()], before);
   assert.equal(await pause(), null);

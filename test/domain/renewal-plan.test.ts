@@ -53,7 +53,10 @@ test('each fact comes from its own column', () => {
     failedAttempts: 2,
     lastAttemptAt: 3,
     retryAfter: 4,
+    fallback: undefined,
   });
+  const withFallback = { ...row, fallback_issuer_id: 6, fallback_retry_after: 7 };
+  assert.deepEqual(renewalFacts(withFallback, version, now).fallback, { retryAfter: 7 });
 });
 
 for (const nothing of [undefined, null]) {
@@ -80,12 +83,13 @@ test('near the end a primary issuer that asks to wait does not keep the fallback
       0) - at;
   assert.deepEqual(
     [1, 2, 3, 4].map((failures) => next(failures, 2)),
-    [6 * day, 10 * minute, 6 * day, day],
+    [minute, 10 * minute, 100 * minute, day],
   );
-  assert.equal(next(2, null), 6 * day);
-  // While there is time the primary one is asked again, when it says.
-  const early = version.not_after - 16 * day;
-  assert.equal(next(2, 2, early), 7 * day);
+  // Without a fallback it is waited for until a twentieth is left.
+  assert.equal(next(2, null), 10 * day - (90 * day) / 20);
+  // While there is time the primary one is waited for, but not longer than until the end is near.
+  assert.equal(next(2, 2, version.not_after - 16 * day), day);
+  assert.equal(next(2, 2, version.not_after - 30 * day), 7 * day);
 });
 
 const withoutPlan: Readonly<Record<string, Partial<PlannedCertificate>>> = {

@@ -7,11 +7,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { day, hour, minute } from '../../src/base/duration.ts';
 import {
-  asksFallback,
   type CurrentFacts,
   isNearEnd,
   type RenewalFacts,
   renewAt,
+  turnOf,
+  urgentAt,
 } from '../../src/domain/renewal-policy.ts';
 
 const notBefore = Date.UTC(2026, 10, 21);
@@ -166,15 +167,15 @@ for (const [name, lifetime, latestLeft] of lifetimes) {
     assert.equal(renewAt(facts(lifetime, { now, ariMoment: now + far })), Math.floor(emergency));
   });
 
-  test(`${name}: a CA that asks to wait is obeyed, also for longer than a twentieth, but not for ever`, () => {
+  test(`${name}: an issuer that asks to wait is obeyed until a twentieth is left, and for a week at most`, () => {
     const lastAttemptAt = notBefore + lifetime / 2;
     const failed = { failedAttempts: 1, lastAttemptAt };
     const after = (retryAfter: number) =>
       renewAt(facts(lifetime, { ...failed, retryAfter: lastAttemptAt + retryAfter })) - lastAttemptAt;
-    assert.equal(after(3 * day), 3 * day);
-    assert.equal(after(7 * day), 7 * day);
-    assert.equal(after(7 * day + 1), 7 * day);
-    assert.equal(after(1000 * year), 7 * day);
+    const tillEmergency = Math.max(emergency - lastAttemptAt, hour);
+    for (const wish of [3 * day, 7 * day, 7 * day + 1, 1000 * year]) {
+      assert.equal(after(wish), Math.min(wish, 7 * day, tillEmergency));
+    }
     // Less than the vault's own patience changes nothing.
     for (const short of [-year, 0, 1]) assert.equal(after(short), minute);
   });
@@ -364,9 +365,11 @@ test('planning anew once the clock has moved on never puts off what has come', (
   );
 });
 
-/** Failures so far, and whether the fallback is asked next: by how much of the lifetime is left. */
-const turnsNearTheEnd = [false, false, true, false, true, false, true, false];
-const turnsBeforeTheFirst = [false, false, false, true, false, true, false, true];
+/** By the failures so far, which issuer is asked next. */
+const [p, f] = ['primary', 'fallback'] as const;
+const turnsNearTheEnd = [p, p, f, p, f, p, f, p];
+const turnsBeforeTheFirst = [p, p, p, f, p, f, p, f];
+const fallback = { retryAfter: null };
 
 for (const [name, lifetime] of lifetimes) {
   const left = lifetime < 10 * day ? lifetime / 4 : lifetime / 6;
@@ -380,17 +383,72 @@ for (const [name, lifetime] of lifetimes) {
 
   test(`${name}: the fallback is asked near the end only, after two failures, and then every other time`, () => {
     for (const [failedAttempts, asked] of turnsNearTheEnd.entries()) {
-      const at = (now: number) => asksFallback(facts(lifetime, { now, failedAttempts }));
-      assert.equal(at(end - left - 1), false);
+      const at = (now: number) => turnOf(facts(lifetime, { now, failedAttempts, fallback }));
+      assert.equal(at(end - left - 1), 'primary');
       assert.equal(at(Math.ceil(end - left)), asked, `${failedAttempts} failures near the end`);
       assert.equal(at(end + year), asked, `${failedAttempts} failures after it`);
+      assert.equal(turnOf(facts(lifetime, { now: end, failedAttempts })), 'primary');
     }
+  });
+
+  test(`${name}: with a twentieth left, whoever asked to wait is asked again, once an hour at most`, () => {
+    const lastAttemptAt = Math.ceil(end - lifetime / 20);
+    for (const failedAttempts of [1, 2, 3, 4, 9]) {
+      const wish = lastAttemptAt + 7 * day;
+      const failed = { now: lastAttemptAt, failedAttempts, lastAttemptAt };
+      const backoff = Math.min([minute, 10 * minute, 100 * minute][failedAttempts - 1] ?? day, lifetime / 20);
+      const expected = Math.floor(lastAttemptAt + Math.max(backoff, hour));
+      assert.equal(renewAt(facts(lifetime, { ...failed, retryAfter: wish })), expected);
+      const both = { retryAfter: wish, fallback: { retryAfter: wish } };
+      assert.equal(renewAt(facts(lifetime, { ...failed, ...both })), expected);
+    }
+  });
+
+  test(`${name}: near the end a wish of one issuer never delays the other, which is asked in its place`, () => {
+    const now = Math.ceil(end - left);
+    for (const failedAttempts of [1, 2, 3, 4]) {
+      const failed = { now, failedAttempts, lastAttemptAt: now };
+      const soonest = renewAt(facts(lifetime, failed));
+      const wish = now + 7 * day;
+      const primaryWaits = { ...failed, retryAfter: wish, fallback };
+      assert.equal(renewAt(facts(lifetime, primaryWaits)), soonest);
+      assert.equal(turnOf(facts(lifetime, { ...primaryWaits, now: soonest })), 'fallback');
+      const fallbackWaits = { ...failed, fallback: { retryAfter: wish } };
+      assert.equal(renewAt(facts(lifetime, fallbackWaits)), soonest);
+      assert.equal(turnOf(facts(lifetime, { ...fallbackWaits, now: soonest })), 'primary');
+    }
+  });
+
+  test(`${name}: a wish of the primary issuer is kept until the end is near, and then the fallback is asked`, () => {
+    const now = notBefore + lifetime / 2;
+    const failed = { now, failedAttempts: 1, lastAttemptAt: now, retryAfter: now + 7 * day, fallback };
+    const near = Math.ceil(end - left);
+    const expected = Math.floor(
+      Math.max(renewAt(facts(lifetime, { ...failed, retryAfter: null })), Math.min(now + 7 * day, near)),
+    );
+    assert.equal(renewAt(facts(lifetime, failed)), expected);
+    assert.equal(
+      turnOf(facts(lifetime, { ...failed, now: near })),
+      near < now + 7 * day ? 'fallback' : 'primary',
+    );
+    assert.equal(turnOf(facts(lifetime, { ...failed, now: near - 2 })), 'primary');
+  });
+
+  test(`${name}: the less time is left, the sooner it is taken up, unless it keeps failing`, () => {
+    const early = facts(lifetime, { now: notBefore + lifetime / 2 });
+    const nearEnd = Math.floor(end - left);
+    assert.equal(urgentAt(early, 'schedule'), nearEnd);
+    assert.equal(urgentAt(early, 'person'), Math.min(early.now, nearEnd));
+    assert.equal(urgentAt({ ...early, changed: true }, 'schedule'), Math.min(early.now, nearEnd));
+    const late = facts(lifetime, { now: end, failedAttempts: 2 });
+    assert.equal(urgentAt(late, 'schedule'), nearEnd);
+    assert.equal(urgentAt({ ...late, failedAttempts: 3 }, 'schedule'), end);
   });
 }
 
 test('where nothing was ever issued no end is near, and the fallback is asked after three failures, in turns', () => {
   assert.equal(isNearEnd(nothingYet()), false);
   for (const [failedAttempts, asked] of turnsBeforeTheFirst.entries()) {
-    assert.equal(asksFallback(nothingYet({ failedAttempts })), asked, `${failedAttempts} failures`);
+    assert.equal(turnOf(nothingYet({ failedAttempts, fallback })), asked, `${failedAttempts} failures`);
   }
 });

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { day, hour } from '../../src/base/duration.ts';
 import { findIssuer, updateAcmeIssuer } from '../../src/db/issuers.ts';
+import { findRenewal, updateRenewal } from '../../src/db/renewals.ts';
 import { system } from '../../src/domain/audit.ts';
-import { queueRenewal } from '../../src/domain/renewal-queue.ts';
+import { queueRenewal, redirectWaiting } from '../../src/domain/renewal-queue.ts';
 import {
   change,
   endAll,
@@ -85,11 +86,11 @@ test('with time left a primary that is paused is waited for', async (t) => {
   assert.equal(await asked(0), 'primary');
 });
 
-test('a pause of the fallback alone changes nothing', async (t) => {
+test('a fallback that is paused is not waited for either', async (t) => {
   const { asked, pause, world, second } = await prepared(t, { lifetime: 90 * day });
   world.advance(76 * day);
   await pause(world.now() + hour, second);
-  assert.deepEqual([await asked(0), await asked(2)], ['primary', 'second']);
+  assert.deepEqual([await asked(0), await asked(2)], ['primary', 'primary']);
 });
 
 test('without a fallback there is only the one', async (t) => {
@@ -127,4 +128,54 @@ test('what is open stays as it was queued, whatever has changed since', async (t
   await change(vault, 'a', { failed_attempts: 2, last_attempt_at: world.now() });
   const again = await queue();
   assert.deepEqual([again.id, again.issuer_id], [first.id, primary]);
+});
+
+test('a renewal that waits for a paused issuer is given to the fallback once the end is near, and not before', async (t) => {
+  const { vault, world, primary, second, pause } = await prepared(t, { lifetime: 90 * day });
+  const certificate = await rowOf(vault, 'a');
+  await vault.db.write((writer) => queueRenewal(vault, writer, system, certificate));
+  const asked = async () =>
+    (
+      await vault.db.reader
+        .selectFrom('renewals')
+        .selectAll()
+        .where('status', '=', 'queued')
+        .executeTakeFirst()
+    )?.issuer_id;
+  await pause(world.now() + 80 * day);
+  assert.equal(await redirectWaiting(vault, 10), 0);
+  world.advance(74 * day);
+  assert.equal(await redirectWaiting(vault, 10), 0);
+  world.advance(2 * day);
+  assert.equal(await redirectWaiting(vault, 10), 1);
+  assert.equal(await asked(), second);
+  // A fallback that wants to wait as well is no better.
+  await pause(world.now() + day, second);
+  assert.equal(await redirectWaiting(vault, 10), 0);
+  await pause(world.now());
+  assert.equal(await redirectWaiting(vault, 10), 1);
+  assert.equal(await asked(), primary);
+});
+
+test('a renewal that a limit holds back, or that nobody took up for an hour, goes to the fallback near the end', async (t) => {
+  const { vault, world, second } = await prepared(t, { lifetime: 90 * day });
+  const certificate = await rowOf(vault, 'a');
+  world.advance(76 * day);
+  const { id } = await vault.db.write((writer) => queueRenewal(vault, writer, system, certificate));
+  const issuer = async () => (await findRenewal(vault.db.reader, id))?.issuer_id;
+  assert.equal(await redirectWaiting(vault, 10), 0);
+  const hold = { held_until: world.now() + day, hold_reason: 'a limit' };
+  await vault.db.write((writer) => updateRenewal(writer, id, hold));
+  assert.equal(await redirectWaiting(vault, 10), 1);
+  const moved = await findRenewal(vault.db.reader, id);
+  assert.deepEqual([moved?.issuer_id, moved?.held_until], [second, null]);
+  await endAll(vault);
+  const next = await vault.db.write((writer) => queueRenewal(vault, writer, system, certificate));
+  world.advance(hour);
+  assert.equal(await redirectWaiting(vault, 10), 0);
+  world.advance(1);
+  assert.equal(await redirectWaiting(vault, 10), 1);
+  assert.equal((await findRenewal(vault.db.reader, next.id))?.issuer_id, second);
+  assert.equal(await redirectWaiting(vault, 10), 0);
+  assert.notEqual(await issuer(), undefined);
 });

@@ -9,7 +9,7 @@ import { runRenewal } from '../../src/domain/renewal-run.ts';
 import { askDueWindows } from '../../src/domain/renewal-windows.ts';
 import { queueDueRenewals } from '../../src/domain/renewals.ts';
 import { acmeIssuer, forever, makeCertificate, rowOf } from '../harness/renewal-fixtures.ts';
-import { scriptedAcme } from '../harness/scripted-acme.ts';
+import { problem, scriptedAcme } from '../harness/scripted-acme.ts';
 import { testVault } from '../harness/test-vault.ts';
 import { TestWorld } from '../harness/test-world.ts';
 
@@ -101,6 +101,49 @@ test('a CA whose windows have always passed gets one order in a twentieth of the
   assert.equal(ca.state.orders.size, 4);
 });
 
+test('after its expiry a certificate is not asked about any more', async (t) => {
+  const { world, row, ask, asked } = await prepared(t);
+  world.advance(lifetime);
+  assert.equal(await ask(), 1);
+  assert.equal(asked(), 0);
+  assert.equal((await row()).ari_check_at, world.now() + day);
+});
+
+test('a CA that does not answer is asked about one certificate an hour, and delays the windows of no other', async (t) => {
+  const { vault, world, ca, row, ask } = await prepared(t);
+  const silent = await scriptedAcme(t, { now: world.now });
+  const { id, ...shared } = await row();
+  await vault.db.write(async (writer) => {
+    const version = await writer.selectFrom('certificate_versions').selectAll().executeTakeFirstOrThrow();
+    for (let n = 1; n <= 30; n += 1) {
+      const copy = { ...shared, name: `dead${n}`, ari_check_at: world.now() - n };
+      const { insertId } = await writer.insertInto('certificates').values(copy).executeTakeFirstOrThrow();
+      const { id: _, ...of } = version;
+      const values = { ...of, certificate_id: Number(insertId), directory_url: silent.directoryUrl };
+      await writer.insertInto('certificate_versions').values(values).execute();
+    }
+  });
+  await acmeIssuer(vault, 'silent', silent.directoryUrl);
+  silent.overrideAll('renewalInfo', problem('serverInternal', 'down', { status: 500 }));
+  const asked = () => silent.kinds().filter((kind) => kind === 'renewalInfo').length;
+  const round = async () => {
+    await askDueWindows(vault, 100, forever);
+    return asked();
+  };
+  assert((await round()) <= 4);
+  assert.notEqual((await row()).ari_renew_at, null);
+  const due = await vault.db.reader
+    .selectFrom('certificates')
+    .select('ari_check_at')
+    .where('name', 'like', 'dead%')
+    .execute();
+  for (const { ari_check_at } of due) assert.equal(ari_check_at, world.now() + hour);
+  assert.equal(await ask(), 0);
+  world.advance(hour);
+  assert((await round()) <= 8);
+  assert.equal(ca.kinds().filter((kind) => kind === 'renewalInfo').length, 1);
+});
+
 test('a window that lies after the end is not waited for', async (t) => {
   const { row, setWindow, ask, issuedAt } = await prepared(t);
   await setWindow(issuedAt + lifetime + day, issuedAt + lifetime + 2 * day);
@@ -121,7 +164,7 @@ for (const [what, start, end] of [
     await ask();
     const after = await row();
     assert.deepEqual(after, { ...before, ari_check_at: world.now() + hour });
-    assert(log.lines.some((line) => line.includes('did not say when to renew')));
+    assert(log.lines.some((line) => line.includes('failed to get the renewal window')));
   });
 }
 

@@ -37,13 +37,13 @@ function signedBy({ ca }: Engine): 'account' | 'key' {
   return last?.signed?.header.kid === undefined ? 'key' : 'account';
 }
 
-test('the current version is revoked by its account, and the next is ordered at once with another key', async (t) => {
+test('a compromised key revokes its own version, and the next is ordered at once with another key', async (t) => {
   const opened = await issued(await engine(t, { certificate: { reuse_key: true } }));
   const { vault, ca, work } = opened;
   const first = await versionOf(vault);
   const { version, renewal } = await revoke(vault, undefined, 'keyCompromise');
   assert.deepEqual([version, typeof renewal], [1, 'number']);
-  assert.equal(signedBy(opened), 'account');
+  assert.equal(signedBy(opened), 'key');
   assert.deepEqual([...ca.state.revoked], [[first.serialNumber, 1]]);
   assert.deepEqual(await statusesOf(vault), ['succeeded', 'queued']);
   assert.equal((await work()).status, 'succeeded');
@@ -56,6 +56,20 @@ test('the current version is revoked by its account, and the next is ordered at 
     .where('action', '=', 'certificate.revoke')
     .executeTakeFirstOrThrow();
   assert.deepEqual(JSON.parse(event.detail), { version: 1, reason: 'keyCompromise' });
+});
+
+test('a compromised key whose signature the CA does not take is revoked by the account', async (t) => {
+  const opened = await issued(await engine(t));
+  opened.ca.override('revokeCert', problem('unauthorized', 'accounts only'));
+  await revoke(opened.vault, undefined, 'keyCompromise');
+  assert.equal(signedBy(opened), 'account');
+  assert.equal(opened.ca.state.revoked.size, 1);
+});
+
+test('for any other reason a version is revoked by the account that ordered it', async (t) => {
+  const opened = await issued(await engine(t));
+  await revoke(opened.vault);
+  assert.equal(signedBy(opened), 'account');
 });
 
 test('a key that is used again stays the same until its version is revoked', async (t) => {

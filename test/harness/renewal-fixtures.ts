@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
 import { type CertificateRow, updateCertificate } from '../../src/db/certificates.ts';
 import { insertAcmeIssuer, insertIssuer } from '../../src/db/issuers.ts';
-import type { RenewalStatus } from '../../src/db/schema.ts';
+import type { RenewalStatus } from '../../src/db/schema-renewals.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { createCertificate, requireCertificate } from '../../src/domain/certificates.ts';
 import { createCertificateInput, createIssuerInput, parseInput } from '../../src/domain/inputs.ts';

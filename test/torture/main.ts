@@ -11,6 +11,7 @@ import { type Chamber, chanceFrom, type Finding } from './chamber.ts';
 import { crowd } from './connection-crowd.ts';
 import { faults } from './faults.ts';
 import { tortureFileCuts } from './file-cuts.ts';
+import { fleet } from './fleet.ts';
 import { tortureByKills } from './kills.ts';
 import { loseFiles } from './lost-files.ts';
 import { torturePowerCuts } from './power-cuts.ts';
@@ -29,6 +30,7 @@ const chambers: Readonly<Record<string, Chamber>> = {
   'start-faults': startFaults,
   crowd,
   soak,
+  fleet,
 };
 
 const { names, amounts, seed, program } = read(process.argv.slice(2));

@@ -1,0 +1,30 @@
+/** What a CA limits when it refuses with 429 or 503: read from its words where they are known, and as little as possible where not. */
+import type { AcmeError } from './acme-error.ts';
+
+/**
+ * - `service`: the CA is too busy for anybody (503).
+ * - `account`: everything that the account orders.
+ * - `names`: certificates for exactly this set of names.
+ * - `domain`: certificates for names under this registered domain.
+ * - `certificate`: a limit that does not say what it counts; it is taken for one on this certificate alone.
+ */
+export type RateLimit =
+  | { readonly scope: 'service' | 'account' | 'names' | 'certificate' }
+  | { readonly scope: 'domain'; readonly domain: string };
+
+/** Sentences of Boulder, the software of Let's Encrypt; an older one speaks of domains in place of identifiers. */
+const sameSet =
+  /^too many certificates \(\d{1,9}\) already issued for this exact set of (identifiers|domains)\b/;
+const sameDomain = /^too many certificates \(\d{1,9}\) already issued for "([^"\s]{1,253})"/;
+const sameAccount = /^too many new orders \(\d{1,9}\) from this account\b/;
+
+/** The limit that the CA refused by, or undefined where it refused for another reason. */
+export function rateLimitOf({ status, type, problem }: AcmeError): RateLimit | undefined {
+  if (status === 503) return { scope: 'service' };
+  if (status !== 429 && type !== 'rateLimited') return undefined;
+  const detail = (problem?.detail ?? '').replace(/^Error creating new order :: /, '');
+  if (sameSet.test(detail)) return { scope: 'names' };
+  if (sameAccount.test(detail)) return { scope: 'account' };
+  const domain = sameDomain.exec(detail)?.[1]?.toLowerCase();
+  return domain === undefined ? { scope: 'certificate' } : { scope: 'domain', domain };
+}

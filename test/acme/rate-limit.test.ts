@@ -1,0 +1,71 @@
+/** What a refusal limits, by the words of CAs; what is not known for certain concerns the one certificate. */
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { AcmeError } from '../../src/acme/acme-error.ts';
+import { type RateLimit, rateLimitOf } from '../../src/acme/rate-limit.ts';
+
+const refusal = (status: number | undefined, type: string, detail: string) =>
+  new AcmeError('problem', detail, {
+    status,
+    problem: {
+      ...{ type: `urn:ietf:params:acme:error:${type}`, detail, status },
+      ...{ instance: undefined, subproblems: [] },
+    },
+  });
+
+const see = ', retry after 2026-11-29 09:13:16 UTC: see https://letsencrypt.org/docs/rate-limits/#some-limit';
+
+/** Sentences that Boulder has sent. */
+const sentences: Readonly<Record<string, RateLimit>> = {
+  [`too many certificates (5) already issued for this exact set of identifiers in the last 168h0m0s${see}`]: {
+    scope: 'names',
+  },
+  [`too many certificates (5) already issued for this exact set of domains in the last 168 hours: a.test${see}`]:
+    {
+      scope: 'names',
+    },
+  'Error creating new order :: too many certificates (5) already issued for this exact set of domains in the last 168 hours':
+    { scope: 'names' },
+  [`too many certificates (50) already issued for "Example.co.uk" in the last 168h0m0s${see}`]: {
+    scope: 'domain',
+    domain: 'example.co.uk',
+  },
+  [`too many new orders (300) from this account in the last 3h0m0s${see}`]: { scope: 'account' },
+  [`too many failed authorizations (5) for "www.example.com" in the last 1h0m0s${see}`]: {
+    scope: 'certificate',
+  },
+  'too many certificates': { scope: 'certificate' },
+  'too many certificates (x) already issued for "example.com"': { scope: 'certificate' },
+  'somebody said: too many certificates (50) already issued for "example.com"': { scope: 'certificate' },
+  '': { scope: 'certificate' },
+};
+
+suite('a refusal', () => {
+  for (const [detail, limit] of Object.entries(sentences)) {
+    test(`"${detail.slice(0, 90)}" limits the ${limit.scope}`, () => {
+      assert.deepEqual(rateLimitOf(refusal(429, 'rateLimited', detail)), limit);
+      assert.deepEqual(rateLimitOf(refusal(undefined, 'rateLimited', detail)), limit);
+    });
+  }
+
+  test('with 503 limits everything, whatever it says', () => {
+    assert.deepEqual(rateLimitOf(refusal(503, 'serverInternal', 'busy')), { scope: 'service' });
+    assert.deepEqual(rateLimitOf(refusal(503, 'rateLimited', 'Service busy; retry later.')), {
+      scope: 'service',
+    });
+  });
+
+  test('for another reason limits nothing', () => {
+    for (const [status, type] of [
+      [400, 'malformed'],
+      [403, 'unauthorized'],
+      [500, 'serverInternal'],
+    ] as const) {
+      assert.equal(
+        rateLimitOf(refusal(status, type, 'too many new orders (300) from this account')),
+        undefined,
+      );
+    }
+    assert.equal(rateLimitOf(new AcmeError('network', 'cut off')), undefined);
+  });
+});

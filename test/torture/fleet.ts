@@ -1,0 +1,63 @@
+/**
+ * The chamber of many certificates: a fleet over four CAs and six DNS providers, with a share of it broken for ever, one CA
+ * down for a day and one DNS provider for two. Every healthy certificate must be renewed in time, and no limit be met.
+ */
+import assert from 'node:assert/strict';
+import { day, hour, second } from '../../src/base/duration.ts';
+import { type FleetFigures, type FleetPlan, simulateFleet } from '../harness/fleet.ts';
+import type { Chamber } from './chamber.ts';
+
+/** The whole fleet; `dueWithin` says how dense its renewals are. */
+export function fleetPlan(certificates: number, seed: string, dueWithin = 14 * day): FleetPlan {
+  return {
+    ...{ certificates, seed, dueWithin, runs: dueWithin + 4 * day, broken: 0.05, mostNames: 100 },
+    cas: [
+      {
+        directoryUrl: 'https://acme-v02.api.letsencrypt.org/directory',
+        lifetime: 90 * day,
+        hasRenewalInfo: true,
+      },
+      { directoryUrl: 'https://acme.second.test/directory', lifetime: 90 * day, hasRenewalInfo: true },
+      { directoryUrl: 'https://acme.third.test/directory', lifetime: 45 * day, hasRenewalInfo: false },
+      { directoryUrl: 'https://acme.short.test/directory', lifetime: 160 * hour, hasRenewalInfo: true },
+    ],
+    caDown: { ca: 1, from: dueWithin / 4, to: dueWithin / 4 + day },
+    providers: [
+      { changeMs: second, lagMs: 0 },
+      { changeMs: 2 * second, lagMs: 30 * second },
+      { changeMs: second / 2, lagMs: 60 * second },
+      { changeMs: second, lagMs: 5 * second },
+      { changeMs: 5 * second, lagMs: 0 },
+      { changeMs: second, lagMs: 120 * second },
+    ],
+    providerDown: { provider: 3, from: dueWithin / 3, to: dueWithin / 3 + 2 * day },
+  };
+}
+
+/** Throws where a healthy certificate was late, a limit was met, or a record stayed. */
+export function checkFleet(figures: FleetFigures): void {
+  const { late, expired, limitsMet, recordsLeft, due } = figures;
+  assert.ok(due > 0, 'nothing was due');
+  assert.deepEqual(
+    { late, expired, limitsMet, recordsLeft },
+    { late: 0, expired: 0, limitsMet: 0, recordsLeft: 0 },
+    JSON.stringify(figures),
+  );
+}
+
+export const fleet: Chamber = async ({ amount, say, chance }) => {
+  const endings: (() => unknown)[] = [];
+  const dueWithin = (amount('days') ?? 14) * day;
+  const plan = {
+    ...fleetPlan(amount('certificates') ?? 10_000, String(chance.whole(0, 1e9)), dueWithin),
+    say,
+  };
+  try {
+    const figures = await simulateFleet({ after: (end: () => unknown) => endings.push(end) } as never, plan);
+    say(JSON.stringify(figures));
+    checkFleet(figures);
+    return Object.entries(figures).map(([name, value]) => ({ name, value }));
+  } finally {
+    for (const end of endings.reverse()) await end();
+  }
+};
