@@ -58,8 +58,7 @@ export function limitedOptions({ headersMs, requestMs, idleMs }: ConnectionLimit
     requestTimeout: requestMs,
     keepAliveTimeout: idleMs,
     connectionsCheckingInterval: lookEvery,
-    // Most requests have no body, and need no stream for it.
-    optimizeEmptyRequests: true,
+    // What waits in a socket for its turn, beyond what is read at once.
     highWaterMark: 16_384,
   };
 }
