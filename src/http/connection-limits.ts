@@ -47,6 +47,9 @@ const lookEvery = 250;
 /** Refused connections whose answer may still be on its way; others are cut without one. */
 const mostRefused = 100;
 
+/** Bytes of requests sent ahead and of answers not taken, of all connections together. */
+const mostKept = 24 * 1_048_576;
+
 /** How long a refused connection may take to read why. */
 const refusalMs = second;
 
@@ -164,7 +167,16 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
   }
 
   const looking = setInterval(() => {
+    let kept = 0;
     for (const connection of connections.values()) {
+      const { readableLength, writableLength } = connection.channel;
+      kept += readableLength + writableLength;
+      // Those that wait for longest stand first and stay; with TLS each byte is kept twice or three times.
+      if (kept > mostKept && readableLength > headerSize) {
+        kept -= readableLength + writableLength;
+        connection.accepted.destroy();
+        continue;
+      }
       if (!isStalled(connection, limits)) continue;
       refusals.stalled(connection.channel);
       connection.accepted.destroy();
