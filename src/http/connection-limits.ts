@@ -47,6 +47,9 @@ const lookEvery = 250;
 /** Refused connections whose answer may still be on its way; others are cut without one. */
 const mostRefused = 100;
 
+/** Bytes of requests sent ahead and of answers not taken, of all connections together. */
+const mostKept = 24 * 1_048_576;
+
 /** How long a refused connection may take to read why. */
 const refusalMs = second;
 
@@ -58,8 +61,7 @@ export function limitedOptions({ headersMs, requestMs, idleMs }: ConnectionLimit
     requestTimeout: requestMs,
     keepAliveTimeout: idleMs,
     connectionsCheckingInterval: lookEvery,
-    // Most requests have no body, and need no stream for it.
-    optimizeEmptyRequests: true,
+    // What waits in a socket for its turn, beyond what is read at once.
     highWaterMark: 16_384,
   };
 }
@@ -165,7 +167,16 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
   }
 
   const looking = setInterval(() => {
+    let kept = 0;
     for (const connection of connections.values()) {
+      const { readableLength, writableLength } = connection.channel;
+      kept += readableLength + writableLength;
+      // Those that wait for longest stand first and stay; with TLS each byte is kept twice or three times.
+      if (kept > mostKept && readableLength > headerSize) {
+        kept -= readableLength + writableLength;
+        connection.accepted.destroy();
+        continue;
+      }
       if (!isStalled(connection, limits)) continue;
       refusals.stalled(connection.channel);
       connection.accepted.destroy();

@@ -132,7 +132,7 @@ function endAfterRequest(
 }
 
 /** Bytes that are handed to a connection at once: with TLS they are copied, also where the client never reads. */
-const largestPiece = 32_768;
+const largestPiece = 16_384;
 
 /** Ends an answer with the bytes from `at`, no faster than they are read. */
 function endInPieces(response: ServerResponse, bytes: Buffer, at: number): void {

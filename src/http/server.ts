@@ -95,7 +95,8 @@ function requestListener(
     // Its extensions cost two thirds of the throughput, and replies are written by reply.ts.
     applyExtensions: (_request, _response, next) => next(),
     settings: { xPoweredBy: false },
-    noMatchHandler: (request, response) => {
+    // tinyhttp counts the parameters: with two it would go on to its own handlers.
+    noMatchHandler: (request, response, _next) => {
       const page = pages?.(request);
       const exchange = exchangeOf(request, response);
       if (page !== undefined) show(context, exchange, page, pagesAre);

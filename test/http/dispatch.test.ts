@@ -156,8 +156,9 @@ suite('a path', () => {
     const { ask } = await prepared(t);
     assert.equal((await ask(`http://vault.test${www}`)).status, 200);
     assert.equal((await ask('HTTP://vault.test/api/v1/health?x=1')).status, 200);
-    for (const target of ['https://other.test', 'http://vault.test//api/v1/health'])
+    for (const target of ['https://vault.test', 'http://vault.test//api/v1/health'])
       assert.equal(told(await ask(target)), '404 not_found', target);
+    assert.equal(told(await ask('https://other.test/api/v1/health')), '400 invalid_request');
   });
 
   test('that is no path is 400', async (t) => {
