@@ -5,9 +5,10 @@
 #
 # It runs as root on machines that are not ours, so: nothing runs before the last line was read, nothing is evaluated
 # that came from outside, the API key is never an argument of any program, and a destination only ever changes from one
-# complete set of files to another. Plain POSIX: no `local`, no arrays, no GNU-only flags. Lists are texts with one
-# entry a line (no value may hold a line break), and loops read them from descriptor 4, so that what runs inside a
-# loop cannot swallow the list.
+# complete set of files to another. Root writes only where no other user can redirect it, and becomes the owner of the
+# files where the directory is that owner's. Plain POSIX: no `local`, no arrays, no GNU-only flags. Lists are texts with
+# one entry a line (no value may hold a line break); IFS is a line break everywhere, so `for line in $list` reads them
+# without a temporary file that a full disk could cut.
 
 # The vault that serves this script puts its own address between the quotes of this line.
 default_server=''
@@ -101,6 +102,7 @@ at_exit() {
   [ "$undo_install" = no ] || take_back_job
   [ -z "$scratch" ] || rm -rf "$scratch"
   release_lock
+  release_install_lock
   exit "$at_exit_code"
 }
 
@@ -124,6 +126,9 @@ initialize() {
   cr=$(printf '\r')
   newline='
 '
+  IFS=$newline
+  # GNU ls would put quotes around the names that are read here.
+  unset QUOTING_STYLE
   # The world can shorten these; CERTIFICATE_VAULT_* is documented in docs/client-installer.md.
   connect_seconds=$(whole_number "${CERTIFICATE_VAULT_CONNECT_SECONDS:-}" 10)
   fetch_seconds=$(whole_number "${CERTIFICATE_VAULT_FETCH_SECONDS:-}" 60)
@@ -135,7 +140,9 @@ initialize() {
   job_id='' run_state='' saved_terminal='' limited='' staging='' previous='' scratch='' held_lock=''
   tool='' has_openssl=no server='' certificate='' destination='' files='' reload='' schedule='' scheduler=''
   owner='' group='' mode='' verify='' pin='' ca=no allow_http=no api_key='' state_root=''
-  authorized=no undo_install=no timed_out=no
+  authorized=no undo_install=no timed_out=no install_lock='' proxies='' told_modes=''
+  writer='' owner_uid='' disk='' stage_path='' job_format='' job_end=''
+  my_uid=$(id -u)
   set_traps
 }
 
@@ -201,11 +208,11 @@ kill_tree() {
   kill_list=$(process_parents | awk -v root="$1" '
     { parent[$1] = $2; order[NR] = $1 }
     END {
-      found[root] = 1; printf "%s", root
+      found[root] = 1; print root
       for (again = 1; again; ) {
         again = 0
         for (i = 1; i <= NR; i++) if (!(order[i] in found) && (parent[order[i]] in found)) {
-          found[order[i]] = 1; printf " %s", order[i]; again = 1
+          found[order[i]] = 1; print order[i]; again = 1
         }
       }
     }')
@@ -228,16 +235,16 @@ process_start() {
   fi
 }
 
-# take_lock FILE SECONDS: waits so long for a living owner; a dead owner's lock is taken over. The lock comes into
-# being with its content by link(2), so there is never one without an owner.
+# take_lock FILE SECONDS: waits so long for a living owner; a dead owner's lock is taken over, and so is an empty one,
+# which a power cut leaves. The lock comes into being with its content by link(2), so there is never one without an owner.
 take_lock() {
   lock_file=$1
   lock_waited=0
   lock_me="$$ $(process_start $$)"
-  printf '%s\n' "$lock_me" >"$lock_file.$$" || fail "$exit_write" "cannot write to ${lock_file%/*}"
-  until ln "$lock_file.$$" "$lock_file" 2>/dev/null; do
+  is_plain "$lock_file" || fail "$exit_write" "$lock_file is not a file; remove it"
+  until offer_lock && ln "$lock_file.$$" "$lock_file" 2>/dev/null; do
     lock_owner=$(cat "$lock_file" 2>/dev/null) || lock_owner=''
-    if [ -n "$lock_owner" ] && ! lock_lives "$lock_owner"; then
+    if [ -f "$lock_file" ] && ! lock_lives "$lock_owner"; then
       # Of several who see the dead owner one gets the file by rename; if it is not the dead one's any more, it is
       # given back.
       if mv "$lock_file" "$lock_file.dead.$$" 2>/dev/null; then
@@ -262,6 +269,27 @@ take_lock() {
   held_lock=$lock_file
 }
 
+# Whether there is a file or nothing: to read a pipe would take forever, and a link may lead anywhere.
+is_plain() {
+  [ ! -h "$1" ] && { [ -f "$1" ] || [ ! -e "$1" ]; }
+}
+
+# The file that becomes the lock. Another run (or an installation that failed) may have removed it, and its directory,
+# while this process waited.
+offer_lock() {
+  [ ! -s "$lock_file.$$" ] || return 0
+  { { [ -d "${lock_file%/*}" ] || mkdir -p "${lock_file%/*}"; } && cat <<EOF >"$lock_file.$$"; } 2>/dev/null || fail "$exit_write" "cannot write to ${lock_file%/*}"
+$lock_me
+EOF
+}
+
+# Files of processes that were killed while they waited. Those of living ones are their way to the lock.
+remove_dead_offers() {
+  for offer in $(set +f; printf '%s\n' "$1".[0-9]*); do
+    lock_lives "$(cat "$offer" 2>/dev/null)" || rm -f "$offer"
+  done
+}
+
 lock_lives() {
   case ${1%% *} in
     '' | *[!0-9]*) return 1 ;;
@@ -274,6 +302,14 @@ release_lock() {
   held_lock=''
 }
 
+release_install_lock() {
+  [ -n "$install_lock" ] || return 0
+  rm -f "$install_lock"
+  install_lock=''
+  # Only if they are empty, that is if nothing else is here.
+  rmdir "$jobs_root" "$state_root" 2>/dev/null || :
+}
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Places
 
@@ -284,7 +320,7 @@ find_places() {
     jobs_root=$CERTIFICATE_VAULT_HOME/jobs
     state_root=$CERTIFICATE_VAULT_HOME/state
     unit_directory=$CERTIFICATE_VAULT_HOME/systemd
-  elif [ "$(id -u)" -eq 0 ]; then
+  elif [ "$my_uid" -eq 0 ]; then
     jobs_root=/etc/certificate-vault/jobs
     state_root=/var/lib/certificate-vault
     unit_directory=/etc/systemd/system
@@ -295,13 +331,195 @@ find_places() {
     unit_directory=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user
   fi
   systemctl_scope=--system
-  [ "$(id -u)" -eq 0 ] || systemctl_scope=--user
+  [ "$my_uid" -eq 0 ] || systemctl_scope=--user
   # The path stands in crontabs and unit files, whose rules for quoting differ from system to system.
   case $jobs_root$state_root in
     *[!A-Za-z0-9/._\ @+,:=-]*) fail 1 "the path $jobs_root has characters that do not fit into a crontab" ;;
     /*) ;;
     *) fail 1 "the path $jobs_root does not begin with /" ;;
   esac
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Safe places
+#
+# Who can create, rename or link files in a directory decides where a path through it leads, and between a look and the
+# deed it may lead elsewhere; a shell has no openat(2) to prevent that. So root works only where no other user can change
+# a path: each directory on it, and each link, belongs to root, and neither its group nor others can write to it. (In a
+# sticky directory of root, such as /tmp, others cannot rename or remove what is root's; but they can add names, so it
+# may be on the way, and not be the destination.) There is no race then, because there is no second party.
+#
+# The one exception is a directory of the user that --owner names. From the first such directory on, everything is done
+# by processes of that user (as_writer): wherever its links and renames lead them, they can do no more than their user.
+# They get file contents on standard input and give them on standard output, with nothing else of root's: no terminal,
+# no environment, no other descriptor. What comes back is bytes to compare, limited in size and time.
+#
+# Backups and marks of a swap are in the job's own state directory, which is private. Only renames within the destination
+# are atomic, so new files are staged there, in a directory that mkdir(2) creates exclusively; when the old files go
+# back, they are copied to a name beside the file first and renamed as well. So it does not matter whether state and
+# destination are on one file system.
+
+# look_at PATH: sets entry_kind (d, l, - and so on; empty if there is nothing), entry_mode, entry_uid and, of a link,
+# entry_target. Follows no link.
+look_at() {
+  entry_kind='' entry_mode='' entry_uid='' entry_target=''
+  if [ -z "$writer" ]; then
+    entry=$(ls -ldn "$1" 2>/dev/null) || return 0
+  else
+    as_writer ls -ldn "$1" >"$scratch/entry" 2>/dev/null </dev/null || return 0
+    entry=$(cat "$scratch/entry")
+  fi
+  entry_target=${entry#*"$1 -> "}
+  split_entry
+  entry_kind=${entry_mode%"${entry_mode#?}"}
+}
+
+split_entry() {
+  IFS=' '
+  # shellcheck disable=SC2086 # columns, to be split
+  set -- $entry
+  IFS=$newline
+  entry_mode=$1 entry_uid=$3
+}
+
+# walk PATH ACTION OWNER_UID: checks every component of the path and of the links on it, as said above. Fails with
+# walk_problem; sets `writer` to --owner where the path goes through that user's directory. ACTION `make` creates what is
+# missing, one component at a time; `look` stops there.
+walk() {
+  walk_rest=$1/ walk_at='' walk_links=0 walk_problem=''
+  while [ -n "$walk_rest" ]; do
+    walk_name=${walk_rest%%/*} walk_rest=${walk_rest#*/}
+    case $walk_name in
+      '' | .) continue ;;
+      ..)
+        walk_at=${walk_at%/*}
+        continue
+        ;;
+    esac
+    walk_path=$walk_at/$walk_name
+    look_at "$walk_path"
+    if [ -z "$entry_kind" ]; then
+      [ "$2" = make ] || return 0
+      umask 022
+      as_writer mkdir "$walk_path" 2>/dev/null </dev/null
+      umask 077
+      look_at "$walk_path"
+      if [ -z "$entry_kind" ]; then
+        walk_problem="cannot make the directory $walk_path"
+        return 1
+      fi
+    fi
+    check_entry "$3" way || return 1
+    case $entry_kind in
+      d) walk_at=$walk_path ;;
+      l)
+        walk_links=$((walk_links + 1))
+        case $entry_target in
+          *[[:cntrl:]]*) walk_links=99 ;;
+          /*) walk_at='' ;;
+        esac
+        walk_rest=$entry_target/$walk_rest
+        if [ "$walk_links" -gt 40 ]; then
+          walk_problem="$walk_path is a link that leads nowhere"
+          return 1
+        fi
+        ;;
+    esac
+  done
+  walk_path=${walk_at:-/}
+  look_at "$walk_path"
+  check_entry "$3" end
+}
+
+# check_entry OWNER_UID WHERE: the rule for the component that look_at has seen; WHERE is `way` or `end`.
+check_entry() {
+  if [ -n "$1" ] && [ "$entry_uid" = "$1" ] && [ "$1" != 0 ]; then
+    [ -n "$writer" ] || become_writer
+  elif [ "$entry_uid" != 0 ]; then
+    # shellcheck disable=SC2012 # find has no portable way to print it
+    walk_user=$(ls -ld "$walk_path" 2>/dev/null | awk 'NR == 1 { print $3 }')
+    walk_problem="$walk_path belongs to $walk_user, who could redirect what root writes there.
+Try: a directory that belongs to root, or --owner $walk_user to write as that user"
+    return 1
+  fi
+  case $2-$entry_mode in
+    *-l*) return 0 ;;
+    way-d????????[tT]*) return 0 ;;
+    *-d???????w*) walk_others=everybody ;;
+    *-d????w*) walk_others='the group' ;;
+    *-d*) return 0 ;;
+    *)
+      walk_problem="$walk_path is not a directory"
+      return 1
+      ;;
+  esac
+  walk_problem="$walk_others can write to $walk_path; that is no place for private keys.
+Fix: chmod go-w '$walk_path'
+Try: another directory, if others need to write there"
+  return 1
+}
+
+# check_private PATH: the same for the directories of jobs and states, which are root's alone.
+check_private() {
+  [ "$my_uid" -eq 0 ] || return 0
+  walk "$1" look '' || fail "$exit_write" "$walk_problem"
+}
+
+# check_destination_place ACTION
+check_destination_place() {
+  writer=''
+  walk_problem=''
+  if [ "$my_uid" -ne 0 ]; then
+    if [ "$1" = make ] && [ ! -d "$destination" ]; then
+      (umask 022 && mkdir -p "$destination") 2>/dev/null || fail "$exit_write" "cannot make the directory $destination"
+    fi
+    [ -z "$(find "$destination/." -prune -perm -0002 2>/dev/null)" ] ||
+      walk_problem="everybody can write to $destination; that is no place for private keys.
+Fix: chmod o-w '$destination'"
+  else
+    case $owner in
+      '' | *[!0-9]*) owner_uid=$([ -z "$owner" ] || id -u "$owner" 2>/dev/null) ;;
+      *) owner_uid=$owner ;;
+    esac
+    walk "$destination" "$1" "$owner_uid" || :
+  fi
+  [ -z "$walk_problem" ]
+}
+
+# From here on as_writer runs programs as the owner. setpriv is the first choice; su is everywhere, but logs a session for
+# each program. Its oldest form has no -s, and takes the shell of the caller with -m.
+become_writer() {
+  writer=$owner
+  writer_group=${group:-$(id -g "$owner" 2>/dev/null)}
+  for writer_tool in setpriv su su-m; do
+    with_limit "$connect_seconds" enter_writer id -u >"$scratch/entry" 2>/dev/null </dev/null
+    [ "$(cat "$scratch/entry")" != "$owner_uid" ] || return 0
+  done
+  writer=''
+  fail "$exit_write" "$walk_path belongs to $owner, and neither setpriv nor su can run programs as that user here.
+Try: a directory that belongs to root"
+}
+
+# as_writer COMMAND...: runs a program, as the owner where the destination is that user's. Not in $( ): the time limit
+# works in the main shell only.
+as_writer() {
+  if [ -z "$writer" ]; then "$@"; else with_limit "$fetch_seconds" enter_writer "$@"; fi
+}
+
+# The whole environment of the owner's processes. Without a session of its own, such a process could type commands into
+# root's terminal; without a limit on sizes it could fill root's disk through the file that takes its output.
+# shellcheck disable=SC2016 # the inner shell expands these
+enter_writer() {
+  trap - 0 HUP INT TERM
+  cd / || exit 1
+  ulimit -f 8192 2>/dev/null || :
+  case $writer_tool in
+    setpriv) set -- setpriv --reuid="$owner_uid" --regid="$writer_group" --init-groups --no-new-privs -- "$@" ;;
+    su) set -- su -s /bin/sh -c 'exec "$@"' -- "$writer" sh "$@" ;;
+    su-m) set -- su -m "$writer" -c 'exec "$@"' sh "$@" ;;
+  esac
+  ! command -v setsid >/dev/null 2>&1 || set -- setsid "$@"
+  exec env -i PATH="$PATH" LC_ALL=C SHELL=/bin/sh "$@" 3<&- 4<&- 5<&- 6<&-
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -408,12 +626,10 @@ fullchain.crt, private.key, and fullchain.pem and private-key.pem as other names
   [ "${#file_output}" -le 200 ] || misused "--file: the name \"$file_output\" is too long"
   # On macOS two names that differ by case are one file.
   file_folded=$(fold_case "$file_output")
-  while IFS= read -r file_line <&4; do
+  for file_line in $files; do
     [ "$(fold_case "${file_line#* }")" != "$file_folded" ] ||
       misused "--file: two files would have the name \"$file_output\""
-  done 4<<EOF
-$files
-EOF
+  done
   files=$files${files:+$newline}"$file_artifact $file_output"
 }
 
@@ -461,14 +677,12 @@ check_options() {
 
 # The output name of the first file that begins with the certificate itself.
 first_leaf() {
-  while IFS= read -r leaf_line <&4; do
+  for leaf_line in $files; do
     if is_leaf "${leaf_line%% *}"; then
       printf '%s\n' "${leaf_line#* }"
       return
     fi
-  done 4<<EOF
-$files
-EOF
+  done
 }
 
 # From --key-file, the environment, or a person at the terminal, who does not see it. It leaves the environment, so
@@ -501,9 +715,11 @@ read_api_key() {
 # Schedules
 
 # cron_to_calendar: reads a cron schedule, writes what systemd.time(7) calls it, one OnCalendar value a line; fails,
-# with the reason, where it is not one. It also is the check of schedules for cron itself.
+# with the reason, where it is not one. It also is the check of schedules for cron itself. With LOCAL UTC LAST (now by
+# the clock of the schedule, now in UTC, and the last run in UTC, as 2026-11-22T17:03:00) it says `overdue` in place of
+# that if the last run was more than an hour before the last but one scheduled time: daylight saving may have begun since.
 cron_to_calendar() {
-  awk '
+  awk -v local_now="${2:-}" -v utc_now="${3:-}" -v last_run="${4:-}" '
     function refuse(why) { print why; failed = 1; exit 1 }
     function number(text, names,   i) {
       if (text ~ /^[0-9]+$/ && length(text) <= 2) return text + 0
@@ -555,6 +771,36 @@ cron_to_calendar() {
         for (day = 1; day <= days[month]; day++) if ((3, day) in set) return 1
       return 0
     }
+    # Days since 1970, and back: years begin in March there, so that February 29 is the last day.
+    function days_of(y, m, d) {
+      if (m < 3) { y--; m += 12 }
+      return 365 * y + int(y / 4) - int(y / 100) + int(y / 400) + int((153 * (m - 3) + 2) / 5) + d - 719469
+    }
+    function date_of(days,   day, year) {
+      day = (days + 719468) % 146097
+      year = int((day - int(day / 1460) + int(day / 36524) - int(day / 146096)) / 365)
+      day -= 365 * year + int(year / 4) - int(year / 100)
+      month_of = int((5 * day + 2) / 153); day_of = day - int((153 * month_of + 2) / 5) + 1
+      month_of += month_of < 10 ? 3 : -9
+    }
+    function seconds_of(time,   part) {
+      if (time !~ /^[0-9]+-[0-9]+-[0-9]+T[0-9]+:[0-9]+:[0-9]+Z?$/) return 0
+      split(time, part, /[-T:Z]/)
+      return days_of(part[1], part[2], part[3]) * 86400 + part[4] * 3600 + part[5] * 60 + part[6]
+    }
+    # The last but one scheduled time, in seconds by the local clock.
+    function last_but_one(now, either,   day, left, minute, hit, found) {
+      for (day = int(now / 86400); left++ < 6000; day--) {
+        date_of(day)
+        if (!((4, month_of) in set)) continue
+        hit = ((3, day_of) in set) + ((5, (day + 4) % 7) in set)
+        if (hit < (either ? 1 : 2)) continue
+        for (minute = 1439; minute >= 0; minute--)
+          if ((2, int(minute / 60)) in set && (1, minute % 60) in set && day * 86400 + minute * 60 <= now && ++found == 2)
+            return day * 86400 + minute * 60
+      }
+      return 0
+    }
     NR > 1 { refuse("it has more than one line") }
     {
       if ($0 ~ /^@/) {
@@ -571,6 +817,11 @@ cron_to_calendar() {
       # Cron: where both days are given, either will do; a field that begins with a star does not count as given.
       either = $3 !~ /^\*/ && $5 !~ /^\*/
       if (!either && !exists()) refuse("no month has such a day")
+      if (local_now != "") {
+        local = seconds_of(local_now)
+        print (seconds_of(last_run) + local - seconds_of(utc_now) < last_but_one(local, either) - 3600 ? "overdue" : "in time")
+        exit
+      }
       if (!either) print weekdays() "*-" list(4, 1, 12) "-" list(3, 1, 31) " " time
       else {
         if (exists()) print "*-" list(4, 1, 12) "-" list(3, 1, 31) " " time
@@ -606,10 +857,7 @@ choose_scheduler() {
 # empty crontab wipes it. Sets crontab_says.
 read_crontab() {
   crontab_says=''
-  crontab_text=$(crontab -l 2>"$scratch/crontab.error" </dev/null && printf x) && {
-    printf '%s' "${crontab_text%x}"
-    return 0
-  }
+  crontab -l 2>"$scratch/crontab.error" </dev/null && return 0
   crontab_says=$(cat "$scratch/crontab.error")
   case $crontab_says in
     *"no crontab for"* | *"can't open"*"No such file or directory"*) return 0 ;;
@@ -617,23 +865,59 @@ read_crontab() {
   esac
 }
 
+# What `crontab -l` says now, without the lines that some systems put before it, as a checksum: compared with a file, it
+# tells of a copy that a full disk has cut, which no exit code of crontab does.
+crontab_sum() {
+  crontab -l 2>/dev/null </dev/null | without_header | cksum
+}
+
+without_header() {
+  sed -e '/^# DO NOT EDIT THIS FILE/d' -e '/^# (.* installed on /d' -e '/^# (Cron version /d'
+}
+
+# new_crontab OLD ID [LINE]: the crontab without the job's line, and with the new one.
+new_crontab() {
+  awk -v tag=" # certificate-vault:$2" 'substr($0, length($0) - length(tag) + 1) != tag' "$1" &&
+    { [ -z "${3:-}" ] || printf '%s # certificate-vault:%s\n' "$3" "$2"; }
+}
+
+# The checksum of the same, found by another program and without the disk.
+new_crontab_sum() {
+  {
+    {
+      cat "$1"
+      [ -z "$(tail -c 1 "$1")" ] || echo
+    } | sed "/ # certificate-vault:$(printf '%s' "$2" | sed 's/[.]/\\./g')\$/d"
+    [ -z "${3:-}" ] || printf '%s # certificate-vault:%s\n' "$3" "$2"
+  } | cksum
+}
+
 # change_crontab ID [LINE]: takes the job's line away and adds the new one. It is found by its whole last word: another
-# job's id may begin or end like this one's.
+# job's id may begin or end like this one's. Everything else in the crontab belongs to its user: the new one is compared
+# with the old before it is installed and with what crontab has afterwards, and the old one is put back if that differs.
 change_crontab() (
-  # The lock of the job is not this shell's to release.
-  held_lock=''
+  # The locks of the job are not this shell's to release.
+  # shellcheck disable=SC2030 # on purpose
+  held_lock='' install_lock=''
   trap release_lock 0
   take_lock "$state_root/crontab.lock" 60 || fail "$exit_busy" "another installer has been changing the crontab for a minute"
-  read_crontab >"$scratch/crontab.old" ||
-    fail 1 "crontab -l fails, so the crontab cannot be changed without losing it: $(cat "$scratch/crontab.error")"
-  {
-    awk -v tag=" # certificate-vault:$1" 'substr($0, length($0) - length(tag) + 1) != tag' "$scratch/crontab.old"
-    [ -z "${2:-}" ] || cat <<EOF
-$2 # certificate-vault:$1
-EOF
-  } >"$scratch/crontab.new" || fail 1 "cannot write the new crontab"
-  cmp -s "$scratch/crontab.old" "$scratch/crontab.new" && exit 0
-  crontab "$scratch/crontab.new" </dev/null || fail 1 "crontab refuses the new crontab; it stays as it was"
+  old=$scratch/crontab.old new=$scratch/crontab.new
+  read_crontab >"$old" ||
+    fail 1 "crontab -l fails, so the crontab cannot be changed without losing it: $crontab_says"
+  [ "$(without_header <"$old" | cksum)" = "$(crontab_sum)" ] ||
+    fail "$exit_write" "cannot copy the crontab to $scratch; is that disk full?"
+  new_crontab "$old" "$@" >"$new" || fail "$exit_write" "cannot write the new crontab to $scratch; is that disk full?"
+  [ "$(cksum <"$new")" = "$(new_crontab_sum "$old" "$@")" ] ||
+    fail "$exit_write" "the new crontab in $scratch is not complete, so the crontab stays as it was; is that disk full?"
+  cmp -s "$old" "$new" && exit 0
+  crontab_answer=0
+  crontab "$new" </dev/null || crontab_answer=$?
+  [ "$(crontab_sum)" != "$(without_header <"$new" | cksum)" ] || exit 0
+  [ "$(crontab_sum)" = "$(without_header <"$old" | cksum)" ] || crontab "$old" </dev/null || :
+  [ "$(crontab_sum)" != "$(without_header <"$old" | cksum)" ] ||
+    fail 1 "crontab does not take the new crontab (code $crontab_answer); it is as it was"
+  cp "$old" "$state_root/crontab.before" && crontab_kept="; it is in $state_root/crontab.before"
+  fail 1 "crontab did not keep what it was given, and the crontab before could not be put back${crontab_kept:-}"
 )
 
 cron_line() {
@@ -677,31 +961,55 @@ EOF
 install_schedule() {
   if [ "$scheduler" = cron ]; then
     change_crontab "$job_id" "$(cron_line)" || return 1
-    remove_units
+    remove_units || warn "the timer $unit.timer of an earlier installation is still there"
     return 0
   fi
-  if ! install_units; then
-    remove_units
-    return 1
-  fi
+  install_units || return 1
   [ "$systemctl_scope" = --system ] ||
     say "the timer runs while you are signed in; \"loginctl enable-linger\" makes it run always"
 }
 
+# The units are written in their own directory, so that they get the SELinux label that belongs there. The old ones come
+# back when systemd does not take the new ones.
 install_units() {
   unit=certificate-vault-$job_id
-  (umask 022 && mkdir -p "$unit_directory" && unit_service >"$scratch/$unit.service" && unit_timer >"$scratch/$unit.timer") &&
-    mv -f "$scratch/$unit.service" "$scratch/$unit.timer" "$unit_directory/" &&
-    systemctl "$systemctl_scope" daemon-reload </dev/null >&2 &&
+  (umask 022 && mkdir -p "$unit_directory") || return 1
+  for part in service timer; do
+    rm -f "$unit_directory/$unit.$part.old"
+    [ ! -e "$unit_directory/$unit.$part" ] || cp -p "$unit_directory/$unit.$part" "$unit_directory/$unit.$part.old" || return 1
+  done
+  if (umask 022 && unit_service >"$unit_directory/$unit.service.new" && unit_timer >"$unit_directory/$unit.timer.new") &&
+    mv -f "$unit_directory/$unit.service.new" "$unit_directory/$unit.service" &&
+    mv -f "$unit_directory/$unit.timer.new" "$unit_directory/$unit.timer" &&
+    start_timer; then
+    rm -f "$unit_directory/$unit.service.old" "$unit_directory/$unit.timer.old"
+    return 0
+  fi
+  rm -f "$unit_directory/$unit.service.new" "$unit_directory/$unit.timer.new"
+  if [ -e "$unit_directory/$unit.timer.old" ]; then
+    for part in service timer; do
+      mv -f "$unit_directory/$unit.$part.old" "$unit_directory/$unit.$part"
+    done
+    start_timer >/dev/null 2>&1 || warn "the timer from before is back in $unit_directory, but systemd does not start it"
+  else
+    remove_units
+  fi
+  return 1
+}
+
+start_timer() {
+  systemctl "$systemctl_scope" daemon-reload </dev/null >&2 &&
     systemctl "$systemctl_scope" enable "$unit.timer" </dev/null >&2 &&
     systemctl "$systemctl_scope" restart "$unit.timer" </dev/null >&2
 }
 
+# Fails where systemd runs and does not let go of the timer.
 remove_units() {
   unit=certificate-vault-$job_id
   [ -e "$unit_directory/$unit.timer" ] || return 0
-  systemctl "$systemctl_scope" disable --now "$unit.timer" </dev/null >/dev/null 2>&1
-  rm -f "$unit_directory/$unit.timer" "$unit_directory/$unit.service"
+  systemctl "$systemctl_scope" disable --now "$unit.timer" </dev/null >/dev/null 2>&1 ||
+    ! systemctl "$systemctl_scope" show --property=Version >/dev/null 2>&1 </dev/null || return 1
+  rm -f "$unit_directory/$unit.timer" "$unit_directory/$unit.service" || return 1
   systemctl "$systemctl_scope" daemon-reload </dev/null >/dev/null 2>&1
   return 0
 }
@@ -709,8 +1017,24 @@ remove_units() {
 remove_schedule() {
   if command -v crontab >/dev/null 2>&1; then
     change_crontab "$job_id" || return 1
+  elif [ "$scheduler" = cron ]; then
+    message err "there is no crontab program to remove the job's line with; install cron again"
+    return 1
   fi
   remove_units
+}
+
+# Whether the schedule is there as the job has it.
+is_scheduled() {
+  unit=certificate-vault-$job_id
+  if [ "$scheduler" = cron ]; then
+    # shellcheck disable=SC2312
+    crontab -l 2>/dev/null </dev/null | grep -F -x -e "$(cron_line) # certificate-vault:$job_id" >/dev/null
+  else
+    [ -s "$unit_directory/$unit.timer" ] && [ -s "$unit_directory/$unit.service" ] &&
+      systemctl "$systemctl_scope" is-enabled "$unit.timer" >/dev/null 2>&1 </dev/null &&
+      systemctl "$systemctl_scope" is-active "$unit.timer" >/dev/null 2>&1 </dev/null
+  fi
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -736,11 +1060,12 @@ is_this_job() {
 
 # job_value ID NAME: one value of a job that may not be the one at hand.
 job_value() {
-  sed -n "s/^$2=//p" "$jobs_root/$1/job" 2>/dev/null
+  [ ! -f "$jobs_root/$1/job" ] || sed -n "s/^$2=//p" "$jobs_root/$1/job" 2>/dev/null
 }
 
 write_job() {
   cat <<EOF
+format=2
 state=$state_root
 server=$server
 certificate=$certificate
@@ -756,22 +1081,29 @@ pin=$pin
 ca=$ca
 allow_http=$allow_http
 EOF
-  while IFS= read -r job_line <&4; do
-    cat <<EOF
+  for job_line in $proxies; do
+    cat <<EOF || return 1
+proxy=$job_line
+EOF
+  done
+  for job_line in $files; do
+    cat <<EOF || return 1
 file=$job_line
 EOF
-  done 4<<EOF
-$files
-EOF
+  done
+  echo end=job
 }
 
 # Reads values, never code.
 read_job() {
   [ -r "$jobs_root/$1/job" ] || fail 1 "there is no job \"$1\" in $jobs_root"
-  job_id=$1 files=''
+  job_id=$1 files='' proxies='' job_format='' job_end='' server='' certificate='' destination='' schedule='' scheduler=''
   while IFS= read -r job_line <&4; do
     job_text=${job_line#*=}
     case ${job_line%%=*} in
+      format) job_format=$job_text ;;
+      end) job_end=$job_text ;;
+      proxy) proxies=$proxies${proxies:+$newline}$job_text ;;
       state) state_root=$job_text ;;
       server) server=$job_text ;;
       certificate) certificate=$job_text ;;
@@ -790,6 +1122,49 @@ read_job() {
       *) fail 1 "$jobs_root/$1/job has a line that this version does not know: ${job_line%%=*}" ;;
     esac
   done 4<"$jobs_root/$1/job"
+  # Version 0.1.0 wrote neither format nor end.
+  case $job_format-$job_end in
+    2-job | -) ;;
+    *) files='' ;;
+  esac
+  {
+    [ -n "$server" ] && [ -n "$certificate" ] && [ -n "$destination" ] && [ -n "$schedule" ] && [ -n "$state_root" ] &&
+      [ -n "$files" ]
+  } || fail 1 "$jobs_root/$1/job is damaged; set the job up again, or remove $jobs_root/$1 and its line in the schedule"
+}
+
+# The proxies of the shell that sets a job up: cron has none of its variables, and the job is to do later what it did
+# at its first run. They may contain a password, so only the job has them, in a file that is as private as the API key.
+remember_proxies() {
+  proxies=''
+  remember_proxy http_proxy "${http_proxy:-}"
+  remember_proxy https_proxy "${https_proxy:-}"
+  remember_proxy all_proxy "${all_proxy:-}"
+  remember_proxy no_proxy "${no_proxy:-}"
+  remember_proxy HTTPS_PROXY "${HTTPS_PROXY:-}"
+  remember_proxy ALL_PROXY "${ALL_PROXY:-}"
+  remember_proxy NO_PROXY "${NO_PROXY:-}"
+}
+
+forget_proxies() {
+  for proxy in $proxies; do
+    unset "${proxy%%=*}"
+  done
+}
+
+remember_proxy() {
+  [ -n "$2" ] || return 0
+  refuse_control "$1" "$2"
+  proxies=$proxies${proxies:+$newline}$1=$2
+}
+
+# For the programs that download; the reload command gets none of it.
+use_proxies() {
+  for proxy in $proxies; do
+    case $proxy in
+      http_proxy=* | https_proxy=* | all_proxy=* | no_proxy=* | HTTPS_PROXY=* | ALL_PROXY=* | NO_PROXY=*) export "${proxy?}" ;;
+    esac
+  done
 }
 
 # The ids of the jobs that match what was given on the command line, one a line.
@@ -809,13 +1184,11 @@ matching_jobs() {
 refuse_shared_files() {
   for other in $(wanted_job='' server='' certificate='' matching_jobs); do
     [ "$other" != "$job_id" ] || continue
-    while IFS= read -r own_line <&4; do
+    for own_line in $files; do
       job_value "$other" file | cut -d ' ' -f 2- | grep -F -x -e "${own_line#* }" >/dev/null || continue
       fail 1 "the job $other installs a file \"${own_line#* }\" in $destination already; choose another name, or remove \
 that job with --uninstall $other"
-    done 4<<EOF
-$files
-EOF
+    done
   done
 }
 
@@ -849,9 +1222,7 @@ choose_tool() {
 # answer), http_version, http_etag, http_length, http_location, http_error. Redirects are not followed.
 http_get() {
   http_url=$server$1
-  : >"$2"
-  : >"$scratch/head"
-  : >"$scratch/error"
+  { true >"$2" && true >"$scratch/head" && true >"$scratch/error"; } || scratch_full
   get_"$tool" "$1" "$2" "${3:-}"
   http_exit=$?
   parse_head
@@ -872,6 +1243,10 @@ http_get() {
   fi
 }
 
+scratch_full() {
+  fail "$exit_write" "cannot write to ${scratch%/*}; is that disk full?"
+}
+
 byte_count() {
   wc -c <"$1" | tr -d ' '
 }
@@ -882,7 +1257,7 @@ get_curl() {
     [ "$authorized" = no ] || cat <<EOF
 header = "Authorization: Bearer $api_key"
 EOF
-  } >"$scratch/curl.config"
+  } >"$scratch/curl.config" || scratch_full
   set -- --silent --show-error --output "$2" --dump-header "$scratch/head" --proto "=$server_scheme" \
     --connect-timeout "$connect_seconds" --max-time "$fetch_seconds" --config "$scratch/curl.config" \
     ${3:+--header} ${3:+"If-None-Match: $3"}
@@ -900,7 +1275,7 @@ get_wget() {
     [ "$authorized" = no ] || cat <<EOF
 header = Authorization: Bearer $api_key
 EOF
-  } >"$scratch/wgetrc"
+  } >"$scratch/wgetrc" || scratch_full
   set -- --server-response --no-verbose --output-document="$2" --max-redirect=0 --tries=1 --no-netrc --no-hsts --no-cookies \
     --timeout="$connect_seconds" --read-timeout="$fetch_seconds" ${3:+--header="If-None-Match: $3"}
   [ "$ca" = no ] || set -- "$@" --ca-certificate="$ca_path"
@@ -915,17 +1290,17 @@ EOF
 
 # HTTP/1.0: no chunks, and the end of the connection is the end of the body.
 write_request() {
-  cat <<EOF
+  cat <<EOF || return 1
 GET $server_path$1 HTTP/1.0$cr
 Host: $server_authority$cr
 User-Agent: certificate-vault-client$cr
 Accept: */*$cr
 Connection: close$cr
 EOF
-  [ "$authorized" = no ] || cat <<EOF
+  [ "$authorized" = no ] || cat <<EOF || return 1
 Authorization: Bearer $api_key$cr
 EOF
-  [ -z "$2" ] || cat <<EOF
+  [ -z "$2" ] || cat <<EOF || return 1
 If-None-Match: $2$cr
 EOF
   cat <<EOF
@@ -940,7 +1315,7 @@ split_answer() {
 }
 
 get_nc() {
-  write_request "$1" "$3" >"$scratch/request"
+  write_request "$1" "$3" >"$scratch/request" || scratch_full
   nc_request=$scratch/request
   # At the end of its input, BusyBox's nc closes its side of the connection, and many servers take that for the end of
   # the interest in an answer. A pipe that is open for writing as well has no end.
@@ -959,7 +1334,7 @@ get_nc() {
 
 # -verify makes a wrong certificate an error only together with -verify_return_error, and the name has to be asked for.
 get_openssl() {
-  write_request "$1" "$3" >"$scratch/request"
+  write_request "$1" "$3" >"$scratch/request" || scratch_full
   openssl_body=$2
   case $server_host in
     *:*) set -- -connect "[$server_host]:$server_port" -verify_ip "$server_host" ;;
@@ -976,8 +1351,8 @@ get_openssl() {
 
 # The last head in the file is the answer's: a proxy's may come before it.
 parse_head() {
-  # Not inside the here-document: old versions of bash misread quotes there.
-  head_values=$(awk '
+  http_status=000 http_version='' http_etag='' http_length='' http_location=''
+  awk '
     { sub(/\r$/, ""); sub(/^[ \t]+/, "") }
     /^HTTP\/[0-9.]+ [0-9][0-9][0-9]/ { split("", field); status = $2; next }
     (colon = index($0, ":")) {
@@ -993,16 +1368,11 @@ parse_head() {
       print (size ~ /^[0-9]+$/ ? size : "")
       gsub(/[^!-~]/, "", field["location"])
       print substr(field["location"], 1, 200)
-    }' "$scratch/head")
+    }' "$scratch/head" >"$scratch/head.values" || scratch_full
   {
-    IFS= read -r http_status
-    IFS= read -r http_version
-    IFS= read -r http_etag
-    IFS= read -r http_length
-    IFS= read -r http_location
-  } <<EOF
-$head_values
-EOF
+    IFS= read -r http_status && IFS= read -r http_version && IFS= read -r http_etag && IFS= read -r http_length &&
+      IFS= read -r http_location
+  } <"$scratch/head.values" || scratch_full
 }
 
 # get_patiently PATH BODY [ETAG]: with retries where a retry can help; ends the run where there is no 200 or 304.
@@ -1044,26 +1414,32 @@ checksum() {
 # installed; empty where it is missing or altered. The checksum guards against accidents, not against root.
 look_up() {
   known_etag='' known_sum=''
-  [ -f "$destination/$2" ] && [ -r "$destination/$2" ] || return 0
-  disk_sum=$(checksum "$destination/$2")
+  [ -f "$disk/$2" ] && [ ! -h "$disk/$2" ] && [ -r "$disk/$2" ] || return 0
+  disk_sum=$(checksum "$disk/$2")
   for known_file in "$run_state/pending" "$run_state/state"; do
-    [ -r "$known_file" ] || continue
-    while IFS=$tab read -r _ row_etag row_sum row_artifact row_output <&4; do
-      if [ "$row_artifact" = "$1" ] && [ "$row_output" = "$2" ] && [ "$row_sum" = "$disk_sum" ]; then
-        known_etag=$row_etag known_sum=$row_sum
-        return 0
-      fi
-    done 4<"$known_file"
+    if [ -r "$known_file" ] && find_row "$known_file" "$1" "$2" && [ "$row_sum" = "$disk_sum" ]; then
+      known_etag=$row_etag known_sum=$row_sum
+      return 0
+    fi
   done
+}
+
+# find_row ROWS ARTIFACT OUTPUT: sets row_etag and row_sum; fails where the list does not have the file, or ends within
+# its line.
+find_row() {
+  while IFS=$tab read -r _ row_etag row_sum row_artifact row_output <&4; do
+    [ "$row_artifact" != "$2" ] || [ "$row_output" != "$3" ] || return 0
+  done 4<"$1"
+  return 1
 }
 
 # The first answer tells which version is current, a 304 as well as a 200; all others are asked for that version. So
 # the files belong together though the vault may renew in between.
 fetch_all() {
   pinned='' fetched=no
-  : >"$scratch/next"
+  true >"$scratch/next" || scratch_full
   authorized=yes
-  while IFS= read -r line <&4; do
+  for line in $files; do
     artifact=${line%% *} output=${line#* }
     look_up "$artifact" "$output"
     get_patiently "/api/v1/certificates/$certificate/$artifact${pinned:+?version=$pinned}" "$staging/$output" "$known_etag"
@@ -1080,12 +1456,11 @@ fetch_all() {
       [ -n "$http_etag" ] || fetch_failed "$http_url: the answer is not the vault's: it has no ETag"
       next_etag=$http_etag next_sum=$(checksum "$staging/$output") fetched=yes
     fi
-    cat <<EOF >>"$scratch/next"
+    cat <<EOF >>"$scratch/next" || scratch_full
 $pinned$tab$next_etag$tab$next_sum$tab$artifact$tab$output
 EOF
-  done 4<<EOF
-$files
-EOF
+    find_row "$scratch/next" "$artifact" "$output" || scratch_full
+  done
   authorized=no
 }
 
@@ -1099,11 +1474,15 @@ fetch_failed() {
   fail "$exit_fetch" "$1"
 }
 
-# disk_is ROWS: whether every file on disk is the one in the list.
+# disk_is ROWS: whether every file of the job on disk is the one in the list. A list without all of them, such as one
+# that a power cut has emptied, is never true.
 disk_is() {
-  while IFS=$tab read -r _ _ row_sum _ row_output <&4; do
-    [ -r "$destination/$row_output" ] && [ "$(checksum "$destination/$row_output")" = "$row_sum" ] || return 1
-  done 4<"$1"
+  [ -r "$1" ] || return 1
+  for disk_line in $files; do
+    find_row "$1" "${disk_line%% *}" "${disk_line#* }" || return 1
+    disk_file=$disk/${disk_line#* }
+    [ -f "$disk_file" ] && [ ! -h "$disk_file" ] && [ "$(checksum "$disk_file")" = "$row_sum" ] || return 1
+  done
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1127,7 +1506,7 @@ check_pem() {
 
 # The file as it is after this run: the new one, or the one on disk that is still current.
 effective() {
-  if [ -f "$staging/$1" ]; then printf '%s\n' "$staging/$1"; else printf '%s\n' "$destination/$1"; fi
+  if [ -f "$staging/$1" ]; then printf '%s\n' "$staging/$1"; else printf '%s\n' "$disk/$1"; fi
 }
 
 check_all() {
@@ -1136,18 +1515,16 @@ check_all() {
     [ "$fetched" = no ] || say "openssl is not installed: not checked whether the certificate has expired, \
 is older than the one on disk, and belongs to the key"
     # Without it the vault's numbers must do.
-    [ -z "$installed_version" ] || [ -z "$(first_leaf)" ] || [ ! -f "$destination/$(first_leaf)" ] ||
+    [ -z "$installed_version" ] || [ -z "$(first_leaf)" ] || [ ! -f "$disk/$(first_leaf)" ] ||
       [ "$pinned" -ge "$installed_version" ] || fail "$exit_check" "$(older_message)"
     return
   fi
-  while IFS= read -r line <&4; do
+  for line in $files; do
     is_leaf "${line%% *}" || continue
     leaf_path=$(effective "${line#* }")
-    check_leaf "$leaf_path" "$destination/${line#* }"
+    check_leaf "$leaf_path" "$disk/${line#* }"
     check_keys "$leaf_path"
-  done 4<<EOF
-$files
-EOF
+  done
 }
 
 check_leaf() {
@@ -1191,91 +1568,174 @@ not_before() {
 
 check_keys() {
   leaf_key=$(openssl x509 -noout -pubkey -in "$1" 2>/dev/null </dev/null)
-  while IFS= read -r key_line <&4; do
+  for key_line in $files; do
     is_key "${key_line%% *}" || continue
     own_key=$(openssl pkey -pubout -in "$(effective "${key_line#* }")" 2>/dev/null </dev/null)
     if [ -z "$own_key" ] || [ "$own_key" != "$leaf_key" ]; then
       fail "$exit_check" "${key_line%% *} does not belong to the certificate; nothing was changed"
     fi
-  done 4<<EOF
-$files
-EOF
+  done
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
 # A run: write
 
-# The staging directory is inside the destination: the same file system for sure, also where the destination is a mount
-# or a link. Dot names: services that read whole directories leave them alone.
+# The new files are staged inside the destination: the same file system for sure, also where the destination is a mount
+# or a link. Dot names: services that read whole directories leave them alone. Where the directory is the owner's,
+# downloads and checks happen in root's own scratch (`staging`), and on a copy of what is on disk (`disk`).
 make_staging() {
-  if [ ! -d "$destination" ]; then
-    (umask 022 && mkdir -p "$destination") 2>/dev/null || fail "$exit_write" "cannot make the directory $destination"
-  fi
-  # Whoever may write there could turn our files into links to others.
-  [ -z "$(find "$destination/." -prune -perm -0002 ! -perm -1000 2>/dev/null)" ] ||
-    fail "$exit_write" "everybody can write to $destination; that is no place for private keys"
-  staging_path=$destination/.vault-staging-$job_id
-  previous=$destination/.vault-previous-$job_id
+  check_destination_place make || fail "$exit_write" "$walk_problem"
+  stage_path=$destination/.vault-staging-$job_id
+  previous=$run_state/previous
+  if [ -z "$writer" ]; then disk=$destination; else disk=$scratch/disk; fi
+  [ -z "$writer" ] || mkdir "$disk" || scratch_full
+  read_disk || fail "$exit_write" "$walk_problem"
+  remove_directory "$stage_path" || fail "$exit_write" "$walk_problem"
+  # shellcheck disable=SC2016 # the inner shell expands these
+  as_writer sh -c 'rm -f "$1"*' sh "$destination/.vault-copy-$job_id-" </dev/null
   recover
-  rm -rf "$staging_path"
-  mkdir "$staging_path" 2>/dev/null || fail "$exit_write" "cannot write to $destination"
-  staging=$staging_path
+  { [ ! -e "$destination/.vault-previous-$job_id" ] && [ ! -h "$destination/.vault-previous-$job_id" ]; } ||
+    warn "version 0.1.0 was interrupted while it replaced files, and left $destination/.vault-previous-$job_id: it is not \
+used, for others may have written it; it is removed when current files are in place"
+  as_writer mkdir "$stage_path" 2>/dev/null </dev/null || fail "$exit_write" "cannot write to $destination"
+  staging=$stage_path
+  [ -z "$writer" ] || { staging=$scratch/new && mkdir "$staging"; } || scratch_full
+}
+
+# What the owner's directory holds, as that user may read it; links do not count. Fails with walk_problem.
+read_disk() {
+  [ -n "$writer" ] || return 0
+  for line in $files; do
+    output=${line#* }
+    rm -f "$disk/$output"
+    # shellcheck disable=SC2016 # the inner shell expands these
+    as_writer sh -c '
+      if [ -h "$1" ] || [ ! -e "$1" ]; then exit 3; fi
+      [ -f "$1" ] || exit 4
+      exec cat <"$1"' sh "$destination/$output" >"$scratch/read" 2>/dev/null </dev/null
+    case $? in
+      0) cp "$scratch/read" "$disk/$output" || scratch_full ;;
+      3) ;;
+      4)
+        walk_problem="$destination/$output is not a file"
+        return 1
+        ;;
+      *)
+        walk_problem="$writer cannot read $destination/$output.
+Fix: chown $writer '$destination/$output'"
+        return 1
+        ;;
+    esac
+  done
+}
+
+# remove_directory PATH: one of our own, with the files in it. What another user has put in its place is left alone: fails
+# with walk_problem.
+remove_directory() {
+  look_at "$1"
+  [ -n "$entry_kind" ] || return 0
+  if [ "$my_uid" -eq 0 ] && [ -z "$writer" ]; then
+    case $entry_uid-$entry_mode in
+      0-d????-??-*) ;;
+      *)
+        walk_problem="$1 has a name of this program, but it is not a directory of root; look at it, and remove it"
+        return 1
+        ;;
+    esac
+  fi
+  as_writer rm -rf "$1" </dev/null && return 0
+  walk_problem="cannot remove $1"
+  return 1
 }
 
 remove_staging() {
-  rm -rf "$staging"
+  as_writer rm -rf "$stage_path" </dev/null
   # Backups under a mark belong to a swap that was interrupted: the next run needs them.
-  [ -e "$previous/.vault-swapping" ] || rm -rf "$previous"
+  [ -e "$run_state/swapping" ] || rm -rf "$previous"
 }
 
-# A run that was ended between its first and last rename (by a power cut, say) left a mark: back to the old files,
-# unless all the new ones had arrived.
+# A run that was ended between its first and last rename (by a power cut, say) left a mark, the list of the old files:
+# back to those, unless all the new ones had arrived. Where the list itself is empty or cut, the files did not arrive
+# either, and what they were is in `state`. A backup counts only if its checksum is in one of the two.
 recover() {
-  (set +f; rm -rf "$destination/.vault-copy-$job_id-"*)
-  if [ -e "$previous/.vault-swapping" ]; then
-    if [ ! -e "$run_state/pending" ] || ! disk_is "$run_state/pending"; then
-      warn "an earlier run was interrupted while it replaced files: the old files are put back"
-      roll_back || fail "$exit_write" "cannot put the old files back; they are in $previous"
+  [ -e "$run_state/swapping" ] || [ -e "$previous" ] || return 0
+  if [ -e "$run_state/swapping" ] && ! disk_is "$run_state/pending"; then
+    warn "an earlier run was interrupted while it replaced files: the old files are put back"
+    cp "$run_state/swapping" "$scratch/swapping" || scratch_full
+    if [ "$(tail -n 1 "$scratch/swapping")" != end ]; then
+      [ ! -r "$run_state/state" ] || cut -f 3,5 "$run_state/state" >"$scratch/swapping" || scratch_full
     fi
+    if ! roll_back; then
+      warn "cannot put all of the old files back; those that are left are in $previous, and this run fetches the current ones"
+      read_disk || fail "$exit_write" "$walk_problem"
+      return 0
+    fi
+    read_disk || fail "$exit_write" "$walk_problem"
   fi
+  rm -f "$run_state/swapping"
   rm -rf "$previous"
+}
+
+is_own_file() {
+  for own_line in $files; do
+    [ "${own_line#* }" != "$1" ] || return 0
+  done
+  return 1
 }
 
 # Only what differs is replaced: sets `changed` to the names of those files.
 find_changes() {
   changed=''
-  while IFS= read -r line <&4; do
+  for line in $files; do
     output=${line#* }
-    [ -f "$staging/$output" ] || continue
-    if cmp -s "$staging/$output" "$destination/$output"; then
-      rm -f "$staging/$output"
-      continue
+    if [ -f "$staging/$output" ]; then
+      if [ ! -h "$disk/$output" ] && [ -f "$disk/$output" ] && cmp -s "$staging/$output" "$disk/$output"; then
+        rm -f "$staging/$output"
+      fi
     fi
-    set_rights "${line%% *}" "$staging/$output"
+    # The rights of a file that stays, if somebody changed them; of one with another name too, only on a copy.
+    if [ ! -f "$staging/$output" ]; then
+      if [ -n "$writer" ] || [ -z "$(find "$disk/$output" -prune -links +1)" ]; then
+        set_rights "${line%% *}" "$destination/$output"
+        continue
+      fi
+      has_rights "${line%% *}" "$disk/$output" && continue
+      cp "$disk/$output" "$staging/$output" || fail "$exit_write" "cannot write to $destination"
+    fi
+    [ -n "$writer" ] || set_rights "${line%% *}" "$staging/$output"
     changed=$changed${changed:+$newline}$output
-  done 4<<EOF
-$files
-EOF
+  done
+}
+
+find_mode() {
+  rights_mode=${mode:-$default_file_mode}
+  ! is_key "$1" || rights_mode=$private_key_mode
+}
+
+has_rights() {
+  find_mode "$1"
+  [ -z "$(find "$2" -prune -type f ! -perm "$rights_mode")" ] &&
+    { [ -z "$owner" ] || [ -z "$(find "$2" -prune ! -user "$owner" 2>&1)" ]; } &&
+    { [ -z "$group" ] || [ -z "$(find "$2" -prune ! -group "$group" 2>&1)" ]; }
 }
 
 # Before the swap, so that a file is never there with the wrong rights; and where somebody changed them since.
 set_rights() {
-  rights_mode=${mode:-$default_file_mode}
-  ! is_key "$1" || rights_mode=$private_key_mode
+  find_mode "$1"
   if [ -n "$(find "$2" -prune -type f ! -perm "$rights_mode")" ]; then
-    chmod "$rights_mode" "$2" 2>/dev/null || without_modes || fail "$exit_write" "cannot set the mode of $2"
+    as_writer chmod "$rights_mode" "$2" 2>/dev/null </dev/null || without_modes || fail "$exit_write" "cannot set the mode of $2"
   fi
-  if [ -n "$owner" ] && [ -n "$(find "$2" -prune ! -user "$owner" 2>&1)" ]; then
+  if [ -n "$owner" ] && [ -z "$writer" ] && [ -n "$(find "$2" -prune ! -user "$owner" 2>&1)" ]; then
     chown "$owner" "$2" 2>/dev/null || fail "$exit_write" "cannot make $owner the owner of $2"
   fi
   if [ -n "$group" ] && [ -n "$(find "$2" -prune ! -group "$group" 2>&1)" ]; then
-    chgrp "$group" "$2" 2>/dev/null || fail "$exit_write" "cannot make $group the group of $2"
+    as_writer chgrp "$group" "$2" 2>/dev/null </dev/null || fail "$exit_write" "cannot make $group the group of $2"
   fi
 }
 
 # A file system without modes of its own (Proxmox's pmxcfs) refuses every change to another mode.
 without_modes() {
-  : >"$staging/.vault-probe"
+  [ -z "$writer" ] && true >"$staging/.vault-probe" || return 1
   if chmod 0600 "$staging/.vault-probe" 2>/dev/null && chmod 0640 "$staging/.vault-probe" 2>/dev/null; then return 1; fi
   [ -n "$told_modes" ] || whisper "$destination keeps modes of its own"
   told_modes=yes
@@ -1284,7 +1744,8 @@ without_modes() {
 # Whether a file that is renamed from the staging directory into the destination stays the same file. Some file systems
 # refuse that, and mv then may copy.
 renames_across() {
-  : >"$staging/.vault-probe"
+  [ -z "$writer" ] || return 0
+  true >"$staging/.vault-probe" || return 1
   probe_before=$(inode "$staging/.vault-probe")
   mv -f "$staging/.vault-probe" "$destination/.vault-copy-$job_id-probe" 2>/dev/null || return 1
   probe_after=$(inode "$destination/.vault-copy-$job_id-probe")
@@ -1297,85 +1758,134 @@ inode() {
   ls -di "$1" | awk '{ print $1; exit }'
 }
 
-# All or none. The old files are copied first. All renames are done by one mv, which outlives this script: whoever kills
-# that finds either the old files or the new ones.
+# All or none. The old files are copied first, into the state directory. All renames are done by one mv, which outlives
+# this script: whoever kills that finds either the old files or the new ones. Everything that a way back needs is on disk
+# before the mark, and the mark before the first rename; the mark goes when the renames are on disk.
 swap() {
-  mkdir "$previous" || fail "$exit_write" "cannot write to $destination"
+  # What an earlier way back could not use.
+  [ ! -e "$previous" ] || rm -rf "$previous"
+  mkdir "$previous" || fail "$exit_write" "cannot write to $run_state"
+  true >"$scratch/swapping" || scratch_full
   set --
-  while IFS= read -r output <&4; do
-    if [ -e "$destination/$output" ] || [ -h "$destination/$output" ]; then
-      [ -f "$destination/$output" ] || [ -h "$destination/$output" ] ||
-        fail "$exit_write" "$destination/$output is not a file"
-      cp -p "$destination/$output" "$previous/$output" 2>/dev/null || cp "$destination/$output" "$previous/$output" ||
-        fail "$exit_write" "cannot keep a copy of $destination/$output"
-    fi
-    set -- "$@" "$staging/$output"
-  done 4<<EOF
-$changed
+  for output in $changed; do
+    keep_old "$output"
+    cat <<EOF >>"$scratch/swapping" || scratch_full
+$old_sum$tab$output
 EOF
-  cat <<EOF >"$previous/.vault-changed" || fail "$exit_write" "cannot write to $destination"
-$changed
-EOF
-  to_disk "$@"
+    [ -z "$writer" ] || stage_as_writer "$output"
+    set -- "$@" "$stage_path/$output"
+  done
+  { echo end >>"$scratch/swapping" && [ "$(tail -n 1 "$scratch/swapping")" = end ]; } || scratch_full
+  (set +f; to_disk "$previous" "$previous"/*) || fail "$exit_write" "cannot write to $run_state"
+  as_writer_to_disk "$stage_path" "$@"
   replace_state "$scratch/next" "$run_state/pending"
-  # Only now is all there that a way back needs.
-  : >"$previous/.vault-swapping" || fail "$exit_write" "cannot write to $destination"
-  if renames_across; then mv -f "$@" "$destination/" 2>"$scratch/error"; else swap_by_copy 2>"$scratch/error"; fi || {
+  replace_state "$scratch/swapping" "$run_state/swapping"
+  if renames_across; then
+    as_writer mv -f "$@" "$destination/" 2>"$scratch/error" </dev/null
+  else
+    swap_by_copy 2>"$scratch/error"
+  fi || {
     swap_error=$(tail -n 1 "$scratch/error" | tr -d '[:cntrl:]')
-    roll_back || fail "$exit_write" "cannot replace the files, and cannot put the old ones back; they are in $previous: $swap_error"
+    { read_disk && roll_back; } || fail "$exit_write" "cannot replace the files, and cannot put the old ones back; they are in $previous: $swap_error"
     rm -f "$run_state/pending"
     [ ! -e "$scratch/pending.before" ] || mv -f "$scratch/pending.before" "$run_state/pending"
+    rm -f "$run_state/swapping"
     fail "$exit_write" "cannot replace the files in $destination; the old ones are in place: $swap_error"
   }
-  rm -f "$previous/.vault-swapping"
+  as_writer_to_disk "$destination"
+  rm -f "$run_state/swapping"
   rm -rf "$previous"
+  [ -z "$writer" ] || for output in $changed; do
+    cp "$staging/$output" "$disk/$output" || scratch_full
+  done
+}
+
+# keep_old OUTPUT: sets old_sum to the checksum of the copy, `link` for a link, or `-` where there was nothing.
+keep_old() {
+  old_sum=-
+  if [ -h "$disk/$1" ]; then
+    cp -P "$disk/$1" "$previous/$1" || fail "$exit_write" "cannot keep a copy of $destination/$1"
+    old_sum='link'
+  elif [ -e "$disk/$1" ]; then
+    [ -f "$disk/$1" ] || fail "$exit_write" "$destination/$1 is not a file"
+    cp -p "$disk/$1" "$previous/$1" 2>/dev/null || cp "$disk/$1" "$previous/$1" ||
+      fail "$exit_write" "cannot keep a copy of $destination/$1"
+    old_sum=$(checksum "$previous/$1")
+    [ "$old_sum" = "$(checksum "$disk/$1")" ] || fail "$exit_write" "cannot keep a copy of $destination/$1"
+  fi
+}
+
+# The owner's process creates the file, or fails where there is one.
+stage_as_writer() {
+  # shellcheck disable=SC2016 # the inner shell expands these
+  as_writer sh -c 'umask 077; set -C; cat >"$1"' sh "$stage_path/$1" <"$staging/$1" 2>/dev/null ||
+    fail "$exit_write" "cannot write to $destination"
+  for line in $files; do
+    [ "${line#* }" != "$1" ] || set_rights "${line%% *}" "$stage_path/$1"
+  done
 }
 
 # In a subshell, which outlives this script as well.
 swap_by_copy() (
   trap - 0 HUP INT TERM
   copies=0
-  while IFS= read -r output <&4; do
+  for output in $changed; do
     copies=$((copies + 1))
     cp -p "$staging/$output" "$destination/.vault-copy-$job_id-$copies" ||
       cp "$staging/$output" "$destination/.vault-copy-$job_id-$copies" || exit 1
-  done 4<<EOF
-$changed
-EOF
+  done
   copies=0
-  while IFS= read -r output <&4; do
+  for output in $changed; do
     copies=$((copies + 1))
     mv -f "$destination/.vault-copy-$job_id-$copies" "$destination/$output" || exit 1
-  done 4<<EOF
-$changed
-EOF
+  done
 )
 
-# Every changed file as it was before: the copy, or nothing.
-roll_back() (
-  trap - 0 HUP INT TERM
-  replaced=$(cat "$previous/.vault-changed") || exit 1
-  while IFS= read -r output <&4; do
-    if [ -f "$previous/$output" ]; then
-      cmp -s "$previous/$output" "$destination/$output" || mv -f "$previous/$output" "$destination/" ||
-        cp "$previous/$output" "$destination/$output" || exit 1
-    elif [ -f "$destination/$output" ]; then
-      rm -f "$destination/$output" || exit 1
-    fi
-  done 4<<EOF
-$replaced
-EOF
-  rm -f "$previous/.vault-swapping"
-)
+# Every file in the list as it was before: the copy, or nothing. Only names of the job count.
+roll_back() {
+  back=0
+  while IFS=$tab read -r old_sum output <&4; do
+    is_own_file "$output" || continue
+    case $old_sum in
+      -) as_writer rm -f "$destination/$output" </dev/null || back=1 ;;
+      link) { [ -h "$previous/$output" ] && cp -P "$previous/$output" "$destination/.vault-copy-$job_id-old" &&
+        mv -f "$destination/.vault-copy-$job_id-old" "$destination/$output"; } || back=1 ;;
+      *) put_back "$output" || back=1 ;;
+    esac
+  done 4<"$scratch/swapping"
+  return "$back"
+}
+
+put_back() {
+  [ -h "$disk/$1" ] || [ ! -f "$disk/$1" ] || [ "$(checksum "$disk/$1")" != "$old_sum" ] || return 0
+  [ -f "$previous/$1" ] && [ ! -h "$previous/$1" ] && [ "$(checksum "$previous/$1")" = "$old_sum" ] || return 1
+  back_copy=$destination/.vault-copy-$job_id-old
+  if [ -n "$writer" ]; then
+    for line in $files; do
+      [ "${line#* }" != "$1" ] || find_mode "${line%% *}"
+    done
+    # shellcheck disable=SC2016 # the inner shell expands these
+    as_writer sh -c 'umask 077; rm -f "$1"; set -C; cat >"$1" && chmod "$3" "$1" && mv -f "$1" "$2"' \
+      sh "$back_copy" "$destination/$1" "$rights_mode" <"$previous/$1"
+  else
+    { cp -p "$previous/$1" "$back_copy" 2>/dev/null || cp "$previous/$1" "$back_copy"; } &&
+      to_disk "$back_copy" && mv -f "$back_copy" "$destination/$1"
+  fi
+}
 
 # Some sync whole file systems whatever they are given; that is right too, only slower.
 to_disk() {
   sync "$@" >/dev/null 2>&1 </dev/null || sync
 }
 
-# replace_state FROM TO: whole or not at all.
+as_writer_to_disk() {
+  as_writer sync "$@" >/dev/null 2>&1 </dev/null || sync
+}
+
+# replace_state FROM TO: whole or not at all, and on disk.
 replace_state() {
-  { cp "$1" "$2.new" && mv -f "$2.new" "$2"; } || fail "$exit_write" "cannot write to $run_state"
+  { cp "$1" "$2.new" && cmp -s "$1" "$2.new" && to_disk "$2.new" && mv -f "$2.new" "$2" && to_disk "${2%/*}"; } ||
+    fail "$exit_write" "cannot write to ${2%/*}"
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1384,7 +1894,7 @@ replace_state() {
 reload_and_verify() {
   if [ -n "$reload" ]; then
     # Its own shell, in / as cron does it; what it says is for the person who reads the message.
-    (cd / && umask "$umask_before" && unset LC_ALL && exec sh -c "$reload") </dev/null >"$scratch/reload.log" 2>&1 &
+    (cd / && umask "$umask_before" && unset LC_ALL && forget_proxies && exec sh -c "$reload") </dev/null >"$scratch/reload.log" 2>&1 &
     limited=$!
     wait_limited "$reload_seconds"
     reload_status=$?
@@ -1400,7 +1910,7 @@ reload_and_verify() {
 
 # Services take a moment to load what is new, so this looks several times.
 verify_served() {
-  own_print=$(fingerprint <"$destination/$(first_leaf)")
+  own_print=$(fingerprint <"$disk/$(first_leaf)")
   verify_count=0
   while :; do
     served_certificate
@@ -1426,7 +1936,7 @@ served_certificate() {
   case $verify_name in
     *[!0-9.]*.*) ;;
     *)
-      verify_name=$(openssl x509 -noout -text -in "$destination/$(first_leaf)" 2>/dev/null </dev/null |
+      verify_name=$(openssl x509 -noout -text -in "$disk/$(first_leaf)" 2>/dev/null </dev/null |
         sed -n 's/.*DNS:\([^, ]*\).*/\1/p' | head -n 1)
       case $verify_name in '*.'*) verify_name=www.${verify_name#??} ;; esac
       ;;
@@ -1452,6 +1962,12 @@ served_certificate() {
 commit() {
   cmp -s "$1" "$run_state/state" || replace_state "$1" "$run_state/state"
   rm -f "$run_state/pending"
+  remove_old_version
+}
+
+# What version 0.1.0 left in the destination when it was interrupted.
+remove_old_version() {
+  remove_directory "$destination/.vault-previous-$job_id" || warn "$walk_problem"
 }
 
 # record_run CODE MESSAGE, for --status.
@@ -1463,38 +1979,79 @@ EOF
   } 2>/dev/null || :
 }
 
+# make_scratch DIRECTORY: a new one in it, by a name that others cannot foresee.
 make_scratch() {
   mkdir -p "$1" 2>/dev/null || fail "$exit_write" "cannot make the directory $1"
-  scratch=$1/scratch.$$
-  rm -rf "$scratch"
-  mkdir "$scratch" || fail "$exit_write" "cannot write to $1"
+  scratch_name=scratch.$$.$(od -A n -N 4 -t x4 /dev/urandom 2>/dev/null | tr -d ' \n')
+  mkdir "$1/$scratch_name" || fail "$exit_write" "cannot write to $1"
+  scratch=$1/$scratch_name
+}
+
+# Where there is no job yet, temporary files are in TMPDIR; root's not in a directory of another user.
+make_first_scratch() {
+  if [ "$my_uid" -eq 0 ]; then
+    walk "${TMPDIR:-/tmp}/certificate-vault" look '' || TMPDIR=/tmp
+  fi
+  make_scratch "${TMPDIR:-/tmp}"
+}
+
+# What a job keeps consists of files and nothing else.
+check_state_files() {
+  for part in state pending swapping last-run; do
+    is_plain "$run_state/$part" || fail "$exit_write" "$run_state/$part is not a file; remove it, and run the job again"
+  done
+  for part in job api-key ca.pem install.sh; do
+    is_plain "$job_directory/$part" || fail 1 "$job_directory/$part is not a file; remove it, and set the job up again"
+  done
+}
+
+# A job that is set up again keeps what it was before until the first download has succeeded. Where that installation
+# was killed, the job before comes back: nothing says that the new one works. An empty mark is of an installation that
+# had not begun to replace the job.
+recover_install() {
+  [ -d "$job_directory/old" ] || return 0
+  installer=''
+  if is_plain "$job_directory/old/.complete"; then installer=$(cat "$job_directory/old/.complete" 2>/dev/null) || installer=''; fi
+  if [ -n "$installer" ]; then
+    ! lock_lives "$installer" || return 0
+    warn "an installation of this job was killed before it had finished: the job is again as it was before"
+    put_old_job || fail "$exit_write" "cannot write to $job_directory"
+  fi
+  rm -rf "$job_directory/old" "$job_directory/new"
+}
+
+put_old_job() {
+  (set +f && cd "$job_directory/old" && mv -f ./* ../) && to_disk "$job_directory" && rm -rf "$job_directory/old"
 }
 
 run_job() {
   read_job "$1"
+  job_directory=$jobs_root/$job_id
   run_directory=$state_root/$job_id
   mkdir -p "$run_directory" || fail "$exit_write" "cannot make the directory $run_directory"
+  check_private "$jobs_root/$job_id"
+  check_private "$run_directory"
   take_lock "$run_directory/lock" "$lock_seconds" || fail "$exit_busy" "another run of this job is under way"
+  recover_install
+  read_job "$1"
   run_state=$run_directory
   # What a run that was killed left behind, keys among it.
-  (set +f; rm -rf "$run_state"/scratch.* "$run_state"/lock.[0-9]* "$run_state"/*.new)
+  (set +f; rm -rf "$run_state"/scratch.* "$run_state"/*.new)
+  remove_dead_offers "$run_state/lock"
   make_scratch "$run_state"
+  check_state_files
   check_server "$server"
   choose_tool
-  IFS= read -r api_key <"$jobs_root/$job_id/api-key" || fail 1 "cannot read $jobs_root/$job_id/api-key"
-  ca_path=$jobs_root/$job_id/ca.pem
-  told_modes=''
+  { IFS= read -r api_key <"$job_directory/api-key" && [ -n "$api_key" ]; } ||
+    fail 1 "$job_directory/api-key is missing or damaged; set the job up again"
+  ca_path=$job_directory/ca.pem
+  [ "$ca" = no ] || [ -s "$ca_path" ] || fail 1 "$ca_path is missing or empty; set the job up again with --ca-file"
+  use_proxies
   make_staging
-  if [ -e "$run_state/pending" ]; then cp "$run_state/pending" "$scratch/pending.before"; fi
+  if [ -e "$run_state/pending" ]; then cp "$run_state/pending" "$scratch/pending.before" || scratch_full; fi
   fetch_all
   check_all
   find_changes
-  # The rights of files that stay, if somebody changed them.
-  while IFS= read -r line <&4; do
-    [ -f "$staging/${line#* }" ] || set_rights "${line%% *}" "$destination/${line#* }"
-  done 4<<EOF
-$files
-EOF
   [ -z "$changed" ] || swap
   if [ -n "$changed" ] || [ -e "$run_state/pending" ]; then
     reload_and_verify
@@ -1521,35 +2078,56 @@ copy_script() {
     authorized=no
     get_patiently /client/install.sh "$1"
   fi
-  # shellcheck disable=SC2016 # the line as it stands at the end of this file
-  { [ "$(tail -n 1 "$1")" = 'main "$@"' ] && sh -n "$1" 2>/dev/null; } ||
+  { is_whole_script "$1" && sh -n "$1" 2>/dev/null; } ||
     fail "$exit_fetch" "$server/client/install.sh is not a whole installer"
 }
 
+is_whole_script() {
+  # shellcheck disable=SC2016 # the line as it stands at the end of this file
+  [ -f "$1" ] && [ "$(tail -n 1 "$1" 2>/dev/null)" = 'main "$@"' ]
+}
+
 install_job() {
-  make_scratch "$scratch_root"
+  make_first_scratch
   choose_tool
   check_options
-  find_job_id
   choose_scheduler
-  if [ -z "$schedule" ]; then schedule=$(job_value "$job_id" schedule); fi
-  if [ -z "$schedule" ] && [ "$dry_run" = no ]; then schedule=$(random_schedule); fi
   calendar=$(cron_to_calendar "${schedule:-@daily}") || misused "--schedule: \"$schedule\": $calendar"
   [ -z "$ca_file" ] || { ca=yes && grep -e '-----BEGIN CERTIFICATE-----' "$ca_file" >/dev/null 2>&1; } ||
     fail 1 "--ca-file: $ca_file is not a PEM file with certificates"
-  refuse_shared_files
+  remember_proxies
+  check_private "$jobs_root"
+  check_private "$state_root"
+  check_destination_place look || fail "$exit_write" "$walk_problem"
+  writer=''
   if [ "$dry_run" = yes ]; then
+    find_job_id
+    refuse_shared_files
+    if [ -z "$schedule" ]; then schedule=$(job_value "$job_id" schedule); fi
     explain_job
     return
   fi
   read_api_key
+  # Everything that depends on which jobs there are is decided under this lock.
+  mkdir -p "$state_root" 2>/dev/null || fail "$exit_write" "cannot write to $state_root"
+  take_lock "$state_root/install.lock" 300 || fail "$exit_busy" "another installation has been under way for five minutes"
+  # shellcheck disable=SC2031
+  install_lock=$held_lock held_lock=''
+  remove_dead_offers "$state_root/install.lock"
+  find_job_id
+  refuse_shared_files
   job_directory=$jobs_root/$job_id
+  if [ -e "$job_directory" ] && [ ! -d "$job_directory" ]; then fail "$exit_write" "$job_directory is not a directory; remove it"; fi
+  finish_interrupted_run
   job_was_there=no
   [ ! -f "$job_directory/job" ] || job_was_there=yes
   undo_install=yes
   mkdir -p "$job_directory" "$state_root/$job_id" || fail "$exit_write" "cannot write to $jobs_root and $state_root"
   chmod 0700 "$jobs_root" "$job_directory" "$state_root" "$state_root/$job_id" || fail "$exit_write" "cannot protect $jobs_root"
   take_lock "$state_root/$job_id/lock" 120 || fail "$exit_busy" "a run of this job has been under way for two minutes"
+  recover_install
+  if [ -z "$schedule" ]; then schedule=$(job_value "$job_id" schedule); fi
+  cron_to_calendar "${schedule:-none}" >/dev/null || schedule=$(random_schedule)
   put_job
   release_lock
   # The same program that the schedule will start.
@@ -1565,9 +2143,17 @@ install_job() {
   esac
   install_schedule || fail 1 "cannot install the schedule, so nothing was set up; the downloaded files stay"
   undo_install=no
+  rm -f "$job_directory/old/.complete"
   rm -rf "$job_directory/old"
   say "scheduled: $schedule ($scheduler)"
   exit "$first_run"
+}
+
+# The job before may have been interrupted between two renames, and only it knows the names of its files.
+finish_interrupted_run() {
+  if [ -f "$job_directory/job" ] && [ -e "$state_root/$job_id/swapping" ] && is_whole_script "$job_directory/install.sh"; then
+    CERTIFICATE_VAULT_LOCK_SECONDS=120 /bin/sh "$job_directory/install.sh" --run "$job_id" </dev/null || :
+  fi
 }
 
 # All files of the job by one mv, as in the destination: a job is never half old and half new. What it was before stays
@@ -1575,22 +2161,36 @@ install_job() {
 put_job() {
   rm -rf "$job_directory/new" "$job_directory/old"
   mkdir "$job_directory/new" "$job_directory/old" || fail "$exit_write" "cannot write to $job_directory"
-  if [ -f "$job_directory/job" ]; then
+  ca_path=$job_directory/new/ca.pem
+  { [ "$ca" = no ] || cat "$ca_file"; } >"$ca_path" || fail "$exit_write" "cannot write to $job_directory"
+  [ "$ca" = no ] || cmp -s "$ca_file" "$ca_path" || fail "$exit_write" "cannot write to $job_directory"
+  copy_script "$job_directory/new/install.sh"
+  { write_job >"$job_directory/new/job" && [ "$(write_job | cksum)" = "$(cksum <"$job_directory/new/job")" ]; } ||
+    fail "$exit_write" "cannot write to $job_directory"
+  cat <<EOF >"$job_directory/new/api-key" || fail "$exit_write" "cannot write to $job_directory"
+$api_key
+EOF
+  { IFS= read -r stored_key <"$job_directory/new/api-key" && [ "$stored_key" = "$api_key" ]; } ||
+    fail "$exit_write" "cannot write to $job_directory"
+  for part in job api-key install.sh ca.pem; do
+    is_plain "$job_directory/$part" || fail "$exit_write" "$job_directory/$part is not a file; remove it"
+  done
+  (cd "$job_directory/new" && chmod 0600 job api-key ca.pem && chmod 0700 install.sh && to_disk job api-key ca.pem install.sh) ||
+    fail "$exit_write" "cannot write to $job_directory"
+  if [ "$job_was_there" = yes ]; then
     for part in job api-key install.sh ca.pem; do
       [ ! -f "$job_directory/$part" ] || cp -p "$job_directory/$part" "$job_directory/old/$part" ||
         fail "$exit_write" "cannot write to $job_directory"
     done
-    : >"$job_directory/old/.complete"
-  fi
-  ca_path=$job_directory/new/ca.pem
-  { [ "$ca" = no ] || cat "$ca_file"; } >"$ca_path"
-  copy_script "$job_directory/new/install.sh"
-  write_job >"$job_directory/new/job" || fail "$exit_write" "cannot write to $job_directory"
-  cat <<EOF >"$job_directory/new/api-key" || fail "$exit_write" "cannot write to $job_directory"
-$api_key
+    (set +f; to_disk "$job_directory"/old/*)
+    cat <<EOF >"$job_directory/old/.complete" || fail "$exit_write" "cannot write to $job_directory"
+$$ $(process_start $$)
 EOF
-  (cd "$job_directory/new" && chmod 0600 job api-key ca.pem && chmod 0700 install.sh && mv -f install.sh ca.pem api-key job ../) ||
-    fail "$exit_write" "cannot write to $job_directory"
+    [ -s "$job_directory/old/.complete" ] || fail "$exit_write" "cannot write to $job_directory"
+    to_disk "$job_directory/old/.complete" "$job_directory/old" "$job_directory"
+  fi
+  (cd "$job_directory/new" && mv -f install.sh ca.pem api-key job ../) || fail "$exit_write" "cannot write to $job_directory"
+  to_disk "$job_directory"
   rm -rf "$job_directory/new"
 }
 
@@ -1599,13 +2199,10 @@ take_back_job() {
   undo_install=no
   if [ "$job_was_there" = no ]; then
     rm -rf "$job_directory" "${state_root:?}/$job_id"
-    # Only if they are empty, that is if nothing else is here.
-    rmdir "$jobs_root" "$state_root" 2>/dev/null
-  elif [ -f "$job_directory/old/.complete" ]; then
-    rm -f "$job_directory/old/.complete"
-    (set +f && cd "$job_directory/old" && mv -f ./* ../) && rm -rf "$job_directory/old"
+  elif [ -s "$job_directory/old/.complete" ]; then
+    put_old_job
   fi
-  rm -rf "$job_directory/new"
+  rm -rf "$job_directory/new" "$job_directory/old"
 }
 
 explain_job() {
@@ -1623,12 +2220,10 @@ EOF
 }
 
 show_files() {
-  while IFS= read -r line <&4; do
+  for line in $files; do
     printf '%s%s -> %s' "${show_comma:-}" "${line%% *}" "${line#* }"
     show_comma=', '
-  done 4<<EOF
-$files
-EOF
+  done
   show_comma=''
 }
 
@@ -1653,7 +2248,8 @@ show_status() {
   [ -n "$selected" ] || say "there are no jobs"
   all_well=0
   for id in $selected; do
-    (status_of "$id") || all_well=1
+    # A job that cannot be read ends only its own part. The rest is not in a subshell, where there are no time limits.
+    if (read_job "$id"); then status_of "$id" || all_well=1; else all_well=1; fi
   done
   return "$all_well"
 }
@@ -1661,9 +2257,18 @@ show_status() {
 status_of() {
   read_job "$1"
   run_directory=$state_root/$1
-  last=$(cat "$run_directory/last-run" 2>/dev/null) || last=''
+  job_directory=$jobs_root/$1
+  scratch=''
+  last=''
+  if is_plain "$run_directory/last-run"; then last=$(cat "$run_directory/last-run" 2>/dev/null) || last=''; fi
   last_code=${last#* }
   last_code=${last_code%% *}
+  status_leaf=$(first_leaf)
+  is_well=0
+  disk=$destination
+  if ! look_at_files; then
+    status_leaf=''
+  fi
   cat <<EOF
 $1
   server       $server
@@ -1672,15 +2277,83 @@ $1
   files        $(show_files)
   schedule     $schedule ($scheduler)
   reload       ${reload:-none}
-  version      $(cut -f 1 "$run_directory/state" 2>/dev/null | head -n 1)
-  expires      $(openssl x509 -noout -enddate -in "$destination/$(first_leaf)" 2>/dev/null </dev/null | sed 's/^notAfter=//')
+  version      $([ ! -f "$run_directory/state" ] || cut -f 1 "$run_directory/state" 2>/dev/null | head -n 1)
+  expires      $([ -z "$status_leaf" ] || openssl x509 -noout -enddate -in "$disk/$status_leaf" 2>/dev/null </dev/null | sed 's/^notAfter=//')
   last run     ${last:-never}
 EOF
+  [ -z "$proxies" ] || printf '  proxies      %s\n' "$(printf '%s\n' "$proxies" | sed 's|//[^/]*@|//|' | tr '\n' ' ')"
   if [ -e "$run_directory/pending" ]; then
     printf '  pending      the reload has not succeeded yet\n'
-    return 1
+    is_well=1
   fi
-  [ "$last_code" = 0 ]
+  [ "$last_code" = 0 ] || is_well=1
+  find_problems
+  [ -z "$scratch" ] || rm -rf "$scratch"
+  return "$is_well"
+}
+
+problem() {
+  cat <<EOF
+  problem      $1
+EOF
+  is_well=1
+}
+
+# Whether the destination is what a run would accept. Root reads the owner's directory as the owner.
+look_at_files() {
+  if [ "$my_uid" -eq 0 ] && [ -n "$owner" ]; then make_first_scratch; fi
+  check_destination_place look || return 1
+  [ -n "$writer" ] || return 0
+  disk=$scratch/disk
+  mkdir "$disk" && read_disk
+}
+
+# What would make the next run fail, or keep it from running, and what is not as the last run left it.
+find_problems() {
+  [ -z "$walk_problem" ] || problem "${walk_problem%%"$newline"*}"
+  for line in $files; do
+    output=${line#* }
+    if [ ! -f "$disk/$output" ]; then
+      problem "$destination/$output is missing; --run restores it"
+    elif [ -h "$disk/$output" ]; then
+      problem "$destination/$output is a link; --run replaces it"
+    elif ! [ -s "$disk/$output" ] && [ "${line%% *}" != chain.crt ]; then
+      problem "$destination/$output is empty; --run restores it"
+    elif [ -f "$run_directory/state" ] && [ -r "$disk/$output" ] && [ ! -e "$run_directory/pending" ]; then
+      if find_row "$run_directory/state" "${line%% *}" "$output" && [ "$row_sum" != "$(checksum "$disk/$output")" ]; then
+        problem "$destination/$output is not the file that was installed; --run restores it"
+      fi
+    fi
+  done
+  if [ -n "$status_leaf" ] && openssl x509 -noout -in "$disk/$status_leaf" >/dev/null 2>&1 </dev/null; then
+    openssl x509 -noout -checkend 0 -in "$disk/$status_leaf" >/dev/null 2>&1 </dev/null || problem "the certificate has expired"
+  fi
+  for line in $files; do
+    { [ -f "$run_directory/state" ] && find_row "$run_directory/state" "${line%% *}" "${line#* }"; } || {
+      [ -e "$run_directory/pending" ] || problem "$run_directory/state does not say what is installed; --run downloads all files"
+      break
+    }
+  done
+  [ ! -e "$run_directory/swapping" ] || problem "a run was interrupted while it replaced files; --run puts that right"
+  [ ! -s "$job_directory/old/.complete" ] || lock_lives "$(cat "$job_directory/old/.complete")" ||
+    problem "an installation was killed; --run puts that right"
+  for part in state pending swapping lock; do
+    is_plain "$run_directory/$part" || problem "$run_directory/$part is not a file; remove it"
+  done
+  { [ -s "$job_directory/api-key" ] && [ -f "$job_directory/api-key" ]; } ||
+    problem "$job_directory/api-key is missing or empty; set the job up again"
+  [ "$ca" = no ] || { [ -s "$job_directory/ca.pem" ] && [ -f "$job_directory/ca.pem" ]; } ||
+    problem "$job_directory/ca.pem is missing or empty; set the job up again"
+  is_whole_script "$job_directory/install.sh" ||
+    problem "$job_directory/install.sh is missing or damaged; set the job up again"
+  is_scheduled || problem "the schedule is not in $scheduler any more; set the job up again"
+  case $last in
+    '') ;;
+    *)
+      overdue=$(cron_to_calendar "$schedule" "$(date '+%Y-%m-%dT%H:%M:%S')" "$(date -u '+%Y-%m-%dT%H:%M:%S')" "${last%% *}")
+      [ "$overdue" = 'in time' ] || problem "the last run is older than two schedules; does $scheduler run?"
+      ;;
+  esac
 }
 
 # Several jobs are run by a process each, as the schedule does: a run ends with an exit code.
@@ -1691,6 +2364,11 @@ run_jobs() {
     '') fail 1 "there are no jobs" ;;
     *"$newline"*)
       for id in $selected; do
+        if ! is_whole_script "$jobs_root/$id/install.sh"; then
+          message err "$jobs_root/$id/install.sh is missing or damaged; set the job up again"
+          worst=1
+          continue
+        fi
         /bin/sh "$jobs_root/$id/install.sh" --run "$id" </dev/null || worst=$?
       done
       ;;
@@ -1710,14 +2388,23 @@ uninstall_jobs() {
     printf 'would remove the job %s, its schedule and its API key; the files in %s would stay\n' "$job_id" "$destination"
     return
   fi
-  make_scratch "$scratch_root"
-  mkdir -p "$state_root/$job_id"
+  check_private "$jobs_root/$job_id"
+  check_private "$state_root/$job_id"
+  make_first_scratch
+  mkdir -p "$state_root/$job_id" || fail "$exit_write" "cannot write to $state_root"
+  take_lock "$state_root/install.lock" 300 || fail "$exit_busy" "another installation has been under way for five minutes"
+  # shellcheck disable=SC2031
+  install_lock=$held_lock held_lock=''
   take_lock "$state_root/$job_id/lock" 120 || fail "$exit_busy" "a run of this job has been under way for two minutes"
-  remove_schedule || fail 1 "cannot remove the schedule, so the job stays"
-  rm -rf "${jobs_root:?}/$job_id" "${state_root:?}/$job_id" "$destination/.vault-staging-$job_id" \
-    "$destination/.vault-previous-$job_id"
+  remove_schedule || fail 1 "cannot remove the schedule ($scheduler), so the job and its script stay in $jobs_root/$job_id"
+  stage_path=$destination/.vault-staging-$job_id
+  # What is not ours any more stays there, with a message.
+  if [ -d "$destination" ] && check_destination_place look; then
+    remove_directory "$stage_path" || warn "$walk_problem"
+    remove_old_version
+  fi
+  rm -rf "${jobs_root:?}/$job_id" "${state_root:?}/$job_id" || fail "$exit_write" "cannot remove $jobs_root/$job_id"
   held_lock=''
-  rmdir "$jobs_root" 2>/dev/null
   say "removed; the files in $destination stay"
 }
 
@@ -1800,7 +2487,6 @@ main() {
   if [ "$action" = run ] && [ -n "$wanted_job" ] && [ -f "${0%/*}/job" ] && [ "${0%/*}" != "$0" ]; then
     jobs_root=$(cd "${0%/*}/.." && pwd)
   fi
-  scratch_root=${TMPDIR:-/tmp}
   case $action in
     install) install_job ;;
     list) list_jobs ;;

@@ -92,7 +92,7 @@ test('a full disk leaves the old pair, and the next run heals', whenRoot, async 
   t.after(() => mounted !== '' && execFileSync('umount', [mounted]));
   const client = machine(t);
   mkdirSync(client.destination);
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', client.destination]);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k,mode=0755', 'tmpfs', client.destination]);
   mounted = client.destination;
   const { old } = await withNews(t, client);
   const filler = join(client.destination, 'filler');

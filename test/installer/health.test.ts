@@ -1,0 +1,161 @@
+/** What --status finds: a run that is overdue, files that are gone, a schedule that is gone; and proxies of the installing shell. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { cronMinutes } from '../harness/client-cron.ts';
+import { installer, type Machine, machine, modeOf } from '../harness/client-installer.ts';
+import { inEveryShell } from '../harness/client-places.ts';
+import { clientVault, usual } from '../harness/client-vault.ts';
+import { needs } from '../harness/missing-program.ts';
+
+const curl = needs('curl');
+
+const troubles: readonly [string, RegExp, (client: Machine) => void][] = [
+  [
+    'a last run before the last two scheduled times',
+    /problem {6}the last run is older than two schedules; does cron run\?/,
+    (client) => {
+      const state = join(client.home, 'vault', 'state', client.jobs()[0] ?? '', 'last-run');
+      writeFileSync(state, '2025-01-01T00:00:00Z 0 version 1 is installed\n');
+    },
+  ],
+  [
+    'a missing file',
+    /problem {6}\S+\/tls\.key is missing; --run restores it/,
+    (client) => rmSync(join(client.destination, 'tls.key')),
+  ],
+  [
+    'an altered file',
+    /problem {6}\S+\/tls\.crt is not the file that was installed/,
+    (client) => writeFileSync(join(client.destination, 'tls.crt'), 'oops\n'),
+  ],
+  [
+    'a schedule that is gone',
+    /problem {6}the schedule is not in cron any more; set the job up again/,
+    (client) => writeFileSync(join(client.home, 'crontab'), '* * * * * true\n'),
+  ],
+  [
+    'a script that is cut',
+    /problem {6}\S+\/install\.sh is missing or damaged/,
+    (client) => writeFileSync(client.copy(), '#!/bin/sh\n'),
+  ],
+];
+
+inEveryShell('the status fails for what keeps a job from its work, and says what', async (t, shell) => {
+  const vault = await clientVault(t);
+  const client = machine(t, { shell });
+  const install = async () => {
+    const installed = await vault.install(client, ['--schedule', '5 4 * * *']);
+    assert.equal(installed.code, 0, installed.stderr);
+  };
+  await install();
+  assert.equal((await client.run(['--status'])).code, 0);
+  for (const [name, message, make] of troubles) {
+    make(client);
+    const status = await client.run(['--status']);
+    assert.equal(status.code, 1, name);
+    assert.match(status.stdout, message);
+    await install();
+    const well = await client.run(['--status']);
+    assert.equal(well.code, 0, `${name}: ${well.stdout}`);
+  }
+});
+
+const schedules = [
+  '* * * * *',
+  '17 3 * * *',
+  '*/15 * * * *',
+  '5,35 8-18 * * 1-5',
+  '0 0 1 * *',
+  '30 4 1,15 * *',
+  '0 12 * * 7',
+  '0 0 13 * 5',
+  '0 0 */2 * 1',
+  '59 23 31 12 *',
+  '0 5 29 2 *',
+  '15 2 1-7 * 6',
+  '@daily',
+  '@weekly',
+  '@hourly',
+];
+
+for (const awk of ['mawk', 'original-awk', 'busybox']) {
+  test(`a run is overdue an hour after the last but one scheduled time, by ${awk}`, needs(awk), () => {
+    const functions = readFileSync(installer, 'utf8').replace(/\nmain "\$@"\n$/, '\n');
+    const program = awk === 'busybox' ? 'busybox awk' : awk;
+    const script = `${functions}
+      awk() { ${program} "$@"; }
+      while IFS='|' read -r schedule local utc last; do cron_to_calendar "$schedule" "$local" "$utc" "$last"; done`;
+    const at = (time: number) => new Date(time).toISOString().slice(0, 19);
+    const rows: string[] = [];
+    const wanted: string[] = [];
+    for (const schedule of schedules) {
+      for (const base of ['2027-02-27 22:30:00', '2028-12-30 11:11:00']) {
+        const times = cronMinutes(schedule, base, 2).map((time) => Date.parse(`${time.replace(' ', 'T')}Z`));
+        const [one = 0, two = 0] = times;
+        // Now is 30 seconds after the second time; the clock of the schedule is two hours ahead of UTC.
+        const [now, zone] = [two + 30_000, 2 * 3_600_000];
+        for (const [late, verdict] of [
+          [-1000, 'overdue'],
+          [1000, 'in time'],
+        ] as const) {
+          const last = one - 3_600_000 - zone + late;
+          rows.push(`${schedule}|${at(now)}|${at(now - zone)}|${at(last)}Z\n`);
+          wanted.push(verdict);
+        }
+      }
+    }
+    const told = execFileSync('sh', ['-c', script], { input: rows.join(''), encoding: 'utf8' });
+    assert.deepEqual(told.trim().split('\n'), wanted);
+  });
+}
+
+/** A job that finds the vault only through a proxy: what is not loopback by name goes there. */
+async function proxied(t: TestContext, client: Machine, tool: 'curl' | 'wget'): Promise<void> {
+  const vault = await clientVault(t, { tool });
+  const proxy = await vault.relay();
+  const url = `${proxy.url.replace('http://', 'http://me:pass-word@')}`;
+  const server = vault.url.replace('127.0.0.1', '0.0.0.0');
+  const args = ['--server', server, '--allow-http', ...usual(client)];
+  const reload = `env >${client.home}/reload-environment`;
+  const environment = { SERVICE_API_KEY: vault.key, http_proxy: url, no_proxy: 'example.test' };
+  const installed = await client.run([...args, '--reload-command', reload], { environment });
+  assert.equal(installed.code, 0, installed.stderr);
+  assert.equal(proxy.seen.length, 2);
+  // As cron runs it, without these variables.
+  const run = await client.run(['--run'], { script: client.copy() });
+  assert.equal(run.code, 0, run.stderr);
+  assert.equal(proxy.seen.length, 4);
+  assert.equal(proxy.seen.at(-1)?.headers['proxy-authorization'], `Basic ${btoa('me:pass-word')}`);
+  assert.equal(modeOf(join(client.copy(), '..', 'job')), 0o600);
+  const status = await client.run(['--status']);
+  assert.equal(status.code, 0, status.stdout);
+  assert.match(
+    status.stdout,
+    / {2}proxies {6}http_proxy=http:\/\/127\.0\.0\.1:\d+\/? no_proxy=example\.test/,
+  );
+  for (const shown of [status.stdout, installed.stderr, client.syslog()])
+    assert.doesNotMatch(shown, /pass-word/);
+  assert.doesNotMatch(readFileSync(join(client.home, 'reload-environment'), 'utf8'), /proxy/);
+}
+
+for (const tool of ['curl', 'wget'] as const) {
+  test(`proxies of the installing shell are those of later runs, with ${tool}`, needs(tool), (t) =>
+    proxied(t, machine(t, { tool }), tool),
+  );
+}
+
+test('a job of version 0.1.0 is read as it was', curl, async (t) => {
+  const vault = await clientVault(t);
+  const client = machine(t);
+  assert.equal((await vault.install(client)).code, 0);
+  const path = join(client.copy(), '..', 'job');
+  const old = readFileSync(path, 'utf8')
+    .replace(/^format=2\n/, '')
+    .replace(/\nend=job\n$/, '\n');
+  writeFileSync(path, old);
+  assert.equal((await client.run(['--run'])).code, 0);
+  assert.equal((await client.run(['--status'])).code, 0);
+});
