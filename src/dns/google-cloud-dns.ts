@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
 import { Secret } from '../base/secret.ts';
-import { encodePem } from '../crypto/pem.ts';
+import { rsaKeyIn } from '../crypto/rsa-key.ts';
 import { accountZone, zoneMissing } from './account-zone.ts';
 import { apiUrl, credential } from './api-settings.ts';
 import { bearerToken, type IssuedToken } from './bearer-token.ts';
@@ -234,20 +234,4 @@ function jsonOf(text: string): unknown {
     // What it is not is said by the schema.
     return undefined;
   }
-}
-
-/** Version and algorithm of an RSA key in PKCS#8 (RFC 5208 §5, RFC 8017 §A.1), behind the header of two bytes of length. */
-const rsaBegins = Buffer.from('020100300d06092a864886f70d0101010500', 'hex');
-const longestKey = 16_384;
-
-/**
- * The key as PEM again, or undefined where it is none of RSA. OpenSSL completes keys of other kinds as it reads them, which
- * takes hours where their numbers are large.
- */
-function rsaKeyIn(text: string): string | undefined {
-  const [, base64 = ''] =
-    /-----BEGIN PRIVATE KEY-----([^-]{1,22000})-----END PRIVATE KEY-----/.exec(text) ?? [];
-  const der = Buffer.from(base64, 'base64');
-  const isRsa = der.length <= longestKey && der.subarray(4, 4 + rsaBegins.length).equals(rsaBegins);
-  return isRsa ? encodePem('PRIVATE KEY', der) : undefined;
 }

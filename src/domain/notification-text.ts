@@ -1,14 +1,10 @@
 /** How notices are told to people: a subject of one line, and plain text that says what to do. */
 import { formatByteSize } from '../base/byte-size.ts';
 import { day, hour } from '../base/duration.ts';
-import { shortened } from '../base/printable-text.ts';
-import { acceptedPath } from './backup-directory.ts';
-import type { SetAside } from './backup-health.ts';
 import type { Digest } from './notification-digest.ts';
+import { type Data, fact, oneLine, setAsideWords, type Words } from './notification-set-aside.ts';
 
 export type Told = { readonly subject: string; readonly text: string };
-
-type Data = Readonly<Record<string, unknown>>;
 
 /** The words for a notice that was made at `at` (UTC milliseconds). */
 export function wordsFor(event: string, data: Data, at: number): Told {
@@ -20,8 +16,6 @@ export function wordsFor(event: string, data: Data, at: number): Told {
 export function signed(subject: string, lines: readonly string[]): Told {
   return { subject: oneLine(subject), text: `${[...lines, '', '-- ', 'Certificate Vault'].join('\n')}\n` };
 }
-
-type Words = { readonly subject: string; readonly lines: readonly string[] };
 
 const texts: Readonly<Record<string, (data: Data, at: number) => Words>> = {
   'renewal.failed': (data, at) => {
@@ -192,13 +186,6 @@ export function section(title: string, lines: readonly string[], all = lines.len
   return ['', `${title}:`, '', ...lines.map((line) => `  ${oneLine(line)}`), ...more];
 }
 
-/** A label and its value, which may come from others and must not look like lines of ours. */
-function fact(label: string, value: unknown): string[] {
-  return value === null || value === undefined
-    ? []
-    : [`  ${`${label}:`.padEnd(14)} ${oneLine(String(value))}`];
-}
-
 function names(list: unknown): string {
   return (list as readonly string[]).join(', ');
 }
@@ -213,10 +200,6 @@ function inWords(time: unknown, at: number): string {
   const left = Date.parse(String(time)) - at;
   const [count, unit] = left >= 2 * day ? [left / day, 'days'] : [left / hour, 'hours'];
   return count < 1 ? 'within the hour' : `in ${Math.floor(count)} ${Math.floor(count) === 1 ? 'hour' : unit}`;
-}
-
-function oneLine(text: string): string {
-  return shortened(text, 900);
 }
 
 function overdueWords(data: Data): Words {
@@ -236,28 +219,4 @@ function overdueWords(data: Data): Words {
       '  vault backup FILE',
     ],
   };
-}
-
-function setAsideWords({ set_aside, directory }: Data): Words {
-  const { path, holds, before } = set_aside as SetAside;
-  return {
-    subject: 'the backup holds much less than the one before',
-    lines: [
-      `The vault holds ${amounts(holds)} now;`,
-      `its backup before holds ${amounts(before)}.`,
-      'The new backup is kept under another name, and no backup is removed.',
-      '',
-      ...fact('Directory', directory),
-      ...fact('Set aside', path),
-      '',
-      'If certificates are missing, stop the vault and restore the backup before.',
-      'If they were deleted on purpose, give the new backup the usual name:',
-      '',
-      `  mv ${path} ${acceptedPath(path)}`,
-    ],
-  };
-}
-
-function amounts({ certificates, versions }: SetAside['holds']): string {
-  return `${certificates} certificates and ${versions} versions`;
 }

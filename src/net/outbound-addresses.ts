@@ -79,7 +79,7 @@ export function refusalOf(
   port: number,
   allowed: readonly AllowedOutbound[],
 ): string | undefined {
-  const address = parseIpAddress(text.replace(/%.*$/, ''));
+  const address = parseIpAddress(withoutZone(text));
   if (address === undefined) return 'no address';
   const isAllowed = allowed.some(
     (one) => (one.port === undefined || one.port === port) && isInside(address, [one.network]),
@@ -100,7 +100,7 @@ export function parseAllowedOutbound(text: string): AllowedOutbound | undefined 
 
 /** The setting that allows exactly this. */
 export function allowanceFor(address: string, port: number): string {
-  const plain = address.replace(/%.*$/, '');
+  const plain = withoutZone(address);
   return plain.includes(':') ? `[${plain}]:${port}` : `${plain}:${port}`;
 }
 
@@ -118,4 +118,10 @@ function kindOf(address: IpAddress): string | undefined {
 function fourOf(words: Words): IpAddress {
   const text = words.map((word) => `${word >> 8}.${word & 0xff}`).join('.');
   return { family: 4, words, text };
+}
+
+/** An address without the zone that may follow it: `fe80::1%eth0` (RFC 4007 §11). */
+function withoutZone(address: string): string {
+  const at = address.indexOf('%');
+  return at < 0 ? address : address.slice(0, at);
 }
