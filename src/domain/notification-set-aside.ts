@@ -40,6 +40,7 @@ function amounts({ certificates, versions }: SetAside['holds']): string {
   return `${certificates} certificates and ${versions} versions`;
 }
 
+/** A text that may come from others, on one line and not too long. */
 export function oneLine(text: string): string {
   return shortened(text, 900);
 }
