@@ -320,7 +320,7 @@ test('a dns-persist-01 challenge has no token, but the account and the issuers t
   const [persist, other] = challenges;
   assert.equal(persist?.token, undefined);
   assert.match(persist?.accountUri ?? '', /\/account\//);
-  assert.deepEqual(persist?.issuerDomainNames, ['ca.example']);
+  assert.deepEqual(persist?.issuerDomainNames, ['ca.example', 'Also.example']);
   assert.equal(other?.type, 'unheard-of-01');
 });
 
