@@ -37,7 +37,7 @@ export function checkCertificate(draft: CertificateDraft, isAcme: boolean): Reco
       found[`domains.${index}`] = `${quoted(domain)} is not a domain: ${identifierRule}`;
   }
   if (draft.lifetime !== '' && !isLifetime(draft.lifetime)) {
-    found.lifetime = `${quoted(draft.lifetime)} is not a lifetime: write a number and h, d or y, from 1h to 3650d, such as 90d`;
+    found.lifetime = `${quoted(draft.lifetime)} is not a lifetime: write a number and m, h, d or y, from 1h to 3650d, such as 90d`;
   }
   if (draft.profile !== '' && !/^[\x21-\x7e]{1,64}$/.test(draft.profile)) {
     found.profile = 'a profile is a word such as shortlived';

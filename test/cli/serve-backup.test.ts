@@ -41,6 +41,9 @@ test('where the directory is missing the server serves, and says what is wrong',
   await eventually('the complaint', () => /the backup failed.*/.exec(server.log())?.[0]);
   const ready = await fetch(`${server.url}/api/v1/ready`);
   const body = (await ready.json()) as { details: object };
-  assert.deepEqual([ready.status, body.details], [200, { backup: { state: 'failed', age_seconds: null } }]);
+  assert.deepEqual(
+    [ready.status, body.details],
+    [200, { backup: { state: 'failed', age_seconds: null }, disk: { state: 'ok' } }],
+  );
   assert.equal(existsSync(join(dirname(data), 'none')), false);
 });

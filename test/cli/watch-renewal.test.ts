@@ -112,7 +112,7 @@ test('whoever waits for a CA that is to be left alone for a while sees until whe
   const line = await commandLineWithCa(t);
   line.ca.override(
     'newOrder',
-    problem('rateLimited', 'too many certificates', { headers: { 'Retry-After': '3000' } }),
+    problem('rateLimited', 'too many certificates', { status: 503, headers: { 'Retry-After': '3000' } }),
   );
   assert.equal((await line.run(...create, '--wait')).code, 1);
   const { code, stderr } = await interrupted(line, renew, 'too many certificates\n');

@@ -52,7 +52,7 @@ for (const [text, ms] of [
 }
 
 const certificateRule = 'is not a name: a certificate name has 1 to 128 letters';
-const lifetimeRule = 'is not a lifetime: write a number and h, d or y, from 1h to 3650d, such as 90d';
+const lifetimeRule = 'is not a lifetime: write a number and m, h, d or y, from 1h to 3650d, such as 90d';
 
 const refusedCertificates: readonly (readonly [what: string, change: object, refusal: string])[] = [
   ['a bad name', { name: 'a b' }, `name: "a b" ${certificateRule}`],
