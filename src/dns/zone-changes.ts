@@ -41,7 +41,7 @@ export function zoneChangeProvider<Held>(
   title: string,
   open: (record: TxtRecord, signal: AbortSignal) => Promise<ChangeableZone<Held>>,
 ): Pick<DnsProvider, 'present' | 'remove'> & { readonly batch: NonNullable<DnsProvider['batch']> } {
-  /** The sets as the vault last wrote them, by zone and name. A set that is not here is assumed not to exist. */
+  /** The sets as the vault last wrote them, by zone and name. A missing set is assumed not to exist. */
   const left = new Map<string, Held>();
 
   const change = async (verb: Verb, records: readonly TxtRecord[], signal: AbortSignal): Promise<void> => {

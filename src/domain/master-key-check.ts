@@ -1,8 +1,7 @@
 /**
- * The blob by which a vault knows its master key. It is sealed at the first start, and anew when another key
- * follows; a key that does not open it is not this vault's, and the vault refuses to work with it before
- * anything could be sealed by it. It contains the secret that authenticates rows, so that replacing the blob
- * does not make the vault trust rows again.
+ * The blob by which a vault recognizes its master key. It is sealed at the first start and resealed by each
+ * rotation; the vault refuses a key that does not open it before it seals anything with that key. It
+ * contains the secret that authenticates rows: replacing the blob does not make the vault trust rows again.
  */
 import { OperatorError } from '../base/operator-error.ts';
 import { Secret } from '../base/secret.ts';

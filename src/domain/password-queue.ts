@@ -47,7 +47,7 @@ export class PasswordQueue {
     await promise;
   }
 
-  /** Rejects the last caller of the network with the most callers here, unless this network has about as many. */
+  /** Rejects the last caller of the network with the most waiting, unless this one has about as many. */
   #makeRoom(network: string): boolean {
     const counts = new Map<string, number>();
     for (const { network: one } of this.#strangers) counts.set(one, (counts.get(one) ?? 0) + 1);

@@ -83,7 +83,7 @@ async function askAgain({ db, world }: Vault, { id }: CertificateRow, after: num
   await db.write((writer) => updateCertificate(writer, id, { ari_check_at }));
 }
 
-/** Returns whether to query this CA for other certificates; false after a failure that affects all of them. */
+/** Returns whether to query this CA for other certificates; false after a failure that affects all. */
 async function askWindow(
   vault: Vault,
   { certificate, version }: Asked,
