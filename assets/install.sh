@@ -269,7 +269,7 @@ take_lock() {
   held_lock=$lock_file
 }
 
-# Whether there is a file or nothing: to read a pipe would take forever, and a link may lead anywhere.
+# True for a regular file or nothing: reading a pipe could block forever, and a link may lead anywhere.
 is_plain() {
   [ ! -h "$1" ] && { [ -f "$1" ] || [ ! -e "$1" ]; }
 }
@@ -343,8 +343,8 @@ find_places() {
 # ---------------------------------------------------------------------------------------------------------------------
 # Safe places
 #
-# Who can create, rename or link files in a directory decides where a path through it leads, and between a look and the
-# deed it may lead elsewhere; a shell has no openat(2) to prevent that. So root works only where no other user can change
+# A user who can create, rename or link files in a directory controls where a path through it leads, and can change that
+# between a check and a write; a shell has no openat(2) to prevent that. So root works only where no other user can change
 # a path: each directory on it, and each link, belongs to root, and neither its group nor others can write to it. (In a
 # sticky directory of root, such as /tmp, others cannot rename or remove what is root's; but they can add names, so it
 # may be on the way, and not be the destination.) There is no race then, because there is no second party.
@@ -352,7 +352,7 @@ find_places() {
 # The one exception is a directory of the user that --owner names. From the first such directory on, everything is done
 # by processes of that user (as_writer): wherever its links and renames lead them, they can do no more than their user.
 # They get file contents on standard input and give them on standard output, with nothing else of root's: no terminal,
-# no environment, no other descriptor. What comes back is bytes to compare, limited in size and time.
+# no environment, no other descriptor. Their output is bytes to compare, limited in size and time.
 #
 # Backups and marks of a swap are in the job's own state directory, which is private. Only renames within the destination
 # are atomic, so new files are staged there, in a directory that mkdir(2) creates exclusively; when the old files go
@@ -1003,7 +1003,7 @@ start_timer() {
     systemctl "$systemctl_scope" restart "$unit.timer" </dev/null >&2
 }
 
-# Fails where systemd runs and does not let go of the timer.
+# Fails if systemd is running and cannot disable the timer.
 remove_units() {
   unit=certificate-vault-$job_id
   [ -e "$unit_directory/$unit.timer" ] || return 0
@@ -1024,7 +1024,7 @@ remove_schedule() {
   remove_units
 }
 
-# Whether the schedule is there as the job has it.
+# Whether the schedule is installed as the job defines it.
 is_scheduled() {
   unit=certificate-vault-$job_id
   if [ "$scheduler" = cron ]; then
@@ -1693,7 +1693,7 @@ find_changes() {
         rm -f "$staging/$output"
       fi
     fi
-    # The rights of a file that stays, if somebody changed them; of one with another name too, only on a copy.
+    # Restores the mode and owner of a file that stays; for a file with several links, only on a copy.
     if [ ! -f "$staging/$output" ]; then
       if [ -n "$writer" ] || [ -z "$(find "$disk/$output" -prune -links +1)" ]; then
         set_rights "${line%% *}" "$destination/$output"
@@ -1719,7 +1719,7 @@ has_rights() {
     { [ -z "$group" ] || [ -z "$(find "$2" -prune ! -group "$group" 2>&1)" ]; }
 }
 
-# Before the swap, so that a file is never there with the wrong rights; and where somebody changed them since.
+# Before the swap, so that a file never exists with the wrong mode; also if the mode was changed since.
 set_rights() {
   find_mode "$1"
   if [ -n "$(find "$2" -prune -type f ! -perm "$rights_mode")" ]; then
@@ -1759,10 +1759,10 @@ inode() {
 }
 
 # All or none. The old files are copied first, into the state directory. All renames are done by one mv, which outlives
-# this script: whoever kills that finds either the old files or the new ones. Everything that a way back needs is on disk
-# before the mark, and the mark before the first rename; the mark goes when the renames are on disk.
+# this script: if the script is killed, either the old files or the new ones are in place. Everything a rollback needs is
+# on disk before the mark, and the mark before the first rename; the mark is removed when the renames are on disk.
 swap() {
-  # What an earlier way back could not use.
+  # Backups that an earlier rollback could not use.
   [ ! -e "$previous" ] || rm -rf "$previous"
   mkdir "$previous" || fail "$exit_write" "cannot write to $run_state"
   true >"$scratch/swapping" || scratch_full
@@ -2308,7 +2308,7 @@ look_at_files() {
   mkdir "$disk" && read_disk
 }
 
-# What would make the next run fail, or keep it from running, and what is not as the last run left it.
+# Lists what would make the next run fail or prevent it, and what has changed since the last run.
 find_problems() {
   [ -z "$walk_problem" ] || problem "${walk_problem%%"$newline"*}"
   for line in $files; do

@@ -1,6 +1,6 @@
-/** Addresses that come from a CA or another server: only those of web pages may become links. */
+/** URLs from a CA or another server: only http(s) URLs may become links. */
 
-/** The address as a link may have it, or undefined where it is none of the web: `javascript:`, `data:` and others stay text. */
+/** The URL for a link, or undefined unless it is http(s): `javascript:`, `data:` and others stay text. */
 export function webAddress(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url?.protocol === 'https:' || url?.protocol === 'http:' ? url.href : undefined;

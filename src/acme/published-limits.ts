@@ -1,4 +1,4 @@
-/** What CAs publish of how much they issue, so that the vault stays under it before a CA has to refuse. */
+/** Published rate limits of CAs, so that the vault stays under them before a CA has to reject an order. */
 import { day, hour } from '../base/duration.ts';
 
 export type IssuanceLimit = { readonly count: number; readonly within: number };

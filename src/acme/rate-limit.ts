@@ -1,12 +1,12 @@
-/** What a CA limits when it refuses with 429 or 503: read from its words where they are known, and as little as possible where not. */
+/** Which limit a CA applies with 429 or 503: parsed from known error texts, else the narrowest one. */
 import type { AcmeError } from './acme-error.ts';
 
 /**
- * - `service`: the CA is too busy for anybody (503).
+ * - `service`: the CA is overloaded (503).
  * - `account`: everything that the account orders.
  * - `names`: certificates for exactly this set of names.
  * - `domain`: certificates for names under this registered domain.
- * - `certificate`: a limit that does not say what it counts; it is taken for one on this certificate alone.
+ * - `certificate`: an unnamed limit, treated as one on this certificate alone.
  */
 export type RateLimit =
   | { readonly scope: 'service' | 'account' | 'names' | 'certificate' }

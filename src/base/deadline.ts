@@ -7,7 +7,7 @@ export type Deadline = {
   readonly signal: AbortSignal;
   /** Which of the two it was, or neither so far. */
   readonly ended: () => 'timeout' | 'aborted' | undefined;
-  /** Puts the end off by so many milliseconds, where it has not come yet; less than none brings it nearer again. */
+  /** Extends a deadline that has not passed by so many milliseconds; a negative number shortens it. */
   readonly extend: (ms: number) => void;
 };
 

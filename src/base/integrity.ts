@@ -3,7 +3,7 @@
  * them. crypto/integrity-key.ts implements it.
  */
 
-/** What a tag is computed for. A purpose that has shipped keeps its name for ever. */
+/** What a tag is computed for. Never rename a purpose that has shipped. */
 export type TagPurpose =
   | 'audit event'
   | 'audit mark'

@@ -1,6 +1,6 @@
 /**
  * Tells whether a path lies on a network file system. Linux names the type of each mount in /proc/self/mountinfo; elsewhere,
- * and where that cannot be read, the number that statfs reports has to do.
+ * and where that cannot be read, the type number from statfs is used.
  */
 import { readFileSync, realpathSync, statfsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -38,7 +38,7 @@ export function networkFileSystem(path: string): string | undefined {
   try {
     return networkNumbers.get(statfsSync(there).type >>> 0);
   } catch {
-    // Whoever opens what is there says what is wrong with it.
+    // Opening the path reports what is wrong with it.
     return undefined;
   }
 }
@@ -70,7 +70,7 @@ function mounts(): string {
   try {
     return readFileSync('/proc/self/mountinfo', 'utf8');
   } catch {
-    // No Linux, or no /proc: the number of the file system has to do.
+    // Not Linux, or no /proc: use the type number from statfs.
     return '';
   }
 }

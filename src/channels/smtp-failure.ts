@@ -1,6 +1,6 @@
 /**
- * Why a mail server did not take a mail, in words of ours: what a server says may be anybody's banner, so that only its
- * codes are shown (RFC 5321 §4.2, RFC 3463).
+ * Why a mail server rejected a mail, in our own words: the server's text may be the banner of any service, so
+ * only its codes are shown (RFC 5321 §4.2, RFC 3463).
  */
 import { shortened } from '../base/printable-text.ts';
 

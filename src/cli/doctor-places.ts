@@ -96,7 +96,7 @@ function backupFindings(directory: string): Finding[] {
   }
 }
 
-/** Where a command gives the key, a file that an earlier setting left would give it to thieves of the disk. */
+/** If a command provides the key, a key file left from an earlier setup would leak it with the disk. */
 function keyFileFindings({ dataDir, masterKeyCommand }: Settings): Finding[] {
   const path = join(dataDir, 'master.key');
   if (masterKeyCommand === undefined || !existsSync(path)) return [];

@@ -13,10 +13,10 @@ import type { MasterKeyCommand } from './master-key-settings.ts';
 import { refuseForeignProgram } from './private-files.ts';
 import type { Settings } from './settings.ts';
 
-/** People may have to touch a token or answer a telephone. */
+/** An operator may have to touch a token or confirm a push notification. */
 const timeoutMs = 60 * second;
 
-/** More is no key. */
+/** A longer output is no key. */
 const mostPrinted = 1024;
 
 /** Runs the program and reads the key that it prints. Throws OperatorError. */

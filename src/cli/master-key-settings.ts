@@ -30,7 +30,7 @@ export type MasterKeySettings = {
   readonly masterKeyFile: string;
   /** What named the key file or the command; `default` where nothing did. */
   readonly masterKeyFrom?: 'setting' | 'credential' | 'default';
-  /** Undefined where somebody may be asked. */
+  /** Undefined if the passphrase may be prompted for. */
   readonly masterKeyPassphraseFile?: string | undefined;
   /** Takes the place of the file. */
   readonly masterKeyCommand?: MasterKeyCommand | undefined;

@@ -168,7 +168,7 @@ export const masterKeyCommands = commandGroup('master-key', 'the key that seals 
   unseal,
 });
 
-/** The command stays what gives the key: whoever keeps it there puts the new one there, too. */
+/** The command remains the source of the key, so the operator has to store the new key there. */
 const keyFilesFromCommand =
   'Stop the vault, write the key to a file in memory (umask 077; COMMAND >/dev/shm/KEY), run this with\n' +
   '  --master-key-file /dev/shm/KEY, store the new key where the command finds it, remove the files, and start again.';

@@ -1,10 +1,10 @@
 /**
- * Passwords and passphrases in files: what a person would have typed, whatever the editor put around it. Some begin a file
- * with a byte order mark, some write UTF-16, most end the line.
+ * Passwords and passphrases in files, as a person would type them. Some editors add a byte order mark, some
+ * write UTF-16, most end the line.
  */
 import { Secret } from '../base/secret.ts';
 
-/** What may be meant, the likeliest first. */
+/** The possible readings, the likeliest first. */
 export type Readings = readonly [Secret<string>, ...Secret<string>[]];
 
 /** The text without byte order mark and the end of its line; UTF-16 where the mark says so, otherwise UTF-8. */

@@ -8,7 +8,7 @@ import { serverUrl } from './doctor-server.ts';
 import { publicUrl } from './setting-values.ts';
 import { withVault } from './with-vault.ts';
 
-/** The token stands in the fragment, which browsers send to nobody. */
+/** The token is in the fragment, which browsers never send. */
 export function setupLink(url: string, token: Secret<string>): string {
   return `${url}/setup#token=${token.expose()}`;
 }

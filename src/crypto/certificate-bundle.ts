@@ -56,8 +56,8 @@ const maxRsaBits = 16_384;
 
 /**
  * The clean certificate, chain and key in the files, which may hold more, and in any order. Throws `invalid_request` or
- * `payload_too_large`, naming the file and what to do; no message shows anything of a key. What strangers made goes
- * through `readBundleApart`, because their files decide how long this takes.
+ * `payload_too_large`, naming the file and what to do; no message shows anything of a key. Read untrusted
+ * files through `readBundleApart`, because the file decides how long this takes.
  */
 export function readCertificateBundle({
   sources,

@@ -38,7 +38,7 @@ export function looksLikePkcs12(bytes: Buffer): boolean {
 /**
  * The certificates and the key of a PKCS#12 file; an undefined password stands for an empty one. Throws
  * `invalid_request` with what to do about it; `name` is what the message calls the file. The file decides how long this
- * takes, up to hours: strangers' files are read by `readBundleApart`.
+ * takes, up to hours: read untrusted files with `readBundleApart`.
  */
 export function readPkcs12(
   bytes: Buffer,

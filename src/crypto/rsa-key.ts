@@ -6,8 +6,8 @@ const rsaBegins = Buffer.from('020100300d06092a864886f70d0101010500', 'hex');
 const longestKey = 16_384;
 
 /**
- * The key as PEM again, or undefined where it is none of RSA. OpenSSL completes keys of other kinds as it reads them, which
- * takes hours where their numbers are large.
+ * The key as PEM, or undefined if it is not an RSA key. OpenSSL completes other keys while it reads them,
+ * which takes hours if their numbers are large.
  */
 export function rsaKeyIn(text: string): string | undefined {
   const [, base64 = ''] =

@@ -10,7 +10,7 @@ import type { Schema } from './schema.ts';
 
 const version = netstring('vault-audit-mark-1');
 
-/** What events go on from where the mark is missing or forged: no event has this hash, so the break shows from then on. */
+/** Precedes new events if the mark is missing or forged; no event has this hash, so the break shows. */
 export const brokenLink = Buffer.alloc(32, 0xff);
 
 /** The mark, or undefined where it is missing or not this vault's. */

@@ -52,7 +52,7 @@ export async function pruneAuditEvents(writer: Writer, through: number, limit: n
     .execute();
   const last = oldest.at(-1);
   if (last === undefined) return 0;
-  // What has no link was written by other means than this vault's, whose next event follows its own last one.
+  // An event without a link was not written by this vault, whose next event follows its own last one.
   const linked =
     oldest.findLast(({ link }) => link.length > 0)?.link ?? (await readPrunedThrough(writer))?.link;
   const hash = hashIn(linked ?? chainBeginning.link).toString('hex');

@@ -1,6 +1,6 @@
 /**
- * What a database file says of itself before it is opened for writing. A connection that reads alone leaves a log as it is;
- * one that writes would fold it into a file that may be beyond repair, and delete it.
+ * What a database file says of itself before it is opened for writing. A read-only connection leaves a log as
+ * it is; a writing one would fold it into a file that may be damaged, and delete it.
  */
 import { closeSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';

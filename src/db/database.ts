@@ -116,7 +116,7 @@ export class Database {
       writing.pragma(`cache_size = ${-cacheKiB}`);
       refuseForeignDatabase(writing, migrations);
       await enterWal(writing, world);
-      // From here on nobody can put another file in its place; somebody who restored a backup may have done so before.
+      // From here on the file cannot be replaced; a restore may have replaced it before.
       if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) throw replacedMeanwhile(path);
       const file = new FileInPlace(path, world);
       const writer = new Kysely<Schema>({ dialect: sqliteDialect(writing, world, file) });

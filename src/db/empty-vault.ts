@@ -1,4 +1,4 @@
-/** Whether a database was never used: nothing in it was sealed, recorded or granted. */
+/** Whether a database was never used: it holds no sealed data, events or rights. */
 import type { Kysely } from 'kysely';
 import type { Schema } from './schema.ts';
 

@@ -23,7 +23,7 @@ export async function storeHold(writer: Writer, hold: IssuanceHoldsTable, now: n
   await writer.replaceInto('issuance_holds').values(hold).execute();
 }
 
-/** Makes every hold end at `latest` at the latest. */
+/** Shortens every hold to end no later than `latest`. */
 export async function shortenHolds(writer: Writer, latest: number): Promise<void> {
   await writer.updateTable('issuance_holds').set({ until: latest }).where('until', '>', latest).execute();
   await writer

@@ -70,7 +70,7 @@ export async function createDatabase(
     syncPath(dirname(path));
     removeDrafts(dirname(path), prefix);
   } catch (error) {
-    // Whoever was first removes the drafts of the others, which may notice it at any step.
+    // The first process removes the drafts of the others, which may notice this at any step.
     if (!hasContent(path)) throw error;
   } finally {
     for (const suffix of ['', '-wal', '-shm', '-journal']) removeIfPossible(draft + suffix);
@@ -88,7 +88,7 @@ function removeIfPossible(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // It is not there; or the disk fails, which is told by whoever wrote to it, and the next creation removes it.
+    // It does not exist, or the disk fails: then its writer reports that, and the next creation removes it.
   }
 }
 

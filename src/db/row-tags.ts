@@ -13,10 +13,10 @@ export type Allowed = readonly [id: number, name: string];
 
 type SessionRow = Selectable<SessionsTable>;
 
-/** Of a key, what gives rights. When it was created and used gives none. */
+/** The fields of a key that grant rights. Its creation and last-use times grant none. */
 export type TaggedApiKey = Omit<Selectable<ApiKeysTable>, 'created_at' | 'last_used_at' | 'last_used_ip'>;
 
-/** Of an administrator, what gives rights. */
+/** The fields of an administrator that grant rights. */
 export type TaggedAdministrator = Omit<Selectable<AdministratorsTable>, 'created_at' | 'last_signed_in_at'>;
 
 /** Whether a key is as the vault wrote it, its allowlist included. */
@@ -38,7 +38,7 @@ export async function isApiKeyAuthentic(writer: Writer, id: number): Promise<boo
   return found !== undefined && apiKeyFits(requireIntegrity(writer), found.row, found.allowlist);
 }
 
-/** Tags a key as it stands now. Whoever changes one asks `isApiKeyAuthentic` first, or a forged row would become genuine. */
+/** Tags a key in its current state. Check `isApiKeyAuthentic` before a change: never tag a forged row. */
 export async function tagApiKey(writer: Writer, id: number): Promise<void> {
   const found = await readApiKey(writer, id);
   if (found === undefined) return;
@@ -74,7 +74,7 @@ export async function tagAllRows(
   return { api_keys: keys.length, administrators: administrators.length, sessions: sessions.length };
 }
 
-/** The rows that are not as the vault wrote them, as people call them: `API key 3 (web)`. Reads all of them. */
+/** Labels of the rows without a valid tag, such as `API key 3 (web)`. Reads all rows. */
 export async function listForgedRows(reader: Reader, integrity: Integrity): Promise<string[]> {
   const forged: string[] = [];
   const allowlists = Map.groupBy(await allowedPairs(reader).execute(), ({ api_key_id }) => api_key_id);

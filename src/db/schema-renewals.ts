@@ -37,7 +37,7 @@ export type RenewalsTable = {
   hold_reason: string | null;
   /** The CA refused it with 429 and did not say which limit that was. */
   limited: Generated<0 | 1>;
-  /** A digest of the set of its names, in whatever order they are listed. */
+  /** A digest of the set of its names, independent of their order. */
   name_set: string | null;
 };
 

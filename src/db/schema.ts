@@ -52,7 +52,7 @@ export type CertificatesTable = {
   profile: string | null;
   /** The challenge type to use, or null to choose by what is configured. */
   challenge: string | null;
-  /** The issuer asked not to be asked again before this; the fallback's own wish has a column of its own. */
+  /** Retry-After of the issuer; the fallback's has its own column. */
   retry_after: number | null;
   fallback_retry_after: number | null;
   /** The CA's renewal window for the current version (RFC 9773), the moment chosen in it, and when to ask again. */

@@ -4,8 +4,9 @@ import type { Reader } from './database.ts';
 import { findRenewal, isOpen, type RenewalRow } from './renewals.ts';
 
 /**
- * A renewal that was queued before `since`, or whose worker was last heard of before, and that nobody takes up at `now`
- * although no pause of its issuer and no limit holds it back; none while a worker is at work, which has it in its queue.
+ * A renewal that was queued, or whose worker last reported, before `since`, and that no worker claims at
+ * `now` although neither a pause of its issuer nor a limit holds it back; undefined while a worker is busy
+ * and has it in its queue.
  */
 export async function findNeglectedRenewal(
   reader: Reader,
@@ -80,7 +81,7 @@ export async function listWaitingRenewals(
   );
 }
 
-/** How the renewals ended that this issuer was asked for most lately, of those that were queued last: newest end first. */
+/** The outcomes of this issuer's most recently queued renewals, the last to finish first. */
 export async function listEndedRenewals(
   reader: Reader,
   issuerId: number,

@@ -16,7 +16,7 @@ export type DnsResolver = {
   readonly nameServers: (name: string, server?: string) => Promise<string[]>;
   /** IPv4 and IPv6 addresses. */
   readonly addresses: (name: string) => Promise<string[]>;
-  /** Milliseconds for which a cache keeps that a name of this zone does not exist (RFC 2308 §5); 0 where nobody says. */
+  /** The negative TTL of this zone in milliseconds (RFC 2308 §5); 0 if no server returns one. */
   readonly negativeTtl: (zone: string) => Promise<number>;
   /** `ip:port` of the resolver that was configured with `--resolver`, where one was. */
   readonly configured: string | undefined;

@@ -16,7 +16,7 @@ export type Wait = {
 
 type Wanted = Pick<TxtRecord, 'name' | 'value'>;
 
-/** What one server showed at a look, or why it did not answer. */
+/** What one server returned in a poll, or why it did not answer. */
 type Sight = {
   readonly label: string;
   readonly values?: readonly string[];
@@ -25,21 +25,21 @@ type Sight = {
 
 const firstPause = second;
 const longestPause = 15 * second;
-/** Where there are hours, because a person makes the record. */
+/** The longest pause if a person creates the record, which may take hours. */
 const longestPauseForPeople = 45 * second;
 /** An outage of two seconds may be the very restart that loads the record; three failures in a row are not. */
 const failuresTolerated = 3;
 /** After this, servers that show something else inside than outside are assumed, and a configured resolver is asked too. */
 const resolverAskedAfter = 5 * minute;
-/** Names that are looked at at the same time. */
+/** How many names are polled at once. */
 const namesAtOnce = 10;
 
 /**
- * Looks again and again, with pauses of 1 to 15 seconds (45 where there are hours), until everybody who was asked shows each record's value among the
- * TXT records at its name. A server that failed at three looks in a row is passed over, provided that another one shows
- * the value: the CA cannot reach it either, or reaches it where we cannot. Where all of them fail so, the resolver is asked
- * instead, and gets as much more time as it may keep that the name does not exist. A resolver that was configured is asked
- * too after five minutes in which the servers answered without the value, and believed.
+ * Polls with pauses of 1 to 15 seconds (45 if the timeout is hours) until every server shows each record's
+ * value among the TXT records at its name. A server that fails three times in a row is skipped if another one
+ * shows the value. If all of them fail, the resolver is queried instead, and the wait is extended by the
+ * negative TTL. If the servers have answered without the value for five minutes, a configured resolver is
+ * queried too, and its answer counts.
  *
  * Throws DnsProviderError after `timeoutMs`, with what each one showed, and when the signal is aborted.
  */
@@ -80,9 +80,9 @@ class Look {
   #servers: ServersOfZone | undefined;
   #isDelegationKnown = false;
   isSeen = false;
-  /** A sentence about who does not show it. */
+  /** A sentence that names the servers without the record. */
   state = '';
-  /** Milliseconds for which the resolver, where it is all there is, may keep that the name does not exist. */
+  /** The negative TTL in milliseconds if only the resolver can be queried. */
   moreTime = 0;
 
   constructor(record: Wanted, resolver: DnsResolver) {
@@ -135,7 +135,7 @@ class Look {
       if (sight.values?.includes(value)) return true;
       states.push(sentence(sight));
       if (isUnreachable && zone !== undefined && this.moreTime === 0) {
-        // Who does not say it may not keep it: then there is no more time.
+        // Without a negative TTL nothing is cached, so the wait is not extended.
         this.moreTime = await this.#resolver.negativeTtl(zone).catch(() => 0);
       }
     }
@@ -144,7 +144,7 @@ class Look {
     return false;
   }
 
-  /** Where nothing was shown the name may be a zone of its own; and what is not known of servers now may be at the next look. */
+  /** If no server shows the record, the name may be its own zone; the next poll may find more servers. */
   async #lookAround(
     servers: ZoneServers,
     places: readonly ServerPlace[],

@@ -52,13 +52,13 @@ export function systemResolver(
     const [target] = await ask(`the CNAME of ${name}`, (resolver) => resolver.resolveCname(name), server);
     return target;
   };
-  /** The name servers of an alias are those of its target, which may be in somebody else's zone. */
+  /** The name servers of an alias are those of its target, which may be in another owner's zone. */
   const inZone = async (name: string, names: string[], server?: string) =>
     names.length > 0 && (await cname(name, server)) !== undefined ? [] : names;
   const referral = async (name: string, server: string) => {
     const { signal } = new AbortController();
     return referredServers({ world, guard }, addressOf(server), name, signal).catch(() => {
-      // Where nothing says so, the name is no zone of its own.
+      // Without a referral the name is not a zone.
       return [];
     });
   };

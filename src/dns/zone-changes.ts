@@ -19,7 +19,7 @@ export type ChangeableZone<Held> = {
   readonly id: string;
   readonly read: (name: string) => Promise<Held | undefined>;
   readonly valuesOf: (held: Held) => readonly string[];
-  /** The set with these values, at least one, in place of what is held. */
+  /** The set with these values, at least one, in place of the current ones. */
   readonly withValues: (name: string, held: Held | undefined, values: readonly string[]) => Held;
   /** Undefined when done; the provider's refusal where a set is another than it should replace. */
   readonly apply: (changes: readonly SetChange<Held>[]) => Promise<DnsProviderError | undefined>;
@@ -41,7 +41,7 @@ export function zoneChangeProvider<Held>(
   title: string,
   open: (record: TxtRecord, signal: AbortSignal) => Promise<ChangeableZone<Held>>,
 ): Pick<DnsProvider, 'present' | 'remove'> & { readonly batch: NonNullable<DnsProvider['batch']> } {
-  /** What we left, by zone and name. A set that is not here was none, as far as we know. */
+  /** The sets as the vault last wrote them, by zone and name. A missing set is assumed not to exist. */
   const left = new Map<string, Held>();
 
   const change = async (verb: Verb, records: readonly TxtRecord[], signal: AbortSignal): Promise<void> => {
@@ -91,7 +91,7 @@ export function zoneChangeProvider<Held>(
       for (const name of byName.keys()) left.delete(keyOf(name));
       if (refusal === undefined) looks += 1;
       else if (attempt + 1 >= attempts) throw refusal;
-      // What turns out to be another set than was believed is read at once.
+      // If the set differs from the remembered one, read it at once.
       else if (attempt === 0) continue;
       await pause(context, title, Math.min(firstPause * 2 ** attempt, longestPause), signal);
     }

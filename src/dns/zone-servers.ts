@@ -74,7 +74,7 @@ export class ZoneServers {
 
   async #placesOf(server: string): Promise<readonly ServerPlace[]> {
     const addresses = await this.resolver.addresses(server).catch(() => {
-      // The same as no address: its place says so, and the others decide.
+      // Treated as a server without an address; the others decide.
       return [];
     });
     if (addresses.length === 0) return [{ label: server }];
@@ -89,7 +89,7 @@ export class ZoneServers {
   }
 }
 
-/** What is known, or else found out and remembered; failures are not. */
+/** Returns the cached value, or computes and caches it; failures are not cached. */
 function remembered<T>(known: Map<string, Promise<T>>, key: string, find: () => Promise<T>): Promise<T> {
   const before = known.get(key);
   if (before !== undefined) return before;

@@ -33,7 +33,7 @@ export function challengeName(domain: string): string {
 /**
  * The name that `name` is an alias of at the end of all CNAME records, or itself; it need not exist. The name servers of
  * its zone are asked directly, because a cache would keep that the name does not exist yet; the resolver only where none
- * of them answers. Throws DnsProviderError where the records lead in circles or over more than ten hops, and where nobody
+ * of them answers. Throws DnsProviderError if the records loop or take more than ten hops, and if no server
  * answers.
  */
 export async function followCnames(servers: ZoneServers, name: string, signal: AbortSignal): Promise<string> {
@@ -63,7 +63,7 @@ async function aliasOf(servers: ZoneServers, name: string, signal: AbortSignal):
         return await resolver.cname(name, at);
       } catch (error) {
         if (!(error instanceof DnsProviderError) || signal.aborted) throw error;
-        // Another one may answer, and where none does, the resolver.
+        // Another server may answer; if none does, the resolver is queried.
       }
     }
     return await resolver.cname(name);

@@ -1,6 +1,6 @@
 /**
- * Validating an order's names (RFC 8555 §7.5): what is presented is stored first, so that any process can answer for it,
- * and whoever finds it after a crash can remove it.
+ * Validating an order's names (RFC 8555 §7.5): challenges are stored before they are presented, so that any
+ * process can answer them and remove them after a crash.
  */
 import type { AcmeClient } from '../acme/acme-client.ts';
 import type { AcmeAuthorization, AcmeChallenge, AcmeOrder } from '../acme/acme-types.ts';
@@ -37,11 +37,11 @@ type Proof = ChosenProof & {
 const atOnce = 10;
 
 /**
- * Brings every authorization of the order that is still pending to valid: all records are presented, then all are waited
- * for, then the CA is asked to look. The attempt's deadline stands still until then, since a provider's operations and
- * the wait for the DNS have limits of their own. Throws AcmeError with the CA's words, DnsProviderError or OperatorError.
- * Whatever was presented is removed again, in the background, unless the vault stops or another worker has the renewal:
- * then that worker goes on with it.
+ * Brings every authorization of the order that is still pending to valid: all records are presented, then all
+ * are waited for, then the CA is asked to look. The attempt's deadline stands still until then, since a
+ * provider's operations and the wait for the DNS have limits of their own. Throws AcmeError with the CA's
+ * words, DnsProviderError or OperatorError. Presented records are removed in the background, unless the vault
+ * stops or another worker has claimed the renewal: then that worker continues with them.
  */
 export async function satisfyAuthorizations(
   vault: Vault,

@@ -37,7 +37,7 @@ export class Superseded extends Error {
   }
 }
 
-/** Puts progress down under the lease. Where it is another's, the attempt is stopped, and LeaseLost is thrown. */
+/** Stores progress. If another worker has the lease, aborts the attempt and throws LeaseLost. */
 export async function keep(
   { db }: Vault,
   { renewal, owner, loseLease }: ClaimedRenewal & Pick<Attempt, 'loseLease'>,
@@ -47,7 +47,7 @@ export async function keep(
     updateLeased(writer, renewal.id, owner, typeof changes === 'function' ? await changes(writer) : changes),
   );
   if (kept) return;
-  // First of all: whoever cleans up behind the error must see that what is there belongs to the next worker.
+  // Abort first: cleanup after the error must see that the records now belong to the next worker.
   loseLease?.();
   throw new LeaseLost();
 }

@@ -90,12 +90,12 @@ const nobody: TaggedApiKey = {
   ...{ allowed_networks: '[]', expires_at: null, revoked_at: null, tag: Buffer.alloc(32) },
 };
 
-/** A key as it is remembered; one that is not as the vault wrote it is no key. */
+/** A key as it is cached; a key without a valid tag counts as unknown. */
 async function loadKey({ db, log }: Vault, prefix: string): Promise<KnownKey | undefined> {
   const integrity = requireIntegrity(db);
   const row = await findApiKeyByPrefix(db.reader, prefix);
   if (row === undefined) {
-    // The same work as for a key that there is.
+    // Takes the same time as a known key.
     apiKeyFits(integrity, nobody, []);
     return undefined;
   }

@@ -95,7 +95,7 @@ function manifestAt(path: string): ReturnType<typeof readManifestPage> {
   try {
     return readManifestPage(path);
   } catch {
-    // Gone meanwhile, or somebody else's: then it is not ours to count or to remove.
+    // Deleted meanwhile, or not a backup of ours: do not count or remove it.
     return 'none';
   }
 }

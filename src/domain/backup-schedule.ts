@@ -69,7 +69,7 @@ function removeTooMany(own: readonly ScheduledBackup[], { keep }: BackupPlan, ma
   for (const { path } of own.slice(keep)) if (path !== made) unlinkSync(path);
 }
 
-/** Of those set aside, only such as hold no more than the newest of them: it has all that they had to show. */
+/** Of the backups set aside, only those that hold no more than the newest one are removed. */
 function removeLesser(aside: readonly ScheduledBackup[], { keep }: BackupPlan): void {
   const [newest, ...older] = aside;
   if (newest === undefined) return;

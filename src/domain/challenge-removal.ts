@@ -1,6 +1,6 @@
 /**
- * Removing what was presented to a CA: in the background when the CA has seen it, so that nobody waits for it, and after a
- * crash or a failure by the job that looks for what is left.
+ * Cleaning up presented challenges: in the background after validation, so that the renewal does not wait,
+ * and after a crash or a failure by the job that removes leftovers.
  */
 import { day } from '../base/duration.ts';
 import {
@@ -30,7 +30,7 @@ export function recordOf(row: AcmeChallengeRow): TxtRecord | undefined {
 /** Removes these challenges in the background: vault.removals knows when that is done. */
 export function beginRemoval(vault: Vault, rows: readonly AcmeChallengeRow[]): void {
   if (rows.length === 0) return;
-  // What goes wrong is logged by the work itself.
+  // The work logs its own errors.
   void removeChallenges(vault, rows);
 }
 
@@ -77,7 +77,7 @@ async function removeAll(
   await Promise.all(work);
 }
 
-/** Whether only people can remove the record; they are told. */
+/** Whether only a person can remove the record; logs that. */
 function isLost(
   { world, log }: Vault,
   { created_at: createdAt, record_name: record, record_value: value }: AcmeChallengeRow,
@@ -88,7 +88,7 @@ function isLost(
   return true;
 }
 
-/** Removes all records together; where that fails, each by itself, so that one does not keep the others. */
+/** Removes all records together, or each by itself if that fails, so that one does not block the others. */
 async function removeThrough(
   vault: Vault,
   provider: DnsProviderRow,
@@ -97,7 +97,7 @@ async function removeThrough(
 ): Promise<void> {
   let isSilent = false;
   const remove = async (some: readonly Presented[]): Promise<boolean> => {
-    // A provider that does not answer would cost each of its records the whole patience.
+    // With a provider that does not respond, each record would wait for the full timeout.
     if (signal.aborted || isSilent) return false;
     try {
       await inTurns(vault, provider, some, signal, (mine, deadline) =>
@@ -123,9 +123,9 @@ async function removeThrough(
 }
 
 /**
- * Removes records, and their rows in the same turn. Where another renewal shares the authorization it needs the same
- * record: whoever goes last removes it, so that of the others only the row goes. In any other order of turn and look a
- * record that was presented meanwhile could be removed, or left.
+ * Removes records, and their rows in the same turn. Where another renewal shares the authorization it needs
+ * the same record: the last one removes it, and the others delete only their rows. The check must happen
+ * inside the turn, or a record that was presented meanwhile could be removed, or left behind.
  */
 async function removeUnshared(
   vault: Vault,

@@ -44,7 +44,7 @@ export class DiskSpace {
     return this.#seen.free;
   }
 
-  /** Where the system does not say how much is left, all is well: the next write tells. */
+  /** If the system does not report free space, assume there is enough: the next write tells. */
   state(): SpaceState {
     if (this.lowBelow === 0) return 'ok';
     try {

@@ -47,7 +47,7 @@ export async function checkPersistentRecord(
   });
 }
 
-/** What the name servers show; a cache would keep for long that the record is not there yet. */
+/** Queries the name servers; a cache would keep a negative answer for long. */
 async function valuesAt(vault: Vault, name: string, signal: AbortSignal): Promise<readonly string[]> {
   const servers = zoneServers(vault);
   const target = await followCnames(servers, name, signal);
@@ -58,7 +58,7 @@ async function valuesAt(vault: Vault, name: string, signal: AbortSignal): Promis
       return await servers.resolver.txt(target, at);
     } catch (error) {
       if (!(error instanceof DnsProviderError)) throw error;
-      // Another one may answer, and where none does, the resolver.
+      // Another server may answer; if none does, the resolver is queried.
     }
   }
   return servers.resolver.txt(target);

@@ -1,7 +1,7 @@
 /**
  * Records for validations: which provider a name belongs to, and presenting and removing records through it. Changes of one
  * name never overlap, because many providers replace the values of a name as a whole; those of different names do, a few
- * at a time, and where the provider can they travel together. Nobody waits for the DNS inside of a turn.
+ * at a time, or in one request if the provider supports it. No turn includes a wait for propagation.
  */
 import { mapBounded } from '../base/bounded.ts';
 import { withDeadline } from '../base/deadline.ts';
@@ -178,8 +178,8 @@ export async function inTurns<R extends TxtRecord>(
 }
 
 /**
- * Waits until the records can be seen where the CA will look for them. A person who makes records by hand has a day;
- * everybody else ten minutes. Throws DnsProviderError that says who shows what.
+ * Waits until the records are visible where the CA will look for them: a day for records created by hand,
+ * otherwise ten minutes. Throws a DnsProviderError that lists what each server shows.
  */
 export async function awaitVisible(
   vault: Vault,

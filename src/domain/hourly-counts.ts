@@ -1,4 +1,4 @@
-/** Which of the things that happen are among the first of their hour, by whatever name they are counted. */
+/** Counts events by name, and tells which are among the first of their hour. */
 import { hour } from '../base/duration.ts';
 import type { World } from '../base/world.ts';
 import { RecentMap } from './recent-map.ts';

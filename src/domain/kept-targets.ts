@@ -67,7 +67,7 @@ async function storedTargets({ db, keyring }: Pick<Vault, 'db' | 'keyring'>): Pr
   return [...issuers, ...found.flatMap(readable)];
 }
 
-/** A record that no key opens, or whose file is of another time, connects to nothing either. */
+/** A record that cannot be unsealed or parsed connects to nothing either. */
 function readable(result: PromiseSettledResult<Target[]>): Target[] {
   if (result.status === 'fulfilled') return result.value;
   if (result.reason instanceof SealError || result.reason instanceof DnsProviderError) return [];

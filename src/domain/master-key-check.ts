@@ -1,7 +1,7 @@
 /**
- * The blob by which a vault knows its master key. It is sealed at the first start, and anew when another key follows; a key
- * that does not open it is not this vault's, and the vault refuses to work with it before anything could be sealed by it.
- * In it is the secret that authenticates rows, so that whoever replaces the blob cannot have rows trusted again.
+ * The blob by which a vault recognizes its master key. It is sealed at the first start and resealed by each
+ * rotation; the vault refuses a key that does not open it before it seals anything with that key. It
+ * contains the secret that authenticates rows: replacing the blob does not make the vault trust rows again.
  */
 import { OperatorError } from '../base/operator-error.ts';
 import { Secret } from '../base/secret.ts';
@@ -79,8 +79,8 @@ export async function missingMasterKeys({ db, keyring }: Parts): Promise<string[
 }
 
 /**
- * Binds a new database to the master key; does nothing where it is bound already. Throws OperatorError where it is not new:
- * somebody has removed the blob.
+ * Binds a new database to the master key; does nothing where it is bound already. Throws OperatorError if it
+ * is not new: then the blob was removed.
  */
 export async function bindMasterKey({ db, keyring, world }: Parts & Pick<Vault, 'world'>): Promise<void> {
   await db.write(async (writer) => {

@@ -178,7 +178,7 @@ export async function tellOfBackups(
     ...(setAside !== undefined && { set_aside: setAside }),
   };
   if (setAside !== undefined || isBackupOverdue(last, plan, now)) {
-    // A backup that was set aside is worse than a late one, and needs no patience.
+    // A backup that was set aside is worse than a late one, so report it without delay.
     const level = setAside === undefined ? 1 : 2;
     // Also where the clock was set back meanwhile.
     const hadTime = level > 1 || now - since > slack(plan) || now < since;
@@ -198,7 +198,7 @@ export async function tellOfBackups(
       }),
     );
   } else if (open !== undefined && (open.level < 2 || backupHealth.isKnown)) {
-    // After a start nothing is over before the directory was looked at.
+    // After a start no alarm is closed until the directory has been read.
     await db.write(async (writer) => {
       if ((await closeAlarm(writer, event, {})) === undefined) return;
       const over = { ...data, since: formatTimestamp(open.opened_at) };

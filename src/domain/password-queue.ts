@@ -31,7 +31,7 @@ export class PasswordQueue {
     try {
       return await work();
     } finally {
-      // The next takes over the place, so that a caller who comes now is not faster.
+      // The next waiter takes over the slot, so that a new caller cannot get ahead of it.
       const next = this.#known.shift() ?? this.#strangers.shift();
       if (next === undefined) this.#running -= 1;
       else next.begin();
@@ -47,7 +47,7 @@ export class PasswordQueue {
     await promise;
   }
 
-  /** Sends the last one away of the network that has the most here, unless this one has about as many. */
+  /** Rejects the last caller of the network with the most waiting, unless this one has about as many. */
   #makeRoom(network: string): boolean {
     const counts = new Map<string, number>();
     for (const { network: one } of this.#strangers) counts.set(one, (counts.get(one) ?? 0) + 1);

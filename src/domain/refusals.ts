@@ -87,12 +87,12 @@ export class Refusals {
     try {
       await this.#writeOne(...oldest);
     } catch {
-      // It stays counted and is written later. The caller is refused all the same.
+      // The count stays and is written later. The caller is refused in any case.
     }
   }
 
   async #writeOne(kind: string, counted: Counted): Promise<void> {
-    // What is refused meanwhile is counted from one again.
+    // Refusals from now on start a new count.
     this.#counted.delete(kind);
     const { actor, subject, detail, count, since, until } = counted;
     const times = { count, since: formatTimestamp(since), until: formatTimestamp(until) };

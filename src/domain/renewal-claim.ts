@@ -28,9 +28,9 @@ export type ClaimLimits = {
 export type ClaimedInLane = ClaimedRenewal & { readonly lane: Lane };
 
 /**
- * Claims the most urgent renewal that nobody works on, whose issuer is not paused and which no limit of the CA holds
- * back, for a lease; undefined where there is none. Each claim has an owner of its own, so that a lease that ran out
- * (the clock may jump) is lost even to the same worker's next claim.
+ * Claims the most urgent renewal that no worker has, whose issuer is not paused and which no limit of the CA
+ * holds back, for a lease; undefined where there is none. Each claim has an owner of its own, so that a lease
+ * that ran out (the clock may jump) is lost even to the same worker's next claim.
  */
 export async function claimRenewal(
   vault: Vault,

@@ -26,7 +26,7 @@ const ended = { lease_owner: null, lease_expires_at: null, sealed_private_key: n
 /** So many renewals in a row, refused for a limit that the CA does not name, are taken for a limit on everything. */
 const suspiciousRefusals = 3;
 
-/** How long a CA is first left alone then; it doubles with each further refusal. */
+/** The first pause of the CA in that case; it doubles with each further rejection. */
 const firstSuspicion = 5 * minute;
 
 export type Failure = {
@@ -34,7 +34,7 @@ export type Failure = {
   readonly reason: string;
   /** How long the issuer or the DNS provider asked to wait. */
   readonly retryAfterMs?: number | undefined;
-  /** Who asked to wait: the issuer, whose wish is its own, or the DNS provider, without which neither issuer can do it. */
+  /** Who sent Retry-After: the issuer, which delays it alone, or the DNS provider, which both need. */
   readonly askedBy?: 'issuer' | 'dns-provider';
   /** What the CA limits, where it refused for that. */
   readonly limit?: RateLimit | undefined;
@@ -95,7 +95,7 @@ export async function fail(
   await tellFailed(world, writer, planned, reason);
 }
 
-/** Who is not to be asked before when: the wish of one issuer leaves that of the other alone. */
+/** Stores when each issuer may be asked again; Retry-After of one issuer does not affect the other. */
 function wishes(
   { fallback_issuer_id: fallback }: CertificateRow,
   asked: number | null,

@@ -23,7 +23,7 @@ export type RenewalFacts = {
   /** Attempts that failed since the last success, and when the last of them ended. */
   readonly failedAttempts: number;
   readonly lastAttemptAt: number | null;
-  /** The issuer asked not to be asked again before this moment. */
+  /** Retry-After of the issuer, as a moment. */
   readonly retryAfter: number | null;
   /** The same of the fallback issuer; undefined where there is none. */
   readonly fallback?: { readonly retryAfter: number | null } | undefined;
@@ -40,7 +40,7 @@ export const longestPause = 7 * day;
 /** Before every other moment, also those of clocks that are wrong. */
 const never = Number.NEGATIVE_INFINITY;
 
-/** In an emergency a CA that asked to wait is asked all the same, but no more often than this. */
+/** In an emergency, a CA that sent Retry-After is asked anyway, but no more often than this. */
 const emergencyPause = hour;
 
 /**

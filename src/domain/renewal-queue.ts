@@ -50,7 +50,7 @@ export async function queueRenewal(
   return row;
 }
 
-/** A renewal that nobody has taken up for this long waits behind an issuer that does not answer. */
+/** A renewal that has been unclaimed for this long is stuck behind an issuer that does not respond. */
 const longWait = 60 * 60_000;
 
 /**

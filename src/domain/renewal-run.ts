@@ -121,7 +121,7 @@ function sinceStart({ world }: Vault, { renewal }: Attempt): number {
   return world.now() - (renewal.started_at ?? world.now());
 }
 
-/** What an earlier worker presented, and this one did not need any more. */
+/** Challenges that an earlier worker presented and this one no longer needs. */
 async function removeRest(vault: Vault, { renewal }: Attempt): Promise<void> {
   beginRemoval(vault, await listRenewalChallenges(vault.db.reader, renewal.id));
 }

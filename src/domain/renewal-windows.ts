@@ -68,7 +68,7 @@ async function askCa(
   await Promise.all(Array.from({ length: atOnce }, askOn));
 }
 
-/** Puts everything that this CA would be asked about now off for an hour. */
+/** Postpones all due queries to this CA by an hour. */
 async function postpone({ db, world }: Vault, directory: string): Promise<void> {
   const now = world.now();
   while (
@@ -83,7 +83,7 @@ async function askAgain({ db, world }: Vault, { id }: CertificateRow, after: num
   await db.write((writer) => updateCertificate(writer, id, { ari_check_at }));
 }
 
-/** Returns whether the CA is worth being asked about others; one that is not has failed, and for all certificates alike. */
+/** Returns whether to query this CA for other certificates; false after a failure that affects all. */
 async function askWindow(
   vault: Vault,
   { certificate, version }: Asked,
@@ -114,7 +114,7 @@ async function askWindow(
   }
 }
 
-/** Whether the CA was not reached, or was too busy; what it says about one certificate is about that one. */
+/** Whether the CA was unreachable or overloaded; any other error concerns one certificate alone. */
 function concernsAll(error: unknown): boolean {
   if (!(error instanceof AcmeError)) return false;
   return error.status === undefined || error.status === 429 || error.status >= 500;

@@ -106,7 +106,7 @@ export class SignIn {
     return (await this.#places.has(this.#vault.db.reader, name, ip)) ? 'known' : 'stranger';
   }
 
-  /** Someone who was put into the database by other means than the vault is unknown. */
+  /** An administrator that the vault did not write to the database counts as unknown. */
   #authentic(row: AdministratorRow | undefined): AdministratorRow | undefined {
     const { db, log } = this.#vault;
     if (row === undefined || administratorFits(requireIntegrity(db), row)) return row;

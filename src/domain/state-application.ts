@@ -23,7 +23,7 @@ import type { Vault } from './vault.ts';
 import { readVaultState } from './vault-state.ts';
 
 export type ApplyOptions = {
-  /** Aborted where it shall stop: before the next transaction. */
+  /** Aborting it stops the run before the next transaction. */
   readonly signal: AbortSignal;
   /** Called before each transaction, without the lock, with the changes that it makes. */
   readonly beforeStep?: (step: readonly PreparedChange[]) => void;
@@ -61,7 +61,7 @@ export async function applyChanges(
       await options.afterStep?.(step);
       if (heldMs > longestHoldMs) size = Math.ceil(size / 2);
       else if (2 * heldMs < longestHoldMs) size = Math.min(changesAtOnce, 2 * size);
-      // Whoever waits for the lock tries again every few milliseconds, and must find it free.
+      // Waiting processes retry the lock every few milliseconds and must find it free.
       if (done < checked.length) await vault.world.sleep(Math.max(5, heldMs));
     }
   } catch (error) {

@@ -70,7 +70,7 @@ export async function planChanges(
   return [...made, ...gone];
 }
 
-/** What planning would give now for the objects of these changes; equal to them where nobody changed the objects. */
+/** Plans the objects of these changes again; the result equals the changes if the objects are unchanged. */
 export async function planSame(
   state: VaultState,
   wanted: WantedState,

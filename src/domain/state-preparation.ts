@@ -57,7 +57,7 @@ async function checkChange(
   }
   if (section === 'dns_providers') {
     const { input, secret: given } = wantedOf(wanted.dns_providers, name);
-    // What another type was made of says nothing to this one.
+    // Settings of another type do not apply to this one.
     const isNew = action === 'create' || change.fields.some(({ field }) => field === 'type');
     const kept = isNew ? new Secret(Buffer.from('{}')) : await keptSecret(vault, name);
     const secret = given ?? kept;
@@ -71,7 +71,7 @@ async function keptSecret(vault: Vault, name: string): Promise<Secret> {
   return dnsProviderSecret(vault, await requireDnsProvider(vault.db.reader, name));
 }
 
-/** Generates the keys of what is new, and has the private CA issue: what takes time and needs no lock. */
+/** Generates keys and issues from the private CA: slow work that needs no lock. */
 export async function prepareChanges(
   vault: Vault,
   wanted: WantedState,

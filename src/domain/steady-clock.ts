@@ -20,7 +20,7 @@ export type ClockView = {
   readonly jumped: boolean;
 };
 
-/** Notes the time, and says since when it passes as it should. Call it at least every few hours. */
+/** Records the time, and returns since when the clock is steady. Call it at least every few hours. */
 export async function observeClock({ db, world }: Pick<Vault, 'db' | 'world'>): Promise<ClockView> {
   const now = world.now();
   const [, since = now, seen = now] =

@@ -30,7 +30,7 @@ export class Turns {
       return await work();
     } finally {
       const [next] = queue.waiting;
-      // The next one takes the place over, so that nobody who comes just now gets ahead of it.
+      // The next waiter takes over the slot, so that a new caller cannot get ahead of it.
       if (next !== undefined) next();
       else queue.running -= 1;
       if (queue.running === 0) this.#queues.delete(key);

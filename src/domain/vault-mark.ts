@@ -61,13 +61,13 @@ export function readMark(path: string, keyring: Pick<Keyring, 'find'>): Mark | '
 /**
  * Throws StorageError where the database at `path` ends before its mark, or is a copy of a running vault's without the log.
  * Changes nothing. Call it before the database is opened for writing. Returns `unmarked` where a server that was killed has
- * left a log but no mark: whoever folds that log in has to write one.
+ * left a log but no mark: the caller that folds that log in has to write one.
  */
 export function refuseIncompleteDatabase(
   path: string,
   keyring: Pick<Keyring, 'find'>,
 ): 'marked' | 'unmarked' {
-  // The mark first: whoever writes now only makes the database longer than what it says.
+  // Read the mark first: a concurrent write only moves the database further ahead of it.
   const mark = readMark(markPath(path), keyring);
   const sight = lookAtDatabase(path);
   if (mark === 'none') {

@@ -48,7 +48,7 @@ export function refuseLostVault({ dataDir, masterKeyFile, masterKeyFrom }: Vault
   );
 }
 
-/** Notes that a vault is being created, before its key is: whoever is killed in between has lost nothing. */
+/** Notes that a vault is being created, before its key is: a kill in between then loses nothing. */
 export function beginVault(dataDir: string): void {
   closeSync(openSync(beginningPath(dataDir), 'a', 0o600));
   syncPath(dataDir);

@@ -1,6 +1,6 @@
 /**
  * The renewals that a process carries out at the same time, and for which lanes there is room: an issuer or a DNS provider
- * that does not answer fills its own slots and nobody else's.
+ * that does not respond fills only its own slots.
  */
 import type { Lane } from '../db/renewal-lanes.ts';
 

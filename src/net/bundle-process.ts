@@ -20,7 +20,7 @@ export const bundleReader = 'internal-bundle-reader';
 
 /** Of processor time. A million rounds of password hashing, which no usual file asks for, take up to one. */
 const processorSeconds = 5;
-/** For a machine that is busy with other things; by the real clock, as the system counts the rest. */
+/** A wall-clock limit for a busy machine; the kernel enforces the CPU limit. */
 const patience = 30 * second;
 /** Of 1024 bytes: a gigabyte, of which Node reserves more than half and uses little. */
 const memoryBlocks = 1024 * 1024;
@@ -61,7 +61,7 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } finally {
-    // Whoever waits takes over the place, so that nobody who comes now is faster.
+    // The next waiter takes over the slot, so that a new caller cannot get ahead of it.
     const next = waiting.shift();
     if (next === undefined) running -= 1;
     else next();

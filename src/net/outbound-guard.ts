@@ -37,7 +37,7 @@ export class OutboundRefusal extends OperatorError {
   }
 }
 
-/** RFC 6761 §6.3: these names are this machine, whatever a name server says. */
+/** RFC 6761 §6.3: these names always mean this machine. */
 const loopbacks: readonly LookupAddress[] = [
   { address: '127.0.0.1', family: 4 },
   { address: '::1', family: 6 },

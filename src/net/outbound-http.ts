@@ -1,6 +1,6 @@
 /**
  * HTTP towards others: CAs and DNS providers. One request, one answer, within a deadline and a size; redirects are never
- * followed, so that nothing is sent to a host that nobody configured, and the guard decides about every connection.
+ * followed, so that nothing is sent to an unconfigured host, and the guard checks every connection.
  */
 import {
   type ClientRequest,
@@ -42,8 +42,8 @@ export type OutboundResponse = ResponseHead & { readonly body: Buffer };
 export type Outbound = (request: OutboundRequest) => Promise<OutboundResponse>;
 
 /**
- * Why there was no answer: nobody reached, certificate not trusted, too slow, cut off, too large, told to stop, or an
- * address that the guard refuses.
+ * Why there was no response: host unreachable, certificate not trusted, too slow, cut off, too large, told to
+ * stop, or an address that the guard refuses.
  */
 export type OutboundReason =
   | 'unreachable'

@@ -1,4 +1,4 @@
-/** A link to a page of others, or its address as text where it is no web page: the one place for what a CA or another server names. */
+/** An external link, or plain text if the URL is not http(s): for every URL from a CA or another server. */
 import { webAddress } from '../web-address.ts';
 
 export function WebLink({ to, label = to }: { readonly to: string; readonly label?: string }) {
