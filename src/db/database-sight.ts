@@ -3,8 +3,10 @@
  * it is; a writing one would fold it into a file that may be damaged, and delete it.
  */
 import { closeSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../base/operator-error.ts';
+import { lendDirectory } from './embedded-addon.ts';
 import { leftLog, lostDatabaseAdvice } from './new-database.ts';
 import { storageErrorFrom } from './storage-error.ts';
 
@@ -99,6 +101,7 @@ export function lookAtDatabase(path: string): DatabaseSight {
 
 function reading<T>(path: string, look: (database: BetterSqlite3.Database) => T): T {
   refuseMisplacedFiles(path);
+  lendDirectory(dirname(path));
   let database: BetterSqlite3.Database | undefined;
   try {
     database = new BetterSqlite3(path, { readonly: true, fileMustExist: true, timeout: 5000 });

@@ -32,7 +32,8 @@ async function world(t: TestContext): Promise<World> {
   const eab = { [customer.id]: customer.key };
   const ca = await pebble(t, { dnsServer: dns.server, httpPort, eab, retryAfter: 1, authzReuse: 0 });
   const args = ['--resolver', dns.server, '--acme-http-listen', `127.0.0.1:${httpPort}`];
-  const there = await visit(t, { start: () => serve(t, tempDir(t), { args }) });
+  const dataDir = tempDir(t);
+  const there = await visit(t, { dataDir, start: () => serve(t, dataDir, { args }) });
   return { there, alice: await there.alice({ reducedMotion: 'reduce' }), ca, dns };
 }
 

@@ -54,8 +54,9 @@ test(
   'people set the vault up, sign in and work over its own HTTPS, with a cookie that is for this host alone',
   needs('chromium'),
   async (t) => {
-    const start = () => serve(t, tempDir(t), { args: ['--tls-certificate', 'vault'] });
-    const { alice, url } = await visit(t, { start });
+    const dataDir = tempDir(t);
+    const start = () => serve(t, dataDir, { args: ['--tls-certificate', 'vault'] });
+    const { alice, url } = await visit(t, { dataDir, start });
     assert.match(url, /^https:/);
     const { context, open, page, makeCertificates } = await alice({ ignoreHTTPSErrors: true });
     const [cookie] = await context.cookies();

@@ -17,7 +17,7 @@ async function ready(server: CheckedServer): Promise<{ status: number; body: Rea
   return { status: response.status, body: JSON.parse(text) };
 }
 
-const details = { backup: { state: 'none', age_seconds: null } };
+const details = { backup: { state: 'none', age_seconds: null }, disk: { state: 'ok' } };
 const allWell = { database: 'ok', master_key: 'ok', renewal_engine: 'ok' };
 
 suite('health', () => {
