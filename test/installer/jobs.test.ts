@@ -35,6 +35,8 @@ test('the API key can come from a file, and without one the script says where fr
   assert.match(missing.stderr, /set SERVICE_API_KEY, or use --key-file/);
 });
 
+const interrupt = '\x03';
+
 /** Runs the script at a terminal of its own, sends this when it asks, and tells what the terminal showed. */
 async function atTerminal(client: Machine, server: string, answer: string, shell: Shell): Promise<string> {
   const command = [...shells[shell], installer, '--server', server, ...usual(client)].join(' ');
@@ -44,10 +46,18 @@ async function atTerminal(client: Machine, server: string, answer: string, shell
     stdio: ['pipe', 'pipe', 'ignore'],
   });
   let shown = '';
-  for await (const chunk of child.stdout.setEncoding('utf8') as AsyncIterable<string>) {
-    const asked = shown.includes('API key: ');
-    shown += chunk;
-    if (!asked && shown.includes('API key: ')) child.stdin.write(answer);
+  let again: NodeJS.Timeout | undefined;
+  try {
+    for await (const chunk of child.stdout.setEncoding('utf8') as AsyncIterable<string>) {
+      const asked = shown.includes('API key: ');
+      shown += chunk;
+      if (asked || !shown.includes('API key: ')) continue;
+      child.stdin.write(answer);
+      // A shell that was not reading yet goes on to read, and a person presses ^C once more.
+      if (answer === interrupt) again = setInterval(() => child.stdin.write(interrupt), 1000);
+    }
+  } finally {
+    clearInterval(again);
   }
   return shown;
 }
@@ -62,7 +72,7 @@ inEveryShell(
     assert.match(shown, /[^-]echo\b/);
     assertPair(client);
     const interrupted = machine(t);
-    const left = await atTerminal(interrupted, vault.url, '\x03', shell);
+    const left = await atTerminal(interrupted, vault.url, interrupt, shell);
     assert.match(left, / echo /);
     assert.equal(existsSync(join(interrupted.home, 'vault')), false);
   },
