@@ -35,8 +35,11 @@ export type ApplyOptions = {
 /** A plan of up to so many changes is one transaction: all of it or nothing. */
 const changesAtOnce = 50;
 
-/** A transaction that held the write lock for longer is followed by a smaller one. Others may wait about twice as long. */
-const longestHoldMs = 40;
+/** A transaction that held the write lock for longer is followed by a smaller one. */
+const longestHoldMs = 25;
+
+/** Between two transactions: longer than others pause between two tries to get the lock, so that each of them finds it free. */
+const pauseMs = 45;
 
 /**
  * Makes the changes in their order, at most 50 in a transaction. Throws OperatorError, which says how many changes were
@@ -61,8 +64,7 @@ export async function applyChanges(
       await options.afterStep?.(step);
       if (heldMs > longestHoldMs) size = Math.ceil(size / 2);
       else if (2 * heldMs < longestHoldMs) size = Math.min(changesAtOnce, 2 * size);
-      // Waiting processes retry the lock every few milliseconds and must find it free.
-      if (done < checked.length) await vault.world.sleep(Math.max(5, heldMs));
+      if (done < checked.length) await vault.world.sleep(Math.max(pauseMs, heldMs));
     }
   } catch (error) {
     throw incomplete(error, options.signal, done, checked.length);
