@@ -34,7 +34,7 @@ import { updateMark } from '../domain/served-vault.ts';
 import { Turns } from '../domain/turns.ts';
 import type { Vault } from '../domain/vault.ts';
 import { ensureVaultIdentity } from '../domain/vault-identity.ts';
-import { refuseIncompleteDatabase } from '../domain/vault-mark.ts';
+import { markPath, readMark, refuseIncompleteDatabase } from '../domain/vault-mark.ts';
 import { beginVault, endBeginning, refuseLostVault, type VaultPlaces } from '../domain/vault-presence.ts';
 import { allowanceFor } from '../net/outbound-addresses.ts';
 import { outboundGuard } from '../net/outbound-guard.ts';
@@ -89,6 +89,7 @@ export async function openVault(
   try {
     if (whenMissing === 'create') db.requireWritable();
     await refuseWrongKey({ db, keyring, world }, settings);
+    refuseOldCheckBlob(db, keyring);
     await adoptRows({ db, keyring, world }, log);
     const userAgent = `certificate-vault/${manifest.version}`;
     const kept = await keptTargets({ db, keyring });
@@ -197,6 +198,19 @@ async function refuseWrongKey(
       },
     );
   }
+}
+
+/**
+ * Throws OperatorError where rows would be trusted and tagged a second time: a mark that the master key vouches for is only
+ * ever written once they are.
+ */
+function refuseOldCheckBlob(db: Database, keyring: Keyring): void {
+  if (db.integrity !== undefined) return;
+  const mark = markPath(db.path);
+  if (typeof readMark(mark, keyring) !== 'object') return;
+  throw new OperatorError(`${db.path} was tagged before, but its check blob is from before that`, {
+    hint: `Restore the newest backup. If you put an older database here yourself, empty the mark: true >${mark}`,
+  });
 }
 
 /** Waits for challenge records to be removed and for what was promised to be recorded, then closes the database. */

@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../base/operator-error.ts';
 import { lendDirectory } from './embedded-addon.ts';
-import { leftLog, lostDatabaseAdvice } from './new-database.ts';
+import { leftLog, linkedPath, lostDatabaseAdvice } from './new-database.ts';
 import { storageErrorFrom } from './storage-error.ts';
 
 /** The highest ids that tables have given out, also for rows that are gone: they only ever grow. */
@@ -47,7 +47,7 @@ export function foldsInFile(path: string): number {
 /** Throws OperatorError where something else than a file is in the place of the database, its log or its shared memory. */
 export function refuseMisplacedFiles(path: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) {
-    const file = path + suffix;
+    const file = suffix === '' ? path : linkedPath(path) + suffix;
     // A database may be a link to its file; SQLite follows none for the others.
     const stats = (suffix === '' ? statSync : lstatSync)(file, { throwIfNoEntry: false });
     if (stats === undefined || stats.isFile()) continue;

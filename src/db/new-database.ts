@@ -2,8 +2,19 @@
  * How a database comes to be: filled under another name and published whole, and never where what remains beside the path
  * belongs to a database that was lost. SQLite deletes a log that it finds beside an empty database.
  */
-import { closeSync, linkSync, openSync, readdirSync, renameSync, statSync, unlinkSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import {
+  closeSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { makeDurableDirectory, syncPath } from '../base/durable-file.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
@@ -20,11 +31,23 @@ export function hasContent(path: string): boolean {
 /** Bytes of a journal's header. A journal with no more has no page in it: locking an empty file leaves one behind. */
 const journalHeader = 512;
 
+/** The path beside which SQLite keeps log and journal: where a symbolic link leads, also where nothing is there. */
+export function linkedPath(path: string): string {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return path;
+  try {
+    return realpathSync(path);
+  } catch {
+    // The link leads to nothing.
+    return resolve(dirname(path), readlinkSync(path));
+  }
+}
+
 /** The write-ahead log or the journal beside a path that still holds data; undefined where neither does. */
 export function leftLog(path: string): string | undefined {
   const size = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  if (size(`${path}-wal`) > 0) return `${path}-wal`;
-  return size(`${path}-journal`) > journalHeader ? `${path}-journal` : undefined;
+  const real = linkedPath(path);
+  if (size(`${real}-wal`) > 0) return `${real}-wal`;
+  return size(`${real}-journal`) > journalHeader ? `${real}-journal` : undefined;
 }
 
 /** Throws OperatorError where the database at `path` is missing or empty while its log holds data. Changes nothing. */

@@ -72,6 +72,8 @@ export function refuseIncompleteDatabase(
   const sight = lookAtDatabase(path);
   if (mark === 'none') {
     if (!isCopyWithoutLog(sight, path)) return sight.isServed ? 'unmarked' : 'marked';
+    // A server that began meanwhile wrote its mark before it noted that it serves.
+    if (readMark(markPath(path), keyring) !== 'none') return refuseIncompleteDatabase(path, keyring);
     throw new StorageError(`${path} is a copy of a running vault's database without its log (${path}-wal)`, {
       hint: advice(path, `Copy ${basename(path)}-wal beside it`),
     });

@@ -1,6 +1,15 @@
 /** The mark beside a database: it refuses what ends before it, and never a healthy vault. */
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { openVault } from '../../src/cli/open-vault.ts';
@@ -112,6 +121,25 @@ test('an older database under a newer log is refused before the log touches it',
   const before = readFileSync(join(dir, 'vault.db'));
   await assert.rejects(opens(dir), /is older than its log \S+-wal, which does not belong to it|is damaged/);
   assert.deepEqual(readFileSync(join(dir, 'vault.db')), before);
+  // The same where the database is a link: SQLite keeps the log beside the file that it leads to.
+  const disk = tempDir(t);
+  for (const name of ['vault.db', 'vault.db-wal']) renameSync(join(dir, name), join(disk, name));
+  symlinkSync(join(disk, 'vault.db'), join(dir, 'vault.db'));
+  await assert.rejects(opens(dir), /is older than its log \S+-wal, which does not belong to it|is damaged/);
+  assert.deepEqual(readFileSync(join(disk, 'vault.db')), before);
+});
+
+test('a linked database whose file was emptied beside its log is refused, and the log stays', async (t) => {
+  const { last } = await killed(t);
+  const disk = tempDir(t);
+  for (const name of ['vault.db', 'vault.db-wal']) renameSync(join(last, name), join(disk, name));
+  symlinkSync(join(disk, 'vault.db'), join(last, 'vault.db'));
+  rmSync(join(last, 'vault.mark'));
+  writeFileSync(join(disk, 'vault.db'), '');
+  const log = readFileSync(join(disk, 'vault.db-wal'));
+  const settings = { ...settingsFor(last), masterKeyFrom: 'setting' as const };
+  await assert.rejects(openVault(settings, new TestWorld(), 'create'), /is empty, but its log \S+ holds/);
+  assert.deepEqual(readFileSync(join(disk, 'vault.db-wal')), log);
 });
 
 test('after a restore into the same directory the old mark says nothing', async (t) => {

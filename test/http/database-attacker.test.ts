@@ -10,6 +10,7 @@ import { sha256 } from '../../src/base/sha256.ts';
 import { openVault } from '../../src/cli/open-vault.ts';
 import { createToken } from '../../src/crypto/api-key-token.ts';
 import { hashPassword } from '../../src/crypto/password-hash.ts';
+import { seal } from '../../src/crypto/sealing.ts';
 import { createSetupToken } from '../../src/crypto/session-token.ts';
 import { linkOf } from '../../src/db/audit-chain.ts';
 import type { AuditEventRow } from '../../src/db/audit-events.ts';
@@ -17,6 +18,7 @@ import { deleteAdministrator } from '../../src/domain/administrators.ts';
 import { revokeApiKey } from '../../src/domain/api-keys.ts';
 import { localCli } from '../../src/domain/audit.ts';
 import { verifyChain } from '../../src/domain/audit-verification.ts';
+import { updateMark } from '../../src/domain/served-vault.ts';
 import { offerSetup } from '../../src/domain/setup.ts';
 import { authenticityFindings } from '../../src/domain/upkeep-findings.ts';
 import { checkedServer } from '../harness/http-checked.ts';
@@ -277,5 +279,20 @@ test('a vault whose check blob was removed does not trust its rows again', async
   await assert.rejects(
     openVault(settingsFor(dataDir), new TestWorld(), 'create'),
     /holds a vault, but not what binds it to its master key/,
+  );
+});
+
+test('a check blob from before rows were tagged, put back, does not have them trusted again', async (t) => {
+  const { server, vault, sql, dataDir } = await attacked(t);
+  await updateMark(vault);
+  const owner = { table: 'settings', record: 'master-key-check', purpose: 'seal: master key check' } as const;
+  const before = new Secret(Buffer.from('this is the master key of this vault'));
+  const blob = seal(vault.keyring.current, server.world, owner, before);
+  await server.stop();
+  await server.close();
+  sql("update settings set value = ? where key = 'master-key-check'", blob);
+  await assert.rejects(
+    openVault(settingsFor(dataDir), new TestWorld(), 'create'),
+    /was tagged before, but its check blob is from before that/,
   );
 });
