@@ -79,7 +79,8 @@ export function sharedJobs(
   stop: AbortSignal,
 ): Promise<void>[] {
   const jobs = [
-    runRenewalWorker(vault, stop),
+    // The renewal that ends last may begin a removal after the cleaner has stopped.
+    runRenewalWorker(vault, stop).finally(() => vault.removals.end()),
     runRenewalScheduler(vault, stop),
     runWindowWatcher(vault, stop),
     runChallengeCleaner(vault, stop),
