@@ -85,7 +85,7 @@ export function apiKeyState(row: Pick<ApiKeyRow, 'expires_at' | 'revoked_at'>, n
   return row.expires_at !== null && row.expires_at <= now ? 'expired' : 'active';
 }
 
-const nobody: TaggedApiKey = {
+const unknownKey: TaggedApiKey = {
   ...{ id: 0, name: '', prefix: '', hash: Buffer.alloc(32), scopes: '[]', any_certificate: 0 },
   ...{ allowed_networks: '[]', expires_at: null, revoked_at: null, tag: Buffer.alloc(32) },
 };
@@ -96,7 +96,7 @@ async function loadKey({ db, log }: Vault, prefix: string): Promise<KnownKey | u
   const row = await findApiKeyByPrefix(db.reader, prefix);
   if (row === undefined) {
     // Takes the same time as a known key.
-    apiKeyFits(integrity, nobody, []);
+    apiKeyFits(integrity, unknownKey, []);
     return undefined;
   }
   const allowlist = JSON.parse(row.allowlist) as Allowed[];

@@ -152,7 +152,7 @@ export function desiredStateSchema(): unknown {
       imported_certificates: z.record(certName, imported).nullish(),
       api_keys: z.record(keyName, apiKey).nullish(),
     })
-    .meta({ title: 'What a certificate vault shall hold' });
+    .meta({ title: 'Desired state of a certificate vault' });
   return z.toJSONSchema(written, { io: 'input', unrepresentable: 'any' });
 }
 

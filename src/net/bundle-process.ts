@@ -134,6 +134,6 @@ function tooMuch(sources: readonly BundleSource[]): Problem {
   const convert = `Convert it to PEM with \`openssl pkcs12 -legacy -in ${asArgument(file?.name ?? '')} -nodes -out converted.pem\` and import converted.pem instead.`;
   return new Problem('invalid_request', {
     detail: `${file?.name ?? names} takes more than ${processorSeconds} seconds or too much memory to read, which no usual file does.`,
-    hint: file === undefined ? 'Ask whoever made the files for new ones.' : convert,
+    hint: file === undefined ? 'Request new files from the issuer.' : convert,
   });
 }
