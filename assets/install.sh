@@ -2266,7 +2266,8 @@ status_of() {
   status_leaf=$(first_leaf)
   is_well=0
   disk=$destination
-  if ! look_at_files; then
+  # A pipe in the certificate's place would keep openssl waiting for ever.
+  if ! look_at_files || [ ! -f "$disk/$status_leaf" ]; then
     status_leaf=''
   fi
   cat <<EOF
@@ -2313,7 +2314,9 @@ find_problems() {
   [ -z "$walk_problem" ] || problem "${walk_problem%%"$newline"*}"
   for line in $files; do
     output=${line#* }
-    if [ ! -f "$disk/$output" ]; then
+    if [ -e "$disk/$output" ] && [ ! -f "$disk/$output" ]; then
+      problem "$destination/$output is not a file; remove it"
+    elif [ ! -f "$disk/$output" ]; then
       problem "$destination/$output is missing; --run restores it"
     elif [ -h "$disk/$output" ]; then
       problem "$destination/$output is a link; --run replaces it"

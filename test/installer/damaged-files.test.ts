@@ -125,6 +125,7 @@ const refused: readonly [File, State, Action][] = [
   ['tls', 'missing', 'status'],
   ['tls', 'empty', 'run'],
   ['tls/tls.crt', 'missing', 'status'],
+  ['tls/tls.crt', 'a pipe that nothing writes to', 'status'],
   ['tls/tls.key', 'cut short', 'status'],
   ['tls/tls.key', 'a directory', 'run'],
 ];
