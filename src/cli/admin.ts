@@ -10,13 +10,14 @@ import {
 import { localCli } from '../domain/audit.ts';
 import { parseInput } from '../domain/inputs.ts';
 import { Passwords } from '../domain/passwords.ts';
-import { command, commandGroup, type Terminal } from './command.ts';
+import { command, commandGroup } from './command.ts';
 import { readInput } from './input-file.ts';
 import { Misuse } from './misuse.ts';
 import { jsonText, table } from './output.ts';
 import { askNewPassword } from './prompt.ts';
 import { secretText } from './secret-text.ts';
 import { setupLinkCommand } from './setup-link.ts';
+import type { Terminal } from './terminal.ts';
 import { withVault } from './with-vault.ts';
 
 const name = {

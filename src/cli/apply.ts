@@ -12,7 +12,7 @@ import type { Vault } from '../domain/vault.ts';
 import { readVaultState } from '../domain/vault-state.ts';
 import type { Arguments } from './arguments.ts';
 import { changesJson, changesText } from './change-report.ts';
-import { command, type Terminal } from './command.ts';
+import { command } from './command.ts';
 import { type DesiredDocument, largestDocument, readDesiredDocument } from './desired-document.ts';
 import { type Resolved, resolveReferences } from './desired-references.ts';
 import { readInput } from './input-file.ts';
@@ -28,6 +28,7 @@ import { jsonText } from './output.ts';
 import { askYes } from './prompt.ts';
 import type { commonOptions, Settings } from './settings.ts';
 import { stopSignal } from './stop-signal.ts';
+import type { Terminal } from './terminal.ts';
 import { withVault } from './with-vault.ts';
 
 const options = {

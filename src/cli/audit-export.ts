@@ -7,9 +7,10 @@ import { OperatorError } from '../base/operator-error.ts';
 import { auditFormats, exportAuditEvents } from '../domain/audit-log.ts';
 import { publishDraft } from '../domain/backup-file.ts';
 import { auditFilter, auditFilterOptions } from './audit-filter.ts';
-import { command, type Terminal } from './command.ts';
+import { command } from './command.ts';
 import { Misuse } from './misuse.ts';
 import { stopSignal } from './stop-signal.ts';
+import type { Terminal } from './terminal.ts';
 import { withVault } from './with-vault.ts';
 
 export const exportCommand = command({

@@ -6,11 +6,11 @@ import { type Checkpoint, checkpointSignedBy, readCheckpoint } from '../domain/a
 import { type ExportReport, verifyExport } from '../domain/exported-audit-log.ts';
 import type { Arguments } from './arguments.ts';
 import { reportText, reportView } from './audit-report.ts';
-import type { Terminal } from './command.ts';
 import { readInput, unreadable } from './input-file.ts';
 import { Misuse } from './misuse.ts';
 import { jsonText } from './output.ts';
 import type { commonOptions } from './settings.ts';
+import type { Terminal } from './terminal.ts';
 import { withVault } from './with-vault.ts';
 
 /** Events have a few hundred characters; those about thousands of certificates a million. */

@@ -5,9 +5,10 @@ import { OperatorError } from '../base/operator-error.ts';
 import { localCli } from '../domain/audit.ts';
 import { type BackupOrder, backUpThrough, backUpTo, passphraseComplaint } from '../domain/backup.ts';
 import { aboutBackup, checkBackup } from '../domain/backup-file.ts';
-import { command, type Terminal } from './command.ts';
+import { command } from './command.ts';
 import { Misuse } from './misuse.ts';
 import { passphraseOption, readNewPassphrase } from './passphrase.ts';
+import type { Terminal } from './terminal.ts';
 import { withVault } from './with-vault.ts';
 
 export const backupCommand = command({

@@ -5,11 +5,12 @@ import { looksLikePkcs12 } from '../crypto/pkcs12.ts';
 import { localCli } from '../domain/audit.ts';
 import { importCertificate } from '../domain/certificate-import.ts';
 import { certName, parseInput } from '../domain/inputs.ts';
-import { command, type Terminal } from './command.ts';
+import { command } from './command.ts';
 import { readInput } from './input-file.ts';
 import { Misuse } from './misuse.ts';
 import { askPassword } from './prompt.ts';
 import { secretText } from './secret-text.ts';
+import type { Terminal } from './terminal.ts';
 import { withVault } from './with-vault.ts';
 
 export const importCommand = command({

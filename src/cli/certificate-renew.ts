@@ -1,6 +1,6 @@
 /** `vault certificate renew`: asks for a new version now, and waits for it where wanted. */
 import { localCli } from '../domain/audit.ts';
-import { requireCertificate } from '../domain/certificates.ts';
+import { requireCertificate } from '../domain/certificate-lookup.ts';
 import { requestRenewal } from '../domain/renewals.ts';
 import { nameOption, waitOptions } from './certificate-options.ts';
 import { command } from './command.ts';

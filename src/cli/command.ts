@@ -1,20 +1,8 @@
 /** How a command is written: its options in our strict form, from which citty's definition, and so the usage, comes. */
 import { type ArgsDef, type CommandDef, defineCommand } from 'citty';
-import type { World } from '../base/world.ts';
 import { type Arguments, type OptionSpecs, readArguments } from './arguments.ts';
-import { commonOptions, type Environment } from './settings.ts';
-
-/** What a command finds around it. */
-export type Terminal = {
-  readonly world: World;
-  readonly environment: Environment;
-  readonly stdin: NodeJS.ReadStream;
-  readonly stdout: NodeJS.WriteStream;
-  readonly stderr: NodeJS.WriteStream;
-  readonly version: string;
-  /** The path of this program. */
-  readonly executable: string;
-};
+import { commonOptions } from './settings.ts';
+import type { Terminal } from './terminal.ts';
 
 /** A command line that works as it stands, in words of a POSIX shell, and what it does. */
 export type Example = { readonly does: string; readonly line: string };

@@ -7,8 +7,8 @@ import type { Complaint, DesiredState, SecretReference } from '../domain/desired
 import { certificatesIn, eabKeyIn, knownDirectory } from '../domain/issuer-inputs.ts';
 import type { WantedDnsProvider, WantedIssuer, WantedState } from '../domain/state-plan.ts';
 import { readBundleApart } from '../net/bundle-process.ts';
-import type { Terminal } from './command.ts';
 import { readInput } from './input-file.ts';
+import type { Terminal } from './terminal.ts';
 
 type Around = Pick<Terminal, 'environment' | 'world'> & {
   /** From where the names of files are seen. */

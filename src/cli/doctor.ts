@@ -18,7 +18,7 @@ import {
 } from '../domain/upkeep-findings.ts';
 import { unguarded } from '../net/outbound-guard.ts';
 import { outboundHttp } from '../net/outbound-http.ts';
-import { command, type Terminal } from './command.ts';
+import { command } from './command.ts';
 import { lookAtPlaces } from './doctor-places.ts';
 import { serverFinding, serverUrl } from './doctor-server.ts';
 import { askAt } from './master-keys.ts';
@@ -27,6 +27,7 @@ import { jsonText, printable } from './output.ts';
 import { publicUrl } from './setting-values.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { stopSignal } from './stop-signal.ts';
+import type { Terminal } from './terminal.ts';
 
 export const doctorCommand = command({
   name: 'doctor',

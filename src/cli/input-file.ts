@@ -2,7 +2,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { OperatorError } from '../base/operator-error.ts';
 import { Problem } from '../base/problem.ts';
-import type { Terminal } from './command.ts';
+import type { Terminal } from './terminal.ts';
 
 /** Certificates and keys are small; whatever is larger is the wrong file. */
 export const largestInput = 1024 * 1024;

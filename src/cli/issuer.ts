@@ -11,12 +11,13 @@ import { addIssuer, removeIssuer, updateIssuer } from '../domain/issuer-changes.
 import { eabKeyIn } from '../domain/issuer-inputs.ts';
 import { type IssuerSecrets, knownDirectories } from '../domain/issuers.ts';
 import type { Arguments } from './arguments.ts';
-import { command, commandGroup, type Terminal } from './command.ts';
+import { command, commandGroup } from './command.ts';
 import { withDirectoryHint } from './directory-hint.ts';
 import { readInput } from './input-file.ts';
 import { Misuse } from './misuse.ts';
 import { jsonText, table } from './output.ts';
 import { stopSignal } from './stop-signal.ts';
+import type { Terminal } from './terminal.ts';
 import { withVault } from './with-vault.ts';
 
 const nameOption = {

@@ -13,7 +13,7 @@ import { sealKeyFiles } from '../domain/master-key-sealing.ts';
 import { type MasterKeyView, masterKeyStatus, removeMasterKey } from '../domain/master-key-status.ts';
 import { finishRestore } from '../domain/restore-swap.ts';
 import type { Vault } from '../domain/vault.ts';
-import { command, commandGroup, type Terminal } from './command.ts';
+import { command, commandGroup } from './command.ts';
 import { askAt, Unlocking } from './master-keys.ts';
 import { requireVault } from './open-vault.ts';
 import { facts, jsonText, table } from './output.ts';
@@ -21,6 +21,7 @@ import { passphraseOption, readNewPassphrase } from './passphrase.ts';
 import { refuseExposedKeyFile, refuseExposedVault } from './private-files.ts';
 import { progress } from './progress.ts';
 import { readSettings, type Settings } from './settings.ts';
+import type { Terminal } from './terminal.ts';
 import { withVault } from './with-vault.ts';
 
 const status = command({

@@ -14,12 +14,12 @@ import { createMasterKey, type KeyFile, keyIn } from '../crypto/master-key-file.
 import { PassphraseKey } from '../crypto/passphrase-key.ts';
 import { passphraseCost } from '../crypto/passphrase-seal.ts';
 import { passphraseComplaint } from '../domain/backup.ts';
-import type { Terminal } from './command.ts';
 import { masterKeyFrom } from './master-key-command.ts';
 import { refuseExposedKeyFile } from './private-files.ts';
 import { askPassword } from './prompt.ts';
 import { type Readings, secretReadings } from './secret-text.ts';
 import type { Settings } from './settings.ts';
+import type { Terminal } from './terminal.ts';
 
 type Places = Pick<Settings, 'masterKeyFile' | 'masterKeyPassphraseFile'>;
 

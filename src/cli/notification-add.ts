@@ -8,9 +8,10 @@ import { addChannel } from '../domain/notification-channels.ts';
 import { channelEvents } from '../domain/notification-events.ts';
 import { createChannelInput } from '../domain/notification-inputs.ts';
 import type { Arguments } from './arguments.ts';
-import { command, commandGroup, type Terminal } from './command.ts';
+import { command, commandGroup } from './command.ts';
 import { readInput } from './input-file.ts';
 import { Misuse } from './misuse.ts';
+import type { Terminal } from './terminal.ts';
 import { withVault } from './with-vault.ts';
 
 export const channelOption = {

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
 import { ownProgram } from '../net/own-program.ts';
-import type { Environment } from './settings.ts';
+import type { Environment } from './terminal.ts';
 
 /** Runs a command to its end, with `input` on its standard input. Throws OperatorError with its complaint where it is refused; `signal` ends it. */
 export async function runOwn(

@@ -1,11 +1,11 @@
 /** Where a passphrase comes from: a file, standard input, or the terminal; never an argument, which others can see. */
 import { OperatorError } from '../base/operator-error.ts';
 import type { Secret } from '../base/secret.ts';
-import type { Terminal } from './command.ts';
 import { readInput } from './input-file.ts';
 import { Misuse } from './misuse.ts';
 import { askNewPassword, askPassword } from './prompt.ts';
 import { type Readings, secretReadings } from './secret-text.ts';
+import type { Terminal } from './terminal.ts';
 
 export const passphraseOption = {
   'passphrase-file': {

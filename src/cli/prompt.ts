@@ -3,7 +3,7 @@
 import { OperatorError } from '../base/operator-error.ts';
 import { Secret } from '../base/secret.ts';
 import { sameBytes } from '../crypto/constant-time.ts';
-import type { Terminal } from './command.ts';
+import type { Terminal } from './terminal.ts';
 
 const interrupt = '\u0003';
 const endOfInput = '\u0004';

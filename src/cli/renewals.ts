@@ -2,8 +2,8 @@
 import { formatTimestamp } from '../base/timestamp.ts';
 import { listRenewals } from '../db/renewals.ts';
 import { stepsOf } from '../domain/attempt.ts';
+import { requireCertificate } from '../domain/certificate-lookup.ts';
 import { renewalView } from '../domain/certificate-views.ts';
-import { requireCertificate } from '../domain/certificates.ts';
 import { command, commandGroup } from './command.ts';
 import { limitFrom, limitOption } from './count-option.ts';
 import { jsonText, table } from './output.ts';

@@ -4,10 +4,10 @@ import { OperatorError } from '../base/operator-error.ts';
 import { Problem } from '../base/problem.ts';
 import { didYouMean } from '../domain/closest-names.ts';
 import { bundleReader } from '../net/bundle-process.ts';
-import type { Terminal } from './command.ts';
 import { helpText } from './help.ts';
 import { machineTrouble } from './machine-trouble.ts';
 import { Misuse } from './misuse.ts';
+import type { Terminal } from './terminal.ts';
 
 const description = 'Holds TLS certificates, keeps them renewed, hands them to machines';
 

@@ -4,7 +4,7 @@ import type { Log } from '../base/log.ts';
 import { beginServing, endServing } from '../domain/served-vault.ts';
 import type { Vault } from '../domain/vault.ts';
 import { runWatchdog } from '../jobs/watchdog.ts';
-import { command, type Terminal } from './command.ts';
+import { command } from './command.ts';
 import { openLog } from './log-output.ts';
 import { askAt } from './master-keys.ts';
 import { openVault } from './open-vault.ts';
@@ -14,6 +14,7 @@ import { invite, ownJobs, patience, sharedJobs, startServing } from './serving.t
 import { readSettings, type Settings, serveOptions } from './settings.ts';
 import { stopSignal } from './stop-signal.ts';
 import { supervisorIn } from './supervisor.ts';
+import type { Terminal } from './terminal.ts';
 import { isWorker } from './worker-process.ts';
 
 export const serveCommand = command({

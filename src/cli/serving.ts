@@ -24,7 +24,6 @@ import { runRenewalScheduler } from '../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../jobs/renewal-worker.ts';
 import { runWindowWatcher } from '../jobs/window-watcher.ts';
 import { readAsset, readConsole } from './assets.ts';
-import type { Terminal } from './command.ts';
 import { type MeasuredCompanions, openMetrics } from './open-metrics.ts';
 import { runOwn } from './own-process.ts';
 import { quoted } from './private-files.ts';
@@ -32,6 +31,7 @@ import { auditJobs } from './serve-audit.ts';
 import { openTls } from './serve-tls.ts';
 import type { Settings } from './settings.ts';
 import { setupLink } from './setup-link.ts';
+import type { Terminal } from './terminal.ts';
 
 /** How long requests in flight may take after SIGTERM. */
 export const patience = 10 * second;

@@ -2,6 +2,7 @@
  * The one table of settings: from it come the flags, the environment variables, the keys of the settings file and the
  * defaults. A flag beats the environment, which beats the file, which beats the default.
  */
+
 import { isIP } from 'node:net';
 import { homedir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -28,6 +29,7 @@ import {
   workerCount,
 } from './setting-values.ts';
 import { readSettingsFile } from './settings-file.ts';
+import type { Environment } from './terminal.ts';
 import { type TlsSettings, tlsOptions, tlsSettings } from './tls-settings.ts';
 
 /** Options that every command takes, so that all of them find the same vault. */
@@ -104,7 +106,6 @@ export const serveOptions = {
 
 type Flags = Partial<Arguments<typeof commonOptions & typeof serveOptions>>;
 type SettingName = keyof typeof commonOptions | keyof typeof serveOptions;
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type Settings = MasterKeySettings &
   MetricsSettings & {

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { second } from '../base/duration.ts';
 import type { Log } from '../base/log.ts';
-import type { Environment } from './settings.ts';
+import type { Environment } from './terminal.ts';
 
 const messenger = 'systemd-notify';
 const longestSend = 10 * second;

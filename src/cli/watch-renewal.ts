@@ -9,9 +9,9 @@ import { stepsOf } from '../domain/attempt.ts';
 import { claimRenewal } from '../domain/renewal-claim.ts';
 import type { Vault } from '../domain/vault.ts';
 import { carryOut } from '../jobs/renewal-worker.ts';
-import type { Terminal } from './command.ts';
 import { progress } from './progress.ts';
 import { stopSignal } from './stop-signal.ts';
+import type { Terminal } from './terminal.ts';
 
 /** A running server takes a renewal up within a second; after this the command carries it out itself. */
 const serverPatience = 3 * second;

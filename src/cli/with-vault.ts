@@ -1,9 +1,9 @@
 /** How commands other than `serve` come to their vault, and leave it closed whatever happens. */
 import type { Vault } from '../domain/vault.ts';
-import type { Terminal } from './command.ts';
 import { askAt } from './master-keys.ts';
 import { openVault } from './open-vault.ts';
 import { readSettings, type Settings } from './settings.ts';
+import type { Terminal } from './terminal.ts';
 
 /** Runs `work` on the vault that the options name. `whenMissing` as in `openVault`; a new vault is announced. */
 export async function withVault(

@@ -5,7 +5,7 @@
 import type { Worker } from 'node:cluster';
 import { existsSync, readlinkSync } from 'node:fs';
 import { isSea } from 'node:sea';
-import type { Environment } from './settings.ts';
+import type { Environment } from './terminal.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
 
 /** Names the process that started this one. What it starts in turn has another parent, and is no worker. */

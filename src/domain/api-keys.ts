@@ -20,7 +20,7 @@ import type { Reader, Writer } from '../db/database.ts';
 import { isApiKeyAuthentic, tagApiKey } from '../db/row-tags.ts';
 import { type Actor, record } from './audit.ts';
 import { type ApiKeyState, apiKeyState } from './authentication.ts';
-import { requireCertificate, suggestName } from './certificates.ts';
+import { requireCertificate, suggestName } from './certificate-lookup.ts';
 import type { CreateApiKeyInput } from './inputs.ts';
 import type { Vault } from './vault.ts';
 

@@ -2,7 +2,7 @@
 import { day, hour, minute } from '../base/duration.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../base/timestamp.ts';
 import { findIssuerById } from '../db/issuers.ts';
-import { requireCertificate } from './certificates.ts';
+import { requireCertificate } from './certificate-lookup.ts';
 import type { Vault } from './vault.ts';
 
 export type CertificateSettingsView = {

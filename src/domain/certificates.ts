@@ -1,53 +1,21 @@
 /** Certificates come into being, are looked up, and are removed. */
-import { type CertName, parseCertName } from '../base/cert-name.ts';
+import type { CertName } from '../base/cert-name.ts';
 import { Problem } from '../base/problem.ts';
 import { generatePrivateKey } from '../crypto/key-pair.ts';
 import { apiKeysNaming, removeFromAllowlists } from '../db/api-key-certificates.ts';
-import {
-  type CertificateRow,
-  deleteCertificateRow,
-  findCertificate,
-  insertCertificate,
-  listCertificateNames,
-} from '../db/certificates.ts';
+import { deleteCertificateRow, findCertificate, insertCertificate } from '../db/certificates.ts';
 import type { Reader, Writer } from '../db/database.ts';
 import type { IssuerRow } from '../db/issuers.ts';
 import { isApiKeyAuthentic, tagApiKey } from '../db/row-tags.ts';
 import { type Actor, record } from './audit.ts';
+import { requireCertificate } from './certificate-lookup.ts';
 import { tellIssued } from './certificate-notices.ts';
-import { didYouMean } from './closest-names.ts';
 import { type CreateCertificateInput, newCertificateName, parseInput } from './inputs.ts';
 import { refuseSameFallback, refuseUnsuitable, requireIssuer } from './issuers.ts';
 import { issueFromLocalCa } from './local-ca.ts';
 import { queueRenewal } from './renewal-queue.ts';
 import type { Vault } from './vault.ts';
 import { addVersion, type VersionMaterial } from './versions.ts';
-
-/** How many names are looked through for what somebody may have meant. */
-const namesToCompare = 10_000;
-
-/**
- * The certificate of this name. Throws `certificate_not_found`, also for what cannot be a name; the message offers
- * the closest names where `suggest` says that the caller may know them all.
- */
-export async function requireCertificate(
-  reader: Reader,
-  name: string,
-  { suggest }: { readonly suggest: boolean } = { suggest: false },
-): Promise<CertificateRow> {
-  const row = parseCertName(name) && (await findCertificate(reader, name));
-  if (row !== undefined) return row;
-  throw new Problem('certificate_not_found', {
-    detail: `There is no certificate called ${JSON.stringify(name)}.`,
-    ...(suggest && { hint: await suggestName(reader, name) }),
-  });
-}
-
-/** A sentence that offers the closest names of certificates. */
-export async function suggestName(reader: Reader, name: string): Promise<string> {
-  const names = await listCertificateNames(reader, namesToCompare);
-  return didYouMean(name, names, 'List those that exist with "vault certificate list".');
-}
 
 /**
  * Makes a certificate. Where the private CA issues it, version 1 is there at once; for an ACME CA its first renewal is

@@ -3,7 +3,7 @@ import { Problem } from '../base/problem.ts';
 import { listDueCertificates } from '../db/certificates.ts';
 import { findRenewal, type RenewalRow } from '../db/renewals.ts';
 import { type Actor, system } from './audit.ts';
-import { requireCertificate } from './certificates.ts';
+import { requireCertificate } from './certificate-lookup.ts';
 import { queueRenewal } from './renewal-queue.ts';
 import type { Vault } from './vault.ts';
 

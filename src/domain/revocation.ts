@@ -15,7 +15,7 @@ import { updateCertificate } from '../db/certificates.ts';
 import { findCaOfDirectory } from '../db/issuers.ts';
 import { lossOf, ownAccount, settleRollover } from './acme-account.ts';
 import { type Actor, record } from './audit.ts';
-import { requireCertificate } from './certificates.ts';
+import { requireCertificate } from './certificate-lookup.ts';
 import { queueRenewal } from './renewal-queue.ts';
 import type { Vault } from './vault.ts';
 import { requireVersion, versionPrivateKey } from './versions.ts';

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { Problem } from '../base/problem.ts';
 import { findNamedRenewal, listRenewals, type RenewalPage } from '../db/renewals.ts';
+import { requireCertificate } from '../domain/certificate-lookup.ts';
 import { renewalDetailView } from '../domain/certificate-views.ts';
-import { requireCertificate } from '../domain/certificates.ts';
 import type { Vault } from '../domain/vault.ts';
 import {
   renewalDetailSchema,

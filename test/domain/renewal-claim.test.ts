@@ -7,7 +7,8 @@ import { updateAcmeIssuer } from '../../src/db/issuers.ts';
 import { StorageError } from '../../src/db/storage-error.ts';
 import type { ClaimedRenewal } from '../../src/domain/attempt.ts';
 import { localCli } from '../../src/domain/audit.ts';
-import { createCertificate, requireCertificate } from '../../src/domain/certificates.ts';
+import { requireCertificate } from '../../src/domain/certificate-lookup.ts';
+import { createCertificate } from '../../src/domain/certificates.ts';
 import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
 import {
   type ClaimLimits,

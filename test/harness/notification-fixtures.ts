@@ -4,7 +4,7 @@ import { Secret } from '../../src/base/secret.ts';
 import { listDeliveries, type NamedDeliveryRow } from '../../src/db/notification-deliveries.ts';
 import type { Attempt } from '../../src/domain/attempt.ts';
 import { localCli, system } from '../../src/domain/audit.ts';
-import { requireCertificate } from '../../src/domain/certificates.ts';
+import { requireCertificate } from '../../src/domain/certificate-lookup.ts';
 import { parseInput } from '../../src/domain/inputs.ts';
 import { addChannel } from '../../src/domain/notification-channels.ts';
 import { claimDelivery } from '../../src/domain/notification-claim.ts';

@@ -5,7 +5,8 @@ import { type CertificateRow, updateCertificate } from '../../src/db/certificate
 import { insertAcmeIssuer, insertIssuer } from '../../src/db/issuers.ts';
 import type { RenewalStatus } from '../../src/db/schema-renewals.ts';
 import { localCli } from '../../src/domain/audit.ts';
-import { createCertificate, requireCertificate } from '../../src/domain/certificates.ts';
+import { requireCertificate } from '../../src/domain/certificate-lookup.ts';
+import { createCertificate } from '../../src/domain/certificates.ts';
 import { createCertificateInput, createIssuerInput, parseInput } from '../../src/domain/inputs.ts';
 import { addIssuer } from '../../src/domain/issuer-changes.ts';
 import { issueFromLocalCa } from '../../src/domain/local-ca.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { updateCertificate } from '../../src/db/certificates.ts';
-import { requireCertificate } from '../../src/domain/certificates.ts';
+import { requireCertificate } from '../../src/domain/certificate-lookup.ts';
 import { administration, allPages } from '../harness/http-administration.ts';
 import { eventsOf, importOne, makeCertificate, makeKey } from '../harness/http-fixtures.ts';
 import { silentIssuer } from '../harness/renewal-fixtures.ts';
