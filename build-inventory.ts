@@ -175,7 +175,7 @@ export function wordListPart(root: string): Part {
     type: 'data',
     purl: 'pkg:npm/%40zxcvbn-ts/language-common',
     license: 'MIT',
-    text: readFileSync(join(root, 'src/domain/common-passwords.license.txt'), 'utf8'),
+    text: readFileSync(join(root, 'src/domain/access/common-passwords.license.txt'), 'utf8'),
     needs: [],
   };
 }

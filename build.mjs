@@ -36,7 +36,7 @@ const embeddedAddon = {
     onLoad({ filter: /\.node$/ }, () => ({
       resolveDir: root,
       contents: `
-        const { loadEmbeddedAddon } = require('./src/db/embedded-addon.ts');
+        const { loadEmbeddedAddon } = require('./src/db/sqlite/embedded-addon.ts');
         module.exports = loadEmbeddedAddon(new Uint8Array(require('node:sea').getRawAsset('sqlite.node')));`,
     })),
 };

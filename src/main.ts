@@ -1,8 +1,8 @@
 /** The executable: hands what the process was given to the command line, and its exit code back. */
 import manifest from '../package.json' with { type: 'json' };
 import { realWorld } from './base/world.ts';
-import { keepMemoryOutOfCoreDumps } from './cli/core-dump.ts';
-import { run } from './cli/run.ts';
+import { run } from './cli/commands/run.ts';
+import { keepMemoryOutOfCoreDumps } from './cli/runtime/core-dump.ts';
 
 // Whatever the vault makes is for its user alone.
 process.umask(0o077);

@@ -61,8 +61,8 @@ const breaches: ReadonlyMap<Rule, readonly Breach[]> = new Map<Rule, readonly Br
       ],
       [
         'a second look where one is known',
-        { 'src/cli/api-key.ts': 'export const a = (b: any, c: any) => [b.expose(), c.expose()];' },
-        'src/cli/api-key.ts exposes secrets at 2 places, known are 1',
+        { 'src/cli/commands/api-key.ts': 'export const a = (b: any, c: any) => [b.expose(), c.expose()];' },
+        'src/cli/commands/api-key.ts exposes secrets at 2 places, known are 1',
       ],
     ],
   ],

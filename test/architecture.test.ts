@@ -130,8 +130,8 @@ const breaches: ReadonlyMap<house.Rule, readonly Breach[]> = new Map<house.Rule,
       ]),
       [
         'more than a file is allowed',
-        { 'src/cli/supervisor.ts': 'export const id = [process.pid, process.env];' },
-        'src/cli/supervisor.ts touches environment: process.env',
+        { 'src/cli/serving/supervisor.ts': 'export const id = [process.pid, process.env];' },
+        'src/cli/serving/supervisor.ts touches environment: process.env',
       ],
       [
         'a whole module where one name of it is allowed',

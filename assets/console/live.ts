@@ -4,7 +4,7 @@
  */
 import { useEffect, useRef } from 'preact/hooks';
 
-/** What the vault says has changed (src/domain/changes.ts); nothing where it may have been anything. */
+/** What the vault says has changed (src/domain/changes/changes.ts); nothing where it may have been anything. */
 export type Change = { readonly kinds: readonly string[] | undefined };
 
 const pollEvery = 10_000;

@@ -9,13 +9,13 @@ import { Kysely, sql, type Transaction } from 'kysely';
 import type { Integrity } from '../base/integrity.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
-import { refuseEmptyDatabase } from './database-sight.ts';
-import { lendDirectory } from './embedded-addon.ts';
-import { FileInPlace } from './file-in-place.ts';
-import { type Migrations, migrate, refuseForeignDatabase } from './migrations.ts';
-import { createDatabase, hasContent } from './new-database.ts';
-import type { Schema } from './schema.ts';
-import { sqliteDialect } from './sqlite-dialect.ts';
+import { type Migrations, migrate, refuseForeignDatabase } from './migrations/migrations.ts';
+import type { Schema } from './schema/schema.ts';
+import { refuseEmptyDatabase } from './sqlite/database-sight.ts';
+import { lendDirectory } from './sqlite/embedded-addon.ts';
+import { FileInPlace } from './sqlite/file-in-place.ts';
+import { createDatabase, hasContent } from './sqlite/new-database.ts';
+import { sqliteDialect } from './sqlite/sqlite-dialect.ts';
 import { damageIn, isBusy, storageErrorFrom } from './storage-error.ts';
 
 /** What reading queries run on: the reading connection, or the transaction that is under way. */

@@ -4,10 +4,10 @@
  */
 import { z } from 'zod';
 import { Secret } from '../base/secret.ts';
-import { apiUrl, credential } from './api-settings.ts';
-import { plainName } from './dns-name.ts';
 import { DnsProviderError, type DnsProviderType } from './dns-provider.ts';
-import { jsonApi } from './json-api.ts';
+import { apiUrl, credential } from './providers/api-settings.ts';
+import { jsonApi } from './providers/json-api.ts';
+import { plainName } from './resolver/dns-name.ts';
 
 const config = z.strictObject({
   url: apiUrl,

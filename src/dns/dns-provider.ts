@@ -5,7 +5,7 @@ import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
 import type { OutboundGuard } from '../net/outbound-guard.ts';
 import type { Outbound } from '../net/outbound-http.ts';
-import type { DnsResolver } from './dns-resolver.ts';
+import type { DnsResolver } from './resolver/dns-resolver.ts';
 
 /** One TXT record of a validation. Names are in lower case, without a dot at the end. */
 export type TxtRecord = {

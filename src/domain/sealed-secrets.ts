@@ -3,7 +3,7 @@ import type { Secret } from '../base/secret.ts';
 import type { MasterKey } from '../crypto/master-key.ts';
 import { type BlobOwner, open, SealError, seal, sealedBy } from '../crypto/sealing.ts';
 import type { Reader, Writer } from '../db/database.ts';
-import { currentMasterKey } from '../db/master-keys.ts';
+import { currentMasterKey } from '../db/tables/master-keys.ts';
 import type { Vault } from './vault.ts';
 
 /** A version's key, sealed as the PEM that is handed out. */

@@ -2,26 +2,27 @@
  * What every operation of the vault works with. The commands build one; domain functions take it as their first
  * argument and find the world, the database, the master key and the shared memory of the process in it.
  */
+
+import type { Bell } from '../base/bell.ts';
 import type { Log } from '../base/log.ts';
+import type { Turns } from '../base/turns.ts';
 import type { World } from '../base/world.ts';
 import type { Keyring } from '../crypto/keyring.ts';
 import type { Database } from '../db/database.ts';
 import type { OutboundGuard } from '../net/outbound-guard.ts';
 import type { Outbound } from '../net/outbound-http.ts';
-import type { AcmeClients } from './acme-clients.ts';
-import type { AuditBatch } from './audit-batch.ts';
-import type { BackupHealth } from './backup-health.ts';
-import type { Bell } from './bell.ts';
-import type { ChallengeRemovals } from './challenge-removals.ts';
-import type { Changes } from './changes.ts';
-import type { DiskSpace } from './disk-space.ts';
-import type { Freshness } from './freshness.ts';
-import type { Heartbeat } from './heartbeat.ts';
-import type { KeyUse } from './key-use.ts';
-import type { Meter } from './meter.ts';
-import type { OpenedDnsProviders } from './opened-dns-providers.ts';
-import type { Refusals } from './refusals.ts';
-import type { Turns } from './turns.ts';
+import type { KeyUse } from './access/key-use.ts';
+import type { Refusals } from './access/refusals.ts';
+import type { AuditBatch } from './audit/audit-batch.ts';
+import type { BackupHealth } from './backup/backup-health.ts';
+import type { Changes } from './changes/changes.ts';
+import type { Freshness } from './changes/freshness.ts';
+import type { DiskSpace } from './health/disk-space.ts';
+import type { Heartbeat } from './health/heartbeat.ts';
+import type { Meter } from './health/meter.ts';
+import type { AcmeClients } from './issuance/acme-clients.ts';
+import type { ChallengeRemovals } from './issuance/challenge-removals.ts';
+import type { OpenedDnsProviders } from './issuance/opened-dns-providers.ts';
 
 export type Vault = {
   readonly world: World;

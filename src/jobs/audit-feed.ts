@@ -3,8 +3,8 @@
  * once, and tried again for as long as it takes. No request waits for it.
  */
 import { minute, second } from '../base/duration.ts';
-import { type AuditEventRow, lastGivenId, listChainedEvents } from '../db/audit-events.ts';
-import { putSetting, readSetting } from '../db/settings.ts';
+import { type AuditEventRow, lastGivenId, listChainedEvents } from '../db/audit/audit-events.ts';
+import { putSetting, readSetting } from '../db/tables/settings.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** Where events go. */

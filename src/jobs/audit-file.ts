@@ -2,7 +2,7 @@
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncIfReadable } from '../base/durable-file.ts';
-import { jsonLine } from '../domain/audit-log.ts';
+import { jsonLine } from '../domain/audit/audit-log.ts';
 import type { AuditSink } from './audit-feed.ts';
 
 /** Appends to the file, which is made where it is missing, for its owner alone. */

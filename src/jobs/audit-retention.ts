@@ -4,8 +4,8 @@
  */
 import { hour } from '../base/duration.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
-import { pruneAuditLog } from '../domain/audit-retention.ts';
-import { observeClock } from '../domain/steady-clock.ts';
+import { pruneAuditLog } from '../domain/audit/audit-retention.ts';
+import { observeClock } from '../domain/health/steady-clock.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** Runs until `signal` is aborted. What goes wrong is logged and tried again. */

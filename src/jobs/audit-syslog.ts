@@ -1,8 +1,8 @@
 /** Audit events as syslog messages (RFC 5424), each with the event as JSON. */
 import { second } from '../base/duration.ts';
 import type { World } from '../base/world.ts';
-import type { AuditEventRow } from '../db/audit-events.ts';
-import { jsonLine } from '../domain/audit-log.ts';
+import type { AuditEventRow } from '../db/audit/audit-events.ts';
+import { jsonLine } from '../domain/audit/audit-log.ts';
 import type { AuditSink } from './audit-feed.ts';
 import { openSyslog, type SyslogConnection, type SyslogTarget } from './syslog-connection.ts';
 

@@ -1,8 +1,8 @@
 /** Makes the backups that the settings ask for: looks once a minute, so that a clock that jumps or a server that slept is no matter. */
 import { minute } from '../base/duration.ts';
-import { system } from '../domain/audit.ts';
-import type { BackupOrder } from '../domain/backup.ts';
-import { type BackupPlan, backUpByPlan, type PlanOutcome } from '../domain/backup-schedule.ts';
+import { system } from '../domain/audit/audit.ts';
+import type { BackupOrder } from '../domain/backup/backup.ts';
+import { type BackupPlan, backUpByPlan, type PlanOutcome } from '../domain/backup/backup-schedule.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** How soon a backup is tried again that failed. */

@@ -1,6 +1,6 @@
 /** Removes the challenge records that crashes and failed removals left: at the start, and every half hour. */
 import { minute } from '../base/duration.ts';
-import { removeLeftoverChallenges } from '../domain/challenge-removal.ts';
+import { removeLeftoverChallenges } from '../domain/issuance/challenge-removal.ts';
 import type { Vault } from '../domain/vault.ts';
 
 const period = 30 * minute;

@@ -1,6 +1,6 @@
 /** Keeps the mark beside the database up to date, once a minute: what a lost log may hide is at most that much. */
 import { minute } from '../base/duration.ts';
-import { type MarkedState, updateMark } from '../domain/served-vault.ts';
+import { type MarkedState, updateMark } from '../domain/presence/served-vault.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** Runs until `signal` is aborted. A mark that cannot be written is logged, and tried again. */

@@ -1,9 +1,9 @@
 /** Looks once a minute for what the clock alone brings about: ends that come near, backups that do not come, digests. */
 import { minute } from '../base/duration.ts';
-import type { BackupPlan } from '../domain/backup-schedule.ts';
-import { queueDigests } from '../domain/notification-digest.ts';
-import { tellOfDiskSpace } from '../domain/notification-disk.ts';
-import { type EndsLookedAt, tellOfBackups, tellOfEnds } from '../domain/notification-watch.ts';
+import type { BackupPlan } from '../domain/backup/backup-schedule.ts';
+import { queueDigests } from '../domain/notifications/notification-digest.ts';
+import { tellOfDiskSpace } from '../domain/notifications/notification-disk.ts';
+import { type EndsLookedAt, tellOfBackups, tellOfEnds } from '../domain/notifications/notification-watch.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** Certificates and API keys that a minute looks at, tens of milliseconds of work; with more it takes several minutes. */

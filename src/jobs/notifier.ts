@@ -1,8 +1,9 @@
 /** Delivers notifications, a few at a time, beside everything else: neither a renewal nor a download ever waits for it. */
+
+import { Bell } from '../base/bell.ts';
 import { hour, second } from '../base/duration.ts';
-import { Bell } from '../domain/bell.ts';
-import { claimDelivery } from '../domain/notification-claim.ts';
-import { deliver, tidyDeliveries } from '../domain/notification-delivery.ts';
+import { claimDelivery } from '../domain/notifications/notification-claim.ts';
+import { deliver, tidyDeliveries } from '../domain/notifications/notification-delivery.ts';
 import type { Vault } from '../domain/vault.ts';
 import { type Task, TasksInHand } from './tasks-in-hand.ts';
 

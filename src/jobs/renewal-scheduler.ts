@@ -3,10 +3,10 @@
  * of this process, which may be due again within the minute where lifetimes are short.
  */
 import { minute, second } from '../base/duration.ts';
-import { nextMoment } from '../db/certificates.ts';
-import { redirectWaiting } from '../domain/renewal-queue.ts';
-import { replanAll } from '../domain/renewal-replan.ts';
-import { queueDueRenewals } from '../domain/renewals.ts';
+import { nextMoment } from '../db/tables/certificates.ts';
+import { redirectWaiting } from '../domain/renewals/renewal-queue.ts';
+import { replanAll } from '../domain/renewals/renewal-replan.ts';
+import { queueDueRenewals } from '../domain/renewals/renewals.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** More than are queued in a minute wait for the next. */

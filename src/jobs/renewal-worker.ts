@@ -1,8 +1,8 @@
 /** Takes renewals off the queue and carries them out, a few at a time for each issuer and DNS provider, until it is told to stop. */
 import { second } from '../base/duration.ts';
-import type { ClaimedRenewal, StopReason } from '../domain/attempt.ts';
-import { claimRenewal, keepLease } from '../domain/renewal-claim.ts';
-import { runRenewal } from '../domain/renewal-run.ts';
+import type { ClaimedRenewal, StopReason } from '../domain/issuance/attempt.ts';
+import { claimRenewal, keepLease } from '../domain/renewals/renewal-claim.ts';
+import { runRenewal } from '../domain/renewals/renewal-run.ts';
 import type { Vault } from '../domain/vault.ts';
 import { RenewalSlots } from './renewal-slots.ts';
 

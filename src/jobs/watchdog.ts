@@ -2,7 +2,7 @@
  * The sign of life for whoever restarts a vault that hangs. It is given only by a vault that works: a timer alone would go
  * on while nothing else does.
  */
-import { readiness } from '../domain/readiness.ts';
+import { readiness } from '../domain/doctor/readiness.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /**

@@ -1,7 +1,7 @@
 /** Asks the CAs when to renew (RFC 9773), for each certificate as often as its CA says. */
 import { minute } from '../base/duration.ts';
-import { askDueWindows } from '../domain/renewal-windows.ts';
-import { queueDueRenewals } from '../domain/renewals.ts';
+import { askDueWindows } from '../domain/renewals/renewal-windows.ts';
+import { queueDueRenewals } from '../domain/renewals/renewals.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** More than are asked for in a minute wait for the next. */

@@ -9,7 +9,7 @@ import {
 } from '../../assets/console/certificate-checks.ts';
 import { Problem } from '../../src/base/problem.ts';
 import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
-import { refuseUnsuitable } from '../../src/domain/issuers.ts';
+import { refuseUnsuitable } from '../../src/domain/issuance/issuers.ts';
 
 const good: CertificateDraft = {
   name: 'web',

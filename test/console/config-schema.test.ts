@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { type ConfigSchema, configFields, configValues } from '../../assets/console/config-schema.ts';
-import { dnsProviderTypes } from '../../src/dns/provider-types.ts';
+import { dnsProviderTypes } from '../../src/dns/providers/provider-types.ts';
 
 const schemaOf = (type: string) => {
   const { config } = dnsProviderTypes.get(type) ?? assert.fail(`no type ${type}`);

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { pathToName } from '../../assets/console/name-taken.ts';
 import { parseCertName } from '../../src/base/cert-name.ts';
-import { certificatesQuery } from '../../src/http/certificate-admin-schemas.ts';
+import { certificatesQuery } from '../../src/http/openapi/certificate-admin-schemas.ts';
 
 /** What the API answers from these names, in its order. */
 function answer(path: string, names: readonly string[]): readonly string[] {

@@ -3,15 +3,19 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { insertAllowlist, removeFromAllowlists } from '../../src/db/api-key-certificates.ts';
-import { deleteApiKeyRow, insertApiKey, setLastUsed, setRevoked } from '../../src/db/api-keys.ts';
-import { insertAuditEvents } from '../../src/db/audit-events.ts';
-import { insertCaCertificate, setCaPrivateKey } from '../../src/db/ca-certificates.ts';
-import { insertVersion } from '../../src/db/certificate-versions.ts';
-import { deleteCertificateRow, insertCertificate, updateCertificate } from '../../src/db/certificates.ts';
+import { insertAuditEvents } from '../../src/db/audit/audit-events.ts';
 import { Database, type Writer } from '../../src/db/database.ts';
-import { insertIssuer } from '../../src/db/issuers.ts';
-import { insertRenewal, updateRenewal } from '../../src/db/renewals.ts';
+import { insertAllowlist, removeFromAllowlists } from '../../src/db/tables/api-key-certificates.ts';
+import { deleteApiKeyRow, insertApiKey, setLastUsed, setRevoked } from '../../src/db/tables/api-keys.ts';
+import { insertCaCertificate, setCaPrivateKey } from '../../src/db/tables/ca-certificates.ts';
+import { insertVersion } from '../../src/db/tables/certificate-versions.ts';
+import {
+  deleteCertificateRow,
+  insertCertificate,
+  updateCertificate,
+} from '../../src/db/tables/certificates.ts';
+import { insertIssuer } from '../../src/db/tables/issuers.ts';
+import { insertRenewal, updateRenewal } from '../../src/db/tables/renewals.ts';
 import { bound } from '../harness/bound-database.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';

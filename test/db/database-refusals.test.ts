@@ -7,7 +7,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { sql } from 'kysely';
 import { OperatorError } from '../../src/base/operator-error.ts';
 import { Database } from '../../src/db/database.ts';
-import { migrations } from '../../src/db/migrations.ts';
+import { migrations } from '../../src/db/migrations/migrations.ts';
 import { StorageError } from '../../src/db/storage-error.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';

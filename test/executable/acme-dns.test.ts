@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { silentLog } from '../../src/base/log.ts';
 import { realWorld } from '../../src/base/world.ts';
-import { rfc2136 } from '../../src/dns/rfc2136.ts';
+import { rfc2136 } from '../../src/dns/providers/rfc2136.ts';
 import { type AcmeVault, acmeVault, eventually, frontedVault, needsAcme } from '../harness/acme-vault.ts';
 import type { Bind } from '../harness/bind.ts';
 import { fakeContext } from '../harness/fake-provider.ts';

@@ -9,7 +9,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import type { CertificateView, RenewalView, VersionView } from '../../src/domain/certificate-views.ts';
+import type {
+  CertificateView,
+  RenewalView,
+  VersionView,
+} from '../../src/domain/certificates/certificate-views.ts';
 import { artifactFiles } from '../harness/artifact-files.ts';
 import { needs } from '../harness/missing-program.ts';
 import { type Chain, makeChain } from '../harness/openssl-chain.ts';

@@ -11,7 +11,7 @@ import { realWorld } from '../../src/base/world.ts';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
 import { readMasterKey } from '../../src/crypto/master-key-file.ts';
 import { seal } from '../../src/crypto/sealing.ts';
-import type { RenewalView } from '../../src/domain/certificate-views.ts';
+import type { RenewalView } from '../../src/domain/certificates/certificate-views.ts';
 import { renewalKeyOwner } from '../../src/domain/sealed-secrets.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { type RunningVault, serve, vault } from '../harness/vault-process.ts';

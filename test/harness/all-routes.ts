@@ -1,5 +1,5 @@
 /** The routes as `vault serve` has them. */
-import { readAsset } from '../../src/cli/assets.ts';
-import { routesWith } from '../../src/http/routes.ts';
+import { readAsset } from '../../src/cli/runtime/assets.ts';
+import { routesWith } from '../../src/http/routes/routes.ts';
 
 export const routes = routesWith(readAsset('install.sh'));

@@ -1,8 +1,8 @@
 /** Backups for tests: made in the process of the test, of vaults with certificates, as the command makes them. */
 import { Secret } from '../../src/base/secret.ts';
-import { localCli } from '../../src/domain/audit.ts';
-import { type BackupOrder, backUpTo } from '../../src/domain/backup.ts';
-import { checkBackup } from '../../src/domain/backup-file.ts';
+import { localCli } from '../../src/domain/audit/audit.ts';
+import { type BackupOrder, backUpTo } from '../../src/domain/backup/backup.ts';
+import { checkBackup } from '../../src/domain/backup/backup-file.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 
 export const backupPassphrase = 'several words in a row';

@@ -1,10 +1,10 @@
 /** A database without a vault around it that can record events: bound to an integrity key of the test's. */
 import { Secret } from '../../src/base/secret.ts';
 import { IntegrityKey } from '../../src/crypto/integrity-key.ts';
-import { chainBeginning } from '../../src/db/audit-chain.ts';
-import { putMark } from '../../src/db/audit-mark.ts';
+import { chainBeginning } from '../../src/db/audit/audit-chain.ts';
+import { putMark } from '../../src/db/audit/audit-mark.ts';
 import type { Database } from '../../src/db/database.ts';
-import { readSetting } from '../../src/db/settings.ts';
+import { readSetting } from '../../src/db/tables/settings.ts';
 
 /** The same key in every process of a test. */
 export const testIntegrity = new IntegrityKey(new Secret(Buffer.alloc(32, 7)));

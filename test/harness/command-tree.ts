@@ -1,8 +1,8 @@
 /** Every command of the executable with its options, found by walking the tree that the command line itself walks. */
 import type { ArgsDef, CommandDef } from 'citty';
-import type { OptionSpecs } from '../../src/cli/arguments.ts';
-import type { Example, VaultCommand } from '../../src/cli/command.ts';
-import { root } from '../../src/cli/run.ts';
+import { root } from '../../src/cli/commands/run.ts';
+import type { Example, VaultCommand } from '../../src/cli/runtime/command.ts';
+import type { OptionSpecs } from '../../src/cli/terminal/arguments.ts';
 
 export type KnownCommand = {
   /** As it is typed, without the program's name. */

@@ -1,9 +1,9 @@
 /** Many orders one after the other in one vault, each with an issuer, an account and names of its own. */
 import assert from 'node:assert/strict';
-import type { RenewalRow } from '../../src/db/renewals.ts';
-import { localCli } from '../../src/domain/audit.ts';
+import type { RenewalRow } from '../../src/db/tables/renewals.ts';
+import { localCli } from '../../src/domain/audit/audit.ts';
 import { createIssuerInput, parseInput } from '../../src/domain/inputs.ts';
-import { addIssuer } from '../../src/domain/issuer-changes.ts';
+import { addIssuer } from '../../src/domain/issuance/issuer-changes.ts';
 import { type Engine, tryWork, workOn } from './engine-vault.ts';
 import { type Watcher, type Worker, workerOn } from './engine-worker.ts';
 import { forever, makeCertificate } from './renewal-fixtures.ts';

@@ -1,10 +1,10 @@
 /** How renewals end, asserted whole: what people read, what is planned, and that nothing is left anywhere. */
 import assert from 'node:assert/strict';
 import { minute } from '../../src/base/duration.ts';
-import type { CertificateRow } from '../../src/db/certificates.ts';
-import type { RenewalRow } from '../../src/db/renewals.ts';
-import { localCli } from '../../src/domain/audit.ts';
-import { requestRenewal } from '../../src/domain/renewals.ts';
+import type { CertificateRow } from '../../src/db/tables/certificates.ts';
+import type { RenewalRow } from '../../src/db/tables/renewals.ts';
+import { localCli } from '../../src/domain/audit/audit.ts';
+import { requestRenewal } from '../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { challengeRows, type Engine, issuedBy, workOn } from './engine-vault.ts';
 import { rowOf } from './renewal-fixtures.ts';

@@ -2,12 +2,13 @@
  * A worker of the renewal engine that a test can stop at any operation: each request to a CA, each write to the database,
  * each change of a record. It can die there as by kill -9, after which nothing of it runs any more.
  */
+
+import { Bell } from '../../src/base/bell.ts';
+import { Turns } from '../../src/base/turns.ts';
 import type { TxtRecord } from '../../src/dns/dns-provider.ts';
-import { AcmeClients } from '../../src/domain/acme-clients.ts';
-import { Bell } from '../../src/domain/bell.ts';
-import { ChallengeRemovals } from '../../src/domain/challenge-removals.ts';
-import { OpenedDnsProviders } from '../../src/domain/opened-dns-providers.ts';
-import { Turns } from '../../src/domain/turns.ts';
+import { AcmeClients } from '../../src/domain/issuance/acme-clients.ts';
+import { ChallengeRemovals } from '../../src/domain/issuance/challenge-removals.ts';
+import { OpenedDnsProviders } from '../../src/domain/issuance/opened-dns-providers.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { lendZone, type MemoryZone } from './engine-vault.ts';
 

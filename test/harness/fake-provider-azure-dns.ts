@@ -1,6 +1,6 @@
 /** Azure DNS behind Azure Resource Manager, with the login of a tenant, as far as TXT records go. */
 import { createHash } from 'node:crypto';
-import { azureDns } from '../../src/dns/azure-dns.ts';
+import { azureDns } from '../../src/dns/providers/azure-dns.ts';
 import {
   type FakeApi,
   type FakeProvider,

@@ -1,6 +1,6 @@
 /** Cloudflare's API v4, as far as TXT records go. Contents come back in quotes, as they do there. */
-import { cloudflare } from '../../src/dns/cloudflare.ts';
-import { unquoteTxt } from '../../src/dns/txt-string.ts';
+import { cloudflare } from '../../src/dns/providers/cloudflare.ts';
+import { unquoteTxt } from '../../src/dns/resolver/txt-string.ts';
 import type { FakeApi, FakeProvider, FakeReply, FakeRequest } from './fake-provider.ts';
 
 const token = 'cf-token/with+signs-4711';

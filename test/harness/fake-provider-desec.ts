@@ -1,6 +1,6 @@
 /** deSEC's API v1, as far as TXT records go. */
-import { desec } from '../../src/dns/desec.ts';
-import { quoteTxt, unquoteTxt } from '../../src/dns/txt-string.ts';
+import { desec } from '../../src/dns/providers/desec.ts';
+import { quoteTxt, unquoteTxt } from '../../src/dns/resolver/txt-string.ts';
 import { type FakeApi, type FakeReply, wholeName } from './fake-provider.ts';
 
 const token = 'desec-i-T3b1h_OI';

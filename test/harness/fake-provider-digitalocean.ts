@@ -1,5 +1,5 @@
 /** DigitalOcean's API v2, as far as TXT records go. It makes the same record twice when asked twice. */
-import { digitalocean } from '../../src/dns/digitalocean.ts';
+import { digitalocean } from '../../src/dns/providers/digitalocean.ts';
 import {
   type FakeApi,
   type FakeProvider,

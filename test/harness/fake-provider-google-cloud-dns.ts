@@ -1,8 +1,8 @@
 /** Google Cloud DNS with the login of service accounts, as far as TXT records go. */
 import { generateKeyPairSync, verify } from 'node:crypto';
 import { decodeProtectedHeader, importSPKI, type JWTPayload, jwtVerify } from 'jose';
-import { googleCloudDns } from '../../src/dns/google-cloud-dns.ts';
-import { quoteTxt, unquoteTxt } from '../../src/dns/txt-string.ts';
+import { googleCloudDns } from '../../src/dns/providers/google-cloud-dns.ts';
+import { quoteTxt, unquoteTxt } from '../../src/dns/resolver/txt-string.ts';
 import type { FakeApi, FakeProvider, FakeReply, FakeRequest } from './fake-provider.ts';
 
 const encoding = {

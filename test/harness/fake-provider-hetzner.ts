@@ -1,6 +1,6 @@
 /** The DNS part of Hetzner's Cloud API, as far as TXT records go. A change is an action that runs for a while. */
-import { hetzner } from '../../src/dns/hetzner.ts';
-import { quoteTxt, unquoteTxt } from '../../src/dns/txt-string.ts';
+import { hetzner } from '../../src/dns/providers/hetzner.ts';
+import { quoteTxt, unquoteTxt } from '../../src/dns/resolver/txt-string.ts';
 import { type FakeApi, type FakeReply, wholeName } from './fake-provider.ts';
 
 const token = 'hcloud-LRK9DAWQ1ZAEFSrCNEEzLCUwhYX1U3g7';

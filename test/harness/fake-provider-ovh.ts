@@ -1,6 +1,6 @@
 /** OVH's API 1.0, as far as TXT records go. Its clock is years away from everybody's, and changes show after a refresh. */
 import { createHash } from 'node:crypto';
-import { ovh } from '../../src/dns/ovh.ts';
+import { ovh } from '../../src/dns/providers/ovh.ts';
 import { type FakeApi, type FakeReply, type FakeRequest, wholeName } from './fake-provider.ts';
 
 const keys = { application: 'ovh-ak-4711', secret: 'ovh-as-0815', consumer: 'ovh-ck-1234' };

@@ -1,8 +1,8 @@
 /** Amazon Route 53's API of 2013-04-01, as far as TXT records go: XML, signed requests, and changes that take a while. */
-import { route53 } from '../../src/dns/route53.ts';
-import { elementsOf, escapeXml, textOf } from '../../src/dns/route53-xml.ts';
-import { sigV4Headers } from '../../src/dns/sigv4.ts';
-import { quoteTxt, unquoteTxt } from '../../src/dns/txt-string.ts';
+import { route53 } from '../../src/dns/providers/route53.ts';
+import { elementsOf, escapeXml, textOf } from '../../src/dns/providers/route53-xml.ts';
+import { sigV4Headers } from '../../src/dns/providers/sigv4.ts';
+import { quoteTxt, unquoteTxt } from '../../src/dns/resolver/txt-string.ts';
 import type { FakeApi, FakeProvider, FakeReply, FakeRequest } from './fake-provider.ts';
 
 const keys = {
@@ -90,7 +90,7 @@ function changeInfo(id: string, status: string): string {
   return `<ChangeInfo><Id>/change/${id}</Id><Status>${status}</Status><SubmittedAt>2026-11-21T12:00:00Z</SubmittedAt></ChangeInfo>`;
 }
 
-/** Signs once more what was signed, with the signer that test/dns/sigv4.test.ts holds against AWS's examples. */
+/** Signs once more what was signed, with the signer that test/dns/providers/sigv4.test.ts holds against AWS's examples. */
 function isSigned({ method, url, headers, body }: FakeRequest): boolean {
   const authorization = headers.authorization ?? '';
   const names = /SignedHeaders=([^,]*)/.exec(authorization)?.[1]?.split(';') ?? [];

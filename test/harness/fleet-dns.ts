@@ -3,7 +3,7 @@
 import type { World } from '../../src/base/world.ts';
 import type { DnsProvider, TxtRecord } from '../../src/dns/dns-provider.ts';
 import { DnsProviderError } from '../../src/dns/dns-provider.ts';
-import type { DnsResolver } from '../../src/dns/dns-resolver.ts';
+import type { DnsResolver } from '../../src/dns/resolver/dns-resolver.ts';
 
 export type FleetProviderPlan = {
   /** How long a change takes until the provider has answered. */

@@ -10,18 +10,22 @@ import type { TestContext } from 'node:test';
 import { day, hour, minute, second } from '../../src/base/duration.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
-import { findVersion } from '../../src/db/certificate-versions.ts';
-import { findCertificateById, insertCertificate, updateCertificate } from '../../src/db/certificates.ts';
-import { findAcmeIssuer, findIssuer } from '../../src/db/issuers.ts';
-import { ensureAccount } from '../../src/domain/acme-account.ts';
-import { AcmeClients } from '../../src/domain/acme-clients.ts';
-import { localCli } from '../../src/domain/audit.ts';
-import { addDnsProvider } from '../../src/domain/dns-providers.ts';
+import { findVersion } from '../../src/db/tables/certificate-versions.ts';
+import {
+  findCertificateById,
+  insertCertificate,
+  updateCertificate,
+} from '../../src/db/tables/certificates.ts';
+import { findAcmeIssuer, findIssuer } from '../../src/db/tables/issuers.ts';
+import { localCli } from '../../src/domain/audit/audit.ts';
 import { createDnsProviderInput, parseInput } from '../../src/domain/inputs.ts';
-import { OpenedDnsProviders } from '../../src/domain/opened-dns-providers.ts';
-import { nextRenewalAt } from '../../src/domain/renewal-plan.ts';
+import { ensureAccount } from '../../src/domain/issuance/acme-account.ts';
+import { AcmeClients } from '../../src/domain/issuance/acme-clients.ts';
+import { addDnsProvider } from '../../src/domain/issuance/dns-providers.ts';
+import { OpenedDnsProviders } from '../../src/domain/issuance/opened-dns-providers.ts';
 import type { Vault } from '../../src/domain/vault.ts';
-import { addVersion } from '../../src/domain/versions.ts';
+import { nextRenewalAt } from '../../src/domain/versions/renewal-plan.ts';
+import { addVersion } from '../../src/domain/versions/versions.ts';
 import { runChallengeCleaner } from '../../src/jobs/challenge-cleaner.ts';
 import { runRenewalScheduler } from '../../src/jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../src/jobs/renewal-worker.ts';

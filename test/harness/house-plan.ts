@@ -35,21 +35,27 @@ export const testsThatMirrorNothing: readonly { readonly file: string; readonly 
     file: 'test/cli/full-disk.test.ts',
     why: 'commands, storage and the files under them, where nothing fits any more',
   },
-  { file: 'test/db/query-plans.test.ts', why: 'every query of a request and of the scheduler' },
+  { file: 'test/db/tables/query-plans.test.ts', why: 'every query of a request and of the scheduler' },
   {
-    file: 'test/http/artifact-version.test.ts',
+    file: 'test/http/routes/artifact-version.test.ts',
     why: 'what a client does with ?version= over several routes',
   },
   {
     file: 'test/http/database-attacker.test.ts',
     why: 'what write access to the database alone gains, over all of the vault',
   },
-  { file: 'test/http/conditional-download.test.ts', why: 'routes, cache and storage must agree on a 304' },
+  {
+    file: 'test/http/routes/conditional-download.test.ts',
+    why: 'routes, cache and storage must agree on a 304',
+  },
   {
     file: 'test/http/surface-fuzz.test.ts',
     why: 'every operation of the API document, under hostile requests',
   },
-  { file: 'test/http/download-audit.test.ts', why: 'routes, storage and server keep the promise together' },
+  {
+    file: 'test/http/routes/download-audit.test.ts',
+    why: 'routes, storage and server keep the promise together',
+  },
 ];
 
 /**
@@ -122,12 +128,12 @@ export const allowed: readonly {
     why: 'mail goes over TCP; the library would resolve names itself',
   },
   {
-    file: 'src/dns/system-resolver.ts',
+    file: 'src/dns/resolver/system-resolver.ts',
     uses: ['node:dns/promises Resolver'],
     why: 'the one place that asks name servers what everybody sees',
   },
   {
-    file: 'src/dns/tcp-exchange.ts',
+    file: 'src/dns/resolver/tcp-exchange.ts',
     uses: ['node:net connect'],
     why: 'dynamic DNS updates are no HTTP: one message there and one back over TCP',
   },
@@ -137,13 +143,13 @@ export const allowed: readonly {
     why: 'hooks are programs: they get PATH, HOME and LANG of this process, and end with all they started',
   },
   {
-    file: 'src/domain/audit-batch.ts',
+    file: 'src/domain/audit/audit-batch.ts',
     uses: ['process.nextTick'],
     why: 'a batch begins when all requests of a turn have come as far; that takes no time, and no test needs another one',
   },
   { file: 'src/main.ts', uses: ['process.*'], why: 'hands arguments, environment and streams to cli/' },
   {
-    file: 'src/cli/own-process.ts',
+    file: 'src/cli/serving/own-process.ts',
     uses: ['node:child_process spawn'],
     why: 'a backup is read through by a process of its own, which is this program again',
   },
@@ -158,12 +164,12 @@ export const allowed: readonly {
     why: 'imported files are read by a process of its own, which is this program again, with limits',
   },
   {
-    file: 'src/cli/log-output.ts',
+    file: 'src/cli/runtime/log-output.ts',
     uses: ['process.once'],
     why: 'what was logged last is written before the process ends, however it does',
   },
   {
-    file: 'src/cli/worker-process.ts',
+    file: 'src/cli/workers/worker-process.ts',
     uses: [
       ...['node:cluster *', 'process.argv', 'process.connected', 'process.disconnect', 'process.execPath'],
       ...['process.on', 'process.pid', 'process.platform', 'process.ppid', 'process.send'],
@@ -171,27 +177,27 @@ export const allowed: readonly {
     why: 'several processes serve one vault: they are started here, and talk through here',
   },
   {
-    file: 'src/cli/stop-signal.ts',
+    file: 'src/cli/runtime/stop-signal.ts',
     uses: ['process.once'],
     why: 'signals are how a service manager says stop',
   },
   {
-    file: 'src/cli/private-files.ts',
+    file: 'src/cli/terminal/private-files.ts',
     uses: ['process.geteuid', 'process.argv'],
     why: "what is somebody else's depends on the user; the hint repeats the command for the right one",
   },
   {
-    file: 'src/cli/supervisor.ts',
+    file: 'src/cli/serving/supervisor.ts',
     uses: ['node:child_process spawn', 'process.pid'],
     why: "systemd is told by its own program, as Node has no socket of systemd's kind; the watchdog names a process",
   },
   {
-    file: 'src/cli/settings.ts',
+    file: 'src/cli/settings/settings.ts',
     uses: ['node:os homedir', 'node:os userInfo'],
     why: 'the default of --data-dir depends on the user',
   },
   {
-    file: 'src/cli/version.ts',
+    file: 'src/cli/commands/version.ts',
     uses: ['process.versions', 'process.platform', 'process.arch'],
     why: 'whoever reports a fault is asked for the runtime and the platform',
   },
@@ -206,27 +212,27 @@ export const allowed: readonly {
     why: 'parsePKCS12 is not in @types/node yet, so it cannot be imported by name',
   },
   {
-    file: 'src/http/connection-limits.ts',
+    file: 'src/http/server/connection-limits.ts',
     uses: ['setInterval'],
     why: 'what sockets may take is measured in real time, as node:http measures it beside',
   },
   {
-    file: 'src/http/fair-turns.ts',
+    file: 'src/http/server/fair-turns.ts',
     uses: ['setImmediate'],
     why: 'turns of the event loop are what connections share',
   },
   {
-    file: 'src/http/pipelining.ts',
+    file: 'src/http/server/pipelining.ts',
     uses: ['setTimeout'],
     why: 'a client that has said its last word is a matter of the connection, like its limits',
   },
   {
-    file: 'src/http/reply.ts',
+    file: 'src/http/request/reply.ts',
     uses: ['setTimeout'],
     why: 'a client that is silent after its answer is a matter of the connection, like its limits',
   },
   {
-    file: 'src/http/listening.ts',
+    file: 'src/http/server/listening.ts',
     uses: ['node:net createServer'],
     why: 'a port that processes are to share is tried first, so that nobody else shares it',
   },
@@ -236,23 +242,23 @@ export const allowed: readonly {
     why: 'collectors of audit events speak syslog, not HTTP',
   },
   {
-    file: 'src/cli/audit-settings.ts',
+    file: 'src/cli/settings/audit-settings.ts',
     uses: ['node:os hostname'],
     why: 'a syslog message names the host that it comes from',
   },
-  { file: 'src/http/server.ts', uses: ['node:http createServer'], why: 'the listener' },
+  { file: 'src/http/server/server.ts', uses: ['node:http createServer'], why: 'the listener' },
   {
-    file: 'src/http/https-server.ts',
+    file: 'src/http/tls/https-server.ts',
     uses: ['node:https createServer'],
     why: 'the listener for HTTPS, which reads the first message before TLS does',
   },
   {
-    file: 'src/http/tls-alpn-listener.ts',
+    file: 'src/http/tls/tls-alpn-listener.ts',
     uses: ['node:net createServer', 'node:tls createServer'],
     why: 'the listener for tls-alpn-01, which reads the first message before TLS does',
   },
   {
-    file: 'src/db/embedded-addon.ts',
+    file: 'src/db/sqlite/embedded-addon.ts',
     uses: ['process.env', 'process.dlopen', 'node:os tmpdir'],
     why: 'SQLite is loaded out of the executable by way of a file, before there are settings',
   },

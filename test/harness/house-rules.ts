@@ -200,7 +200,7 @@ function inside(folder: 'src' | 'assets', sources: House): SourceFacts[] {
   return sources.filter(({ path }) => path.startsWith(`${folder}/`));
 }
 
-/** The folder on a storey: `http` of `src/http/server.ts`; `main.ts` stands for itself. */
+/** The folder on a storey: `http` of `src/http/server/server.ts`; `main.ts` stands for itself. */
 function folderOf(path: string): string {
   return path.split('/')[1] ?? path;
 }

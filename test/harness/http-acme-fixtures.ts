@@ -1,8 +1,9 @@
 /** Accounts, issuers and challenges as the ACME engine leaves them in the database, and administrators with a session. */
-import { insertAcmeAccount } from '../../src/db/acme-accounts.ts';
-import { type AcmeChallengeRow, insertChallenge } from '../../src/db/acme-challenges.ts';
-import { insertAcmeIssuer, insertIssuer } from '../../src/db/issuers.ts';
-import type { AcmeAccountStatus } from '../../src/db/schema.ts';
+
+import type { AcmeAccountStatus } from '../../src/db/schema/schema.ts';
+import { insertAcmeAccount } from '../../src/db/tables/acme-accounts.ts';
+import { type AcmeChallengeRow, insertChallenge } from '../../src/db/tables/acme-challenges.ts';
+import { insertAcmeIssuer, insertIssuer } from '../../src/db/tables/issuers.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 
 export const directory = 'https://ca.example.test/directory';

@@ -1,9 +1,9 @@
 /** Every endpoint that needs a key, from the route table, and every kind of credentials a caller may come with. */
 
 import { type Scope, scopes } from '../../src/base/scope.ts';
-import { revokeApiKey } from '../../src/domain/api-keys.ts';
-import { localCli, system } from '../../src/domain/audit.ts';
-import { requestRenewal } from '../../src/domain/renewals.ts';
+import { revokeApiKey } from '../../src/domain/access/api-keys.ts';
+import { localCli, system } from '../../src/domain/audit/audit.ts';
+import { requestRenewal } from '../../src/domain/renewals/renewals.ts';
 import { routes } from './all-routes.ts';
 import { makeKey, type TestKey } from './http-fixtures.ts';
 import type { TestServer } from './test-server.ts';

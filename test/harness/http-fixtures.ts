@@ -7,15 +7,15 @@ import { parseIdentifier } from '../../src/base/identifier.ts';
 import { type Scope, scopes } from '../../src/base/scope.ts';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
-import { createApiKey } from '../../src/domain/api-keys.ts';
-import { localCli, system } from '../../src/domain/audit.ts';
-import { importCertificate } from '../../src/domain/certificate-import.ts';
-import { createCertificate } from '../../src/domain/certificates.ts';
+import { createApiKey } from '../../src/domain/access/api-keys.ts';
+import { localCli, system } from '../../src/domain/audit/audit.ts';
+import { importCertificate } from '../../src/domain/certificates/certificate-import.ts';
+import { createCertificate } from '../../src/domain/certificates/certificates.ts';
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
-import { issueFromLocalCa } from '../../src/domain/local-ca.ts';
-import { claimRenewal } from '../../src/domain/renewal-claim.ts';
-import { runRenewal } from '../../src/domain/renewal-run.ts';
-import { requestRenewal } from '../../src/domain/renewals.ts';
+import { issueFromLocalCa } from '../../src/domain/issuance/local-ca.ts';
+import { claimRenewal } from '../../src/domain/renewals/renewal-claim.ts';
+import { runRenewal } from '../../src/domain/renewals/renewal-run.ts';
+import { requestRenewal } from '../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 
 /** A certificate of the private CA with version 1. */

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { parseCertName } from '../../src/base/cert-name.ts';
 import { parseIdentifier } from '../../src/base/identifier.ts';
 import type { Vault } from '../../src/domain/vault.ts';
-import { ownCertificateSource, type TlsSource } from '../../src/http/tls-source.ts';
+import { ownCertificateSource, type TlsSource } from '../../src/http/tls/tls-source.ts';
 import { type TestServer, testServer } from './test-server.ts';
 
 /** A certificate of the vault called `vault`, as `vault serve --tls-certificate vault` has it. */

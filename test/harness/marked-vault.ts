@@ -1,6 +1,6 @@
 /** Certificates of the private CA, for tests about the files of a vault. */
-import { localCli } from '../../src/domain/audit.ts';
-import { createCertificate } from '../../src/domain/certificates.ts';
+import { localCli } from '../../src/domain/audit/audit.ts';
+import { createCertificate } from '../../src/domain/certificates/certificates.ts';
 import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 

@@ -1,19 +1,19 @@
 /** What tests of notifications begin with: channels, what waits for them, and a notifier that runs for as long as it takes. */
 import assert from 'node:assert/strict';
 import { Secret } from '../../src/base/secret.ts';
-import { listDeliveries, type NamedDeliveryRow } from '../../src/db/notification-deliveries.ts';
-import type { Attempt } from '../../src/domain/attempt.ts';
-import { localCli, system } from '../../src/domain/audit.ts';
-import { requireCertificate } from '../../src/domain/certificate-lookup.ts';
+import { listDeliveries, type NamedDeliveryRow } from '../../src/db/tables/notification-deliveries.ts';
+import { localCli, system } from '../../src/domain/audit/audit.ts';
 import { parseInput } from '../../src/domain/inputs.ts';
-import { addChannel } from '../../src/domain/notification-channels.ts';
-import { claimDelivery } from '../../src/domain/notification-claim.ts';
-import { deliver } from '../../src/domain/notification-delivery.ts';
-import { createChannelInput } from '../../src/domain/notification-inputs.ts';
-import { claimRenewal } from '../../src/domain/renewal-claim.ts';
-import { fail } from '../../src/domain/renewal-outcome.ts';
-import { requestRenewal } from '../../src/domain/renewals.ts';
+import type { Attempt } from '../../src/domain/issuance/attempt.ts';
+import { addChannel } from '../../src/domain/notifications/notification-channels.ts';
+import { claimDelivery } from '../../src/domain/notifications/notification-claim.ts';
+import { deliver } from '../../src/domain/notifications/notification-delivery.ts';
+import { createChannelInput } from '../../src/domain/notifications/notification-inputs.ts';
+import { claimRenewal } from '../../src/domain/renewals/renewal-claim.ts';
+import { fail } from '../../src/domain/renewals/renewal-outcome.ts';
+import { requestRenewal } from '../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../src/domain/vault.ts';
+import { requireCertificate } from '../../src/domain/versions/certificate-lookup.ts';
 import { forever } from './renewal-fixtures.ts';
 
 /** Settings as they are written into a secret file. */

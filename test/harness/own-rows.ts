@@ -1,6 +1,6 @@
 /** Rows that a test wrote by SQL, made the vault's own: as if another process of the vault had written them. */
-import { openVault } from '../../src/cli/open-vault.ts';
-import { tagAllRows } from '../../src/db/row-tags.ts';
+import { openVault } from '../../src/cli/runtime/open-vault.ts';
+import { tagAllRows } from '../../src/db/audit/row-tags.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { settingsFor } from './test-vault.ts';
 import { TestWorld } from './test-world.ts';

@@ -1,17 +1,17 @@
 /** What tests of the renewal engine begin with: issuers, certificates with a version of any age, and how renewals stand. */
 import assert from 'node:assert/strict';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
-import { type CertificateRow, updateCertificate } from '../../src/db/certificates.ts';
-import { insertAcmeIssuer, insertIssuer } from '../../src/db/issuers.ts';
-import type { RenewalStatus } from '../../src/db/schema-renewals.ts';
-import { localCli } from '../../src/domain/audit.ts';
-import { requireCertificate } from '../../src/domain/certificate-lookup.ts';
-import { createCertificate } from '../../src/domain/certificates.ts';
+import type { RenewalStatus } from '../../src/db/schema/schema-renewals.ts';
+import { type CertificateRow, updateCertificate } from '../../src/db/tables/certificates.ts';
+import { insertAcmeIssuer, insertIssuer } from '../../src/db/tables/issuers.ts';
+import { localCli } from '../../src/domain/audit/audit.ts';
+import { createCertificate } from '../../src/domain/certificates/certificates.ts';
 import { createCertificateInput, createIssuerInput, parseInput } from '../../src/domain/inputs.ts';
-import { addIssuer } from '../../src/domain/issuer-changes.ts';
-import { issueFromLocalCa } from '../../src/domain/local-ca.ts';
+import { addIssuer } from '../../src/domain/issuance/issuer-changes.ts';
+import { issueFromLocalCa } from '../../src/domain/issuance/local-ca.ts';
 import type { Vault } from '../../src/domain/vault.ts';
-import { addVersion } from '../../src/domain/versions.ts';
+import { requireCertificate } from '../../src/domain/versions/certificate-lookup.ts';
+import { addVersion } from '../../src/domain/versions/versions.ts';
 import { identifier } from './private-chain.ts';
 
 /** Never aborted. */

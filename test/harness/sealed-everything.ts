@@ -1,15 +1,15 @@
 /** A vault with a secret in every place where one can be sealed, and all of them opened by the ways of the product itself. */
 import assert from 'node:assert/strict';
 import { Secret } from '../../src/base/secret.ts';
-import { findAcmeAccount, insertAcmeAccount, updateAcmeAccount } from '../../src/db/acme-accounts.ts';
-import { insertAcmeIssuer, insertIssuer } from '../../src/db/issuers.ts';
-import { insertRenewal, updateRenewal } from '../../src/db/renewals.ts';
-import { sealedPlaceNames, sealedPlaces } from '../../src/db/sealed-blobs.ts';
-import { localCli } from '../../src/domain/audit.ts';
-import { replaceCheckpointKey } from '../../src/domain/audit-checkpoint.ts';
-import { createCertificate } from '../../src/domain/certificates.ts';
-import { addDnsProvider } from '../../src/domain/dns-providers.ts';
+import { findAcmeAccount, insertAcmeAccount, updateAcmeAccount } from '../../src/db/tables/acme-accounts.ts';
+import { insertAcmeIssuer, insertIssuer } from '../../src/db/tables/issuers.ts';
+import { insertRenewal, updateRenewal } from '../../src/db/tables/renewals.ts';
+import { sealedPlaceNames, sealedPlaces } from '../../src/db/tables/sealed-blobs.ts';
+import { localCli } from '../../src/domain/audit/audit.ts';
+import { replaceCheckpointKey } from '../../src/domain/audit/audit-checkpoint.ts';
+import { createCertificate } from '../../src/domain/certificates/certificates.ts';
 import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
+import { addDnsProvider } from '../../src/domain/issuance/dns-providers.ts';
 import {
   accountKeyOwner,
   auditKeyOwner,

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { realWorld } from '../../src/base/world.ts';
-import { openVault } from '../../src/cli/open-vault.ts';
+import { openVault } from '../../src/cli/runtime/open-vault.ts';
 import * as owners from '../../src/domain/sealed-secrets.ts';
 import { SecretSearch } from './secret-search.ts';
 import { tempDir } from './temp-dir.ts';

@@ -1,9 +1,9 @@
 /** People who sign in: administrators with a password, and requests as pages of the vault send them. */
 import assert from 'node:assert/strict';
 import { Secret } from '../../src/base/secret.ts';
-import { createAdministrator } from '../../src/domain/administrators.ts';
-import { localCli } from '../../src/domain/audit.ts';
-import { Passwords } from '../../src/domain/passwords.ts';
+import { createAdministrator } from '../../src/domain/access/administrators.ts';
+import { Passwords } from '../../src/domain/access/passwords.ts';
+import { localCli } from '../../src/domain/audit/audit.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import type { TestServer } from './test-server.ts';
 

@@ -5,10 +5,10 @@
 import { Secret } from '../../src/base/secret.ts';
 import type { World } from '../../src/base/world.ts';
 import { type DnsProvider, DnsProviderError, type TxtRecord } from '../../src/dns/dns-provider.ts';
-import { localCli } from '../../src/domain/audit.ts';
-import { addDnsProvider } from '../../src/domain/dns-providers.ts';
+import { localCli } from '../../src/domain/audit/audit.ts';
 import { createDnsProviderInput, parseInput } from '../../src/domain/inputs.ts';
-import { OpenedDnsProviders } from '../../src/domain/opened-dns-providers.ts';
+import { addDnsProvider } from '../../src/domain/issuance/dns-providers.ts';
+import { OpenedDnsProviders } from '../../src/domain/issuance/opened-dns-providers.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import type { SimulatedDns } from './simulated-dns.ts';
 import { route53Secret, type SimulatedRoute53 } from './simulated-route53.ts';

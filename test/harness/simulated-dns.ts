@@ -6,9 +6,10 @@
  *     dns.zone('example.test', { lagsMs: [0, 20_000], negativeTtlMs: hour });
  *     const resolver = dns.resolver({ configured: '1.1.1.1:53' });
  */
-import { upwards } from '../../src/dns/dns-name.ts';
+
 import { DnsProviderError } from '../../src/dns/dns-provider.ts';
-import type { DnsResolver } from '../../src/dns/dns-resolver.ts';
+import { upwards } from '../../src/dns/resolver/dns-name.ts';
+import type { DnsResolver } from '../../src/dns/resolver/dns-resolver.ts';
 
 export type SimulatedZone = {
   readonly name: string;

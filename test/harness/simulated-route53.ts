@@ -4,8 +4,8 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { World } from '../../src/base/world.ts';
-import { elementsOf, escapeXml, textOf } from '../../src/dns/route53-xml.ts';
-import { quoteTxt, unquoteTxt } from '../../src/dns/txt-string.ts';
+import { elementsOf, escapeXml, textOf } from '../../src/dns/providers/route53-xml.ts';
+import { quoteTxt, unquoteTxt } from '../../src/dns/resolver/txt-string.ts';
 import type { Outbound, OutboundResponse } from '../../src/net/outbound-http.ts';
 import type { SimulatedDns } from './simulated-dns.ts';
 

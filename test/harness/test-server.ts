@@ -1,16 +1,16 @@
 /** The real HTTP or HTTPS server on a free loopback port, over a test's vault. */
 import type { TestContext } from 'node:test';
-import { trustedProxies } from '../../src/cli/client-settings.ts';
+import { trustedProxies } from '../../src/cli/settings/client-settings.ts';
 import type { HashCost } from '../../src/crypto/password-hash.ts';
-import type { SessionLimits } from '../../src/domain/sessions.ts';
+import type { SessionLimits } from '../../src/domain/access/sessions.ts';
 import type { Vault } from '../../src/domain/vault.ts';
-import type { ConnectionLimits } from '../../src/http/connection-limits.ts';
-import type { ConsoleReply } from '../../src/http/console-routes.ts';
-import type { Route } from '../../src/http/route.ts';
-import { startServer } from '../../src/http/server.ts';
-import { type ServerContext, serverContext } from '../../src/http/server-context.ts';
-import { TlsEndpoint } from '../../src/http/tls-endpoint.ts';
-import type { TlsSource } from '../../src/http/tls-source.ts';
+import type { Route } from '../../src/http/request/route.ts';
+import type { ConsoleReply } from '../../src/http/routes/console-routes.ts';
+import type { ConnectionLimits } from '../../src/http/server/connection-limits.ts';
+import { startServer } from '../../src/http/server/server.ts';
+import { type ServerContext, serverContext } from '../../src/http/server/server-context.ts';
+import { TlsEndpoint } from '../../src/http/tls/tls-endpoint.ts';
+import type { TlsSource } from '../../src/http/tls/tls-source.ts';
 import { routes } from './all-routes.ts';
 import { cheapHash } from './sign-in-fixtures.ts';
 import { type TestVault, testVault } from './test-vault.ts';

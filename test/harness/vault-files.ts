@@ -7,11 +7,11 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { realWorld } from '../../src/base/world.ts';
-import { openVault } from '../../src/cli/open-vault.ts';
-import { run } from '../../src/cli/run.ts';
-import { readSettings } from '../../src/cli/settings.ts';
-import type { Terminal } from '../../src/cli/terminal.ts';
-import { beginServing, updateMark } from '../../src/domain/served-vault.ts';
+import { run } from '../../src/cli/commands/run.ts';
+import { openVault } from '../../src/cli/runtime/open-vault.ts';
+import { readSettings } from '../../src/cli/settings/settings.ts';
+import type { Terminal } from '../../src/cli/terminal/terminal.ts';
+import { beginServing, updateMark } from '../../src/domain/presence/served-vault.ts';
 import { makeBackup } from './backup-fixtures.ts';
 import { addCertificates } from './marked-vault.ts';
 

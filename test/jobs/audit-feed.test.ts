@@ -1,7 +1,7 @@
 /** The feed of audit events: in order, each at least once, from where it stood, whatever the collector and the server go through. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { putSetting } from '../../src/db/settings.ts';
+import { putSetting } from '../../src/db/tables/settings.ts';
 import { type AuditSink, runAuditFeed } from '../../src/jobs/audit-feed.ts';
 import { outside } from '../harness/http-fixtures.ts';
 import { type TestVault, testVault } from '../harness/test-vault.ts';

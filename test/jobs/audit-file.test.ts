@@ -14,7 +14,7 @@ import fs, {
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { AuditEventRow } from '../../src/db/audit-events.ts';
+import type { AuditEventRow } from '../../src/db/audit/audit-events.ts';
 import { auditFile } from '../../src/jobs/audit-file.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 

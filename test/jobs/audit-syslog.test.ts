@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
-import type { AuditEventRow } from '../../src/db/audit-events.ts';
+import type { AuditEventRow } from '../../src/db/audit/audit-events.ts';
 import { auditSyslog, syslogMessage } from '../../src/jobs/audit-syslog.ts';
 import type { SyslogTarget } from '../../src/jobs/syslog-connection.ts';
 import { needs } from '../harness/missing-program.ts';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, hour, minute } from '../../src/base/duration.ts';
-import { localCli } from '../../src/domain/audit.ts';
-import { removeDnsProvider } from '../../src/domain/dns-providers.ts';
-import { leaseDuration } from '../../src/domain/renewal-claim.ts';
+import { localCli } from '../../src/domain/audit/audit.ts';
+import { removeDnsProvider } from '../../src/domain/issuance/dns-providers.ts';
+import { leaseDuration } from '../../src/domain/renewals/renewal-claim.ts';
 import { cleanRounds, lookingEngine } from '../harness/engine-dns.ts';
 import { challengeRows, tryWork } from '../harness/engine-vault.ts';
 import { workerOn } from '../harness/engine-worker.ts';

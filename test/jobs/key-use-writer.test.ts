@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { second } from '../../src/base/duration.ts';
-import { createApiKey, pageOfApiKeys } from '../../src/domain/api-keys.ts';
-import { localCli } from '../../src/domain/audit.ts';
+import { createApiKey, pageOfApiKeys } from '../../src/domain/access/api-keys.ts';
+import { localCli } from '../../src/domain/audit/audit.ts';
 import { createApiKeyInput, parseInput } from '../../src/domain/inputs.ts';
 import { runKeyUseWriter } from '../../src/jobs/key-use-writer.ts';
 import { testVault } from '../harness/test-vault.ts';

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { minute, second } from '../../src/base/duration.ts';
-import { localCli } from '../../src/domain/audit.ts';
-import { createCertificate } from '../../src/domain/certificates.ts';
+import { localCli } from '../../src/domain/audit/audit.ts';
+import { createCertificate } from '../../src/domain/certificates/certificates.ts';
 import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
-import { claimRenewal, leaseDuration } from '../../src/domain/renewal-claim.ts';
-import { requestRenewal } from '../../src/domain/renewals.ts';
+import { claimRenewal, leaseDuration } from '../../src/domain/renewals/renewal-claim.ts';
+import { requestRenewal } from '../../src/domain/renewals/renewals.ts';
 import { runRenewalScheduler } from '../../src/jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../src/jobs/renewal-worker.ts';
 import { acmeIssuer, makeCertificate, rowOf, until } from '../harness/renewal-fixtures.ts';

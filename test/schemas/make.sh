@@ -7,7 +7,7 @@ root=$PWD work=$(mktemp -d)
 git worktree add --quiet --detach "$work/code" "$commit"
 trap 'git worktree remove --force "$work/code"; rm -r "$work"' EXIT
 ln -s "$root/node_modules" "$work/code/node_modules"
-[ -z "$without" ] || sed -i "/$without/d" "$work/code/src/db/migrations.ts"
+[ -z "$without" ] || sed -i "/$without/d" $(find "$work/code/src/db" -name migrations.ts)
 export VAULT_DATA_DIR="$work/data"
 vault() { "$root/node_modules/.bin/node" "$work/code/src/main.ts" "$@"; }
 has() { vault "$1" --help >/dev/null 2>&1; }

@@ -5,7 +5,7 @@ import { TextField } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
 import { changeQuery } from '../router.ts';
 
-/** src/domain/audit.ts */
+/** src/domain/audit/audit.ts */
 const actions = [
   'access.refuse',
   ...['deactivate', 'delete', 'register', 'rollover'].map((verb) => `acme_account.${verb}`),

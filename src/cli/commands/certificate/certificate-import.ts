@@ -1,0 +1,99 @@
+/** `vault certificate import`: files from elsewhere become a certificate, or a new version of one. */
+import type { Secret } from '../../../base/secret.ts';
+import type { BundleSource } from '../../../crypto/certificate-bundle.ts';
+import { looksLikePkcs12 } from '../../../crypto/pkcs12.ts';
+import { localCli } from '../../../domain/audit/audit.ts';
+import { importCertificate } from '../../../domain/certificates/certificate-import.ts';
+import { certName, parseInput } from '../../../domain/inputs.ts';
+import { command } from '../../runtime/command.ts';
+import { withVault } from '../../runtime/with-vault.ts';
+import { readInput } from '../../terminal/input-file.ts';
+import { Misuse } from '../../terminal/misuse.ts';
+import { askPassword } from '../../terminal/prompt.ts';
+import { secretText } from '../../terminal/secret-text.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+
+export const importCommand = command({
+  name: 'certificate import',
+  description: 'store a certificate that was made elsewhere; again: a new version',
+  examples: [
+    {
+      does: 'Take in what another CA made; again: a new version',
+      line: 'vault certificate import --name mail --fullchain fullchain.pem --private-key privkey.pem',
+    },
+    {
+      does: 'From a PKCS#12 file',
+      line: 'vault certificate import --name mail --pkcs12 mail.p12 --password-file password.txt',
+    },
+  ],
+  options: {
+    name: { type: 'string', valueHint: 'NAME', required: true, description: 'the name of the certificate' },
+    fullchain: {
+      type: 'string',
+      valueHint: 'FILE',
+      description: 'certificate and chain as PEM; "-" is standard input',
+    },
+    'private-key': {
+      type: 'string',
+      valueHint: 'FILE',
+      description: 'the private key as PEM, unless it stands in the fullchain file',
+    },
+    pkcs12: { type: 'string', valueHint: 'FILE', description: 'a .p12 or .pfx file instead of the two' },
+    'password-file': {
+      type: 'string',
+      valueHint: 'FILE',
+      description: 'holds the password of the PKCS#12 file; asked for on a terminal otherwise',
+    },
+  },
+  run: async (args, terminal) => {
+    const paths = sourcePaths(args);
+    const name = parseInput(certName, args.name);
+    const sources: BundleSource[] = [];
+    for (const path of paths) {
+      const bytes = await readInput(path, terminal);
+      sources.push({ name: path === '-' ? 'standard input' : path, bytes });
+    }
+    const needsPassword = sources.some(({ bytes }) => looksLikePkcs12(bytes));
+    const password = needsPassword ? await passwordFor(args['password-file'], terminal) : undefined;
+    await withVault(args, terminal, 'create', async (vault) => {
+      const { version, warnings } = await importCertificate(vault, localCli, { name, sources, password });
+      for (const warning of warnings) terminal.stderr.write(`Note: ${warning}\n`);
+      terminal.stdout.write(`${name}: version ${version}\n`);
+    });
+  },
+});
+
+function sourcePaths(args: {
+  readonly fullchain: string | undefined;
+  readonly 'private-key': string | undefined;
+  readonly pkcs12: string | undefined;
+  readonly 'password-file': string | undefined;
+}): string[] {
+  const files = [args.fullchain, args['private-key']].filter((path) => path !== undefined);
+  if (args.pkcs12 !== undefined && files.length > 0) {
+    throw new Misuse(
+      '--pkcs12 stands for both other files',
+      'Give either --pkcs12, or --fullchain and --private-key.',
+    );
+  }
+  if (args.pkcs12 === undefined && args.fullchain === undefined) {
+    throw new Misuse('--fullchain is missing', 'Give --fullchain and --private-key, or --pkcs12.');
+  }
+  if ([...files, args.pkcs12, args['password-file']].filter((path) => path === '-').length > 1) {
+    throw new Misuse(
+      'standard input can be one file only',
+      'Put certificate, chain and key into it, or name a file.',
+    );
+  }
+  return args.pkcs12 === undefined ? files : [args.pkcs12];
+}
+
+async function passwordFor(
+  file: string | undefined,
+  terminal: Terminal,
+): Promise<Secret<string> | undefined> {
+  if (file !== undefined) {
+    return secretText(await readInput(file, terminal));
+  }
+  return terminal.stdin.isTTY ? askPassword(terminal, 'Password of the PKCS#12 file: ') : undefined;
+}

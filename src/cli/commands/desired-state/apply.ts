@@ -1,0 +1,228 @@
+/** `vault apply`: makes the vault what a file says, having shown what that changes. */
+import { dirname, resolve } from 'node:path';
+import { OperatorError } from '../../../base/operator-error.ts';
+import type { Secret } from '../../../base/secret.ts';
+import { localCli } from '../../../domain/audit/audit.ts';
+import { type Complaint, desiredStateSchema } from '../../../domain/desired-state/desired-state.ts';
+import { applyChanges } from '../../../domain/desired-state/state-application.ts';
+import { stateComplaints } from '../../../domain/desired-state/state-complaints.ts';
+import { type Change, type PlanOptions, planChanges } from '../../../domain/desired-state/state-plan.ts';
+import { checkChanges, type PreparedChange } from '../../../domain/desired-state/state-preparation.ts';
+import { readVaultState } from '../../../domain/desired-state/vault-state.ts';
+import type { Vault } from '../../../domain/vault.ts';
+import { command } from '../../runtime/command.ts';
+import { stopSignal } from '../../runtime/stop-signal.ts';
+import { withVault } from '../../runtime/with-vault.ts';
+import type { commonOptions, Settings } from '../../settings/settings.ts';
+import type { Arguments } from '../../terminal/arguments.ts';
+import { readInput } from '../../terminal/input-file.ts';
+import { Misuse } from '../../terminal/misuse.ts';
+import { jsonText } from '../../terminal/output.ts';
+import { askYes } from '../../terminal/prompt.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import {
+  complaintAboutKeyFile,
+  draftKeyFiles,
+  publishKeyFiles,
+  recoverKeyFile,
+  requireDrafts,
+} from '../audit/key-files.ts';
+import { changesJson, changesText } from './change-report.ts';
+import { type DesiredDocument, largestDocument, readDesiredDocument } from './desired-document.ts';
+import { type Resolved, resolveReferences } from './desired-references.ts';
+
+const options = {
+  file: {
+    type: 'string',
+    short: 'f',
+    valueHint: 'FILE',
+    description: 'what the vault shall hold, in YAML or JSON; - is standard input',
+  },
+  'dry-run': { type: 'boolean', description: 'show what would change, and change nothing' },
+  'exit-code': {
+    type: 'boolean',
+    description: 'with --dry-run: end with exit code 1 where something would change',
+  },
+  prune: {
+    type: 'boolean',
+    description: 'also remove what the file does not name, and revoke such API keys',
+  },
+  yes: { type: 'boolean', description: 'do not ask; needed to remove things where nobody can be asked' },
+  'key-dir': {
+    type: 'string',
+    valueHint: 'DIR',
+    description: 'where the secrets of new API keys without a secret_file are written to',
+  },
+  json: { type: 'boolean', description: 'print JSON, for programs' },
+  schema: { type: 'boolean', description: 'only print the JSON Schema of the file, for editors' },
+} as const;
+
+type Given = Arguments<typeof options & typeof commonOptions>;
+
+export const applyCommand = command({
+  name: 'apply',
+  description: 'make issuers, DNS providers, certificates and API keys what a file says',
+  examples: [
+    { does: 'See what would change', line: 'vault apply -f desired.yaml --dry-run' },
+    { does: 'Change it', line: 'vault apply -f desired.yaml' },
+    {
+      does: 'In a pipeline, with everything removed that the file does not name',
+      line: 'vault apply -f desired.yaml --prune --yes',
+    },
+    { does: 'Have an editor know the file', line: 'vault apply --schema > vault.schema.json' },
+  ],
+  options,
+  run: async (args, terminal) => {
+    if (args.schema) {
+      terminal.stdout.write(jsonText(desiredStateSchema()));
+      return;
+    }
+    const { file } = args;
+    if (file === undefined) throw new Misuse('--file is missing', 'See "vault apply --help".');
+    if (args['exit-code'] && !args['dry-run']) {
+      throw new Misuse('--exit-code is for --dry-run', 'Add --dry-run, or leave it out.');
+    }
+    const name = file === '-' ? 'standard input' : file;
+    const bytes = await readInput(file, terminal, largestDocument);
+    const document = await readDesiredDocument(bytes.toString('utf8'), name);
+    const folder = file === '-' ? '.' : dirname(resolve(file));
+    const resolved = await resolveReferences(document.state, { ...terminal, folder });
+    if (resolved.complaints.length > 0) throw document.refusal(resolved.complaints);
+    await withVault(args, terminal, args['dry-run'] ? 'refuse' : 'create', (vault, settings) =>
+      apply(
+        { args, name, document, resolved: withKeyDir(resolved, args['key-dir']) },
+        vault,
+        settings,
+        terminal,
+      ),
+    );
+  },
+});
+
+type Order = {
+  readonly args: Given;
+  readonly name: string;
+  readonly document: DesiredDocument;
+  readonly resolved: Resolved;
+};
+
+async function apply(order: Order, vault: Vault, settings: Settings, terminal: Terminal): Promise<void> {
+  const { args, name, document, resolved } = order;
+  const { wanted, secretFiles } = resolved;
+  if (!args['dry-run']) await recoverKeyFiles(vault, secretFiles, terminal);
+  const planning: PlanOptions = {
+    others: args.prune ? 'go' : 'stay',
+    protectedCertificates: settings.tls?.kind === 'certificate' ? [settings.tls.name] : [],
+  };
+  const state = await readVaultState(vault, vault.db.reader);
+  const complaints = stateComplaints(state, wanted, planning, vault.world.now());
+  if (complaints.length > 0) throw document.refusal(complaints);
+  const changes = await planChanges(state, wanted, planning);
+  const keyComplaints = complaintsAboutKeys(changes, secretFiles);
+  if (keyComplaints.length > 0) throw document.refusal(keyComplaints);
+  const stop = stopSignal();
+  const checked = await checkChanges(vault, wanted, changes, stop);
+  if (args['dry-run'] || changes.length === 0 || !args.json) {
+    terminal.stdout.write(shown(changes, args, terminal));
+  }
+  if (changes.length === 0) return;
+  if (args['dry-run']) {
+    if (!args['exit-code']) return;
+    throw new OperatorError(`the vault is not as ${name} says`, {
+      hint: 'Run it without --dry-run to change that.',
+    });
+  }
+  await confirm(changes, args, terminal, stop);
+  await applyChanges(vault, localCli, wanted, checked, {
+    signal: stop,
+    beforeStep: (step) => draftKeyFiles(newSecrets(step, secretFiles)),
+    beforeCommit: (step) => requireDrafts(newSecrets(step, secretFiles).keys()),
+    afterStep: (step) => publishKeyFiles(vault, newSecrets(step, secretFiles).keys()),
+  });
+  if (args.json) terminal.stdout.write(changesJson(changes, 'applied'));
+  for (const { section, action, name: key } of changes) {
+    if (section !== 'api_keys' || action !== 'create') continue;
+    terminal.stderr.write(`The secret of the API key ${key} is in ${secretFiles.get(key)}.\n`);
+  }
+  terminal.stderr.write(`The vault is as ${name} says.\n`);
+}
+
+function shown(changes: readonly Change[], { json }: Given, { stdout }: Terminal): string {
+  if (json) return changesJson(changes, 'planned');
+  return changes.length === 0 ? 'There is nothing to change.\n' : changesText(changes, stdout);
+}
+
+/** Where somebody can be asked, they are; where nobody can, only what removes nothing goes without saying. */
+async function confirm(
+  changes: readonly Change[],
+  { yes, json }: Given,
+  terminal: Terminal,
+  stop: AbortSignal,
+): Promise<void> {
+  if (yes) return;
+  if (terminal.stdin.isTTY && terminal.stdout.isTTY) {
+    // Standard output is for the program that reads it.
+    if (json) terminal.stderr.write(changesText(changes, terminal.stderr));
+    if (await askYes(terminal, 'Make these changes?', stop)) return;
+    throw new OperatorError('nothing was changed', { hint: 'Answer y to make the changes.' });
+  }
+  if (changes.every(({ action }) => action !== 'remove')) return;
+  throw new OperatorError('things would be removed, and nobody can be asked', {
+    hint: 'Add --yes where that is meant. Nothing was changed.',
+  });
+}
+
+/** The places that `--key-dir` gives to keys that name none. */
+function withKeyDir(resolved: Resolved, folder: string | undefined): Resolved {
+  if (folder === undefined) return resolved;
+  const names = [...resolved.wanted.api_keys.keys()];
+  // As a file name, whatever a key is called; two keys never share one.
+  const usual = names.map((name) => [name, resolve(folder, `${encodeURIComponent(name)}.key`)] as const);
+  return { ...resolved, secretFiles: new Map([...usual, ...resolved.secretFiles]) };
+}
+
+function complaintsAboutKeys(
+  changes: readonly Change[],
+  secretFiles: ReadonlyMap<string, string>,
+): Complaint[] {
+  const users = new Map<string, string>();
+  return changes.flatMap(({ action, section, name }) => {
+    if (section !== 'api_keys' || action !== 'create') return [];
+    const file = secretFiles.get(name);
+    const path = ['api_keys', name, 'secret_file'];
+    if (file === undefined) {
+      return [
+        { path, message: 'it is a new key: name the file that its secret is written to, or give --key-dir' },
+      ];
+    }
+    const other = users.get(file);
+    users.set(file, name);
+    const message =
+      other === undefined ? complaintAboutKeyFile(file) : `the key ${other} is written to ${file} too`;
+    return message === undefined ? [] : [{ path, message }];
+  });
+}
+
+async function recoverKeyFiles(
+  vault: Vault,
+  secretFiles: ReadonlyMap<string, string>,
+  { stderr }: Terminal,
+): Promise<void> {
+  for (const [name, path] of secretFiles) {
+    if (!(await recoverKeyFile(vault, path))) continue;
+    stderr.write(`The secret of the API key ${name}, which an earlier run was stopped at, is in ${path}.\n`);
+  }
+}
+
+/** The secrets of keys that are new, by the paths of their files. */
+function newSecrets(
+  prepared: readonly PreparedChange[],
+  secretFiles: ReadonlyMap<string, string>,
+): ReadonlyMap<string, Secret<string>> {
+  return new Map(
+    prepared.flatMap(({ name, token }) => {
+      const path = secretFiles.get(name);
+      return token === undefined || path === undefined ? [] : [[path, token.raw] as const];
+    }),
+  );
+}

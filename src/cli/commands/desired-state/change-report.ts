@@ -1,0 +1,78 @@
+/** The changes of `vault apply` as people and programs read them; secrets are words in them already. */
+import { styleText } from 'node:util';
+import { type Section, usual } from '../../../domain/desired-state/desired-sections.ts';
+import type { Change, FieldChange } from '../../../domain/desired-state/state-plan.ts';
+import type { FieldValue } from '../../../domain/desired-state/vault-state.ts';
+import { jsonText } from '../../terminal/output.ts';
+
+const kinds: Readonly<Record<Section, string>> = {
+  issuers: 'issuer',
+  dns_providers: 'dns-provider',
+  certificates: 'certificate',
+  imported_certificates: 'imported certificate',
+  api_keys: 'api-key',
+};
+
+const signs = {
+  create: ['+', 'green'],
+  update: ['~', 'yellow'],
+  remove: ['-', 'red'],
+} as const;
+
+/** The changes as a difference, and their count below; with colours where the stream is a terminal that has them. */
+export function changesText(changes: readonly Change[], stream: NodeJS.WriteStream): string {
+  const blocks = changes.map((change) => {
+    const [sign, color] = signs[change.action];
+    const id = change.id === undefined ? '' : ` (id ${change.id})`;
+    const head = `${sign} ${kinds[change.section]} ${word(change.name)}${id}${noteOf(change)}\n`;
+    const body = change.fields
+      .filter(({ field, from, to }) => from !== undefined || to !== usual[field])
+      .map((field) => `    ${field.field}: ${fieldText(field)}\n`);
+    return `${styleText(color, head, { stream })}${body.join('')}`;
+  });
+  const count = (action: Change['action']) => changes.filter((change) => change.action === action).length;
+  const counts = `${count('create')} to create, ${count('update')} to change, ${count('remove')} to remove`;
+  return `${blocks.join('')}\n${counts}\n`;
+}
+
+/** The same for programs. */
+export function changesJson(changes: readonly Change[], applied: 'applied' | 'planned'): string {
+  return jsonText({
+    applied: applied === 'applied',
+    changes: changes.map(({ action, section, name, id, fields }) => ({
+      action,
+      section,
+      name,
+      ...(id !== undefined && { id }),
+      fields,
+    })),
+  });
+}
+
+/** What a change does beyond its fields. */
+function noteOf({ action, section, fields }: Change): string {
+  if (action === 'remove') {
+    if (section === 'api_keys') return ': it is revoked';
+    return section.endsWith('certificates') ? ': with all its versions and keys' : '';
+  }
+  const isRenewed = fields.some(({ field }) => field === 'domains' || field === 'key_type');
+  return action === 'update' && section === 'certificates' && isRenewed ? ': renewed at once' : '';
+}
+
+function fieldText({ from, to }: FieldChange): string {
+  return from === undefined ? valueText(to) : `${valueText(from)} → ${valueText(to)}`;
+}
+
+function valueText(value: FieldValue): string {
+  if (value === undefined) return 'none';
+  if (typeof value === 'boolean') return String(value);
+  if (typeof value === 'string') return word(value);
+  return `[${value.map(word).join(', ')}]`;
+}
+
+/** What is plain stays so; a trust root is too long to be read. */
+function word(text: string): string {
+  const blocks = text.split('-----BEGIN CERTIFICATE-----').length - 1;
+  if (blocks > 0) return `${blocks} certificate${blocks === 1 ? '' : 's'}`;
+  return /^[\w@.:/+*()=-][\w@.:/+*()= -]*$/.test(text) ? text : JSON.stringify(text);
+}

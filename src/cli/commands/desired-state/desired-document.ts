@@ -1,0 +1,124 @@
+/** The document of `vault apply`: read from YAML, with what is wrong in it said by file, line and place. */
+import { Problem } from '../../../base/problem.ts';
+import { documentVersion, sections } from '../../../domain/desired-state/desired-sections.ts';
+import {
+  type Complaint,
+  type DesiredState,
+  readDesiredState,
+} from '../../../domain/desired-state/desired-state.ts';
+import { commonOptions, serveOptions } from '../../settings/settings.ts';
+
+/** Ten thousand certificates and their keys have room in it. */
+export const largestDocument = 16 * 1024 * 1024;
+
+export type DesiredDocument = {
+  readonly state: DesiredState;
+  /** The problem that names these complaints with their lines. */
+  readonly refusal: (complaints: readonly Complaint[]) => Problem;
+};
+
+type Path = Complaint['path'];
+
+/** Reads the text of the file that messages call `name`. Throws `invalid_request` that names every fault with its line. */
+export async function readDesiredDocument(text: string, name: string): Promise<DesiredDocument> {
+  const { isMap, isSeq, LineCounter, parseDocument } = await import('yaml');
+  const lines = new LineCounter();
+  // Its warnings and pretty errors would quote the text, which may hold what somebody should not have written there.
+  const quiet = { prettyErrors: false, logLevel: 'error' } as const;
+  // Names are words: 007 is not 7.
+  const document = parseDocument(text, { ...quiet, merge: true, stringKeys: true, lineCounter: lines });
+  const at = (offset: number) => `${name}:${lines.linePos(offset).line}`;
+  // What follows the first is mostly its consequence.
+  const [error] = document.errors;
+  if (error !== undefined) {
+    const { line } = lines.linePos(error.pos[0]);
+    throw refused([`${name}:${line}: ${yamlFault(error, text.split('\n')[line - 1] ?? '')}`]);
+  }
+
+  /** Where the last known key of the path stands. */
+  const offsetOf = (path: Path): number => {
+    let node: unknown = document.contents;
+    let offset = 0;
+    for (const key of path) {
+      if (isMap(node)) {
+        const pair = node.items.find((item) => String(plain(item.key)) === String(key));
+        if (pair === undefined) return offset;
+        offset = rangeOf(pair.key) ?? offset;
+        node = pair.value;
+      } else if (isSeq(node)) {
+        node = node.items[Number(key)];
+        offset = rangeOf(node) ?? offset;
+      } else return offset;
+    }
+    return offset;
+  };
+  const refusal = (complaints: readonly Complaint[]) =>
+    refused(
+      complaints.map(({ path, message }) => {
+        const place = path.length === 0 ? '' : `${path.map(shownKey).join('.')}: `;
+        return `${at(offsetOf(path))}: ${place}${message}`;
+      }),
+    );
+
+  let value: unknown;
+  try {
+    value = document.toJS();
+  } catch {
+    // Its message would quote the text.
+    throw refused([`${name}: an alias leads nowhere, or there are too many; ${starHint}`]);
+  }
+  const stranger = strangerIn(value);
+  if (stranger !== undefined) throw refused([`${name}: ${stranger}`]);
+  const read = readDesiredState(value ?? {});
+  if ('complaints' in read) throw refusal(read.complaints);
+  return { state: read.state, refusal };
+}
+
+const starHint = 'a name that begins with * stands in quotes: "*.example.com"';
+
+/** What is wrong, without the words of the text that the parser quotes. */
+function yamlFault({ code, message }: { code: string; message: string }, line: string): string {
+  if (code === 'BAD_ALIAS' || /^\s*(- +)?\*\S/.test(line)) return starHint;
+  if (code === 'DUPLICATE_KEY') return 'this name stands here twice';
+  const [unquoted = ''] = message.split('"', 1);
+  return `it is no YAML: ${unquoted.trimEnd().replace(/:$/, '')}`;
+}
+
+/** Whoever takes the server's settings for this document, or something else altogether. */
+function strangerIn(value: unknown): string | undefined {
+  if (value == null) return undefined;
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    return `it is no document for "vault apply"; begin with "version: ${documentVersion}"`;
+  }
+  if ('version' in value || sections.some((section) => section in value)) return undefined;
+  const settings = Object.keys({ ...commonOptions, ...serveOptions }).map((key) => key.replaceAll('-', '_'));
+  const found = Object.keys(value).filter((key) => settings.includes(key));
+  if (found.length === 0) return undefined;
+  return (
+    `it holds settings of the server (${found.slice(0, 3).join(', ')}), which "vault serve" reads by itself; ` +
+    `what the vault shall hold is another file, which begins with "version: ${documentVersion}"`
+  );
+}
+
+function plain(node: unknown): unknown {
+  return typeof node === 'object' && node !== null && 'value' in node ? node.value : node;
+}
+
+function rangeOf(node: unknown): number | undefined {
+  const range = typeof node === 'object' && node !== null && 'range' in node ? node.range : undefined;
+  return Array.isArray(range) ? Number(range[0]) : undefined;
+}
+
+function shownKey(key: string | number): string {
+  const text = String(key);
+  if (/^[\w*@-]{1,64}$/.test(text)) return text;
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+}
+
+function refused(messages: readonly string[]): Problem {
+  return new Problem('invalid_request', {
+    detail: messages.join('\n'),
+    errors: messages.map((message) => ({ path: '', message })),
+    hint: 'Nothing was changed.',
+  });
+}

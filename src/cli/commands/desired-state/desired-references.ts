@@ -1,0 +1,131 @@
+/** What the document of `vault apply` only points at: secrets and certificates in files beside it or in the environment. */
+import { basename, resolve } from 'node:path';
+import { Problem } from '../../../base/problem.ts';
+import { Secret } from '../../../base/secret.ts';
+import type { CertificateBundle } from '../../../crypto/certificate-bundle.ts';
+import type {
+  Complaint,
+  DesiredState,
+  SecretReference,
+} from '../../../domain/desired-state/desired-state.ts';
+import type {
+  WantedDnsProvider,
+  WantedIssuer,
+  WantedState,
+} from '../../../domain/desired-state/state-plan.ts';
+import { certificatesIn, eabKeyIn, knownDirectory } from '../../../domain/issuance/issuer-inputs.ts';
+import { readBundleApart } from '../../../net/bundle-process.ts';
+import { readInput } from '../../terminal/input-file.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+
+type Around = Pick<Terminal, 'environment' | 'world'> & {
+  /** From where the names of files are seen. */
+  readonly folder: string;
+};
+
+/** What references lead to, and what is wrong with them; what is wrong is left out of the state. */
+export type Resolved = {
+  readonly wanted: WantedState;
+  /** Where the secret of a key is written when it is made. */
+  readonly secretFiles: ReadonlyMap<string, string>;
+  readonly complaints: readonly Complaint[];
+};
+
+/** Follows all references; says what is wrong with each rather than throwing. */
+export async function resolveReferences(state: DesiredState, around: Around): Promise<Resolved> {
+  const complaints: Complaint[] = [];
+  const attempt = async <T>(path: Complaint['path'], work: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work();
+    } catch (error) {
+      complaints.push({
+        path,
+        message: error instanceof Problem ? error.body.detail : (error as Error).message,
+      });
+      return undefined;
+    }
+  };
+  const issuers = new Map<string, WantedIssuer>();
+  for (const [name, definition] of state.issuers) {
+    const { eab_hmac_key, ca_pem, accept_terms, directory_url, ...rest } = definition;
+    const path = ['issuers', name];
+    const directory = directory_url ?? knownDirectory(name);
+    if (directory === undefined) complaints.push({ path, message: 'directory_url is missing' });
+    const eabKey = await attempt([...path, 'eab_hmac_key'], () => eabKeyOf(eab_hmac_key, around));
+    const ca = await attempt([...path, 'ca_pem'], () => trustOf(ca_pem, around));
+    const input = { name, directory_url: directory ?? '', ...rest };
+    issuers.set(name, { input, secrets: { eabKey, ca: ca ?? null, acceptsTerms: accept_terms } });
+  }
+  const providers = new Map<string, WantedDnsProvider>();
+  for (const [name, { secret: reference, ...rest }] of state.dns_providers) {
+    const path = ['dns_providers', name, 'secret'];
+    const secret = await attempt(path, () => secretOf(reference, around));
+    providers.set(name, { input: { name, ...rest }, secret });
+  }
+  const imports = new Map<string, CertificateBundle | undefined>();
+  for (const [name, files] of state.imported_certificates) {
+    imports.set(name, await attempt(['imported_certificates', name], () => bundleOf(files, around)));
+  }
+  const keys = [...state.api_keys];
+  const wanted: WantedState = {
+    issuers,
+    dns_providers: providers,
+    certificates: new Map([...state.certificates].map(([name, rest]) => [name, { ...rest, name } as never])),
+    imported_certificates: imports,
+    api_keys: new Map(keys.map(([name, { secret_file: _, ...rest }]) => [name, { name, ...rest }])),
+  };
+  const secretFiles = new Map(
+    keys.flatMap(([name, { secret_file: file }]) =>
+      file === undefined ? [] : [[name, resolve(around.folder, file)] as const],
+    ),
+  );
+  return { wanted, secretFiles, complaints };
+}
+
+async function secretOf(
+  reference: SecretReference | undefined,
+  { environment, folder }: Around,
+): Promise<Secret | undefined> {
+  if (reference === undefined || reference === 'keep') return undefined;
+  if ('file' in reference) return new Secret(await fileIn(folder, reference.file));
+  const value = environment[reference.env];
+  if (value) return new Secret(Buffer.from(value));
+  throw new Error(`the environment has no ${reference.env}`);
+}
+
+async function eabKeyOf(reference: SecretReference | undefined, around: Around): Promise<Secret | undefined> {
+  const text = await secretOf(reference, around);
+  if (text === undefined) return undefined;
+  const key = eabKeyIn(text.expose().toString('latin1'));
+  if (key !== undefined) return key;
+  throw new Error('there is no HMAC key in it: it is written as the CA shows it, letters, digits, - and _');
+}
+
+async function trustOf(
+  value: string | { readonly file: string } | undefined,
+  { folder }: Around,
+): Promise<string | null> {
+  if (value === undefined) return null;
+  const text = typeof value === 'string' ? value : (await fileIn(folder, value.file)).toString('latin1');
+  const pem = certificatesIn(text);
+  if (pem !== undefined) return pem;
+  throw new Error('that is no trust root: give PEM blocks that begin with -----BEGIN CERTIFICATE-----');
+}
+
+async function bundleOf(
+  {
+    fullchain_file,
+    private_key_file,
+  }: { fullchain_file?: string | undefined; private_key_file?: string | undefined },
+  { folder, world }: Around,
+) {
+  const files = [fullchain_file, private_key_file].filter((file) => file !== undefined);
+  if (files.length === 0) return undefined;
+  const sources = [];
+  for (const file of files) sources.push({ name: basename(file), bytes: await fileIn(folder, file) });
+  return readBundleApart(world, { sources });
+}
+
+async function fileIn(folder: string, file: string): Promise<Buffer> {
+  return readInput(resolve(folder, file), { stdin: undefined as never });
+}

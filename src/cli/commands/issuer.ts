@@ -1,0 +1,246 @@
+/** `vault issuer …`: the CAs that certificates come from. */
+import { X509Certificate } from 'node:crypto';
+import { OperatorError } from '../../base/operator-error.ts';
+import type { Secret } from '../../base/secret.ts';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import { encodePem, readPemBlocks } from '../../crypto/pem.ts';
+import { findAcmeIssuer, listIssuers } from '../../db/tables/issuers.ts';
+import { localCli } from '../../domain/audit/audit.ts';
+import { createIssuerInput, parseInput, updateIssuerInput } from '../../domain/inputs.ts';
+import { addIssuer, removeIssuer, updateIssuer } from '../../domain/issuance/issuer-changes.ts';
+import { eabKeyIn } from '../../domain/issuance/issuer-inputs.ts';
+import { type IssuerSecrets, knownDirectories } from '../../domain/issuance/issuers.ts';
+import { command, commandGroup } from '../runtime/command.ts';
+import { withDirectoryHint } from '../runtime/directory-hint.ts';
+import { stopSignal } from '../runtime/stop-signal.ts';
+import { withVault } from '../runtime/with-vault.ts';
+import type { Arguments } from '../terminal/arguments.ts';
+import { readInput } from '../terminal/input-file.ts';
+import { Misuse } from '../terminal/misuse.ts';
+import { jsonText, table } from '../terminal/output.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+const nameOption = {
+  name: {
+    type: 'string',
+    valueHint: 'NAME',
+    required: true,
+    names: 'issuers',
+    description: 'how the vault calls the issuer',
+  },
+} as const;
+
+const caOptions = {
+  directory: { type: 'string', valueHint: 'URL', description: "the CA's ACME directory" },
+  email: { type: 'string', valueHint: 'ADDRESS', description: 'where the CA may write to' },
+  'eab-kid': { type: 'string', valueHint: 'ID', description: 'key id of the external account binding' },
+  'eab-hmac-key-file': {
+    type: 'string',
+    valueHint: 'FILE',
+    description: 'a file with its HMAC key in base64url, as the CA shows it; - is standard input',
+  },
+  'ca-file': {
+    type: 'string',
+    valueHint: 'FILE',
+    description: "PEM certificates to trust for the CA's HTTPS, in place of the public ones",
+  },
+  profile: { type: 'string', valueHint: 'PROFILE', description: "the CA's certificate profile" },
+  'preferred-chain': {
+    type: 'string',
+    valueHint: 'CN',
+    description: 'common name of the root that the chain shall lead to',
+  },
+  'accept-terms': { type: 'boolean', description: "accept the CA's terms of service" },
+} as const;
+
+type CaArguments = Arguments<typeof caOptions>;
+
+const add = command({
+  name: 'issuer add',
+  description: `add an ACME CA; the names ${Object.keys(knownDirectories).join(' and ')} need no --directory`,
+  examples: [
+    {
+      does: "Add Let's Encrypt",
+      line: 'vault issuer add --name letsencrypt --email ops@example.com --accept-terms',
+    },
+    {
+      does: 'Add a CA that takes orders of its customers only',
+      line: 'vault issuer add --name zerossl --directory https://acme.zerossl.com/v2/DV90 --eab-kid ID --eab-hmac-key-file hmac.key --accept-terms',
+    },
+    {
+      does: 'Add a CA of your own',
+      line: 'vault issuer add --name inside --directory https://ca.example.internal/acme/acme/directory --ca-file root.pem',
+    },
+  ],
+  options: { ...nameOption, ...caOptions },
+  run: async (args, terminal) => {
+    const directory = args.directory ?? knownDirectories[args.name];
+    if (directory === undefined) {
+      throw new Misuse(
+        '--directory is missing',
+        `Only ${Object.keys(knownDirectories).join(' and ')} do without.`,
+      );
+    }
+    const input = parseInput(createIssuerInput, {
+      name: args.name,
+      directory_url: directory,
+      ...given(args),
+    });
+    const secrets = await secretsFrom(args, terminal);
+    await withVault(args, terminal, 'create', async (vault) => {
+      const adding = () => addIssuer(vault, localCli, input, secrets, stopSignal());
+      await withDirectoryHint(adding, secrets.ca !== undefined);
+      terminal.stderr.write(
+        `Issuer ${input.name} is added. Its account is registered with the first certificate:\n` +
+          `  vault certificate create --name NAME --domain DOMAIN --issuer ${input.name}\n`,
+      );
+    });
+  },
+});
+
+const update = command({
+  name: 'issuer update',
+  description:
+    'change an ACME CA; what is not named stays, and "none" takes a contact, profile, chain or CA file back',
+  examples: [
+    {
+      does: 'Change where the CA writes to',
+      line: 'vault issuer update --name letsencrypt --email hostmaster@example.com',
+    },
+    { does: 'Trust the public roots again', line: 'vault issuer update --name inside --ca-file none' },
+  ],
+  options: { ...nameOption, ...caOptions },
+  run: async (args, terminal) => {
+    const named = Object.entries(given(args)).map(([key, value]) => [key, value === 'none' ? null : value]);
+    const changes = parseInput(updateIssuerInput, {
+      ...Object.fromEntries(named),
+      ...(args.directory !== undefined && { directory_url: args.directory }),
+    });
+    const { 'ca-file': caFile, ...others } = args;
+    const secrets: IssuerSecrets =
+      caFile === 'none'
+        ? { ...(await secretsFrom({ ...others, 'ca-file': undefined }, terminal)), ca: null }
+        : await secretsFrom(args, terminal);
+    const { eabKey, ca, acceptsTerms } = secrets;
+    if (Object.keys(changes).length === 0 && eabKey === undefined && ca === undefined && !acceptsTerms) {
+      throw new Misuse('there is nothing to change', 'See "vault issuer update --help".');
+    }
+    await withVault(args, terminal, 'refuse', async (vault) => {
+      const changing = () => updateIssuer(vault, localCli, args.name, changes, secrets, stopSignal());
+      await withDirectoryHint(changing, typeof ca === 'string');
+      terminal.stderr.write(`Issuer ${args.name} is changed.\n`);
+    });
+  },
+});
+
+const list = command({
+  name: 'issuer list',
+  description: 'list the issuers',
+  examples: [{ does: 'See who issues', line: 'vault issuer list' }],
+  options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async ({ db, world }) => {
+      const issuers = await Promise.all(
+        (await listIssuers(db.reader)).map(async (row) => {
+          const ca = await findAcmeIssuer(db.reader, row.id);
+          const isPaused = (ca?.paused_until ?? 0) > world.now();
+          return {
+            name: row.name,
+            type: row.type,
+            directory_url: ca?.directory_url ?? null,
+            email: ca?.email ?? null,
+            profile: ca?.profile ?? null,
+            preferred_chain: ca?.preferred_chain ?? null,
+            account: ca?.account_id == null ? null : String(ca.account_id),
+            paused_until: isPaused ? formatTimestamp(ca?.paused_until ?? 0) : null,
+            created_at: formatTimestamp(row.created_at),
+          };
+        }),
+      );
+      if (args.json) {
+        terminal.stdout.write(jsonText(issuers));
+        return;
+      }
+      const cells = issuers.map((issuer) => [
+        issuer.name,
+        issuer.type,
+        issuer.directory_url ?? '-',
+        issuer.email ?? '-',
+        issuer.account ?? '-',
+        issuer.paused_until ?? '-',
+      ]);
+      terminal.stdout.write(
+        table(['NAME', 'TYPE', 'DIRECTORY', 'CONTACT', 'ACCOUNT', 'PAUSED UNTIL'], cells),
+      );
+    }),
+});
+
+const remove = command({
+  name: 'issuer remove',
+  description: 'remove an ACME CA that no certificate uses; its accounts stay',
+  examples: [{ does: 'Remove one that no certificate uses', line: 'vault issuer remove --name inside' }],
+  options: nameOption,
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault) => {
+      await removeIssuer(vault, localCli, args.name);
+      terminal.stderr.write(`Issuer ${args.name} is removed.\n`);
+    }),
+});
+
+export const issuerCommands = commandGroup('issuer', 'add, change, list and remove the CAs that issue', {
+  add,
+  list,
+  update,
+  remove,
+});
+
+function given(args: CaArguments) {
+  return {
+    ...(args.email !== undefined && { email: args.email }),
+    ...(args['eab-kid'] !== undefined && { eab_kid: args['eab-kid'] }),
+    ...(args.profile !== undefined && { profile: args.profile }),
+    ...(args['preferred-chain'] !== undefined && { preferred_chain: args['preferred-chain'] }),
+  };
+}
+
+async function secretsFrom(args: CaArguments, terminal: Terminal): Promise<IssuerSecrets> {
+  const { 'eab-hmac-key-file': keyFile, 'ca-file': caFile } = args;
+  return {
+    eabKey: keyFile === undefined ? undefined : await readEabKey(keyFile, terminal),
+    ca: caFile === undefined ? undefined : await readTrust(caFile, terminal),
+    acceptsTerms: args['accept-terms'],
+  };
+}
+
+async function readTrust(path: string, terminal: Terminal): Promise<string> {
+  const text = (await readInput(path, terminal)).toString('latin1');
+  const blocks = readPemBlocks(text, path).filter(({ label }) => label === 'CERTIFICATE');
+  if (blocks.length === 0) {
+    throw new OperatorError(`${path} holds no certificate`, {
+      hint: 'Give PEM: blocks that begin with -----BEGIN CERTIFICATE-----.',
+    });
+  }
+  if (!blocks.every(({ der }) => isCertificate(der))) {
+    throw new OperatorError(`${path} holds something else than certificates`, {
+      hint: 'Take the PEM file of the root from the CA once more; this one is damaged.',
+    });
+  }
+  return blocks.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
+}
+
+function isCertificate(der: Buffer): boolean {
+  try {
+    return new X509Certificate(der).raw.equals(der);
+  } catch {
+    // Whatever OpenSSL calls it.
+    return false;
+  }
+}
+
+async function readEabKey(path: string, terminal: Terminal): Promise<Secret> {
+  const key = eabKeyIn((await readInput(path, terminal)).toString('latin1'));
+  if (key !== undefined) return key;
+  throw new OperatorError(`${path} holds no HMAC key`, {
+    hint: 'Write the key into it as the CA shows it: letters, digits, - and _ on one line.',
+  });
+}

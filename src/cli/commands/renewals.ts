@@ -1,0 +1,69 @@
+/** `vault renewals list`: what was renewed, what is being renewed, and what failed, newest first. */
+import { formatTimestamp } from '../../base/timestamp.ts';
+import { listRenewals } from '../../db/tables/renewals.ts';
+import { renewalView } from '../../domain/certificates/certificate-views.ts';
+import { stepsOf } from '../../domain/issuance/attempt.ts';
+import { requireCertificate } from '../../domain/versions/certificate-lookup.ts';
+import { command, commandGroup } from '../runtime/command.ts';
+import { withVault } from '../runtime/with-vault.ts';
+import { limitFrom, limitOption } from '../terminal/count-option.ts';
+import { jsonText, table } from '../terminal/output.ts';
+
+const list = command({
+  name: 'renewals list',
+  description: 'list renewals, newest first: open ones, ended ones, or only those that failed',
+  examples: [
+    { does: 'See what failed, in the words of the CA', line: 'vault renewals list --failed' },
+    { does: 'See how one certificate was renewed', line: 'vault renewals list --name web --limit 5' },
+  ],
+  options: {
+    failed: { type: 'boolean', description: 'only those that failed' },
+    name: {
+      type: 'string',
+      valueHint: 'NAME',
+      names: 'certificates',
+      description: 'only those of this certificate',
+    },
+    limit: limitOption,
+    json: { type: 'boolean', description: 'print JSON, for programs' },
+  },
+  run: async (args, terminal) => {
+    const limit = limitFrom(args.limit);
+    await withVault(args, terminal, 'refuse', async ({ db }) => {
+      const certificate =
+        args.name === undefined
+          ? undefined
+          : await requireCertificate(db.reader, args.name, { suggest: true });
+      const rows = await listRenewals(db.reader, {
+        certificateId: certificate?.id,
+        failedOnly: args.failed,
+        limit,
+      });
+      if (args.json) {
+        terminal.stdout.write(jsonText(rows.map(renewalView)));
+        return;
+      }
+      if (rows.length === 0) {
+        terminal.stderr.write(args.failed ? 'No renewal has failed.\n' : 'There were no renewals yet.\n');
+        return;
+      }
+      terminal.stdout.write(
+        table(
+          ['ID', 'CERTIFICATE', 'STATUS', 'ASKED FOR', 'ENDED', 'WHAT HAPPENED'],
+          rows.map((row) => [
+            String(row.id),
+            row.certificate,
+            row.status,
+            formatTimestamp(row.requested_at),
+            row.finished_at === null ? '-' : formatTimestamp(row.finished_at),
+            row.error ??
+              (row.finished_at === null ? stepsOf(row).at(-1)?.text : undefined) ??
+              (row.version === null ? '-' : `version ${row.version}`),
+          ]),
+        ),
+      );
+    });
+  },
+});
+
+export const renewalsCommands = commandGroup('renewals', 'see what was renewed and what failed', { list });

@@ -1,0 +1,105 @@
+/** `vault man`: the manual page, from the same definitions as the help. */
+import type { CommandDef } from 'citty';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import { commandWithoutVault, type VaultCommand } from '../runtime/command.ts';
+import { commonOptions } from '../settings/settings.ts';
+import type { OptionSpec } from '../terminal/arguments.ts';
+import { type ListedCommand, listCommands } from './command-list.ts';
+
+/** The command, for the tree below `root`. */
+export function manCommand(root: () => CommandDef): VaultCommand {
+  return commandWithoutVault({
+    name: 'man',
+    description: 'print the manual page',
+    examples: [
+      { does: 'Read it', line: 'vault man | man -l -' },
+      { does: 'Install it', line: 'vault man > /usr/local/share/man/man8/vault.8' },
+    ],
+    options: {},
+    run: async (_, { stdout, version, world }) => {
+      const day = formatTimestamp(world.now()).slice(0, 10);
+      stdout.write(manualPage(await listCommands(root()), `vault ${version}`, day));
+    },
+  });
+}
+
+/** The page in roff, with the macros of man(7). */
+function manualPage(commands: readonly ListedCommand[], source: string, day: string): string {
+  const [program, ...rest] = commands;
+  const acting = rest.filter(({ below }) => below.length === 0);
+  return `${[
+    `.TH VAULT 8 ${day} "${source}"`,
+    '.SH NAME',
+    `vault \\- ${escaped((program?.description ?? '').replace(/^./, (letter) => letter.toLowerCase()))}`,
+    '.SH SYNOPSIS',
+    '.B vault',
+    '.I command',
+    '.RI [ options ]',
+    '.SH DESCRIPTION',
+    'Commands work on the vault in the data directory, also while it is served.',
+    'They end with 0 when they are done, 1 when something was refused or failed, and 2 when they were written wrongly.',
+    'Every command takes',
+    '.B \\-\\-help',
+    'and, where it works on a vault, these options:',
+    ...Object.entries(commonOptions).flatMap(([name, spec]) => option(name, spec)),
+    '.SH COMMANDS',
+    ...acting.flatMap(commandSection),
+    '.SH FILES',
+    '.TP',
+    '.I vault.yaml',
+    'in the data directory: the settings of the server, one',
+    '.I name: value',
+    'on each line.',
+  ].join('\n')}\n`;
+}
+
+function commandSection({ words, description, options, examples }: ListedCommand): string[] {
+  const own = Object.entries(options).filter(([name]) => !Object.hasOwn(commonOptions, name));
+  return [
+    `.SS vault ${escaped(words.join(' '))}`,
+    sentence(description),
+    ...own.flatMap(([name, spec]) => option(name, spec)),
+    ...examples.flatMap(({ does, line }) => [
+      '.PP',
+      `${escaped(does)}:`,
+      '.PP',
+      '.RS 4',
+      '.EX',
+      escaped(line),
+      '.EE',
+      '.RE',
+    ]),
+  ];
+}
+
+function option(
+  name: string,
+  { valueHint, type, positional, short, required, multiple, description }: OptionSpec,
+): string[] {
+  const letter = short === undefined ? '' : `\\-${short}\\fR, \\fB`;
+  const value = type === 'boolean' ? '' : `\\fR=\\fI${escaped(valueHint ?? 'VALUE')}`;
+  const notes = [required === true ? 'required' : '', multiple === true ? 'may be repeated' : ''].filter(
+    Boolean,
+  );
+  return [
+    '.TP',
+    positional === true
+      ? `\\fI${valueHint ?? name.toUpperCase()}\\fR`
+      : `\\fB${letter}\\-\\-${escaped(name)}${value}\\fR`,
+    sentence(`${description}${notes.length === 0 ? '' : `; ${notes.join(', ')}`}`),
+  ];
+}
+
+function sentence(text: string): string {
+  return escaped(
+    `${text.replace(/^[a-z]+ /, (word) => word.charAt(0).toUpperCase() + word.slice(1))}.`.replace(
+      /\.\.$/,
+      '.',
+    ),
+  );
+}
+
+/** As roff takes it: no escapes, no dashes that become hyphens, no requests at the beginning of a line. */
+function escaped(text: string): string {
+  return text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replaceAll("'", '\\(aq').replace(/^\./, '\\&.');
+}

@@ -1,0 +1,69 @@
+/** How a command is written: its options in our strict form, from which citty's definition, and so the usage, comes. */
+import { type ArgsDef, type CommandDef, defineCommand } from 'citty';
+import { commonOptions } from '../settings/settings.ts';
+import { type Arguments, type OptionSpecs, readArguments } from '../terminal/arguments.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+/** A command line that works as it stands, in words of a POSIX shell, and what it does. */
+export type Example = { readonly does: string; readonly line: string };
+
+/** A command as its help, the completion of shells and the manual show it. */
+export type VaultCommand = CommandDef & {
+  readonly options: OptionSpecs;
+  readonly examples: readonly Example[];
+};
+
+type Definition<S extends OptionSpecs, Given extends OptionSpecs> = {
+  readonly name: string;
+  readonly description: string;
+  /** At least one; test/cli/completion/help.test.ts runs those that need nothing else. */
+  readonly examples: readonly [Example, ...Example[]];
+  readonly options: S;
+  readonly run: (args: Arguments<Given>, terminal: Terminal) => Promise<void>;
+};
+
+/** A command with its options; `--data-dir`, `--config` and `--master-key-file` come by themselves. */
+export function command<S extends OptionSpecs>(
+  definition: Definition<S, S & typeof commonOptions>,
+): VaultCommand {
+  return commandWithoutVault<S & typeof commonOptions>({
+    ...definition,
+    options: { ...definition.options, ...commonOptions },
+  });
+}
+
+/** A command that has nothing to do with any vault. */
+export function commandWithoutVault<S extends OptionSpecs>({
+  name,
+  description,
+  examples,
+  options,
+  run,
+}: Definition<S, S>): VaultCommand {
+  const definition = defineCommand<ArgsDef>({
+    meta: { name, description },
+    args: Object.fromEntries(
+      Object.entries<OptionSpecs[string]>(options).map(([option, spec]) => [
+        option,
+        {
+          type: spec.positional === true ? 'positional' : spec.type,
+          description: spec.multiple === true ? `${spec.description}; may be repeated` : spec.description,
+          required: spec.required === true,
+          ...(spec.valueHint !== undefined && { valueHint: spec.valueHint }),
+          ...(spec.short !== undefined && { alias: spec.short }),
+        },
+      ]),
+    ),
+    run: ({ rawArgs, data }) => run(readArguments(options, rawArgs, `vault ${name}`), data as Terminal),
+  });
+  return { ...definition, options, examples } as VaultCommand;
+}
+
+/** Commands under one word. */
+export function commandGroup(
+  name: string,
+  description: string,
+  subCommands: Record<string, CommandDef>,
+): CommandDef {
+  return defineCommand({ meta: { name, description }, subCommands });
+}

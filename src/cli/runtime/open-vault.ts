@@ -1,0 +1,245 @@
+/** Puts a vault together from its files: the data directory, the master key, the database and the private CA. */
+import { statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import manifest from '../../../package.json' with { type: 'json' };
+import { Bell } from '../../base/bell.ts';
+import { type Log, silentLog } from '../../base/log.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import { Turns } from '../../base/turns.ts';
+import type { World } from '../../base/world.ts';
+import type { Keyring } from '../../crypto/keyring.ts';
+import { Database } from '../../db/database.ts';
+import { refuseNetworkPlace } from '../../db/sqlite/database-place.ts';
+import { refuseEmptyDatabase } from '../../db/sqlite/database-sight.ts';
+import { systemResolver } from '../../dns/resolver/system-resolver.ts';
+import { KeyUse } from '../../domain/access/key-use.ts';
+import { Refusals } from '../../domain/access/refusals.ts';
+import { AuditBatch } from '../../domain/audit/audit-batch.ts';
+import { BackupHealth } from '../../domain/backup/backup-health.ts';
+import { finishRestore } from '../../domain/backup/restore-swap.ts';
+import { Changes } from '../../domain/changes/changes.ts';
+import { Freshness } from '../../domain/changes/freshness.ts';
+import { DiskSpace } from '../../domain/health/disk-space.ts';
+import { Heartbeat } from '../../domain/health/heartbeat.ts';
+import { Meter } from '../../domain/health/meter.ts';
+import { AcmeClients } from '../../domain/issuance/acme-clients.ts';
+import { ChallengeRemovals } from '../../domain/issuance/challenge-removals.ts';
+import { ensureLocalCa } from '../../domain/issuance/local-ca.ts';
+import { OpenedDnsProviders } from '../../domain/issuance/opened-dns-providers.ts';
+import { bindMasterKey, masterKeyFits, missingMasterKeys } from '../../domain/master-key/master-key-check.ts';
+import { settleKeyFile } from '../../domain/master-key/master-key-files.ts';
+import { isRotating } from '../../domain/master-key/master-key-rotation.ts';
+import { updateMark } from '../../domain/presence/served-vault.ts';
+import { ensureVaultIdentity } from '../../domain/presence/vault-identity.ts';
+import { markPath, readMark, refuseIncompleteDatabase } from '../../domain/presence/vault-mark.ts';
+import {
+  beginVault,
+  endBeginning,
+  refuseLostVault,
+  type VaultPlaces,
+} from '../../domain/presence/vault-presence.ts';
+import { keptTargets } from '../../domain/upgrade/kept-targets.ts';
+import { adoptRows } from '../../domain/upgrade/row-adoption.ts';
+import type { Vault } from '../../domain/vault.ts';
+import { allowanceFor } from '../../net/outbound-addresses.ts';
+import { outboundGuard } from '../../net/outbound-guard.ts';
+import { outboundHttp } from '../../net/outbound-http.ts';
+import type { Settings } from '../settings/settings.ts';
+import { refuseExposedVault } from '../terminal/private-files.ts';
+import { masterKeySource } from './master-key-command.ts';
+import {
+  type Asking,
+  askNobody,
+  createKeyring,
+  makeDirectory,
+  openKeyring,
+  Unlocking,
+} from './master-keys.ts';
+
+export type OpenVault = {
+  readonly vault: Vault;
+  readonly isNew: boolean;
+  readonly close: () => Promise<void>;
+};
+
+/**
+ * The vault in the data directory. `whenMissing` says what happens to an empty directory: `create` makes a vault in
+ * it, `refuse` leaves it alone; `ask` is asked for the passphrase of the master key where no file has it. Throws OperatorError, having changed nothing, where the vault cannot be used.
+ */
+export async function openVault(
+  settings: Settings,
+  world: World,
+  whenMissing: 'create' | 'refuse',
+  log: Log = silentLog,
+  ask: Asking = askNobody,
+): Promise<OpenVault> {
+  refuseExposedVault(settings, whenMissing);
+  refuseNetworkPlace(settings.dataDir);
+  finishRestore(settings.dataDir);
+  const path = join(settings.dataDir, 'vault.db');
+  const isNew = !hasContent(path);
+  if (whenMissing === 'refuse') requireVault(settings);
+  if (isNew) {
+    refuseLostVault(settings);
+    makeDirectory(settings.dataDir);
+    beginVault(settings.dataDir);
+  }
+  const keyring = await loadKeyring(settings, world, isNew, ask);
+  let mark: ReturnType<typeof refuseIncompleteDatabase> = 'marked';
+  if (hasContent(path)) {
+    refuseEmptyDatabase(path);
+    mark = refuseIncompleteDatabase(path, keyring);
+  }
+  const db = await Database.open(path, world);
+  try {
+    if (whenMissing === 'create') db.requireWritable();
+    await refuseWrongKey({ db, keyring, world }, settings);
+    refuseOldCheckBlob(db, keyring);
+    await adoptRows({ db, keyring, world }, log);
+    const userAgent = `certificate-vault/${manifest.version}`;
+    const kept = await keptTargets({ db, keyring });
+    if (settings.allowOutbound === undefined && kept.length > 0) {
+      const addresses = kept.map(({ network, port = 0 }) => allowanceFor(network.text, port));
+      log.info({ addresses }, 'outbound addresses kept from before --allow-outbound');
+    }
+    const guard = outboundGuard(settings.allowOutbound ?? kept);
+    const outbound = outboundHttp(world, settings.proxies, userAgent, guard);
+    const resolver = systemResolver(settings.resolver, undefined, guard);
+    const audit = new AuditBatch(db, world);
+    const disk = new DiskSpace(path, world, settings.audit.lowSpace);
+    const vault: Vault = {
+      world,
+      log,
+      db,
+      keyring,
+      audit,
+      refusals: new Refusals(audit, world, disk),
+      disk,
+      freshness: new Freshness(db, world),
+      changes: new Changes(db, world),
+      keyUse: new KeyUse(db, world),
+      renewalQueued: new Bell(world),
+      renewalEnded: new Bell(world),
+      renewalHeartbeat: new Heartbeat(world),
+      outbound,
+      guard,
+      acme: new AcmeClients({ world, outbound, log }),
+      dns: new OpenedDnsProviders({ world, outbound, guard, resolver, log }),
+      turns: new Turns(),
+      removals: new ChallengeRemovals(),
+      backupHealth: new BackupHealth(),
+      meter: new Meter(),
+      allowsDrafts: settings.acmeDrafts,
+    };
+    await settleKeyFile(vault);
+    if (await isRotating(vault)) {
+      log.warn({}, 'a rotation of the master key has not ended; "vault master-key rotate" goes on with it');
+    }
+    await ensureLocalCa(vault);
+    if (mark === 'unmarked') await updateMark(vault);
+    if (whenMissing === 'create') {
+      await ensureVaultIdentity(vault);
+      endBeginning(settings.dataDir);
+    }
+    return { vault, isNew, close: () => close(vault) };
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+/** Throws OperatorError where the directory holds no vault, or what is left of one that lost its database. */
+export function requireVault(places: VaultPlaces): void {
+  const { dataDir } = places;
+  if (hasContent(join(dataDir, 'vault.db'))) return;
+  refuseLostVault(places);
+  throw new OperatorError(`there is no vault in ${dataDir}`, {
+    hint: 'Make one with "vault serve", or name the right directory with --data-dir.',
+  });
+}
+
+async function loadKeyring(settings: Settings, world: World, isNew: boolean, ask: Asking): Promise<Keyring> {
+  const { masterKeyFile } = settings;
+  const unlocking = new Unlocking(settings, ask);
+  const existing = await openKeyring(settings, unlocking, world);
+  if (existing !== undefined) return existing;
+  if (!isNew) {
+    throw new OperatorError(
+      `the master key ${masterKeyFile} is missing; without it no private key can be opened`,
+      {
+        hint: 'Put the file back from where you keep it, or name it with --master-key-file. Nothing was changed.',
+      },
+    );
+  }
+  return createKeyring(settings, unlocking, world);
+}
+
+async function refuseWrongKey(
+  parts: Pick<Vault, 'db' | 'keyring' | 'world'>,
+  settings: Settings,
+): Promise<void> {
+  const verdict = await masterKeyFits(parts);
+  if (verdict === 'absent') await bindMasterKey(parts);
+  if (verdict === 'does-not-fit' || (await masterKeyFits(parts)) !== 'fits') {
+    throw new OperatorError(
+      `${masterKeySource(settings)} is not the master key of the vault in ${settings.dataDir}`,
+      {
+        hint:
+          settings.masterKeyCommand === undefined
+            ? 'Put the right key back, or name it with --master-key-file. Nothing was changed.'
+            : 'Let the command print the key that "vault master-key status" calls current. Nothing was changed.',
+      },
+    );
+  }
+  const missing = await missingMasterKeys(parts);
+  if (missing.length > 0) {
+    throw new OperatorError(
+      `a rotation has not ended, and master key ${missing.join(', ')} is not beside ${masterKeySource(settings)}`,
+      {
+        hint:
+          settings.masterKeyCommand === undefined
+            ? `Put it back as ${settings.masterKeyFile}.${missing[0]}; some secrets need it. Nothing was changed.`
+            : 'End it with both keys in files: vault master-key rotate --master-key-file FILE. Nothing was changed.',
+      },
+    );
+  }
+}
+
+/**
+ * Throws OperatorError where rows would be trusted and tagged a second time: a mark that the master key vouches for is only
+ * ever written once they are.
+ */
+function refuseOldCheckBlob(db: Database, keyring: Keyring): void {
+  if (db.integrity !== undefined) return;
+  const mark = markPath(db.path);
+  if (typeof readMark(mark, keyring) !== 'object') return;
+  throw new OperatorError(`${db.path} was tagged before, but its check blob is from before that`, {
+    hint: `Restore the newest backup. If you put an older database here yourself, empty the mark: true >${mark}`,
+  });
+}
+
+/** Waits for challenge records to be removed and for what was promised to be recorded, then closes the database. */
+async function close({ audit, refusals, keyUse, db, log, removals }: Vault): Promise<void> {
+  await removals.idle();
+  await refusals.write('all').catch((error: unknown) => {
+    log.error({ err: error }, 'failed to record counted refusals');
+  });
+  await audit.drain();
+  await keyUse.write().catch((error: unknown) => {
+    log.warn({ err: error }, 'the last use of API keys could not be written');
+  });
+  await db.close();
+}
+
+function hasContent(path: string): boolean {
+  try {
+    return statSync(path).size > 0;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return false;
+    throw new OperatorError(`the vault in ${dirname(path)} cannot be read: ${message}`, {
+      hint: 'Run the command as the user that owns the vault, or name the right directory with --data-dir.',
+      cause: error,
+    });
+  }
+}

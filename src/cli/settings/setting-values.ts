@@ -1,0 +1,96 @@
+/** How the values of settings are read: text in, meaning out, or an OperatorError that names the setting and its source. */
+import { isIP } from 'node:net';
+import { day, minute, parseDuration } from '../../base/duration.ts';
+import { type LogLevel, logLevels } from '../../base/log.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+
+/** The text of a setting, and where it was found, as people would name the place. */
+export type Found = { readonly value: string; readonly from: string };
+
+export type ListenAddress = { readonly host: string; readonly port: number };
+
+/** HOST:PORT to listen on; an empty host means every address. */
+export function listenAddress({ value, from }: Found): ListenAddress {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]*)):(\d{1,5})$/.exec(value);
+  const port = Number(match?.[3]);
+  const host = match?.[1] ?? match?.[2];
+  if (match === null || port > 65_535 || host === undefined || (match[1] !== undefined && isIP(host) !== 6)) {
+    throw new OperatorError(`${from}: "${value}" is not an address to listen on`, {
+      hint: 'Write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080.',
+    });
+  }
+  return { host: host === '' ? '0.0.0.0' : host, port };
+}
+
+/** `ip:port` of a DNS server, 53 where no port is given. */
+export function resolverAddress({ value, from }: Found): string {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::(\d{1,5}))?$/.exec(value);
+  const address = isIP(value) === 0 ? (match?.[1] ?? match?.[2] ?? '') : value;
+  const port = isIP(value) === 0 ? Number(match?.[3] ?? 53) : 53;
+  const isBracketed = match?.[1] !== undefined;
+  if (isIP(address) === 0 || (isBracketed && isIP(address) !== 6) || port < 1 || port > 65_535) {
+    throw new OperatorError(`${from}: "${value}" is not the address of a DNS server`, {
+      hint: 'Write an IP address, with a port where it is not 53, such as 192.0.2.53 or [2001:db8::53]:5353.',
+    });
+  }
+  return isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+/** Scheme, host and port where clients find the vault. */
+export function publicUrl(setting: Found | undefined): string | undefined {
+  if (setting === undefined) return undefined;
+  const url = URL.parse(setting.value);
+  if (
+    url === null ||
+    !/^https?:$/.test(url.protocol) ||
+    url.pathname !== '/' ||
+    url.search + url.hash + url.username !== ''
+  ) {
+    throw new OperatorError(`${setting.from}: "${setting.value}" is not where clients could find the vault`, {
+      hint: 'Write an address without a path, such as https://vault.example.com.',
+    });
+  }
+  return url.origin;
+}
+
+/** true, 1, yes, on or their opposites; false where nothing is set. */
+export function truth(setting: Found | undefined): boolean {
+  if (setting === undefined) return false;
+  if (/^(true|1|yes|on)$/i.test(setting.value)) return true;
+  if (/^(false|0|no|off)$/i.test(setting.value)) return false;
+  throw new OperatorError(`${setting.from}: "${setting.value}" is neither true nor false`, {
+    hint: 'Write true or false.',
+  });
+}
+
+/** One of the log levels; info where nothing is set. */
+export function logLevel(setting: Found | undefined): LogLevel {
+  if (setting === undefined) return 'info';
+  const level = logLevels.find((known) => known === setting.value);
+  if (level !== undefined) return level;
+  throw new OperatorError(`${setting.from}: "${setting.value}" is not a log level`, {
+    hint: `Use one of ${logLevels.join(', ')}.`,
+  });
+}
+
+/** Milliseconds from 5 minutes to 30 days, as sessions of people last; `usual` where nothing is set. */
+export function sessionDuration(setting: Found | undefined, usual: number): number {
+  if (setting === undefined) return usual;
+  const ms = parseDuration(setting.value);
+  if (ms !== undefined && ms >= 5 * minute && ms <= 30 * day) return ms;
+  throw new OperatorError(`${setting.from}: "${setting.value}" is not how long a session can last`, {
+    hint: 'Write a number and m, h or d, from 5m to 30d, such as 30m.',
+  });
+}
+
+const mostWorkers = 64;
+
+/** On how many processes the vault serves; one where nothing is set. */
+export function workerCount(setting: Found | undefined): number {
+  if (setting === undefined) return 1;
+  const count = /^[1-9]\d?$/.test(setting.value) ? Number(setting.value) : 0;
+  if (count >= 1 && count <= mostWorkers) return count;
+  throw new OperatorError(`${setting.from}: "${setting.value}" is not how many processes can serve`, {
+    hint: `Write a whole number from 1 to ${mostWorkers}; more than there are processors gain nothing.`,
+  });
+}

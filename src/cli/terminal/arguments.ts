@@ -1,0 +1,119 @@
+/**
+ * The options of a command, read strictly: repeated ones keep every value, unknown ones and stray words are refused.
+ * (citty, which knows the commands and prints their usage, would let both pass.)
+ */
+import { parseArgs } from 'node:util';
+import { didYouMean } from '../../domain/closest-names.ts';
+import { Misuse } from './misuse.ts';
+
+export type OptionSpec = {
+  readonly type: 'string' | 'boolean';
+  readonly description: string;
+  readonly valueHint?: string;
+  readonly required?: boolean;
+  /** May be given more than once; all values count. */
+  readonly multiple?: boolean;
+  /** A word on its own; the first such option takes the first word. */
+  readonly positional?: boolean;
+  /** A letter that stands for it after one dash. */
+  readonly short?: string;
+  /** All values it takes, for the completion of shells. */
+  readonly values?: readonly string[];
+  /** Its value is the name of one of these. */
+  readonly names?: 'certificates' | 'issuers' | 'dns-providers';
+};
+
+export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
+
+type ValueOf<S extends OptionSpec> = S['type'] extends 'boolean'
+  ? boolean
+  : S extends { multiple: true }
+    ? string[]
+    : S extends { required: true }
+      ? string
+      : string | undefined;
+
+export type Arguments<S extends OptionSpecs> = { readonly [K in keyof S]: ValueOf<S[K]> };
+
+/** The values of the options. Throws Misuse for whatever is not as `specs` say; `usage` is the command that helps. */
+export function readArguments<S extends OptionSpecs>(
+  specs: S,
+  raw: readonly string[],
+  usage: string,
+): Arguments<S> {
+  const { tokens } = parseArgs({
+    args: [...raw],
+    options: Object.fromEntries(
+      Object.entries<OptionSpec>(specs).map(([name, { type, short }]) => [
+        name,
+        short === undefined ? { type } : { type, short },
+      ]),
+    ),
+    strict: false,
+    tokens: true,
+  });
+  const collected = new Map<string, string[]>();
+  const help = `See "${usage} --help".`;
+  const words = Object.keys(specs).filter((name) => specs[name]?.positional === true);
+  for (const token of tokens) {
+    if (token.kind === 'positional') {
+      const name = words.shift();
+      if (name === undefined) throw new Misuse(`"${token.value}" is not expected here`, help);
+      collected.set(name, [token.value]);
+    }
+    if (token.kind !== 'option') continue;
+    // An object answers to names such as "constructor" too; only the table's own are options.
+    const spec = Object.hasOwn(specs, token.name) ? specs[token.name] : undefined;
+    const isWritten = token.rawName.startsWith('--') || token.rawName === `-${spec?.short}`;
+    if (spec === undefined || spec.positional === true || !isWritten) {
+      const options = Object.keys(specs).filter((name) => specs[name]?.positional !== true);
+      const names = options.map((name) => `--${name}`);
+      throw new Misuse(`unknown option ${token.rawName}`, didYouMean(token.rawName, names, help));
+    }
+    const values = collected.get(token.name) ?? [];
+    collected.set(token.name, [...values, tokenValue(token, spec)]);
+  }
+  return Object.fromEntries(
+    Object.entries(specs).map(([name, spec]) => [name, settled(name, spec, collected.get(name), help)]),
+  ) as Arguments<S>;
+}
+
+function tokenValue(
+  {
+    name,
+    rawName,
+    value,
+    inlineValue,
+  }: { name: string; rawName: string; value: string | undefined; inlineValue: boolean | undefined },
+  { type, valueHint = 'VALUE' }: OptionSpec,
+): string {
+  if (type === 'boolean') {
+    if (inlineValue === true) throw new Misuse(`${rawName} takes no value`, `Write just ${rawName}.`);
+    return 'true';
+  }
+  if (value === undefined) throw new Misuse(`${rawName} needs a value`, `Write ${rawName} ${valueHint}.`);
+  if (inlineValue !== true && value.startsWith('-') && value !== '-') {
+    throw new Misuse(
+      `${rawName} needs a value, but "${value}" follows`,
+      `A value that begins with a dash is written --${name}=${value}.`,
+    );
+  }
+  return value;
+}
+
+function settled(
+  name: string,
+  { type, required, multiple, positional, valueHint }: OptionSpec,
+  values: readonly string[] | undefined,
+  help: string,
+): string | string[] | boolean | undefined {
+  if (type === 'boolean') return values !== undefined;
+  if (values === undefined) {
+    const shown = positional === true ? valueHint : `--${name}`;
+    if (required === true) throw new Misuse(`${shown} is missing`, help);
+    return multiple === true ? [] : undefined;
+  }
+  if (multiple === true) return [...values];
+  if (values.length > 1) throw new Misuse(`--${name} is given ${values.length} times`, 'Give it once.');
+  return values[0];
+}

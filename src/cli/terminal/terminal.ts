@@ -1,0 +1,17 @@
+/** What a command finds around it: streams, environment, clock. */
+import type { World } from '../../base/world.ts';
+
+/** Environment variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What a command finds around it. */
+export type Terminal = {
+  readonly world: World;
+  readonly environment: Environment;
+  readonly stdin: NodeJS.ReadStream;
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+  readonly version: string;
+  /** The path of this program. */
+  readonly executable: string;
+};

@@ -1,0 +1,62 @@
+/**
+ * The sealed high-water mark of the audit log: the id and hash of the newest event, tagged, and renewed by each transaction
+ * that adds events. New events go on from the mark and not from the rows, so that what was cut off or changed stays visible.
+ */
+import { CompiledQuery, type Kysely } from 'kysely';
+import type { Integrity } from '../../base/integrity.ts';
+import { asciiNetstring, netstring } from '../../base/netstring.ts';
+import type { Schema } from '../schema/schema.ts';
+import type { ChainEnd } from './audit-chain.ts';
+
+const version = netstring('vault-audit-mark-1');
+
+/** Precedes new events if the mark is missing or forged; no event has this hash, so the break shows. */
+export const brokenLink = Buffer.alloc(32, 0xff);
+
+/** The mark, or undefined where it is missing or not this vault's. */
+export async function readMark(reader: Kysely<Schema>, integrity: Integrity): Promise<ChainEnd | undefined> {
+  return markIn(await readEnd(reader), integrity);
+}
+
+/**
+ * Where the next event goes, to be asked in the transaction that adds it: after every id there is and every id the mark knows,
+ * chained to the event that the mark names.
+ */
+export async function chainEnd(writer: Kysely<Schema>, integrity: Integrity): Promise<ChainEnd> {
+  const row = await readEnd(writer);
+  const mark = markIn(row, integrity);
+  return { id: Math.max(mark?.id ?? 0, row.last ?? 0), link: mark?.link ?? brokenLink };
+}
+
+/** Seals the new end of the log. */
+export async function putMark(writer: Kysely<Schema>, integrity: Integrity, end: ChainEnd): Promise<void> {
+  const tag = integrity.tag('audit mark', textOf(end));
+  const value = `${end.id} ${end.link.toString('hex')} ${tag.toString('hex')}`;
+  await writer.executeQuery(CompiledQuery.raw(upsert, [value]));
+}
+
+type EndRow = { readonly mark: unknown; readonly last: number | null };
+
+async function readEnd(reader: Kysely<Schema>): Promise<EndRow> {
+  const { rows } = await reader.executeQuery<EndRow>(lookup);
+  return rows[0] ?? { mark: null, last: null };
+}
+
+const lookup = CompiledQuery.raw(
+  `select (select value from settings where key = 'audit-mark') as mark, (select max(id) from audit_events) as last`,
+);
+
+const upsert =
+  "insert into settings (key, value) values ('audit-mark', ?) on conflict (key) do update set value = excluded.value";
+
+function markIn({ mark }: EndRow, integrity: Integrity): ChainEnd | undefined {
+  const [, id, link = '', tag = ''] =
+    /^(\d{1,15}) ([0-9a-f]{64}) ([0-9a-f]{64})$/.exec(String(mark ?? '')) ?? [];
+  if (id === undefined) return undefined;
+  const end = { id: Number(id), link: Buffer.from(link, 'hex') };
+  return integrity.fits('audit mark', textOf(end), Buffer.from(tag, 'hex')) ? end : undefined;
+}
+
+function textOf({ id, link }: ChainEnd): string {
+  return version + asciiNetstring(String(id)) + asciiNetstring(link.toString('hex'));
+}

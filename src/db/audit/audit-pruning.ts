@@ -1,0 +1,63 @@
+/** How old events leave the audit log: from its beginning, a few at a time, and leaving the link that the rest goes on from. */
+
+import type { Reader, Writer } from '../database.ts';
+import { putSetting, readSetting } from '../tables/settings.ts';
+import { type ChainEnd, chainBeginning, hashIn } from './audit-chain.ts';
+
+/** The last event that was pruned, or undefined where none was. */
+export async function readPrunedThrough(reader: Reader): Promise<ChainEnd | undefined> {
+  const value = await readSetting(reader, 'audit-pruned-through');
+  const [, id, link] = /^(\d+) ([0-9a-f]{64})(?:[0-9a-f]{64})?$/.exec(String(value ?? '')) ?? [];
+  return id === undefined || link === undefined
+    ? undefined
+    : { id: Number(id), link: Buffer.from(link, 'hex') };
+}
+
+/**
+ * The last event before the first one to stay: one that is not older than `before` (UTC milliseconds) and not from the future
+ * either, as those are that were written while the clock was ahead. Undefined where all stay.
+ */
+export async function lastToPrune(
+  reader: Reader,
+  { before, now }: { readonly before: number; readonly now: number },
+): Promise<ChainEnd | undefined> {
+  const stays = await reader
+    .selectFrom('audit_events')
+    .select('id')
+    .where('at', '>=', before)
+    .where('at', '<=', now)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+  const last = await reader
+    .selectFrom('audit_events')
+    .select(['id', 'link'])
+    .where('id', '<', stays?.id ?? Number.MAX_SAFE_INTEGER)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return last && { id: last.id, link: hashIn(last.link) };
+}
+
+/**
+ * Removes at most `limit` of the oldest events, up to the one with the id `through`, and returns how many. The rest is still a
+ * chain.
+ */
+export async function pruneAuditEvents(writer: Writer, through: number, limit: number): Promise<number> {
+  const oldest = await writer
+    .selectFrom('audit_events')
+    .select(['id', 'link'])
+    .where('id', '<=', through)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  const last = oldest.at(-1);
+  if (last === undefined) return 0;
+  // An event without a link was not written by this vault, whose next event follows its own last one.
+  const linked =
+    oldest.findLast(({ link }) => link.length > 0)?.link ?? (await readPrunedThrough(writer))?.link;
+  const hash = hashIn(linked ?? chainBeginning.link).toString('hex');
+  await putSetting(writer, 'audit-pruned-through', `${last.id} ${hash}`);
+  await writer.deleteFrom('audit_events').where('id', '<=', last.id).execute();
+  return oldest.length;
+}

@@ -1,0 +1,145 @@
+/**
+ * Tags on API keys with their allowlists, administrators and sessions. A row counts only with the tag over everything in it that
+ * gives rights, which needs the integrity key: a row that was added or changed in the database file is refused.
+ */
+import type { Kysely, Selectable } from 'kysely';
+import type { Integrity } from '../../base/integrity.ts';
+import { asciiNetstring, netstring, optionalNetstring } from '../../base/netstring.ts';
+import { type Reader, requireIntegrity, type Writer } from '../database.ts';
+import type { AdministratorsTable, ApiKeysTable, Schema, SessionsTable } from '../schema/schema.ts';
+
+/** A certificate of an allowlist: its id and its name, neither of which may become another's. */
+export type Allowed = readonly [id: number, name: string];
+
+type SessionRow = Selectable<SessionsTable>;
+
+/** The fields of a key that grant rights. Its creation and last-use times grant none. */
+export type TaggedApiKey = Omit<Selectable<ApiKeysTable>, 'created_at' | 'last_used_at' | 'last_used_ip'>;
+
+/** The fields of an administrator that grant rights. */
+export type TaggedAdministrator = Omit<Selectable<AdministratorsTable>, 'created_at' | 'last_signed_in_at'>;
+
+/** Whether a key is as the vault wrote it, its allowlist included. */
+export function apiKeyFits(integrity: Integrity, row: TaggedApiKey, allowlist: readonly Allowed[]): boolean {
+  return integrity.fits('api key', apiKeyText(row, allowlist), row.tag);
+}
+
+export function administratorFits(integrity: Integrity, row: TaggedAdministrator): boolean {
+  return integrity.fits('administrator', administratorText(row), row.tag);
+}
+
+export function sessionFits(integrity: Integrity, row: SessionRow): boolean {
+  return integrity.fits('session', sessionText(row), row.tag);
+}
+
+/** Whether a key, as it stands now, is as the vault wrote it; false where there is none of this id. */
+export async function isApiKeyAuthentic(writer: Writer, id: number): Promise<boolean> {
+  const found = await readApiKey(writer, id);
+  return found !== undefined && apiKeyFits(requireIntegrity(writer), found.row, found.allowlist);
+}
+
+/** Tags a key in its current state. Check `isApiKeyAuthentic` before a change: never tag a forged row. */
+export async function tagApiKey(writer: Writer, id: number): Promise<void> {
+  const found = await readApiKey(writer, id);
+  if (found === undefined) return;
+  const tag = requireIntegrity(writer).tag('api key', apiKeyText(found.row, found.allowlist));
+  await writer.updateTable('api_keys').set({ tag }).where('id', '=', id).execute();
+}
+
+export async function tagAdministrator(writer: Writer, id: number): Promise<void> {
+  const row = await writer
+    .selectFrom('administrators')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  const tag = requireIntegrity(writer).tag('administrator', administratorText(row));
+  await writer.updateTable('administrators').set({ tag }).where('id', '=', id).execute();
+}
+
+export async function tagSession(writer: Writer, row: Omit<SessionRow, 'tag'>): Promise<void> {
+  const tag = requireIntegrity(writer).tag('session', sessionText(row));
+  await writer.updateTable('sessions').set({ tag }).where('id', '=', row.id).execute();
+}
+
+/** Tags all rows there are, and says how many: for a vault from before there were tags. */
+export async function tagAllRows(
+  writer: Writer,
+): Promise<{ api_keys: number; administrators: number; sessions: number }> {
+  const keys = await writer.selectFrom('api_keys').select('id').execute();
+  for (const { id } of keys) await tagApiKey(writer, id);
+  const administrators = await writer.selectFrom('administrators').select('id').execute();
+  for (const { id } of administrators) await tagAdministrator(writer, id);
+  const sessions = await writer.selectFrom('sessions').selectAll().execute();
+  for (const row of sessions) await tagSession(writer, row);
+  return { api_keys: keys.length, administrators: administrators.length, sessions: sessions.length };
+}
+
+/** Labels of the rows without a valid tag, such as `API key 3 (web)`. Reads all rows. */
+export async function listForgedRows(reader: Reader, integrity: Integrity): Promise<string[]> {
+  const forged: string[] = [];
+  const allowlists = Map.groupBy(await allowedPairs(reader).execute(), ({ api_key_id }) => api_key_id);
+  for (const row of await reader.selectFrom('api_keys').selectAll().orderBy('id').execute()) {
+    const allowed = (allowlists.get(row.id) ?? []).map(({ id, name }): Allowed => [id, name]);
+    if (!apiKeyFits(integrity, row, allowed)) forged.push(`API key ${row.id} (${row.name})`);
+  }
+  for (const row of await reader.selectFrom('administrators').selectAll().orderBy('id').execute()) {
+    if (!administratorFits(integrity, row)) forged.push(`administrator ${row.name}`);
+  }
+  for (const row of await reader.selectFrom('sessions').selectAll().orderBy('id').execute()) {
+    if (!sessionFits(integrity, row)) forged.push(`session ${row.id}`);
+  }
+  return forged;
+}
+
+/** The ids of the keys that are not revoked, and of all sessions there are. */
+export async function listLiveIds(
+  reader: Reader,
+): Promise<{ readonly apiKeys: number[]; readonly sessions: number[] }> {
+  const keys = await reader.selectFrom('api_keys').select('id').where('revoked_at', 'is', null).execute();
+  const sessions = await reader.selectFrom('sessions').select('id').execute();
+  return { apiKeys: keys.map(({ id }) => id), sessions: sessions.map(({ id }) => id) };
+}
+
+async function readApiKey(reader: Kysely<Schema>, id: number) {
+  const row = await reader.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
+  if (row === undefined) return undefined;
+  const pairs = await allowedPairs(reader).where('api_key_id', '=', id).execute();
+  return { row, allowlist: pairs.map((pair): Allowed => [pair.id, pair.name]) };
+}
+
+function allowedPairs(reader: Kysely<Schema>) {
+  return reader
+    .selectFrom('api_key_certificates')
+    .innerJoin('certificates', 'certificates.id', 'api_key_certificates.certificate_id')
+    .select(['api_key_id', 'certificates.id', 'certificates.name']);
+}
+
+function apiKeyText(row: TaggedApiKey, allowlist: readonly Allowed[]): string {
+  const allowed = [...allowlist].sort(([one], [other]) => one - other);
+  return (
+    asciiNetstring(String(row.id)) +
+    netstring(row.name) +
+    netstring(row.prefix) +
+    asciiNetstring(row.hash.toString('hex')) +
+    netstring(row.scopes) +
+    asciiNetstring(String(row.any_certificate)) +
+    netstring(row.allowed_networks) +
+    optionalNetstring(row.expires_at) +
+    optionalNetstring(row.revoked_at) +
+    allowed.map(([id, name]) => asciiNetstring(String(id)) + netstring(name)).join('')
+  );
+}
+
+function administratorText(row: Omit<TaggedAdministrator, 'tag'>): string {
+  return asciiNetstring(String(row.id)) + netstring(row.name) + netstring(row.password_hash);
+}
+
+function sessionText(row: Omit<SessionRow, 'tag'>): string {
+  return (
+    asciiNetstring(String(row.id)) +
+    asciiNetstring(String(row.administrator_id)) +
+    asciiNetstring(row.token_hash.toString('hex')) +
+    asciiNetstring(String(row.created_at)) +
+    asciiNetstring(String(row.expires_at))
+  );
+}

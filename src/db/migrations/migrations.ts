@@ -1,0 +1,108 @@
+/**
+ * All migrations in order, and how they are applied: whole or not at all, after a copy of the database was laid beside
+ * it, and never on a database that a newer vault has written.
+ */
+import type BetterSqlite3 from 'better-sqlite3';
+import { type Kysely, sql } from 'kysely';
+import { type Migration, Migrator } from 'kysely/migration';
+import { OperatorError } from '../../base/operator-error.ts';
+import { firstSchema } from './migration-0001-first-schema.ts';
+import { acme } from './migration-0002-acme.ts';
+import { administration } from './migration-0003-console.ts';
+import { auditIndexes } from './migration-0004-audit-indexes.ts';
+import { keyNetworks } from './migration-0005-key-networks.ts';
+import { auditChain } from './migration-0006-audit-chain.ts';
+import { auditBlocks } from './migration-0007-audit-blocks.ts';
+import { masterKeys } from './migration-0008-master-keys.ts';
+import { notifications } from './migration-0009-notifications.ts';
+import { rowTags } from './migration-0010-row-tags.ts';
+import { renewalPressure } from './migration-0011-renewal-pressure.ts';
+import { copyBeside, pruneCopies } from './upgrade-copy.ts';
+
+export type Migrations = Readonly<Record<string, Migration>>;
+
+/** Append only: what has shipped is never edited, renamed or reordered. */
+export const migrations: Migrations = {
+  '0001-first-schema': firstSchema,
+  '0002-acme': acme,
+  '0003-console': administration,
+  '0004-audit-indexes': auditIndexes,
+  '0005-key-networks': keyNetworks,
+  '0006-audit-chain': auditChain,
+  '0007-audit-blocks': auditBlocks,
+  '0008-master-keys': masterKeys,
+  '0009-notifications': notifications,
+  '0010-row-tags': rowTags,
+  '0011-renewal-pressure': renewalPressure,
+};
+
+/** The name of the newest schema. */
+export const schemaVersion = Object.keys(migrations).at(-1) ?? '';
+
+/** Marks the file as a vault's database ("CVlt"); `file` and others show it. */
+const applicationId = 0x43566c74;
+
+/**
+ * Brings the database to the newest schema, in one IMMEDIATE transaction, so that of two processes that start at once
+ * one migrates and the other finds it done.
+ */
+export async function migrate<S>(
+  database: BetterSqlite3.Database,
+  db: Kysely<S>,
+  known: Migrations = migrations,
+): Promise<void> {
+  if (pendingMigrations(database, known).length === 0) return;
+  await db.transaction().execute(async (transaction) => {
+    const [first] = pendingMigrations(database, known);
+    if (first === undefined) return;
+    if (appliedMigrations(database).length > 0) await copyBeside(database, first);
+    const migrator = new Migrator({
+      db: transaction,
+      provider: { getMigrations: async () => ({ ...known }) },
+    });
+    const { error } = await migrator.migrateToLatest();
+    if (error !== undefined) throw error;
+    await sql.raw(`pragma application_id = ${applicationId}`).execute(transaction);
+    pruneCopies(database);
+  });
+}
+
+/** Throws OperatorError where the database is none of ours or comes from a newer vault. Changes nothing. */
+export function refuseForeignDatabase(
+  database: BetterSqlite3.Database,
+  known: Migrations = migrations,
+): void {
+  const isOurs = database.pragma('application_id', { simple: true }) === applicationId;
+  const tables = database.prepare("select count(*) from sqlite_schema where type = 'table'").pluck().get();
+  if (!isOurs && tables !== 0) {
+    throw new OperatorError(`${database.name} is a database, but not a vault's`, {
+      hint: 'Name another directory with --data-dir, or move the file away.',
+    });
+  }
+  const newer = appliedMigrations(database).filter((name) => !(name in known));
+  if (newer.length > 0) {
+    throw new OperatorError(
+      `${database.name} was written by a newer vault (its schema has ${newer.join(', ')})`,
+      {
+        hint: 'Start the newer vault again, or restore the copy that was made before the upgrade.',
+      },
+    );
+  }
+}
+
+/** Whether this vault has a migration of this name. */
+export function isKnownMigration(name: string): boolean {
+  return Object.hasOwn(migrations, name);
+}
+
+/** Names of the migrations that the database has seen, oldest first; none where it is new. */
+export function appliedMigrations(database: BetterSqlite3.Database): string[] {
+  const table = "select 1 from sqlite_schema where type = 'table' and name = 'kysely_migration'";
+  if (database.prepare(table).get() === undefined) return [];
+  return database.prepare('select name from kysely_migration order by name').pluck().all() as string[];
+}
+
+function pendingMigrations(database: BetterSqlite3.Database, known: Migrations): string[] {
+  const applied = appliedMigrations(database);
+  return Object.keys(known).filter((name) => !applied.includes(name));
+}

@@ -1,0 +1,94 @@
+/**
+ * The copy that is laid beside a database before its schema changes: whole, checked and durable under its name, or nothing is
+ * migrated. The way back to the older vault leads over it.
+ */
+import { closeSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+import { removeDatabase, syncPath } from '../../base/durable-file.ts';
+import { saysNoSpace, wordsOf } from '../../base/full-disk.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import { damageIn } from '../storage-error.ts';
+
+/** So many copies stay, the newest: who upgrades twice in a day can still go back to where it began. */
+const keptCopies = 3;
+
+/**
+ * Copies what is committed to `vault.db.before-<migration>`, under the write lock that the caller holds: nobody can migrate or
+ * change it meanwhile. A copy that an earlier attempt left would lack what was written since, and is replaced. Throws
+ * OperatorError where there is no space for it, or it cannot be written.
+ */
+export async function copyBeside({ name }: BetterSqlite3.Database, before: string): Promise<void> {
+  const copy = `${name}.before-${before}`;
+  const draft = `${copy}.draft`;
+  // A connection of its own: SQLite copies nothing from one that is in a writing transaction.
+  const source = new BetterSqlite3(name, { readonly: true });
+  let isMade = false;
+  try {
+    closeSync(openSync(draft, 'w', 0o600));
+    isMade = true;
+    await source.backup(draft);
+    refuseDamaged(draft);
+    syncPath(draft);
+    renameSync(draft, copy);
+    syncPath(dirname(copy));
+  } catch (error) {
+    throw uncopied(error, copy);
+  } finally {
+    source.close();
+    if (isMade) removeDraft(draft);
+  }
+}
+
+function removeDraft(draft: string): void {
+  try {
+    removeDatabase(draft);
+  } catch {
+    // The next migration removes it; whatever else went wrong is told.
+  }
+}
+
+/** Removes the oldest copies once a migration is done, and drafts of attempts that were killed. The caller holds the write lock. */
+export function pruneCopies({ name }: BetterSqlite3.Database): void {
+  const prefix = `${basename(name)}.before-`;
+  const beside = readdirSync(dirname(name)).filter((file) => file.startsWith(prefix));
+  // Migrations are numbered, so names sort as upgrades came.
+  const copies = beside.filter((file) => /^\d{4}-[a-z0-9-]+$/.test(file.slice(prefix.length))).sort();
+  const drafts = beside.filter((file) => /^\d{4}-[a-z0-9-]+\.(draft|\d+)$/.test(file.slice(prefix.length)));
+  for (const file of [...copies.slice(0, -keptCopies), ...drafts]) {
+    try {
+      rmSync(join(dirname(name), file), { force: true });
+    } catch {
+      // What cannot be removed takes space, which is no reason not to start.
+    }
+  }
+}
+
+/** Also makes the copy one plain file, which it is not while it says that it has a log beside it. */
+function refuseDamaged(copy: string): void {
+  const database = new BetterSqlite3(copy, { fileMustExist: true });
+  try {
+    database.pragma('journal_mode = delete');
+    const damage = damageIn(database.prepare('pragma quick_check(1)').pluck().all());
+    if (damage === undefined) return;
+    throw new OperatorError(`the database is damaged, so it is not migrated: ${damage}`, {
+      hint: 'Nothing was changed. Keep a copy of the file, and restore the newest backup.',
+    });
+  } finally {
+    database.close();
+  }
+}
+
+function uncopied(error: unknown, copy: string): unknown {
+  const { code } = error as { code?: unknown };
+  if (error instanceof OperatorError || typeof code !== 'string') return error;
+  return new OperatorError(
+    saysNoSpace(error)
+      ? `there is no space for the copy that is made before the database is upgraded (${copy})`
+      : `the copy that is made before the database is upgraded cannot be made: ${wordsOf(error)} (${copy})`,
+    {
+      hint: 'Free some space there, or let this user write there. Nothing was changed, and the older vault still starts.',
+      cause: error,
+    },
+  );
+}

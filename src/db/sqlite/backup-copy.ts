@@ -1,0 +1,138 @@
+/** What backups ask of SQLite: a copy of the database while others write to it, and the examination of such a copy. */
+import BetterSqlite3 from 'better-sqlite3';
+import { OperatorError } from '../../base/operator-error.ts';
+import type { Database } from '../database.ts';
+import { appliedMigrations, refuseForeignDatabase } from '../migrations/migrations.ts';
+import { storageErrorFrom } from '../storage-error.ts';
+import type { MasterKeyRow } from '../tables/master-keys.ts';
+import { refuseDamaged } from './database-examination.ts';
+
+/** A megabyte: about a millisecond, then requests have their turn. */
+const pagesPerTurn = 256;
+
+/** What a copy holds. */
+export type CopyFacts = {
+  /** The migrations it has seen, oldest first. */
+  readonly schema: readonly string[];
+  /** Rows of each table. */
+  readonly counts: Readonly<Record<string, number>>;
+};
+
+/** What SQLite reports when it cannot write a copy, whatever it is about. */
+const cannotWrite = /^SQLITE_(FULL|READONLY|PERM|CANTOPEN|IOERR_(WRITE|FSYNC|TRUNCATE|DIR_FSYNC))/;
+
+/** The copy could not be written; the database itself is well. */
+export class CopyError extends Error {
+  readonly isFull: boolean;
+
+  constructor(cause: unknown) {
+    super((cause as Error).message, { cause });
+    this.name = 'CopyError';
+    this.isFull = (cause as { code?: unknown }).code === 'SQLITE_FULL';
+  }
+}
+
+/**
+ * Copies what is committed now into the empty file `copy`, a few pages at a time. Writers go on: the copy is of one
+ * moment, and is never begun anew. Throws CopyError or StorageError.
+ */
+export async function copyDatabase(db: Database, copy: string): Promise<void> {
+  await told(db.path, async () => {
+    const source = new BetterSqlite3(db.path, { readonly: true, timeout: 5000 });
+    try {
+      // An open reading transaction holds its moment; without it SQLite would begin again at each write of another process.
+      source.exec('begin');
+      source.prepare('select count(*) from sqlite_schema').get();
+      await source.backup(copy, { progress: () => pagesPerTurn });
+    } finally {
+      source.close();
+    }
+  });
+}
+
+/**
+ * Makes a copy one plain file, takes out of it what must not come back (sessions and setup links, with their bytes),
+ * and tells what it holds. Throws CopyError.
+ */
+export async function tidyCopy(copy: string): Promise<CopyFacts> {
+  return told(copy, async () => {
+    const database = new BetterSqlite3(copy, { fileMustExist: true });
+    try {
+      database.pragma('journal_mode = delete');
+      database.pragma('journal_mode = memory');
+      database.pragma('secure_delete = on');
+      database.exec(
+        "delete from sessions; delete from settings where key in ('setup-token-hash', 'setup-token-expires-at', 'served-since')",
+      );
+      return factsOf(database);
+    } finally {
+      database.close();
+    }
+  });
+}
+
+/** Which master key seals in a copy, and whether it holds blobs of one before. */
+export function masterKeysIn(copy: string): { current: string | undefined; isRotating: boolean } {
+  const database = new BetterSqlite3(copy, { readonly: true });
+  try {
+    // A vault that is open has this table: it is migrated before anything is copied.
+    const rows = database.prepare('select id, state from master_keys').all() as Pick<
+      MasterKeyRow,
+      'id' | 'state'
+    >[];
+    return {
+      current: rows.find(({ state }) => state === 'current')?.id,
+      isRotating: rows.some(({ state }) => state === 'previous'),
+    };
+  } finally {
+    database.close();
+  }
+}
+
+/**
+ * Reads all of a copy and tells what it holds. Throws OperatorError where it is damaged, none of a vault's, or from a
+ * newer vault; `name` is what it is called then. Writes nothing. Takes seconds where it is large.
+ */
+export function examineCopy(copy: string, name: string): CopyFacts {
+  const damaged = (findings: string, cause?: unknown) =>
+    new OperatorError(`${name} is damaged: ${findings}`, { hint: 'Take another backup.', cause });
+  let database: BetterSqlite3.Database | undefined;
+  try {
+    database = new BetterSqlite3(copy, { readonly: true });
+    refuseForeignDatabase(database);
+    refuseDamaged(database, damaged);
+    return factsOf(database);
+  } catch (error) {
+    if (error instanceof OperatorError) throw error;
+    throw damaged((error as Error).message, error);
+  } finally {
+    database?.close();
+  }
+}
+
+function factsOf(database: BetterSqlite3.Database): CopyFacts {
+  const tables = database
+    .prepare(
+      "select name from sqlite_schema where type = 'table' and name not like 'sqlite%' and name not like 'kysely%' order by name",
+    )
+    .pluck()
+    .all() as string[];
+  const count = (table: string) =>
+    database
+      .prepare(`select count(*) from "${table.replaceAll('"', '""')}"`)
+      .pluck()
+      .get() as number;
+  return {
+    schema: appliedMigrations(database),
+    counts: Object.fromEntries(tables.map((table) => [table, count(table)])),
+  };
+}
+
+async function told<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    throw cannotWrite.test(String(code)) ? new CopyError(error) : storageErrorFrom(error, path);
+  }
+}

@@ -1,0 +1,62 @@
+/** Reads a whole database without changing it, and says what is wrong with it. */
+import { statSync } from 'node:fs';
+import BetterSqlite3 from 'better-sqlite3';
+import { OperatorError } from '../../base/operator-error.ts';
+import { appliedMigrations, migrations, refuseForeignDatabase } from '../migrations/migrations.ts';
+import { damageIn, storageErrorFrom } from '../storage-error.ts';
+import { refuseEmptyDatabase } from './database-sight.ts';
+
+export type DatabaseFacts = {
+  readonly bytes: number;
+  /** Of the write-ahead log, which is folded in as long as nobody reads for long. */
+  readonly logBytes: number;
+  /** Whether this vault works with it as it is; otherwise it upgrades it first. */
+  readonly isCurrent: boolean;
+};
+
+/**
+ * Takes seconds where the file is large. Throws OperatorError or StorageError where it is damaged, none of a vault's, or
+ * from a newer vault.
+ */
+export function examineDatabase(path: string): DatabaseFacts {
+  let database: BetterSqlite3.Database | undefined;
+  try {
+    refuseEmptyDatabase(path);
+    database = new BetterSqlite3(path, { readonly: true, fileMustExist: true });
+    refuseForeignDatabase(database);
+    refuseDamaged(
+      database,
+      (findings) => new OperatorError(`the database is damaged: ${findings}`, { hint }),
+    );
+    const applied = appliedMigrations(database);
+    return {
+      bytes: sizeOf(path),
+      logBytes: sizeOf(`${path}-wal`),
+      isCurrent: Object.keys(migrations).every((name) => applied.includes(name)),
+    };
+  } catch (error) {
+    throw error instanceof OperatorError ? error : storageErrorFrom(error, path);
+  } finally {
+    database?.close();
+  }
+}
+
+const hint = 'Keep a copy of the file, and restore the newest backup.';
+
+/** Reads every page, index and reference; throws what `asError` makes of the first findings. */
+export function refuseDamaged(
+  database: BetterSqlite3.Database,
+  asError: (findings: string) => OperatorError,
+): void {
+  database.pragma('trusted_schema = off');
+  database.pragma('cell_size_check = on');
+  const damage = damageIn(database.prepare('pragma integrity_check(3)').pluck().all());
+  if (damage !== undefined) throw asError(damage);
+  if (database.prepare('pragma foreign_key_check').get() !== undefined) {
+    throw asError('rows refer to others that are not there');
+  }
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}

@@ -1,0 +1,115 @@
+/**
+ * What a database file says of itself before it is opened for writing. A read-only connection leaves a log as
+ * it is; a writing one would fold it into a file that may be damaged, and delete it.
+ */
+import { closeSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+import { OperatorError } from '../../base/operator-error.ts';
+import { storageErrorFrom } from '../storage-error.ts';
+import { lendDirectory } from './embedded-addon.ts';
+import { leftLog, linkedPath, lostDatabaseAdvice } from './new-database.ts';
+
+/** The highest ids that tables have given out, also for rows that are gone: they only ever grow. */
+export type HighWater = { readonly events: number; readonly versions: number };
+
+export type DatabaseSight = HighWater & {
+  /** Undefined where a vault that gave no ids has written the database last. */
+  readonly vaultId: string | undefined;
+  /** Whether a server has the database open, or was killed while it had. */
+  readonly isServed: boolean;
+  /** Whether it has, or may have, a write-ahead log that belongs to it. */
+  readonly mayHaveLog: boolean;
+  /** Whether Litestream follows it, whose restored databases never have a log. */
+  readonly isReplicated: boolean;
+  /** How often a log was folded into the file (`Database.foldLog`), as the file and its log say together. */
+  readonly folds: number;
+};
+
+/** Bytes of a database file before its user version, a number of four bytes (sqlite.org/fileformat.html, 1.3). */
+const userVersionAt = 60;
+
+/**
+ * How often a log was folded into the file, as the file alone says. Only for a process that does not have the database open:
+ * closing the file drops the locks of SQLite.
+ */
+export function foldsInFile(path: string): number {
+  const descriptor = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(4);
+    readSync(descriptor, bytes, 0, bytes.length, userVersionAt);
+    return bytes.readUInt32BE();
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Throws OperatorError where something else than a file is in the place of the database, its log or its shared memory. */
+export function refuseMisplacedFiles(path: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) {
+    const file = suffix === '' ? path : linkedPath(path) + suffix;
+    // A database may be a link to its file; SQLite follows none for the others.
+    const stats = (suffix === '' ? statSync : lstatSync)(file, { throwIfNoEntry: false });
+    if (stats === undefined || stats.isFile()) continue;
+    const kind = stats.isDirectory() ? 'a directory' : stats.isSymbolicLink() ? 'a symbolic link' : 'no file';
+    throw new OperatorError(`${file} is ${kind}, where the database has a file`, {
+      hint:
+        'Put the file itself there, or restore a backup into an empty directory: vault restore FILE --data-dir DIR\n' +
+        '  For another disk, move the whole data directory there. Nothing was changed.',
+    });
+  }
+}
+
+/** Throws OperatorError where the file is a database without any table, or cannot be read. Changes nothing. */
+export function refuseEmptyDatabase(path: string): void {
+  reading(path, (database) => {
+    const tables = database.prepare("select count(*) from sqlite_schema where type = 'table'").pluck().get();
+    if (tables !== 0) return;
+    const log = leftLog(path);
+    const why = log === undefined ? 'its log is missing' : `its log ${log} does not belong to it`;
+    throw new OperatorError(`the database ${path} holds no vault: it has no tables, as where ${why}`, {
+      hint: `${lostDatabaseAdvice(path)} A copy of a running vault needs vault.db-wal too.`,
+    });
+  });
+}
+
+/** Looks at a database that has tables. Throws StorageError where it cannot be read. */
+export function lookAtDatabase(path: string): DatabaseSight {
+  return reading(path, (database) => {
+    const has = (table: string) =>
+      database.prepare('select 1 from sqlite_schema where name = ?').get(table) !== undefined;
+    const setting = (key: string) =>
+      has('settings')
+        ? database.prepare('select value from settings where key = ?').pluck().get(key)
+        : undefined;
+    const highest = (table: string) =>
+      has('sqlite_sequence')
+        ? Number(database.prepare('select seq from sqlite_sequence where name = ?').pluck().get(table) ?? 0)
+        : 0;
+    const id = setting('vault-id');
+    return {
+      vaultId: typeof id === 'string' ? id : undefined,
+      isServed: setting('served-since') !== undefined,
+      mayHaveLog: database.pragma('journal_mode', { simple: true }) === 'wal',
+      isReplicated: has('_litestream_seq'),
+      events: highest('audit_events'),
+      versions: highest('certificate_versions'),
+      folds: Number(database.pragma('user_version', { simple: true })),
+    };
+  });
+}
+
+function reading<T>(path: string, look: (database: BetterSqlite3.Database) => T): T {
+  refuseMisplacedFiles(path);
+  lendDirectory(dirname(path));
+  let database: BetterSqlite3.Database | undefined;
+  try {
+    database = new BetterSqlite3(path, { readonly: true, fileMustExist: true, timeout: 5000 });
+    database.exec('begin');
+    return look(database);
+  } catch (error) {
+    throw storageErrorFrom(error, path);
+  } finally {
+    database?.close();
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * Whether an open database is still the file at its path. SQLite goes on in a file that was moved, replaced or removed, and
+ * what it commits there is gone for whoever opens the path next; so nothing may be answered from it.
+ */
+import { type Stats, statSync } from 'node:fs';
+import type { World } from '../../base/world.ts';
+import { StorageError } from '../storage-error.ts';
+
+/** How long reads rely on the last look. */
+const trustedMs = 100;
+
+export class FileInPlace {
+  readonly #path: string;
+  readonly #world: World;
+  readonly #device: number;
+  readonly #inode: number;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+
+  /** `path` is open, and nobody can have moved it yet. */
+  constructor(path: string, world: World) {
+    this.#path = path;
+    this.#world = world;
+    const { dev, ino } = statSync(path);
+    this.#device = dev;
+    this.#inode = ino;
+  }
+
+  /** Throws StorageError where another file or none is there. */
+  require(): void {
+    const found = lookAt(this.#path);
+    if (found?.ino === this.#inode && found.dev === this.#device) {
+      this.#lookedAt = this.#world.now();
+      return;
+    }
+    this.#lookedAt = Number.NEGATIVE_INFINITY;
+    const what = found === undefined ? 'removed or moved' : 'replaced';
+    throw new StorageError(`the database was ${what} while it was open (${this.#path})`, {
+      hint: 'Put the file back where it was, and all goes on; or stop the vault, and start it with the file that shall count.',
+    });
+  }
+
+  /** As `require`, for reads: without a look where the last one was a moment ago. */
+  requireLately(): void {
+    if (!(Math.abs(this.#world.now() - this.#lookedAt) < trustedMs)) this.require();
+  }
+}
+
+function lookAt(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw new StorageError(`the database cannot be looked at (${path}): ${(error as Error).message}`, {
+      hint: 'Check the disk, and the rights of the directories above it.',
+      cause: error,
+    });
+  }
+}

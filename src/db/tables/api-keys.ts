@@ -1,0 +1,163 @@
+/** The table `api_keys`: what is kept of each key, never the raw value. */
+import { type Selectable, sql } from 'kysely';
+import { compiledQuery } from '../compiled-query.ts';
+import type { Reader, Writer } from '../database.ts';
+import type { ApiKeysTable } from '../schema/schema.ts';
+
+export type ApiKeyRow = Selectable<ApiKeysTable>;
+
+/** A key without the hash of its raw value and the row's tag: what lists show. */
+export type ListedApiKeyRow = Omit<ApiKeyRow, 'hash' | 'tag'>;
+
+const listed = [
+  'id',
+  'name',
+  'prefix',
+  'scopes',
+  'any_certificate',
+  'allowed_networks',
+  'created_at',
+  'expires_at',
+  'revoked_at',
+  'last_used_at',
+  'last_used_ip',
+] as const;
+
+const byPrefix = compiledQuery((db, prefix: string) =>
+  db
+    .selectFrom('api_keys')
+    .selectAll()
+    .select(
+      sql<string>`(select json_group_array(json_array(certificates.id, name)) from api_key_certificates
+        join certificates on certificates.id = certificate_id where api_key_id = api_keys.id)`.as(
+        'allowlist',
+      ),
+    )
+    .where('prefix', '=', prefix),
+);
+
+/** A key with the ids and names of its allowlist, as the JSON text of `Allowed[]` (row-tags.ts). */
+export async function findApiKeyByPrefix(
+  reader: Reader,
+  prefix: string,
+): Promise<(ApiKeyRow & { allowlist: string }) | undefined> {
+  return (await byPrefix(reader, prefix))[0];
+}
+
+export async function findApiKey(reader: Reader, id: number): Promise<ApiKeyRow | undefined> {
+  return reader.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
+}
+
+export async function listApiKeys(reader: Reader): Promise<ListedApiKeyRow[]> {
+  return reader.selectFrom('api_keys').select(listed).orderBy('id').execute();
+}
+
+/** The keys that are not revoked and have one of these names, or the name of a key with one of these ids. */
+export async function listApiKeysNamed(
+  reader: Reader,
+  names: readonly string[],
+  ids: readonly number[],
+): Promise<ListedApiKeyRow[]> {
+  return reader
+    .selectFrom('api_keys')
+    .select(listed)
+    .where('revoked_at', 'is', null)
+    .where(({ eb, or, selectFrom }) =>
+      or([
+        eb('name', 'in', names),
+        eb('name', 'in', selectFrom('api_keys').select('name').where('id', 'in', ids)),
+      ]),
+    )
+    .orderBy('id')
+    .execute();
+}
+
+/** Keys in the order of their ids, those after the id `after`, at most `limit`. */
+export async function pageApiKeys(
+  reader: Reader,
+  { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number },
+): Promise<ListedApiKeyRow[]> {
+  return reader
+    .selectFrom('api_keys')
+    .select(listed)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}
+
+/** A page of the keys that may read a certificate: those that name it, and those for any. */
+export async function pageApiKeysOf(
+  reader: Reader,
+  certificateId: number,
+  { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number },
+): Promise<ListedApiKeyRow[]> {
+  return reader
+    .selectFrom('api_keys')
+    .select(listed)
+    .where('id', 'in', ({ selectFrom }) =>
+      selectFrom('api_key_certificates')
+        .select('api_key_id as id')
+        .where('certificate_id', '=', certificateId)
+        .union(
+          // A literal, so that the partial index of such keys answers.
+          selectFrom('api_keys')
+            .select('id')
+            .where(({ eb, lit }) => eb('any_certificate', '=', lit(1))),
+        ),
+    )
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}
+
+export async function countApiKeys(reader: Reader): Promise<number> {
+  const { count } = await reader
+    .selectFrom('api_keys')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+/** Adds a key that is neither revoked nor used, and returns its id. */
+export async function insertApiKey(
+  writer: Writer,
+  row: Omit<ApiKeyRow, 'id' | 'revoked_at' | 'last_used_at' | 'last_used_ip' | 'tag'>,
+): Promise<number> {
+  const { id } = await writer.insertInto('api_keys').values(row).returning('id').executeTakeFirstOrThrow();
+  return id;
+}
+
+/**
+ * Changes what a key may do. The name is always among what is set: of the columns here, it is one that moves the generation
+ * on, and a change of the networks alone must do so too.
+ */
+export async function updateApiKey(
+  writer: Writer,
+  id: number,
+  row: Pick<ApiKeyRow, 'name' | 'scopes' | 'any_certificate' | 'allowed_networks' | 'expires_at'>,
+): Promise<void> {
+  await writer.updateTable('api_keys').set(row).where('id', '=', id).execute();
+}
+
+export async function setRevoked(writer: Writer, id: number, at: number): Promise<void> {
+  await writer.updateTable('api_keys').set({ revoked_at: at }).where('id', '=', id).execute();
+}
+
+/** Removes the key and, by cascade, its allowlist. */
+export async function deleteApiKeyRow(writer: Writer, id: number): Promise<void> {
+  await writer.deleteFrom('api_keys').where('id', '=', id).execute();
+}
+
+export type ApiKeyUse = { readonly id: number; readonly at: number; readonly ip: string | null };
+
+export async function setLastUsed(writer: Writer, uses: readonly ApiKeyUse[]): Promise<void> {
+  for (const { id, at, ip } of uses) {
+    await writer
+      .updateTable('api_keys')
+      .set({ last_used_at: at, last_used_ip: ip })
+      .where('id', '=', id)
+      .execute();
+  }
+}

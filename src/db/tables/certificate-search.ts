@@ -1,0 +1,177 @@
+/**
+ * The table `certificates` as people look through it: filtered, sorted and counted. How a certificate is doing is
+ * computed from the clock in SQL too, exactly as the domain's `certificateStatus` does it; a test holds them together.
+ */
+import { sql } from 'kysely';
+import type { Reader } from '../database.ts';
+import {
+  type CertificatePage,
+  type ShownCertificateRow,
+  shownOfVersion,
+  shownVersion,
+  withCurrentVersions,
+} from './certificate-summaries.ts';
+
+/** In the order of the sort by status: what needs a person comes first. */
+export const statusOrder = ['expired', 'expiring', 'pending', 'valid', 'disabled'] as const;
+
+export const certificateSorts = ['name', 'expiry', 'status'] as const;
+
+export type CertificateSearch = Omit<CertificatePage, 'after'> & {
+  /** UTC milliseconds, for the status. */
+  readonly now: number;
+  /** A part of the name or of one of the domains. */
+  readonly search?: string | undefined;
+  readonly status?: (typeof statusOrder)[number] | undefined;
+  /** The name of the issuer, or null for imported ones. */
+  readonly issuer?: string | null | undefined;
+  readonly sort?: (typeof certificateSorts)[number];
+  /** A cursor, as `cursorOf` made it from the last row of the page before. */
+  readonly after?: SearchCursor | undefined;
+};
+
+/** Where a page ends: the name, and the value that is sorted by where that is another. */
+export type SearchCursor = { readonly name: string; readonly key?: number | undefined };
+
+export type FoundCertificate = ShownCertificateRow & { readonly sort_key: number };
+
+/** What has no version yet comes last in the sort by expiry. */
+const never = Number.MAX_SAFE_INTEGER;
+
+/** A page of the certificates that fit, in the wanted order, names deciding between equals. */
+export async function searchCertificates(
+  reader: Reader,
+  { now, after, limit, allowlistOf, search, status, issuer, sort = 'name' }: CertificateSearch,
+): Promise<FoundCertificate[]> {
+  const key = sort === 'expiry' ? expiry : sort === 'status' ? rank(now) : sql<number>`0`;
+  let query = shown(reader).select(key.as('sort_key'));
+  if (sort === 'name') {
+    if (after !== undefined) query = query.where('certificates.name', '>', after.name);
+  } else {
+    query = query.orderBy('sort_key');
+    if (after !== undefined) {
+      query = query.where(sql<boolean>`(${key}, certificates.name) > (${after.key ?? 0}, ${after.name})`);
+    }
+  }
+  if (allowlistOf !== undefined) {
+    query = query.where('certificates.id', 'in', ({ selectFrom }) =>
+      selectFrom('api_key_certificates').select('certificate_id').where('api_key_id', '=', allowlistOf),
+    );
+  }
+  if (search !== undefined) {
+    const part = search.toLowerCase();
+    query = query.where(
+      sql<boolean>`(instr(lower(certificates.name), ${part}) > 0 or instr(certificates.domains, ${part}) > 0)`,
+    );
+  }
+  if (status !== undefined) query = query.where(sql<boolean>`${rank(now)} = ${statusOrder.indexOf(status)}`);
+  if (issuer === null) query = query.where('certificates.issuer_id', 'is', null);
+  else if (issuer !== undefined) {
+    query = query.where('certificates.issuer_id', '=', ({ selectFrom }) =>
+      selectFrom('issuers').select('id').where('name', '=', issuer),
+    );
+  }
+  const rows = await query.orderBy('certificates.name').limit(limit).execute();
+  return rows.map(found);
+}
+
+/** Only what is shown: a page has a thousand rows, and each column of each of them costs. */
+function shown(reader: Reader) {
+  return withCurrentVersions(reader)
+    .select([
+      'certificates.name',
+      'certificates.domains',
+      'certificates.key_type',
+      'issuers.name as issuer_name',
+    ])
+    .select(['certificates.disabled_at', 'certificates.auto_renew', 'certificates.created_at'])
+    .select(['certificates.current_version', 'certificates.next_renewal_at'])
+    .select(['certificates.last_error', 'certificates.last_attempt_at'])
+    .select(shownOfVersion);
+}
+
+type ShownRow = Awaited<ReturnType<ReturnType<typeof shown>['executeTakeFirstOrThrow']>>;
+
+/** A row with the current version as an object of its own. */
+function found(row: ShownRow & { readonly sort_key: number }): FoundCertificate {
+  return {
+    name: row.name,
+    domains: row.domains,
+    key_type: row.key_type,
+    issuer_name: row.issuer_name,
+    disabled_at: row.disabled_at,
+    auto_renew: row.auto_renew,
+    created_at: row.created_at,
+    current_version: row.current_version,
+    next_renewal_at: row.next_renewal_at,
+    last_error: row.last_error,
+    last_attempt_at: row.last_attempt_at,
+    sort_key: row.sort_key,
+    current: shownVersion(row),
+  };
+}
+
+/** How many certificates are in each status at `now`. */
+export async function countByStatus(
+  reader: Reader,
+  now: number,
+): Promise<Record<(typeof statusOrder)[number], number>> {
+  const rows = await reader
+    .selectFrom('certificates')
+    .leftJoin('certificate_versions', (join) =>
+      join
+        .onRef('certificate_versions.certificate_id', '=', 'certificates.id')
+        .onRef('certificate_versions.version', '=', 'certificates.current_version'),
+    )
+    .select([rank(now).as('rank'), sql<number>`count(*)`.as('count')])
+    .groupBy('rank')
+    .execute();
+  const counts = { expired: 0, expiring: 0, pending: 0, valid: 0, disabled: 0 };
+  for (const { rank: index, count } of rows) {
+    const status = statusOrder[index];
+    if (status !== undefined) counts[status] = count;
+  }
+  return counts;
+}
+
+const expiry = sql<number>`coalesce(certificate_versions.not_after, ${sql.lit(never)})`;
+
+/** What is told of a certificate to whoever watches over many: when it was made, how long it lasts, and what keeps failing. */
+export type WatchedRow = {
+  readonly name: string;
+  readonly disabled_at: number | null;
+  readonly failed_attempts: number;
+  /** Of the current version; null where there is none. */
+  readonly not_before: number | null;
+  readonly not_after: number | null;
+  readonly created_at: number | null;
+};
+
+/** At most `limit` certificates in the order of their names, those after the name `after`. */
+export async function pageWatched(reader: Reader, after: string, limit: number): Promise<WatchedRow[]> {
+  return reader
+    .selectFrom('certificates')
+    .leftJoin('certificate_versions as version', (join) =>
+      join
+        .onRef('version.certificate_id', '=', 'certificates.id')
+        .onRef('version.version', '=', 'certificates.current_version'),
+    )
+    .select(['certificates.name', 'certificates.disabled_at', 'certificates.failed_attempts'])
+    .select(['version.not_before', 'version.not_after', 'version.created_at'])
+    .where('certificates.name', '>', after)
+    .orderBy('certificates.name')
+    .limit(limit)
+    .execute();
+}
+
+/** The index in `statusOrder`. 30 days, and a quarter of the lifetime, as `certificateStatus` has them. */
+function rank(now: number) {
+  return sql<number>`case
+    when certificates.disabled_at is not null then 4
+    when certificate_versions.not_after is null then 2
+    when certificate_versions.not_after <= ${now} then 0
+    when certificate_versions.not_after
+      - min((certificate_versions.not_after - certificate_versions.not_before) / 4.0, ${sql.lit(30 * 86_400_000)})
+      <= ${now} then 1
+    else 3 end`;
+}

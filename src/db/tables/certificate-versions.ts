@@ -1,0 +1,104 @@
+/** The table `certificate_versions`: every version ever made of a certificate that still exists. */
+import type { Insertable, Selectable } from 'kysely';
+import { compiledQuery } from '../compiled-query.ts';
+import type { Reader, Writer } from '../database.ts';
+import type { CertificateVersionsTable } from '../schema/schema.ts';
+
+export type CertificateVersionRow = Selectable<CertificateVersionsTable>;
+
+/** A version without its PEM and its key: what lists show. */
+export type VersionSummaryRow = Omit<
+  CertificateVersionRow,
+  'certificate_pem' | 'chain_pem' | 'sealed_private_key'
+>;
+
+/** Of a version, what people are shown. */
+export type ShownVersionRow = Omit<
+  VersionSummaryRow,
+  'id' | 'certificate_id' | 'acme_account_id' | 'directory_url' | 'revoked_at'
+>;
+
+const handedOutColumns = [
+  ...(['certificate_id', 'version', 'certificate_pem', 'chain_pem', 'sealed_private_key'] as const),
+  ...(['certificate_etag', 'chain_etag', 'fullchain_etag', 'private_key_etag'] as const),
+] as const;
+
+/** Of a version, what is handed out. */
+export type HandedOutRow = Pick<CertificateVersionRow, (typeof handedOutColumns)[number]>;
+
+const currentOf = compiledQuery((db, name: string) =>
+  db
+    .selectFrom('certificates')
+    .leftJoin('certificate_versions', (join) =>
+      join
+        .onRef('certificate_versions.certificate_id', '=', 'certificates.id')
+        .onRef('certificate_versions.version', '=', 'certificates.current_version'),
+    )
+    .select(['certificates.id', ...handedOutColumns])
+    .where('certificates.name', '=', name),
+);
+
+/** A certificate's id and, where it has one, its current version. */
+export async function findCurrentVersion(
+  reader: Reader,
+  name: string,
+): Promise<{ readonly id: number; readonly current: HandedOutRow | undefined } | undefined> {
+  const [row] = await currentOf(reader, name);
+  if (row === undefined) return undefined;
+  const { id, ...version } = row;
+  return { id, current: version.version === null ? undefined : (version as HandedOutRow) };
+}
+
+const oneVersion = compiledQuery((db, certificateId: number, version: number) =>
+  db
+    .selectFrom('certificate_versions')
+    .selectAll()
+    .where('certificate_id', '=', certificateId)
+    .where('version', '=', version),
+);
+
+export async function findVersion(
+  reader: Reader,
+  certificateId: number,
+  version: number,
+): Promise<CertificateVersionRow | undefined> {
+  return (await oneVersion(reader, certificateId, version))[0];
+}
+
+/** At most `limit` versions, newest first, beginning below `before` where given. */
+export async function listVersions(
+  reader: Reader,
+  certificateId: number,
+  { before, limit }: { readonly before?: number | undefined; readonly limit: number },
+): Promise<CertificateVersionRow[]> {
+  let query = reader
+    .selectFrom('certificate_versions')
+    .selectAll()
+    .where('certificate_id', '=', certificateId)
+    .orderBy('version', 'desc')
+    .limit(limit);
+  if (before !== undefined) query = query.where('version', '<', before);
+  return query.execute();
+}
+
+/** The highest version number of a certificate, or 0. */
+export async function lastVersionNumber(reader: Reader, certificateId: number): Promise<number> {
+  const row = await reader
+    .selectFrom('certificate_versions')
+    .select(({ fn }) => fn.max('version').as('version'))
+    .where('certificate_id', '=', certificateId)
+    .executeTakeFirst();
+  return row?.version ?? 0;
+}
+
+export async function insertVersion(
+  writer: Writer,
+  row: Insertable<CertificateVersionsTable>,
+): Promise<void> {
+  await writer.insertInto('certificate_versions').values(row).execute();
+}
+
+/** Marks a version as revoked at its CA. */
+export async function setVersionRevoked(writer: Writer, id: number, at: number): Promise<void> {
+  await writer.updateTable('certificate_versions').set({ revoked_at: at }).where('id', '=', id).execute();
+}

@@ -1,0 +1,153 @@
+/** The table `certificates`: what each certificate shall be and which version is current. */
+import type { Insertable, Selectable, Updateable } from 'kysely';
+import type { Reader, Writer } from '../database.ts';
+import type { CertificatesTable } from '../schema/schema.ts';
+import { isOpen } from './renewals.ts';
+
+export type CertificateRow = Selectable<CertificatesTable>;
+
+export async function findCertificate(reader: Reader, name: string): Promise<CertificateRow | undefined> {
+  return reader.selectFrom('certificates').selectAll().where('name', '=', name).executeTakeFirst();
+}
+
+/** How many names one query asks for: databases limit how many values a statement has. */
+const namesAtOnce = 500;
+
+/** The ids of the certificates that exist, by name. */
+export async function findCertificateIds(
+  reader: Reader,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const ids = new Map<string, number>();
+  for (let start = 0; start < names.length; start += namesAtOnce) {
+    const rows = await reader
+      .selectFrom('certificates')
+      .select(['id', 'name'])
+      .where('name', 'in', names.slice(start, start + namesAtOnce))
+      .execute();
+    for (const { id, name } of rows) ids.set(name, id);
+  }
+  return ids;
+}
+
+export async function findCertificateById(reader: Reader, id: number): Promise<CertificateRow | undefined> {
+  return reader.selectFrom('certificates').selectAll().where('id', '=', id).executeTakeFirst();
+}
+
+/** Names in order, at most `limit`. */
+export async function listCertificateNames(reader: Reader, limit: number): Promise<string[]> {
+  const rows = await reader.selectFrom('certificates').select('name').orderBy('name').limit(limit).execute();
+  return rows.map(({ name }) => name);
+}
+
+/** Certificates whose moment of renewal has come and that have no renewal open. */
+export async function listDueCertificates(
+  reader: Reader,
+  now: number,
+  limit: number,
+): Promise<CertificateRow[]> {
+  return (
+    reader
+      .selectFrom('certificates')
+      .selectAll()
+      // A literal, not a parameter: only then does SQLite see that the partial index answers this.
+      .where(({ eb, lit }) => eb('auto_renew', '=', lit(1)))
+      .where('next_renewal_at', 'is not', null)
+      .where('next_renewal_at', '<=', now)
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('renewals')
+              .select('renewals.id')
+              .whereRef('renewals.certificate_id', '=', 'certificates.id')
+              .where(isOpen),
+          ),
+        ),
+      )
+      .orderBy('next_renewal_at')
+      .limit(limit)
+      .execute()
+  );
+}
+
+/** The first moment after `now` at which a renewal is due, or undefined. */
+export async function nextMoment(reader: Reader, now: number): Promise<number | undefined> {
+  const row = await reader
+    .selectFrom('certificates')
+    .select('next_renewal_at')
+    .where(({ eb, lit }) => eb('auto_renew', '=', lit(1)))
+    .where('next_renewal_at', '>', now)
+    .orderBy('next_renewal_at')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.next_renewal_at ?? undefined;
+}
+
+/** Certificates about whose renewal window the CA is to be asked now. */
+export async function listAriDue(reader: Reader, now: number, limit: number): Promise<CertificateRow[]> {
+  return reader
+    .selectFrom('certificates')
+    .selectAll()
+    .where(({ eb, lit }) => eb('auto_renew', '=', lit(1)))
+    .where('ari_check_at', 'is not', null)
+    .where('ari_check_at', '<=', now)
+    .where('disabled_at', 'is', null)
+    .orderBy('ari_check_at')
+    .limit(limit)
+    .execute();
+}
+
+/**
+ * Puts off until `until` what is due at `now` of the renewal windows of this directory's certificates, at most `limit` of
+ * them. Returns how many were put off.
+ */
+export async function postponeAri(
+  writer: Writer,
+  directoryUrl: string,
+  now: number,
+  until: number,
+  limit: number,
+): Promise<number> {
+  const { numUpdatedRows } = await writer
+    .updateTable('certificates')
+    .set({ ari_check_at: until })
+    .where('id', 'in', ({ selectFrom }) =>
+      selectFrom('certificates')
+        .innerJoin('certificate_versions', (join) =>
+          join
+            .onRef('certificate_versions.certificate_id', '=', 'certificates.id')
+            .onRef('certificate_versions.version', '=', 'certificates.current_version'),
+        )
+        .select('certificates.id')
+        .where(({ eb, lit }) => eb('certificates.auto_renew', '=', lit(1)))
+        .where('certificates.ari_check_at', 'is not', null)
+        .where('certificates.ari_check_at', '<=', now)
+        .where('certificate_versions.directory_url', '=', directoryUrl)
+        .limit(limit),
+    )
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
+}
+
+/** Adds a certificate and returns its id. */
+export async function insertCertificate(writer: Writer, row: Insertable<CertificatesTable>): Promise<number> {
+  const { id } = await writer
+    .insertInto('certificates')
+    .values(row)
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return id;
+}
+
+export async function updateCertificate(
+  writer: Writer,
+  id: number,
+  changes: Updateable<CertificatesTable>,
+): Promise<void> {
+  await writer.updateTable('certificates').set(changes).where('id', '=', id).execute();
+}
+
+/** Removes the certificate and, by cascade, its versions and renewals. Fails while an allowlist names it. */
+export async function deleteCertificateRow(writer: Writer, id: number): Promise<void> {
+  await writer.deleteFrom('certificates').where('id', '=', id).execute();
+}

@@ -1,0 +1,120 @@
+/** The table `issuance_holds`, and how much a CA has issued and refused lately, as its limits count it. */
+import { sql } from 'kysely';
+import type { Reader, Writer } from '../database.ts';
+import type { IssuanceHoldsTable } from '../schema/schema-renewals.ts';
+
+/** What holds orders at this directory back at `now`. */
+export async function listHolds(
+  reader: Reader,
+  directoryUrl: string,
+  now: number,
+): Promise<IssuanceHoldsTable[]> {
+  return reader
+    .selectFrom('issuance_holds')
+    .selectAll()
+    .where('directory_url', '=', directoryUrl)
+    .where('until', '>', now)
+    .execute();
+}
+
+/** Stores what the CA refused, in place of what it said about the same before; what has passed is deleted. */
+export async function storeHold(writer: Writer, hold: IssuanceHoldsTable, now: number): Promise<void> {
+  await writer.deleteFrom('issuance_holds').where('until', '<=', now).execute();
+  await writer.replaceInto('issuance_holds').values(hold).execute();
+}
+
+/** Shortens every hold to end no later than `latest`. */
+export async function shortenHolds(writer: Writer, latest: number): Promise<void> {
+  await writer.updateTable('issuance_holds').set({ until: latest }).where('until', '>', latest).execute();
+  await writer
+    .updateTable('renewals')
+    .set({ held_until: latest })
+    .where(sql<boolean>`status = 'queued'`)
+    .where('held_until', '>', latest)
+    .execute();
+}
+
+/** When the CA issued for this set of names, newest first, at most `limit`. */
+export async function issuedForNames(
+  reader: Reader,
+  directoryUrl: string,
+  nameSetOf: string,
+  limit: number,
+): Promise<number[]> {
+  const rows = await reader
+    .selectFrom('renewals')
+    .innerJoin('acme_issuers', 'acme_issuers.issuer_id', 'renewals.issuer_id')
+    .select('renewals.finished_at')
+    .where('renewals.name_set', '=', nameSetOf)
+    // A literal, so that the partial index of successes answers.
+    .where(sql<boolean>`renewals.status = 'succeeded'`)
+    .where('acme_issuers.directory_url', '=', directoryUrl)
+    .orderBy('renewals.finished_at', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.map(({ finished_at }) => finished_at ?? 0);
+}
+
+/** Versions of this CA since `since` that may have names under the domain, newest first; the caller looks closer. */
+export async function issuedNear(
+  reader: Reader,
+  directoryUrl: string,
+  domain: string,
+  since: number,
+): Promise<{ readonly domains: string; readonly created_at: number }[]> {
+  return reader
+    .selectFrom('certificate_versions')
+    .select(['domains', 'created_at'])
+    .where('directory_url', '=', directoryUrl)
+    .where('created_at', '>', since)
+    .where(sql<boolean>`instr(domains, ${`${domain}"`}) > 0`)
+    .orderBy('created_at', 'desc')
+    .execute();
+}
+
+/** When the order was made that is the `count`th newest of the account; undefined where it made fewer. One under way counts as made now. */
+export async function orderedBefore(
+  reader: Reader,
+  accountId: number,
+  count: number,
+  now: number,
+): Promise<number | undefined> {
+  const row = await reader
+    .selectFrom('renewals')
+    .select('finished_at')
+    .where('acme_account_id', '=', accountId)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .offset(count - 1)
+    .executeTakeFirst();
+  return row && (row.finished_at ?? now);
+}
+
+/** When the renewals of a certificate failed whose orders had been made, newest first, at most `limit`. */
+export async function failuresOf(reader: Reader, certificateId: number, limit: number): Promise<number[]> {
+  const rows = await reader
+    .selectFrom('renewals')
+    .select(['status', 'order_url', 'finished_at'])
+    .where('certificate_id', '=', certificateId)
+    .orderBy('id', 'desc')
+    // The one that is asked about is among them.
+    .limit(limit + 1)
+    .execute();
+  return rows
+    .filter(({ status, order_url }) => status === 'failed' && order_url !== null)
+    .map(({ finished_at }) => finished_at ?? 0);
+}
+
+/** The names of the certificates that this issuer works for now. */
+export async function namesUnderWay(
+  reader: Reader,
+  issuerId: number,
+): Promise<{ readonly domains: string; readonly name_set: string | null }[]> {
+  return reader
+    .selectFrom('renewals')
+    .innerJoin('certificates', 'certificates.id', 'renewals.certificate_id')
+    .select(['certificates.domains', 'renewals.name_set'])
+    .where(sql<boolean>`renewals.status = 'running'`)
+    .where('renewals.issuer_id', '=', issuerId)
+    .execute();
+}

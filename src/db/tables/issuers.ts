@@ -1,0 +1,82 @@
+/** The tables `issuers` and `acme_issuers`: who can make versions of certificates, and how a CA is reached. */
+import type { Insertable, Selectable, Updateable } from 'kysely';
+import type { Reader, Writer } from '../database.ts';
+import type { AcmeIssuersTable, IssuersTable } from '../schema/schema.ts';
+
+export type IssuerRow = Selectable<IssuersTable>;
+export type AcmeIssuerRow = Selectable<AcmeIssuersTable>;
+
+export async function findIssuer(reader: Reader, name: string): Promise<IssuerRow | undefined> {
+  return reader.selectFrom('issuers').selectAll().where('name', '=', name).executeTakeFirst();
+}
+
+export async function findIssuerById(reader: Reader, id: number): Promise<IssuerRow | undefined> {
+  return reader.selectFrom('issuers').selectAll().where('id', '=', id).executeTakeFirst();
+}
+
+export async function listIssuers(reader: Reader): Promise<IssuerRow[]> {
+  return reader.selectFrom('issuers').selectAll().orderBy('name').execute();
+}
+
+/** Adds an issuer and returns its id. */
+export async function insertIssuer(writer: Writer, row: Omit<IssuerRow, 'id'>): Promise<number> {
+  const { id } = await writer.insertInto('issuers').values(row).returning('id').executeTakeFirstOrThrow();
+  return id;
+}
+
+/** Removes an issuer. Fails while a certificate uses it. */
+export async function deleteIssuerRow(writer: Writer, id: number): Promise<void> {
+  await writer.deleteFrom('issuers').where('id', '=', id).execute();
+}
+
+/** The CA behind an issuer of the type `acme`. */
+export async function findAcmeIssuer(reader: Reader, issuerId: number): Promise<AcmeIssuerRow | undefined> {
+  return reader.selectFrom('acme_issuers').selectAll().where('issuer_id', '=', issuerId).executeTakeFirst();
+}
+
+export async function insertAcmeIssuer(writer: Writer, row: Insertable<AcmeIssuersTable>): Promise<void> {
+  await writer.insertInto('acme_issuers').values(row).execute();
+}
+
+export async function updateAcmeIssuer(
+  writer: Writer,
+  issuerId: number,
+  changes: Updateable<AcmeIssuersTable>,
+): Promise<void> {
+  await writer.updateTable('acme_issuers').set(changes).where('issuer_id', '=', issuerId).execute();
+}
+
+/** Makes every pause end at `latest` at the latest. */
+export async function shortenPauses(writer: Writer, latest: number): Promise<void> {
+  const changes = { paused_until: latest };
+  await writer.updateTable('acme_issuers').set(changes).where('paused_until', '>', latest).execute();
+}
+
+/** Names of certificates that this issuer makes, or would make as their fallback; at most `limit`. */
+export async function certificatesOfIssuer(
+  reader: Reader,
+  issuerId: number,
+  limit: number,
+): Promise<string[]> {
+  const rows = await reader
+    .selectFrom('certificates')
+    .select('name')
+    .where(({ or, eb }) => or([eb('issuer_id', '=', issuerId), eb('fallback_issuer_id', '=', issuerId)]))
+    .orderBy('name')
+    .limit(limit)
+    .execute();
+  return rows.map(({ name }) => name);
+}
+
+/** Any issuer with this directory: the trust root is the same for all of them. */
+export async function findCaOfDirectory(
+  reader: Reader,
+  directoryUrl: string,
+): Promise<AcmeIssuerRow | undefined> {
+  return reader
+    .selectFrom('acme_issuers')
+    .selectAll()
+    .where('directory_url', '=', directoryUrl)
+    .limit(1)
+    .executeTakeFirst();
+}

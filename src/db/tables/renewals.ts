@@ -1,0 +1,181 @@
+/** The table `renewals`: the queue of renewals and their history. */
+import { type Selectable, sql, type Updateable } from 'kysely';
+import type { Reader, Writer } from '../database.ts';
+import type { RenewalStatus, RenewalsTable } from '../schema/schema-renewals.ts';
+
+export type RenewalRow = Selectable<RenewalsTable>;
+export type RenewalChanges = Updateable<RenewalsTable>;
+
+/**
+ * The condition that a renewal is queued or running. The states are literals, not parameters: only then does SQLite
+ * see that the partial index of open renewals answers it, however long the history is.
+ */
+export const isOpen = sql<boolean>`renewals.status in ('queued', 'running')`;
+
+export async function findRenewal(reader: Reader, id: number): Promise<RenewalRow | undefined> {
+  return reader.selectFrom('renewals').selectAll().where('id', '=', id).executeTakeFirst();
+}
+
+/** The renewal of a certificate that is queued or running; there is at most one. */
+export async function findOpenRenewal(
+  reader: Reader,
+  certificateId: number,
+): Promise<RenewalRow | undefined> {
+  return reader
+    .selectFrom('renewals')
+    .selectAll()
+    .where('certificate_id', '=', certificateId)
+    .where(isOpen)
+    .executeTakeFirst();
+}
+
+/**
+ * Whether the renewal can be taken up at `now`: it is queued or its lease has run out, and neither a pause of its issuer
+ * nor a limit of the CA holds it back.
+ */
+export async function findClaimableRenewal(
+  reader: Reader,
+  id: number,
+  now: number,
+): Promise<RenewalRow | undefined> {
+  return reader
+    .selectFrom('renewals')
+    .leftJoin('acme_issuers', 'acme_issuers.issuer_id', 'renewals.issuer_id')
+    .selectAll('renewals')
+    .where('renewals.id', '=', id)
+    .where(({ or, and, eb }) =>
+      or([
+        and([
+          eb('renewals.status', '=', 'queued'),
+          or([eb('renewals.held_until', 'is', null), eb('renewals.held_until', '<=', now)]),
+        ]),
+        and([eb('renewals.status', '=', 'running'), eb('renewals.lease_expires_at', '<=', now)]),
+      ]),
+    )
+    .where(({ or, eb }) =>
+      or([eb('acme_issuers.paused_until', 'is', null), eb('acme_issuers.paused_until', '<=', now)]),
+    )
+    .executeTakeFirst();
+}
+
+/** Queues a renewal and returns its id. */
+export async function insertRenewal(
+  writer: Writer,
+  row: Pick<RenewalRow, 'certificate_id' | 'requested_by' | 'requested_at' | 'issuer_id'> &
+    Partial<Pick<RenewalRow, 'urgent_at' | 'dns_lane' | 'name_set'>>,
+): Promise<number> {
+  const { id } = await writer
+    .insertInto('renewals')
+    .values({ ...row, status: 'queued' })
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return id;
+}
+
+export async function updateRenewal(writer: Writer, id: number, changes: RenewalChanges): Promise<void> {
+  await writer.updateTable('renewals').set(changes).where('id', '=', id).execute();
+}
+
+/**
+ * Changes a running renewal, but only while `owner` still holds its lease. Returns whether it did: a worker that lost
+ * the lease must not write over what the next one does.
+ */
+export async function updateLeased(
+  writer: Writer,
+  id: number,
+  owner: string,
+  changes: RenewalChanges,
+): Promise<boolean> {
+  const result = await writer
+    .updateTable('renewals')
+    .set(changes)
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .where('lease_owner', '=', owner)
+    .executeTakeFirst();
+  return result.numUpdatedRows === 1n;
+}
+
+/** A renewal with the name of its certificate, and of the issuer it asks. */
+export type NamedRenewalRow = RenewalRow & { readonly certificate: string; readonly issuer: string | null };
+
+export type RenewalPage = {
+  readonly certificateId?: number | undefined;
+  readonly failedOnly?: boolean;
+  readonly status?: RenewalStatus | undefined;
+  /** Only those that are older than the one with this id. */
+  readonly before?: number | undefined;
+  readonly limit: number;
+};
+
+/** Renewals with the names of their certificates, newest first. */
+export async function listRenewals(
+  reader: Reader,
+  { certificateId, failedOnly = false, status, before = Number.MAX_SAFE_INTEGER, limit }: RenewalPage,
+): Promise<NamedRenewalRow[]> {
+  const isOpenOnly = status === 'queued' || status === 'running';
+  // With the plus SQLite takes the few open renewals and sorts them; by the bare id it reads the whole history.
+  const id = isOpenOnly ? sql<number>`+renewals.id` : sql<number>`renewals.id`;
+  let query = named(reader).where(id, '<', before).orderBy(id, 'desc').limit(limit);
+  if (isOpenOnly) query = query.where(isOpen);
+  if (certificateId !== undefined) query = query.where('renewals.certificate_id', '=', certificateId);
+  // A literal, so that the partial index of failed renewals answers.
+  if (failedOnly || status === 'failed') query = query.where(sql<boolean>`renewals.status = 'failed'`);
+  else if (status !== undefined) query = query.where('renewals.status', '=', status);
+  return query.execute();
+}
+
+/** One renewal with the names. */
+export async function findNamedRenewal(reader: Reader, id: number): Promise<NamedRenewalRow | undefined> {
+  return named(reader).where('renewals.id', '=', id).executeTakeFirst();
+}
+
+function named(reader: Reader) {
+  return reader
+    .selectFrom('renewals')
+    .innerJoin('certificates', 'certificates.id', 'renewals.certificate_id')
+    .leftJoin('issuers', 'issuers.id', 'renewals.issuer_id')
+    .selectAll('renewals')
+    .select(['certificates.name as certificate', 'issuers.name as issuer']);
+}
+
+/** A text that is another one whenever a renewal was queued, taken up, got a step further or ended. */
+export async function renewalsState(reader: Reader): Promise<string> {
+  const newest = await reader
+    .selectFrom('renewals')
+    .select(({ fn }) => fn.max('id').as('id'))
+    .executeTakeFirst();
+  const open = await reader
+    .selectFrom('renewals')
+    .select(({ fn }) => [
+      fn.countAll<number>().as('count'),
+      fn.sum<number>('claims').as('claims'),
+      sql<number>`sum(length(steps))`.as('steps'),
+    ])
+    .where(isOpen)
+    .executeTakeFirstOrThrow();
+  return [newest?.id, open.count, open.claims, open.steps].join(' ');
+}
+
+/** How many renewals wait, and how many somebody works on. */
+export async function countOpenRenewals(reader: Reader): Promise<{ queued: number; running: number }> {
+  const rows = await reader
+    .selectFrom('renewals')
+    .select(({ fn }) => ['status', fn.countAll<number>().as('count')])
+    .where(isOpen)
+    .groupBy('status')
+    .execute();
+  const of = (status: string) => rows.find((row) => row.status === status)?.count ?? 0;
+  return { queued: of('queued'), running: of('running') };
+}
+
+/** Makes every lease end at `latest` at the latest. */
+export async function shortenLeases(writer: Writer, latest: number): Promise<void> {
+  const changes = { lease_expires_at: latest };
+  await writer
+    .updateTable('renewals')
+    .set(changes)
+    .where(isOpen)
+    .where('lease_expires_at', '>', latest)
+    .execute();
+}

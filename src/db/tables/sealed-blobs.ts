@@ -1,0 +1,98 @@
+/**
+ * Every column that holds sealed blobs, and how to go through them when a master key follows another. A blob tells its key
+ * without being opened: after a byte for the format come eight for the key.
+ */
+import { type RawBuilder, sql } from 'kysely';
+import type { Reader, Writer } from '../database.ts';
+
+/** `record` is the SQL of what the blob is sealed for (`BlobOwner.record`). A new column named `sealed_…` belongs here. */
+export const sealedPlaces = {
+  'certificate_versions.sealed_private_key': {
+    table: 'certificate_versions',
+    column: 'sealed_private_key',
+    record: "certificate_id || '/' || version",
+  },
+  'renewals.sealed_private_key': { table: 'renewals', column: 'sealed_private_key', record: "id || ''" },
+  'ca_certificates.sealed_private_key': {
+    table: 'ca_certificates',
+    column: 'sealed_private_key',
+    record: "id || ''",
+  },
+  'acme_accounts.sealed_private_key': {
+    table: 'acme_accounts',
+    column: 'sealed_private_key',
+    record: "id || ''",
+  },
+  'acme_accounts.sealed_next_private_key': {
+    table: 'acme_accounts',
+    column: 'sealed_next_private_key',
+    record: "id || '/next'",
+  },
+  'acme_issuers.sealed_eab_key': {
+    table: 'acme_issuers',
+    column: 'sealed_eab_key',
+    record: "issuer_id || ''",
+  },
+  'dns_providers.sealed_secret': { table: 'dns_providers', column: 'sealed_secret', record: "id || ''" },
+  'notification_channels.sealed_settings': {
+    table: 'notification_channels',
+    column: 'sealed_settings',
+    record: "id || ''",
+  },
+  'audit_keys.sealed_private_key': {
+    table: 'audit_keys',
+    column: 'sealed_private_key',
+    record: 'lower(hex(public_key))',
+  },
+} as const;
+
+export type SealedPlace = keyof typeof sealedPlaces;
+
+export const sealedPlaceNames = Object.keys(sealedPlaces) as SealedPlace[];
+
+export type SealedRow = { readonly row: number; readonly record: string; readonly blob: Buffer };
+
+/** How many blobs of each place each key has sealed. Reads all rows, which takes a second where there are 100,000. */
+export async function countSealedBlobs(
+  reader: Reader,
+): Promise<{ place: SealedPlace; key: string; blobs: number }[]> {
+  const counts: { place: SealedPlace; key: string; blobs: number }[] = [];
+  for (const place of sealedPlaceNames) {
+    const { table, column } = names(place);
+    const { rows } = await sql<{ key: string; blobs: number }>`
+      select lower(hex(substr(${column}, 2, 8))) as key, count(*) as blobs
+      from ${table} where ${column} is not null group by 1 order by 1`.execute(reader);
+    counts.push(...rows.map((row) => ({ place, ...row })));
+  }
+  return counts;
+}
+
+/** Blobs of a place that another key than `key` has sealed, `limit` at most, in the order of their rows from `after` on. */
+export async function listBlobsOfOtherKeys(
+  reader: Reader,
+  place: SealedPlace,
+  { key, after, limit }: { readonly key: Buffer; readonly after: number; readonly limit: number },
+): Promise<SealedRow[]> {
+  const { table, column, record } = names(place);
+  const { rows } = await sql<SealedRow>`
+    select rowid as row, ${record} as record, ${column} as blob from ${table}
+    where rowid > ${after} and ${column} is not null and substr(${column}, 2, 8) <> ${key}
+    order by rowid limit ${limit}`.execute(reader);
+  return rows;
+}
+
+/** Puts a blob in the place of another. */
+export async function replaceBlob(
+  writer: Writer,
+  place: SealedPlace,
+  row: number,
+  blob: Buffer,
+): Promise<void> {
+  const { table, column } = names(place);
+  await sql`update ${table} set ${column} = ${blob} where rowid = ${row}`.execute(writer);
+}
+
+function names(place: SealedPlace): Record<'table' | 'column' | 'record', RawBuilder<unknown>> {
+  const { table, column, record } = sealedPlaces[place];
+  return { table: sql.table(table), column: sql.ref(column), record: sql.raw(record) };
+}

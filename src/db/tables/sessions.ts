@@ -1,0 +1,92 @@
+/** The table `sessions`: who is signed in, from where, since when. A row that is gone is a session that is over. */
+import type { Selectable } from 'kysely';
+import { type TaggedAdministrator, tagSession } from '../audit/row-tags.ts';
+import type { Reader, Writer } from '../database.ts';
+import type { SessionsTable } from '../schema/schema.ts';
+
+export type SessionRow = Selectable<SessionsTable>;
+
+/** With the person. */
+export async function findSessionByToken(
+  reader: Reader,
+  tokenHash: Buffer,
+): Promise<{ session: SessionRow; person: TaggedAdministrator } | undefined> {
+  const row = await reader
+    .selectFrom('sessions')
+    .innerJoin('administrators', 'administrators.id', 'sessions.administrator_id')
+    .selectAll('sessions')
+    .select([
+      'administrators.name as person_name',
+      'administrators.password_hash as person_password_hash',
+      'administrators.tag as person_tag',
+    ])
+    .where('token_hash', '=', tokenHash)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { person_name, person_password_hash, person_tag, ...session } = row;
+  return {
+    session,
+    person: {
+      id: session.administrator_id,
+      name: person_name,
+      password_hash: person_password_hash,
+      tag: person_tag,
+    },
+  };
+}
+
+export async function findSessionById(reader: Reader, id: number): Promise<SessionRow | undefined> {
+  return reader.selectFrom('sessions').selectAll().where('id', '=', id).executeTakeFirst();
+}
+
+/** Those of one person, the newest first. */
+export async function listSessions(reader: Reader, administratorId: number): Promise<SessionRow[]> {
+  return reader
+    .selectFrom('sessions')
+    .selectAll()
+    .where('administrator_id', '=', administratorId)
+    .orderBy('id', 'desc')
+    .execute();
+}
+
+export async function insertSession(
+  writer: Writer,
+  row: Omit<SessionRow, 'id' | 'tag'>,
+): Promise<SessionRow> {
+  const made = await writer.insertInto('sessions').values(row).returningAll().executeTakeFirstOrThrow();
+  await tagSession(writer, made);
+  return made;
+}
+
+export async function setSessionUsed(writer: Writer, id: number, at: number): Promise<void> {
+  await writer.updateTable('sessions').set({ last_used_at: at }).where('id', '=', id).execute();
+}
+
+export async function deleteSession(writer: Writer, id: number): Promise<void> {
+  await writer.deleteFrom('sessions').where('id', '=', id).execute();
+}
+
+/** Ends all sessions of a person but one, and says how many there were. */
+export async function deleteOtherSessions(
+  writer: Writer,
+  administratorId: number,
+  kept: number | undefined,
+): Promise<number> {
+  const { numDeletedRows } = await writer
+    .deleteFrom('sessions')
+    .where('administrator_id', '=', administratorId)
+    .where('id', '!=', kept ?? 0)
+    .executeTakeFirstOrThrow();
+  return Number(numDeletedRows);
+}
+
+/** Removes those that are over at `now`, or were not used since `idleSince`. */
+export async function deleteExpiredSessions(
+  writer: Writer,
+  { now, idleSince }: { readonly now: number; readonly idleSince: number },
+): Promise<void> {
+  await writer
+    .deleteFrom('sessions')
+    .where((either) => either.or([either('expires_at', '<=', now), either('last_used_at', '<=', idleSince)]))
+    .execute();
+}

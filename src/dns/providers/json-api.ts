@@ -1,0 +1,240 @@
+/**
+ * HTTP APIs of DNS providers: JSON in and out, credentials on every attempt, short waits when a provider asks for them,
+ * and errors that say in a sentence what did not work, in the provider's words and without a secret.
+ */
+
+import { STATUS_CODES } from 'node:http';
+import type { z } from 'zod';
+import { second } from '../../base/duration.ts';
+import { shortened } from '../../base/printable-text.ts';
+import { parseRetryAfter } from '../../base/retry-after.ts';
+import { Secret } from '../../base/secret.ts';
+import { withoutTrailing } from '../../base/trailing.ts';
+import { OutboundError, type OutboundRequest } from '../../net/outbound-http.ts';
+import { type DnsContext, DnsProviderError } from '../dns-provider.ts';
+import { isPublicApi } from './api-settings.ts';
+
+export type ApiRequest = {
+  readonly method: OutboundRequest['method'];
+  /** Appended to the base URL with its slash; or a whole URL that the API gave, on the same host. */
+  readonly path: string;
+  /** What this is for, after "did not": `list the zones`. */
+  readonly purpose: string;
+  readonly query?: Readonly<Record<string, string | number>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly json?: unknown;
+  readonly form?: Readonly<Record<string, string>>;
+  readonly xml?: string;
+  /** Statuses that the caller understands besides 2xx. */
+  readonly accept?: readonly number[];
+};
+
+export type ApiAnswer = {
+  readonly request: ApiRequest;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Undefined where it is empty, or where an error has a body that cannot be read. */
+  readonly body: unknown;
+  /** The token or signature that went out in Authorization. */
+  readonly sent: Secret<string> | undefined;
+};
+
+export type ApiOptions = {
+  readonly context: DnsContext;
+  /** As people know the provider. */
+  readonly title: string;
+  readonly baseUrl: string;
+  /** A sentence: what the credentials must be allowed to do. */
+  readonly permission: string;
+  /** Never to be seen in a message, whoever wrote it. */
+  readonly secrets: readonly Secret<string>[];
+  /** The provider's own words for what went wrong, from the body of an error. They are shown where it is the public API. */
+  readonly wordsOf?: (body: unknown) => string | undefined;
+  /** Headers with the credentials, for each attempt anew. */
+  readonly authorize?: (
+    request: OutboundRequest,
+    signal: AbortSignal,
+  ) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;
+  /** Forgets a token that the provider does not take any more; the request is made once more. */
+  readonly renew?: () => void;
+  /** JSON where undefined. Throws where the text is not in the format. */
+  readonly decode?: (text: string) => unknown;
+  /** Errors that go away when asked again, besides 429 and 5xx. */
+  readonly isTransient?: (answer: ApiAnswer) => boolean;
+};
+
+export type JsonApi = {
+  /** An answer with a 2xx status or an accepted one. Throws DnsProviderError for everything else. */
+  readonly send: (request: ApiRequest, signal: AbortSignal) => Promise<ApiAnswer>;
+  /** The body, checked. Throws DnsProviderError where it is in another form. */
+  readonly read: <T>(schema: z.ZodType<T>, answer: ApiAnswer) => T;
+  /** What `send` would have thrown for an answer that was accepted. */
+  readonly refusal: (answer: ApiAnswer) => DnsProviderError;
+  /** The provider's words as they may be shown: one line, not too long, without secrets; undefined where none are left or it is not the public API. */
+  readonly shown: (words: string) => string | undefined;
+};
+
+const retries = 3;
+const longestWait = 30 * second;
+const longestWords = 400;
+const unreadable = Symbol('unreadable');
+
+export function jsonApi(options: ApiOptions): JsonApi {
+  const { context, title } = options;
+
+  const isKnown = isPublicApi(options.baseUrl);
+  const shown = (words: string) => (isKnown ? presentable(options.secrets, words) : undefined);
+
+  const once = async (request: ApiRequest, signal: AbortSignal): Promise<ApiAnswer> => {
+    const wanted = outboundRequest(options, request);
+    const credentials = await options.authorize?.(wanted, signal);
+    const headers = { ...wanted.headers, ...credentials };
+    const response = await context.outbound({ ...wanted, headers, signal });
+    const { status } = response;
+    const token = credentials?.Authorization?.split(' ').at(-1);
+    const sent = token === undefined ? undefined : new Secret(token);
+    const body = decoded(response.body.toString('utf8'), options.decode ?? JSON.parse);
+    if (body !== unreadable) return { request, status, headers: response.headers, body, sent };
+    if (status >= 200 && status < 300) {
+      const type = response.headers['content-type'] ?? 'no content type';
+      const what = isKnown ? `${status}, ${type}` : status;
+      throw new DnsProviderError(
+        `${title} did not ${request.purpose}: it answered with something unreadable (${what}). Is its URL right?`,
+      );
+    }
+    return { request, status, headers: response.headers, body: undefined, sent };
+  };
+
+  const send = async (request: ApiRequest, signal: AbortSignal): Promise<ApiAnswer> => {
+    let mayRenew = options.renew !== undefined;
+    for (let attempt = 0; ; attempt += 1) {
+      const answer = await once(request, signal).catch((error: unknown) => asFailure(error, request));
+      if (!(answer instanceof DnsProviderError)) {
+        if (isSuccess(answer) || (request.accept?.includes(answer.status) && !isTransient(answer))) {
+          return answer;
+        }
+        if (answer.status === 401 && mayRenew) {
+          mayRenew = false;
+          options.renew?.();
+          continue;
+        }
+      }
+      const failure = answer instanceof DnsProviderError ? answer : refusal(answer);
+      const passes = answer instanceof DnsProviderError ? isCutOff(answer) : isTransient(answer);
+      const wait = failure.retryAfterMs ?? 2 ** attempt * second;
+      if (!passes || attempt >= retries || wait > longestWait) throw failure;
+      await pause(context, title, wait, signal);
+    }
+  };
+
+  const isTransient = (answer: ApiAnswer): boolean =>
+    [429, 500, 502, 503, 504].includes(answer.status) || options.isTransient?.(answer) === true;
+
+  const asFailure = (error: unknown, { purpose }: ApiRequest): DnsProviderError => {
+    if (!(error instanceof OutboundError)) throw error;
+    return new DnsProviderError(`${title} did not ${purpose}: ${error.message}`, { cause: error });
+  };
+
+  const refusal = (answer: ApiAnswer): DnsProviderError => {
+    const { status, request } = answer;
+    const words = answer.body === undefined || !isKnown ? undefined : options.wordsOf?.(answer.body);
+    const secrets = answer.sent === undefined ? options.secrets : [answer.sent, ...options.secrets];
+    const said = presentable(secrets, words ?? '') ?? STATUS_CODES[status];
+    const because = said === undefined ? String(status) : `${status}: ${said}`;
+    const retryAfterMs = parseRetryAfter(answer.headers['retry-after'], context.world.now());
+    if (status === 401 || status === 403) {
+      return new DnsProviderError(
+        `${title} refused to ${request.purpose} (${because}). ${options.permission}`,
+      );
+    }
+    if (status === 429) {
+      const wait =
+        retryAfterMs === undefined ? '' : `; it asks to wait ${Math.ceil(retryAfterMs / second)} s`;
+      return new DnsProviderError(
+        `${title} gets too many requests and did not ${request.purpose} (${because})${wait}`,
+        { retryAfterMs },
+      );
+    }
+    return new DnsProviderError(`${title} did not ${request.purpose} (${because})`, { retryAfterMs });
+  };
+
+  const read = <T>(schema: z.ZodType<T>, { body, request }: ApiAnswer): T => {
+    const parsed = schema.safeParse(body);
+    if (parsed.success) return parsed.data;
+    const [issue] = parsed.error.issues;
+    const where = issue?.path.join('.') || 'the answer';
+    throw new DnsProviderError(
+      `${title} did not ${request.purpose} in a form that is known here: ${where}: ${issue?.message}`,
+    );
+  };
+
+  return { send, read, refusal, shown };
+}
+
+/** Waits. Throws DnsProviderError where the wait is given up. */
+export async function pause(
+  { world }: DnsContext,
+  title: string,
+  ms: number,
+  signal: AbortSignal,
+): Promise<void> {
+  await world.sleep(ms, signal);
+  if (signal.aborted) throw new DnsProviderError(`the request to ${title} was given up`);
+}
+
+/** Every text in a value, for providers whose errors have many forms. */
+export function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(textsIn);
+}
+
+function outboundRequest({ baseUrl, title }: ApiOptions, request: ApiRequest): OutboundRequest {
+  const base = withoutTrailing(baseUrl, '/');
+  const url = new URL(request.path.startsWith('/') ? base + request.path : request.path);
+  if (url.origin !== new URL(base).origin) {
+    throw new DnsProviderError(
+      `${title} wants the vault to ${request.purpose} on another host, ${url.host}; nothing is sent there`,
+    );
+  }
+  for (const [name, value] of Object.entries(request.query ?? {})) url.searchParams.set(name, String(value));
+  const [type, body] = bodyOf(request);
+  const headers = {
+    Accept: request.xml === undefined ? 'application/json' : 'text/xml',
+    ...(type !== undefined && { 'Content-Type': type }),
+    ...request.headers,
+  };
+  return { method: request.method, url: url.href, headers, ...(body !== undefined && { body }) };
+}
+
+function bodyOf({ json, form, xml }: ApiRequest): [type?: string, body?: string] {
+  if (json !== undefined) return ['application/json', JSON.stringify(json)];
+  if (form !== undefined) return ['application/x-www-form-urlencoded', new URLSearchParams(form).toString()];
+  return xml === undefined ? [] : ['text/xml', xml];
+}
+
+function decoded(text: string, decode: (text: string) => unknown): unknown {
+  if (text.trim() === '') return undefined;
+  try {
+    return decode(text);
+  } catch {
+    // The text itself is not shown: it may be a whole page, and nobody knows what is in it.
+    return unreadable;
+  }
+}
+
+function isSuccess({ status }: ApiAnswer): boolean {
+  return status >= 200 && status < 300;
+}
+
+function isCutOff({ cause }: DnsProviderError): boolean {
+  return cause instanceof OutboundError && ['cut-off', 'unreachable'].includes(cause.reason);
+}
+
+function presentable(secrets: readonly Secret<string>[], words: string): string | undefined {
+  const hidden = secrets
+    .flatMap((secret) => [secret.expose(), encodeURIComponent(secret.expose())])
+    .filter((text) => text !== '')
+    .reduce((text, secret) => text.replaceAll(secret, '[secret]'), words);
+  return shortened(hidden, longestWords) || undefined;
+}

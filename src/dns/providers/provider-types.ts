@@ -1,0 +1,128 @@
+/** All kinds of DNS providers, and how the secret file of one is read. */
+import type { z } from 'zod';
+import { acmeDns } from '../acme-dns.ts';
+import { DnsProviderError, type DnsProviderType } from '../dns-provider.ts';
+import { azureDns } from './azure-dns.ts';
+import { cloudflare } from './cloudflare.ts';
+import { desec } from './desec.ts';
+import { digitalocean } from './digitalocean.ts';
+import { execHook } from './exec-hook.ts';
+import { googleCloudDns } from './google-cloud-dns.ts';
+import { hetzner } from './hetzner.ts';
+import { manual } from './manual.ts';
+import { ovh } from './ovh.ts';
+import { rfc2136 } from './rfc2136.ts';
+import { route53 } from './route53.ts';
+import { webhook } from './webhook.ts';
+
+/** By `--type`; generic ones first, as the usage shows them. */
+export const dnsProviderTypes: ReadonlyMap<string, DnsProviderType> = new Map(
+  [
+    ...[checked(rfc2136), checked(execHook), checked(webhook), checked(acmeDns), checked(manual)],
+    ...[checked(cloudflare), checked(route53), checked(azureDns), checked(googleCloudDns)],
+    ...[checked(digitalocean), checked(hetzner), checked(ovh), checked(desec)],
+  ].map((type) => [type.type, type]),
+);
+
+/**
+ * What the text of a secret file says: a mapping in YAML or JSON, checked and with the defaults filled in, which may be
+ * kept as JSON and given to `create`. For a type with a `plain` key it may also be that value alone, in one line. Throws
+ * DnsProviderError that names what is missing, wrong or unknown, and never shows a value.
+ */
+export async function readProviderConfig(type: SecretFileType, text: string): Promise<unknown> {
+  return checkedConfig(type, await readSecretMapping(type, text));
+}
+
+/** What a secret file is read for: the part of a DNS provider, or of whatever else has such a file. */
+export type SecretFileType = Pick<DnsProviderType, 'type' | 'config' | 'plain'>;
+
+/** The same as it stands there, before it is checked. */
+export async function readSecretMapping(
+  type: Omit<SecretFileType, 'config'>,
+  text: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  const trimmed = text.trim();
+  // Without a blank it cannot be `key: value`; JSON begins with a brace.
+  const isPlain = type.plain !== undefined && /^[^\s{]\S*$/.test(trimmed);
+  const isKey = isPlain && /^["']?(\w+)["']?[:=]/.exec(trimmed)?.[1] === type.plain;
+  if (isKey) throw new DnsProviderError(`the secret file needs a blank after "${type.plain}:"`);
+  return isPlain && type.plain ? { [type.plain]: trimmed } : mapping(type, trimmed);
+}
+
+async function mapping(
+  type: Omit<SecretFileType, 'config'>,
+  text: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  if (text === '') return {};
+  const value = jsonIn(text) ?? (await yamlIn(text));
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  const orPlain = type.plain === undefined ? '' : `, or the ${type.plain} alone in one line`;
+  throw new DnsProviderError(`the secret file must be a mapping of names to values${orPlain}`);
+}
+
+/** What comes over HTTP is JSON, and never reaches the parser of YAML: its time grows with the square of the keys. */
+function jsonIn(text: string): unknown {
+  if (!text.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // YAML may begin with a brace too, and its parser tells the line of what is wrong.
+    return undefined;
+  }
+}
+
+async function yamlIn(text: string): Promise<unknown> {
+  const { parseDocument } = await import('yaml');
+  // Its warnings would quote the text, and so do the messages of its errors.
+  const document = parseDocument(text, { prettyErrors: true, logLevel: 'error' });
+  const [error] = document.errors;
+  if (error !== undefined) {
+    const line = error.linePos?.[0].line;
+    throw new DnsProviderError(
+      `the secret file is neither YAML nor JSON: ${error.code} in line ${line ?? '?'}`,
+    );
+  }
+  return aliasesResolved(document);
+}
+
+function aliasesResolved(document: { toJS: (options: { maxAliasCount: number }) => unknown }): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 10 });
+  } catch {
+    // Whatever the parser says would quote the text.
+    throw new DnsProviderError('the secret file has aliases that lead nowhere, or too many of them');
+  }
+}
+
+/** The type with its configuration checked at `create` too, because it comes from where anything may have been stored. */
+function checked<Config>(type: DnsProviderType<Config>): DnsProviderType {
+  return { ...type, create: (config, context) => type.create(checkedConfig(type, config), context) };
+}
+
+const mostComplaints = 20;
+
+function checkedConfig<Config>(
+  { type, config }: Pick<DnsProviderType<Config>, 'type' | 'config'>,
+  value: unknown,
+): Config {
+  const parsed = config.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const complaints = parsed.error.issues.flatMap((issue) => complaintsOf(issue));
+  const more = complaints.length > mostComplaints ? `; and ${complaints.length - mostComplaints} more` : '';
+  const shown = complaints.slice(0, mostComplaints).join('; ');
+  throw new DnsProviderError(`the settings of ${type} are not right: ${shown}${more}`);
+}
+
+function complaintsOf(issue: z.core.$ZodIssue): string[] {
+  const path = issue.path.map(String).map(shownKey).join('.');
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => `${path === '' ? '' : `${path}.`}${shownKey(key)} is unknown`);
+  }
+  const message = /received undefined$/.test(issue.message) ? 'is missing' : issue.message;
+  return [path === '' ? message : `${path} ${message}`];
+}
+
+/** A value that was written where a key belongs must not be shown. */
+function shownKey(key: string): string {
+  return /^[A-Za-z][A-Za-z_-]{0,30}$/.test(key) ? key : 'a key that is no name';
+}

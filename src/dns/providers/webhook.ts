@@ -1,0 +1,67 @@
+/** Provider `webhook`: somebody's own HTTP server, spoken to as lego's httpreq does in its default mode. */
+import { z } from 'zod';
+import { Secret } from '../../base/secret.ts';
+import type { DnsContext, DnsProviderType } from '../dns-provider.ts';
+import { apiUrl, credential } from './api-settings.ts';
+import { type JsonApi, jsonApi } from './json-api.ts';
+
+const config = z
+  .strictObject({
+    url: apiUrl,
+    username: z
+      .string()
+      .min(1)
+      .regex(/^[^:]*$/, 'must not have a colon')
+      .optional(),
+    password: credential('the password').optional(),
+  })
+  .refine(({ username, password }) => (username === undefined) === (password === undefined), {
+    path: ['password'],
+    message: 'goes with username: both or neither',
+  });
+
+/** `username`, `password`: for HTTP Basic authentication (RFC 7617). */
+export type WebhookConfig = z.output<typeof config>;
+
+/** POST to `/present` and `/cleanup` under the URL; any 2xx status is success, whatever the body. */
+export const webhook: DnsProviderType<WebhookConfig> = {
+  type: 'webhook',
+  title: "your own HTTP server, in the format of lego's httpreq",
+  config,
+  create: (settings, context) => {
+    const api = apiOf(settings, context);
+    const send = async (path: string, purpose: string, name: string, value: string, signal: AbortSignal) => {
+      await api.send({ method: 'POST', path, purpose, json: { fqdn: `${name}.`, value } }, signal);
+    };
+    return {
+      present: ({ name, value }, signal) => send('/present', `put ${name}`, name, value, signal),
+      remove: ({ name, value }, signal) => send('/cleanup', `remove ${name}`, name, value, signal),
+    };
+  },
+};
+
+function apiOf({ url, username, password }: WebhookConfig, context: DnsContext): JsonApi {
+  const basic = new Secret(Buffer.from(`${username ?? ''}:${password ?? ''}`).toString('base64'));
+  return jsonApi({
+    context,
+    title: `the webhook at ${new URL(url).host}`,
+    baseUrl: url,
+    permission:
+      username === undefined
+        ? 'It wants a username and password: set them.'
+        : 'Look whether username and password are right.',
+    secrets: password === undefined ? [] : [new Secret(password), basic],
+    decode: jsonOrText,
+    ...(username !== undefined && { authorize: () => ({ Authorization: `Basic ${basic.expose()}` }) }),
+  });
+}
+
+/** The format says nothing about bodies: many answer `OK`. */
+function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not JSON, then: it is text for people.
+    return text;
+  }
+}

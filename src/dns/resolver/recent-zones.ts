@@ -1,0 +1,22 @@
+/** The zones of an account, remembered for a minute: a certificate of many names asks for them again and again. */
+import { minute } from '../../base/duration.ts';
+import type { World } from '../../base/world.ts';
+
+export class RecentZones<Zone> {
+  readonly #world: Pick<World, 'now'>;
+  readonly #known = new Map<string, { readonly at: number; readonly zones: readonly Zone[] }>();
+
+  constructor(world: Pick<World, 'now'>) {
+    this.#world = world;
+  }
+
+  /** What was remembered under this key less than a minute ago. */
+  get(key: string): readonly Zone[] | undefined {
+    const known = this.#known.get(key);
+    return known !== undefined && Math.abs(this.#world.now() - known.at) < minute ? known.zones : undefined;
+  }
+
+  set(key: string, zones: readonly Zone[]): void {
+    if (this.get(key) === undefined) this.#known.set(key, { at: this.#world.now(), zones });
+  }
+}

@@ -1,0 +1,78 @@
+/** Where the record of a validation goes: the name, what it is an alias of, and whose zone that is in. */
+
+import { DnsProviderError } from '../dns-provider.ts';
+import { isWithin, plainName } from './dns-name.ts';
+import type { ZoneServers } from './zone-servers.ts';
+
+const mostHops = 10;
+
+/**
+ * The provider with the longest zone that `name` is in or under, and that zone in lower case without a dot at the end.
+ * Where two have the same zone it is the first of them.
+ */
+export function longestZone<T extends { readonly zones: readonly string[] }>(
+  name: string,
+  providers: readonly T[],
+): { readonly provider: T; readonly zone: string } | undefined {
+  const found = providers.flatMap((provider) =>
+    provider.zones
+      .map(plainName)
+      .filter((zone) => zone !== '' && isWithin(name, zone))
+      .map((zone) => ({ provider, zone })),
+  );
+  return found.reduce<(typeof found)[number] | undefined>(
+    (best, one) => (best === undefined || one.zone.length > best.zone.length ? one : best),
+    undefined,
+  );
+}
+
+/** Where the CA looks for the TXT record of a domain (RFC 8555 §8.4); for `*.example.com` at the same as for `example.com`. */
+export function challengeName(domain: string): string {
+  return `_acme-challenge.${plainName(domain).replace(/^\*\./, '')}`;
+}
+
+/**
+ * The name that `name` is an alias of at the end of all CNAME records, or itself; it need not exist. The name servers of
+ * its zone are asked directly, because a cache would keep that the name does not exist yet; the resolver only where none
+ * of them answers. Throws DnsProviderError if the records loop or take more than ten hops, and if no server
+ * answers.
+ */
+export async function followCnames(servers: ZoneServers, name: string, signal: AbortSignal): Promise<string> {
+  const trail = [plainName(name)];
+  for (let at = trail[0] ?? ''; ; ) {
+    const target = await aliasOf(servers, at, signal);
+    if (target === undefined) return at;
+    at = plainName(target);
+    const isCircle = trail.includes(at);
+    trail.push(at);
+    if (isCircle) throw new DnsProviderError(`the CNAME records lead in a circle: ${trail.join(' → ')}`);
+    if (trail.length > mostHops + 1) {
+      throw new DnsProviderError(`more than ${mostHops} CNAME records in a row: ${trail.join(' → ')}`);
+    }
+  }
+}
+
+async function aliasOf(servers: ZoneServers, name: string, signal: AbortSignal): Promise<string | undefined> {
+  const givenUp = () => new DnsProviderError(`looking up ${name} was given up`, { cause: signal.reason });
+  if (signal.aborted) throw givenUp();
+  const { resolver } = servers;
+  try {
+    const { places } = await servers.above(name);
+    for (const { at } of places) {
+      if (at === undefined) continue;
+      try {
+        return await resolver.cname(name, at);
+      } catch (error) {
+        if (!(error instanceof DnsProviderError) || signal.aborted) throw error;
+        // Another server may answer; if none does, the resolver is queried.
+      }
+    }
+    return await resolver.cname(name);
+  } catch (error) {
+    if (signal.aborted) throw givenUp();
+    const message = error instanceof Error ? error.message : String(error);
+    throw new DnsProviderError(`whether ${name} is an alias (CNAME) cannot be found out: ${message}`, {
+      cause: error,
+    });
+  }
+}

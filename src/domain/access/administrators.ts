@@ -1,0 +1,160 @@
+/** Administrators: made, listed, given a new password, deleted. Every change and its audit event are one transaction. */
+import { z } from 'zod';
+import { Problem } from '../../base/problem.ts';
+import { Secret } from '../../base/secret.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
+import type { Writer } from '../../db/database.ts';
+import {
+  type AdministratorRow,
+  deleteAdministratorRow,
+  findAdministrator,
+  insertAdministrator,
+  listAdministrators,
+  setPasswordHash,
+} from '../../db/tables/administrators.ts';
+import { deleteOtherSessions } from '../../db/tables/sessions.ts';
+import { deleteSettings } from '../../db/tables/settings.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import type { Vault } from '../vault.ts';
+import { longestPassword } from './password-policy.ts';
+import type { Passwords } from './passwords.ts';
+
+export const administratorName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/,
+    'a name has up to 64 letters, digits and . _ @ + -, and begins with a letter or digit',
+  );
+
+/** A password as it comes in; what it must be like depends on the name too, and is asked of `Passwords.choose`. */
+export const typedPassword = z
+  .string()
+  .min(1, 'a password is needed')
+  .max(longestPassword, `a password has at most ${longestPassword} bytes`)
+  .transform((text) => new Secret(text));
+
+export const createAdministratorInput = z.strictObject({ name: administratorName, password: typedPassword });
+
+export type CreateAdministratorInput = z.output<typeof createAdministratorInput>;
+
+/** An administrator as lists show it; never the hash of the password. */
+export type AdministratorView = { name: string; created_at: string; last_signed_in_at: string | null };
+
+/** Makes an administrator. Throws `administrator_exists`, and `invalid_request` where the password is refused. */
+export async function createAdministrator(
+  { db, world }: Vault,
+  passwords: Passwords,
+  actor: Actor,
+  { name, password }: CreateAdministratorInput,
+): Promise<AdministratorView> {
+  const hash = await passwords.choose(name, password);
+  return db.write(async (writer) =>
+    administratorView(await addAdministrator(writer, actor, name, hash, world.now())),
+  );
+}
+
+/** Adds the row, records it, and ends the setup link, in the caller's transaction. Throws `administrator_exists`. */
+export async function addAdministrator(
+  writer: Writer,
+  actor: Actor,
+  name: string,
+  passwordHash: string,
+  now: number,
+): Promise<AdministratorRow> {
+  const existing = await findAdministrator(writer, name);
+  if (existing !== undefined) {
+    throw new Problem('administrator_exists', {
+      detail: `There is an administrator called "${existing.name}".`,
+    });
+  }
+  const row = await insertAdministrator(writer, { name, password_hash: passwordHash, created_at: now });
+  await deleteSettings(writer, ['setup-token-hash', 'setup-token-expires-at', 'setup-token-tag']);
+  await record(writer, { actor, action: 'administrator.create', ...subject(row) }, now);
+  return row;
+}
+
+/** All in the order of their names. */
+export async function viewAdministrators({ db }: Vault): Promise<AdministratorView[]> {
+  return (await listAdministrators(db.reader)).map(administratorView);
+}
+
+/**
+ * Gives a person a new password without asking for the old one, and ends all their sessions; returns how many. Throws
+ * `administrator_not_found`, and `invalid_request` where the password is refused.
+ */
+export async function resetPassword(
+  { db, world }: Vault,
+  passwords: Passwords,
+  actor: Actor,
+  { name, password }: CreateAdministratorInput,
+): Promise<number> {
+  await requireAdministrator(db.reader, name);
+  const hash = await passwords.choose(name, password);
+  return db.write(async (writer) => {
+    const row = await requireAdministrator(writer, name);
+    return replacePassword(writer, actor, row, { hash, keptSession: undefined, now: world.now() });
+  });
+}
+
+/** Stores the hash, ends the person's other sessions and records it, in the caller's transaction. */
+export async function replacePassword(
+  writer: Writer,
+  actor: Actor,
+  row: AdministratorRow,
+  change: { readonly hash: string; readonly keptSession: number | undefined; readonly now: number },
+): Promise<number> {
+  await setPasswordHash(writer, row.id, change.hash);
+  const ended = await deleteOtherSessions(writer, row.id, change.keptSession);
+  const event = { actor, action: 'administrator.password', detail: { sessions_ended: ended } } as const;
+  await record(writer, { ...event, resource: subject(row).resource }, change.now);
+  return ended;
+}
+
+/**
+ * Removes a person and ends their sessions; says whether they were the last. `theLast` says what happens then: who has a
+ * shell can make another, who is signed in could not. Throws `administrator_not_found` and `last_administrator`.
+ */
+export async function deleteAdministrator(
+  { db, world }: Vault,
+  actor: Actor,
+  name: string,
+  theLast: 'goes' | 'stays',
+): Promise<{ readonly wasLast: boolean }> {
+  return db.write(async (writer) => {
+    const row = await requireAdministrator(writer, name);
+    const wasLast = (await listAdministrators(writer)).length === 1;
+    if (wasLast && theLast === 'stays') throw new Problem('last_administrator');
+    const ended = await deleteOtherSessions(writer, row.id, undefined);
+    await deleteAdministratorRow(writer, row.id);
+    const detail = { sessions_ended: ended };
+    await record(
+      writer,
+      { actor, action: 'administrator.delete', resource: subject(row).resource, detail },
+      world.now(),
+    );
+    return { wasLast };
+  });
+}
+
+export function administratorView(row: AdministratorRow): AdministratorView {
+  return {
+    name: row.name,
+    created_at: formatTimestamp(row.created_at),
+    last_signed_in_at: formatTimestampOrNull(row.last_signed_in_at),
+  };
+}
+
+function subject({ name }: AdministratorRow) {
+  return { resource: `administrator:${name}` };
+}
+
+async function requireAdministrator(
+  reader: Parameters<typeof findAdministrator>[0],
+  name: string,
+): Promise<AdministratorRow> {
+  const row = await findAdministrator(reader, name);
+  if (row !== undefined) return row;
+  throw new Problem('administrator_not_found', {
+    hint: 'List those that exist with "vault admin list".',
+  });
+}

@@ -1,0 +1,227 @@
+/** API keys: made, listed, revoked, deleted. Every change and its audit event are one transaction. */
+import { Problem } from '../../base/problem.ts';
+import type { Scope } from '../../base/scope.ts';
+import type { Secret } from '../../base/secret.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
+import { type ApiKeyToken, createToken } from '../../crypto/api-key-token.ts';
+import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
+import type { Reader, Writer } from '../../db/database.ts';
+import { allowlistsOf, insertAllowlist } from '../../db/tables/api-key-certificates.ts';
+import {
+  type ApiKeyRow,
+  deleteApiKeyRow,
+  findApiKey,
+  insertApiKey,
+  type ListedApiKeyRow,
+  pageApiKeys,
+  pageApiKeysOf,
+  setRevoked,
+} from '../../db/tables/api-keys.ts';
+import { findCertificateIds } from '../../db/tables/certificates.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import type { CreateApiKeyInput } from '../inputs.ts';
+import type { Vault } from '../vault.ts';
+import { requireCertificate, suggestName } from '../versions/certificate-lookup.ts';
+import { type ApiKeyState, apiKeyState } from './authentication.ts';
+
+/** An API key as lists show it; never the raw value or its hash. */
+export type ApiKeyView = {
+  id: number;
+  name: string;
+  prefix: string;
+  scopes: Scope[];
+  certificates: string[];
+  /** Where it counts; anywhere where there are none. */
+  allowed_networks: string[];
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+  last_used_at: string | null;
+  last_used_ip: string | null;
+  state: ApiKeyState;
+};
+
+/**
+ * Makes a key and returns its raw value, which can never be seen again. Throws `invalid_request` where the expiry is
+ * not in the future or an allowed certificate does not exist.
+ */
+export async function createApiKey(
+  vault: Vault,
+  actor: Actor,
+  input: CreateApiKeyInput,
+): Promise<{ readonly id: number; readonly raw: Secret<string> }> {
+  const token = createToken(vault.world);
+  const id = await vault.db.write((writer) => storeApiKey(vault, writer, actor, input, token));
+  return { id, raw: token.raw };
+}
+
+/** `createApiKey` in the caller's transaction, with a token that the caller has made. Returns the id of the key. */
+export async function storeApiKey(
+  { world }: Vault,
+  writer: Writer,
+  actor: Actor,
+  input: CreateApiKeyInput,
+  { prefix, hash }: ApiKeyToken,
+): Promise<number> {
+  const now = world.now();
+  refusePast(input.expires_at, now);
+  const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
+  const id = await insertApiKey(writer, {
+    name: input.name,
+    prefix,
+    hash,
+    scopes: JSON.stringify(input.scopes),
+    any_certificate: input.certificates === 'any' ? 1 : 0,
+    allowed_networks: JSON.stringify(input.allowed_networks),
+    created_at: now,
+    expires_at: input.expires_at ?? null,
+  });
+  await insertAllowlist(writer, id, allowed);
+  await tagApiKey(writer, id);
+  const detail = {
+    name: input.name,
+    prefix,
+    scopes: input.scopes,
+    certificates: input.certificates === 'any' ? ['*'] : input.certificates,
+    allowed_networks: input.allowed_networks,
+    expires_at: formatTimestampOrNull(input.expires_at ?? null),
+  };
+  await record(writer, { actor, action: 'api_key.create', resource: `api-key:${id}`, detail }, now);
+  return id;
+}
+
+/** Throws `invalid_request` for an expiry that is over. */
+export function refusePast(expiresAt: number | undefined, now: number): void {
+  if (expiresAt === undefined || expiresAt > now) return;
+  throw refused('expires_at', `${formatTimestamp(expiresAt)} is not in the future`);
+}
+
+/** How many keys are read at once where all are shown: a few milliseconds of work. */
+const keysAtOnce = 500;
+
+/** All keys in the order of their ids, page by page. */
+export async function* allApiKeys(vault: Vault): AsyncGenerator<ApiKeyView[]> {
+  let after: number | undefined;
+  for (;;) {
+    const page = await pageOfApiKeys(vault, { after, limit: keysAtOnce });
+    yield page;
+    if (page.length < keysAtOnce) return;
+    after = page.at(-1)?.id;
+  }
+}
+
+/** Which part of a list: at most `limit` keys after the id `after`. */
+export type ApiKeyPage = { readonly after?: number | undefined; readonly limit: number };
+
+/** A page of all keys, or of those that may read the certificate of this name. Throws `certificate_not_found`. */
+export async function pageOfApiKeys(
+  { db, world }: Vault,
+  page: ApiKeyPage,
+  certificate?: string,
+): Promise<ApiKeyView[]> {
+  const rows =
+    certificate === undefined
+      ? await pageApiKeys(db.reader, page)
+      : await pageApiKeysOf(db.reader, (await requireCertificate(db.reader, certificate)).id, page);
+  const ids = rows.map(({ id }) => id);
+  return views(rows, await allowlistsOf(db.reader, ids), world.now());
+}
+
+/** One key as lists show it. Throws `api_key_not_found`. */
+export async function viewApiKey({ db, world }: Vault, id: number): Promise<ApiKeyView> {
+  const row = await requireApiKey(db.reader, id);
+  const [view] = views([row], await allowlistsOf(db.reader, [id]), world.now());
+  if (view === undefined) throw new Error('one row makes one view');
+  return view;
+}
+
+function views(
+  rows: readonly ListedApiKeyRow[],
+  allowlists: readonly { readonly api_key_id: number; readonly name: string }[],
+  now: number,
+): ApiKeyView[] {
+  const byKey = Map.groupBy(allowlists, ({ api_key_id }) => api_key_id);
+  return rows.map((row) => ({
+    id: row.id,
+    name: row.name,
+    prefix: row.prefix,
+    scopes: JSON.parse(row.scopes) as Scope[],
+    certificates: row.any_certificate === 1 ? ['*'] : (byKey.get(row.id) ?? []).map(({ name }) => name),
+    allowed_networks: JSON.parse(row.allowed_networks) as string[],
+    created_at: formatTimestamp(row.created_at),
+    expires_at: formatTimestampOrNull(row.expires_at),
+    revoked_at: formatTimestampOrNull(row.revoked_at),
+    last_used_at: formatTimestampOrNull(row.last_used_at),
+    last_used_ip: row.last_used_ip,
+    state: apiKeyState(row, now),
+  }));
+}
+
+/** Ends a key at once. Revoking it again changes nothing and is no error. Throws `api_key_not_found`. */
+export async function revokeApiKey(vault: Vault, actor: Actor, id: number): Promise<void> {
+  await vault.db.write((writer) => storeRevocation(vault, writer, actor, id));
+}
+
+/** `revokeApiKey` in the caller's transaction. */
+export async function storeRevocation(
+  { world }: Vault,
+  writer: Writer,
+  actor: Actor,
+  id: number,
+): Promise<void> {
+  const key = await requireApiKey(writer, id);
+  if (key.revoked_at !== null) return;
+  const isAuthentic = await isApiKeyAuthentic(writer, id);
+  await setRevoked(writer, id, world.now());
+  if (isAuthentic) await tagApiKey(writer, id);
+  await record(writer, { actor, action: 'api_key.revoke', ...subject(key) }, world.now());
+}
+
+/** Removes a revoked key. Throws `api_key_not_found` and, where it is not revoked, `api_key_active`. */
+export async function deleteApiKey({ db, world }: Vault, actor: Actor, id: number): Promise<void> {
+  await db.write(async (writer) => {
+    const key = await requireApiKey(writer, id);
+    if (key.revoked_at === null) {
+      throw new Problem('api_key_active', {
+        detail: `API key ${id} (${key.name}) is not revoked; only revoked keys can be deleted.`,
+        hint: `Revoke it first with "vault api-key revoke --id ${id}".`,
+      });
+    }
+    await deleteApiKeyRow(writer, id);
+    await record(writer, { actor, action: 'api_key.delete', ...subject(key) }, world.now());
+  });
+}
+
+function subject({ id, name, prefix }: ApiKeyRow) {
+  return { resource: `api-key:${id}`, detail: { name, prefix } };
+}
+
+/** The key of this id. Throws `api_key_not_found`. */
+export async function requireApiKey(reader: Reader, id: number): Promise<ApiKeyRow> {
+  const key = await findApiKey(reader, id);
+  if (key !== undefined) return key;
+  throw new Problem('api_key_not_found', {
+    detail: `There is no API key ${id}.`,
+    hint: 'List those that exist with "vault api-key list".',
+  });
+}
+
+/** The ids of the certificates of an allowlist. Throws `invalid_request` for a name that does not exist. */
+export async function certificateIds(reader: Reader, names: readonly string[]): Promise<number[]> {
+  const ids = await findCertificateIds(reader, names);
+  const unknown = names.find((name) => !ids.has(name));
+  if (unknown === undefined) return [...ids.values()];
+  throw refused(
+    'certificates',
+    `there is no certificate called "${unknown}"`,
+    await suggestName(reader, unknown),
+  );
+}
+
+function refused(path: string, message: string, hint?: string): Problem {
+  return new Problem('invalid_request', {
+    detail: `${path}: ${message}.`,
+    errors: [{ path, message }],
+    ...(hint !== undefined && { hint }),
+  });
+}

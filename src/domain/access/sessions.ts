@@ -1,0 +1,207 @@
+/** Sessions of administrators: begun at sign-in, found by their token at every request, ended by a row that goes. */
+import { hour, minute } from '../../base/duration.ts';
+import { Problem } from '../../base/problem.ts';
+import type { Secret } from '../../base/secret.ts';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import { type CreateSessionToken, readSessionToken } from '../../crypto/session-token.ts';
+import { administratorFits, sessionFits, type TaggedAdministrator } from '../../db/audit/row-tags.ts';
+import { requireIntegrity, type Writer } from '../../db/database.ts';
+import type { AdministratorRow } from '../../db/tables/administrators.ts';
+import { currentMasterKey } from '../../db/tables/master-keys.ts';
+import {
+  deleteExpiredSessions,
+  deleteSession,
+  findSessionById,
+  findSessionByToken,
+  insertSession,
+  listSessions,
+  type SessionRow,
+  setSessionUsed,
+} from '../../db/tables/sessions.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import { currentKey } from '../sealed-secrets.ts';
+import type { Vault } from '../vault.ts';
+import { type AdministratorIdentity, actorName } from './identity.ts';
+
+/** In milliseconds. */
+export type SessionLimits = {
+  /** Without a request for so long, a session is over. */
+  readonly idle: number;
+  /** So long after sign-in it is over in any case. */
+  readonly lifetime: number;
+};
+
+export const defaultSessionLimits: SessionLimits = { idle: 30 * minute, lifetime: 12 * hour };
+
+/** A session as its owner sees it in a list. */
+export type SessionView = {
+  id: number;
+  created_at: string;
+  last_used_at: string;
+  expires_at: string;
+  ip: string | null;
+  user_agent: string | null;
+  current: boolean;
+};
+
+/** Someone who has just signed in; the token is for their cookie, and for nothing else. */
+export type SignedIn = { readonly identity: AdministratorIdentity; readonly token: Secret<string> };
+
+/** Where somebody signs in from. */
+export type Visitor = { readonly actor: Actor; readonly userAgent: string | undefined };
+
+/** Older ones end when a person signs in once more. */
+const mostSessions = 20;
+
+const longestUserAgent = 256;
+
+export class Sessions {
+  readonly #vault: Vault;
+  readonly limits: SessionLimits;
+  readonly #beingNoted = new Map<number, Promise<void>>();
+
+  constructor(vault: Vault, limits: SessionLimits = defaultSessionLimits) {
+    this.#vault = vault;
+    this.limits = limits;
+  }
+
+  /** Begins a session in the transaction of the sign-in, and records it. `createToken` was loaded before the transaction. */
+  async begin(
+    writer: Writer,
+    { id: administratorId, name }: AdministratorRow,
+    { actor, userAgent }: Visitor,
+    createToken: CreateSessionToken,
+  ): Promise<SignedIn> {
+    const { world } = this.#vault;
+    const now = world.now();
+    await deleteExpiredSessions(writer, { now, idleSince: now - this.limits.idle });
+    const others = await listSessions(writer, administratorId);
+    for (const { id } of others.slice(mostSessions - 1)) await deleteSession(writer, id);
+    const times = { createdAt: now, expiresAt: now + this.limits.lifetime };
+    const { token, idHash } = createToken(world, await currentKey(this.#vault, writer), times);
+    const { id } = await insertSession(writer, {
+      administrator_id: administratorId,
+      token_hash: idHash,
+      created_at: now,
+      expires_at: times.expiresAt,
+      last_used_at: now,
+      ip: actor.ip ?? null,
+      user_agent: userAgent?.slice(0, longestUserAgent) ?? null,
+    });
+    const identity: AdministratorIdentity = {
+      kind: 'administrator',
+      name,
+      session: { id, administratorId, ...times },
+    };
+    const person = { ...actor, name: actorName(identity) };
+    await record(writer, { actor: person, action: 'session.create', resource: `session:${id}` }, now);
+    return { identity, token };
+  }
+
+  /** Who has the session of this token, which counts as used now; undefined where it is over or never was. */
+  async find(token: string): Promise<AdministratorIdentity | undefined> {
+    const { db, world } = this.#vault;
+    const now = world.now();
+    const idHash = await this.#idHashOf(token, now);
+    const found = idHash && (await findSessionByToken(db.reader, idHash));
+    if (found === undefined) return undefined;
+    const { session: row, person } = found;
+    if (!this.#isLive(row, now) || !this.#isAuthentic(row, person)) return undefined;
+    if (now - row.last_used_at >= minute) await this.#noteUse(row.id, now);
+    return {
+      kind: 'administrator',
+      name: person.name,
+      session: {
+        id: row.id,
+        administratorId: row.administrator_id,
+        createdAt: row.created_at,
+        expiresAt: this.#endOf(row),
+      },
+    };
+  }
+
+  /** Undefined where the token is none of the vault's. */
+  async #idHashOf(token: string, now: number): Promise<Buffer | undefined> {
+    const { db, keyring } = this.#vault;
+    const known = keyring.all;
+    const idHash = await readSessionToken(known, token, now);
+    if (idHash !== undefined) return idHash;
+    // Another process may have made it with a key that followed, of which nobody has told this one.
+    const name = await currentMasterKey(db.reader);
+    const current = name === undefined ? undefined : keyring.use(name);
+    return current === undefined || known.includes(current)
+      ? undefined
+      : readSessionToken([current], token, now);
+  }
+
+  /** Whether the session with this id is not over. Asking does not count as its use. */
+  async isLive(id: number): Promise<boolean> {
+    const { db, world } = this.#vault;
+    const row = await findSessionById(db.reader, id);
+    return row !== undefined && this.#isLive(row, world.now()) && sessionFits(requireIntegrity(db), row);
+  }
+
+  /** Whether session and person are as the vault wrote them. */
+  #isAuthentic(row: SessionRow, person: TaggedAdministrator): boolean {
+    const { db, log } = this.#vault;
+    const integrity = requireIntegrity(db);
+    if (sessionFits(integrity, row) && administratorFits(integrity, person)) return true;
+    const fields = { session: row.id, administrator: person.name };
+    log.error(fields, 'session changed in the database by other means than the vault; refused');
+    return false;
+  }
+
+  /** Those of the same person that are not over, the newest first. */
+  async view({ session }: AdministratorIdentity): Promise<SessionView[]> {
+    const { db, world } = this.#vault;
+    const now = world.now();
+    const rows = await listSessions(db.reader, session.administratorId);
+    return rows
+      .filter((row) => this.#isLive(row, now))
+      .map((row) => ({
+        id: row.id,
+        created_at: formatTimestamp(row.created_at),
+        last_used_at: formatTimestamp(row.last_used_at),
+        expires_at: formatTimestamp(this.#endOf(row)),
+        ip: row.ip,
+        user_agent: row.user_agent,
+        current: row.id === session.id,
+      }));
+  }
+
+  /** Ends a session of the same person at once, theirs or another. Throws `session_not_found`. */
+  async end(actor: Actor, { session }: AdministratorIdentity, id: number): Promise<void> {
+    const { db, world } = this.#vault;
+    await db.write(async (writer) => {
+      const row = await findSessionById(writer, id);
+      if (row === undefined || row.administrator_id !== session.administratorId) {
+        throw new Problem('session_not_found');
+      }
+      await deleteSession(writer, id);
+      const detail = { how: id === session.id ? 'signed out' : 'ended from another session' };
+      await record(writer, { actor, action: 'session.end', resource: `session:${id}`, detail }, world.now());
+    });
+  }
+
+  /** The settings may have become shorter since it began. */
+  #endOf({ created_at, expires_at }: SessionRow): number {
+    return Math.min(expires_at, created_at + this.limits.lifetime);
+  }
+
+  #isLive(row: SessionRow, now: number): boolean {
+    return now < this.#endOf(row) && now - row.last_used_at < this.limits.idle;
+  }
+
+  /** Requests that come together note it once. A disk that is full must not sign people out. */
+  #noteUse(id: number, now: number): Promise<void> {
+    const { db, log } = this.#vault;
+    const noting =
+      this.#beingNoted.get(id) ??
+      db
+        .write((writer) => setSessionUsed(writer, id, now))
+        .catch((error: unknown) => log.warn({ err: error }, 'the use of a session could not be written'))
+        .finally(() => this.#beingNoted.delete(id));
+    this.#beingNoted.set(id, noting);
+    return noting;
+  }
+}

@@ -1,0 +1,159 @@
+/** Signing in with name and password. Unknown names and wrong passwords take the same path and end the same. */
+import { z } from 'zod';
+import { Problem } from '../../base/problem.ts';
+import type { Secret } from '../../base/secret.ts';
+import { sessionTokenCreator } from '../../crypto/session-token.ts';
+import { administratorFits } from '../../db/audit/row-tags.ts';
+import { requireIntegrity } from '../../db/database.ts';
+import {
+  type AdministratorRow,
+  findAdministrator,
+  setLastSignedIn,
+  setPasswordHash,
+} from '../../db/tables/administrators.ts';
+import type { Actor } from '../audit/audit.ts';
+import type { Vault } from '../vault.ts';
+import { replacePassword, typedPassword } from './administrators.ts';
+import type { AdministratorIdentity } from './identity.ts';
+import { KnownPlaces } from './known-places.ts';
+import type { Passwords } from './passwords.ts';
+import type { Sessions, SignedIn, Visitor } from './sessions.ts';
+import { type Attempt, SignInBackoff, type SignInPauses, type Standing } from './sign-in-backoff.ts';
+
+export const signInInput = z.strictObject({
+  name: z.string().min(1, 'a name is needed').max(256, 'no name is that long'),
+  password: typedPassword,
+});
+
+export type SignInInput = z.output<typeof signInInput>;
+
+export const changePasswordInput = z.strictObject({ current: typedPassword, new: typedPassword });
+
+export type ChangePasswordInput = z.output<typeof changePasswordInput>;
+
+type Checked = { readonly row: AdministratorRow; readonly attempt: Attempt };
+
+export class SignIn {
+  readonly #vault: Vault;
+  readonly #places = new KnownPlaces();
+  readonly passwords: Passwords;
+  readonly sessions: Sessions;
+  readonly backoff: SignInPauses;
+
+  constructor(
+    vault: Vault,
+    passwords: Passwords,
+    sessions: Sessions,
+    backoff: SignInPauses = new SignInBackoff(vault.world),
+  ) {
+    this.#vault = vault;
+    this.passwords = passwords;
+    this.sessions = sessions;
+    this.backoff = backoff;
+  }
+
+  /** Begins a session. Throws `unauthenticated`, one answer for every failure, and `rate_limited`. */
+  async signIn({ name, password }: SignInInput, visitor: Visitor): Promise<SignedIn> {
+    const { db, world } = this.#vault;
+    const { row, attempt } = await this.#check(
+      name,
+      password,
+      visitor.actor,
+      await this.#standing(name, visitor.actor),
+      wrongCredentials,
+    );
+    try {
+      const isOld = this.passwords.isOutgrown(row.password_hash);
+      const anew = isOld ? await this.passwords.hash(password) : undefined;
+      const createToken = await sessionTokenCreator();
+      const signedIn = await db.write(async (writer) => {
+        // Meanwhile the person may have been removed, or the password changed.
+        const now = await findAdministrator(writer, name);
+        if (now?.password_hash !== row.password_hash) throw wrongCredentials();
+        if (anew !== undefined) await setPasswordHash(writer, row.id, anew);
+        await setLastSignedIn(writer, row.id, world.now());
+        return this.sessions.begin(writer, row, visitor, createToken);
+      });
+      attempt.succeeded();
+      return signedIn;
+    } catch (error) {
+      attempt.withdrawn();
+      throw error;
+    }
+  }
+
+  /**
+   * Changes one's own password and ends one's other sessions. Throws `invalid_request` where the current one is wrong
+   * or the new one is refused, and `rate_limited`.
+   */
+  async changePassword(
+    actor: Actor,
+    { name, session }: AdministratorIdentity,
+    input: ChangePasswordInput,
+  ): Promise<void> {
+    const { db, world } = this.#vault;
+    const { row, attempt } = await this.#check(name, input.current, actor, 'known', wrongCurrent);
+    attempt.succeeded();
+    const hash = await this.passwords.choose(name, input.new, 'new');
+    await db.write(async (writer) => {
+      const now = await findAdministrator(writer, name);
+      if (now?.password_hash !== row.password_hash) throw wrongCurrent();
+      await replacePassword(writer, actor, row, { hash, keptSession: session.id, now: world.now() });
+    });
+  }
+
+  async #standing(name: string, { ip }: Actor): Promise<Standing> {
+    return (await this.#places.has(this.#vault.db.reader, name, ip)) ? 'known' : 'stranger';
+  }
+
+  /** An administrator that the vault did not write to the database counts as unknown. */
+  #authentic(row: AdministratorRow | undefined): AdministratorRow | undefined {
+    const { db, log } = this.#vault;
+    if (row === undefined || administratorFits(requireIntegrity(db), row)) return row;
+    const fields = { administrator: row.name };
+    log.error(fields, 'administrator changed in the database by other means than the vault; refused');
+    return undefined;
+  }
+
+  /** The person whose password this is. Failures are recorded, but nothing that was typed: it may be a password. */
+  async #check(
+    name: string,
+    password: Secret<string>,
+    actor: Actor,
+    standing: Standing,
+    refusal: () => Problem,
+  ): Promise<Checked> {
+    const { db, audit, meter } = this.#vault;
+    const attempt = await this.backoff.begin(name, actor.ip, standing);
+    const origin = standing === 'known' ? standing : { address: actor.ip };
+    let row: AdministratorRow | undefined;
+    try {
+      row = this.#authentic(await findAdministrator(db.reader, name));
+      if ((await this.passwords.matches(password, row?.password_hash, origin)) && row !== undefined)
+        return { row, attempt };
+    } catch (error) {
+      attempt.withdrawn();
+      throw error;
+    }
+    meter.authenticationFailed('password');
+    await audit.append({
+      actor,
+      action: 'session.refuse',
+      resource: `administrator:${row?.name ?? 'unknown'}`,
+      detail: { reason: row === undefined ? 'unknown name' : 'wrong password' },
+    });
+    throw refusal();
+  }
+}
+
+function wrongCredentials(): Problem {
+  return new Problem('unauthenticated', { detail: 'The name or the password is wrong.' });
+}
+
+function wrongCurrent(): Problem {
+  const message = 'the current password is wrong';
+  return new Problem('invalid_request', {
+    detail: `current: ${message}.`,
+    errors: [{ path: 'current', message }],
+  });
+}

@@ -1,0 +1,129 @@
+/**
+ * Checkpoints: where the audit log stood at a moment, signed, to be kept where whoever changes the database cannot reach it.
+ * The key is the vault's own and outlives the master key, which only seals it.
+ */
+import { OperatorError } from '../../base/operator-error.ts';
+import type { Secret } from '../../base/secret.ts';
+import { formatTimestamp, parseTimestamp } from '../../base/timestamp.ts';
+import { isSignedByEd25519, publicKeyId, signEd25519 } from '../../crypto/ed25519.ts';
+import { generatePrivateKey, publicKeyOf } from '../../crypto/key-pair.ts';
+import { type ChainEnd, hashIn, tagState } from '../../db/audit/audit-chain.ts';
+import { countAuditEvents, lastAuditEvent } from '../../db/audit/audit-events.ts';
+import { type AuditKeyRow, listAuditKeys, replaceAuditKey } from '../../db/audit/audit-keys.ts';
+import { requireIntegrity, type Writer } from '../../db/database.ts';
+import { auditKeyOwner, openFor, sealFor } from '../sealed-secrets.ts';
+import type { Vault } from '../vault.ts';
+import { type Actor, record } from './audit.ts';
+
+/** What a checkpoint says: the event with this id had this link, and so many events were there. */
+export type Checkpoint = ChainEnd & { readonly at: number; readonly events: number };
+
+const firstLine = 'vault audit checkpoint 1';
+
+const form = new RegExp(
+  `^(${firstLine}\nevent ([1-9]\\d{0,15})\nhash ([0-9a-f]{64})\nevents (\\d{1,16})\nat (\\S+)\nkey ([0-9a-f]{16})\n)` +
+    'signature ([A-Za-z0-9+/]{86}==)\\s*$',
+);
+
+/**
+ * The text of a checkpoint of now: six lines, and the signature of exactly these. Throws OperatorError where the newest event
+ * was not written by this vault.
+ */
+export async function makeCheckpoint(vault: Vault, actor: Actor): Promise<string> {
+  const { sealed, publicKey } = await signingKey(vault, actor);
+  const last = await lastAuditEvent(vault.db.reader);
+  if (last === undefined || tagState(requireIntegrity(vault.db), last.link) !== 'tagged') {
+    throw nothingToSign();
+  }
+  const events = await countAuditEvents(vault.db.reader);
+  const text = [
+    firstLine,
+    `event ${last.id}`,
+    `hash ${hashIn(last.link).toString('hex')}`,
+    `events ${events}`,
+    `at ${formatTimestamp(vault.world.now())}`,
+    `key ${publicKeyId(publicKey)}`,
+    '',
+  ].join('\n');
+  const privateKey = openFor(vault, auditKeyOwner(publicKey), sealed);
+  return `${text}signature ${signEd25519(privateKey, Buffer.from(text)).toString('base64')}\n`;
+}
+
+/**
+ * What a checkpoint says, once one of this vault's keys has signed it. Throws OperatorError; `name` is what the checkpoint is
+ * called then.
+ */
+export async function readCheckpoint({ db }: Vault, text: string, name: string): Promise<Checkpoint> {
+  const keys = (await listAuditKeys(db.reader)).map(({ public_key }) => public_key);
+  return checkpointSignedBy(keys, text, name);
+}
+
+/** The same for one that one of these keys (SPKI DER) has signed, without a vault. */
+export function checkpointSignedBy(keys: readonly Buffer[], text: string, name: string): Checkpoint {
+  const [, signed = '', id, hash = '', events, moment = '', keyId, signature = ''] =
+    form.exec(text.replaceAll('\r\n', '\n')) ?? [];
+  const at = parseTimestamp(moment);
+  if (at === undefined) {
+    throw new OperatorError(`${name} is no checkpoint of an audit log`, {
+      hint: 'Name a file that "vault audit checkpoint" has written.',
+    });
+  }
+  const key = keys.find((one) => publicKeyId(one) === keyId);
+  if (key === undefined) {
+    throw new OperatorError(`${name} is signed by the key ${keyId}, which is none of this vault's`, {
+      hint: 'It is of another vault, or of one that was made before this one was restored.',
+    });
+  }
+  if (!isSignedByEd25519(key, Buffer.from(signed), Buffer.from(signature, 'base64'))) {
+    throw new OperatorError(`the signature of ${name} is wrong: it was changed`, {
+      hint: 'Take a copy from another place.',
+    });
+  }
+  return { id: Number(id), link: Buffer.from(hash, 'hex'), events: Number(events), at };
+}
+
+/** The key that signs, SPKI DER, made now where there is none. */
+export async function checkpointKey(vault: Vault, actor: Actor): Promise<Buffer> {
+  return (await signingKey(vault, actor)).publicKey;
+}
+
+/** Signs with a new key from now on. What the ones before have signed stays good, but they can sign no more. */
+export async function replaceCheckpointKey(vault: Vault, actor: Actor): Promise<void> {
+  const privateKey = await generatePrivateKey('ed25519');
+  await vault.db.write((writer) => keepKey(vault, writer, privateKey, actor));
+}
+
+type SigningKey = { readonly publicKey: Buffer; readonly sealed: Buffer };
+
+async function signingKey(vault: Vault, actor: Actor): Promise<SigningKey> {
+  const known = signing(await listAuditKeys(vault.db.reader));
+  if (known !== undefined) return known;
+  const privateKey = await generatePrivateKey('ed25519');
+  // Of two that begin at once, one makes it.
+  return vault.db.write(
+    async (writer) =>
+      signing(await listAuditKeys(writer)) ?? (await keepKey(vault, writer, privateKey, actor)),
+  );
+}
+
+function signing([newest]: readonly AuditKeyRow[]): SigningKey | undefined {
+  if (newest === undefined || newest.sealed_private_key === null) return undefined;
+  return { publicKey: newest.public_key, sealed: newest.sealed_private_key };
+}
+
+async function keepKey(vault: Vault, writer: Writer, privateKey: Secret, actor: Actor): Promise<SigningKey> {
+  const publicKey = publicKeyOf(privateKey);
+  const sealed = await sealFor(vault, writer, auditKeyOwner(publicKey), privateKey);
+  const now = vault.world.now();
+  await replaceAuditKey(writer, { public_key: publicKey, sealed_private_key: sealed, created_at: now });
+  const detail = { public_key: publicKey.toString('base64') };
+  const resource = `audit-key:${publicKeyId(publicKey)}`;
+  await record(writer, { actor, action: 'audit.key', resource, detail }, now);
+  return { publicKey, sealed };
+}
+
+function nothingToSign(): OperatorError {
+  return new OperatorError('the newest event of the audit log was not written by this vault', {
+    hint: 'An older version of the vault that still runs may have written it: restart "vault serve". Then run "vault audit verify".',
+  });
+}

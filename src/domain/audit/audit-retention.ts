@@ -1,0 +1,61 @@
+/**
+ * How long the audit log is kept: what is older goes from its beginning, in short transactions between which others write. First
+ * an event says up to where, so that what is missing was announced by the chain itself.
+ */
+import { day } from '../../base/duration.ts';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import { listChainedEvents } from '../../db/audit/audit-events.ts';
+import { lastToPrune, pruneAuditEvents, readPrunedThrough } from '../../db/audit/audit-pruning.ts';
+import { requireIntegrity } from '../../db/database.ts';
+import type { Vault } from '../vault.ts';
+import { record, system } from './audit.ts';
+import { ChainWalk } from './audit-verification.ts';
+
+/** Events removed in one transaction: a few milliseconds. */
+const eventsAtOnce = 500;
+
+/** Between two transactions, so that downloads have their turn. */
+const pause = 50;
+
+/** Nothing is done for less than this, so that the log says once a day at most that it was pruned. */
+const slack = day;
+
+/** Removes what is older than `keepFor` milliseconds, once some of it is a day older. Returns how many events went. */
+export async function pruneAuditLog(vault: Vault, keepFor: number, signal?: AbortSignal): Promise<number> {
+  const { db, world, log } = vault;
+  const now = world.now();
+  if ((await lastToPrune(db.reader, { before: now - keepFor - slack, now })) === undefined) return 0;
+  const last = await lastToPrune(db.reader, { before: now - keepFor, now });
+  // Without a link it was written by other means than this vault's, and the rest could not be held against it.
+  if (last === undefined || last.link.length === 0) return 0;
+  const faults = await faultsUpTo(vault, last.id);
+  if (faults > 0) log.error({ faults, through: last.id }, 'audit events that do not verify are pruned');
+  await db.write((writer) => {
+    const detail = {
+      through: last.id,
+      hash: last.link.toString('hex'),
+      older_than: formatTimestamp(now - keepFor),
+      ...(faults > 0 && { faults }),
+    };
+    return record(writer, { actor: system, action: 'audit.prune', resource: 'audit-log', detail }, now);
+  });
+  let removed = 0;
+  while (signal?.aborted !== true) {
+    const some = await db.write((writer) => pruneAuditEvents(writer, last.id, eventsAtOnce));
+    removed += some;
+    if (some < eventsAtOnce) break;
+    await world.sleep(pause, signal);
+  }
+  return removed;
+}
+
+/** How many faults a verification finds in what is about to go: someone may have made events old, or changed them. */
+async function faultsUpTo({ db, world }: Vault, last: number): Promise<number> {
+  const walk = new ChainWalk(await readPrunedThrough(db.reader), [], requireIntegrity(db));
+  for (;;) {
+    const events = await listChainedEvents(db.reader, walk.end.id, eventsAtOnce);
+    for (const event of events) if (event.id <= last) walk.step(event);
+    if (events.length < eventsAtOnce || (events.at(-1)?.id ?? last) >= last) return walk.faultCount;
+    await world.turn();
+  }
+}

@@ -1,0 +1,248 @@
+/**
+ * Whether the audit log is what was recorded: the whole chain is walked, a page at a time, and what does not fit is named. The
+ * tags and the mark show what someone without the master key did; that an older state was put back as a whole, checkpoints show.
+ */
+import type { Integrity } from '../../base/integrity.ts';
+import { type ChainEnd, chainBeginning, hashIn, linkOf, tagState } from '../../db/audit/audit-chain.ts';
+import { type AuditEventRow, listChainedEvents } from '../../db/audit/audit-events.ts';
+import { brokenLink, readMark } from '../../db/audit/audit-mark.ts';
+import { readPrunedThrough } from '../../db/audit/audit-pruning.ts';
+import { listLiveIds } from '../../db/audit/row-tags.ts';
+import { requireIntegrity } from '../../db/database.ts';
+import type { Vault } from '../vault.ts';
+import type { Checkpoint } from './audit-checkpoint.ts';
+
+/** Something that is not as it was recorded. */
+export type ChainFault = {
+  /** The event at which it shows. */
+  readonly id: number;
+  readonly kind:
+    | 'changed'
+    | 'missing'
+    | 'added'
+    | 'unchained'
+    | 'forged'
+    | 'mark'
+    | 'unannounced'
+    | 'checkpoint'
+    | 'revived';
+  readonly message: string;
+};
+
+export type ChainReport = {
+  readonly events: number;
+  /** Undefined where there is no event. */
+  readonly first: number | undefined;
+  readonly last: ChainEnd | undefined;
+  /** The first hundred; `faultCount` is how many there are. */
+  readonly faults: readonly ChainFault[];
+  readonly faultCount: number;
+};
+
+/** After these, the key or session that they name never counts again. */
+const endings: ReadonlySet<string> = new Set(['api_key.revoke', 'api_key.delete', 'session.end']);
+
+const eventsAtOnce = 500;
+const faultsTold = 100;
+
+/** Walks the whole log, and holds it against the checkpoints. Writes nothing; events that are added or pruned meanwhile are no faults. */
+export async function verifyChain(
+  { db }: Pick<Vault, 'db'>,
+  checkpoints: readonly Checkpoint[] = [],
+): Promise<ChainReport> {
+  const integrity = requireIntegrity(db);
+  const walk = new ChainWalk(await readPrunedThrough(db.reader), checkpoints, integrity);
+  const mark = (await readMark(db.reader, integrity)) ?? 'invalid';
+  walk.expect(mark);
+  for (;;) {
+    const events = await listChainedEvents(db.reader, walk.end.id, eventsAtOnce);
+    const [first] = events;
+    if (first === undefined) break;
+    // Pruned since the last look: then it goes on from there.
+    if (first.id !== walk.end.id + 1 && walk.moveTo(await readPrunedThrough(db.reader))) continue;
+    for (const event of events) walk.step(event);
+  }
+  const [oldest] = await listChainedEvents(db.reader, Number.MIN_SAFE_INTEGER, 1);
+  const { apiKeys, sessions } = await listLiveIds(db.reader);
+  walk.refuseRevived(apiKeys.map((id) => `api-key:${id}`));
+  walk.refuseRevived(sessions.map((id) => `session:${id}`));
+  return walk.finish(oldest?.id);
+}
+
+/** A walk along the chain, event by event, that remembers what did not fit. */
+export class ChainWalk {
+  readonly #checkpoints: readonly Checkpoint[];
+  readonly #faults: ChainFault[] = [];
+  faultCount = 0;
+  #events = 0;
+  #first: number | undefined;
+  #pruned: ChainEnd | undefined;
+  /** What the first event has to follow, where that is known. */
+  #base: ChainEnd | undefined;
+  /** Up to where the log itself says that it was pruned. */
+  #announced = 0;
+  /** Undefined for copies, whose tags stay in the vault. */
+  readonly #integrity: Integrity | undefined;
+  #mark: ChainEnd | 'invalid' | undefined;
+  /** What was revoked or ended, and by which event. */
+  readonly #ended = new Map<string, number>();
+  /** Whether an event with a tag has come: all that follow need one. */
+  #isTagged = false;
+  end: ChainEnd;
+
+  constructor(
+    pruned: ChainEnd | undefined,
+    checkpoints: readonly Checkpoint[],
+    integrity: Integrity | undefined,
+  ) {
+    this.#integrity = integrity;
+    this.#checkpoints = checkpoints;
+    this.#pruned = pruned;
+    this.#base = pruned;
+    this.end = pruned ?? chainBeginning;
+  }
+
+  /** Begins after an event that is known from elsewhere. */
+  beginAfter(known: ChainEnd): void {
+    this.#base = known;
+    this.end = known;
+  }
+
+  /** Goes on from where the log was pruned up to now; says whether that is further than it has come. */
+  moveTo(pruned: ChainEnd | undefined): boolean {
+    if (pruned === undefined || pruned.id <= this.end.id) return false;
+    this.#pruned = pruned;
+    this.#base = pruned;
+    this.end = pruned;
+    return true;
+  }
+
+  /** Holds the log against the sealed mark of its end; more events may have come since. */
+  expect(mark: ChainEnd | 'invalid'): void {
+    this.#mark = mark;
+  }
+
+  step(event: AuditEventRow): void {
+    const { id } = event;
+    const isNext = id === this.end.id + 1;
+    const link = hashIn(event.link);
+    const isForged = this.#isForged(event);
+    if (link.length === 0) {
+      this.#fault(id, 'unchained', `event ${id} is not chained, as if an older vault had written it`);
+    } else if (!isNext && !this.#beginsLater(event)) {
+      this.#fault(id, 'missing', `${missing(this.end.id + 1, id - 1)} missing before event ${id}`);
+    } else if (linkOf(brokenLink, event).equals(link)) {
+      this.#fault(id, 'mark', `the sealed mark of the log's end was removed or changed before event ${id}`);
+    } else if (!linkOf(isNext ? this.end.link : chainBeginning.link, event).equals(link)) {
+      this.#fault(id, 'changed', `event ${id} was changed, or does not follow the one before it`);
+    } else if (isForged) {
+      this.#fault(id, 'forged', `event ${id} was written or changed by other means than the vault`);
+    }
+    if (event.action === 'audit.prune' && !isForged) {
+      this.#announced = announcedIn(event) ?? this.#announced;
+    }
+    if (endings.has(event.action) && !isForged) this.#ended.set(event.resource, id);
+    // What the vault wrote follows what the vault wrote before.
+    this.adopt(event, isForged ? this.end.link : link);
+  }
+
+  /** What the log says is over must not be there again: an older row that was put back has its tag. */
+  refuseRevived(resources: readonly string[]): void {
+    for (const resource of resources) {
+      const id = this.#ended.get(resource);
+      if (id === undefined) continue;
+      this.#fault(id, 'revived', `event ${id} ended ${resource}, but an older state of it was put back`);
+    }
+  }
+
+  /** Goes on from an event that nothing is known before. */
+  adopt({ id, link }: AuditEventRow, next: Buffer = hashIn(link)): void {
+    for (const one of this.#checkpoints) if (one.id === id) this.#compare(one, hashIn(link));
+    if (this.#mark !== undefined && this.#mark !== 'invalid' && this.#mark.id === id) {
+      if (!this.#mark.link.equals(hashIn(link))) {
+        this.#fault(id, 'mark', `event ${id} is another than the sealed mark of the log's end says`);
+      }
+    }
+    this.#first ??= id;
+    this.#events += 1;
+    this.end = { id, link: next };
+  }
+
+  /** Without a tag are the events from before there were tags, and then those of a vault of that time that still runs. */
+  #isForged({ link }: AuditEventRow): boolean {
+    if (this.#integrity === undefined) return false;
+    const state = tagState(this.#integrity, link);
+    if (state === 'untagged') return this.#isTagged || link.length === 0;
+    this.#isTagged = true;
+    return state === 'forged';
+  }
+
+  /** An event that stands where none can stand any more. */
+  stray(id: number, message: string): void {
+    this.#fault(id, 'added', message);
+  }
+
+  /** `oldest` is the lowest id that is there. */
+  finish(oldest: number | undefined): ChainReport {
+    const pruned = this.#pruned;
+    const begin = pruned?.id ?? 0;
+    if (oldest !== undefined && oldest <= begin) {
+      this.stray(oldest, `event ${oldest} was put in before event ${begin + 1}, where the log begins`);
+    }
+    if (pruned !== undefined && this.#announced < pruned.id) {
+      const message = `events up to ${pruned.id} were removed, and no event "audit.prune" says so`;
+      this.#fault(pruned.id, 'unannounced', message);
+    }
+    const mark = this.#mark;
+    if (mark === 'invalid') {
+      this.#fault(this.end.id, 'mark', "the sealed mark of the log's end was removed or changed");
+    } else if (mark !== undefined && this.end.id < mark.id) {
+      const message = `${missing(this.end.id + 1, mark.id)} missing at the end`;
+      this.#fault(this.end.id + 1, 'missing', message);
+    }
+    for (const checkpoint of this.#checkpoints) {
+      if (checkpoint.id > this.end.id) {
+        const message = `the log ends at event ${this.end.id}, before the checkpoint of event ${checkpoint.id}`;
+        this.#fault(checkpoint.id, 'checkpoint', message);
+      } else if (checkpoint.id === this.#base?.id) {
+        this.#compare(checkpoint, this.#base.link);
+      } else if (checkpoint.id < (this.#first ?? 0)) {
+        const message = `event ${checkpoint.id} is no longer in the log, so that its checkpoint shows nothing; use a newer one`;
+        this.#fault(checkpoint.id, 'checkpoint', message);
+      }
+    }
+    return {
+      events: this.#events,
+      first: this.#first,
+      last: this.#events === 0 ? undefined : this.end,
+      faults: this.#faults,
+      faultCount: this.faultCount,
+    };
+  }
+
+  /** What was removed before there was a chain is not missing in it. */
+  #beginsLater(event: AuditEventRow): boolean {
+    const isFirst = this.#events === 0 && this.#pruned === undefined;
+    return isFirst && linkOf(chainBeginning.link, event).equals(hashIn(event.link));
+  }
+
+  #compare(checkpoint: Checkpoint, link: Buffer): void {
+    if (checkpoint.link.equals(link)) return;
+    this.#fault(checkpoint.id, 'checkpoint', `event ${checkpoint.id} is another than its checkpoint says`);
+  }
+
+  #fault(id: number, kind: ChainFault['kind'], message: string): void {
+    this.faultCount += 1;
+    if (this.#faults.length < faultsTold) this.#faults.push({ id, kind, message });
+  }
+}
+
+function missing(from: number, to: number): string {
+  return from === to ? `event ${from} is` : `events ${from} to ${to} are`;
+}
+
+/** Up to where an event `audit.prune` says that events were removed; one that was changed may say anything. */
+function announcedIn({ detail }: AuditEventRow): number | undefined {
+  const through = /"through":(\d{1,15})\b/.exec(detail)?.[1];
+  return through === undefined ? undefined : Number(through);
+}

@@ -1,0 +1,91 @@
+/** The audit log's vocabulary: who acts, what can be done, and how an event is put down beside the change it tells of. */
+import { insertAuditEvents, type NewAuditEvent } from '../../db/audit/audit-events.ts';
+import type { Writer } from '../../db/database.ts';
+
+export type AuditAction =
+  | 'issuer.create'
+  | 'issuer.update'
+  | 'issuer.delete'
+  | 'acme_account.register'
+  | 'acme_account.rollover'
+  | 'acme_account.deactivate'
+  | 'acme_account.delete'
+  | 'dns_provider.create'
+  | 'dns_provider.update'
+  | 'dns_provider.delete'
+  | 'notification_channel.create'
+  | 'notification_channel.update'
+  | 'notification_channel.test'
+  | 'notification_channel.disable'
+  | 'notification_channel.delete'
+  | 'certificate.create'
+  | 'certificate.import'
+  | 'certificate.issue'
+  | 'certificate.update'
+  | 'certificate.revoke'
+  | 'certificate.delete'
+  | 'certificate.download'
+  | 'renewal.request'
+  | 'renewal.fail'
+  | 'api_key.create'
+  | 'api_key.update'
+  | 'api_key.revoke'
+  | 'api_key.delete'
+  | 'setup_link.create'
+  | 'administrator.create'
+  | 'administrator.password'
+  | 'administrator.delete'
+  | 'session.create'
+  | 'session.refuse'
+  | 'session.end'
+  | 'access.refuse'
+  | 'audit.prune'
+  | 'audit.key'
+  | 'integrity.begin'
+  | 'backup.create'
+  | 'backup.restore'
+  | 'master_key.begin'
+  | 'master_key.rotate'
+  | 'master_key.remove'
+  | 'master_key.seal'
+  | 'master_key.unseal';
+
+/** Who does something, and from where. */
+export type Actor = {
+  /** `local-cli`, `system`, `api-key:<id>:<name>` or `admin:<name>`. */
+  readonly name: string;
+  readonly ip?: string | undefined;
+  readonly requestId?: string | undefined;
+};
+
+/** Whoever has a shell in the vault's environment. */
+export const localCli: Actor = { name: 'local-cli' };
+
+/** The vault itself. */
+export const system: Actor = { name: 'system' };
+
+export type AuditEvent = {
+  readonly actor: Actor;
+  readonly action: AuditAction;
+  /** `certificate:<name>`, `api-key:<id>`, `issuer:<name>` … */
+  readonly resource: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
+};
+
+/** The row of an event that happens at `at` (UTC milliseconds). */
+export function auditRow({ actor, action, resource, detail }: AuditEvent, at: number): NewAuditEvent {
+  return {
+    at,
+    actor: actor.name,
+    action,
+    resource,
+    detail: JSON.stringify(detail ?? {}),
+    ip: actor.ip ?? null,
+    request_id: actor.requestId ?? null,
+  };
+}
+
+/** Puts an event down in the transaction of the change that it tells of. */
+export async function record(writer: Writer, event: AuditEvent, at: number): Promise<void> {
+  await insertAuditEvents(writer, [auditRow(event, at)]);
+}

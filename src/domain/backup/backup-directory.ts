@@ -1,0 +1,101 @@
+/**
+ * What lies in a directory of scheduled backups, read from the files themselves: a directory that was emptied, mounted or
+ * shared with another vault needs no bookkeeping.
+ */
+import { readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import { listMasterKeys } from '../../db/tables/master-keys.ts';
+import { vaultIdentity } from '../presence/vault-identity.ts';
+import type { Vault } from '../vault.ts';
+import { readManifestPage } from './backup-file.ts';
+import type { BackupAmounts, SetAside } from './backup-health.ts';
+import type { Manifest } from './backup-manifest.ts';
+
+/** A backup that a schedule has made: the moment (UTC milliseconds) it is of, and what it holds. */
+export type ScheduledBackup = { readonly path: string; readonly at: number; readonly holds: BackupAmounts };
+
+/** Each list has the newest first. */
+export type BackupDirectory = {
+  /** Of this vault, and so the only ones that are ever removed. */
+  readonly own: readonly ScheduledBackup[];
+  /** Of this vault, but set aside because they hold much less than the one before. */
+  readonly aside: readonly ScheduledBackup[];
+  /** With this vault's master key, by a vault that gave no ids. */
+  readonly unnamed: readonly ScheduledBackup[];
+  /** With this vault's master key, made by another vault since this one has its id: a clone shares the directory. */
+  readonly clones: readonly ScheduledBackup[];
+};
+
+const scheduledName = /^vault-\d{8}T\d{6}Z(\.smaller)?\.backup$/;
+
+/** `vault-20261121T180000Z.backup` */
+export function backupName(at: number): string {
+  return `vault-${formatTimestamp(at - (at % 1000)).replaceAll(/[-:]/g, '')}.backup`;
+}
+
+/** `vault-20261121T180000Z.smaller.backup`: the schedule neither counts nor removes it. */
+export function asideName(at: number): string {
+  return backupName(at).replace(/\.backup$/, '.smaller.backup');
+}
+
+/** The path under which a backup that was set aside counts as any other. */
+export function acceptedPath(path: string): string {
+  return path.replace(/\.smaller\.backup$/, '.backup');
+}
+
+/** Reads the directory. Throws the system's error where it cannot be read. */
+export async function backupsIn({ db }: Pick<Vault, 'db'>, directory: string): Promise<BackupDirectory> {
+  const keyIds = new Set((await listMasterKeys(db.reader)).map(({ id }) => id));
+  const identity = await vaultIdentity(db.reader);
+  const found = { own: [], aside: [], unnamed: [], clones: [] } as Record<
+    keyof BackupDirectory,
+    ScheduledBackup[]
+  >;
+  for (const name of readdirSync(directory).filter((name) => scheduledName.test(name))) {
+    const path = join(directory, name);
+    const page = manifestAt(path);
+    if (typeof page !== 'object' || !page.manifest.key_ids.some((id) => keyIds.has(id))) continue;
+    const { vault_id, created_at } = page.manifest;
+    const backup = { path, at: Date.parse(created_at), holds: amountsIn(page.manifest) };
+    if (vault_id === undefined) found.unnamed.push(backup);
+    else if (vault_id === identity?.id)
+      (basename(path) === basename(acceptedPath(path)) ? found.own : found.aside).push(backup);
+    else if (identity !== undefined && backup.at > identity.since) found.clones.push(backup);
+  }
+  for (const list of Object.values(found)) list.sort((a, b) => b.at - a.at);
+  return found;
+}
+
+export function amountsIn({ counts }: Pick<Manifest, 'counts'>): BackupAmounts {
+  return { certificates: counts.certificates ?? 0, versions: counts.certificate_versions ?? 0 };
+}
+
+/** Whether certificates or versions are fewer than half. */
+export function isMuchLess(now: BackupAmounts, before: BackupAmounts): boolean {
+  return 2 * now.certificates < before.certificates || 2 * now.versions < before.versions;
+}
+
+/** The backup that a new one is compared with. */
+export function backupBefore({ own, unnamed }: BackupDirectory): ScheduledBackup | undefined {
+  return own[0] ?? unnamed[0];
+}
+
+/** The newest backup that was set aside, while no later one counts and it holds much less than the one before. */
+export function setAsideIn(found: BackupDirectory): SetAside | undefined {
+  const [aside] = found.aside;
+  const before = backupBefore(found);
+  if (aside === undefined || before === undefined || before.at > aside.at) return undefined;
+  return isMuchLess(aside.holds, before.holds)
+    ? { path: aside.path, holds: aside.holds, before: before.holds }
+    : undefined;
+}
+
+function manifestAt(path: string): ReturnType<typeof readManifestPage> {
+  try {
+    return readManifestPage(path);
+  } catch {
+    // Deleted meanwhile, or not a backup of ours: do not count or remove it.
+    return 'none';
+  }
+}

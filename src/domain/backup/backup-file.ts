@@ -1,0 +1,209 @@
+/** Backups as files: drafts that nobody takes for a backup, the page at their end, and how a file is checked. */
+import { createHash } from 'node:crypto';
+import {
+  appendFileSync,
+  closeSync,
+  createReadStream,
+  createWriteStream,
+  fstatSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { removeDatabase, staleDrafts, syncPath } from '../../base/durable-file.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import type { World } from '../../base/world.ts';
+import { sameBytes } from '../../crypto/constant-time.ts';
+import type { MasterKey } from '../../crypto/master-key.ts';
+import { examineCopy } from '../../db/sqlite/backup-copy.ts';
+import {
+  lastLineSize,
+  type Manifest,
+  type ManifestPage,
+  pageBody,
+  pageEnd,
+  pageSize,
+  readPage,
+} from './backup-manifest.ts';
+
+const draftName = /^\.vault-backup-[0-9a-f]{16}\.draft(-wal|-shm|-journal)?$/;
+
+/** An empty file of mode 0600 in the directory, and the removal of drafts that a killed process left there a day ago. */
+export function newDraft(directory: string, world: World): string {
+  const isDraft = (name: string) => draftName.test(name);
+  for (const stale of staleDrafts(directory, isDraft, world.now())) removeDatabase(stale);
+  const draft = join(directory, `.vault-backup-${world.randomBytes(8).toString('hex')}.draft`);
+  closeSync(openSync(draft, 'wx', 0o600));
+  return draft;
+}
+
+/** Adds the page with the manifest to a copy of the database, and makes the file durable. */
+export async function sealDraft(draft: string, manifest: Manifest, masterKey: MasterKey): Promise<void> {
+  appendFileSync(draft, pageBody(manifest));
+  const digest = await digestOf(draft, statSync(draft).size);
+  appendFileSync(draft, pageEnd(digest, macOf(masterKey, digest)));
+  syncPath(draft);
+}
+
+/** Gives a finished draft its name, durably. `existing` says what becomes of an earlier backup of that name. */
+export function publishDraft(draft: string, file: string, existing: 'refuse' | 'replace'): void {
+  if (existing === 'replace') renameSync(draft, file);
+  else {
+    // Unlike a rename, a link never takes the place of a file that appeared meanwhile.
+    linkSync(draft, file);
+    unlinkSync(draft);
+  }
+  syncPath(dirname(file));
+}
+
+/** Throws OperatorError unless a backup may be written to this name. Writes nothing. */
+export function refuseTarget(file: string, existing: 'refuse' | 'replace'): void {
+  const there = lstatSync(file, { throwIfNoEntry: false });
+  if (there === undefined) return;
+  if (there.isDirectory()) {
+    throw new OperatorError(`${file} is a directory`, {
+      hint: `Name a file in it: ${join(file, 'vault.backup')}`,
+    });
+  }
+  if (existing === 'refuse') {
+    throw new OperatorError(`${file} exists`, { hint: 'Choose another name, or replace it with --replace.' });
+  }
+  // What is under a wrong name must survive: only a backup is replaced.
+  if (!there.isFile() || typeof readManifestPage(file) === 'string') {
+    throw new OperatorError(`${file} is there and is no backup of a vault`, {
+      hint: 'Choose another name; --replace replaces backups only.',
+    });
+  }
+}
+
+/** The page at the end of a file, or why there is none. Throws the error of the system where it cannot be read. */
+export function readManifestPage(file: string): ReturnType<typeof readPage> {
+  const descriptor = openSync(file, 'r');
+  try {
+    const page = Buffer.alloc(pageSize);
+    const { size } = fstatSync(descriptor);
+    if (size < pageSize) return 'none';
+    readSync(descriptor, page, 0, pageSize, size - pageSize);
+    return readPage(page);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * Reads the page of a backup and compares its checksum with the whole file. Throws OperatorError where that is no backup,
+ * not whole, altered, or made by a vault that is too new.
+ */
+export async function readBackup(file: string): Promise<ManifestPage> {
+  const page = readManifestPage(file);
+  if (page === 'newer') {
+    throw new OperatorError(`${file} is the backup of a newer vault`, {
+      hint: 'Restore it with that version.',
+    });
+  }
+  if (page === 'none') {
+    throw new OperatorError(`${file} is no backup of a vault, or its end is missing`, {
+      hint: 'Name a file that "vault backup" has written, and copy it again if it was cut on the way.',
+    });
+  }
+  const { size } = statSync(file);
+  const isWhole =
+    page !== 'damaged' &&
+    page.manifest.database_size === size - pageSize &&
+    (await digestOf(file, size - lastLineSize)).equals(page.digest);
+  if (!isWhole) {
+    throw new OperatorError(`${file} is damaged: it is not what was written`, {
+      hint: 'Copy it again from where it was kept, or take another backup.',
+    });
+  }
+  return page;
+}
+
+/**
+ * Throws OperatorError unless the backup is whole, made by a vault with this master key, and consistent in itself. `name`
+ * is what it is called then. Reads everything, writes nothing.
+ */
+export async function checkBackup(file: string, masterKey: MasterKey, name = file): Promise<ManifestPage> {
+  const page = await readBackup(file);
+  const { manifest, digest, mac } = page;
+  if (!sameBytes(mac, macOf(masterKey, digest))) {
+    throw new OperatorError(`${name} was altered: it does not bear the mark of its vault's master key`, {
+      hint: 'Whoever made it had no access to the vault. Take another backup, and ask who could write to this one.',
+    });
+  }
+  const { schema, counts } = examineCopy(file, name);
+  const isAsSaid =
+    JSON.stringify(schema) === JSON.stringify(manifest.schema) && isSame(counts, manifest.counts);
+  if (!isAsSaid)
+    throw new OperatorError(`${name} does not hold what its manifest says`, { hint: 'Take another backup.' });
+  return page;
+}
+
+/**
+ * Copies the database of a backup that was checked into a new file of mode 0600. Throws OperatorError where the file has
+ * changed since.
+ */
+export async function copyOut(
+  file: string,
+  { manifest, digest }: Pick<ManifestPage, 'manifest' | 'digest'>,
+  copy: string,
+): Promise<void> {
+  const hash = createHash('sha256');
+  const source = createReadStream(file, { end: manifest.database_size - 1, highWaterMark: 1_048_576 });
+  const target = createWriteStream(copy, { flags: 'wx', mode: 0o600 });
+  await pipeline(
+    source,
+    async function* (chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) {
+        hash.update(chunk);
+        yield chunk;
+      }
+    },
+    target,
+  );
+  const body = createReadStream(file, {
+    start: manifest.database_size,
+    end: manifest.database_size + pageSize - lastLineSize - 1,
+  });
+  for await (const chunk of body) hash.update(chunk as Buffer);
+  if (!hash.digest().equals(digest)) {
+    throw new OperatorError(`${file} changed while it was read`, {
+      hint: 'Try again when nobody writes to it.',
+    });
+  }
+}
+
+/** SHA-256 of the first `length` bytes. */
+export async function digestOf(file: string, length: number): Promise<Buffer> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(file, { end: length - 1, highWaterMark: 1_048_576 })) {
+    hash.update(chunk as Buffer);
+  }
+  return hash.digest();
+}
+
+/** A backup in a few words. */
+export function aboutBackup(name: string, { created_at, counts }: Manifest): string {
+  const number = (rows = 0, thing = '') => `${rows} ${thing}${rows === 1 ? '' : 's'}`;
+  const parts = [
+    number(counts.certificates, 'certificate'),
+    number(counts.certificate_versions, 'version'),
+    number(counts.api_keys, 'API key'),
+  ];
+  return `${name}: ${parts.join(', ')}, as of ${created_at}`;
+}
+
+function macOf(masterKey: MasterKey, digest: Buffer): Buffer {
+  return masterKey.authenticate('authenticate: backup', digest);
+}
+
+function isSame(a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): boolean {
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
+}

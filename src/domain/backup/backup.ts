@@ -1,0 +1,247 @@
+/**
+ * Backups of a vault that goes on working: one file of one moment, verified before it gets its name, and recorded. Private
+ * keys in it stay sealed; the master key is in it only under a passphrase.
+ */
+import { realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { removeDatabase } from '../../base/durable-file.ts';
+import { saysNoSpace } from '../../base/full-disk.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import type { Secret } from '../../base/secret.ts';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import type { MasterKey } from '../../crypto/master-key.ts';
+import { contextFor } from '../../crypto/master-key-file.ts';
+import type { PassphraseSealed } from '../../crypto/passphrase-key.ts';
+import { openUnderPassphrase, sealUnderPassphrase } from '../../crypto/passphrase-seal.ts';
+import { Database } from '../../db/database.ts';
+import { CopyError, copyDatabase, masterKeysIn, tidyCopy } from '../../db/sqlite/backup-copy.ts';
+import { retirePreviousMasterKeys } from '../../db/tables/master-keys.ts';
+import { putSetting } from '../../db/tables/settings.ts';
+import { passwordComplaint } from '../access/password-policy.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import { resealAll } from '../master-key/resealing.ts';
+import { ensureVaultIdentity } from '../presence/vault-identity.ts';
+import type { Vault } from '../vault.ts';
+import { newDraft, publishDraft, refuseTarget, sealDraft } from './backup-file.ts';
+import type { Manifest } from './backup-manifest.ts';
+
+/** How a backup is made. */
+export type BackupOrder = {
+  readonly actor: Actor;
+  /** The vault's version. */
+  readonly version: string;
+  /** Seals the master key into it. */
+  readonly passphrase?: Secret<string> | undefined;
+  /** Rejects unless the finished draft is a whole backup of this vault. It reads all of it, which may take seconds. */
+  readonly verify: (draft: string, masterKey: MasterKey) => Promise<unknown>;
+};
+
+/**
+ * Writes a backup to `file`, which appears there whole or not at all. Throws OperatorError, having changed nothing, where it
+ * cannot be written, and where `existing` is `refuse` and there is one.
+ */
+export async function backUpTo(
+  vault: Vault,
+  order: BackupOrder,
+  file: string,
+  existing: 'refuse' | 'replace',
+): Promise<Manifest> {
+  const path = resolve(file);
+  refuseDataDirectory(vault, path);
+  return written(path, async () => {
+    refuseTarget(path, existing);
+    return withDraft(vault, order, dirname(path), async (draft, manifest) => {
+      publishDraft(draft, path, existing);
+      await recordBackup(vault, order, path, manifest);
+      return manifest;
+    });
+  });
+}
+
+/** Where a finished backup goes: its name, and whether it counts as the last backup or is kept aside. */
+export type Placement = { readonly name: string; readonly as: 'the last' | 'set aside' };
+
+/**
+ * As `backUpTo`, into a directory, where `place` names the file by what the backup holds. Returns the path too.
+ */
+export async function backUpInto(
+  vault: Vault,
+  order: BackupOrder,
+  directory: string,
+  place: (manifest: Manifest) => Placement,
+): Promise<{ readonly path: string; readonly manifest: Manifest; readonly as: Placement['as'] }> {
+  refuseDataDirectory(vault, join(directory, 'vault.backup'));
+  return written(directory, () =>
+    withDraft(vault, order, directory, async (draft, manifest) => {
+      const { name, as } = place(manifest);
+      const path = join(directory, name);
+      refuseTarget(path, 'refuse');
+      publishDraft(draft, path, 'refuse');
+      await recordBackup(vault, order, path, manifest, as);
+      return { path, manifest, as };
+    }),
+  );
+}
+
+/** Makes a backup in the data directory and hands it to `send`, which opens it; it is gone afterwards. */
+export async function backUpThrough(
+  vault: Vault,
+  order: BackupOrder,
+  send: (draft: string) => Promise<void>,
+): Promise<Manifest> {
+  const directory = dirname(vault.db.path);
+  return written(directory, () =>
+    withDraft(vault, order, directory, async (draft, manifest) => {
+      await send(draft);
+      await recordBackup(vault, order, 'standard output', manifest);
+      return manifest;
+    }),
+  );
+}
+
+/** Why this passphrase is refused, as the end of a sentence; undefined where it is fine. */
+export function passphraseComplaint(passphrase: Secret<string>): string | undefined {
+  return passwordComplaint('', passphrase.expose())?.replaceAll('password', 'passphrase');
+}
+
+/** What a master key that is sealed under a passphrase belongs to. */
+export function openMasterKey(
+  passphrase: Secret<string>,
+  sealed: PassphraseSealed,
+  keyId: string,
+): Promise<Secret | undefined> {
+  return openUnderPassphrase(passphrase, contextFor(keyId), sealed);
+}
+
+async function withDraft<T>(
+  vault: Vault,
+  order: BackupOrder,
+  directory: string,
+  use: (draft: string, manifest: Manifest) => Promise<T>,
+): Promise<T> {
+  const { world, db } = vault;
+  const draft = newDraft(directory, world);
+  try {
+    const { id } = await ensureVaultIdentity(vault);
+    // Before the copy: everything up to this moment is in it.
+    const createdAt = world.now();
+    await copyDatabase(db, draft);
+    const masterKey = await settleCopy(vault, draft);
+    const facts = await tidyCopy(draft);
+    const manifest: Manifest = {
+      format: 1,
+      vault_version: order.version,
+      created_at: formatTimestamp(createdAt),
+      vault_id: id,
+      key_ids: [masterKey.name],
+      database_size: statSync(draft).size,
+      schema: [...facts.schema],
+      counts: facts.counts,
+      ...(order.passphrase !== undefined && {
+        sealed_master_key: await sealedMasterKey(vault, masterKey, order.passphrase),
+      }),
+    };
+    await sealDraft(draft, manifest, masterKey);
+    await order.verify(draft, masterKey);
+    return await use(draft, manifest);
+  } finally {
+    removeDatabase(draft);
+  }
+}
+
+/** Ends in the copy a rotation that goes on in the vault, so that each backup needs one master key. Returns that. */
+async function settleCopy({ world, keyring }: Vault, draft: string): Promise<MasterKey> {
+  const { current = keyring.current.name, isRotating } = masterKeysIn(draft);
+  const masterKey = keyring.find(current);
+  if (masterKey === undefined) {
+    throw new OperatorError(`the vault seals by master key ${current} now, and its file cannot be found`, {
+      hint: 'Put it where the vault finds it, or start again. "vault master-key status" shows more.',
+    });
+  }
+  if (!isRotating) return masterKey;
+  const copy = await Database.open(draft, world);
+  try {
+    await resealAll({ db: copy, keyring, world });
+    await copy.write((writer) => retirePreviousMasterKeys(writer, world.now()));
+  } finally {
+    await copy.close();
+  }
+  return masterKey;
+}
+
+function sealedMasterKey(
+  { world }: Vault,
+  masterKey: MasterKey,
+  passphrase: Secret<string>,
+): Promise<PassphraseSealed> {
+  const context = contextFor(masterKey.name);
+  return sealUnderPassphrase(world, passphrase, context, masterKey.exported());
+}
+
+async function recordBackup(
+  { db, log }: Vault,
+  { actor }: BackupOrder,
+  path: string,
+  { created_at, sealed_master_key, database_size }: Manifest,
+  as: Placement['as'] = 'the last',
+): Promise<void> {
+  const at = Date.parse(created_at);
+  const event = {
+    actor,
+    action: 'backup.create',
+    resource: `backup:${basename(path)}`,
+    detail: { created_at, database_size, with_master_key: sealed_master_key !== undefined },
+  } as const;
+  try {
+    await db.write(async (writer) => {
+      if (as === 'the last') await putSetting(writer, 'last-backup-at', at);
+      await record(writer, event, at);
+    });
+  } catch (error) {
+    log.error({ err: error }, 'a backup was made, but could not be recorded');
+    throw new OperatorError(
+      `the backup is written and whole, but could not be recorded: ${(error as Error).message}`,
+      {
+        hint: 'It can be restored; the vault just does not know of it.',
+        cause: error,
+      },
+    );
+  }
+}
+
+/** There it would be lost together with the vault, and could take the place of the database. */
+function refuseDataDirectory({ db }: Vault, path: string): void {
+  const real = (directory: string) => {
+    try {
+      return realpathSync(directory);
+    } catch {
+      // It is not there, which is told when the backup is written.
+      return directory;
+    }
+  };
+  if (real(dirname(path)) !== real(dirname(db.path))) return;
+  throw new OperatorError(`${path} is in the data directory`, {
+    hint: 'A backup there is lost together with the vault; choose another directory, best on another disk.',
+  });
+}
+
+/** Runs `work`; what the disk at `place` does not allow becomes a sentence. */
+async function written<T>(place: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (error instanceof OperatorError) throw error;
+    if (saysNoSpace(error) || (error instanceof CopyError && error.isFull)) {
+      throw new OperatorError(`there is no space for the backup at ${place}`, {
+        hint: 'Free some space there, or choose another place. Nothing was written.',
+        cause: error,
+      });
+    }
+    if (code === undefined && !(error instanceof CopyError)) throw error;
+    throw new OperatorError(`the backup cannot be written to ${place}: ${message}`, {
+      hint: 'Choose a directory that exists and that this user may write to. Nothing was written.',
+      cause: error,
+    });
+  }
+}

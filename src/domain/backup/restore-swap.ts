@@ -1,0 +1,133 @@
+/**
+ * How a restored vault takes the place of what was there: database and master key together, whatever happens in between.
+ * A note with the moves decides: before it is there the old vault stands, afterwards whoever opens the vault completes them.
+ */
+import {
+  closeSync,
+  existsSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { z } from 'zod';
+import { syncPath } from '../../base/durable-file.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import type { HeldDatabase } from '../../db/sqlite/database-lock.ts';
+import { leftLog } from '../../db/sqlite/new-database.ts';
+import { placeOf } from './restore-drafts.ts';
+
+const noteName = 'restore.pending';
+
+const noteSchema = z.strictObject({
+  moves: z.array(z.strictObject({ from: z.string(), to: z.string() })),
+});
+
+/** A finished file, and the name that it shall have. */
+export type Move = { readonly from: string; readonly to: string };
+
+/**
+ * Keeps what has the names now under `<name>.before-restore-<stamp>`, then gives the new files their names. `held` is the
+ * old database. Returns what was kept.
+ */
+export function swapIn(
+  dataDir: string,
+  moves: readonly Move[],
+  { state }: HeldDatabase,
+  stamp: string,
+): string[] {
+  const database = placeOf(join(dataDir, 'vault.db'));
+  // A log that stays behind would be taken for the new database's. Of a whole one everything is in the file already.
+  const logs = state === 'damaged' ? ['-wal', '-shm', '-journal'].map((suffix) => database + suffix) : [];
+  const kept = [...moves.map(({ to }) => to), ...logs].filter(hasContent).map((path) => {
+    const name = `${path}.before-restore-${stamp}`;
+    linkSync(path, name);
+    return name;
+  });
+  for (const path of kept.map(dirname)) syncPath(path);
+  for (const path of logs) rmSync(path, { force: true });
+  writeNote(dataDir, moves, stamp);
+  finishRestore(dataDir);
+  return kept;
+}
+
+/**
+ * Keeps the log of a database that is missing or empty under a name of its own: SQLite deletes what it finds beside an empty
+ * file. Returns the names.
+ */
+export function setAsideLostLog(database: string, stamp: string): string[] {
+  if (hasContent(database) || leftLog(database) === undefined) return [];
+  const logs = ['-wal', '-shm', '-journal'].map((suffix) => database + suffix).filter(hasContent);
+  const kept = logs.map((path) => `${path}.before-restore-${stamp}`);
+  for (const [index, path] of logs.entries()) renameSync(path, kept[index] ?? path);
+  syncPath(dirname(database));
+  return kept;
+}
+
+/** Completes a restore that was cut off; does nothing where there is none. Two processes may do it at once. */
+export function finishRestore(dataDir: string): void {
+  const path = join(dataDir, noteName);
+  try {
+    const note = noteAt(path);
+    if (note === undefined) return;
+    for (const { from, to } of noteSchema.parse(JSON.parse(note)).moves) {
+      unlessDone(resolve(dataDir, to), () => renameSync(resolve(dataDir, from), resolve(dataDir, to)));
+      syncPath(dirname(resolve(dataDir, to)));
+    }
+    rmSync(path, { force: true });
+    syncPath(dataDir);
+  } catch (error) {
+    throw new OperatorError(`a restore was cut off and cannot be completed: ${(error as Error).message}`, {
+      hint: `Run the command as the user that owns the data directory. What remains to be done stands in ${path}.`,
+      cause: error,
+    });
+  }
+}
+
+function noteAt(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    // Whoever completes the same restore may have just done so.
+    if (!existsSync(path)) return undefined;
+    throw error;
+  }
+}
+
+/** It appears whole or not at all, and never in place of another. */
+function writeNote(dataDir: string, moves: readonly Move[], stamp: string): void {
+  const draft = join(dataDir, `${noteName}-${stamp}`);
+  const note = join(dataDir, noteName);
+  const inside = (path: string) => (dirname(path) === dataDir ? relative(dataDir, path) : path);
+  const said = moves.map(({ from, to }) => ({ from: inside(from), to: inside(to) }));
+  closeSync(openSync(draft, 'wx', 0o600));
+  try {
+    writeFileSync(draft, JSON.stringify({ moves: said }));
+    syncPath(draft);
+    linkSync(draft, note);
+    syncPath(dataDir);
+  } finally {
+    unlinkSync(draft);
+  }
+}
+
+/**
+ * Somebody else who completes the same restore may have been quicker. Where neither name is there, a disk may be missing:
+ * then nothing may follow, or the database would come without its key.
+ */
+function unlessDone(to: string, rename: () => void): void {
+  try {
+    rename();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || !existsSync(to)) throw error;
+  }
+}
+
+function hasContent(path: string): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}

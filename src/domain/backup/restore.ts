@@ -1,0 +1,239 @@
+/**
+ * Restoring: a backup is checked in every way, copied, opened as the vault would open it and bound to its master key, all
+ * beside what is there. Only then does it take that place, and what was there is kept.
+ */
+import { closeSync, openSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { makeDurableDirectory, syncPath } from '../../base/durable-file.ts';
+import { saysNoSpace } from '../../base/full-disk.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import type { Secret } from '../../base/secret.ts';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import type { World } from '../../base/world.ts';
+import { Keyring, keyFilesBeside } from '../../crypto/keyring.ts';
+import { MasterKey } from '../../crypto/master-key.ts';
+import { type KeyFile, keyFileContent, keyIn } from '../../crypto/master-key-file.ts';
+import type { PassphraseKey } from '../../crypto/passphrase-key.ts';
+import { Database } from '../../db/database.ts';
+import { isKnownMigration } from '../../db/migrations/migrations.ts';
+import { holdDatabase } from '../../db/sqlite/database-lock.ts';
+import { refuseNetworkPlace } from '../../db/sqlite/database-place.ts';
+import { refuseMisplacedFiles } from '../../db/sqlite/database-sight.ts';
+import { hasContent, leftLog } from '../../db/sqlite/new-database.ts';
+import { deleteSettings, putSetting } from '../../db/tables/settings.ts';
+import { localCli, record } from '../audit/audit.ts';
+import { masterKeyFits } from '../master-key/master-key-check.ts';
+import { giveIdentity } from '../presence/vault-identity.ts';
+import { adoptRows } from '../upgrade/row-adoption.ts';
+import { openMasterKey } from './backup.ts';
+import { checkBackup, copyOut, readBackup } from './backup-file.ts';
+import type { Manifest } from './backup-manifest.ts';
+import { draftFor, placeOf, removeDraft, writeKeyDraft } from './restore-drafts.ts';
+import { finishRestore, type Move, setAsideLostLog, swapIn } from './restore-swap.ts';
+
+/** What is restored, and to where. */
+export type RestoreOrder = {
+  readonly file: string;
+  readonly dataDir: string;
+  readonly masterKeyFile: string;
+  /** The key that a command gave, in place of a file. */
+  readonly givenKey?: MasterKey | undefined;
+  /** What becomes of a vault that is there. */
+  readonly existing: 'refuse' | 'replace';
+  /** Asked where the master key has to come out of the backup: what may be the passphrase, the likeliest first. */
+  readonly passphrases: () => Promise<readonly Secret<string>[]>;
+  /** What opens a key file that is sealed. Throws OperatorError. */
+  readonly lockOf: (file: KeyFile) => Promise<PassphraseKey | undefined>;
+  /** Seals the key file where the key comes out of the backup; undefined where none shall. Throws OperatorError. */
+  readonly freshLock: () => Promise<PassphraseKey | undefined>;
+};
+
+/** A backup that can be restored here. */
+export type Restorable = {
+  readonly manifest: Manifest;
+  /** The checksum that was checked. */
+  readonly digest: Buffer;
+  readonly masterKey: MasterKey;
+  /** Whether the key is in its file already, or comes out of the backup. */
+  readonly keyIs: 'there' | 'in the backup';
+  /** The file that it is in, or will be in. */
+  readonly keyFile: string;
+};
+
+/** Restores, and returns the names under which what was there is kept. Throws OperatorError, having changed nothing. */
+export async function restore(world: World, order: RestoreOrder): Promise<Restorable & { kept: string[] }> {
+  const { file, dataDir, masterKeyFile } = order;
+  refuseNetworkPlace(dataDir);
+  refuseMisplacedFiles(join(dataDir, 'vault.db'));
+  finishRestore(dataDir);
+  const path = placeOf(join(dataDir, 'vault.db'));
+  const keyPath = placeOf(masterKeyFile);
+  refuseExisting(order);
+  const restorable = await checkRestorable(order);
+  const { masterKey, keyIs } = restorable;
+  const stamp = formatTimestamp(world.now()).replaceAll(/[-:]/g, '');
+  const database = { from: draftFor(path, world), to: path };
+  const key = { from: draftFor(keyPath, world), to: keyPath };
+  try {
+    makeDurableDirectory(dataDir);
+    await copyOut(file, restorable, database.from);
+    await openOnce(world, database.from, order, restorable);
+    if (keyIs === 'in the backup') {
+      writeKeyDraft(key.from, keyFileContent(world, masterKey, await order.freshLock()));
+    }
+    const moves: Move[] = keyIs === 'in the backup' ? [key, database] : [database];
+    return { ...restorable, kept: takePlace(order, moves, stamp) };
+  } catch (error) {
+    throw told(error, dataDir);
+  } finally {
+    removeDraft(database.from);
+    removeDraft(key.from);
+  }
+}
+
+/**
+ * Checks a backup in every way and finds the master key for it, in its file or in the backup. Throws OperatorError where it
+ * cannot be restored. Writes nothing.
+ */
+export async function checkRestorable(order: RestoreOrder): Promise<Restorable> {
+  const { manifest } = await readable(order.file);
+  const unknown = manifest.schema.filter((name) => !isKnownMigration(name));
+  if (unknown.length > 0) {
+    throw new OperatorError(
+      `${order.file} is the backup of a newer vault, ${manifest.vault_version} (its schema has ${unknown.join(', ')})`,
+      { hint: 'Restore it with that version or a later one.' },
+    );
+  }
+  const found = await findKey(order, manifest);
+  return { ...(await checkBackup(order.file, found.masterKey)), ...found };
+}
+
+async function findKey(
+  { file, masterKeyFile, givenKey, passphrases, lockOf, existing }: RestoreOrder,
+  { key_ids, sealed_master_key }: Manifest,
+): Promise<Pick<Restorable, 'masterKey' | 'keyIs' | 'keyFile'>> {
+  const [needed = ''] = key_ids;
+  if (givenKey?.name === needed) return { masterKey: givenKey, keyIs: 'there', keyFile: masterKeyFile };
+  if (givenKey !== undefined) {
+    throw new OperatorError(
+      `${file} needs master key ${needed}, and the command prints another (${givenKey.name})`,
+      {
+        hint: 'Let the command print the right key; or restore with --master-key-file, and store the key afterwards. Nothing was changed.',
+      },
+    );
+  }
+  const files = keyFilesBeside(masterKeyFile);
+  const right = files.find(({ id }) => id === needed);
+  const key = right && keyIn(right, await lockOf(right));
+  if (key !== undefined) return { masterKey: key, keyIs: 'there', keyFile: right?.path ?? masterKeyFile };
+  const [there] = files;
+  const found =
+    there === undefined ? `${masterKeyFile} is missing` : `${masterKeyFile} is another (${there.id})`;
+  if (sealed_master_key === undefined) {
+    throw new OperatorError(`${file} needs master key ${needed}, and ${found}`, {
+      hint: 'Put the right key there, or name it with --master-key-file. The backup does not hold it.',
+    });
+  }
+  if (there !== undefined && existing === 'refuse') {
+    throw new OperatorError(`${file} brings master key ${needed}, but ${found}`, {
+      hint: 'Name another place with --master-key-file; or --replace puts it there and keeps the old one beside it.',
+    });
+  }
+  let bytes: Secret | undefined;
+  for (const passphrase of await passphrases()) {
+    bytes ??= await openMasterKey(passphrase, sealed_master_key, needed);
+  }
+  const masterKey = bytes === undefined ? undefined : new MasterKey(bytes);
+  if (masterKey?.name !== needed) {
+    throw new OperatorError(
+      'the passphrase is not the one that the master key in the backup was sealed under',
+      {
+        hint: 'Try again; nothing was changed.',
+      },
+    );
+  }
+  return { masterKey, keyIs: 'in the backup', keyFile: masterKeyFile };
+}
+
+/** What could go wrong at the vault's next start goes wrong here: schema, migrations, key. Then the restore is recorded. */
+async function openOnce(
+  world: World,
+  path: string,
+  { file, masterKeyFile }: RestoreOrder,
+  { manifest, masterKey }: Restorable,
+): Promise<void> {
+  const db = await Database.open(path, world);
+  try {
+    const parts = { db, world, keyring: new Keyring(masterKeyFile, masterKey) };
+    if ((await masterKeyFits(parts)) !== 'fits') {
+      throw new OperatorError(`the master key does not open what is sealed in ${file}`, {
+        hint: 'Take another backup. Nothing was changed.',
+      });
+    }
+    await adoptRows(parts);
+    const { created_at, vault_version } = manifest;
+    await db.write(async (writer) => {
+      await putSetting(writer, 'last-backup-at', Date.parse(created_at));
+      await giveIdentity(writer, world);
+      await deleteSettings(writer, ['served-since']);
+      const detail = { created_at, vault_version };
+      const resource = `backup:${basename(file)}`;
+      await record(writer, { actor: localCli, action: 'backup.restore', resource, detail }, world.now());
+    });
+  } finally {
+    await db.close();
+  }
+  syncPath(path);
+}
+
+/** An empty database stands in where there is none, so that no other process makes one meanwhile. */
+function takePlace(order: RestoreOrder, moves: readonly Move[], stamp: string): string[] {
+  const path = join(order.dataDir, 'vault.db');
+  const lost = setAsideLostLog(path, stamp);
+  closeSync(openSync(path, 'a', 0o600));
+  const held = holdDatabase(path);
+  try {
+    refuseExisting(order);
+    return [...lost, ...swapIn(order.dataDir, moves, held, stamp)];
+  } finally {
+    held.release();
+  }
+}
+
+function refuseExisting({ dataDir, existing }: RestoreOrder): void {
+  const path = join(dataDir, 'vault.db');
+  if (existing === 'replace') return;
+  const log = hasContent(path) ? undefined : leftLog(path);
+  if (log !== undefined) {
+    throw new OperatorError(`the database ${path} is gone, but its log ${log} still holds data`, {
+      hint: 'Put vault.db back if you have it; or --replace restores the backup and keeps the log beside. Nothing was changed.',
+    });
+  }
+  if (!hasContent(path)) return;
+  throw new OperatorError(`there is a vault in ${dataDir}`, {
+    hint: 'Restore elsewhere with --data-dir; or --replace puts the backup in its place and keeps it beside.',
+  });
+}
+
+async function readable(file: string): ReturnType<typeof readBackup> {
+  try {
+    return await readBackup(file);
+  } catch (error) {
+    if (error instanceof OperatorError) throw error;
+    throw new OperatorError(`${file} cannot be read: ${(error as Error).message}`, {
+      hint: 'Name a backup that exists and that this user may read.',
+      cause: error,
+    });
+  }
+}
+
+function told(error: unknown, dataDir: string): unknown {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (error instanceof OperatorError || code === undefined) return error;
+  return new OperatorError(`nothing can be restored to ${dataDir}: ${message}`, {
+    hint: saysNoSpace(error)
+      ? 'Free some space there. Nothing was changed.'
+      : 'Run the command as the user that owns the vault, or name another place with --data-dir. Nothing was changed.',
+    cause: error,
+  });
+}

@@ -1,0 +1,24 @@
+/** How a certificate is doing: derived from the clock and its current version, never stored. */
+import { day } from '../../base/duration.ts';
+
+export const certificateStatuses = ['pending', 'valid', 'expiring', 'expired', 'disabled'] as const;
+
+export type CertificateStatus = (typeof certificateStatuses)[number];
+
+type Validity = { readonly not_before: number; readonly not_after: number };
+
+/**
+ * `pending` without a version, `expired` from `not_after` on, `expiring` in the last quarter of the lifetime (at most
+ * 30 days): later than a renewal is due, so that it means trouble, and early enough to mend it. `disabled` above all.
+ */
+export function certificateStatus(
+  current: Validity | null,
+  now: number,
+  isDisabled = false,
+): CertificateStatus {
+  if (isDisabled) return 'disabled';
+  if (current === null) return 'pending';
+  if (now >= current.not_after) return 'expired';
+  const lifetime = current.not_after - current.not_before;
+  return now >= current.not_after - Math.min(lifetime / 4, 30 * day) ? 'expiring' : 'valid';
+}

@@ -1,0 +1,131 @@
+/** Changing a certificate: its names, its key's type, its issuers and how it is renewed. */
+import { Problem } from '../../base/problem.ts';
+import type { Writer } from '../../db/database.ts';
+import { findVersion } from '../../db/tables/certificate-versions.ts';
+import { type CertificateRow, updateCertificate } from '../../db/tables/certificates.ts';
+import { findIssuerById, type IssuerRow } from '../../db/tables/issuers.ts';
+import { findOpenRenewal, updateRenewal } from '../../db/tables/renewals.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import type { UpdateCertificateInput } from '../inputs.ts';
+import { refuseSameFallback, refuseUnsuitable, requireIssuer } from '../issuance/issuers.ts';
+import { queueRenewal } from '../renewals/renewal-queue.ts';
+import type { Vault } from '../vault.ts';
+import { requireCertificate } from '../versions/certificate-lookup.ts';
+import { nextRenewalAt } from '../versions/renewal-plan.ts';
+import { refuseUnsuitableFallback } from './certificates.ts';
+
+/**
+ * Changes the certificate and, where other names or another type of key are wanted, queues a renewal at once, whose id
+ * is returned. Throws `certificate_not_found`, `not_renewable` for imported ones that get no issuer, `invalid_request`.
+ */
+export async function changeCertificate(
+  vault: Vault,
+  actor: Actor,
+  name: string,
+  input: UpdateCertificateInput,
+): Promise<number | undefined> {
+  const renewal = await vault.db.write((writer) => storeCertificateChange(vault, writer, actor, name, input));
+  if (renewal !== undefined) vault.renewalQueued.ring();
+  return renewal;
+}
+
+/** `changeCertificate` in the caller's transaction; ring `renewalQueued` after the commit where it returns a renewal. */
+export async function storeCertificateChange(
+  vault: Vault,
+  writer: Writer,
+  actor: Actor,
+  name: string,
+  input: UpdateCertificateInput,
+): Promise<number | undefined> {
+  const now = vault.world.now();
+  const before = await requireCertificate(writer, name, { suggest: true });
+  const issuer =
+    input.issuer === undefined
+      ? await findIssuerById(writer, before.issuer_id ?? 0)
+      : await requireIssuer(writer, input.issuer, 'issuer');
+  if (issuer === undefined) throw new Problem('not_renewable');
+  const fallback =
+    typeof input.fallback_issuer === 'string'
+      ? (await requireIssuer(writer, input.fallback_issuer, 'fallback_issuer')).id
+      : input.fallback_issuer;
+  const changes = changesFor(before, input, issuer, fallback, now);
+  const after = { ...before, ...changes };
+  refuseUnsuitable(issuer, wanted(after));
+  refuseSameFallback(issuer, after.fallback_issuer_id);
+  refuseUnsuitableFallback(await findIssuerById(writer, after.fallback_issuer_id ?? 0), after.key_type);
+  const number = before.current_version;
+  const current = number === null ? undefined : await findVersion(writer, before.id, number);
+  const next = nextRenewalAt(after, current, now);
+  await updateCertificate(writer, before.id, { ...changes, next_renewal_at: next });
+  if (issuer.id !== before.issuer_id) await redirectQueued(writer, before.id, issuer.id);
+  const event = {
+    actor,
+    action: 'certificate.update',
+    resource: `certificate:${name}`,
+    detail: input,
+  } as const;
+  await record(writer, event, now);
+  const isDue = after.changed_at !== null && before.changed_at !== after.changed_at;
+  if (!isDue || after.disabled_at !== null) return undefined;
+  return (await queueRenewal(vault, writer, actor, after)).id;
+}
+
+/** A renewal that nobody has begun asks the new issuer; one under way sees by itself that it is not wanted any more. */
+async function redirectQueued(writer: Writer, certificateId: number, issuerId: number): Promise<void> {
+  const open = await findOpenRenewal(writer, certificateId);
+  if (open?.status !== 'queued') return;
+  await updateRenewal(writer, open.id, { issuer_id: issuerId, held_until: null, hold_reason: null });
+}
+
+function changesFor(
+  before: CertificateRow,
+  input: UpdateCertificateInput,
+  issuer: IssuerRow,
+  fallbackId: number | null | undefined,
+  now: number,
+): Partial<CertificateRow> {
+  const domains = input.domains && JSON.stringify(input.domains);
+  const hasOtherNames = domains !== undefined && !sameNames(domains, before.domains);
+  const hasOtherKey = input.key_type !== undefined && input.key_type !== before.key_type;
+  const isElsewhere = issuer.id !== before.issuer_id;
+  const wasImported = before.issuer_id === null;
+  return {
+    ...(hasOtherNames && { domains }),
+    ...(hasOtherKey && { key_type: input.key_type ?? before.key_type }),
+    ...((hasOtherNames || hasOtherKey || wasImported) && { changed_at: now }),
+    // What failed before says nothing about what is wanted now.
+    ...((hasOtherNames || hasOtherKey || isElsewhere) && {
+      failed_attempts: 0,
+      retry_after: null,
+      fallback_retry_after: null,
+    }),
+    ...(isElsewhere && { issuer_id: issuer.id }),
+    // An ACME CA decides on it itself.
+    ...(isElsewhere && issuer.type === 'acme' && { lifetime: null }),
+    ...(input.lifetime !== undefined && { lifetime: input.lifetime }),
+    ...(wasImported && { auto_renew: 1 as const }),
+    ...(fallbackId !== undefined && { fallback_issuer_id: fallbackId }),
+    ...(fallbackId !== undefined &&
+      fallbackId !== before.fallback_issuer_id && { fallback_retry_after: null }),
+    ...(input.profile !== undefined && { profile: input.profile }),
+    ...(input.challenge !== undefined && { challenge: input.challenge }),
+    ...(input.reuse_key !== undefined && { reuse_key: input.reuse_key ? (1 as const) : (0 as const) }),
+    ...(input.auto_renew !== undefined && { auto_renew: input.auto_renew ? (1 as const) : (0 as const) }),
+    ...(input.disabled !== undefined && { disabled_at: input.disabled ? (before.disabled_at ?? now) : null }),
+  };
+}
+
+function sameNames(one: string, other: string): boolean {
+  const sorted = (text: string) => JSON.stringify((JSON.parse(text) as string[]).sort());
+  return sorted(one) === sorted(other);
+}
+
+function wanted({ domains, key_type, profile, challenge, lifetime }: CertificateRow) {
+  return {
+    domains: JSON.parse(domains) as never[],
+    key_type: key_type as never,
+    profile: profile ?? undefined,
+    challenge: (challenge ?? undefined) as never,
+    lifetime: lifetime ?? undefined,
+  };
+}

@@ -1,0 +1,166 @@
+/** Certificates, versions and renewals as the API and the commands show them (design, "HTTP"). */
+import type { Scope } from '../../base/scope.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
+import type { RenewalStatus } from '../../db/schema/schema-renewals.ts';
+import type { ShownCertificateRow } from '../../db/tables/certificate-summaries.ts';
+import type { ShownVersionRow } from '../../db/tables/certificate-versions.ts';
+import type { NamedRenewalRow } from '../../db/tables/renewals.ts';
+import { stepsOf } from '../issuance/attempt.ts';
+import type { Renewal } from '../renewals/renewals.ts';
+import { artifacts, etagOf, listedArtifacts } from '../versions/artifacts.ts';
+import { type CertificateStatus, certificateStatus } from './certificate-status.ts';
+
+export type VersionView = {
+  version: number;
+  serial: string;
+  issuer: string;
+  subject: string;
+  domains: string[];
+  key_type: string;
+  fingerprint_sha256: string;
+  not_before: string;
+  not_after: string;
+  created_at: string;
+  source: 'acme' | 'local-ca' | 'import';
+  current: boolean;
+};
+
+export type ArtifactView = { file: string; scope: Scope; url: string; etag: string };
+
+export type CertificateView = {
+  name: string;
+  domains: string[];
+  key_type: string;
+  /** The name of the issuer that renews it; null for imported certificates. */
+  issuer: string | null;
+  status: CertificateStatus;
+  auto_renew: boolean;
+  created_at: string;
+  current_version: VersionView | null;
+  renewal: { next_at: string | null; last_error: string | null; last_attempt_at: string | null };
+  artifacts: ArtifactView[];
+};
+
+export type RenewalView = {
+  id: number;
+  certificate: string;
+  status: RenewalStatus;
+  requested_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  version: number | null;
+  error: string | null;
+};
+
+/** A renewal as administrators see it. */
+export type RenewalDetailView = RenewalView & {
+  /** The issuer that is asked; null where it is gone, or nothing was asked yet. */
+  issuer: string | null;
+  /** An actor as the audit log names it. */
+  requested_by: string;
+  steps: { at: string; text: string }[];
+};
+
+/** `base` is what comes before `/api/v1` in the artifacts' URLs; empty makes them relative. */
+export function certificateView(row: ShownCertificateRow, now: number, base: string): CertificateView {
+  return viewAs(row, statusAt(row, now), base);
+}
+
+/** How rows were last shown, for as long as somebody remembers them. */
+const shown = new WeakMap<ShownCertificateRow, { status: CertificateStatus; base: string; text: string }>();
+
+/** `certificateView` as JSON. A row that does not change is asked for again and again, and so it is made once. */
+export function certificateText(row: ShownCertificateRow, now: number, base: string): string {
+  const status = statusAt(row, now);
+  const last = shown.get(row);
+  if (last?.status === status && last.base === base) return last.text;
+  const text = JSON.stringify(viewAs(row, status, base));
+  shown.set(row, { status, base, text });
+  return text;
+}
+
+function statusAt({ current, disabled_at }: ShownCertificateRow, now: number): CertificateStatus {
+  return certificateStatus(current, now, disabled_at !== null);
+}
+
+/** Does not know the time: its status is all of it that time changes. */
+function viewAs(row: ShownCertificateRow, status: CertificateStatus, base: string): CertificateView {
+  const { current } = row;
+  const domains = JSON.parse(row.domains) as string[];
+  return {
+    name: row.name,
+    domains,
+    key_type: row.key_type,
+    issuer: row.issuer_name,
+    status,
+    auto_renew: row.auto_renew === 1,
+    created_at: formatTimestamp(row.created_at),
+    current_version:
+      current && viewOf(current, row.current_version, current.domains === row.domains ? domains : undefined),
+    renewal: {
+      next_at: formatTimestampOrNull(row.next_renewal_at),
+      last_error: row.last_error,
+      last_attempt_at: formatTimestampOrNull(row.last_attempt_at),
+    },
+    artifacts: current === null ? [] : artifactViews(row.name, current, base),
+  };
+}
+
+export function versionView(row: ShownVersionRow, currentVersion: number | null): VersionView {
+  return viewOf(row, currentVersion);
+}
+
+/** `domains` are the version's, where somebody has read them already. */
+function viewOf(
+  row: ShownVersionRow,
+  currentVersion: number | null,
+  domains = JSON.parse(row.domains) as string[],
+): VersionView {
+  return {
+    version: row.version,
+    serial: row.serial,
+    issuer: row.issuer,
+    subject: row.subject,
+    domains,
+    key_type: row.key_type,
+    fingerprint_sha256: row.fingerprint_sha256,
+    not_before: formatTimestamp(row.not_before),
+    not_after: formatTimestamp(row.not_after),
+    created_at: formatTimestamp(row.created_at),
+    source: row.source,
+    current: row.version === currentVersion,
+  };
+}
+
+export function renewalView(row: Renewal): RenewalView {
+  return {
+    id: row.id,
+    certificate: row.certificate,
+    status: row.status,
+    requested_at: formatTimestamp(row.requested_at),
+    started_at: formatTimestampOrNull(row.started_at),
+    finished_at: formatTimestampOrNull(row.finished_at),
+    version: row.version,
+    error: row.error,
+  };
+}
+
+/** With its steps and by whom it was asked for. */
+export function renewalDetailView(row: NamedRenewalRow): RenewalDetailView {
+  return {
+    ...renewalView(row),
+    issuer: row.issuer,
+    requested_by: row.requested_by,
+    steps: stepsOf(row).map(({ at, text }) => ({ at: formatTimestamp(at), text })),
+  };
+}
+
+function artifactViews(name: string, current: ShownVersionRow, base: string): ArtifactView[] {
+  const folder = `${base}/api/v1/certificates/${encodeURIComponent(name)}/`;
+  return listedArtifacts.map((file) => ({
+    file,
+    scope: artifacts[file].scope,
+    url: folder + file,
+    etag: etagOf(current, artifacts[file].content),
+  }));
+}

@@ -1,0 +1,176 @@
+/** Certificates come into being, are looked up, and are removed. */
+import type { CertName } from '../../base/cert-name.ts';
+import { Problem } from '../../base/problem.ts';
+import { generatePrivateKey } from '../../crypto/key-pair.ts';
+import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
+import type { Reader, Writer } from '../../db/database.ts';
+import { apiKeysNaming, removeFromAllowlists } from '../../db/tables/api-key-certificates.ts';
+import { deleteCertificateRow, findCertificate, insertCertificate } from '../../db/tables/certificates.ts';
+import type { IssuerRow } from '../../db/tables/issuers.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import { type CreateCertificateInput, newCertificateName, parseInput } from '../inputs.ts';
+import { refuseSameFallback, refuseUnsuitable, requireIssuer } from '../issuance/issuers.ts';
+import { issueFromLocalCa } from '../issuance/local-ca.ts';
+import { tellIssued } from '../notifications/certificate-notices.ts';
+import { queueRenewal } from '../renewals/renewal-queue.ts';
+import type { Vault } from '../vault.ts';
+import { requireCertificate } from '../versions/certificate-lookup.ts';
+import { addVersion, type VersionMaterial } from '../versions/versions.ts';
+
+/**
+ * Makes a certificate. Where the private CA issues it, version 1 is there at once; for an ACME CA its first renewal is
+ * queued, and the id of that is returned. All of it is one transaction: either it is there afterwards, or nothing.
+ * Throws `certificate_exists` and `invalid_request`.
+ */
+export async function createCertificate(
+  vault: Vault,
+  actor: Actor,
+  input: CreateCertificateInput,
+): Promise<number | undefined> {
+  const { issuer } = await suitableIssuers(vault.db.reader, input);
+  const first = issuer.type === 'acme' ? undefined : await firstVersion(vault, input);
+  const renewal = await vault.db.write((writer) => storeCertificate(vault, writer, actor, input, first));
+  if (renewal !== undefined) vault.renewalQueued.ring();
+  return renewal;
+}
+
+/** A certificate to be made; one that is disabled is neither issued nor ordered yet. */
+export type NewCertificate = CreateCertificateInput & {
+  readonly auto_renew?: boolean;
+  readonly disabled?: boolean;
+};
+
+/**
+ * The part of `createCertificate` that writes, in the caller's transaction. `first` is what the private CA has issued;
+ * without it, the first version is ordered, and the renewal's id returned: then ring `renewalQueued` after the commit.
+ */
+export async function storeCertificate(
+  vault: Vault,
+  writer: Writer,
+  actor: Actor,
+  input: NewCertificate,
+  first: VersionMaterial | undefined,
+): Promise<number | undefined> {
+  parseInput(newCertificateName, { name: input.name });
+  const { issuer, fallback } = await suitableIssuers(writer, input);
+  const now = vault.world.now();
+  const isRenewed = input.auto_renew !== false && input.disabled !== true;
+  const id = await insertCertificate(writer, {
+    name: input.name,
+    domains: JSON.stringify(input.domains),
+    key_type: input.key_type,
+    issuer_id: issuer.id,
+    fallback_issuer_id: fallback?.id ?? null,
+    auto_renew: input.auto_renew === false ? 0 : 1,
+    disabled_at: input.disabled === true ? now : null,
+    reuse_key: input.reuse_key ? 1 : 0,
+    lifetime: input.lifetime ?? null,
+    profile: input.profile ?? null,
+    challenge: input.challenge ?? null,
+    next_renewal_at: isRenewed ? now : null,
+    created_at: now,
+  });
+  const resource = `certificate:${input.name}`;
+  const detail = { domains: input.domains, key_type: input.key_type, issuer: issuer.name };
+  await record(writer, { actor, action: 'certificate.create', resource, detail }, now);
+  if (input.disabled === true) return undefined;
+  const certificate = await requireCertificate(writer, input.name);
+  if (first === undefined) return (await queueRenewal(vault, writer, actor, certificate)).id;
+  const version = await addVersion(vault, writer, { ...certificate, id }, first);
+  await record(writer, { actor, action: 'certificate.issue', resource, detail: { version } }, now);
+  await tellIssued(vault.world, writer, certificate, version);
+  return undefined;
+}
+
+/** The issuers of a new certificate. Throws where there are none of these names, or they could never make it. */
+async function suitableIssuers(
+  reader: Reader,
+  input: CreateCertificateInput,
+): Promise<{ readonly issuer: IssuerRow; readonly fallback: IssuerRow | undefined }> {
+  const issuer = await requireIssuer(reader, input.issuer, 'issuer');
+  const fallback =
+    input.fallback_issuer === undefined
+      ? undefined
+      : await requireIssuer(reader, input.fallback_issuer, 'fallback_issuer');
+  refuseUnsuitable(issuer, input);
+  refuseSameFallback(issuer, fallback?.id ?? null);
+  refuseUnsuitableFallback(fallback, input.key_type);
+  await refuseTaken(reader, input.name);
+  return { issuer, fallback };
+}
+
+/** Throws `invalid_request` where the fallback could never stand in; wishes that it does not know are none of it. */
+export function refuseUnsuitableFallback(
+  fallback: Pick<IssuerRow, 'name' | 'type'> | undefined,
+  keyType: string,
+): void {
+  if (fallback?.type !== 'acme' || keyType !== 'ed25519') return;
+  const message = `${fallback.name} is an ACME CA, and those issue no certificates for Ed25519 keys`;
+  throw new Problem('invalid_request', {
+    detail: `${message}.`,
+    errors: [{ path: 'fallback_issuer', message }],
+  });
+}
+
+/** What the private CA issues for a new certificate, with a new key. */
+export async function firstVersion(vault: Vault, input: CreateCertificateInput): Promise<VersionMaterial> {
+  const privateKey = await generatePrivateKey(input.key_type);
+  const { domains: identifiers, lifetime } = input;
+  const issued = await issueFromLocalCa(vault, { identifiers, privateKey, lifetime });
+  return { source: 'local-ca', ...issued, privateKey };
+}
+
+async function refuseTaken(reader: Reader, name: CertName): Promise<void> {
+  if ((await findCertificate(reader, name)) === undefined) return;
+  throw new Problem('certificate_exists', {
+    detail: `A certificate called "${name}" exists already.`,
+    hint: `Change it with "vault certificate update --name ${name}", or choose another name.`,
+  });
+}
+
+/**
+ * Removes a certificate with all its versions and keys. Throws `certificate_not_found`, and `certificate_in_use` while
+ * the allowlist of a key that is not revoked names it, unless `force` is set; then it leaves all allowlists.
+ */
+export async function deleteCertificate(
+  vault: Vault,
+  actor: Actor,
+  name: string,
+  options: { readonly force: boolean },
+): Promise<void> {
+  await vault.db.write((writer) => eraseCertificate(vault, writer, actor, name, options));
+}
+
+/** `deleteCertificate` in the caller's transaction. */
+export async function eraseCertificate(
+  { world }: Vault,
+  writer: Writer,
+  actor: Actor,
+  name: string,
+  { force }: { readonly force: boolean },
+): Promise<void> {
+  const certificate = await requireCertificate(writer, name, { suggest: true });
+  const naming = await apiKeysNaming(writer, certificate.id);
+  const active = naming.filter(({ revoked_at }) => revoked_at === null);
+  if (active.length > 0 && !force) {
+    const keys = active.slice(0, 5).map((key) => `${key.id} (${key.name})`);
+    throw new Problem('certificate_in_use', {
+      detail: `API keys still name "${name}" in their allowlists: ${keys.join(', ')}${active.length > 5 ? ' …' : ''}.`,
+      hint: 'Revoke them first, or take the certificate out of their allowlists with --force.',
+    });
+  }
+  const authentic: number[] = [];
+  for (const { id } of naming) if (await isApiKeyAuthentic(writer, id)) authentic.push(id);
+  await removeFromAllowlists(writer, certificate.id);
+  for (const id of authentic) await tagApiKey(writer, id);
+  await deleteCertificateRow(writer, certificate.id);
+  const detail = {
+    versions: certificate.current_version ?? 0,
+    removed_from_api_keys: naming.map(({ id }) => id),
+  };
+  await record(
+    writer,
+    { actor, action: 'certificate.delete', resource: `certificate:${name}`, detail },
+    world.now(),
+  );
+}

@@ -1,0 +1,185 @@
+/**
+ * What a vault shall hold, as people keep it in a file beside their code: the form of the document of `vault apply` and
+ * `vault export`. Its parts are the inputs that commands and HTTP check, so that the same sentences say what is wrong.
+ */
+import { z } from 'zod';
+import { challengeTypes } from '../../base/challenge-type.ts';
+import { keyTypes } from '../../base/key-type.ts';
+import { scopes } from '../../base/scope.ts';
+import { dnsProviderTypes } from '../../dns/providers/provider-types.ts';
+import {
+  anyAllowlist,
+  certName,
+  createApiKeyInput,
+  createCertificateInput,
+  createDnsProviderInput,
+  createIssuerInput,
+} from '../inputs.ts';
+import { documentVersion } from './desired-sections.ts';
+
+const path = z.string().min(1, 'the name of a file is needed');
+
+/** Where a secret is; never the secret. */
+const secretReference = z
+  .union(
+    [
+      z.literal('keep'),
+      z.strictObject({ file: path.describe('the file, seen from the document') }),
+      z.strictObject({ env: path.describe('the name of an environment variable') }),
+    ],
+    { error: 'a secret is not written here: write {file: NAME}, {env: NAME}, or keep for what is there' },
+  )
+  .describe('{file: NAME}, {env: NAME}, or keep for the secret that the vault has');
+
+export type SecretReference = z.output<typeof secretReference>;
+
+const { name: issuerName, directory_url, ...caShape } = createIssuerInput.shape;
+
+const issuer = z
+  .strictObject({
+    directory_url: directory_url
+      .optional()
+      .describe("the CA's ACME directory; letsencrypt and letsencrypt-staging need none"),
+    ...caShape,
+    email: caShape.email.describe('where the CA may write to'),
+    eab_kid: caShape.eab_kid.describe('key id of the external account binding'),
+    eab_hmac_key: secretReference.optional(),
+    ca_pem: z
+      .union([z.string(), z.strictObject({ file: path })], {
+        error: 'write the certificates as PEM, or {file: NAME}',
+      })
+      .optional()
+      .describe("certificates to trust for the CA's HTTPS, as PEM or {file: NAME}"),
+    accept_terms: z.boolean().default(false).describe("accepts the CA's terms of service"),
+  })
+  .describe('an ACME CA');
+
+const { name: providerName, ...providerShape } = createDnsProviderInput.shape;
+
+const dnsProvider = z
+  .strictObject({
+    ...providerShape,
+    type: providerShape.type.meta({ enum: [...dnsProviderTypes.keys()] }),
+    zones: providerShape.zones.describe('the zones it manages'),
+    secret: secretReference.optional(),
+  })
+  .describe('who can put challenge records into these zones');
+
+const { name: _, ...certificateShape } = createCertificateInput.shape;
+
+const certificate = z
+  .strictObject({
+    ...certificateShape,
+    domains: certificateShape.domains.describe('DNS names, wildcards and addresses'),
+    issuer: certificateShape.issuer.describe('who issues it'),
+    fallback_issuer: certificateShape.fallback_issuer.describe(
+      'who is asked when the issuer keeps failing and the end is near',
+    ),
+    key_type: certificateShape.key_type.meta({ enum: keyTypes }),
+    lifetime: certificateShape.lifetime.describe('how long each version of the private CA is valid: 90d'),
+    challenge: certificateShape.challenge.meta({ enum: challengeTypes }),
+    auto_renew: z.boolean().default(true).describe('renewed when it is due'),
+    disabled: z.boolean().default(false).describe('neither renewed nor ordered'),
+  })
+  .describe('a certificate that an issuer makes and renews');
+
+const imported = z
+  .strictObject({
+    fullchain_file: path
+      .optional()
+      .describe('certificate and chain, as "vault certificate import" takes them'),
+    private_key_file: path.optional().describe('the private key, unless it stands in the other file'),
+  })
+  .describe('a certificate that was made elsewhere; without files, what is there stays');
+
+const { name: keyName, ...keyShape } = createApiKeyInput.shape;
+
+const apiKey = z
+  .strictObject({
+    ...keyShape,
+    scopes: keyShape.scopes.meta({ items: { type: 'string', enum: scopes } }),
+    certificates: anyAllowlist.describe(
+      'certificates it may read, or "*" for any; none where all were deleted',
+    ),
+    allowed_networks: keyShape.allowed_networks.describe('where it counts; anywhere where there are none'),
+    expires_at: keyShape.expires_at.describe('when it ends, such as 2030-01-31T00:00:00Z'),
+    secret_file: path
+      .optional()
+      .describe('where a new key is written to, seen from the document; never overwritten'),
+  })
+  .describe('what the key of this name may do');
+
+/**
+ * Objects by name; an empty section equals none. They become a Map, which takes every name: a record of zod drops
+ * `__proto__` silently, and `--prune` would then remove the object of that name.
+ */
+function section<K extends z.core.$ZodRecordKey, V extends z.ZodType>(key: K, value: V) {
+  const error = 'write names, each with its settings';
+  return z
+    .preprocess(
+      (objects) => (isObject(objects) ? new Map(Object.entries(objects)) : (objects ?? new Map())),
+      z.map(key, value, { error }),
+    )
+    .optional()
+    .transform((objects): ReadonlyMap<z.output<K>, z.output<V>> => objects ?? new Map());
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const version = z.literal(documentVersion, { error: `write "version: ${documentVersion}"` });
+
+const desiredState = z.strictObject({
+  version,
+  issuers: section(issuerName, issuer),
+  dns_providers: section(providerName, dnsProvider),
+  certificates: section(certName, certificate),
+  imported_certificates: section(certName, imported),
+  api_keys: section(keyName, apiKey),
+});
+
+export type DesiredState = z.output<typeof desiredState>;
+
+/** The JSON Schema of the document, for editors. JSON Schema has no maps: there the sections are records. */
+export function desiredStateSchema(): unknown {
+  const written = z
+    .strictObject({
+      version,
+      issuers: z.record(issuerName, issuer).nullish(),
+      dns_providers: z.record(providerName, dnsProvider).nullish(),
+      certificates: z.record(certName, certificate).nullish(),
+      imported_certificates: z.record(certName, imported).nullish(),
+      api_keys: z.record(keyName, apiKey).nullish(),
+    })
+    .meta({ title: 'Desired state of a certificate vault' });
+  return z.toJSONSchema(written, { io: 'input', unrepresentable: 'any' });
+}
+
+/** What is wrong with a part of the document, by the keys that lead to it. */
+export type Complaint = { readonly path: readonly (string | number)[]; readonly message: string };
+
+/** The document, checked. */
+export function readDesiredState(
+  value: unknown,
+): { readonly state: DesiredState } | { readonly complaints: readonly Complaint[] } {
+  const result = desiredState.safeParse(value);
+  return result.success ? { state: result.data } : { complaints: result.error.issues.flatMap(complaintsOf) };
+}
+
+function complaintsOf(issue: z.core.$ZodIssue): Complaint[] {
+  const path = issue.path.map((key) => (typeof key === 'number' ? key : String(key)));
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({ path: [...path, shownKey(key)], message: 'there is no such setting' }));
+  }
+  if (issue.code === 'invalid_key') {
+    return issue.issues.map(({ message }) => ({ path, message }));
+  }
+  const isMissing = issue.code === 'invalid_type' && / received undefined$/.test(issue.message);
+  return [{ path, message: isMissing ? 'it is missing' : issue.message }];
+}
+
+/** A value that was written where a name belongs, such as a token, must not be said back. */
+function shownKey(key: string): string {
+  return /^[A-Za-z][\w.-]{0,30}$/.test(key) ? key : 'what is no name';
+}

@@ -1,0 +1,170 @@
+/** What cannot be, in what a vault shall hold: found before anything is changed or anybody is asked, and all of it at once. */
+import { newCertNameRule, parseNewCertName } from '../../base/cert-name.ts';
+import { Problem } from '../../base/problem.ts';
+import { parseTimestamp } from '../../base/timestamp.ts';
+import { knownDirectories, refuseUnsuitable } from '../issuance/issuers.ts';
+import { localCaName } from '../issuance/local-ca.ts';
+import type { Complaint } from './desired-state.ts';
+import type { PlanOptions, WantedState } from './state-plan.ts';
+import type { VaultState } from './vault-state.ts';
+
+/** The one kind of DNS provider that has nothing to keep. */
+export const typeByHand = 'manual';
+
+/** All that speaks against making the vault so. */
+export function stateComplaints(
+  state: VaultState,
+  wanted: WantedState,
+  options: PlanOptions,
+  now: number,
+): Complaint[] {
+  return [
+    ...issuerComplaints(state, wanted),
+    ...providerComplaints(state, wanted),
+    ...nameComplaints(state, wanted),
+    ...certificateComplaints(state, wanted, options),
+    ...importComplaints(state, wanted),
+    ...keyComplaints(state, wanted, options, now),
+  ];
+}
+
+function issuerComplaints(state: VaultState, { issuers }: WantedState): Complaint[] {
+  return [...issuers].flatMap(([name, { input, secrets }]) => {
+    const complaints: Complaint[] = [];
+    const complain = (field: string, message: string) =>
+      complaints.push({ path: ['issuers', name, field], message });
+    if (name === localCaName) {
+      complaints.push({ path: ['issuers', name], message: 'the private CA belongs to every vault' });
+    }
+    const held = state.issuers.get(name);
+    const hasKey = secrets.eabKey !== undefined || held?.secret?.() !== undefined;
+    if (input.eab_kid !== undefined && !hasKey) {
+      complain('eab_kid', 'name the file with its HMAC key too: eab_hmac_key: {file: NAME}');
+    }
+    if (input.eab_kid === undefined && secrets.eabKey !== undefined) {
+      complain('eab_hmac_key', 'it belongs to a key id: write eab_kid too');
+    }
+    return complaints;
+  });
+}
+
+function providerComplaints(state: VaultState, { dns_providers }: WantedState): Complaint[] {
+  return [...dns_providers]
+    .filter(([name, { input, secret }]) => {
+      const isKnown = state.dns_providers.get(name)?.definition.type === input.type;
+      return secret === undefined && input.type !== typeByHand && !isKnown;
+    })
+    .map(([name]) => ({
+      path: ['dns_providers', name, 'secret'],
+      message:
+        'the vault has no such provider of this type yet, so name the file with its settings: {file: NAME}',
+    }));
+}
+
+/** Certificates from before keep names that no new one may have. */
+function nameComplaints(state: VaultState, wanted: WantedState): Complaint[] {
+  return (['certificates', 'imported_certificates'] as const).flatMap((section) =>
+    [...wanted[section].keys()]
+      .filter((name) => !state[section].has(name) && parseNewCertName(name) === undefined)
+      .map((name) => ({ path: [section, name], message: `"${name}" is not a name: ${newCertNameRule}` })),
+  );
+}
+
+function certificateComplaints(state: VaultState, wanted: WantedState, options: PlanOptions): Complaint[] {
+  const issuers = new Set([...wanted.issuers.keys(), localCaName]);
+  if (options.others === 'stay') for (const name of state.issuers.keys()) issuers.add(name);
+  return [...wanted.certificates].flatMap(([name, certificate]) => {
+    const complaints: Complaint[] = [];
+    const complain = (field: string, message: string) =>
+      complaints.push({ path: ['certificates', name, field], message });
+    for (const field of ['issuer', 'fallback_issuer'] as const) {
+      const issuer = certificate[field];
+      if (issuer === undefined || issuers.has(issuer)) continue;
+      const isKnown = state.issuers.has(issuer);
+      complain(
+        field,
+        isKnown
+          ? `the issuer ${issuer} would be removed: name it among the issuers`
+          : `there is no issuer called ${JSON.stringify(issuer)}${
+              Object.hasOwn(knownDirectories, issuer) ? ': name it among the issuers' : ''
+            }`,
+      );
+    }
+    if (certificate.fallback_issuer === certificate.issuer) {
+      complain('fallback_issuer', `${certificate.issuer} cannot be its own fallback`);
+    }
+    try {
+      const type = certificate.issuer === localCaName ? 'local-ca' : 'acme';
+      refuseUnsuitable({ name: certificate.issuer, type }, certificate);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      for (const { path, message } of error.errors) complain(path, message);
+    }
+    const fallback = certificate.fallback_issuer;
+    if (fallback !== undefined && fallback !== localCaName && certificate.key_type === 'ed25519') {
+      complain('fallback_issuer', `${fallback} is an ACME CA, and those issue none for Ed25519 keys`);
+    }
+    return complaints;
+  });
+}
+
+function importComplaints(state: VaultState, wanted: WantedState): Complaint[] {
+  return [...wanted.imported_certificates].flatMap(([name, bundle]) => {
+    const path = ['imported_certificates', name];
+    if (wanted.certificates.has(name)) {
+      return [{ path, message: 'it stands among the certificates too: it is either imported or issued' }];
+    }
+    if (state.certificates.has(name)) {
+      const message = 'an issuer makes and renews it; delete it first, or import under another name';
+      return [{ path, message }];
+    }
+    if (bundle === undefined && !state.imported_certificates.has(name)) {
+      return [
+        { path, message: 'the vault has none of this name yet: write fullchain_file and private_key_file' },
+      ];
+    }
+    return [];
+  });
+}
+
+function keyComplaints(
+  state: VaultState,
+  wanted: WantedState,
+  options: PlanOptions,
+  now: number,
+): Complaint[] {
+  const certificates = new Set([...wanted.certificates.keys(), ...wanted.imported_certificates.keys()]);
+  const held = new Set([...state.certificates.keys(), ...state.imported_certificates.keys()]);
+  const staying = options.others === 'stay' ? held : options.protectedCertificates;
+  for (const name of staying) if (held.has(name)) certificates.add(name);
+  return [...wanted.api_keys].flatMap(([name, key]) => {
+    const complaints: Complaint[] = [];
+    const known = state.api_keys.get(name);
+    const namesakes = known === undefined ? keysCalled(state, name) : [];
+    if (namesakes.length > 0) {
+      const message = `${namesakes.length} API keys have this name: write the one you mean as ${namesakes.join(' or ')}`;
+      complaints.push({ path: ['api_keys', name], message });
+    }
+    const expiry = known?.definition.expires_at;
+    const isOld = expiry !== undefined && parseTimestamp(String(expiry)) === key.expires_at;
+    if (key.expires_at !== undefined && key.expires_at <= now && !isOld) {
+      complaints.push({ path: ['api_keys', name, 'expires_at'], message: 'it is not in the future' });
+    }
+    if (key.certificates === 'any') return complaints;
+    for (const [index, certificate] of key.certificates.entries()) {
+      if (certificates.has(certificate)) continue;
+      const message = held.has(certificate)
+        ? `the certificate ${certificate} would be removed, and this key names it`
+        : `there is no certificate called ${JSON.stringify(certificate)}`;
+      complaints.push({ path: ['api_keys', name, 'certificates', index], message });
+    }
+    return complaints;
+  });
+}
+
+/** The distinct names of the keys that share this one. */
+function keysCalled({ api_keys }: VaultState, name: string): string[] {
+  return [...api_keys]
+    .filter(([, held]) => held.sharedName === name)
+    .map(([distinct]) => JSON.stringify(distinct));
+}

@@ -1,0 +1,235 @@
+/** What has to change so that a vault holds what it shall hold: compared field by field, in the document's own words. */
+
+import type { Secret } from '../../base/secret.ts';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import type { CertificateBundle } from '../../crypto/certificate-bundle.ts';
+import { certificateFacts } from '../../crypto/certificate-facts.ts';
+import { sameSecrets } from '../../crypto/constant-time.ts';
+import { encodePem } from '../../crypto/pem.ts';
+import { formatLifetime } from '../certificates/certificate-settings.ts';
+import type { NewCertificate } from '../certificates/certificates.ts';
+import type { CreateApiKeyInput, CreateDnsProviderInput, CreateIssuerInput } from '../inputs.ts';
+import type { IssuerSecrets } from '../issuance/issuers.ts';
+import { type Section, sections } from './desired-sections.ts';
+import type { Definition, FieldValue, Held, VaultState } from './vault-state.ts';
+
+/** The document, checked and with what its references lead to. */
+export type WantedState = {
+  readonly issuers: ReadonlyMap<string, WantedIssuer>;
+  readonly dns_providers: ReadonlyMap<string, WantedDnsProvider>;
+  readonly certificates: ReadonlyMap<string, NewCertificate>;
+  /** Undefined where what is there stays. */
+  readonly imported_certificates: ReadonlyMap<string, CertificateBundle | undefined>;
+  readonly api_keys: ReadonlyMap<string, CreateApiKeyInput>;
+};
+
+export type WantedIssuer = { readonly input: CreateIssuerInput; readonly secrets: IssuerSecrets };
+export type WantedDnsProvider = {
+  readonly input: CreateDnsProviderInput;
+  /** Undefined for the one that the vault has. */
+  readonly secret: Secret | undefined;
+};
+
+/** A field whose value is a secret has words in place of it. */
+export type FieldChange = { readonly field: string; readonly from?: FieldValue; readonly to?: FieldValue };
+
+export type Change = {
+  readonly action: 'create' | 'update' | 'remove';
+  readonly section: Section;
+  readonly name: string;
+  /** Of an API key that is there. */
+  readonly id?: number;
+  readonly fields: readonly FieldChange[];
+};
+
+export type PlanOptions = {
+  /** Whether what the document does not name is removed. */
+  readonly others: 'stay' | 'go';
+  /** Certificates that are never removed, nor their issuers: the vault's own. */
+  readonly protectedCertificates: readonly string[];
+};
+
+/**
+ * The changes in the order in which they are made: first what is new or different, in the order of the sections, then what
+ * goes, the other way round. `wanted` has passed `stateComplaints`.
+ */
+export async function planChanges(
+  state: VaultState,
+  wanted: WantedState,
+  options: PlanOptions,
+): Promise<Change[]> {
+  const made: Change[] = [];
+  const gone: Change[] = [];
+  for (const section of sections) {
+    for (const name of wanted[section].keys()) {
+      const change = await changeOf(state, wanted, section, name);
+      if (change !== undefined) made.push(change);
+    }
+    if (options.others === 'go') gone.unshift(...removals(state, wanted, section, options));
+  }
+  return [...made, ...gone];
+}
+
+/** Plans the objects of these changes again; the result equals the changes if the objects are unchanged. */
+export async function planSame(
+  state: VaultState,
+  wanted: WantedState,
+  changes: readonly Change[],
+): Promise<Change[]> {
+  const now = { ...state, api_keys: keysById(state.api_keys, changes) };
+  const same: Change[] = [];
+  for (const { action, section, name } of changes) {
+    const held = now[section].get(name);
+    const change =
+      action !== 'remove'
+        ? await changeOf(now, wanted, section, name)
+        : held && held.isOver !== true && removal(section, name, held);
+    if (change) same.push(change);
+  }
+  return same;
+}
+
+/** The keys under the names that the changes know: a key that shares its name may have become the only one, but keeps its id. */
+function keysById(keys: VaultState['api_keys'], changes: readonly Change[]): VaultState['api_keys'] {
+  const byId = new Map([...keys.values()].map((held) => [held.id, held]));
+  const named = new Map(keys);
+  for (const { section, name, id } of changes) {
+    const held = section === 'api_keys' && id !== undefined ? byId.get(id) : undefined;
+    if (held !== undefined) named.set(name, held);
+  }
+  return named;
+}
+
+async function changeOf(
+  state: VaultState,
+  wanted: WantedState,
+  section: Section,
+  name: string,
+): Promise<Change | undefined> {
+  const held = heldFor(state, section, name);
+  const definition = wantedDefinition(wanted, section, name, held);
+  const fields = [
+    // From then on the key has the name that tells it apart in the document.
+    ...(held?.sharedName === undefined ? [] : [{ field: 'name', from: held.sharedName, to: name }]),
+    ...differences(held?.definition ?? {}, definition),
+    ...secretChange(wanted, section, name, held),
+    ...(await materialChange(wanted, section, name, held)),
+  ];
+  const id = held?.id === undefined ? {} : { id: held.id };
+  if (held === undefined) return { action: 'create', section, name, fields };
+  return fields.length === 0 ? undefined : { action: 'update', section, name, ...id, fields };
+}
+
+/** An imported certificate that shall have an issuer is the same certificate. */
+function heldFor(state: VaultState, section: Section, name: string): Held | undefined {
+  const held = state[section].get(name);
+  return held === undefined && section === 'certificates' ? state.imported_certificates.get(name) : held;
+}
+
+function removals(
+  state: VaultState,
+  wanted: WantedState,
+  section: Section,
+  { protectedCertificates }: PlanOptions,
+): Change[] {
+  const isCertificate = section === 'certificates' || section === 'imported_certificates';
+  const issuers = section === 'issuers' ? issuersOfProtected(state, wanted, protectedCertificates) : [];
+  const stays = (name: string) =>
+    wanted[section].has(name) ||
+    issuers.includes(name) ||
+    (isCertificate &&
+      (protectedCertificates.includes(name) ||
+        wanted.certificates.has(name) ||
+        wanted.imported_certificates.has(name)));
+  return [...state[section]]
+    .filter(([name]) => !stays(name))
+    .filter(([, { isOver }]) => isOver !== true)
+    .map(([name, held]) => removal(section, name, held));
+}
+
+function removal(section: Section, name: string, { id }: Held): Change {
+  return { action: 'remove', section, name, ...(id !== undefined && { id }), fields: [] };
+}
+
+/** Who makes the certificates that stay though nobody names them. */
+function issuersOfProtected(
+  state: VaultState,
+  wanted: WantedState,
+  names: PlanOptions['protectedCertificates'],
+): FieldValue[] {
+  return names
+    .filter((name) => !wanted.certificates.has(name))
+    .flatMap((name) => state.certificates.get(name) ?? [])
+    .flatMap(({ definition: { issuer, fallback_issuer } }) => [issuer, fallback_issuer]);
+}
+
+/** The fields in which both differ; the order of what is a set does not count. */
+function differences(from: Definition, to: Definition): FieldChange[] {
+  return [...new Set([...Object.keys(to), ...Object.keys(from)])]
+    .map((field) => ({ field, from: from[field], to: to[field] }))
+    .filter((change) => canonical(change.from) !== canonical(change.to));
+}
+
+function canonical(value: FieldValue): string {
+  return JSON.stringify(typeof value === 'object' ? [...value].sort() : value) ?? '';
+}
+
+function wantedDefinition(
+  wanted: WantedState,
+  section: Section,
+  name: string,
+  held: Held | undefined,
+): Definition {
+  const issuer = section === 'issuers' ? wanted.issuers.get(name) : undefined;
+  if (issuer !== undefined) {
+    const { name: _, ...input } = issuer.input;
+    // Terms that were accepted stay so.
+    const accepts = issuer.secrets.acceptsTerms || held?.definition.accept_terms === true;
+    return { ...input, ca_pem: issuer.secrets.ca ?? undefined, accept_terms: accepts };
+  }
+  const provider = section === 'dns_providers' ? wanted.dns_providers.get(name) : undefined;
+  if (provider !== undefined) return { type: provider.input.type, zones: provider.input.zones };
+  const certificate = section === 'certificates' ? wanted.certificates.get(name) : undefined;
+  if (certificate !== undefined) {
+    const { name: _, lifetime, ...rest } = certificate;
+    return { ...rest, lifetime: lifetime === undefined ? undefined : formatLifetime(lifetime) };
+  }
+  const key = section === 'api_keys' ? wanted.api_keys.get(name) : undefined;
+  if (key === undefined) return {};
+  return {
+    scopes: key.scopes,
+    certificates: key.certificates === 'any' ? ['*'] : key.certificates,
+    allowed_networks: key.allowed_networks.length === 0 ? undefined : key.allowed_networks,
+    expires_at: key.expires_at === undefined ? undefined : formatTimestamp(key.expires_at),
+  };
+}
+
+function secretChange(
+  wanted: WantedState,
+  section: Section,
+  name: string,
+  held: Held | undefined,
+): FieldChange[] {
+  if (section !== 'issuers' && section !== 'dns_providers') return [];
+  const field = section === 'issuers' ? 'eab_hmac_key' : 'secret';
+  const secret =
+    section === 'issuers' ? wanted.issuers.get(name)?.secrets.eabKey : wanted.dns_providers.get(name)?.secret;
+  if (secret === undefined) return [];
+  const kept = held?.secret?.();
+  if (kept === undefined) return [{ field, to: '(secret)' }];
+  return sameSecrets(secret, kept) ? [] : [{ field, from: '(secret)', to: '(another secret)' }];
+}
+
+async function materialChange(
+  wanted: WantedState,
+  section: Section,
+  name: string,
+  held: Held | undefined,
+): Promise<FieldChange[]> {
+  const bundle = section === 'imported_certificates' ? wanted.imported_certificates.get(name) : undefined;
+  if (bundle === undefined) return [];
+  const pem = [bundle.leaf, ...bundle.chain].map((der) => encodePem('CERTIFICATE', der)).join('');
+  if ((await held?.material?.()) === pem) return [];
+  const { fingerprintSha256: to } = certificateFacts(bundle.leaf);
+  return [{ field: 'fingerprint_sha256', to }];
+}

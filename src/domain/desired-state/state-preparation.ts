@@ -1,0 +1,101 @@
+/**
+ * What is done about changes of a plan before the write lock is taken: CAs are asked, credentials checked, keys generated,
+ * first versions issued.
+ */
+import { Secret } from '../../base/secret.ts';
+import { type ApiKeyToken, createToken } from '../../crypto/api-key-token.ts';
+import { firstVersion } from '../certificates/certificates.ts';
+import { dnsProviderSecret } from '../issuance/dns-provider-change.ts';
+import { checkDnsProvider, requireDnsProvider } from '../issuance/dns-providers.ts';
+import {
+  type CheckedIssuer,
+  type CheckedIssuerChange,
+  checkIssuer,
+  checkIssuerChange,
+} from '../issuance/issuer-changes.ts';
+import { localCaName } from '../issuance/local-ca.ts';
+import type { Vault } from '../vault.ts';
+import type { VersionMaterial } from '../versions/versions.ts';
+import type { Change, WantedState } from './state-plan.ts';
+
+/** A change with all that has to be known before it is written. */
+export type PreparedChange = Change & {
+  readonly issuer?: CheckedIssuer;
+  readonly issuerChange?: CheckedIssuerChange;
+  readonly secret?: Secret;
+  readonly first?: VersionMaterial | undefined;
+  readonly token?: ApiKeyToken & { readonly raw: Secret<string> };
+};
+
+/** Asks the CAs and looks at the credentials of everything that is new or different. Throws as adding each would. */
+export async function checkChanges(
+  vault: Vault,
+  wanted: WantedState,
+  changes: readonly Change[],
+  signal: AbortSignal,
+): Promise<PreparedChange[]> {
+  const prepared: PreparedChange[] = [];
+  for (const change of changes) prepared.push(await checkChange(vault, wanted, change, signal));
+  return prepared;
+}
+
+async function checkChange(
+  vault: Vault,
+  wanted: WantedState,
+  change: Change,
+  signal: AbortSignal,
+): Promise<PreparedChange> {
+  const { action, section, name } = change;
+  if (action === 'remove') return change;
+  if (section === 'issuers') {
+    const { input, secrets } = wantedOf(wanted.issuers, name);
+    if (action === 'create') return { ...change, issuer: await checkIssuer(vault, input, secrets, signal) };
+    const { name: _, ...rest } = input;
+    const nothing = { email: null, eab_kid: null, profile: null, preferred_chain: null };
+    const changes = { ...nothing, ...rest };
+    return { ...change, issuerChange: await checkIssuerChange(vault, name, changes, secrets, signal) };
+  }
+  if (section === 'dns_providers') {
+    const { input, secret: given } = wantedOf(wanted.dns_providers, name);
+    // Settings of another type do not apply to this one.
+    const isNew = action === 'create' || change.fields.some(({ field }) => field === 'type');
+    const kept = isNew ? new Secret(Buffer.from('{}')) : await keptSecret(vault, name);
+    const secret = given ?? kept;
+    await checkDnsProvider(vault, input.type, secret);
+    return { ...change, secret };
+  }
+  return change;
+}
+
+async function keptSecret(vault: Vault, name: string): Promise<Secret> {
+  return dnsProviderSecret(vault, await requireDnsProvider(vault.db.reader, name));
+}
+
+/** Generates keys and issues from the private CA: slow work that needs no lock. */
+export async function prepareChanges(
+  vault: Vault,
+  wanted: WantedState,
+  changes: readonly PreparedChange[],
+  signal: AbortSignal,
+): Promise<PreparedChange[]> {
+  const prepared: PreparedChange[] = [];
+  for (const change of changes) {
+    signal.throwIfAborted();
+    const { action, section, name } = change;
+    const certificate = wanted.certificates.get(name);
+    if (action !== 'create') prepared.push(change);
+    else if (section === 'api_keys') prepared.push({ ...change, token: createToken(vault.world) });
+    else if (section === 'certificates' && certificate?.issuer === localCaName && !certificate.disabled) {
+      prepared.push({ ...change, first: await firstVersion(vault, certificate) });
+    } else prepared.push(change);
+  }
+  signal.throwIfAborted();
+  return prepared;
+}
+
+/** The object of this name that the document wants. */
+export function wantedOf<T>(objects: ReadonlyMap<string, T>, name: string): T {
+  const object = objects.get(name);
+  if (object === undefined) throw new Error(`${name} is not wanted`);
+  return object;
+}

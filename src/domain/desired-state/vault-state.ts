@@ -1,0 +1,187 @@
+/**
+ * What a vault holds, in the words of the document that describes it (desired-state.ts): compared with what it shall hold,
+ * and exported. Secrets stay sealed until somebody compares them.
+ */
+import type { Secret } from '../../base/secret.ts';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import type { Reader } from '../../db/database.ts';
+import { allowlistsOf } from '../../db/tables/api-key-certificates.ts';
+import { type ListedApiKeyRow, listApiKeys, listApiKeysNamed } from '../../db/tables/api-keys.ts';
+import {
+  type CertificateSummaryRow,
+  findCertificateSummary,
+  pagesOfSummaries,
+} from '../../db/tables/certificate-summaries.ts';
+import { findVersion } from '../../db/tables/certificate-versions.ts';
+import { listDnsProviders } from '../../db/tables/dns-providers.ts';
+import { findAcmeIssuer, type IssuerRow, listIssuers } from '../../db/tables/issuers.ts';
+import { formatLifetime } from '../certificates/certificate-settings.ts';
+import { longestLabel } from '../inputs.ts';
+import { dnsProviderSecret } from '../issuance/dns-provider-change.ts';
+import { externalAccountKeyOwner, openFor } from '../sealed-secrets.ts';
+import type { Vault } from '../vault.ts';
+import type { Section } from './desired-sections.ts';
+
+export type FieldValue = string | boolean | readonly string[] | undefined;
+
+/** The settings of one object as the document writes them; what is not set is undefined. */
+export type Definition = Readonly<Record<string, FieldValue>>;
+
+/** An object that the vault has. */
+export type Held = {
+  /** Of an API key, its id. */
+  readonly id?: number;
+  readonly definition: Definition;
+  /** Where it has one. */
+  readonly secret?: () => Secret | undefined;
+  /** Of an imported certificate: leaf and chain as PEM. */
+  readonly material?: () => Promise<string | undefined>;
+  /** Of an API key: its name, where other keys have the same. */
+  readonly sharedName?: string;
+  /** Of an API key: it has expired, and so is as good as gone. */
+  readonly isOver?: boolean;
+};
+
+/**
+ * By section and name. Revoked API keys are left out; of several keys with one name, each has its id after the name, as in
+ * `www (id 3)`.
+ */
+export type VaultState = Readonly<Record<Section, ReadonlyMap<string, Held>>>;
+
+/** Which objects to read: certificates and API keys by name, keys also by id. Issuers and DNS providers are few. */
+export type StateExtract = { readonly names: readonly string[]; readonly keyIds: readonly number[] };
+
+/**
+ * Reads the state through `reader`: the reading connection, or a transaction under way. With `only`, a transaction need
+ * not hold the lock for longer than it takes to read those.
+ */
+export async function readVaultState(vault: Vault, reader: Reader, only?: StateExtract): Promise<VaultState> {
+  const issuers = await listIssuers(reader);
+  const names = new Map(issuers.map(({ id, name }) => [id, name]));
+  const certificates =
+    only === undefined
+      ? (await Array.fromAsync(pagesOfSummaries(reader))).flat()
+      : await summariesOf(reader, only.names);
+  return {
+    issuers: await issuersOf(vault, reader, issuers),
+    dns_providers: new Map(
+      (await listDnsProviders(reader)).map((row) => [
+        row.name,
+        {
+          definition: { type: row.type, zones: JSON.parse(row.zones) as string[] },
+          secret: () => dnsProviderSecret(vault, row),
+        },
+      ]),
+    ),
+    certificates: new Map(
+      certificates
+        .filter(({ issuer_id }) => issuer_id !== null)
+        .map((row) => [row.name, { definition: issued(row, names) }]),
+    ),
+    imported_certificates: new Map(
+      certificates
+        .filter(({ issuer_id }) => issuer_id === null)
+        .map((row) => [row.name, { definition: {}, material: () => materialOf(reader, row) }]),
+    ),
+    api_keys: await keysOf(reader, vault.world.now(), only),
+  };
+}
+
+async function issuersOf(
+  vault: Vault,
+  reader: Reader,
+  rows: readonly IssuerRow[],
+): Promise<Map<string, Held>> {
+  const held = new Map<string, Held>();
+  for (const { id, name } of rows) {
+    const ca = await findAcmeIssuer(reader, id);
+    if (ca === undefined) continue;
+    const { sealed_eab_key: sealed } = ca;
+    const definition = {
+      directory_url: ca.directory_url,
+      email: ca.email ?? undefined,
+      eab_kid: ca.eab_kid ?? undefined,
+      ca_pem: ca.ca_pem ?? undefined,
+      profile: ca.profile ?? undefined,
+      preferred_chain: ca.preferred_chain ?? undefined,
+      accept_terms: ca.terms_of_service !== null,
+    };
+    const owner = externalAccountKeyOwner(id);
+    const secret = () => (sealed === null ? undefined : openFor(vault, owner, sealed));
+    held.set(name, { definition, secret });
+  }
+  return held;
+}
+
+async function summariesOf(reader: Reader, names: readonly string[]): Promise<CertificateSummaryRow[]> {
+  const found: CertificateSummaryRow[] = [];
+  for (const name of names) {
+    const row = await findCertificateSummary(reader, name);
+    if (row !== undefined) found.push(row);
+  }
+  return found;
+}
+
+function issued(row: CertificateSummaryRow, issuers: ReadonlyMap<number, string>): Definition {
+  return {
+    domains: JSON.parse(row.domains) as string[],
+    issuer: row.issuer_name ?? undefined,
+    fallback_issuer: issuers.get(row.fallback_issuer_id ?? 0),
+    key_type: row.key_type,
+    lifetime: row.lifetime === null ? undefined : formatLifetime(row.lifetime),
+    profile: row.profile ?? undefined,
+    challenge: row.challenge ?? undefined,
+    reuse_key: row.reuse_key === 1,
+    auto_renew: row.auto_renew === 1,
+    disabled: row.disabled_at !== null,
+  };
+}
+
+async function materialOf(
+  reader: Reader,
+  { id, current_version: number }: CertificateSummaryRow,
+): Promise<string | undefined> {
+  const version = number === null ? undefined : await findVersion(reader, id, number);
+  return version && version.certificate_pem + version.chain_pem;
+}
+
+async function keysOf(reader: Reader, now: number, only?: StateExtract): Promise<Map<string, Held>> {
+  const rows =
+    only === undefined
+      ? (await listApiKeys(reader)).filter(({ revoked_at }) => revoked_at === null)
+      : await listApiKeysNamed(reader, only.names, only.keyIds);
+  const ids = rows.map(({ id }) => id);
+  const allowlists = Map.groupBy(await allowlistsOf(reader, ids), ({ api_key_id }) => api_key_id);
+  const namesakes = Map.groupBy(rows, ({ name }) => name);
+  return new Map(
+    rows.map((row) => {
+      const isAlone = namesakes.get(row.name)?.length === 1;
+      const allowlist = (allowlists.get(row.id) ?? []).map(({ name }) => name);
+      const held = {
+        id: row.id,
+        definition: keyDefinition(row, allowlist),
+        isOver: row.expires_at !== null && row.expires_at <= now,
+      };
+      if (isAlone) return [row.name, held];
+      return [distinctName(row, namesakes), { ...held, sharedName: row.name }];
+    }),
+  );
+}
+
+/** A key's name with its id, where other keys have the same name: unique, and not longer than names may be. */
+function distinctName({ name, id }: ListedApiKeyRow, taken: ReadonlyMap<string, unknown>): string {
+  for (let suffix = ` (id ${id})`; ; suffix += '+') {
+    const distinct = `${name.slice(0, longestLabel - suffix.length)}${suffix}`;
+    if (!taken.has(distinct)) return distinct;
+  }
+}
+
+function keyDefinition(row: ListedApiKeyRow, allowlist: readonly string[]): Definition {
+  const networks = JSON.parse(row.allowed_networks) as string[];
+  return {
+    scopes: JSON.parse(row.scopes) as string[],
+    certificates: row.any_certificate === 1 ? ['*'] : allowlist,
+    allowed_networks: networks.length === 0 ? undefined : networks,
+    expires_at: row.expires_at === null ? undefined : formatTimestamp(row.expires_at),
+  };
+}

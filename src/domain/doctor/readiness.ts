@@ -1,0 +1,53 @@
+/** Whether the vault can do its work now: three checks that write nothing and name no path, and how old the backup is. */
+
+import { backupAge } from '../backup/backup-age.ts';
+import type { SpaceState } from '../health/disk-space.ts';
+import { masterKeyFits } from '../master-key/master-key-check.ts';
+import type { Vault } from '../vault.ts';
+
+export type CheckResult = 'ok' | 'failed';
+
+export type Readiness = {
+  status: 'ready' | 'not_ready';
+  checks: { database: CheckResult; master_key: CheckResult; renewal_engine: CheckResult };
+  details: {
+    /** Never a reason not to be ready: no request fails for want of a backup. */
+    backup: { state: 'none' | 'ok' | 'failed'; age_seconds: number | null };
+    /** `critical` where refusals are only counted; neither is a reason not to be ready. */
+    disk: { state: SpaceState };
+  };
+};
+
+/** Asks the database, opens the master key's check blob and looks at the renewal engine's heartbeat. */
+export async function readiness(vault: Vault): Promise<Readiness> {
+  const database = await succeeds(vault, 'database', () => vault.db.generation());
+  const masterKey = await succeeds(vault, 'master_key', async () => {
+    if ((await masterKeyFits(vault)) !== 'fits')
+      throw new Error('the master key does not open its check blob');
+  });
+  const checks = {
+    database,
+    master_key: masterKey,
+    renewal_engine: vault.renewalHeartbeat.isFresh ? ('ok' as const) : ('failed' as const),
+  };
+  const ready = Object.values(checks).every((result) => result === 'ok');
+  const details = { backup: await backupDetails(vault), disk: { state: vault.disk.state() } };
+  return { status: ready ? 'ready' : 'not_ready', checks, details };
+}
+
+/** `failed` where the last scheduled backup of this process was. Without a database nothing is known of backups. */
+async function backupDetails(vault: Vault): Promise<Readiness['details']['backup']> {
+  const age = await backupAge(vault).catch(() => undefined);
+  const state = vault.backupHealth.isFailing ? 'failed' : age === undefined ? 'none' : 'ok';
+  return { state, age_seconds: age === undefined ? null : Math.floor(age / 1000) };
+}
+
+async function succeeds({ log }: Vault, check: string, work: () => Promise<unknown>): Promise<CheckResult> {
+  try {
+    await work();
+    return 'ok';
+  } catch (error) {
+    log.warn({ err: error, check }, 'a readiness check failed');
+    return 'failed';
+  }
+}

@@ -1,0 +1,30 @@
+/** The sign of life of the renewal engine, by which readiness sees that it is dead. */
+import { second } from '../../base/duration.ts';
+import type { World } from '../../base/world.ts';
+
+/** The engine beats every second or so; a minute of silence is a stroke. */
+const freshFor = 60 * second;
+
+export class Heartbeat {
+  readonly #world: World;
+  #lastBeat: number | undefined;
+  #listener: (() => void) | undefined;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  beat(): void {
+    this.#lastBeat = this.#world.now();
+    this.#listener?.();
+  }
+
+  /** Calls the listener at each beat, so that other processes hear of it; one can listen. */
+  onBeat(listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  get isFresh(): boolean {
+    return this.#lastBeat !== undefined && Math.abs(this.#world.now() - this.#lastBeat) < freshFor;
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * What the vault counts of its own work, in the words of Prometheus. Each count is found once and then only added to, so that
+ * counting costs a request nothing; whether anybody ever asks for the numbers makes no difference.
+ */
+import { type ArtifactName, artifactNames } from '../versions/artifacts.ts';
+
+/** Values by the whole name of their series, `vault_downloads_total{artifact="private.key"}`. */
+export type Series = Readonly<Record<string, number>>;
+
+type Count = { value: number };
+
+/** Why somebody was not who they said. */
+const authenticationFailures = [
+  'key_unknown',
+  'key_revoked',
+  'key_expired',
+  'key_network',
+  'password',
+  'setup_link',
+] as const;
+
+type AuthenticationFailure = (typeof authenticationFailures)[number];
+
+const renewalResults = ['succeeded', 'failed'] as const;
+
+/** What is asked for, roughly: times differ between these, not within them. */
+type RequestKind = 'download' | 'api' | 'events' | 'other';
+
+const requestSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+const renewalSeconds = [0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
+
+/** How often something took how long, in seconds. */
+class Timing {
+  readonly #name: string;
+  readonly #labels: string;
+  readonly #bounds: readonly number[];
+  readonly #counts: number[];
+  #sum = 0;
+
+  constructor(name: string, labels: string, bounds: readonly number[]) {
+    this.#name = name;
+    this.#labels = labels;
+    this.#bounds = bounds;
+    this.#counts = new Array(bounds.length + 1).fill(0);
+  }
+
+  add(seconds: number): void {
+    let index = 0;
+    while (index < this.#bounds.length && seconds > (this.#bounds[index] ?? 0)) index += 1;
+    this.#counts[index] = (this.#counts[index] ?? 0) + 1;
+    this.#sum += seconds;
+  }
+
+  writeTo(series: Record<string, number>): void {
+    const before = this.#labels === '' ? '' : `${this.#labels},`;
+    let all = 0;
+    for (const [index, count] of this.#counts.entries()) {
+      all += count;
+      series[`${this.#name}_bucket{${before}le="${this.#bounds[index] ?? '+Inf'}"}`] = all;
+    }
+    const labels = this.#labels === '' ? '' : `{${this.#labels}}`;
+    series[`${this.#name}_sum${labels}`] = this.#sum;
+    series[`${this.#name}_count${labels}`] = all;
+  }
+}
+
+type Asked = { readonly time: Timing; readonly byStatus: Map<number, Count> };
+
+export class Meter {
+  readonly #counts = new Map<string, Count>();
+  readonly #requestTimes: Readonly<Record<RequestKind, Timing>>;
+  readonly #renewalTime = new Timing('vault_renewal_duration_seconds', '', renewalSeconds);
+  readonly #asked = new Map<string, Asked>();
+  readonly #downloads = this.#countsOf('vault_downloads_total', 'artifact', artifactNames);
+  readonly #unchanged = this.#countsOf('vault_downloads_not_modified_total', 'artifact', artifactNames);
+  readonly #failures = this.#countsOf(
+    'vault_authentication_failures_total',
+    'reason',
+    authenticationFailures,
+  );
+  readonly #renewals = this.#countsOf('vault_renewals_total', 'result', renewalResults);
+
+  constructor() {
+    const time = (kind: RequestKind) =>
+      new Timing('vault_http_request_duration_seconds', `kind="${kind}"`, requestSeconds);
+    this.#requestTimes = {
+      download: time('download'),
+      api: time('api'),
+      events: time('events'),
+      other: time('other'),
+    };
+  }
+
+  /** A request for a route (its path in the table, or what else answered) that took so many milliseconds. */
+  requested(route: string, status: number, ms: number): void {
+    let asked = this.#asked.get(route);
+    if (asked === undefined) {
+      asked = { time: this.#requestTimes[kindOf(route)], byStatus: new Map() };
+      this.#asked.set(route, asked);
+    }
+    let count = asked.byStatus.get(status);
+    if (count === undefined) {
+      count = this.#count(`vault_http_requests_total{route="${route}",status="${status}"}`);
+      asked.byStatus.set(status, count);
+    }
+    count.value += 1;
+    // A clock that was set back took no time.
+    asked.time.add(Math.max(0, ms) / 1000);
+  }
+
+  downloaded(artifact: ArtifactName): void {
+    this.#downloads[artifact].value += 1;
+  }
+
+  /** Somebody has the current version of it already. */
+  unchanged(artifact: ArtifactName): void {
+    this.#unchanged[artifact].value += 1;
+  }
+
+  authenticationFailed(reason: AuthenticationFailure): void {
+    this.#failures[reason].value += 1;
+  }
+
+  renewed(result: (typeof renewalResults)[number], ms: number): void {
+    this.#renewals[result].value += 1;
+    this.#renewalTime.add(Math.max(0, ms) / 1000);
+  }
+
+  /** All counts as they are now; they only grow. */
+  series(): Series {
+    const series: Record<string, number> = {};
+    for (const [name, { value }] of this.#counts) series[name] = value;
+    for (const time of Object.values(this.#requestTimes)) time.writeTo(series);
+    this.#renewalTime.writeTo(series);
+    return series;
+  }
+
+  #countsOf<K extends string>(name: string, label: string, values: readonly K[]): Readonly<Record<K, Count>> {
+    const pairs = values.map((value) => [value, this.#count(`${name}{${label}="${value}"}`)]);
+    return Object.fromEntries(pairs) as Record<K, Count>;
+  }
+
+  #count(name: string): Count {
+    const count = { value: 0 };
+    this.#counts.set(name, count);
+    return count;
+  }
+}
+
+/** The sums of several. */
+export function addedSeries(all: readonly Series[]): Series {
+  const sums: Record<string, number> = {};
+  for (const series of all) {
+    for (const [name, value] of Object.entries(series)) sums[name] = (sums[name] ?? 0) + value;
+  }
+  return sums;
+}
+
+function kindOf(route: string): RequestKind {
+  if (artifactNames.some((name) => route.endsWith(`/{name}/${name}`))) return 'download';
+  // These last for as long as somebody listens.
+  if (route === '/api/v1/events') return 'events';
+  return route.startsWith('/api/') ? 'api' : 'other';
+}

@@ -1,0 +1,96 @@
+/** What people do with accounts at CAs: change their key, or close them (RFC 8555 §7.3.5, §7.3.6). */
+import { deactivateAccount, rolloverKey } from '../../acme/accounts.ts';
+import type { AcmeClient } from '../../acme/acme-client.ts';
+import { AcmeError } from '../../acme/acme-error.ts';
+import { Problem } from '../../base/problem.ts';
+import type { Secret } from '../../base/secret.ts';
+import { generatePrivateKey } from '../../crypto/key-pair.ts';
+import { type AcmeAccountRow, findAcmeAccount, updateAcmeAccount } from '../../db/tables/acme-accounts.ts';
+import { findCaOfDirectory } from '../../db/tables/issuers.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import { nextAccountKeyOwner, openFor, sealFor } from '../sealed-secrets.ts';
+import type { Vault } from '../vault.ts';
+import { adoptKey, ownAccount, settleRollover } from './acme-account.ts';
+
+/**
+ * Gives the account a new key. The new one is stored before the CA hears of it: whichever of the two the CA knows after
+ * a crash is found at the next use. A rollover that may still be under way is repeated with its own new key, so that two
+ * at once end with the same one. Throws `acme_account_not_found` and AcmeError.
+ */
+export async function rolloverAccount(
+  vault: Vault,
+  actor: Actor,
+  id: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { client, account: row } = await openAccount(vault, id);
+  const settled = await settleRollover(vault, client, row, signal);
+  const now = vault.world.now();
+  const next = await nextKey(vault, row.id, now);
+  try {
+    await rolloverKey(client, ownAccount(vault, settled), next, signal);
+  } catch (error) {
+    // The CA has answered: unless another rollover goes on, the next use may settle which key counts.
+    if (error instanceof AcmeError && error.kind === 'problem') await endRollover(vault, row.id, now);
+    throw error;
+  }
+  await vault.db.write(async (writer) => {
+    await adoptKey(vault, writer, row, next);
+    const event = { actor, action: 'acme_account.rollover', resource: `acme-account:${id}` } as const;
+    await record(writer, event, vault.world.now());
+  });
+}
+
+/** The key that the account changes to: stored now, with the moment, or by a rollover that has not ended. */
+async function nextKey(vault: Vault, id: number, now: number): Promise<Secret> {
+  const fresh = await generatePrivateKey('ec256');
+  const owner = nextAccountKeyOwner(id);
+  return vault.db.write(async (writer) => {
+    const sealed = (await findAcmeAccount(writer, id))?.sealed_next_private_key ?? null;
+    const key = sealed === null ? fresh : openFor(vault, owner, sealed);
+    await updateAcmeAccount(writer, id, {
+      sealed_next_private_key: await sealFor(vault, writer, owner, key),
+      rollover_at: now,
+    });
+    return key;
+  });
+}
+
+async function endRollover({ db }: Vault, id: number, begunAt: number): Promise<void> {
+  await db.write(async (writer) => {
+    const row = await findAcmeAccount(writer, id);
+    if (row?.rollover_at === begunAt) await updateAcmeAccount(writer, id, { rollover_at: null });
+  });
+}
+
+/** Closes the account at the CA for ever. Issuers that use it register another at their next order. */
+export async function closeAccount(
+  vault: Vault,
+  actor: Actor,
+  id: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { client, account: row } = await openAccount(vault, id);
+  const settled = await settleRollover(vault, client, row, signal);
+  await deactivateAccount(client, ownAccount(vault, settled), signal);
+  await vault.db.write(async (writer) => {
+    await updateAcmeAccount(writer, row.id, { status: 'deactivated' });
+    const event = { actor, action: 'acme_account.deactivate', resource: `acme-account:${id}` } as const;
+    await record(writer, event, vault.world.now());
+  });
+}
+
+async function openAccount(
+  vault: Vault,
+  id: string,
+): Promise<{ client: AcmeClient; account: AcmeAccountRow }> {
+  const account = /^[1-9]\d{0,14}$/.test(id) ? await findAcmeAccount(vault.db.reader, Number(id)) : undefined;
+  if (account === undefined) {
+    throw new Problem('acme_account_not_found', {
+      hint: 'List them with "vault acme-account list".',
+    });
+  }
+  const ca = await findCaOfDirectory(vault.db.reader, account.directory_url);
+  const { directory_url } = account;
+  return { client: vault.acme.at({ directory_url, ca_pem: ca?.ca_pem ?? null }), account };
+}

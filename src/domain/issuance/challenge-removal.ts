@@ -1,0 +1,166 @@
+/**
+ * Cleaning up presented challenges: in the background after validation, so that the renewal does not wait,
+ * and after a crash or a failure by the job that removes leftovers.
+ */
+import { day } from '../../base/duration.ts';
+import {
+  type AcmeChallengeRow,
+  deleteChallengeRow,
+  isRecordShared,
+  listChallengeIds,
+  listLeftoverChallenges,
+} from '../../db/tables/acme-challenges.ts';
+import { type DnsProviderRow, findDnsProviderById } from '../../db/tables/dns-providers.ts';
+import type { TxtRecord } from '../../dns/dns-provider.ts';
+import type { Vault } from '../vault.ts';
+import { inTurns, OperationTimeout, removeRecords } from './dns-records.ts';
+
+/** A record that could not be removed for this long is left to people. */
+const givenUpAfter = 7 * day;
+
+/** A challenge, and the record that was presented for it. */
+type Presented = TxtRecord & { readonly row: AcmeChallengeRow };
+
+/** The record of a challenge, where it has one. */
+export function recordOf(row: AcmeChallengeRow): TxtRecord | undefined {
+  const { record_name: name, record_value: value, record_zone: zone, identifier: domain } = row;
+  return name === null || value === null || zone === null ? undefined : { name, value, zone, domain };
+}
+
+/** Removes these challenges in the background: vault.removals knows when that is done. */
+export function beginRemoval(vault: Vault, rows: readonly AcmeChallengeRow[]): void {
+  if (rows.length === 0) return;
+  // The work logs its own errors.
+  void removeChallenges(vault, rows);
+}
+
+/**
+ * Removes these challenges, except those that are being removed already. What cannot be removed now is logged and stays in
+ * the table for the next round; it never makes a certificate fail.
+ */
+export async function removeChallenges(vault: Vault, rows: readonly AcmeChallengeRow[]): Promise<void> {
+  await vault.removals.begin(rows, async (mine, signal) => {
+    try {
+      await removeAll(vault, mine, signal);
+    } catch (error) {
+      vault.log.warn({ err: error }, 'failed to remove challenges; retrying later');
+    }
+  });
+}
+
+/** Removes what crashes and failed removals left. Returns how many there were. */
+export async function removeLeftoverChallenges(vault: Vault): Promise<number> {
+  const rows = await listLeftoverChallenges(vault.db.reader);
+  await removeChallenges(vault, rows);
+  return rows.length;
+}
+
+async function removeAll(
+  vault: Vault,
+  rows: readonly AcmeChallengeRow[],
+  signal: AbortSignal,
+): Promise<void> {
+  const byProvider = Map.groupBy(rows, (row) => row.dns_provider_id);
+  const forgotten: AcmeChallengeRow[] = [];
+  const work: Promise<void>[] = [];
+  for (const [id, challenges] of byProvider) {
+    const provider = id === null ? undefined : await findDnsProviderById(vault.db.reader, id);
+    const presented = challenges.flatMap((row) => {
+      const record = recordOf(row);
+      return record === undefined || isLost(vault, row, provider) ? [] : { ...record, row };
+    });
+    const removable = new Set(presented.map(({ row }) => row));
+    forgotten.push(...challenges.filter((row) => !removable.has(row)));
+    if (provider !== undefined) work.push(removeThrough(vault, provider, presented, signal));
+  }
+  await forget(vault, forgotten);
+  await Promise.all(work);
+}
+
+/** Whether only a person can remove the record; logs that. */
+function isLost(
+  { world, log }: Vault,
+  { created_at: createdAt, record_name: record, record_value: value }: AcmeChallengeRow,
+  provider: DnsProviderRow | undefined,
+): boolean {
+  if (provider !== undefined && world.now() - createdAt <= givenUpAfter) return false;
+  log.warn({ record, value }, 'a challenge record is left for you to remove');
+  return true;
+}
+
+/** Removes all records together, or each by itself if that fails, so that one does not block the others. */
+async function removeThrough(
+  vault: Vault,
+  provider: DnsProviderRow,
+  presented: readonly Presented[],
+  signal: AbortSignal,
+): Promise<void> {
+  let isSilent = false;
+  const remove = async (some: readonly Presented[]): Promise<boolean> => {
+    // With a provider that does not respond, each record would wait for the full timeout.
+    if (signal.aborted || isSilent) return false;
+    try {
+      await inTurns(vault, provider, some, signal, (mine, deadline) =>
+        removeUnshared(vault, provider, mine, deadline),
+      );
+      return true;
+    } catch (error) {
+      isSilent ||= error instanceof OperationTimeout;
+      if (signal.aborted) return false;
+      if (some.length === 1 || isSilent) {
+        const records = some.map(({ name }) => name).slice(0, 10);
+        vault.log.warn(
+          { err: error, provider: provider.name, records },
+          'failed to remove challenge records',
+        );
+      }
+      return false;
+    }
+  };
+  if (presented.length > 1 && (await remove(presented))) return;
+  const rest = await stillStored(vault, presented);
+  await Promise.all(rest.map((one) => remove([one])));
+}
+
+/**
+ * Removes records, and their rows in the same turn. Where another renewal shares the authorization it needs
+ * the same record: the last one removes it, and the others delete only their rows. The check must happen
+ * inside the turn, or a record that was presented meanwhile could be removed, or left behind.
+ */
+async function removeUnshared(
+  vault: Vault,
+  provider: DnsProviderRow,
+  presented: readonly Presented[],
+  deadline: AbortSignal,
+): Promise<void> {
+  const own = await vault.db.write(async (writer) => {
+    const unshared: Presented[] = [];
+    for (const one of presented) {
+      if (await isRecordShared(writer, one.row)) await deleteChallengeRow(writer, one.row.id);
+      else unshared.push(one);
+    }
+    return unshared;
+  });
+  if (own.length === 0) return;
+  await removeRecords(vault, provider, own, deadline);
+  await forget(
+    vault,
+    own.map(({ row }) => row),
+  );
+}
+
+async function stillStored(vault: Vault, presented: readonly Presented[]): Promise<readonly Presented[]> {
+  if (presented.length === 0) return [];
+  const ids = await listChallengeIds(
+    vault.db.reader,
+    presented.map(({ row }) => row.id),
+  );
+  return presented.filter(({ row }) => ids.has(row.id));
+}
+
+async function forget({ db }: Vault, rows: readonly AcmeChallengeRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  await db.write(async (writer) => {
+    for (const { id } of rows) await deleteChallengeRow(writer, id);
+  });
+}

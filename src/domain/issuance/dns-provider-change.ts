@@ -1,0 +1,37 @@
+/** Changing a DNS provider in place, so that records that it has put up are still taken down. */
+import type { Secret } from '../../base/secret.ts';
+import type { Writer } from '../../db/database.ts';
+import {
+  type DnsProviderRow,
+  setDnsProviderSecret,
+  updateDnsProvider,
+} from '../../db/tables/dns-providers.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import type { CreateDnsProviderInput } from '../inputs.ts';
+import { dnsSecretOwner, openFor, sealFor } from '../sealed-secrets.ts';
+import type { Vault } from '../vault.ts';
+import { requireDnsProvider } from './dns-providers.ts';
+
+/** The text of the secret file that a provider was made of. */
+export function dnsProviderSecret(vault: Vault, { id, sealed_secret }: DnsProviderRow): Secret {
+  return openFor(vault, dnsSecretOwner(id), sealed_secret);
+}
+
+/**
+ * Gives a provider this type, these zones and this secret in the caller's transaction; `checkDnsProvider` comes before.
+ * What was opened of it in any process is opened again.
+ */
+export async function storeDnsProviderChange(
+  vault: Vault,
+  writer: Writer,
+  actor: Actor,
+  { name, type, zones }: CreateDnsProviderInput,
+  { secret, isOther }: { readonly secret: Secret; readonly isOther: boolean },
+): Promise<void> {
+  const { id } = await requireDnsProvider(writer, name);
+  await updateDnsProvider(writer, id, { type, zones: JSON.stringify(zones) });
+  await setDnsProviderSecret(writer, id, await sealFor(vault, writer, dnsSecretOwner(id), secret));
+  const detail = { type, zones, ...(isOther && { secret: 'replaced' }) };
+  const event = { actor, action: 'dns_provider.update', resource: `dns-provider:${name}`, detail } as const;
+  await record(writer, event, vault.world.now());
+}

@@ -1,0 +1,154 @@
+/** DNS providers as people add, list, try and remove them. */
+
+import { OperatorError } from '../../base/operator-error.ts';
+import type { Secret } from '../../base/secret.ts';
+import type { Reader, Writer } from '../../db/database.ts';
+import {
+  type DnsProviderRow,
+  deleteDnsProviderRow,
+  findDnsProvider,
+  insertDnsProvider,
+  listDnsProviders,
+  setDnsProviderSecret,
+} from '../../db/tables/dns-providers.ts';
+import { readProviderConfig } from '../../dns/providers/provider-types.ts';
+import { challengeName, followCnames, longestZone } from '../../dns/resolver/zones.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import { didYouMean } from '../closest-names.ts';
+import type { CreateDnsProviderInput } from '../inputs.ts';
+import { dnsSecretOwner, sealFor } from '../sealed-secrets.ts';
+import type { Vault } from '../vault.ts';
+import {
+  awaitVisible,
+  inTurns,
+  isByHand,
+  presentRecords,
+  providerType,
+  removeRecords,
+  zoneServers,
+} from './dns-records.ts';
+
+/** The provider of this name. Throws OperatorError that offers those that exist. */
+export async function requireDnsProvider(reader: Reader, name: string): Promise<DnsProviderRow> {
+  const row = await findDnsProvider(reader, name);
+  if (row !== undefined) return row;
+  const known = (await listDnsProviders(reader)).map((provider) => provider.name);
+  throw new OperatorError(`there is no DNS provider called "${name}"`, {
+    hint: didYouMean(name, known, 'List those that exist with "vault dns-provider list".'),
+  });
+}
+
+/**
+ * Adds a provider; `secret` is the text of its secret file, checked against what its type needs and sealed. Throws
+ * OperatorError or DnsProviderError; nothing is added then.
+ */
+export async function addDnsProvider(
+  vault: Vault,
+  actor: Actor,
+  input: CreateDnsProviderInput,
+  secret: Secret,
+): Promise<void> {
+  await checkDnsProvider(vault, input.type, secret);
+  await vault.db.write((writer) => storeDnsProvider(vault, writer, actor, input, secret));
+}
+
+/** Whether a provider of this type can be made of the text of its secret file. Throws as `addDnsProvider`. */
+export async function checkDnsProvider(vault: Vault, type: string, secret: Secret): Promise<void> {
+  const kind = providerType(type);
+  const config = await readProviderConfig(kind, secret.expose().toString('utf8'));
+  kind.create(config, vault.dns.context);
+}
+
+/** The part of `addDnsProvider` that writes, in the caller's transaction. */
+export async function storeDnsProvider(
+  vault: Vault,
+  writer: Writer,
+  actor: Actor,
+  { name, type, zones }: CreateDnsProviderInput,
+  secret: Secret,
+): Promise<void> {
+  if ((await findDnsProvider(writer, name)) !== undefined) {
+    throw new OperatorError(`there is a DNS provider called ${name} already`, {
+      hint: 'Choose another name, or remove that one with "vault dns-provider remove".',
+    });
+  }
+  const now = vault.world.now();
+  const row = { name, type, zones: JSON.stringify(zones), sealed_secret: Buffer.alloc(0), created_at: now };
+  const id = await insertDnsProvider(writer, row);
+  await setDnsProviderSecret(writer, id, await sealFor(vault, writer, dnsSecretOwner(id), secret));
+  const event = {
+    actor,
+    action: 'dns_provider.create',
+    resource: `dns-provider:${name}`,
+    detail: { type, zones },
+  } as const;
+  await record(writer, event, now);
+}
+
+/** Removes a provider with its credentials. Records that it put up and that are still there are left to people. */
+export async function removeDnsProvider(vault: Vault, actor: Actor, name: string): Promise<void> {
+  await vault.db.write((writer) => eraseDnsProvider(vault, writer, actor, name));
+}
+
+/** `removeDnsProvider` in the caller's transaction. */
+export async function eraseDnsProvider(
+  { world }: Vault,
+  writer: Writer,
+  actor: Actor,
+  name: string,
+): Promise<void> {
+  const { id } = await requireDnsProvider(writer, name);
+  await deleteDnsProviderRow(writer, id);
+  const event = { actor, action: 'dns_provider.delete', resource: `dns-provider:${name}` } as const;
+  await record(writer, event, world.now());
+}
+
+/**
+ * Puts a record up for the domain as a validation would, waits until it can be seen, and takes it down again. `onStep`
+ * hears what happens. Throws OperatorError or DnsProviderError.
+ */
+export async function tryDnsProvider(
+  vault: Vault,
+  { name, domain }: { readonly name: string; readonly domain: string },
+  onStep: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const provider = await requireDnsProvider(vault.db.reader, name);
+  const zones = JSON.parse(provider.zones) as string[];
+  const wanted = challengeName(domain);
+  const record = await followCnames(zoneServers(vault), wanted, signal);
+  const found = longestZone(record, [{ zones }]);
+  if (found === undefined) {
+    const alias = record === wanted ? wanted : `${wanted}, which is an alias of ${record},`;
+    throw new OperatorError(`${alias} is in none of the zones of ${name}: ${zones.join(', ')}`, {
+      hint: 'Add the provider with that zone, or point a CNAME at a name in one of these.',
+    });
+  }
+  const value = vault.world.randomBytes(32).toString('base64url');
+  const txt = { name: record, value, zone: found.zone, domain: domain.replace(/^\*\./, '') };
+  onStep(
+    (await isByHand(vault, provider))
+      ? `Create the record ${record} TXT "${value}"`
+      : `Writing ${record} TXT "${value}"`,
+  );
+  const tried = await outcomeOf(async () => {
+    await presentRecords(vault, provider, [txt], signal);
+    onStep('Waiting until it can be seen');
+    await awaitVisible(vault, provider, [txt], signal);
+    onStep('Seen');
+  });
+  const removed = await outcomeOf(async () => {
+    // Also after ^C: what was written goes.
+    await inTurns(vault, provider, [txt], new AbortController().signal, (records, deadline) =>
+      removeRecords(vault, provider, records, deadline),
+    );
+    onStep('Removed');
+  });
+  // What went wrong first tells more.
+  for (const outcome of [tried, removed]) if (outcome?.status === 'rejected') throw outcome.reason;
+}
+
+async function outcomeOf(work: () => Promise<void>): Promise<PromiseSettledResult<void> | undefined> {
+  const [outcome] = await Promise.allSettled([work()]);
+  return outcome;
+}

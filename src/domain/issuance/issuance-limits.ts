@@ -1,0 +1,136 @@
+/** Whether a limit of the CA holds a renewal back: one that the CA has told, or one that it publishes, counted before it has to refuse. */
+import { hash } from 'node:crypto';
+import { type IssuanceLimit, publishedLimits } from '../../acme/published-limits.ts';
+import type { RateLimit } from '../../acme/rate-limit.ts';
+import type { Reader } from '../../db/database.ts';
+import type { IssuanceHoldsTable } from '../../db/schema/schema-renewals.ts';
+import { findVersion } from '../../db/tables/certificate-versions.ts';
+import { type CertificateRow, findCertificateById } from '../../db/tables/certificates.ts';
+import {
+  failuresOf,
+  issuedForNames,
+  issuedNear,
+  listHolds,
+  namesUnderWay,
+  orderedBefore,
+} from '../../db/tables/issuance-holds.ts';
+import { type AcmeIssuerRow, findAcmeIssuer } from '../../db/tables/issuers.ts';
+import type { RenewalRow } from '../../db/tables/renewals.ts';
+import { registeredDomains } from './registered-domain.ts';
+
+/** Until when (UTC milliseconds) a renewal is held back, and by which limit, for people. */
+export type Hold = { readonly until: number; readonly reason: string };
+
+/** A digest that is the same for the same set of names, however they are ordered. */
+export function nameSetOf(names: readonly string[]): string {
+  return hash('sha256', names.toSorted().join(' '), 'base64url').slice(0, 22);
+}
+
+/**
+ * What holds the renewal back, or undefined. An order under way is always gone on with, and one that replaces a
+ * certificate of the same account at a CA with renewal information (RFC 9773 §5) is limited by failures alone.
+ */
+export async function holdOn(reader: Reader, renewal: RenewalRow, now: number): Promise<Hold | undefined> {
+  if (renewal.issuer_id === null || renewal.order_url !== null) return undefined;
+  const ca = await findAcmeIssuer(reader, renewal.issuer_id);
+  const certificate = ca && (await findCertificateById(reader, renewal.certificate_id));
+  if (ca === undefined || certificate === undefined) return undefined;
+  const limits = publishedLimits(ca.directory_url);
+  if (limits !== undefined) {
+    const failures = await failuresOf(reader, certificate.id, limits.failuresPerName.count);
+    const failed = held(failures, limits.failuresPerName, 0, now, 'failed validations per name');
+    if (failed !== undefined) return failed;
+  }
+  if (await isExempt(reader, certificate, ca)) return undefined;
+  const told = await listHolds(reader, ca.directory_url, now);
+  if (told.length === 0 && limits === undefined) return undefined;
+  const names = JSON.parse(certificate.domains) as string[];
+  const domains = await registeredDomains(names);
+  const own = nameSetOf(names);
+  const refused = told.find(({ subject }) => subject === own || domains.includes(subject));
+  if (refused !== undefined || limits === undefined) return refused;
+
+  const underWay = await namesUnderWay(reader, renewal.issuer_id);
+  const twins = underWay.filter(({ name_set }) => name_set === own).length;
+  const issued = await issuedForNames(reader, ca.directory_url, own, limits.certificatesPerSet.count);
+  const set = held(issued, limits.certificatesPerSet, twins, now, 'certificates per set of names');
+  if (set !== undefined || issued.length > 0 || (await hasCurrentNames(reader, certificate, ca))) return set;
+  const perAccount = limits.ordersPerAccount;
+  const count = Math.max(1, perAccount.count - underWay.length);
+  const ordered = ca.account_id === null ? undefined : await orderedBefore(reader, ca.account_id, count, now);
+  if (ordered !== undefined && ordered + perAccount.within > now) {
+    return limitReached(ordered + perAccount.within, perAccount, 'orders per account');
+  }
+  for (const domain of domains) {
+    const isUnder = (list: string) => (JSON.parse(list) as string[]).some((name) => isIn(name, domain));
+    const since = now - limits.certificatesPerDomain.within;
+    const near = await issuedNear(reader, ca.directory_url, domain, since);
+    const times = near.filter(({ domains: list }) => isUnder(list)).map(({ created_at }) => created_at);
+    const others = underWay.filter(({ domains: list }) => isUnder(list)).length;
+    const what = `certificates per registered domain (${domain})`;
+    const reached = held(times, limits.certificatesPerDomain, others, now, what);
+    if (reached !== undefined) return reached;
+  }
+  return undefined;
+}
+
+/**
+ * What to store of a refusal so that other certificates heed it too; undefined where it concerns the one certificate, or
+ * names a domain that is none of the certificate's.
+ */
+export async function sharedHold(
+  limit: RateLimit,
+  names: readonly string[],
+): Promise<Pick<IssuanceHoldsTable, 'scope' | 'subject'> | undefined> {
+  if (limit.scope === 'names') return { scope: 'names', subject: nameSetOf(names) };
+  if (limit.scope !== 'domain') return undefined;
+  const isOwn = (await registeredDomains(names)).includes(limit.domain);
+  return isOwn ? { scope: 'domain', subject: limit.domain } : undefined;
+}
+
+/** Whether the order will name the certificate that it replaces, at the CA and by the account that issued that. */
+async function isExempt(
+  reader: Reader,
+  { id, current_version: number, ari_window_start }: CertificateRow,
+  ca: AcmeIssuerRow,
+): Promise<boolean> {
+  if (number === null || ari_window_start === null) return false;
+  const version = await findVersion(reader, id, number);
+  return version?.directory_url === ca.directory_url && version.acme_account_id === ca.account_id;
+}
+
+/** Whether the current version is of this CA and has exactly the names that are wanted: then the order is a renewal. */
+async function hasCurrentNames(
+  reader: Reader,
+  { id, current_version: number, domains }: CertificateRow,
+  ca: AcmeIssuerRow,
+): Promise<boolean> {
+  const version = number === null ? undefined : await findVersion(reader, id, number);
+  if (version?.directory_url !== ca.directory_url) return false;
+  return nameSetOf(JSON.parse(version.domains)) === nameSetOf(JSON.parse(domains));
+}
+
+/** Holds until the oldest of as many moments as the limit allows is out of its window; `more` are about to be added. */
+function held(
+  times: readonly number[],
+  limit: IssuanceLimit,
+  more: number,
+  now: number,
+  what: string,
+): Hold | undefined {
+  const at = limit.count - more;
+  if (at <= 0) return limitReached(now + limit.within / limit.count, limit, what);
+  const oldest = times[at - 1];
+  if (oldest === undefined || oldest + limit.within <= now) return undefined;
+  return limitReached(oldest + limit.within, limit, what);
+}
+
+function limitReached(until: number, { count, within }: IssuanceLimit, what: string): Hold {
+  const hours = within / 3_600_000;
+  const window = hours % 24 === 0 ? `${hours / 24} days` : hours === 1 ? 'an hour' : `${hours} hours`;
+  return { until, reason: `the CA allows ${count} ${what} within ${window}` };
+}
+
+function isIn(name: string, domain: string): boolean {
+  return name === domain || name.endsWith(`.${domain}`);
+}

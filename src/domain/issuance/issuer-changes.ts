@@ -1,0 +1,250 @@
+/**
+ * ACME CAs are added, changed and removed by people; the private CA is always there. What a CA's directory says is asked
+ * before the transaction, so that several changes can be one.
+ */
+import type { AcmeDirectory } from '../../acme/acme-types.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import type { Secret } from '../../base/secret.ts';
+import type { Writer } from '../../db/database.ts';
+import {
+  type AcmeIssuerRow,
+  certificatesOfIssuer,
+  deleteIssuerRow,
+  findAcmeIssuer,
+  findIssuer,
+  insertAcmeIssuer,
+  insertIssuer,
+  updateAcmeIssuer,
+} from '../../db/tables/issuers.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import type { CreateIssuerInput, UpdateIssuerInput } from '../inputs.ts';
+import { externalAccountKeyOwner, sealFor } from '../sealed-secrets.ts';
+import type { Vault } from '../vault.ts';
+import { type IssuerSecrets, requireIssuer } from './issuers.ts';
+import { localCaName } from './local-ca.ts';
+
+/** A CA whose directory has answered, and which can be added. */
+export type CheckedIssuer = {
+  readonly input: CreateIssuerInput;
+  readonly secrets: IssuerSecrets;
+  readonly directory: AcmeDirectory;
+};
+
+/** A change of a CA whose directory has answered: the whole row afterwards. */
+export type CheckedIssuerChange = {
+  readonly name: string;
+  readonly row: Parameters<typeof updateAcmeIssuer>[2];
+  readonly eabKey: Secret | undefined;
+  readonly detail: Readonly<Record<string, unknown>>;
+};
+
+/**
+ * Adds an ACME CA after a look at its directory: it must answer, its terms must be accepted, and it must not want more
+ * than is given. Throws AcmeError, OperatorError and `invalid_request`; nothing is added then.
+ */
+export async function addIssuer(
+  vault: Vault,
+  actor: Actor,
+  input: CreateIssuerInput,
+  secrets: IssuerSecrets,
+  signal: AbortSignal,
+): Promise<void> {
+  const checked = await checkIssuer(vault, input, secrets, signal);
+  await vault.db.write((writer) => storeIssuer(vault, writer, actor, checked));
+}
+
+/** The part of `addIssuer` that asks the CA, and throws. */
+export async function checkIssuer(
+  vault: Vault,
+  input: CreateIssuerInput,
+  secrets: IssuerSecrets,
+  signal: AbortSignal,
+): Promise<CheckedIssuer> {
+  if ((await findIssuer(vault.db.reader, input.name)) !== undefined) throw taken(input.name);
+  const directory = await vault.acme
+    .at({ directory_url: input.directory_url, ca_pem: secrets.ca ?? null })
+    .directory(signal);
+  refuseDirectory(directory, input, secrets);
+  return { input, secrets, directory };
+}
+
+/** The part of `addIssuer` that writes, in the caller's transaction. */
+export async function storeIssuer(
+  vault: Vault,
+  writer: Writer,
+  actor: Actor,
+  { input, secrets, directory }: CheckedIssuer,
+): Promise<void> {
+  if ((await findIssuer(writer, input.name)) !== undefined) throw taken(input.name);
+  const now = vault.world.now();
+  const id = await insertIssuer(writer, { name: input.name, type: 'acme', created_at: now });
+  await insertAcmeIssuer(writer, {
+    issuer_id: id,
+    directory_url: input.directory_url,
+    email: input.email ?? null,
+    eab_kid: input.eab_kid ?? null,
+    sealed_eab_key: null,
+    ...(await sealedEabKey(vault, writer, id, secrets.eabKey)),
+    ca_pem: secrets.ca ?? null,
+    profile: input.profile ?? null,
+    preferred_chain: input.preferred_chain ?? null,
+    terms_of_service: secrets.acceptsTerms ? (directory.termsOfService ?? 'none') : null,
+  });
+  const detail = { directory_url: input.directory_url, terms_of_service: directory.termsOfService };
+  await record(writer, { actor, action: 'issuer.create', resource: `issuer:${input.name}`, detail }, now);
+}
+
+/**
+ * Changes an ACME issuer. Another directory or another customer (EAB) means another account: the old one stays, and is
+ * no longer current. A new contact is told to the CA at the next use. Throws as `addIssuer`.
+ */
+export async function updateIssuer(
+  vault: Vault,
+  actor: Actor,
+  name: string,
+  changes: UpdateIssuerInput,
+  secrets: IssuerSecrets,
+  signal: AbortSignal,
+): Promise<void> {
+  const checked = await checkIssuerChange(vault, name, changes, secrets, signal);
+  await vault.db.write((writer) => storeIssuerChange(vault, writer, actor, checked));
+}
+
+/** The part of `updateIssuer` that asks the CA, and throws. */
+export async function checkIssuerChange(
+  vault: Vault,
+  name: string,
+  changes: UpdateIssuerInput,
+  secrets: IssuerSecrets,
+  signal: AbortSignal,
+): Promise<CheckedIssuerChange> {
+  const issuer = await requireIssuer(vault.db.reader, name);
+  const ca = await findAcmeIssuer(vault.db.reader, issuer.id);
+  if (ca === undefined) throw new OperatorError(`${name} is not an ACME CA and has nothing to change`);
+  const merged = { ...known(ca), ...defined(changes), name };
+  // The root of one host's CA says nothing about another's.
+  const isSameHost = new URL(merged.directory_url).host === new URL(ca.directory_url).host;
+  const trust = secrets.ca === undefined && isSameHost ? ca.ca_pem : (secrets.ca ?? null);
+  const directory = await vault.acme
+    .at({ directory_url: merged.directory_url, ca_pem: trust })
+    .directory(signal);
+  const isElsewhere = merged.directory_url !== ca.directory_url;
+  const hasAccepted = secrets.acceptsTerms || (!isElsewhere && ca.terms_of_service !== null);
+  const isSameCustomer = merged.eab_kid === (ca.eab_kid ?? undefined);
+  refuseDirectory(directory, merged, { ...secrets, acceptsTerms: hasAccepted }, isSameCustomer);
+  const isAnother = isElsewhere || !isSameCustomer;
+  return {
+    name,
+    eabKey: secrets.eabKey,
+    row: {
+      directory_url: merged.directory_url,
+      email: merged.email ?? null,
+      eab_kid: merged.eab_kid ?? null,
+      ...(merged.eab_kid === undefined && { sealed_eab_key: null }),
+      ca_pem: trust,
+      profile: merged.profile ?? null,
+      preferred_chain: merged.preferred_chain ?? null,
+      terms_of_service: hasAccepted ? (directory.termsOfService ?? 'none') : null,
+      ...(isAnother && { account_id: null, paused_until: null, pause_reason: null }),
+    },
+    detail: { ...changes, ...(trust !== ca.ca_pem && { ca_pem: trust === null ? null : 'replaced' }) },
+  };
+}
+
+/** The part of `updateIssuer` that writes, in the caller's transaction. */
+export async function storeIssuerChange(
+  vault: Vault,
+  writer: Writer,
+  actor: Actor,
+  { name, row, eabKey, detail }: CheckedIssuerChange,
+): Promise<void> {
+  const { id } = await requireIssuer(writer, name);
+  await updateAcmeIssuer(writer, id, {
+    ...row,
+    ...(await sealedEabKey(vault, writer, id, eabKey)),
+  });
+  const event = { actor, action: 'issuer.update', resource: `issuer:${name}`, detail } as const;
+  await record(writer, event, vault.world.now());
+}
+
+/** Removes an issuer; its accounts stay. Throws while certificates use it, and for the private CA. */
+export async function removeIssuer(vault: Vault, actor: Actor, name: string): Promise<void> {
+  await vault.db.write((writer) => eraseIssuer(vault, writer, actor, name));
+}
+
+/** `removeIssuer` in the caller's transaction. */
+export async function eraseIssuer(
+  { world }: Vault,
+  writer: Writer,
+  actor: Actor,
+  name: string,
+): Promise<void> {
+  const issuer = await requireIssuer(writer, name);
+  if (name === localCaName) throw new OperatorError('the private CA belongs to the vault and stays');
+  const users = await certificatesOfIssuer(writer, issuer.id, 6);
+  if (users.length > 0) {
+    const shown = users.slice(0, 5).join(', ') + (users.length > 5 ? ' …' : '');
+    throw new OperatorError(`certificates still use ${name}: ${shown}`, {
+      hint: 'Move them with "vault certificate update --issuer", or delete them.',
+    });
+  }
+  await deleteIssuerRow(writer, issuer.id);
+  await record(writer, { actor, action: 'issuer.delete', resource: `issuer:${name}` }, world.now());
+}
+
+function refuseDirectory(
+  { termsOfService, externalAccountRequired, profiles }: AcmeDirectory,
+  { name, eab_kid, profile, directory_url }: CreateIssuerInput,
+  { eabKey, acceptsTerms }: IssuerSecrets,
+  hasEabKey = false,
+): void {
+  if (termsOfService !== undefined && !acceptsTerms) {
+    throw new OperatorError(`the CA has terms of service: ${termsOfService}`, {
+      hint: 'Read them, and accept them with --accept-terms.',
+    });
+  }
+  if ((eabKey === undefined) !== (eab_kid === undefined) && (eabKey !== undefined || !hasEabKey)) {
+    throw new OperatorError('a key id and an HMAC key belong together', {
+      hint: 'Give both --eab-kid and --eab-hmac-key-file.',
+    });
+  }
+  if (externalAccountRequired && eab_kid === undefined) {
+    throw new OperatorError(`${new URL(directory_url).host} takes orders of its customers only`, {
+      hint: 'Get a key id and an HMAC key from the CA, and give them with --eab-kid and --eab-hmac-key-file.',
+    });
+  }
+  if (profile !== undefined && !Object.hasOwn(profiles, profile)) {
+    const offered = Object.keys(profiles);
+    throw new OperatorError(`${name} has no profile "${profile}"`, {
+      hint: offered.length === 0 ? 'It has no profiles.' : `It has ${offered.join(', ')}.`,
+    });
+  }
+}
+
+function known(ca: AcmeIssuerRow): Omit<CreateIssuerInput, 'name'> {
+  const { directory_url, email, eab_kid, profile, preferred_chain } = ca;
+  return {
+    directory_url,
+    ...(email !== null && { email }),
+    ...(eab_kid !== null && { eab_kid }),
+    ...(profile !== null && { profile }),
+    ...(preferred_chain !== null && { preferred_chain }),
+  };
+}
+
+/** What is changed; a wish that is taken back is undefined. */
+function defined(changes: UpdateIssuerInput): Partial<CreateIssuerInput> {
+  const named = Object.entries(changes).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(named.map(([key, value]) => [key, value ?? undefined]));
+}
+
+async function sealedEabKey(vault: Vault, writer: Writer, issuerId: number, key: Secret | undefined) {
+  if (key === undefined) return {};
+  return { sealed_eab_key: await sealFor(vault, writer, externalAccountKeyOwner(issuerId), key) };
+}
+
+function taken(name: string): OperatorError {
+  return new OperatorError(`there is an issuer called ${name} already`, {
+    hint: 'Change it with "vault issuer update", or choose another name.',
+  });
+}

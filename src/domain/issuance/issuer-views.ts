@@ -1,0 +1,64 @@
+/** Issuers and DNS providers as administrators see them, without their secrets. */
+import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
+import { type DnsProviderRow, listDnsProviders } from '../../db/tables/dns-providers.ts';
+import { findAcmeIssuer, type IssuerRow, listIssuers } from '../../db/tables/issuers.ts';
+import type { Vault } from '../vault.ts';
+
+export type IssuerView = {
+  name: string;
+  type: string;
+  directory_url: string | null;
+  email: string | null;
+  eab_kid: string | null;
+  profile: string | null;
+  preferred_chain: string | null;
+  /** PEM that is trusted for the CA's HTTPS; null where the public roots are. */
+  ca_pem: string | null;
+  /** The terms that were accepted, or null. */
+  terms_of_service: string | null;
+  /** The id of its ACME account, once there is one. */
+  account: string | null;
+  paused_until: string | null;
+  pause_reason: string | null;
+  created_at: string;
+};
+
+export type DnsProviderView = { name: string; type: string; zones: string[]; created_at: string };
+
+/** All issuers by name. */
+export async function viewIssuers(vault: Vault): Promise<IssuerView[]> {
+  const rows = await listIssuers(vault.db.reader);
+  return Promise.all(rows.map((row) => viewIssuer(vault, row)));
+}
+
+/** One issuer. */
+export async function viewIssuer({ db, world }: Vault, row: IssuerRow): Promise<IssuerView> {
+  const ca = await findAcmeIssuer(db.reader, row.id);
+  const paused = ca?.paused_until != null && ca.paused_until > world.now() ? ca.paused_until : null;
+  const accepted = ca?.terms_of_service ?? null;
+  return {
+    name: row.name,
+    type: row.type,
+    directory_url: ca?.directory_url ?? null,
+    email: ca?.email ?? null,
+    eab_kid: ca?.eab_kid ?? null,
+    profile: ca?.profile ?? null,
+    preferred_chain: ca?.preferred_chain ?? null,
+    ca_pem: ca?.ca_pem ?? null,
+    terms_of_service: accepted === 'none' ? null : accepted,
+    account: ca?.account_id == null ? null : String(ca.account_id),
+    paused_until: formatTimestampOrNull(paused),
+    pause_reason: paused === null ? null : (ca?.pause_reason ?? null),
+    created_at: formatTimestamp(row.created_at),
+  };
+}
+
+/** All DNS providers by name. */
+export async function viewDnsProviders({ db }: Vault): Promise<DnsProviderView[]> {
+  return (await listDnsProviders(db.reader)).map(dnsProviderView);
+}
+
+/** One DNS provider, without its credentials. */
+export function dnsProviderView({ name, type, zones, created_at }: DnsProviderRow): DnsProviderView {
+  return { name, type, zones: JSON.parse(zones) as string[], created_at: formatTimestamp(created_at) };
+}

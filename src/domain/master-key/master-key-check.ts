@@ -1,0 +1,123 @@
+/**
+ * The blob by which a vault recognizes its master key. It is sealed at the first start and resealed by each
+ * rotation; the vault refuses a key that does not open it before it seals anything with that key. It
+ * contains the secret that authenticates rows: replacing the blob does not make the vault trust rows again.
+ */
+import { OperatorError } from '../../base/operator-error.ts';
+import { Secret } from '../../base/secret.ts';
+import type { World } from '../../base/world.ts';
+import { IntegrityKey, integritySecretSize } from '../../crypto/integrity-key.ts';
+import type { MasterKey } from '../../crypto/master-key.ts';
+import { type BlobOwner, SealError, seal, sealedBy } from '../../crypto/sealing.ts';
+import { chainBeginning } from '../../db/audit/audit-chain.ts';
+import { putMark } from '../../db/audit/audit-mark.ts';
+import type { Reader, Writer } from '../../db/database.ts';
+import { isEmptyVault } from '../../db/sqlite/empty-vault.ts';
+import { listMasterKeys, setCurrentMasterKey } from '../../db/tables/master-keys.ts';
+import { putSetting, readSetting } from '../../db/tables/settings.ts';
+import { openFor } from '../sealed-secrets.ts';
+import type { Vault } from '../vault.ts';
+
+const key = 'master-key-check';
+const owner: BlobOwner = { table: 'settings', record: key, purpose: 'seal: master key check' };
+const content = 'this is the master key of this vault';
+
+type Parts = Pick<Vault, 'db' | 'keyring'>;
+
+/**
+ * Whether the current key of this database is on the keyring, which seals with it from then on; the database's integrity key is
+ * set then. `absent` where the database is new. Throws StorageError where it cannot be read.
+ */
+export async function masterKeyFits({ db, keyring }: Parts): Promise<'fits' | 'does-not-fit' | 'absent'> {
+  const blob = await readSetting(db.reader, key);
+  if (blob === undefined) return 'absent';
+  if (!Buffer.isBuffer(blob)) return 'does-not-fit';
+  try {
+    const said = openFor({ keyring }, owner, blob);
+    const parts = partsOf(said);
+    if (parts.sentence !== content) return 'does-not-fit';
+    const { secret } = parts;
+    if (secret !== undefined) db.integrity ??= new IntegrityKey(secret);
+    keyring.use(sealedBy(blob));
+    return 'fits';
+  } catch (error) {
+    if (error instanceof SealError) return 'does-not-fit';
+    throw error;
+  }
+}
+
+/** The secret that authenticates rows; undefined in a vault from before there was one. Throws SealError. */
+export async function integritySecretIn(
+  { keyring }: Pick<Vault, 'keyring'>,
+  reader: Reader,
+): Promise<Secret | undefined> {
+  const blob = await readSetting(reader, key);
+  return Buffer.isBuffer(blob) ? partsOf(openFor({ keyring }, owner, blob)).secret : undefined;
+}
+
+/** A secret for a vault that has none. */
+export function newIntegritySecret(world: Pick<World, 'randomBytes'>): Secret {
+  return new Secret(world.randomBytes(integritySecretSize));
+}
+
+/** What the blob says, and the secret after it. Blobs of earlier versions end after the sentence. */
+function partsOf(said: Secret): { readonly sentence: string; readonly secret: Secret | undefined } {
+  const bytes = said.expose();
+  const rest = bytes.subarray(content.length);
+  return {
+    sentence: bytes.toString('latin1', 0, content.length),
+    secret: rest.length === integritySecretSize ? new Secret(rest) : undefined,
+  };
+}
+
+/** Names of the keys that blobs may still need, as a rotation has not ended, and that are not on the keyring. */
+export async function missingMasterKeys({ db, keyring }: Parts): Promise<string[]> {
+  const rows = await listMasterKeys(db.reader);
+  return rows
+    .filter(({ id, state }) => state === 'previous' && keyring.find(id) === undefined)
+    .map(({ id }) => id);
+}
+
+/**
+ * Binds a new database to the master key; does nothing where it is bound already. Throws OperatorError if it
+ * is not new: then the blob was removed.
+ */
+export async function bindMasterKey({ db, keyring, world }: Parts & Pick<Vault, 'world'>): Promise<void> {
+  await db.write(async (writer) => {
+    if ((await readSetting(writer, key)) !== undefined) return;
+    if (!(await isEmptyVault(writer))) throw blobRemoved(db.path);
+    const secret = newIntegritySecret(world);
+    await putMark(writer, new IntegrityKey(secret), chainBeginning);
+    await putCheckBlob({ world }, writer, keyring.current, secret);
+    await setCurrentMasterKey(writer, keyring.current.name, world.now());
+  });
+}
+
+/** From the end of the transaction on, this key seals. */
+export async function makeCurrent(
+  vault: Pick<Vault, 'keyring' | 'world'>,
+  writer: Writer,
+  masterKey: MasterKey,
+): Promise<void> {
+  const secret = await integritySecretIn(vault, writer);
+  if (secret === undefined) throw new Error('a vault without an integrity secret');
+  await putCheckBlob(vault, writer, masterKey, secret);
+  await setCurrentMasterKey(writer, masterKey.name, vault.world.now());
+}
+
+/** Seals the blob with the secret in it. */
+export async function putCheckBlob(
+  { world }: Pick<Vault, 'world'>,
+  writer: Writer,
+  masterKey: MasterKey,
+  secret: Secret,
+): Promise<void> {
+  const plaintext = new Secret(Buffer.concat([Buffer.from(content), secret.expose()]));
+  await putSetting(writer, key, seal(masterKey, world, owner, plaintext));
+}
+
+function blobRemoved(path: string): OperatorError {
+  return new OperatorError(`${path} holds a vault, but not what binds it to its master key`, {
+    hint: 'Someone changed the database by other means than the vault. Keep a copy of it, and restore the newest backup.',
+  });
+}

@@ -1,0 +1,102 @@
+/**
+ * The key files of a rotation. The next key waits as `master.key.next`, and one that was replaced stays as `master.key.` and
+ * its name; which of them seals stands in the database, so that no order of renames can lose a key.
+ */
+import { linkSync, renameSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { syncPath } from '../../base/durable-file.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import type { World } from '../../base/world.ts';
+import { type Keyring, keyFilesBeside, nextKeyPath, pastKeyPath, realPath } from '../../crypto/keyring.ts';
+import type { MasterKey } from '../../crypto/master-key.ts';
+import {
+  keyFileContent,
+  keyIn,
+  newMasterKey,
+  readKeyFile,
+  writeKeyFile,
+} from '../../crypto/master-key-file.ts';
+import { currentMasterKey } from '../../db/tables/master-keys.ts';
+import type { Vault } from '../vault.ts';
+
+/**
+ * The key that follows, from its file: one that waits there already, or `given`, or a new one. Throws OperatorError where it
+ * cannot be put there, or another waits.
+ */
+export function placeNextKey(keyring: Keyring, world: World, given: MasterKey | undefined): MasterKey {
+  const path = nextKeyPath(keyring.path);
+  if (given !== undefined && keyring.find(given.name) !== undefined) return given;
+  if (readKeyFile(path) === undefined) {
+    const content = keyFileContent(world, given ?? newMasterKey(world), keyring.lock);
+    try {
+      // Whoever does the same at this moment may be first; then both go on with that one.
+      writeKeyFile(world, path, content, 'keep');
+    } catch (error) {
+      throw new OperatorError(
+        `the next master key cannot be put beside the current one: ${messageOf(error)}`,
+        {
+          hint:
+            `Make it yourself (head -c 32 /dev/urandom), put it where the server and this command find it as ${path}, ` +
+            'start the server again if it needs that to see it, and run this again.',
+          cause: error,
+        },
+      );
+    }
+  }
+  const file = readKeyFile(path);
+  // Whoever rotates at the same time has just made it the current one.
+  if (file === undefined) return placeNextKey(keyring, world, given);
+  const next = keyIn(file, keyring.lock);
+  if (next === undefined) {
+    throw new OperatorError(`${path} is sealed under another passphrase than the current master key`, {
+      hint: 'Remove it, or seal it under the same.',
+    });
+  }
+  if (given !== undefined && next.name !== given.name) {
+    throw new OperatorError(`${path} is there and holds another key (${next.name})`, {
+      hint: 'Leave --new-master-key-file out to go on with that one, or remove it.',
+    });
+  }
+  // It takes the place of a sealed one, so it shall not lie there open.
+  if (file.kind === 'plain' && keyring.lock !== undefined) {
+    writeKeyFile(world, path, keyFileContent(world, next, keyring.lock), 'replace');
+  }
+  keyring.add(next);
+  return next;
+}
+
+/** Gives the current key the name of the key file, where a restore or a rotation that was cut off has left it another. */
+export async function settleKeyFile({ db, keyring }: Pick<Vault, 'db' | 'keyring'>): Promise<void> {
+  if (keyring.path === '-' || keyring.inFile === keyring.current.name) return;
+  await db.write(async (writer) => {
+    settleKeyFiles(keyring, (await currentMasterKey(writer)) ?? keyring.inFile);
+  });
+}
+
+/**
+ * Gives the current key the name of the key file, and those before it names of their own. Whoever calls holds the database's
+ * write lock. Returns `left` where the files cannot be changed, as when they are credentials or the disk is full: nothing depends on it.
+ */
+export function settleKeyFiles(keyring: Keyring, current: string): 'settled' | 'left' {
+  const files = keyFilesBeside(keyring.path);
+  const [own] = files;
+  if (own === undefined || own.id === current) return 'settled';
+  const source = files.find(({ id }) => id === current);
+  if (source === undefined) return 'left';
+  const main = realPath(keyring.path);
+  const past = pastKeyPath(keyring.path, own.id);
+  try {
+    if (readKeyFile(past) === undefined) linkSync(main, past);
+    syncPath(dirname(main));
+    renameSync(source.path, main);
+    syncPath(dirname(main));
+    return 'settled';
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== undefined) return 'left';
+    throw error;
+  }
+}
+
+function messageOf(error: unknown): string {
+  return ((error as Error).cause as Error | undefined)?.message ?? (error as Error).message;
+}

@@ -1,0 +1,129 @@
+/**
+ * A new master key takes the place of the current one while the vault serves. First its file is there, then the database
+ * names it, then everything is sealed anew, then the old one is retired: whoever is stopped in between goes on from there.
+ */
+import { OperatorError } from '../../base/operator-error.ts';
+import { keyFilesBeside } from '../../crypto/keyring.ts';
+import type { MasterKey } from '../../crypto/master-key.ts';
+import type { Reader } from '../../db/database.ts';
+import {
+  currentMasterKey,
+  listMasterKeys,
+  type MasterKeyRow,
+  retirePreviousMasterKeys,
+} from '../../db/tables/master-keys.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import type { Vault } from '../vault.ts';
+import { makeCurrent } from './master-key-check.ts';
+import { placeNextKey, settleKeyFiles } from './master-key-files.ts';
+import { type Resealed, resealAll } from './resealing.ts';
+
+export type RotationOrder = {
+  readonly actor: Actor;
+  /** The key to use in place of a new one. */
+  readonly newKey?: MasterKey | undefined;
+  /** Hears of each step, and how many blobs are sealed anew. */
+  readonly report: (step: RotationStep, blobs: number) => void;
+};
+
+export type RotationStep = 'begun' | 'resumed' | 'sealed';
+
+export type Rotation = Resealed & {
+  readonly from: readonly string[];
+  readonly to: string;
+  /** `left` where the key file still holds the old key, because it cannot be changed from here. */
+  readonly files: 'settled' | 'left';
+};
+
+/**
+ * Rotates, or ends a rotation that was cut off. Two at once do one together. Throws OperatorError where the next key cannot
+ * be placed; once it has begun, it can be resumed whatever happens.
+ */
+export async function rotateMasterKey(vault: Vault, order: RotationOrder): Promise<Rotation> {
+  const { db, keyring, world } = vault;
+  if (await isRotating(vault)) order.report('resumed', 0);
+  else await begin(vault, order);
+  const { to, files } = await db.write(async (writer) => {
+    const to = (await currentMasterKey(writer)) ?? keyring.current.name;
+    return { to, files: settleKeyFiles(keyring, to) };
+  });
+  const resealed = await resealAll(vault, (blobs) => order.report('sealed', blobs));
+  const from = await db.write(async (writer) => {
+    const rows = (await listMasterKeys(writer)).filter(({ state }) => state === 'previous');
+    // Whoever rotated at the same time has ended it, and may have begun another, in which not all is sealed yet.
+    if (rows.length === 0 || (await currentMasterKey(writer)) !== to) return [];
+    const now = world.now();
+    await retirePreviousMasterKeys(writer, now);
+    const ids = rows.map(({ id }) => id);
+    const detail = { from: ids, to, blobs: resealed.blobs, damaged: resealed.damaged.length };
+    await record(writer, { ...event(order, to), action: 'master_key.rotate', detail }, now);
+    return ids;
+  });
+  return { ...resealed, from, to, files };
+}
+
+/** Throws OperatorError while a rotation has not ended. */
+export async function refuseDuringRotation(reader: Reader): Promise<void> {
+  if ((await previous(reader)).length === 0) return;
+  throw new OperatorError('a rotation of the master key has not ended', {
+    hint: 'Let it end first: vault master-key rotate',
+  });
+}
+
+/** Whether a rotation has begun and not ended. */
+export async function isRotating({ db }: Pick<Vault, 'db'>): Promise<boolean> {
+  return (await previous(db.reader)).length > 0;
+}
+
+/** Keys that blobs may still need. */
+async function previous(reader: Reader): Promise<MasterKeyRow[]> {
+  return (await listMasterKeys(reader)).filter(({ state }) => state === 'previous');
+}
+
+async function begin(vault: Vault, order: RotationOrder): Promise<void> {
+  const { db, keyring, world } = vault;
+  if (order.newKey !== undefined) refuseKnown(await listMasterKeys(db.reader), order.newKey);
+  const next = placeNextKey(keyring, world, order.newKey);
+  const outcome = await db.write(async (writer) => {
+    const rows = await listMasterKeys(writer);
+    const known = rows.find(({ id }) => id === next.name);
+    // Whoever began at the same time with the same key was first.
+    if (rows.some(({ state }) => state === 'previous') || known?.state === 'current') return 'resumed';
+    if (known !== undefined) throw usedBefore(next);
+    // Files are removed under this same lock: from here on nobody takes it for one that nothing needs.
+    if (keyFilesBeside(keyring.path).every(({ id }) => id !== next.name)) throw goneAgain(next);
+    await makeCurrent(vault, writer, next);
+    const detail = { from: rows.find(({ state }) => state === 'current')?.id, to: next.name };
+    await record(writer, { ...event(order, next.name), action: 'master_key.begin', detail }, world.now());
+    return 'begun';
+  });
+  const current = await currentMasterKey(db.reader);
+  if (current !== undefined) keyring.use(current);
+  order.report(outcome, 0);
+}
+
+function event({ actor }: RotationOrder, key: string | undefined) {
+  return { actor, resource: `master-key:${key}` };
+}
+
+/** Before its file is put beside the current one, where it would be in the way of the next rotation. */
+function refuseKnown(rows: readonly MasterKeyRow[], newKey: MasterKey): void {
+  const state = rows.find(({ id }) => id === newKey.name)?.state;
+  if (state === 'retired') throw usedBefore(newKey);
+  if (state !== 'current') return;
+  throw new OperatorError(`the master key ${newKey.name} is the one that seals now`, {
+    hint: 'Nothing was changed. Take a new one.',
+  });
+}
+
+function goneAgain({ name }: MasterKey): OperatorError {
+  return new OperatorError(`the file of the next master key (${name}) was removed meanwhile`, {
+    hint: 'Nothing was changed. Run this again.',
+  });
+}
+
+function usedBefore({ name }: MasterKey): OperatorError {
+  return new OperatorError(`the master key ${name} was this vault's before`, {
+    hint: 'A key that was retired does not come back. Take a new one.',
+  });
+}

@@ -1,0 +1,52 @@
+/** A passphrase on the key files, or none: each file is rewritten whole, so that whoever is stopped has both forms of keys. */
+import { OperatorError } from '../../base/operator-error.ts';
+import type { World } from '../../base/world.ts';
+import { keyFilesBeside, realPath } from '../../crypto/keyring.ts';
+import type { MasterKey } from '../../crypto/master-key.ts';
+import { type KeyFile, keyFileContent, readKeyFile, writeKeyFile } from '../../crypto/master-key-file.ts';
+import type { PassphraseKey } from '../../crypto/passphrase-key.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import type { Vault } from '../vault.ts';
+import { refuseDuringRotation } from './master-key-rotation.ts';
+
+/**
+ * Seals the key file and those beside it with `lock`, or unseals them where there is none; `keyOf` opens them. The key file
+ * is last: until then the vault starts as before. Returns the paths that no passphrase at hand opens. Throws OperatorError.
+ */
+export async function sealKeyFiles(
+  vault: Vault,
+  actor: Actor,
+  lock: PassphraseKey | undefined,
+  keyOf: (file: KeyFile) => Promise<MasterKey | undefined>,
+): Promise<{ left: string[] }> {
+  const { db, keyring, world } = vault;
+  const [own, ...others] = keyFilesBeside(keyring.path);
+  const files: { file: KeyFile; key: MasterKey }[] = [];
+  const left: string[] = [];
+  for (const file of own === undefined ? others : [...others, own]) {
+    const key = await keyOf(file);
+    if (key === undefined) left.push(file.path);
+    else files.push({ file, key });
+  }
+  const action = lock === undefined ? 'master_key.unseal' : 'master_key.seal';
+  await db.write(async (writer) => {
+    await refuseDuringRotation(writer);
+    // Under the lock under which rotations move files: a key that came meanwhile must not be written over.
+    for (const { file } of files) refuseMoved(file);
+    const resource = `master-key:${keyring.current.name}`;
+    await record(writer, { actor, action, resource }, world.now());
+    for (const { file, key } of files) rewrite(world, file, key, lock);
+  });
+  return { left };
+}
+
+function refuseMoved({ path, id }: KeyFile): void {
+  if (readKeyFile(path)?.id === id) return;
+  throw new OperatorError(`${path} holds another master key than a moment ago`, {
+    hint: 'Somebody has rotated meanwhile. Nothing was changed; run this again.',
+  });
+}
+
+function rewrite(world: World, { path }: KeyFile, key: MasterKey, lock: PassphraseKey | undefined): void {
+  writeKeyFile(world, realPath(path), keyFileContent(world, key, lock), 'replace');
+}

@@ -1,0 +1,105 @@
+/** What there is to know about the master keys: their names, where they are, and what each of them seals. Opens none. */
+import { unlinkSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { syncPath } from '../../base/durable-file.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import type { World } from '../../base/world.ts';
+import { keyFilesBeside } from '../../crypto/keyring.ts';
+import type { Database, Reader } from '../../db/database.ts';
+import { listMasterKeys } from '../../db/tables/master-keys.ts';
+import { countSealedBlobs, type SealedPlace } from '../../db/tables/sealed-blobs.ts';
+import { type Actor, record } from '../audit/audit.ts';
+
+/** `unused` is a key in a file that has sealed nothing, such as the next; `unknown` one that blobs name and nothing else. */
+export type MasterKeyView = {
+  id: string;
+  state: 'current' | 'previous' | 'retired' | 'unused' | 'unknown';
+  since: string | null;
+  retired_at: string | null;
+  files: { path: string; sealed: boolean }[];
+  blobs: Partial<Record<SealedPlace, number>>;
+};
+
+export type MasterKeyStatus = {
+  /** Null where the key comes from a command. */
+  key_file: string | null;
+  rotation: 'none' | 'unfinished';
+  keys: MasterKeyView[];
+};
+
+/** The keys of a database and of the files beside `keyFile`, where there are any. Counts all blobs. Throws where the key file cannot be a key. */
+export async function masterKeyStatus(
+  { db }: { readonly db: Pick<Database, 'reader'> },
+  keyFile: string | undefined,
+): Promise<MasterKeyStatus> {
+  const rows = await listMasterKeys(db.reader);
+  const files = keyFile === undefined ? [] : keyFilesBeside(keyFile);
+  const counts = await countSealedBlobs(db.reader);
+  const ids = new Set([
+    ...rows.map(({ id }) => id),
+    ...files.map(({ id }) => id),
+    ...counts.map(({ key }) => key),
+  ]);
+  const keys = [...ids].map((id): MasterKeyView => {
+    const row = rows.find((row) => row.id === id);
+    const own = files.filter((file) => file.id === id);
+    return {
+      id,
+      state: row?.state ?? (own.length > 0 ? 'unused' : 'unknown'),
+      since: row === undefined ? null : formatTimestamp(row.since),
+      retired_at: row === undefined || row.retired_at === null ? null : formatTimestamp(row.retired_at),
+      files: own.map(({ path, kind }) => ({ path, sealed: kind === 'sealed' })),
+      blobs: Object.fromEntries(
+        counts.filter(({ key }) => key === id).map(({ place, blobs }) => [place, blobs]),
+      ),
+    };
+  });
+  const isRotating = rows.some(({ state }) => state === 'previous');
+  return { key_file: keyFile ?? null, rotation: isRotating ? 'unfinished' : 'none', keys };
+}
+
+/** Removes the file of a key that nothing in the database needs. Returns its paths. Throws OperatorError otherwise. */
+export async function removeMasterKey(
+  parts: { readonly db: Database; readonly world: World },
+  actor: Actor,
+  keyFile: string,
+  id: string,
+): Promise<string[]> {
+  const { keys } = await masterKeyStatus(parts, keyFile);
+  const key = keys.find((key) => key.id === id);
+  if (key === undefined || key.files.length === 0) {
+    throw new OperatorError(`there is no file with the master key ${id}`, {
+      hint: '"vault master-key status" shows which there are.',
+    });
+  }
+  const blobs = Object.values(key.blobs).reduce((sum, count) => sum + count, 0);
+  if (blobs > 0) throw needed(id, `${blobs} secret${blobs === 1 ? '' : 's'} in the vault`);
+  const { db, world } = parts;
+  await db.write(async (writer) => {
+    await refuseInUse(writer, id);
+    const event = { actor, action: 'master_key.remove', resource: `master-key:${id}` } as const;
+    await record(writer, { ...event, detail: { files: key.files.length } }, world.now());
+  });
+  return db.write(async (writer) => {
+    // Rotations begin and move files under this same lock. What is not the current key seals nothing any more.
+    await refuseInUse(writer, id);
+    const paths = keyFilesBeside(keyFile).flatMap((file) => (file.id === id ? file.path : []));
+    for (const path of paths) {
+      unlinkSync(path);
+      syncPath(dirname(path));
+    }
+    return paths;
+  });
+}
+
+async function refuseInUse(reader: Reader, id: string): Promise<void> {
+  const row = (await listMasterKeys(reader)).find((row) => row.id === id);
+  if (row?.state === 'current' || row?.state === 'previous') throw needed(id, 'the vault');
+}
+
+function needed(id: string, by: string): OperatorError {
+  return new OperatorError(`the master key ${id} is needed by ${by}`, {
+    hint: 'Nothing was removed. "vault master-key rotate" seals everything by another.',
+  });
+}

@@ -1,0 +1,106 @@
+/**
+ * Going through everything that is sealed: what another key has sealed is sealed by the current one, a few blobs at a time,
+ * so that requests have their turn in between and whoever is stopped has lost nothing.
+ */
+import type { Secret } from '../../base/secret.ts';
+import { type BlobOwner, SealError, sealedBy } from '../../crypto/sealing.ts';
+import type { Database, Writer } from '../../db/database.ts';
+import { currentMasterKey, listMasterKeys } from '../../db/tables/master-keys.ts';
+import {
+  listBlobsOfOtherKeys,
+  replaceBlob,
+  type SealedPlace,
+  type SealedRow,
+  sealedPlaceNames,
+  sealedPlaces,
+} from '../../db/tables/sealed-blobs.ts';
+import { openFor, sealFor } from '../sealed-secrets.ts';
+import type { Vault } from '../vault.ts';
+
+/** Blobs of one transaction: a few milliseconds, most of them for the disk. */
+const blobsPerTurn = 50;
+
+/** What the blobs of each place are sealed for. */
+const purposes: Record<SealedPlace, BlobOwner['purpose']> = {
+  'certificate_versions.sealed_private_key': 'seal: certificate private key',
+  'renewals.sealed_private_key': 'seal: certificate private key',
+  'ca_certificates.sealed_private_key': 'seal: certificate authority key',
+  'acme_accounts.sealed_private_key': 'seal: acme account key',
+  'acme_accounts.sealed_next_private_key': 'seal: acme account key',
+  'acme_issuers.sealed_eab_key': 'seal: external account key',
+  'dns_providers.sealed_secret': 'seal: dns provider secret',
+  'notification_channels.sealed_settings': 'seal: notification channel settings',
+  'audit_keys.sealed_private_key': 'seal: audit key',
+};
+
+/** How many blobs were sealed anew, and which cannot be opened any more, being damaged or of a key that is gone (`table record`). */
+export type Resealed = { readonly blobs: number; readonly damaged: readonly string[] };
+
+type Parts = Pick<Vault, 'keyring' | 'world'> & { readonly db: Pick<Database, 'write'> };
+
+/**
+ * Seals everything in the database by its current key; `report` hears after each turn how many blobs were done. What is
+ * damaged stays as it is: no key opens it. Throws SealError where the key is missing that the rotation begins from; what was
+ * done stays done.
+ */
+export async function resealAll(
+  vault: Parts,
+  report: (blobs: number) => void = () => undefined,
+): Promise<Resealed> {
+  let blobs = 0;
+  const damaged: string[] = [];
+  for (const place of sealedPlaceNames) {
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const turn = await resealSome(vault, place, after);
+      blobs += turn.blobs;
+      damaged.push(...turn.damaged);
+      if (turn.blobs > 0) report(blobs);
+      after = turn.last;
+      // SQLite never waits for the event loop, so nobody else would have a turn.
+      await vault.world.turn();
+    }
+  }
+  return { blobs, damaged };
+}
+
+/** `last` is the row to go on after, undefined at the end. */
+async function resealSome(
+  vault: Parts,
+  place: SealedPlace,
+  after: number,
+): Promise<Resealed & { last: number | undefined }> {
+  return vault.db.write(async (writer) => {
+    const current = await currentMasterKey(writer);
+    if (current === undefined) throw new Error('a vault without a master key');
+    const other = { key: Buffer.from(current, 'hex'), after, limit: blobsPerTurn };
+    const rows = await listBlobsOfOtherKeys(writer, place, other);
+    const damaged: string[] = [];
+    for (const row of rows) {
+      const owner = { table: sealedPlaces[place].table, record: row.record, purpose: purposes[place] };
+      const plaintext = await opened(vault, writer, owner, row);
+      if (plaintext === undefined) damaged.push(`${owner.table} ${owner.record}`);
+      else await replaceBlob(writer, place, row.row, await sealFor(vault, writer, owner, plaintext));
+    }
+    const last = rows.length < blobsPerTurn ? undefined : rows.at(-1)?.row;
+    return { last, blobs: rows.length - damaged.length, damaged };
+  });
+}
+
+/** Undefined where nothing opens the blob, nor will: what is still sealed by a key that was retired did not open then either. */
+async function opened(
+  vault: Parts,
+  writer: Writer,
+  owner: BlobOwner,
+  { blob }: SealedRow,
+): Promise<Secret | undefined> {
+  try {
+    return openFor(vault, owner, blob);
+  } catch (error) {
+    if (!(error instanceof SealError)) throw error;
+    if (error.reason !== 'other-key') return undefined;
+    const name = sealedBy(blob);
+    const keys = await listMasterKeys(writer);
+    if (keys.some(({ id, state }) => id === name && state === 'previous')) throw error;
+    return undefined;
+  }
+}

@@ -1,0 +1,90 @@
+/** What is told about certificates as they are issued and fail: called in the transaction in which that happens. */
+import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
+import type { World } from '../../base/world.ts';
+import type { Writer } from '../../db/database.ts';
+import { findVersion } from '../../db/tables/certificate-versions.ts';
+import type { CertificateRow } from '../../db/tables/certificates.ts';
+import { findIssuerById } from '../../db/tables/issuers.ts';
+import { closeAlarm, raiseAlarm } from './notification-alarms.ts';
+import type { NoticeEvent } from './notification-events.ts';
+import { tell } from './notification-queue.ts';
+
+/** What of a certificate is told. */
+export type ToldCertificate = Pick<CertificateRow, 'id' | 'name' | 'domains' | 'issuer_id'>;
+
+/** Tells that an issuer made this version, and that what was wrong is over. */
+export async function tellIssued(
+  world: World,
+  writer: Writer,
+  certificate: ToldCertificate,
+  version: number,
+): Promise<void> {
+  const facts = await factsOf(writer, certificate, version);
+  const { name } = certificate;
+  await tell(world, writer, {
+    event: 'certificate.issued',
+    about: name,
+    certificates: [name],
+    data: { ...facts, version },
+  });
+  await tellRecovered(world, writer, certificate, version);
+}
+
+/** Ends the alarms of a certificate that has a new version, and tells it where there were any. */
+export async function tellRecovered(
+  world: World,
+  writer: Writer,
+  certificate: ToldCertificate,
+  version: number,
+): Promise<void> {
+  const subject = { certificateId: certificate.id };
+  const failing = await closeAlarm(writer, 'renewal.failed', subject);
+  const expiring = await closeAlarm(writer, 'certificate.expiring', subject);
+  const since = failing ?? expiring;
+  if (since === undefined) return;
+  const { name } = certificate;
+  const event: NoticeEvent = failing === undefined ? 'certificate.recovered' : 'renewal.recovered';
+  const facts = await factsOf(writer, certificate, version);
+  const data = { ...facts, version, since: formatTimestamp(since.opened_at) };
+  await tell(world, writer, { event, about: name, certificates: [name], data });
+}
+
+/** Tells that a renewal failed, the first time and at growing distances while it goes on. */
+export async function tellFailed(
+  world: World,
+  writer: Writer,
+  certificate: CertificateRow,
+  reason: string,
+): Promise<void> {
+  const facts = await factsOf(writer, certificate, certificate.current_version ?? 0);
+  const { name, failed_attempts, next_renewal_at } = certificate;
+  await raiseAlarm(world, writer, {
+    event: 'renewal.failed',
+    subject: { certificateId: certificate.id },
+    level: 1,
+    notice: ({ at, timesTold }) => ({
+      event: 'renewal.failed',
+      about: name,
+      certificates: [name],
+      data: {
+        ...facts,
+        error: reason,
+        failed_attempts,
+        since: formatTimestamp(at),
+        next_attempt_at: formatTimestampOrNull(next_renewal_at),
+        told_before: timesTold,
+      },
+    }),
+  });
+}
+
+async function factsOf(writer: Writer, { id, name, domains, issuer_id }: ToldCertificate, version: number) {
+  const row = await findVersion(writer, id, version);
+  const issuer = issuer_id === null ? undefined : await findIssuerById(writer, issuer_id);
+  return {
+    certificate: name,
+    domains: JSON.parse(domains) as string[],
+    issuer: issuer?.name ?? null,
+    expires_at: row === undefined ? null : formatTimestamp(row.not_after),
+  };
+}

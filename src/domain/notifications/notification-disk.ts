@@ -1,0 +1,47 @@
+/** The alarm that disk space runs low: opened, repeated and closed as the others are. */
+import { formatTimestamp } from '../../base/timestamp.ts';
+import { findAlarm } from '../../db/tables/notification-alarms.ts';
+import type { Vault } from '../vault.ts';
+import { closeAlarm, isToTellAgain, raiseAlarm } from './notification-alarms.ts';
+import { tell } from './notification-queue.ts';
+
+const event = 'disk.low';
+
+const levels = { low: 1, critical: 2 } as const;
+
+/** Notifies when space runs low, when it gets worse, and when there is enough again. */
+export async function tellOfDiskSpace(vault: Vault): Promise<void> {
+  const { db, world, disk } = vault;
+  const state = disk.state();
+  const open = await findAlarm(db.reader, event, {});
+  if (state === 'ok' && open === undefined) return;
+  const now = world.now();
+  const data = {
+    state,
+    free_bytes: disk.lowBelow === 0 ? null : disk.free(),
+    low_below_bytes: disk.lowBelow,
+  };
+  const notice = (since: number) => ({
+    about: null,
+    certificates: null,
+    data: { ...data, since: formatTimestamp(since) },
+  });
+  if (state === 'ok') {
+    await db.write(async (writer) => {
+      const closed = await closeAlarm(writer, event, {});
+      if (closed !== undefined)
+        await tell(world, writer, { event: 'disk.recovered', ...notice(closed.opened_at) });
+    });
+    return;
+  }
+  const level = levels[state];
+  if (open !== undefined && open.told_at <= now && !isToTellAgain(open, level, now)) return;
+  await db.write((writer) =>
+    raiseAlarm(world, writer, {
+      event,
+      subject: {},
+      level,
+      notice: ({ at }) => ({ event, ...notice(at) }),
+    }),
+  );
+}

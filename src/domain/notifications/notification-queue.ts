@@ -1,0 +1,66 @@
+/** How something that happened comes to those who want to know: queued in the transaction of what it tells, or not at all. */
+import { day } from '../../base/duration.ts';
+import type { World } from '../../base/world.ts';
+import type { Writer } from '../../db/database.ts';
+import { type ChannelRow, listChannels } from '../../db/tables/notification-channels.ts';
+import { insertDelivery } from '../../db/tables/notification-deliveries.ts';
+import { insertNotification } from '../../db/tables/notifications.ts';
+import { chosenFor, fitsFilter, type Notice } from './notification-events.ts';
+
+/** What could not be delivered for so long is of no use any more. */
+const deliverableFor = 3 * day;
+
+/** Queues the notice for each channel that chose its event and whose filter it fits. */
+export async function tell(world: World, writer: Writer, notice: Notice): Promise<void> {
+  const channels = (await listChannels(writer)).filter((channel) => wants(channel, notice));
+  if (channels.length === 0) return;
+  const id = await addNotification(world, writer, notice);
+  for (const channel of channels) await addDelivery(world, writer, id, channel.id);
+}
+
+/** Queues the notice for one channel, whatever it chose. */
+export async function tellOnly(
+  world: World,
+  writer: Writer,
+  channel: Pick<ChannelRow, 'id'>,
+  notice: Notice,
+): Promise<number> {
+  return addDelivery(world, writer, await addNotification(world, writer, notice), channel.id);
+}
+
+function wants(channel: ChannelRow, { event, certificates }: Notice): boolean {
+  if (channel.disabled_at !== null) return false;
+  const chosen = JSON.parse(channel.events) as string[];
+  return (
+    chosen.includes(chosenFor(event)) &&
+    fitsFilter(JSON.parse(channel.certificates) as string[], certificates)
+  );
+}
+
+function addNotification(world: World, writer: Writer, { event, about, data }: Notice): Promise<number> {
+  const message_id = `msg_${world.randomBytes(18).toString('base64url')}`;
+  return insertNotification(writer, {
+    message_id,
+    event,
+    at: world.now(),
+    about,
+    data: JSON.stringify(data),
+  });
+}
+
+function addDelivery(
+  world: World,
+  writer: Writer,
+  notification_id: number,
+  channel_id: number,
+): Promise<number> {
+  const now = world.now();
+  return insertDelivery(writer, {
+    notification_id,
+    channel_id,
+    status: 'queued',
+    queued_at: now,
+    next_attempt_at: now,
+    expires_at: now + deliverableFor,
+  });
+}

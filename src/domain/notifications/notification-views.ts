@@ -1,0 +1,95 @@
+/** Notification channels and their log as administrators see them, without credentials. */
+import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
+import { type ChannelRow, listChannels } from '../../db/tables/notification-channels.ts';
+import { countOpen, listDeliveries, type NamedDeliveryRow } from '../../db/tables/notification-deliveries.ts';
+import type { Vault } from '../vault.ts';
+
+export type ChannelView = {
+  name: string;
+  type: string;
+  /** Where it leads: the origin of a URL, addresses, or a program. */
+  target: string;
+  events: string[];
+  /** Patterns of names; none for all. */
+  certificates: string[];
+  /** `HH:MM` in UTC. */
+  digest_at: string | null;
+  digest_days: number;
+  created_at: string;
+  disabled_at: string | null;
+  disabled_reason: string | null;
+  /** How many deliveries wait. */
+  waiting: number;
+  /** The newest that was attempted. */
+  last_delivery: { at: string; event: string; status: string; error: string | null } | null;
+};
+
+export type DeliveryView = {
+  id: number;
+  /** What receivers know it by. */
+  message_id: string;
+  channel: string;
+  event: string;
+  /** The name of the certificate or key. */
+  about: string | null;
+  status: 'queued' | 'sending' | 'delivered' | 'failed';
+  attempts: number;
+  queued_at: string;
+  last_attempt_at: string | null;
+  /** null once it has ended. */
+  next_attempt_at: string | null;
+  ended_at: string | null;
+  error: string | null;
+};
+
+/** All channels by name. */
+export async function viewChannels(vault: Pick<Vault, 'db'>): Promise<ChannelView[]> {
+  const rows = await listChannels(vault.db.reader);
+  return Promise.all(rows.map((row) => viewChannel(vault, row)));
+}
+
+/** One channel. */
+export async function viewChannel({ db }: Pick<Vault, 'db'>, row: ChannelRow): Promise<ChannelView> {
+  const attempted = { channelId: row.id, attemptedOnly: true, limit: 1 };
+  const [last] = await listDeliveries(db.reader, attempted);
+  return {
+    name: row.name,
+    type: row.type,
+    target: row.target,
+    events: JSON.parse(row.events) as string[],
+    certificates: JSON.parse(row.certificates) as string[],
+    digest_at: row.digest_at,
+    digest_days: row.digest_days,
+    created_at: formatTimestamp(row.created_at),
+    disabled_at: formatTimestampOrNull(row.disabled_at),
+    disabled_reason: row.disabled_reason,
+    waiting: await countOpen(db.reader, row.id),
+    last_delivery:
+      last === undefined
+        ? null
+        : {
+            at: formatTimestamp(last.last_attempt_at ?? 0),
+            event: last.event,
+            status: last.status,
+            error: last.error,
+          },
+  };
+}
+
+/** One line of the log. */
+export function deliveryView(row: NamedDeliveryRow): DeliveryView {
+  return {
+    id: row.id,
+    message_id: row.message_id,
+    channel: row.channel,
+    event: row.event,
+    about: row.about,
+    status: row.status,
+    attempts: row.attempts,
+    queued_at: formatTimestamp(row.queued_at),
+    last_attempt_at: formatTimestampOrNull(row.last_attempt_at),
+    next_attempt_at: row.ended_at === null ? formatTimestamp(row.next_attempt_at) : null,
+    ended_at: formatTimestampOrNull(row.ended_at),
+    error: row.error,
+  };
+}

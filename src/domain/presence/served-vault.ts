@@ -1,0 +1,67 @@
+/**
+ * What a server notes while it has the vault open: that it does, in the database itself, and how far the database has come,
+ * in the mark beside it. A copy of the database alone can then be told from a vault that was stopped.
+ */
+import { readHighWater } from '../../db/sqlite/high-water.ts';
+import { deleteSettings, putSetting, readSetting } from '../../db/tables/settings.ts';
+import type { Vault } from '../vault.ts';
+import { ensureVaultIdentity } from './vault-identity.ts';
+import { type Mark, markPath, readMark, writeMark } from './vault-mark.ts';
+
+/** What a mark says, and the key that vouches for it. */
+export type MarkedState = Mark & { readonly keyId: string };
+
+/**
+ * Writes the mark where it says less than `last`, and returns what it says. `folds` is the number of the file where a log was
+ * just folded in. Throws the system's error.
+ */
+export async function updateMark(
+  vault: Vault,
+  { last, folds }: { readonly last?: MarkedState | undefined; readonly folds?: number | undefined } = {},
+): Promise<MarkedState> {
+  const { db, keyring } = vault;
+  const { id: vaultId } = await ensureVaultIdentity(vault);
+  const { events, versions } = await readHighWater(db.reader);
+  const before = readMark(markPath(db.path), keyring);
+  const known = typeof before === 'object' && before.vaultId === vaultId ? before.folds : 0;
+  const masterKey = keyring.current;
+  const state = { vaultId, events, versions, folds: folds ?? known, keyId: masterKey.name };
+  if (last !== undefined && before !== 'none' && isSame(last, state)) return last;
+  await writeMark(db.path, state, masterKey);
+  return state;
+}
+
+/** Notes that this server has the vault open. A disk that takes no mark keeps no vault from being served. */
+export async function beginServing(vault: Vault): Promise<void> {
+  const { db, world, log } = vault;
+  try {
+    await updateMark(vault);
+    if ((await readSetting(db.reader, 'served-since')) === undefined) {
+      await db.write((writer) => putSetting(writer, 'served-since', world.now()));
+    }
+    await updateMark(vault, { folds: await db.foldLog() });
+  } catch (error) {
+    log.warn({ reason: (error as Error).message }, 'failed to write the mark of the database');
+  }
+}
+
+/** An orderly stop: the file alone is the whole vault, as soon as no other process has it open. */
+export async function endServing(vault: Vault): Promise<void> {
+  const { db, log } = vault;
+  try {
+    await db.write((writer) => deleteSettings(writer, ['served-since']));
+    await updateMark(vault, { folds: await db.foldLog() });
+  } catch (error) {
+    log.warn({ reason: (error as Error).message }, 'failed to write the mark of the database');
+  }
+}
+
+function isSame(one: MarkedState, other: MarkedState): boolean {
+  return (
+    one.vaultId === other.vaultId &&
+    one.events === other.events &&
+    one.versions === other.versions &&
+    one.folds === other.folds &&
+    one.keyId === other.keyId
+  );
+}

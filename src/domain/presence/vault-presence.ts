@@ -1,0 +1,66 @@
+/**
+ * Whether a data directory may get a new vault: not where the database of one is lost. What a vault left beside is a log, a
+ * mark, or a master key in its own place.
+ */
+import { closeSync, existsSync, openSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { syncPath } from '../../base/durable-file.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import { realPath } from '../../crypto/keyring.ts';
+import { hasContent, lostDatabaseAdvice, refuseLeftLog } from '../../db/sqlite/new-database.ts';
+import { markPath } from './vault-mark.ts';
+
+export type VaultPlaces = {
+  readonly dataDir: string;
+  readonly masterKeyFile: string;
+  /** `default` where neither a setting nor the service manager names the key file. */
+  readonly masterKeyFrom?: 'setting' | 'credential' | 'default' | undefined;
+};
+
+/**
+ * Throws OperatorError where the database is missing or empty and a vault was there. A key file that a setting names may
+ * have been put there for a new vault; one in the default place was created with a database.
+ */
+export function refuseLostVault({ dataDir, masterKeyFile, masterKeyFrom }: VaultPlaces): void {
+  const path = join(dataDir, 'vault.db');
+  if (hasContent(path)) return;
+  refuseLeftLog(path);
+  const state = existsSync(path) ? 'empty' : 'missing';
+  const lost = (evidence: string, more = '') =>
+    new OperatorError(`the database ${path} is ${state}, but ${evidence}`, {
+      hint: lostDatabaseAdvice(path) + more,
+    });
+  const mark = markPath(path);
+  const isOwnKey =
+    (masterKeyFrom ?? 'default') === 'default' && dirname(realPath(masterKeyFile)) === realPath(dataDir);
+  const isBegun = existsSync(beginningPath(dataDir));
+  const remains = hasContent(mark)
+    ? mark
+    : isOwnKey && !isBegun && existsSync(masterKeyFile)
+      ? masterKeyFile
+      : undefined;
+  // Another process may have created the vault while this one looked.
+  if (remains === undefined || hasContent(path)) return;
+  if (remains === mark) throw lost(`its mark ${mark} is there`);
+  throw lost(
+    `its master key ${masterKeyFile} is there`,
+    `\n  If the key was put there for a new vault, say so: --master-key-file ${masterKeyFile}`,
+  );
+}
+
+/** Notes that a vault is being created, before its key is: a kill in between then loses nothing. */
+export function beginVault(dataDir: string): void {
+  closeSync(openSync(beginningPath(dataDir), 'a', 0o600));
+  syncPath(dataDir);
+}
+
+/** Removes the note, once the database is there. */
+export function endBeginning(dataDir: string): void {
+  const note = beginningPath(dataDir);
+  if (!existsSync(note)) return;
+  rmSync(note, { force: true });
+}
+
+function beginningPath(dataDir: string): string {
+  return join(dataDir, 'vault.creating');
+}

@@ -1,0 +1,136 @@
+/** Who works on a renewal: claims under a lease, kept fresh, lost or given back. */
+import { minute, second } from '../../base/duration.ts';
+import { type Lane, type LaneHead, listLaneHeads, listLeftRenewals } from '../../db/tables/renewal-lanes.ts';
+import { findClaimableRenewal, updateLeased, updateRenewal } from '../../db/tables/renewals.ts';
+import type { ClaimedRenewal } from '../issuance/attempt.ts';
+import { holdOn } from '../issuance/issuance-limits.ts';
+import type { Vault } from '../vault.ts';
+import { longestPause } from '../versions/renewal-policy.ts';
+
+/** A worker that has not been heard of for this long is dead, and its renewal goes to the next. */
+export const leaseDuration = minute;
+
+const refreshEvery = 20 * second;
+
+/** How soon a lease is refreshed again that could not be written. */
+const retryEvery = 2 * second;
+
+/** So many renewals of one lane are put off by one claim: others must not wait until all of a long lane are. */
+const mostHolds = 10;
+
+/** Which of the lanes that have work a worker still has room for, or one renewal alone. */
+export type ClaimLimits = {
+  readonly admits?: ((lane: Lane, waiting: readonly Lane[]) => boolean) | undefined;
+  readonly only?: number;
+};
+
+/** A renewal under its lease, and the lane that its work is counted in. */
+export type ClaimedInLane = ClaimedRenewal & { readonly lane: Lane };
+
+/**
+ * Claims the most urgent renewal that no worker has, whose issuer is not paused and which no limit of the CA
+ * holds back, for a lease; undefined where there is none. Each claim has an owner of its own, so that a lease
+ * that ran out (the clock may jump) is lost even to the same worker's next claim.
+ */
+export async function claimRenewal(
+  vault: Vault,
+  worker: string,
+  { admits = () => true, only }: ClaimLimits = {},
+): Promise<ClaimedInLane | undefined> {
+  const holds = new Map<string, number>();
+  const laneOf = ({ issuer_id, dns_lane }: Lane) => `${issuer_id}/${dns_lane}`;
+  for (;;) {
+    const heads = await headsOf(vault, only);
+    const mayHold = (lane: Lane) => (holds.get(laneOf(lane)) ?? 0) < mostHolds;
+    const head = heads.find((one) => mayHold(one) && admits(one, heads));
+    if (head === undefined) return undefined;
+    if (await hold(vault, head.id)) {
+      holds.set(laneOf(head), (holds.get(laneOf(head)) ?? 0) + 1);
+      continue;
+    }
+    const claimed = await take(vault, worker, head.id);
+    if (claimed !== undefined) return { ...claimed, lane: head };
+  }
+}
+
+/** Puts the renewal off where a limit of the CA holds it back. Returns whether one does. */
+async function hold({ db, world }: Vault, id: number): Promise<boolean> {
+  const now = world.now();
+  const found = await findClaimableRenewal(db.reader, id, now);
+  const held = found?.status === 'queued' ? await holdOn(db.reader, found, now) : undefined;
+  if (held === undefined) return false;
+  const held_until = Math.min(held.until, now + longestPause);
+  await db.write((writer) => updateRenewal(writer, id, { held_until, hold_reason: held.reason }));
+  return true;
+}
+
+async function headsOf({ db, world }: Vault, only: number | undefined): Promise<LaneHead[]> {
+  const now = world.now();
+  if (only !== undefined) {
+    const row = await findClaimableRenewal(db.reader, only, now);
+    return row === undefined ? [] : [{ ...row, is_acme: 1 }];
+  }
+  return [...(await listLeftRenewals(db.reader, now)), ...(await listLaneHeads(db.reader, now))];
+}
+
+async function take({ db, world }: Vault, worker: string, id: number): Promise<ClaimedRenewal | undefined> {
+  return db.write(async (writer) => {
+    const now = world.now();
+    const found = await findClaimableRenewal(writer, id, now);
+    if (found === undefined) return undefined;
+    const owner = `${worker}/${found.id}/${found.claims + 1}`;
+    const changes = {
+      status: 'running' as const,
+      claims: found.claims + 1,
+      started_at: found.started_at ?? now,
+      lease_owner: owner,
+      lease_expires_at: now + leaseDuration,
+      held_until: null,
+      hold_reason: null,
+    };
+    await updateRenewal(writer, found.id, changes);
+    return { renewal: { ...found, ...changes }, owner };
+  });
+}
+
+/**
+ * Keeps the lease fresh until `signal` is aborted or the lease is lost. Returns whether it was lost; a database that
+ * cannot be written for as long as the lease lasts loses it too, because another worker may have it by then.
+ */
+export async function keepLease(
+  { db, world, log }: Vault,
+  { renewal, owner }: ClaimedRenewal,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let expiresAt = renewal.lease_expires_at ?? world.now() + leaseDuration;
+  let wait: number = refreshEvery;
+  for (;;) {
+    await world.sleep(wait, signal);
+    if (signal.aborted) return false;
+    const lease_expires_at = world.now() + leaseDuration;
+    try {
+      const isKept = await db.write((writer) =>
+        updateLeased(writer, renewal.id, owner, { lease_expires_at }),
+      );
+      if (!isKept) return true;
+      expiresAt = lease_expires_at;
+      wait = refreshEvery;
+    } catch (error) {
+      log.warn({ err: error, renewal: renewal.id }, 'failed to refresh the lease of a renewal; retrying');
+      if (world.now() >= expiresAt) return true;
+      wait = Math.min(retryEvery, expiresAt - world.now());
+    }
+  }
+}
+
+/** Gives a renewal back to the queue as it stands, for whoever comes next; it does not count as a claim that failed. */
+export async function releaseRenewal({ db }: Vault, { renewal, owner }: ClaimedRenewal): Promise<void> {
+  await db.write((writer) =>
+    updateLeased(writer, renewal.id, owner, {
+      status: 'queued',
+      claims: renewal.claims - 1,
+      lease_owner: null,
+      lease_expires_at: null,
+    }),
+  );
+}

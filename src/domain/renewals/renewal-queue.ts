@@ -1,0 +1,138 @@
+/** The queue of renewals: at most one is open per certificate; which issuer it asks is decided when it is queued, and again while it waits. */
+import type { Identifier } from '../../base/identifier.ts';
+import type { Reader, Writer } from '../../db/database.ts';
+import { findVersion } from '../../db/tables/certificate-versions.ts';
+import { type CertificateRow, findCertificateById } from '../../db/tables/certificates.ts';
+import { listDnsProviders } from '../../db/tables/dns-providers.ts';
+import { findAcmeIssuer } from '../../db/tables/issuers.ts';
+import {
+  findOpenRenewal,
+  findRenewal,
+  insertRenewal,
+  type RenewalRow,
+  updateRenewal,
+} from '../../db/tables/renewals.ts';
+import { listWaitingRenewals } from '../../db/tables/waiting-renewals.ts';
+import { challengeName, longestZone } from '../../dns/resolver/zones.ts';
+import { type Actor, record, system } from '../audit/audit.ts';
+import { nameSetOf } from '../issuance/issuance-limits.ts';
+import type { Vault } from '../vault.ts';
+import { renewalFacts } from '../versions/renewal-plan.ts';
+import { isNearEnd, turnOf, urgentAt } from '../versions/renewal-policy.ts';
+
+/** Puts a renewal into the queue in the caller's transaction, or returns the one that is open. */
+export async function queueRenewal(
+  { world }: Vault,
+  writer: Writer,
+  actor: Actor,
+  certificate: CertificateRow,
+): Promise<RenewalRow> {
+  const open = await findOpenRenewal(writer, certificate.id);
+  if (open !== undefined) return open;
+  const now = world.now();
+  const { current_version: number } = certificate;
+  const current = number === null ? undefined : await findVersion(writer, certificate.id, number);
+  const facts = renewalFacts(certificate, current, now);
+  const names = JSON.parse(certificate.domains) as Identifier[];
+  const id = await insertRenewal(writer, {
+    certificate_id: certificate.id,
+    requested_by: actor.name,
+    requested_at: now,
+    issuer_id: await issuerToAsk(writer, certificate, now),
+    urgent_at: urgentAt(facts, actor.name === system.name ? 'schedule' : 'person'),
+    dns_lane: await dnsLane(writer, certificate, names),
+    name_set: nameSetOf(names),
+  });
+  const resource = `certificate:${certificate.name}`;
+  await record(writer, { actor, action: 'renewal.request', resource, detail: { renewal: id } }, now);
+  const row = await findRenewal(writer, id);
+  if (row === undefined) throw new Error(`renewal ${id} vanished in its own transaction`);
+  return row;
+}
+
+/** A renewal that has been unclaimed for this long is stuck behind an issuer that does not respond. */
+const longWait = 60 * 60_000;
+
+/**
+ * Gives renewals that wait for an issuer (it is paused, a limit of the CA holds them, or their turn does not come) to
+ * the other issuer of their certificate, once the end of that is near. Looks at no more than `limit`. Returns how many
+ * were moved.
+ */
+export async function redirectWaiting({ db, world }: Vault, limit: number): Promise<number> {
+  const now = world.now();
+  const waiting = await listWaitingRenewals(db.reader, now, now - longWait, limit);
+  const moved: { id: number; issuer: number }[] = [];
+  for (const row of waiting) {
+    const certificate = await findCertificateById(db.reader, row.certificate_id);
+    if (certificate === undefined) continue;
+    const issuer = await otherIssuer(db.reader, certificate, row, now);
+    if (issuer !== undefined) moved.push({ id: row.id, issuer });
+  }
+  if (moved.length === 0) return 0;
+  return db.write(async (writer) => {
+    let count = 0;
+    for (const { id, issuer } of moved) {
+      const row = await findRenewal(writer, id);
+      if (row?.status !== 'queued' || row.issuer_id === issuer) continue;
+      const changes = { issuer_id: issuer, held_until: null, hold_reason: null, order_url: null };
+      await updateRenewal(writer, id, changes);
+      count += 1;
+    }
+    return count;
+  });
+}
+
+/** The issuer that a waiting renewal is given to; undefined where it stays. */
+async function otherIssuer(
+  reader: Reader,
+  certificate: CertificateRow,
+  { issuer_id: asked }: RenewalRow,
+  now: number,
+): Promise<number | undefined> {
+  const { issuer_id: issuer, fallback_issuer_id: fallback, current_version: number } = certificate;
+  if (issuer === null || fallback === null) return undefined;
+  const current = number === null ? undefined : await findVersion(reader, certificate.id, number);
+  const facts = renewalFacts(certificate, current, now);
+  if (facts.current !== null && !isNearEnd(facts)) return undefined;
+  const other = asked === issuer ? fallback : issuer;
+  const wish = other === issuer ? certificate.retry_after : certificate.fallback_retry_after;
+  return Math.max(wish ?? 0, await pausedUntil(reader, other)) > now ? undefined : other;
+}
+
+/** The certificate's issuer, or its fallback where the policy says so; a pause of an issuer counts as its wish to wait. */
+async function issuerToAsk(reader: Reader, certificate: CertificateRow, now: number): Promise<number | null> {
+  const { issuer_id: issuer, fallback_issuer_id: fallback, current_version: number } = certificate;
+  if (issuer === null || fallback === null) return issuer;
+  const current = number === null ? undefined : await findVersion(reader, certificate.id, number);
+  const facts = renewalFacts(certificate, current, now);
+  const turn = turnOf({
+    ...facts,
+    retryAfter: Math.max(facts.retryAfter ?? 0, await pausedUntil(reader, issuer)),
+    fallback: { retryAfter: Math.max(facts.fallback?.retryAfter ?? 0, await pausedUntil(reader, fallback)) },
+  });
+  return turn === 'primary' ? issuer : fallback;
+}
+
+async function pausedUntil(reader: Reader, issuerId: number): Promise<number> {
+  return (await findAcmeIssuer(reader, issuerId))?.paused_until ?? 0;
+}
+
+/**
+ * The lane of a certificate: the DNS provider that has the zone of one of its names, as far as that can be told without
+ * looking for aliases, which a provider of its own would be needed to slow down.
+ */
+async function dnsLane(
+  reader: Reader,
+  { challenge }: CertificateRow,
+  names: readonly Identifier[],
+): Promise<number> {
+  if (challenge !== null && challenge !== 'dns-01') return 0;
+  const rows = await listDnsProviders(reader);
+  if (rows.length === 0) return 0;
+  const providers = rows.map(({ id, zones }) => ({ id, zones: JSON.parse(zones) as string[] }));
+  for (const name of names) {
+    const found = longestZone(challengeName(name.replace(/^\*\./, '')), providers);
+    if (found !== undefined) return found.provider.id;
+  }
+  return 0;
+}

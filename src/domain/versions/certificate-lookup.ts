@@ -1,0 +1,32 @@
+/** Finding a certificate by its name, with suggestions for a name that does not exist. */
+import { parseCertName } from '../../base/cert-name.ts';
+import { Problem } from '../../base/problem.ts';
+import type { Reader } from '../../db/database.ts';
+import { type CertificateRow, findCertificate, listCertificateNames } from '../../db/tables/certificates.ts';
+import { didYouMean } from '../closest-names.ts';
+
+/** How many names are looked through for what somebody may have meant. */
+const namesToCompare = 10_000;
+
+/**
+ * The certificate of this name. Throws `certificate_not_found`, also for what cannot be a name; the message offers
+ * the closest names where `suggest` says that the caller may know them all.
+ */
+export async function requireCertificate(
+  reader: Reader,
+  name: string,
+  { suggest }: { readonly suggest: boolean } = { suggest: false },
+): Promise<CertificateRow> {
+  const row = parseCertName(name) && (await findCertificate(reader, name));
+  if (row !== undefined) return row;
+  throw new Problem('certificate_not_found', {
+    detail: `There is no certificate called ${JSON.stringify(name)}.`,
+    ...(suggest && { hint: await suggestName(reader, name) }),
+  });
+}
+
+/** A sentence that offers the closest names of certificates. */
+export async function suggestName(reader: Reader, name: string): Promise<string> {
+  const names = await listCertificateNames(reader, namesToCompare);
+  return didYouMean(name, names, 'List those that exist with "vault certificate list".');
+}

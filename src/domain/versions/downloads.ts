@@ -1,0 +1,132 @@
+/**
+ * Handing out: which bytes an artifact has, and the rule that nobody gets them before the audit log durably says so.
+ * What is asked of the database once per version is remembered; the private key is opened for each download and for
+ * nothing else.
+ */
+import { type CertName, parseCertName } from '../../base/cert-name.ts';
+import { Problem } from '../../base/problem.ts';
+import { RecentMap } from '../../base/recent-map.ts';
+import { sealedSize } from '../../crypto/sealing.ts';
+import { type CertificateSummaryRow, findCertificateSummary } from '../../db/tables/certificate-summaries.ts';
+import { findCurrentVersion, type HandedOutRow } from '../../db/tables/certificate-versions.ts';
+import type { Actor } from '../audit/audit.ts';
+import { FreshCache } from '../changes/freshness.ts';
+import type { Vault } from '../vault.ts';
+import { type ArtifactName, artifacts, etagOf, publicBody } from './artifacts.ts';
+import { openVersionKey, requireVersion } from './versions.ts';
+
+/** An artifact that could be handed out. Nothing has been opened or recorded yet. */
+export type Artifact = {
+  readonly name: CertName;
+  readonly file: ArtifactName;
+  readonly version: number;
+  readonly etag: string;
+  /** Bytes of the body. */
+  readonly size: number;
+  readonly isSecret: boolean;
+  /** The body itself, PEM in ASCII; opens the private key. */
+  readonly read: () => string;
+};
+
+type Served = {
+  readonly id: number;
+  readonly name: CertName;
+  readonly current: HandedOutRow | undefined;
+};
+
+/** Bounds the memory: a served certificate takes about 4 kB, and so do its metadata with their text. */
+const rememberedCertificates = 3000;
+const rememberedSummaries = 1000;
+
+/** Certificates of one authority have the same chain, which is kept once. */
+const rememberedChains = 100;
+
+export class Downloads {
+  readonly #vault: Vault;
+  readonly #served: FreshCache<string, Served>;
+  readonly #summaries: FreshCache<string, CertificateSummaryRow>;
+  readonly #chains = new RecentMap<string, string>(rememberedChains);
+
+  constructor(vault: Vault) {
+    this.#vault = vault;
+    this.#served = new FreshCache(vault.freshness, rememberedCertificates);
+    this.#summaries = new FreshCache(vault.freshness, rememberedSummaries);
+  }
+
+  /** Metadata of a certificate; at once where they are remembered. Throws `certificate_not_found`. */
+  summary(text: string): CertificateSummaryRow | Promise<CertificateSummaryRow> {
+    return this.#summaries.peek(text) ?? this.#loadSummary(nameOf(text));
+  }
+
+  /**
+   * An artifact of the current version, or of version `number`; at once where it is remembered. Throws
+   * `certificate_not_found`, `version_not_found` and `no_current_version`.
+   */
+  find(text: string, file: ArtifactName, number: number | undefined): Artifact | Promise<Artifact> {
+    const served = this.#served.peek(text);
+    if (served?.current === undefined || (number !== undefined && number !== served.current.version)) {
+      return this.#ask(nameOf(text), file, number);
+    }
+    return this.#artifact(served.name, file, served.current);
+  }
+
+  async #ask(name: CertName, file: ArtifactName, number: number | undefined): Promise<Artifact> {
+    const { id, current } = found(await this.#load(name));
+    if (current !== undefined && (number === undefined || number === current.version)) {
+      return this.#artifact(name, file, current);
+    }
+    const certificate = { id, name, current_version: null };
+    return this.#artifact(name, file, await requireVersion(this.#vault.db.reader, certificate, number));
+  }
+
+  /**
+   * The body of an artifact, once its audit event is durable. Throws whatever keeps the event from being recorded, and
+   * then no byte has left.
+   */
+  async handOut(artifact: Artifact, actor: Actor): Promise<string> {
+    const body = artifact.read();
+    await this.#vault.audit.append({
+      actor,
+      action: 'certificate.download',
+      resource: `certificate:${artifact.name}`,
+      detail: { artifact: artifact.file, version: artifact.version },
+    });
+    this.#vault.meter.downloaded(artifact.file);
+    return body;
+  }
+
+  async #loadSummary(name: CertName): Promise<CertificateSummaryRow> {
+    return found(await this.#summaries.get(name, () => findCertificateSummary(this.#vault.db.reader, name)));
+  }
+
+  #load(name: CertName): Promise<Served | undefined> {
+    return this.#served.get(name, async () => {
+      const served = await findCurrentVersion(this.#vault.db.reader, name);
+      if (served?.current === undefined) return served && { ...served, name };
+      const { chain_pem } = served.current;
+      const chain = this.#chains.get(chain_pem) ?? chain_pem;
+      this.#chains.set(chain, chain);
+      return { id: served.id, name, current: { ...served.current, chain_pem: chain } };
+    });
+  }
+
+  #artifact(name: CertName, file: ArtifactName, row: HandedOutRow): Artifact {
+    const { content } = artifacts[file];
+    const common = { name, file, version: row.version, etag: etagOf(row, content) };
+    if (content === 'private_key') {
+      const read = () => openVersionKey(this.#vault, row).expose().toString('latin1');
+      return { ...common, size: sealedSize(row.sealed_private_key), isSecret: true, read };
+    }
+    const body = publicBody(row, content);
+    return { ...common, size: body.length, isSecret: false, read: () => body };
+  }
+}
+
+function nameOf(text: string): CertName {
+  return found(parseCertName(text));
+}
+
+function found<T>(value: T | undefined): T {
+  if (value === undefined) throw new Problem('certificate_not_found');
+  return value;
+}

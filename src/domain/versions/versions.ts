@@ -1,0 +1,146 @@
+/**
+ * Making a version: everything that is computed once, when it comes into being, and never again per request. The
+ * artifacts are cleaned PEM, their entity tags come from their content, and the key is sealed for this version alone.
+ */
+import { createPrivateKey } from 'node:crypto';
+import type { CertName } from '../../base/cert-name.ts';
+import { Problem } from '../../base/problem.ts';
+import { Secret } from '../../base/secret.ts';
+import { certificateFacts } from '../../crypto/certificate-facts.ts';
+import { encodePem } from '../../crypto/pem.ts';
+import type { Reader, Writer } from '../../db/database.ts';
+import {
+  type CertificateVersionRow,
+  findVersion,
+  insertVersion,
+  lastVersionNumber,
+} from '../../db/tables/certificate-versions.ts';
+import { updateCertificate } from '../../db/tables/certificates.ts';
+import { openFor, sealFor, versionKeyOwner } from '../sealed-secrets.ts';
+import type { Vault } from '../vault.ts';
+import { nextRenewalAt, type PlannedCertificate } from './renewal-plan.ts';
+
+export type VersionMaterial = {
+  readonly source: CertificateVersionRow['source'];
+  /** DER; the chain has the intermediates in order, without the root. */
+  readonly leaf: Buffer;
+  readonly chain: readonly Buffer[];
+  /** PKCS#8 DER. */
+  readonly privateKey: Secret;
+  /** Where an ACME CA made it: its directory, and the account that ordered it. */
+  readonly acme?: { readonly directoryUrl: string; readonly accountId: number };
+};
+
+/**
+ * Adds the next version of a certificate and makes it current, in the caller's transaction. Returns its number, and
+ * sets the moment of the next renewal where the certificate has an issuer.
+ */
+export async function addVersion(
+  vault: Vault,
+  writer: Writer,
+  certificate: Omit<
+    PlannedCertificate,
+    'failed_attempts' | 'last_attempt_at' | 'retry_after' | 'fallback_retry_after' | 'ari_renew_at'
+  > & {
+    readonly id: number;
+  },
+  material: VersionMaterial,
+): Promise<number> {
+  const now = vault.world.now();
+  const version = (await lastVersionNumber(writer, certificate.id)) + 1;
+  const facts = certificateFacts(material.leaf);
+  const certificatePem = encodePem('CERTIFICATE', material.leaf);
+  const chainPem = material.chain.map((der) => encodePem('CERTIFICATE', der)).join('');
+  const keyPem = Buffer.from(encodePem('PRIVATE KEY', material.privateKey.expose()));
+  await insertVersion(writer, {
+    certificate_id: certificate.id,
+    version,
+    serial: facts.serial,
+    issuer: facts.issuer,
+    subject: facts.subject,
+    domains: JSON.stringify(facts.domains),
+    key_type: facts.keyType,
+    fingerprint_sha256: facts.fingerprintSha256,
+    not_before: facts.notBefore,
+    not_after: facts.notAfter,
+    created_at: now,
+    source: material.source,
+    certificate_pem: certificatePem,
+    chain_pem: chainPem,
+    sealed_private_key: await sealFor(
+      vault,
+      writer,
+      versionKeyOwner(certificate.id, version),
+      new Secret(keyPem),
+    ),
+    certificate_etag: etag(vault, certificatePem),
+    chain_etag: etag(vault, chainPem),
+    fullchain_etag: etag(vault, certificatePem + chainPem),
+    private_key_etag: etag(vault, keyPem),
+    acme_account_id: material.acme?.accountId ?? null,
+    directory_url: material.acme?.directoryUrl ?? null,
+  });
+  const fresh = { failed_attempts: 0, last_attempt_at: null, retry_after: null, ari_renew_at: null };
+  const current = {
+    not_before: facts.notBefore,
+    not_after: facts.notAfter,
+    serial: facts.serial,
+    created_at: now,
+  };
+  await updateCertificate(writer, certificate.id, {
+    current_version: version,
+    failed_attempts: 0,
+    last_error: null,
+    retry_after: null,
+    fallback_retry_after: null,
+    ari_window_start: null,
+    ari_window_end: null,
+    ari_renew_at: null,
+    ari_check_at: material.acme === undefined ? null : now,
+    next_renewal_at: nextRenewalAt({ ...certificate, ...fresh }, current, now),
+  });
+  return version;
+}
+
+/** A version's private key as PKCS#8 DER. */
+export function versionPrivateKey(vault: Vault, version: CertificateVersionRow): Secret {
+  const key = createPrivateKey(openVersionKey(vault, version).expose());
+  return new Secret(key.export({ type: 'pkcs8', format: 'der' }));
+}
+
+/** The PEM of a version's private key. */
+export function openVersionKey(
+  vault: Vault,
+  version: Pick<CertificateVersionRow, 'certificate_id' | 'version' | 'sealed_private_key'>,
+): Secret {
+  return openFor(vault, versionKeyOwner(version.certificate_id, version.version), version.sealed_private_key);
+}
+
+/**
+ * The row of a version, the current one without a number. Throws `no_current_version` where nothing has been issued
+ * yet and `version_not_found` where the number does not exist.
+ */
+export async function requireVersion(
+  reader: Reader,
+  certificate: {
+    readonly id: number;
+    readonly name: CertName | string;
+    readonly current_version: number | null;
+  },
+  number: number | undefined,
+): Promise<CertificateVersionRow> {
+  const wanted = number ?? certificate.current_version;
+  if (wanted === null) throw new Problem('no_current_version');
+  const row = await findVersion(reader, certificate.id, wanted);
+  if (row !== undefined) return row;
+  throw new Problem('version_not_found', { detail: `The certificate has no version ${wanted}.` });
+}
+
+/**
+ * A strong entity tag from the content. It is keyed, so that the tag of a private key, which metadata shows to people
+ * who may not read the key, cannot be compared with the tag of a key they guess.
+ */
+function etag({ keyring }: Vault, content: Buffer | string): string {
+  const tag = keyring.current.authenticate('entity tag', Buffer.from(content));
+  return `"${tag.subarray(0, 18).toString('base64url')}"`;
+}

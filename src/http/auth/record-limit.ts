@@ -1,0 +1,33 @@
+/** The limit of requests that leave an audit event, asked before they do: a key that was stolen must not fill the disk. */
+import type { Problem } from '../../base/problem.ts';
+import { Refusals } from '../../domain/access/refusals.ts';
+import type { Call } from '../request/route.ts';
+
+type RecordedCall = Pick<Call, 'context' | 'identity' | 'actor' | 'path'>;
+
+/**
+ * Counts a request that is about to be recorded; undefined where it may go on, and else a promise that rejects with
+ * `rate_limited`. Administrators have no such limit.
+ */
+export function refuseExcessRecord(call: RecordedCall, method: 'GET' | 'POST'): Promise<never> | undefined {
+  const { context, identity } = call;
+  if (identity?.kind !== 'api-key') return undefined;
+  const excess = context.keyLimits.recordExcessOf(identity.id);
+  return excess && refuse(call, identity.id, method, excess);
+}
+
+async function refuse(
+  { context, actor, path }: RecordedCall,
+  id: number,
+  method: string,
+  excess: Problem,
+): Promise<never> {
+  const { keyLimits, vault } = context;
+  if (keyLimits.isNews(id)) {
+    const detail = { code: excess.code };
+    const how = keyLimits.howToRecord(Refusals.kindOf({ actor, detail }));
+    const refusal = { actor, subject: `api-key:${id}`, target: `${method} ${path}`.slice(0, 300), detail };
+    await vault.refusals.record(refusal, how);
+  }
+  throw excess;
+}

@@ -1,0 +1,27 @@
+/** `GET /metrics`, where it was asked for. It is no part of the API and of its description: what it says is for Prometheus. */
+import { Problem } from '../../base/problem.ts';
+import { noQuery } from '../openapi/schemas.ts';
+import { type Route, route } from '../request/route.ts';
+import { metricsContentType } from './metric-text.ts';
+import { metricsText } from './metrics.ts';
+
+export const metricsRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/metrics',
+    id: 'getMetrics',
+    summary: 'Metrics for Prometheus',
+    access: { kind: 'metrics' },
+    query: noQuery,
+    replies: { 200: { description: 'metrics in the text format 0.0.4', contentType: 'text/plain' } },
+    problems: [],
+    handle: async ({ context: { vault, version, metrics } }) => {
+      if (metrics === undefined) throw new Problem('not_found');
+      return {
+        status: 200,
+        headers: { 'Content-Type': metricsContentType, 'Cache-Control': 'no-store' },
+        stream: () => metricsText(vault, version, metrics),
+      };
+    },
+  }),
+];

@@ -1,0 +1,149 @@
+/** The metrics of a vault that is asked for them: what its processes have counted, and what its database says at this moment. */
+import { statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { lastGivenId } from '../../db/audit/audit-events.ts';
+import { countApiKeys } from '../../db/tables/api-keys.ts';
+import { pageWatched, type WatchedRow } from '../../db/tables/certificate-search.ts';
+import { countUntaken } from '../../db/tables/notification-deliveries.ts';
+import { countOpenRenewals } from '../../db/tables/renewals.ts';
+import { lastBackupAt } from '../../domain/backup/backup-age.ts';
+import { certificateStatus, certificateStatuses } from '../../domain/certificates/certificate-status.ts';
+import { readiness } from '../../domain/doctor/readiness.ts';
+import type { Series } from '../../domain/health/meter.ts';
+import type { Vault } from '../../domain/vault.ts';
+import { type MetricFamily, type MetricName, metricFamilies } from './metric-families.ts';
+import { familyHead, metricText, seriesName } from './metric-text.ts';
+
+export type Metrics = {
+  /** Whether whoever comes with this token, or without one, may read them. */
+  readonly isOpenTo: (token: string | undefined) => boolean;
+  /** What all processes of the vault have counted, and how each of them is. */
+  readonly series: () => Promise<Series>;
+  /** The families of `series` that are not the vault's own. */
+  readonly families: Readonly<Record<string, MetricFamily>>;
+  /** How often backups are made, in milliseconds; undefined where they are not made by time. */
+  readonly backupEvery: number | undefined;
+};
+
+/** Certificates are read and written so many at a time, and requests are answered in between. */
+const perPiece = 500;
+
+/** The text, in pieces. What the database does not tell is left out; `vault_ready` says that something is wrong. */
+export async function* metricsText(vault: Vault, version: string, metrics: Metrics): AsyncGenerator<string> {
+  const counted = await metrics.series();
+  const watched = await allWatched(vault).catch((error: unknown) => {
+    vault.log.warn({ err: error }, 'metrics of certificates could not be read');
+    return undefined;
+  });
+  const gauges = { ...(await ownGauges(vault, version, metrics)), ...sumsOf(watched ?? [], vault) };
+  yield metricText({ ...metricFamilies, ...metrics.families }, { ...counted, ...gauges });
+  if (watched === undefined) return;
+  for (const [name, read] of perCertificate) {
+    yield familyHead(name, metricFamilies[name]);
+    for (let at = 0; at < watched.length; at += perPiece) {
+      const lines = watched.slice(at, at + perPiece).flatMap((row) => {
+        const value = read(row);
+        return value === undefined ? [] : `${seriesName(name, { name: row.name })} ${value}\n`;
+      });
+      yield lines.join('');
+      await vault.world.turn();
+    }
+  }
+}
+
+async function allWatched({ db, world }: Vault): Promise<WatchedRow[]> {
+  const all: WatchedRow[] = [];
+  for (;;) {
+    const page = await pageWatched(db.reader, all.at(-1)?.name ?? '', perPiece);
+    all.push(...page);
+    if (page.length < perPiece) return all;
+    await world.turn();
+  }
+}
+
+/** Nobody is to be woken for a certificate that is disabled. */
+const perCertificate: readonly (readonly [MetricName, (row: WatchedRow) => number | undefined])[] = [
+  [
+    'vault_certificate_not_after_timestamp_seconds',
+    ({ not_after, disabled_at }) => (disabled_at === null ? seconds(not_after) : undefined),
+  ],
+  [
+    'vault_certificate_not_before_timestamp_seconds',
+    ({ not_before, disabled_at }) => (disabled_at === null ? seconds(not_before) : undefined),
+  ],
+  [
+    'vault_certificate_issued_timestamp_seconds',
+    ({ created_at, disabled_at }) => (disabled_at === null ? seconds(created_at) : undefined),
+  ],
+  [
+    'vault_certificate_failed_attempts',
+    ({ failed_attempts, disabled_at }) =>
+      failed_attempts > 0 && disabled_at === null ? failed_attempts : undefined,
+  ],
+];
+
+function seconds(ms: number | null): number | undefined {
+  return ms === null ? undefined : ms / 1000;
+}
+
+function sumsOf(rows: readonly WatchedRow[], { world }: Vault): Series {
+  const now = world.now();
+  const counts = new Map<string, number>(certificateStatuses.map((status) => [status, 0]));
+  let newest = 0;
+  for (const { not_before, not_after, created_at, disabled_at } of rows) {
+    const current = not_before === null || not_after === null ? null : { not_before, not_after };
+    const status = certificateStatus(current, now, disabled_at !== null);
+    counts.set(status, (counts.get(status) ?? 0) + 1);
+    newest = Math.max(newest, created_at ?? 0);
+  }
+  const series: Record<string, number> = {};
+  for (const [status, count] of counts) series[seriesName('vault_certificates', { status })] = count;
+  if (newest > 0) series.vault_last_issued_timestamp_seconds = newest / 1000;
+  return series;
+}
+
+async function ownGauges(vault: Vault, version: string, { backupEvery }: Metrics): Promise<Series> {
+  const { status, checks } = await readiness(vault);
+  const series: Record<string, number> = {
+    [seriesName('vault_build_info', { version })]: 1,
+    vault_ready: status === 'ready' ? 1 : 0,
+    vault_backup_failing: vault.backupHealth.isFailing ? 1 : 0,
+    ...(backupEvery !== undefined && { vault_backup_interval_seconds: backupEvery / 1000 }),
+  };
+  for (const [check, result] of Object.entries(checks)) {
+    series[seriesName('vault_check_ok', { check })] = result === 'ok' ? 1 : 0;
+  }
+  const disk = { vault_disk_low: ['ok', 'low', 'critical'].indexOf(vault.disk.state()) };
+  return { ...series, ...disk, ...sizesOf(vault.db.path), ...(await storedGauges(vault)) };
+}
+
+async function storedGauges({ db: { reader }, log }: Vault): Promise<Series> {
+  try {
+    const open = await countOpenRenewals(reader);
+    const backup = await lastBackupAt(reader);
+    return {
+      [seriesName('vault_renewals_open', { state: 'queued' })]: open.queued,
+      [seriesName('vault_renewals_open', { state: 'running' })]: open.running,
+      vault_notifications_untaken: await countUntaken(reader),
+      vault_api_keys: await countApiKeys(reader),
+      vault_audit_events_total: await lastGivenId(reader),
+      ...(backup !== undefined && { vault_backup_last_success_timestamp_seconds: backup / 1000 }),
+    };
+  } catch (error) {
+    log.warn({ err: error }, 'metrics could not be read from the database');
+    return {};
+  }
+}
+
+function sizesOf(path: string): Series {
+  const series: Record<string, number> = {};
+  for (const [file, suffix] of [
+    ['database', ''],
+    ['wal', '-wal'],
+  ] as const) {
+    const size = statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0;
+    series[seriesName('vault_database_size_bytes', { file })] = size;
+  }
+  const { bavail, bsize } = statfsSync(dirname(path));
+  return { ...series, vault_disk_free_bytes: bavail * bsize };
+}

@@ -1,0 +1,44 @@
+/** What a process is doing to its machine: memory, processor time, delay of the event loop, descriptors, as prom-client has them. */
+import type { Series } from '../../domain/health/meter.ts';
+import type { MetricFamily, MetricType } from './metric-families.ts';
+import { seriesName } from './metric-text.ts';
+
+/** What says more about Node than about the vault. */
+const leftOut = /^nodejs_(active|heap_space)_/;
+
+export type ProcessMetrics = {
+  readonly families: Readonly<Record<string, MetricFamily>>;
+  /** As they are now. */
+  readonly series: () => Promise<Series>;
+};
+
+/** Begins to measure this process; `labels` stand in each of its series. The library is loaded by those who ask for it. */
+export async function processMetrics(
+  labels: Readonly<Record<string, string | number>> = {},
+): Promise<ProcessMetrics> {
+  const { collectDefaultMetrics, Registry } = await import('prom-client');
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  for (const { name } of await registry.getMetricsAsJSON()) {
+    if (leftOut.test(name)) registry.removeSingleMetric(name);
+  }
+  const all = await registry.getMetricsAsJSON();
+  const families = all.map(({ name, help, type }) => [name, [String(type) as MetricType, help]] as const);
+  return {
+    families: Object.fromEntries(families),
+    series: async () => {
+      const series: Record<string, number> = {};
+      for (const { name, values } of await registry.getMetricsAsJSON()) {
+        for (const value of values) {
+          const { metricName = name } = value as { metricName?: string };
+          series[seriesName(metricName, { ...definedOf(value.labels), ...labels })] = value.value;
+        }
+      }
+      return series;
+    },
+  };
+}
+
+function definedOf(labels: object): Record<string, string | number> {
+  return Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== undefined));
+}

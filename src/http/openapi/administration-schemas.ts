@@ -1,0 +1,101 @@
+/** The shapes of API keys, issuers and DNS providers, and the queries of lists, for administrators. */
+import { z } from 'zod';
+import { scopes } from '../../base/scope.ts';
+import type { ApiKeyView } from '../../domain/access/api-keys.ts';
+import { createDnsProviderInput } from '../../domain/inputs.ts';
+import type { IssuerOffer } from '../../domain/issuance/issuer-offer.ts';
+import type { DnsProviderView, IssuerView } from '../../domain/issuance/issuer-views.ts';
+import { digits, limit, time } from './schemas.ts';
+
+const name = z.string().max(128).optional();
+
+/** For lists by name. */
+export const byNameQuery = z.strictObject({
+  limit,
+  after: name.describe('return those that follow this name'),
+});
+
+/** For lists by id, oldest first. */
+export const byIdQuery = z.strictObject({
+  limit,
+  after: digits(z.int().min(1)).optional().describe('return those that follow this id'),
+});
+
+const apiKey = z.strictObject({
+  id: z.int(),
+  name: z.string(),
+  prefix: z.string(),
+  scopes: z.array(z.enum(scopes)),
+  certificates: z.array(z.string()).describe('["*"] for any'),
+  allowed_networks: z.array(z.string()).describe('where it counts; [] for anywhere'),
+  created_at: time,
+  expires_at: time.nullable(),
+  revoked_at: time.nullable(),
+  last_used_at: time.nullable(),
+  last_used_ip: z.string().nullable(),
+  state: z.enum(['active', 'expired', 'revoked']),
+});
+
+export const apiKeySchema = apiKey.meta({ id: 'ApiKey' }) satisfies z.ZodType<ApiKeyView>;
+
+export const createdApiKeySchema = z
+  .strictObject({ ...apiKey.shape, key: z.string().describe('the raw key; it is shown this once') })
+  .meta({ id: 'CreatedApiKey' });
+
+export const issuerSchema = z
+  .strictObject({
+    name: z.string(),
+    type: z.string().describe('local-ca or acme'),
+    directory_url: z.string().nullable(),
+    email: z.string().nullable(),
+    eab_kid: z.string().nullable(),
+    profile: z.string().nullable(),
+    preferred_chain: z.string().nullable(),
+    ca_pem: z.string().nullable(),
+    terms_of_service: z.string().nullable().describe('the terms that were accepted'),
+    account: z.string().nullable().describe('the id of its ACME account, once there is one'),
+    paused_until: time.nullable(),
+    pause_reason: z.string().nullable(),
+    created_at: time,
+  })
+  .meta({ id: 'Issuer' }) satisfies z.ZodType<IssuerView>;
+
+export const issuerTestSchema = z
+  .strictObject({
+    directory_url: z.string(),
+    profiles: z
+      .array(z.strictObject({ name: z.string(), description: z.string() }))
+      .describe('the kinds of certificates that it offers; empty where it has but one'),
+    terms_of_service: z.string().nullable(),
+    external_account_required: z.boolean(),
+    renewal_information: z.boolean().describe('whether it says when it wants renewals (RFC 9773)'),
+  })
+  .meta({ id: 'IssuerOffer' }) satisfies z.ZodType<IssuerOffer>;
+
+export const dnsProviderSchema = z
+  .strictObject({ name: z.string(), type: z.string(), zones: z.array(z.string()), created_at: time })
+  .meta({ id: 'DnsProvider' }) satisfies z.ZodType<DnsProviderView>;
+
+export const addDnsProviderBody = z.strictObject({
+  ...createDnsProviderInput.shape,
+  config: z.record(z.string(), z.unknown()).default({}).describe('as the JSON Schema of its type says'),
+});
+
+export const dnsProviderTypeSchema = z
+  .strictObject({
+    type: z.string(),
+    title: z.string(),
+    config: z.looseObject({}).describe('JSON Schema of the settings and credentials'),
+    command_line_only: z
+      .boolean()
+      .describe('it starts programs, and is added with "vault dns-provider add" only'),
+  })
+  .meta({ id: 'DnsProviderType' });
+
+const step = z.strictObject({ at: time, text: z.string() });
+
+export const dnsTestBody = z.strictObject({ domain: z.string() });
+
+export const dnsTestSchema = z
+  .strictObject({ domain: z.string(), steps: z.array(step) })
+  .meta({ id: 'DnsTest' });

@@ -1,0 +1,141 @@
+/** The shapes of what administrators see of certificates and do with them, and of renewals. */
+import { z } from 'zod';
+import { certificateSorts, statusOrder } from '../../db/tables/certificate-search.ts';
+import type { CertificateSettingsView } from '../../domain/certificates/certificate-settings.ts';
+import type { RenewalDetailView } from '../../domain/certificates/certificate-views.ts';
+import { type RevocationReason, revocationReasons } from '../../domain/certificates/revocation.ts';
+import { certName, updateCertificateInput } from '../../domain/inputs.ts';
+import { certificateSchema, digits, limit, renewalSchema, time } from './schemas.ts';
+
+export const certificatesQuery = z.strictObject({
+  limit,
+  after: z
+    .string()
+    .regex(/^(\d{1,16}:)?[^:]{0,128}$/, 'that is no name and no end of a page')
+    .optional()
+    .describe(
+      'return those that follow this name; as the link to the next page has it where sorted otherwise',
+    ),
+  search: z.string().max(253).optional().describe('a part of the name or of a domain'),
+  status: z.enum(statusOrder).optional(),
+  issuer: z.string().max(64).optional().describe('the name of the issuer; empty for imported certificates'),
+  sort: z.enum(certificateSorts).default('name'),
+});
+
+export const deleteCertificateQuery = z.strictObject({
+  force: z
+    .enum(['true', 'false'])
+    .default('false')
+    .describe('whether to delete it while API keys name it; it leaves their allowlists'),
+});
+
+export const certificateChangeSchema = z
+  .strictObject({
+    certificate: certificateSchema,
+    renewal: z.int().nullable().describe('the id of the renewal that was queued for it'),
+  })
+  .meta({ id: 'CertificateChange' });
+
+export const changeCertificateBody = updateCertificateInput.refine(
+  (changes) => Object.values(changes).some((value) => value !== undefined),
+  'there is nothing to change',
+);
+
+export const certificateSettingsSchema = z
+  .strictObject({
+    name: z.string(),
+    domains: z.array(z.string()),
+    key_type: z.string(),
+    issuer: z.string().nullable(),
+    fallback_issuer: z.string().nullable(),
+    lifetime: z.string().nullable().describe('such as 90d; null for what the issuer makes of it'),
+    profile: z.string().nullable(),
+    challenge: z.string().nullable(),
+    reuse_key: z.boolean(),
+    auto_renew: z.boolean(),
+    disabled: z.boolean(),
+    failed_attempts: z.int(),
+    retry_after: time.nullable(),
+    renewal_window: z
+      .strictObject({ start: time, end: time })
+      .nullable()
+      .describe('as the CA wishes, RFC 9773'),
+  })
+  .meta({ id: 'CertificateSettings' }) satisfies z.ZodType<CertificateSettingsView>;
+
+const reasons = Object.keys(revocationReasons) as [RevocationReason, ...RevocationReason[]];
+
+export const revokeBody = z.strictObject({
+  version: z.int().min(1).optional().describe('the current one where it is left out'),
+  reason: z.enum(reasons),
+});
+
+export const revokedSchema = z
+  .strictObject({
+    version: z.int(),
+    renewal: z.int().nullable().describe('the id of the renewal that replaces it'),
+  })
+  .meta({ id: 'Revocation' });
+
+const file = z.union([
+  z.strictObject({ name: z.string().max(256), content_base64: z.base64() }),
+  z.strictObject({ name: z.string().max(256), text: z.string() }),
+]);
+
+export const importPreviewBody = z.strictObject({
+  files: z
+    .array(file)
+    .min(1, 'at least one file is needed')
+    .max(10, 'ten files are enough')
+    .describe('certificate, chain and private key as PEM, DER or PKCS#12, in any order'),
+  password: z.string().max(1024).optional().describe('opens PKCS#12'),
+});
+
+export const importBody = z.strictObject({ name: certName, ...importPreviewBody.shape });
+
+export type ImportFiles = Pick<z.output<typeof importPreviewBody>, 'files' | 'password'>;
+
+const factsSchema = z
+  .strictObject({
+    subject: z.string(),
+    issuer: z.string(),
+    serial: z.string(),
+    domains: z.array(z.string()),
+    key_type: z.string(),
+    fingerprint_sha256: z.string(),
+    not_before: time,
+    not_after: time,
+  })
+  .meta({ id: 'CertificateFacts' });
+
+export const importPreviewSchema = z
+  .strictObject({
+    certificate: factsSchema,
+    chain: z.array(factsSchema).describe("from the certificate's issuer upwards, without the root"),
+    warnings: z.array(z.string()),
+    suggested_name: z.string().nullable().describe('a name that nothing has yet'),
+  })
+  .meta({ id: 'ImportPreview' });
+
+export const importedSchema = z
+  .strictObject({ certificate: certificateSchema, version: z.int(), warnings: z.array(z.string()) })
+  .meta({ id: 'ImportedCertificate' });
+
+export const renewalDetailSchema = z
+  .strictObject({
+    ...renewalSchema.shape,
+    issuer: z.string().nullable().describe('whom it asks'),
+    requested_by: z.string().describe('an actor, as in the audit log'),
+    steps: z.array(z.strictObject({ at: time, text: z.string() })),
+  })
+  .meta({ id: 'RenewalDetail' }) satisfies z.ZodType<RenewalDetailView>;
+
+const renewalsPage = {
+  limit,
+  after: digits(z.int().min(1)).optional().describe('return those that follow this id: older ones'),
+  status: z.enum(['queued', 'running', 'succeeded', 'failed']).optional(),
+};
+
+export const renewalsOfCertificateQuery = z.strictObject(renewalsPage);
+
+export const renewalsQuery = z.strictObject({ ...renewalsPage, certificate: z.string().max(128).optional() });

@@ -1,0 +1,80 @@
+/** The shapes of notification channels and their log, for administrators. */
+import { z } from 'zod';
+import { createChannelInput, updateChannelInput } from '../../domain/notifications/notification-inputs.ts';
+import type { ChannelView, DeliveryView } from '../../domain/notifications/notification-views.ts';
+import { digits, limit, time } from './schemas.ts';
+
+const statuses = ['queued', 'sending', 'delivered', 'failed'] as const;
+
+const channel = z.strictObject({
+  name: z.string(),
+  type: z.string().describe('webhook, email or exec'),
+  target: z.string().describe('where it leads: the origin of a URL, addresses, or a program'),
+  events: z.array(z.string()),
+  certificates: z.array(z.string()).describe('patterns of names, with * for any characters; [] for all'),
+  digest_at: z.string().nullable().describe('HH:MM in UTC; null for no digest'),
+  digest_days: z.int(),
+  created_at: time,
+  disabled_at: time.nullable(),
+  disabled_reason: z.string().nullable(),
+  waiting: z.int().describe('how many deliveries have not ended'),
+  last_delivery: z
+    .strictObject({ at: time, event: z.string(), status: z.string(), error: z.string().nullable() })
+    .nullable(),
+});
+
+export const channelSchema = channel.meta({ id: 'NotificationChannel' }) satisfies z.ZodType<ChannelView>;
+
+export const changedChannelSchema = z
+  .strictObject({
+    ...channel.shape,
+    secret: z
+      .string()
+      .nullable()
+      .describe('the signing secret, where one was made for a webhook; it is shown this once'),
+  })
+  .meta({ id: 'ChangedNotificationChannel' });
+
+const settings = z.record(z.string(), z.unknown()).describe('as the JSON Schema of its type says');
+
+export const addChannelBody = z.strictObject({ ...createChannelInput.shape, settings });
+
+export const changeChannelBody = z.strictObject({
+  ...updateChannelInput.shape,
+  settings: settings.optional().describe('all of them anew, credentials too; without it they stay'),
+});
+
+export const channelTypeSchema = z
+  .strictObject({
+    type: z.string(),
+    title: z.string(),
+    settings: z.looseObject({}).describe('JSON Schema of the settings and credentials'),
+    command_line_only: z
+      .boolean()
+      .describe('it starts programs, and is added with "vault notification" only'),
+  })
+  .meta({ id: 'NotificationChannelType' });
+
+export const deliverySchema = z
+  .strictObject({
+    id: z.int(),
+    message_id: z.string().describe('what receivers know it by'),
+    channel: z.string(),
+    event: z.string(),
+    about: z.string().nullable().describe('the name of the certificate or API key'),
+    status: z.enum(statuses),
+    attempts: z.int(),
+    queued_at: time,
+    last_attempt_at: time.nullable(),
+    next_attempt_at: time.nullable().describe('null once it has ended'),
+    ended_at: time.nullable(),
+    error: z.string().nullable().describe('why it was not taken, or who of several was refused'),
+  })
+  .meta({ id: 'NotificationDelivery' }) satisfies z.ZodType<DeliveryView>;
+
+export const deliveriesQuery = z.strictObject({
+  limit,
+  after: digits(z.int().min(1)).optional().describe('return those that follow this id: older ones'),
+  channel: z.string().max(64).optional().describe('only of this channel'),
+  status: z.enum(statuses).optional(),
+});

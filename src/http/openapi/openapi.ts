@@ -1,0 +1,206 @@
+/** The OpenAPI 3.1 document, produced from the same table that serves the requests. */
+import { z } from 'zod';
+import { type ProblemCode, statusOf } from '../../base/problem.ts';
+import { sessionCookie } from '../auth/session-cookie.ts';
+import type { Access, DeclaredReply, Route } from '../request/route.ts';
+import { problemSchema } from './schemas.ts';
+
+type Json = Record<string, unknown>;
+
+const headerDescriptions: Readonly<Record<string, string>> = {
+  'X-Request-Id': 'names this request in the log and the audit log',
+  Allow: 'the methods that are allowed',
+  'Certificate-Version': 'the number of the version, for `?version=`',
+  'Content-Disposition': 'a file name that is safe everywhere',
+  ETag: 'strong entity tag of the content, for `If-None-Match`',
+  Link: 'the next page, where more follows',
+  Location: 'where to ask how the renewal is doing',
+  'Set-Cookie': "the session's cookie, given or taken back",
+  'Retry-After': 'seconds to wait before trying again',
+  'WWW-Authenticate': 'Bearer',
+};
+
+const headersOfProblems: Partial<Record<ProblemCode, string>> = {
+  unauthenticated: 'WWW-Authenticate',
+  unavailable: 'Retry-After',
+  rate_limited: 'Retry-After',
+};
+
+/** The credentials that open a route, any of them, and the problems of those that do not. */
+const guards: Readonly<
+  Record<Access['kind'], { security: readonly Json[]; problems: readonly ProblemCode[] }>
+> = {
+  public: { security: [], problems: [] },
+  scope: {
+    security: [{ apiKey: [] }, { session: [] }],
+    problems: ['unauthenticated', 'forbidden', 'rate_limited'],
+  },
+  metrics: { security: [], problems: ['unauthenticated', 'rate_limited'] },
+  administrator: { security: [{ session: [] }], problems: ['forbidden', 'rate_limited'] },
+  session: { security: [{ session: [] }], problems: ['unauthenticated', 'forbidden', 'rate_limited'] },
+};
+
+/** All problems a route can answer with: its own, and those that come with its access, its query and any failure. */
+export function problemsOf({ access, body, problems }: Route): ProblemCode[] {
+  const all: ProblemCode[] = [
+    'invalid_request',
+    ...(body === undefined ? [] : (['payload_too_large'] as const)),
+    ...guards[access.kind].problems,
+    ...problems,
+    'internal',
+    'unavailable',
+  ];
+  return [...new Set(all)];
+}
+
+/** The document for these routes. `version` is the API's: what the specification calls 1.0.0. */
+export function openApiDocument(routes: readonly Route[], productVersion: string): Json {
+  const schemas: Json = {};
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route, schemas) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Certificate Vault',
+      version: '1.0.0',
+      description: `Hands out TLS certificates and private keys. Served by version ${productVersion} of the product.`,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    paths,
+    components: {
+      schemas,
+      securitySchemes: {
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key, as "vault api-key create" printed it.',
+        },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: sessionCookie,
+          description: `An administrator's session; over HTTPS the cookie is called __Host-${sessionCookie}.`,
+        },
+      },
+    },
+  };
+}
+
+function operation(route: Route, schemas: Json): Json {
+  const { access } = route;
+  return {
+    operationId: route.id,
+    summary: route.summary,
+    security: guards[access.kind].security,
+    ...(access.kind === 'scope' && {
+      description: `Needs the scope \`${access.scope}\`, or an administrator's session.`,
+    }),
+    parameters: [...pathParameters(route), ...queryParameters(route, schemas), ...headerParameters(route)],
+    ...requestBody(route, schemas),
+    responses: { ...successes(route, schemas), ...failures(route, schemas) },
+  };
+}
+
+function pathParameters({ path }: Route): Json[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
+}
+
+function queryParameters({ query }: Route, schemas: Json): Json[] {
+  if (query === undefined) return [];
+  const { properties } = jsonSchema(query, schemas) as { properties: Record<string, Json> };
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: false,
+    ...(description !== undefined && { description }),
+    schema,
+  }));
+}
+
+function requestBody({ body }: Route, schemas: Json): Json {
+  if (body === undefined) return {};
+  const content = { 'application/json': { schema: jsonSchema(body, schemas, 'input') } };
+  return { requestBody: { required: true, content } };
+}
+
+function headerParameters({ replies }: Route): Json[] {
+  if (replies[304] === undefined) return [];
+  const description = 'entity tags of what the client has, or `*` (RFC 9110 §13.1.2)';
+  return [{ name: 'If-None-Match', in: 'header', required: false, description, schema: { type: 'string' } }];
+}
+
+function successes({ replies }: Route, schemas: Json): Json {
+  return Object.fromEntries(
+    Object.entries(replies).map(([status, reply]) => [
+      status,
+      {
+        description: reply.description,
+        headers: headers(['X-Request-Id', ...(reply.headers ?? [])]),
+        ...content(reply, schemas),
+      },
+    ]),
+  );
+}
+
+function content(reply: DeclaredReply, schemas: Json): Json {
+  if ('schema' in reply)
+    return { content: { 'application/json': { schema: jsonSchema(reply.schema, schemas) } } };
+  if (reply.contentType === 'none') return {};
+  const types = [reply.contentType ?? []].flat();
+  return { content: Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }])) };
+}
+
+function failures(route: Route, schemas: Json): Json {
+  const byStatus = new Map<number, ProblemCode[]>();
+  for (const code of problemsOf(route)) {
+    byStatus.set(statusOf(code), [...(byStatus.get(statusOf(code)) ?? []), code]);
+  }
+  const declared = [...byStatus].filter(([status]) => route.replies[status] === undefined);
+  return Object.fromEntries(
+    declared.map(([status, codes]) => [
+      String(status),
+      {
+        description: codes.join(', '),
+        headers: headers(['X-Request-Id', ...codes.flatMap((code) => headersOfProblems[code] ?? [])]),
+        content: { 'application/problem+json': { schema: jsonSchema(problemSchema, schemas) } },
+      },
+    ]),
+  );
+}
+
+function headers(names: readonly string[]): Json {
+  return Object.fromEntries(
+    names.map((name) => [name, { description: headerDescriptions[name], schema: { type: 'string' } }]),
+  );
+}
+
+/** The JSON Schema of a body; schemas with an id go to the components and are referred to. */
+function jsonSchema(schema: z.ZodType, schemas: Json, io: 'input' | 'output' = 'output'): Json {
+  const {
+    $schema: _,
+    $defs,
+    ...whole
+  } = z.toJSONSchema(schema, {
+    io,
+    override: ({ jsonSchema: part }) => {
+      // Patterns that only repeat a well-known format make the document hard to read.
+      if (part.format === 'date-time') delete part.pattern;
+    },
+  }) as Json & { $defs?: Record<string, Json> };
+  for (const [id, definition] of Object.entries($defs ?? {})) schemas[id] = relocated(definition);
+  return relocated(whole);
+}
+
+function relocated(schema: Json): Json {
+  const text = JSON.stringify(schema).replaceAll('"#/$defs/', '"#/components/schemas/');
+  const { id: _, $schema: __, ...rest } = JSON.parse(text) as Json;
+  return rest;
+}

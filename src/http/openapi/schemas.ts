@@ -1,0 +1,153 @@
+/** The shapes of the API's bodies and queries, for the OpenAPI document and for checking what comes in. */
+import { z } from 'zod';
+import { keyTypes } from '../../base/key-type.ts';
+import { problemCodes } from '../../base/problem.ts';
+import { scopes } from '../../base/scope.ts';
+import { certificateStatuses } from '../../domain/certificates/certificate-status.ts';
+import type {
+  CertificateView,
+  RenewalView,
+  VersionView,
+} from '../../domain/certificates/certificate-views.ts';
+import type { Readiness } from '../../domain/doctor/readiness.ts';
+import type { AcmeAccountView } from '../../domain/issuance/acme-accounts.ts';
+import { artifactNames } from '../../domain/versions/artifacts.ts';
+
+export const time = z.iso.datetime().describe('RFC 3339, UTC with Z');
+
+export const problemSchema = z
+  .strictObject({
+    status: z.int(),
+    code: z.enum(problemCodes),
+    detail: z.string(),
+    errors: z.array(z.strictObject({ path: z.string(), message: z.string() })).optional(),
+  })
+  .meta({ id: 'Problem', description: 'What is wrong, and what to do about it.' });
+
+const keyTypeOrOther = z
+  .string()
+  .describe(`${keyTypes.join(', ')}; for imported keys also others, such as rsa1024 or ec521`);
+
+export const versionSchema = z
+  .strictObject({
+    version: z.int().min(1),
+    serial: z.string().describe('hexadecimal'),
+    issuer: z.string().describe('distinguished name, RFC 4514'),
+    subject: z.string().describe('distinguished name, RFC 4514'),
+    domains: z.array(z.string()),
+    key_type: keyTypeOrOther,
+    fingerprint_sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    not_before: time,
+    not_after: time,
+    created_at: time,
+    source: z.enum(['acme', 'local-ca', 'import']),
+    current: z.boolean(),
+  })
+  .meta({ id: 'Version' }) satisfies z.ZodType<VersionView>;
+
+const artifactSchema = z
+  .strictObject({ file: z.enum(artifactNames), scope: z.enum(scopes), url: z.string(), etag: z.string() })
+  .meta({ id: 'Artifact' });
+
+export const certificateSchema = z
+  .strictObject({
+    name: z.string(),
+    domains: z.array(z.string()),
+    key_type: keyTypeOrOther,
+    issuer: z.string().nullable().describe('the issuer that renews it; null for imported certificates'),
+    status: z.enum(certificateStatuses),
+    auto_renew: z.boolean(),
+    created_at: time,
+    current_version: versionSchema.nullable(),
+    renewal: z.strictObject({
+      next_at: time.nullable(),
+      last_error: z.string().nullable(),
+      last_attempt_at: time.nullable(),
+    }),
+    artifacts: z.array(artifactSchema),
+  })
+  .meta({ id: 'Certificate' }) satisfies z.ZodType<CertificateView>;
+
+export const queuedRenewalSchema = z
+  .strictObject({
+    id: z.int(),
+    certificate: z.string(),
+    status: z.enum(['queued', 'running']),
+    requested_at: time,
+  })
+  .meta({ id: 'QueuedRenewal' });
+
+export const renewalSchema = z
+  .strictObject({
+    id: z.int(),
+    certificate: z.string(),
+    status: z.enum(['queued', 'running', 'succeeded', 'failed']),
+    requested_at: time,
+    started_at: time.nullable(),
+    finished_at: time.nullable(),
+    version: z.int().nullable().describe('the version that it made'),
+    error: z.string().nullable(),
+  })
+  .meta({ id: 'Renewal' }) satisfies z.ZodType<RenewalView>;
+
+export const acmeAccountSchema = z
+  .strictObject({
+    id: z.string().regex(/^[1-9]\d*$/),
+    issuer: z.string().describe('the issuers that use it, joined by commas; else the one that registered it'),
+    directory_url: z.string(),
+    email: z.string().nullable(),
+    status: z.enum(['registering', 'valid', 'deactivated', 'gone']),
+    current: z.boolean().describe('an issuer uses it'),
+    created_at: time,
+  })
+  .meta({ id: 'AcmeAccount' }) satisfies z.ZodType<AcmeAccountView>;
+
+export const healthSchema = z
+  .strictObject({ status: z.literal('ok'), version: z.string() })
+  .meta({ id: 'Health' });
+
+const check = z.enum(['ok', 'failed']);
+
+export const readinessSchema = z
+  .strictObject({
+    status: z.enum(['ready', 'not_ready']),
+    checks: z.strictObject({ database: check, master_key: check, renewal_engine: check }),
+    details: z.strictObject({
+      backup: z.strictObject({
+        state: z.enum(['none', 'ok', 'failed']).describe('failed: the last scheduled one; the log says why'),
+        age_seconds: z.int().min(0).nullable().describe('null where there is none'),
+      }),
+      disk: z.strictObject({
+        state: z
+          .enum(['ok', 'low', 'critical'])
+          .describe(
+            'low: below --low-disk-space; critical: below a quarter of it, refusals are only counted',
+          ),
+      }),
+    }),
+  })
+  .meta({ id: 'Readiness' }) satisfies z.ZodType<Readiness>;
+
+/** A whole number in a query, written in digits and nothing else. */
+export function digits(number: z.ZodInt) {
+  return z.preprocess((text) => (/^\d{1,16}$/.test(String(text)) ? Number(text) : text), number);
+}
+
+export const limit = digits(z.int().min(1).max(1000)).default(1000).describe('how many to return at most');
+
+/** Nothing: a parameter that is misspelt or misplaced must not pass in silence. */
+export const noQuery = z.strictObject({});
+
+export const versionsQuery = z.strictObject({
+  limit,
+  after: digits(z.int().min(1)).optional().describe('return those that follow this version: older ones'),
+});
+
+export const acmeAccountsQuery = z.strictObject({
+  limit,
+  after: digits(z.int().min(1)).optional().describe('return those that follow this id'),
+});
+
+export const artifactQuery = z.strictObject({
+  version: digits(z.int().min(1)).optional().describe('the version to download instead of the current one'),
+});

@@ -1,0 +1,92 @@
+/**
+ * The routes by their paths: one walk along the parts of a request's path finds its routes and parameters, however many
+ * routes there are. Case and a slash at the end count.
+ */
+import { RecentTexts } from '../../base/recent-texts.ts';
+import type { Method, Route } from './route.ts';
+
+/** The routes that share a path. */
+export type PathRoutes = {
+  readonly path: string;
+  readonly byMethod: ReadonlyMap<Method, Route>;
+};
+
+export type FoundRoutes = {
+  readonly routes: PathRoutes;
+  /** The path's parameters, decoded. */
+  readonly params: Readonly<Record<string, string>>;
+};
+
+/** What may follow where a path has come so far. */
+type Node = {
+  readonly fixed: Map<string, Node>;
+  free: { readonly name: string; readonly node: Node } | undefined;
+  ends: { readonly path: string; readonly byMethod: Map<Method, Route> } | undefined;
+};
+
+/** Clients ask for the same few things again and again. */
+const rememberedPaths = 2000;
+const longestRemembered = 200;
+
+export class RouteTable {
+  readonly #root: Node = emptyNode();
+  readonly #found = new RecentTexts<FoundRoutes>(rememberedPaths);
+
+  /** Throws where two routes answer to the same path and method, or call the same part of a path differently. */
+  constructor(routes: readonly Route[]) {
+    for (const route of routes) this.#add(route);
+  }
+
+  /** The routes for the path of a request target, without its query, which can be decoded. A part that is fixed goes first. */
+  find(path: string): FoundRoutes | undefined {
+    const known = this.#found.get(path);
+    if (known !== undefined) return known;
+    const params: Record<string, string> = {};
+    const routes = walk(this.#root, path.split('/'), 1, params);
+    if (routes === undefined) return undefined;
+    const found = { routes, params };
+    if (path.length <= longestRemembered) this.#found.set(path, found);
+    return found;
+  }
+
+  #add(route: Route): void {
+    let node = this.#root;
+    for (const part of route.path.split('/').slice(1)) node = childFor(node, part, route);
+    node.ends ??= { path: route.path, byMethod: new Map() };
+    if (node.ends.byMethod.has(route.method)) throw new Error(`two routes for ${route.method} ${route.path}`);
+    node.ends.byMethod.set(route.method, route);
+  }
+}
+
+function emptyNode(): Node {
+  return { fixed: new Map(), free: undefined, ends: undefined };
+}
+
+function childFor(node: Node, part: string, { path }: Route): Node {
+  if (!part.startsWith('{')) {
+    const child = node.fixed.get(part) ?? emptyNode();
+    node.fixed.set(part, child);
+    return child;
+  }
+  const name = part.slice(1, -1);
+  node.free ??= { name, node: emptyNode() };
+  if (node.free.name !== name)
+    throw new Error(`{${name}} of ${path} is called {${node.free.name}} elsewhere`);
+  return node.free.node;
+}
+
+function walk(
+  node: Node,
+  parts: readonly string[],
+  at: number,
+  params: Record<string, string>,
+): PathRoutes | undefined {
+  const part = parts[at];
+  if (part === undefined) return node.ends;
+  const fixed = node.fixed.get(part);
+  const found = fixed && walk(fixed, parts, at + 1, params);
+  if (found !== undefined || node.free === undefined || part === '') return found;
+  const ends = walk(node.free.node, parts, at + 1, params);
+  if (ends !== undefined) params[node.free.name] = part.includes('%') ? decodeURIComponent(part) : part;
+  return ends;
+}

@@ -1,0 +1,71 @@
+/** Accounts at ACME CAs: what administrators see of them, and how they remove those that are not current. */
+import { z } from 'zod';
+import { closeAccount, rolloverAccount } from '../../domain/issuance/acme-account-changes.ts';
+import { acmeAccountView, deleteAccount, listAccounts } from '../../domain/issuance/acme-accounts.ts';
+import { acmeAccountSchema, acmeAccountsQuery, noQuery } from '../openapi/schemas.ts';
+import { noContent } from '../request/reply.ts';
+import { type Route, route } from '../request/route.ts';
+import { listReply } from './list-reply.ts';
+import { answeringOperators } from './operator-answers.ts';
+
+const access = { kind: 'administrator' } as const;
+
+export const acmeAccountRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/acme-accounts',
+    id: 'listAcmeAccounts',
+    summary: 'The accounts at ACME CAs, in the order in which they were made',
+    access,
+    query: acmeAccountsQuery,
+    replies: { 200: { description: 'a page', schema: z.array(acmeAccountSchema), headers: ['Link'] } },
+    problems: [],
+    handle: async ({ context: { vault }, query, ...call }) => {
+      const rows = await listAccounts(vault, { after: query.after, limit: query.limit + 1 });
+      const page = rows.slice(0, query.limit).map(acmeAccountView);
+      return listReply(page, call, query.limit, rows.length > query.limit ? page.at(-1)?.id : undefined);
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/acme-accounts/{id}',
+    id: 'deleteAcmeAccount',
+    summary: 'Deletes an account that no issuer uses, with its key',
+    access,
+    query: noQuery,
+    replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
+    problems: ['acme_account_not_found', 'acme_account_current'],
+    handle: async ({ context: { vault }, actor, params }) => {
+      await deleteAccount(vault, actor, params.id ?? '');
+      return noContent;
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/acme-accounts/{id}/rollover',
+    id: 'rolloverAcmeAccount',
+    summary: 'Gives an account a new key',
+    access,
+    query: noQuery,
+    replies: { 204: { description: 'the CA knows the new key', contentType: 'none' } },
+    problems: ['acme_account_not_found'],
+    handle: async ({ context: { vault }, actor, params, gone }) => {
+      await answeringOperators(() => rolloverAccount(vault, actor, params.id ?? '', gone()));
+      return noContent;
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/acme-accounts/{id}/deactivate',
+    id: 'deactivateAcmeAccount',
+    summary: 'Closes an account at its CA, for ever; issuers register another when they need one',
+    access,
+    query: noQuery,
+    replies: { 204: { description: 'closed', contentType: 'none' } },
+    problems: ['acme_account_not_found'],
+    handle: async ({ context: { vault }, actor, params, gone }) => {
+      await answeringOperators(() => closeAccount(vault, actor, params.id ?? '', gone()));
+      return noContent;
+    },
+  }),
+];

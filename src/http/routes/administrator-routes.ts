@@ -1,0 +1,63 @@
+/** The people who may use the console, as one of them sees and changes them. */
+import { z } from 'zod';
+import {
+  type AdministratorView,
+  createAdministrator,
+  createAdministratorInput,
+  deleteAdministrator,
+  viewAdministrators,
+} from '../../domain/access/administrators.ts';
+import { noQuery } from '../openapi/schemas.ts';
+import { json } from '../request/reply.ts';
+import { type Route, route } from '../request/route.ts';
+import { credentialsLimit } from './session-routes.ts';
+
+const time = z.iso.datetime().describe('RFC 3339, UTC with Z');
+
+const administratorSchema = z
+  .strictObject({ name: z.string(), created_at: time, last_signed_in_at: time.nullable() })
+  .meta({ id: 'Administrator' }) satisfies z.ZodType<AdministratorView>;
+
+const access = { kind: 'administrator' } as const;
+
+export const administratorRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/administrators',
+    id: 'listAdministrators',
+    summary: 'Lists all administrators by name',
+    access,
+    query: noQuery,
+    replies: { 200: { description: 'all of them', schema: z.array(administratorSchema) } },
+    problems: [],
+    handle: async ({ context: { vault } }) => json(200, await viewAdministrators(vault)),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/administrators',
+    id: 'createAdministrator',
+    summary: 'Makes an administrator',
+    access,
+    query: noQuery,
+    body: createAdministratorInput,
+    bodyLimit: credentialsLimit,
+    replies: { 201: { description: 'made; recorded in the audit log', schema: administratorSchema } },
+    problems: ['administrator_exists', 'rate_limited'],
+    handle: async ({ context: { vault, signIn }, actor, body }) =>
+      json(201, await createAdministrator(vault, signIn.passwords, actor, body)),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/administrators/{name}',
+    id: 'deleteAdministrator',
+    summary: 'Removes an administrator, and ends their sessions, unless there is no other',
+    access,
+    query: noQuery,
+    replies: { 204: { description: 'removed; recorded in the audit log', contentType: 'none' } },
+    problems: ['administrator_not_found', 'last_administrator'],
+    handle: async ({ context: { vault }, actor, params }) => {
+      await deleteAdministrator(vault, actor, params.name ?? '', 'stays');
+      return { status: 204, headers: { 'Cache-Control': 'no-store' }, body: '' };
+    },
+  }),
+];

@@ -1,0 +1,89 @@
+/** API keys for administrators: made (and shown once), listed, revoked, deleted. */
+import { z } from 'zod';
+import { Problem } from '../../base/problem.ts';
+import {
+  createApiKey,
+  deleteApiKey,
+  pageOfApiKeys,
+  revokeApiKey,
+  viewApiKey,
+} from '../../domain/access/api-keys.ts';
+import { createApiKeyInput } from '../../domain/inputs.ts';
+import { apiKeySchema, byIdQuery, createdApiKeySchema } from '../openapi/administration-schemas.ts';
+import { noQuery } from '../openapi/schemas.ts';
+import { json, noContent } from '../request/reply.ts';
+import { type Route, route } from '../request/route.ts';
+import { pageReply } from './list-reply.ts';
+
+const access = { kind: 'administrator' } as const;
+
+export const apiKeyRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/api-keys',
+    id: 'listApiKeys',
+    summary: 'All API keys, without what is secret, in the order in which they were made',
+    access,
+    query: byIdQuery,
+    replies: { 200: { description: 'a page', schema: z.array(apiKeySchema), headers: ['Link'] } },
+    problems: [],
+    handle: async ({ context: { vault }, ...call }) => {
+      const keys = await pageOfApiKeys(vault, { after: call.query.after, limit: call.query.limit + 1 });
+      return pageReply(
+        keys,
+        call,
+        (key) => key,
+        ({ id }) => id,
+      );
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/api-keys',
+    id: 'createApiKey',
+    summary: 'Makes an API key; the raw key is in this answer and can never be seen again',
+    access,
+    query: noQuery,
+    body: createApiKeyInput,
+    replies: { 201: { description: 'made', schema: createdApiKeySchema } },
+    problems: [],
+    handle: async ({ context: { vault }, actor, body }) => {
+      const { id, raw } = await createApiKey(vault, actor, body);
+      return json(201, { ...(await viewApiKey(vault, id)), key: raw.expose() });
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/api-keys/{id}/revoke',
+    id: 'revokeApiKey',
+    summary: 'Ends an API key at once; again changes nothing',
+    access,
+    query: noQuery,
+    replies: { 200: { description: 'the key, revoked', schema: apiKeySchema } },
+    problems: ['api_key_not_found'],
+    handle: async ({ context: { vault }, actor, params }) => {
+      const id = idOf(params.id);
+      await revokeApiKey(vault, actor, id);
+      return json(200, await viewApiKey(vault, id));
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/api-keys/{id}',
+    id: 'deleteApiKey',
+    summary: 'Removes a revoked API key',
+    access,
+    query: noQuery,
+    replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
+    problems: ['api_key_not_found', 'api_key_active'],
+    handle: async ({ context: { vault }, actor, params }) => {
+      await deleteApiKey(vault, actor, idOf(params.id));
+      return noContent;
+    },
+  }),
+];
+
+function idOf(text = ''): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new Problem('api_key_not_found');
+}

@@ -1,0 +1,69 @@
+/** The audit log for administrators: page by page, and as a file. */
+import { z } from 'zod';
+import { parseTimestamp } from '../../base/timestamp.ts';
+import type { AuditFilter } from '../../db/audit/audit-search.ts';
+import { exportAuditEvents, viewAuditEvents } from '../../domain/audit/audit-log.ts';
+import { auditEventSchema, auditExportQuery, auditQuery } from '../openapi/audit-schemas.ts';
+import { type Route, route } from '../request/route.ts';
+import { pageReply } from './list-reply.ts';
+
+const access = { kind: 'administrator' } as const;
+
+export const auditRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/audit-events',
+    id: 'listAuditEvents',
+    summary: 'Who did what and when, newest first',
+    access,
+    query: auditQuery,
+    replies: { 200: { description: 'a page', schema: z.array(auditEventSchema), headers: ['Link'] } },
+    problems: [],
+    handle: async ({ context: { vault }, ...call }) => {
+      const { limit, after, ...filter } = call.query;
+      const events = await viewAuditEvents(vault, wanted(filter), { before: after, limit: limit + 1 });
+      return pageReply(
+        events,
+        call,
+        (event) => event,
+        ({ id }) => id,
+        filter,
+      );
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/audit-events/export',
+    id: 'exportAuditEvents',
+    summary: 'All events that fit as a file, newest first: CSV, or one JSON object a line',
+    access,
+    query: auditExportQuery,
+    replies: {
+      200: {
+        description: 'the file',
+        contentType: ['text/csv', 'application/jsonl'],
+        headers: ['Content-Disposition'],
+      },
+    },
+    problems: [],
+    handle: async ({ context: { vault }, query }) => {
+      const { format, ...filter } = query;
+      return {
+        status: 200,
+        headers: {
+          'Content-Type': format === 'csv' ? 'text/csv' : 'application/jsonl',
+          'Content-Disposition': `attachment; filename="audit-events.${format}"`,
+          'Cache-Control': 'no-store',
+        },
+        stream: () => exportAuditEvents(vault, wanted(filter), format, 'newest first'),
+      };
+    },
+  }),
+];
+
+type Filter = Omit<z.output<typeof auditExportQuery>, 'format'>;
+
+/** The filter with its times as milliseconds. */
+function wanted({ since, until, ...texts }: Filter): AuditFilter {
+  return { ...texts, since: parseTimestamp(since ?? ''), until: parseTimestamp(until ?? '') };
+}

@@ -1,0 +1,125 @@
+/** What administrators do with certificates: make, change, revoke and delete them, and see all that there is to see. */
+import { z } from 'zod';
+import { pageOfApiKeys } from '../../domain/access/api-keys.ts';
+import { certificateSettings } from '../../domain/certificates/certificate-settings.ts';
+import { changeCertificate } from '../../domain/certificates/certificate-update.ts';
+import { createCertificate, deleteCertificate } from '../../domain/certificates/certificates.ts';
+import { revokeVersion } from '../../domain/certificates/revocation.ts';
+import { createCertificateInput } from '../../domain/inputs.ts';
+import { apiKeySchema, byIdQuery } from '../openapi/administration-schemas.ts';
+import {
+  certificateChangeSchema,
+  certificateSettingsSchema,
+  changeCertificateBody,
+  deleteCertificateQuery,
+  revokeBody,
+  revokedSchema,
+} from '../openapi/certificate-admin-schemas.ts';
+import { noQuery } from '../openapi/schemas.ts';
+import { json, noContent } from '../request/reply.ts';
+import { type Route, route } from '../request/route.ts';
+import { currentCertificate } from './current-certificate.ts';
+import { pageReply } from './list-reply.ts';
+import { answeringOperators } from './operator-answers.ts';
+
+const access = { kind: 'administrator' } as const;
+
+export const certificateAdminRoutes: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/api/v1/certificates',
+    id: 'createCertificate',
+    summary:
+      'Makes a certificate; the private CA issues at once, an ACME CA through the renewal that is queued',
+    access,
+    query: noQuery,
+    body: createCertificateInput,
+    replies: { 201: { description: 'made', schema: certificateChangeSchema } },
+    problems: ['certificate_exists'],
+    handle: async ({ context: { vault }, actor, body, baseUrl }) => {
+      const renewal = await createCertificate(vault, actor, body);
+      const certificate = await currentCertificate(vault, body.name, baseUrl);
+      return json(201, { certificate, renewal: renewal ?? null });
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: '/api/v1/certificates/{name}',
+    id: 'changeCertificate',
+    summary: 'Changes what is named; other domains or another key type renew the certificate at once',
+    access,
+    query: noQuery,
+    body: changeCertificateBody,
+    replies: { 200: { description: 'changed', schema: certificateChangeSchema } },
+    problems: ['certificate_not_found', 'not_renewable'],
+    handle: async ({ context: { vault }, actor, params, body, baseUrl }) => {
+      const renewal = await changeCertificate(vault, actor, params.name ?? '', body);
+      const certificate = await currentCertificate(vault, params.name ?? '', baseUrl);
+      return json(200, { certificate, renewal: renewal ?? null });
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/certificates/{name}',
+    id: 'deleteCertificate',
+    summary: 'Deletes a certificate with all its versions and keys',
+    access,
+    query: deleteCertificateQuery,
+    replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
+    problems: ['certificate_not_found', 'certificate_in_use'],
+    handle: async ({ context: { vault }, actor, params, query }) => {
+      await deleteCertificate(vault, actor, params.name ?? '', { force: query.force === 'true' });
+      return noContent;
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/certificates/{name}/revoke',
+    id: 'revokeCertificate',
+    summary: 'Has the CA revoke a version; the current one is replaced at once',
+    access,
+    query: noQuery,
+    body: revokeBody,
+    replies: { 200: { description: 'revoked', schema: revokedSchema } },
+    problems: ['certificate_not_found', 'version_not_found', 'no_current_version', 'not_renewable'],
+    handle: async ({ context: { vault }, actor, params, body, gone }) => {
+      const what = { version: body.version, reason: body.reason };
+      const { version, renewal } = await answeringOperators(() =>
+        revokeVersion(vault, actor, params.name ?? '', what, gone()),
+      );
+      return json(200, { version, renewal: renewal ?? null });
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/certificates/{name}/settings',
+    id: 'getCertificateSettings',
+    summary: 'What a certificate shall be: all that can be changed',
+    access,
+    query: noQuery,
+    replies: { 200: { description: 'the settings', schema: certificateSettingsSchema } },
+    problems: ['certificate_not_found'],
+    handle: async ({ context: { vault }, params }) =>
+      json(200, await certificateSettings(vault, params.name ?? '')),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/certificates/{name}/api-keys',
+    id: 'listApiKeysOfCertificate',
+    summary: 'The API keys whose allowlist has the certificate, or that are for any, revoked ones too',
+    access,
+    query: byIdQuery,
+    replies: { 200: { description: 'a page', schema: z.array(apiKeySchema), headers: ['Link'] } },
+    problems: ['certificate_not_found'],
+    handle: async ({ context: { vault }, params, ...call }) => {
+      const page = { after: call.query.after, limit: call.query.limit + 1 };
+      const keys = await pageOfApiKeys(vault, page, params.name ?? '');
+      return pageReply(
+        keys,
+        call,
+        (key) => key,
+        ({ id }) => id,
+      );
+    },
+  }),
+];

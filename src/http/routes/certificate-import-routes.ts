@@ -1,0 +1,96 @@
+/** Certificates that were made elsewhere: a look at what files hold, and their import. */
+import { parseNewCertName } from '../../base/cert-name.ts';
+import { Secret } from '../../base/secret.ts';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import type { BundleSource } from '../../crypto/certificate-bundle.ts';
+import type { CertificateFacts } from '../../crypto/certificate-facts.ts';
+import { findCertificate } from '../../db/tables/certificates.ts';
+import { importCertificate, previewImport } from '../../domain/certificates/certificate-import.ts';
+import type { Vault } from '../../domain/vault.ts';
+import {
+  type ImportFiles,
+  importBody,
+  importedSchema,
+  importPreviewBody,
+  importPreviewSchema,
+} from '../openapi/certificate-admin-schemas.ts';
+import { noQuery } from '../openapi/schemas.ts';
+import { json } from '../request/reply.ts';
+import { type Route, route } from '../request/route.ts';
+import { currentCertificate } from './current-certificate.ts';
+
+const access = { kind: 'administrator' } as const;
+
+/** Several files of up to 1 MiB, in base64. */
+const bodyLimit = 4 * 1_048_576;
+
+export const certificateImportRoutes: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/api/v1/imports',
+    id: 'importCertificate',
+    summary: 'Stores a certificate that was made elsewhere; under the name of an imported one, a new version',
+    access,
+    query: noQuery,
+    body: importBody,
+    bodyLimit,
+    replies: { 201: { description: 'stored', schema: importedSchema } },
+    problems: ['certificate_exists'],
+    handle: async ({ context: { vault }, actor, body, baseUrl }) => {
+      const { name } = body;
+      const { version, warnings } = await importCertificate(vault, actor, { name, ...understood(body) });
+      return json(201, { certificate: await currentCertificate(vault, name, baseUrl), version, warnings });
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/imports/preview',
+    id: 'previewImport',
+    summary: 'What an import would store; stores nothing',
+    access,
+    query: noQuery,
+    body: importPreviewBody,
+    bodyLimit,
+    replies: { 200: { description: 'what was understood', schema: importPreviewSchema } },
+    problems: [],
+    handle: async ({ context: { vault }, body }) => {
+      const { leaf, chain, warnings } = await previewImport(vault, understood(body));
+      return json(200, {
+        certificate: factsView(leaf),
+        chain: chain.map(factsView),
+        warnings,
+        suggested_name: (await freeName(vault, leaf)) ?? null,
+      });
+    },
+  }),
+];
+
+function understood({ files, password }: ImportFiles) {
+  const sources: BundleSource[] = files.map((file) => ({
+    name: file.name === '' ? 'a file' : file.name,
+    bytes: 'text' in file ? Buffer.from(file.text) : Buffer.from(file.content_base64, 'base64'),
+  }));
+  return { sources, password: password === undefined ? undefined : new Secret(password) };
+}
+
+function factsView({ subject, issuer, serial, domains, keyType, ...facts }: CertificateFacts) {
+  return {
+    subject,
+    issuer,
+    serial,
+    domains,
+    key_type: keyType,
+    fingerprint_sha256: facts.fingerprintSha256,
+    not_before: formatTimestamp(facts.notBefore),
+    not_after: formatTimestamp(facts.notAfter),
+  };
+}
+
+/** The first of its domains that can be a name and is not taken. */
+async function freeName({ db }: Vault, { domains }: CertificateFacts): Promise<string | undefined> {
+  for (const domain of domains.slice(0, 10)) {
+    const name = parseNewCertName(domain.replace(/^\*\./, 'wildcard.').replaceAll(':', '-'));
+    if (name !== undefined && (await findCertificate(db.reader, name)) === undefined) return name;
+  }
+  return undefined;
+}

@@ -1,0 +1,130 @@
+/** Certificates, their versions and their renewals: what API keys with a scope can see and ask for. */
+import { z } from 'zod';
+import { Problem } from '../../base/problem.ts';
+import { searchCertificates } from '../../db/tables/certificate-search.ts';
+import type { CertificateSummaryRow } from '../../db/tables/certificate-summaries.ts';
+import { listVersions } from '../../db/tables/certificate-versions.ts';
+import {
+  certificateText,
+  certificateView,
+  renewalView,
+  versionView,
+} from '../../domain/certificates/certificate-views.ts';
+import { requestRenewal, requireRenewal } from '../../domain/renewals/renewals.ts';
+import { refuseExcessRecord } from '../auth/record-limit.ts';
+import { certificatesQuery } from '../openapi/certificate-admin-schemas.ts';
+import {
+  certificateSchema,
+  noQuery,
+  queuedRenewalSchema,
+  renewalSchema,
+  versionSchema,
+  versionsQuery,
+} from '../openapi/schemas.ts';
+import { json, jsonText } from '../request/reply.ts';
+import { type Route, route } from '../request/route.ts';
+import { cursorIn, cursorOf } from './certificate-cursor.ts';
+import { listReply, pageReply } from './list-reply.ts';
+
+const read = { kind: 'scope', scope: 'certificates:read' } as const;
+const renew = { kind: 'scope', scope: 'renewals:trigger' } as const;
+
+export const certificateRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/certificates',
+    id: 'listCertificates',
+    summary: 'The certificates in the allowlist of the API key, or all to an administrator',
+    access: read,
+    query: certificatesQuery,
+    replies: { 200: { description: 'a page', schema: z.array(certificateSchema), headers: ['Link'] } },
+    problems: [],
+    handle: async ({ context: { vault }, identity, query, ...call }) => {
+      const { search, status, issuer, sort } = query;
+      const now = vault.world.now();
+      const rows = await searchCertificates(vault.db.reader, {
+        now,
+        after: cursorIn(query),
+        limit: query.limit + 1,
+        allowlistOf:
+          identity?.kind === 'api-key' && identity.certificates !== 'any' ? identity.id : undefined,
+        search: search === '' ? undefined : search,
+        status,
+        issuer: issuer === '' ? null : issuer,
+        sort,
+      });
+      return pageReply(
+        rows,
+        { ...call, query },
+        (row) => certificateView(row, now, call.baseUrl),
+        (row) => cursorOf(query, row),
+        { search, status, issuer, sort: sort === 'name' ? undefined : sort },
+      );
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/certificates/{name}',
+    id: 'getCertificate',
+    summary: 'Metadata of a certificate',
+    access: read,
+    query: noQuery,
+    replies: { 200: { description: 'the certificate', schema: certificateSchema } },
+    problems: ['certificate_not_found'],
+    handle: ({ context: { vault, downloads }, params, baseUrl }) => {
+      const summary = downloads.summary(params.name ?? '');
+      const show = (row: CertificateSummaryRow) =>
+        jsonText(200, certificateText(row, vault.world.now(), baseUrl));
+      return summary instanceof Promise ? summary.then(show) : show(summary);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/certificates/{name}/versions',
+    id: 'listVersions',
+    summary: 'The versions of a certificate, newest first',
+    access: read,
+    query: versionsQuery,
+    replies: { 200: { description: 'a page', schema: z.array(versionSchema), headers: ['Link'] } },
+    problems: ['certificate_not_found'],
+    handle: async ({ context: { vault, downloads }, params, query, ...call }) => {
+      const { id, current_version } = await downloads.summary(params.name ?? '');
+      const rows = await listVersions(vault.db.reader, id, { before: query.after, limit: query.limit + 1 });
+      const page = rows.slice(0, query.limit).map((row) => versionView(row, current_version));
+      return listReply(page, call, query.limit, rows.length > query.limit ? page.at(-1)?.version : undefined);
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/certificates/{name}/renew',
+    id: 'renewCertificate',
+    summary: 'Queues a renewal, or joins the one that is open',
+    access: renew,
+    query: noQuery,
+    replies: { 202: { description: 'queued', schema: queuedRenewalSchema, headers: ['Location'] } },
+    problems: ['certificate_not_found', 'not_renewable'],
+    handle: async (call) => {
+      await refuseExcessRecord(call, 'POST');
+      const { context, actor, params } = call;
+      const renewal = renewalView(await requestRenewal(context.vault, actor, params.name ?? ''));
+      const { id, certificate, status, requested_at } = renewal;
+      const location = `/api/v1/certificates/${encodeURIComponent(certificate)}/renewals/${id}`;
+      return json(202, { id, certificate, status, requested_at }, { Location: location });
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/certificates/{name}/renewals/{id}',
+    id: 'getRenewal',
+    summary: 'How a renewal is doing',
+    access: renew,
+    query: noQuery,
+    replies: { 200: { description: 'the renewal', schema: renewalSchema } },
+    problems: ['certificate_not_found', 'not_found'],
+    handle: async ({ context: { vault }, params }) => {
+      const id = params.id ?? '';
+      if (!/^[1-9]\d{0,14}$/.test(id)) throw new Problem('not_found');
+      return json(200, renewalView(await requireRenewal(vault, params.name ?? '', Number(id))));
+    },
+  }),
+];

@@ -1,0 +1,168 @@
+/** DNS providers for administrators: added with credentials that never come back, tried, removed. */
+import { z } from 'zod';
+import { withDeadline } from '../../base/deadline.ts';
+import { minute } from '../../base/duration.ts';
+import { isAddress, parseIdentifier } from '../../base/identifier.ts';
+import { Problem } from '../../base/problem.ts';
+import { Secret } from '../../base/secret.ts';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import { type DnsProviderRow, findDnsProvider } from '../../db/tables/dns-providers.ts';
+import { dnsProviderTypes } from '../../dns/providers/provider-types.ts';
+import { addDnsProvider, removeDnsProvider, tryDnsProvider } from '../../domain/issuance/dns-providers.ts';
+import { dnsProviderView, viewDnsProviders } from '../../domain/issuance/issuer-views.ts';
+import type { Vault } from '../../domain/vault.ts';
+import {
+  addDnsProviderBody,
+  byNameQuery,
+  dnsProviderSchema,
+  dnsProviderTypeSchema,
+  dnsTestBody,
+  dnsTestSchema,
+} from '../openapi/administration-schemas.ts';
+import { noQuery } from '../openapi/schemas.ts';
+import { json, noContent } from '../request/reply.ts';
+import { type Route, route } from '../request/route.ts';
+import { following, pageReply } from './list-reply.ts';
+import { answeringOperators } from './operator-answers.ts';
+
+const access = { kind: 'administrator' } as const;
+
+/** They start programs of the machine; a session must not become a shell. */
+const commandLineOnly = new Set(['exec']);
+
+/** A person waits for it, behind proxies that do not wait longer. */
+const testPatience = 2 * minute;
+
+export const dnsProviderRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/dns-providers',
+    id: 'listDnsProviders',
+    summary: 'The DNS providers and their zones, by name, without their credentials',
+    access,
+    query: byNameQuery,
+    replies: { 200: { description: 'a page', schema: z.array(dnsProviderSchema), headers: ['Link'] } },
+    problems: [],
+    handle: async ({ context: { vault }, ...call }) =>
+      pageReply(
+        following(await viewDnsProviders(vault), call.query),
+        call,
+        (provider) => provider,
+        ({ name }) => name,
+      ),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/dns-providers',
+    id: 'addDnsProvider',
+    summary: 'Adds a DNS provider for the zones it manages',
+    access,
+    query: noQuery,
+    body: addDnsProviderBody,
+    replies: { 201: { description: 'added', schema: dnsProviderSchema } },
+    problems: [],
+    handle: async ({ context: { vault }, actor, body: { config, ...input } }) => {
+      if (commandLineOnly.has(input.type)) throw onCommandLine(input.type);
+      const secret = new Secret(Buffer.from(JSON.stringify(config)));
+      await answeringOperators(() => addDnsProvider(vault, actor, input, secret));
+      return json(201, dnsProviderView(await requireAt(vault, input.name)));
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/dns-providers/{name}',
+    id: 'removeDnsProvider',
+    summary: 'Removes a DNS provider with its credentials',
+    access,
+    query: noQuery,
+    replies: { 204: { description: 'removed; recorded in the audit log', contentType: 'none' } },
+    problems: ['not_found'],
+    handle: async ({ context: { vault }, actor, params }) => {
+      const { name } = await requireAt(vault, params.name);
+      await answeringOperators(() => removeDnsProvider(vault, actor, name));
+      return noContent;
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/dns-providers/{name}/test',
+    id: 'testDnsProvider',
+    summary: 'Writes a challenge record for a domain, sees it within two minutes, and removes it again',
+    access,
+    query: noQuery,
+    body: dnsTestBody,
+    replies: { 200: { description: 'it can prove control of the domain', schema: dnsTestSchema } },
+    problems: ['not_found'],
+    handle: async ({ context: { vault }, params, body, gone }) => {
+      const { name, type } = await requireAt(vault, params.name);
+      if (type === 'manual') throw refused('name', 'records of this provider are made by hand');
+      const domain = parseIdentifier(body.domain);
+      if (domain === undefined || isAddress(domain)) {
+        throw refused('domain', 'that is no domain: write a name such as www.example.com');
+      }
+      const steps: { at: string; text: string }[] = [];
+      const say = (text: string) => steps.push({ at: formatTimestamp(vault.world.now()), text });
+      await answeringOperators(() => tried(vault, { name, domain }, say, gone()));
+      return json(200, { domain, steps });
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/dns-provider-types',
+    id: 'listDnsProviderTypes',
+    summary: 'The kinds of DNS providers, and what each needs to know',
+    access,
+    query: noQuery,
+    replies: { 200: { description: 'all kinds', schema: z.array(dnsProviderTypeSchema) } },
+    problems: [],
+    handle: async () =>
+      json(
+        200,
+        [...dnsProviderTypes.values()].map(({ type, title, config }) => ({
+          type,
+          title,
+          config: z.toJSONSchema(config, { io: 'input', unrepresentable: 'any' }),
+          command_line_only: commandLineOnly.has(type),
+        })),
+      ),
+  }),
+];
+
+async function tried(
+  vault: Vault,
+  what: { readonly name: string; readonly domain: string },
+  say: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  await withDeadline(vault.world, testPatience, signal, async (deadline) => {
+    try {
+      await tryDnsProvider(vault, what, say, deadline.signal);
+    } catch (error) {
+      if (deadline.ended() !== 'timeout') throw error;
+      throw new Problem('invalid_request', {
+        detail: 'The record could not be seen within two minutes.',
+        hint: 'Records can take longer to spread: renewals wait ten minutes. "vault dns-provider test" does too.',
+        cause: error,
+      });
+    }
+  });
+}
+
+async function requireAt({ db }: Vault, name = ''): Promise<DnsProviderRow> {
+  const provider = await findDnsProvider(db.reader, name);
+  if (provider !== undefined) return provider;
+  throw new Problem('not_found', { detail: 'There is no DNS provider of this name.' });
+}
+
+function refused(path: string, message: string): Problem {
+  return new Problem('invalid_request', { detail: `${path}: ${message}.`, errors: [{ path, message }] });
+}
+
+function onCommandLine(type: string): Problem {
+  const message = `providers of the type ${type} start programs, and are added on the vault's own machine only`;
+  return new Problem('invalid_request', {
+    detail: `type: ${message}.`,
+    hint: `Use "vault dns-provider add --type ${type}" there.`,
+    errors: [{ path: 'type', message }],
+  });
+}

@@ -1,0 +1,86 @@
+/**
+ * The client installer and its checksum. Both are about the bytes that this caller gets: the script carries the address
+ * under which it was asked for, as the default of --server.
+ */
+import { hash } from 'node:crypto';
+import { RecentMap } from '../../base/recent-map.ts';
+import { noneMatch } from '../request/conditional-request.ts';
+import { type Call, type Route, route } from '../request/route.ts';
+
+const access = { kind: 'public' } as const;
+
+/** Of the addresses under which clients find the vault; a flood of made-up ones pushes out others, and no memory. */
+const mostAddresses = 16;
+
+type Served = { readonly body: Buffer; readonly sha256: string };
+
+/** The line of assets/install.sh that the address goes into. */
+const marked = "\ndefault_server=''\n";
+
+/** `script` is the text of assets/install.sh. Throws where it has no line for the server's address. */
+export function installerRoutes(script: string): readonly Route[] {
+  if (script.split(marked).length !== 2) {
+    throw new Error("install.sh needs exactly one line default_server=''");
+  }
+  const recent = new RecentMap<string, Served>(mostAddresses);
+  const served = ({ baseUrl }: Call): Served => {
+    const known = recent.get(baseUrl);
+    if (known !== undefined) return known;
+    const body = Buffer.from(withServer(script, baseUrl));
+    const made = { body, sha256: hash('sha256', body) };
+    recent.set(baseUrl, made);
+    return made;
+  };
+  return [
+    route({
+      method: 'GET',
+      path: '/client/install.sh',
+      id: 'getInstaller',
+      summary: 'The client installer, a shell script',
+      access,
+      replies: {
+        200: { description: 'the script', contentType: 'text/x-shellscript', headers: ['ETag'] },
+        304: {
+          description: 'unchanged since the entity tag in If-None-Match',
+          contentType: 'none',
+          headers: ['ETag'],
+        },
+      },
+      problems: [],
+      handle: async (call) => {
+        const { body, sha256 } = served(call);
+        const etag = `"${sha256}"`;
+        const headers = { ETag: etag, 'Cache-Control': 'no-cache' };
+        if (noneMatch(call.ifNoneMatch, etag)) return { status: 304, headers, body: '' };
+        return {
+          status: 200,
+          headers: { ...headers, 'Content-Type': 'text/x-shellscript; charset=utf-8' },
+          body,
+        };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/client/install.sh.sha256',
+      id: 'getInstallerChecksum',
+      summary: 'The SHA-256 of the client installer, as sha256sum writes it',
+      access,
+      replies: { 200: { description: 'the checksum', contentType: 'text/plain' } },
+      problems: [],
+      handle: async (call) => ({
+        status: 200,
+        headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-cache' },
+        body: `${served(call).sha256}  install.sh\n`,
+      }),
+    }),
+  ];
+}
+
+/**
+ * The script with the address as its default. An address with a character that could end the quotes, or that is no
+ * address for the script, is left out: then --server must be given.
+ */
+function withServer(script: string, baseUrl: string): string {
+  if (!/^https?:\/\/[A-Za-z0-9.:[\]/_~%+-]+$/.test(baseUrl)) return script;
+  return script.replace(marked, () => `\ndefault_server='${baseUrl}'\n`);
+}

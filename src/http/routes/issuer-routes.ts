@@ -1,0 +1,121 @@
+/** Issuers for administrators: the CAs that certificates come from. */
+import { z } from 'zod';
+import { Problem } from '../../base/problem.ts';
+import { findIssuer, type IssuerRow } from '../../db/tables/issuers.ts';
+import { addIssuer, removeIssuer, updateIssuer } from '../../domain/issuance/issuer-changes.ts';
+import {
+  addIssuerInput,
+  changeIssuerInput,
+  knownDirectory,
+  withoutSecrets,
+} from '../../domain/issuance/issuer-inputs.ts';
+import { askIssuer } from '../../domain/issuance/issuer-offer.ts';
+import { viewIssuer, viewIssuers } from '../../domain/issuance/issuer-views.ts';
+import type { Vault } from '../../domain/vault.ts';
+import { byNameQuery, issuerSchema, issuerTestSchema } from '../openapi/administration-schemas.ts';
+import { noQuery } from '../openapi/schemas.ts';
+import { json, noContent } from '../request/reply.ts';
+import { type Route, route } from '../request/route.ts';
+import { following, pageReply } from './list-reply.ts';
+import { answeringOperators } from './operator-answers.ts';
+
+const access = { kind: 'administrator' } as const;
+
+export const issuerRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/issuers',
+    id: 'listIssuers',
+    summary: 'The private CA and the ACME CAs, by name, without their secrets',
+    access,
+    query: byNameQuery,
+    replies: { 200: { description: 'a page', schema: z.array(issuerSchema), headers: ['Link'] } },
+    problems: [],
+    handle: async ({ context: { vault }, ...call }) =>
+      pageReply(
+        following(await viewIssuers(vault), call.query),
+        call,
+        (issuer) => issuer,
+        ({ name }) => name,
+      ),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/issuers',
+    id: 'addIssuer',
+    summary:
+      'Adds an ACME CA after a look at its directory; the problem names the terms that must be accepted',
+    access,
+    query: noQuery,
+    body: addIssuerInput,
+    replies: { 201: { description: 'added', schema: issuerSchema } },
+    problems: [],
+    handle: async ({ context: { vault }, actor, body, gone }) => {
+      const { input, secrets } = withoutSecrets(body);
+      const directory_url = input.directory_url ?? knownDirectory(input.name);
+      if (directory_url === undefined) throw directoryMissing();
+      await answeringOperators(() => addIssuer(vault, actor, { ...input, directory_url }, secrets, gone()));
+      return json(201, await viewIssuer(vault, await requireAt(vault, input.name)));
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: '/api/v1/issuers/{name}',
+    id: 'changeIssuer',
+    summary: 'Changes what is named of an ACME CA; null takes a contact, profile, chain or trust root back',
+    access,
+    query: noQuery,
+    body: changeIssuerInput,
+    replies: { 200: { description: 'changed', schema: issuerSchema } },
+    problems: ['not_found'],
+    handle: async ({ context: { vault }, actor, params, body, gone }) => {
+      const { name } = await requireAt(vault, params.name);
+      const { input, secrets } = withoutSecrets(body);
+      await answeringOperators(() => updateIssuer(vault, actor, name, input, secrets, gone()));
+      return json(200, await viewIssuer(vault, await requireAt(vault, name)));
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/issuers/{name}/test',
+    id: 'testIssuer',
+    summary: 'Asks an ACME CA for its directory, and says what it offers',
+    access,
+    query: noQuery,
+    replies: { 200: { description: 'it answers', schema: issuerTestSchema } },
+    problems: ['not_found'],
+    handle: async ({ context: { vault }, params, gone }) => {
+      const { name } = await requireAt(vault, params.name);
+      return json(200, await answeringOperators(() => askIssuer(vault, name, gone())));
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/issuers/{name}',
+    id: 'removeIssuer',
+    summary: 'Removes an ACME CA that no certificate uses; its accounts stay',
+    access,
+    query: noQuery,
+    replies: { 204: { description: 'removed; recorded in the audit log', contentType: 'none' } },
+    problems: ['not_found'],
+    handle: async ({ context: { vault }, actor, params }) => {
+      const { name } = await requireAt(vault, params.name);
+      await answeringOperators(() => removeIssuer(vault, actor, name));
+      return noContent;
+    },
+  }),
+];
+
+async function requireAt({ db }: Vault, name = ''): Promise<IssuerRow> {
+  const issuer = await findIssuer(db.reader, name);
+  if (issuer !== undefined) return issuer;
+  throw new Problem('not_found', { detail: 'There is no issuer of this name.' });
+}
+
+function directoryMissing(): Problem {
+  const message = "the URL of the CA's ACME directory is needed";
+  return new Problem('invalid_request', {
+    detail: `directory_url: ${message}.`,
+    errors: [{ path: 'directory_url', message }],
+  });
+}

@@ -1,0 +1,186 @@
+/** Notification channels for administrators: added with credentials that never come back, changed, tried, and their log. */
+import { z } from 'zod';
+import { Problem } from '../../base/problem.ts';
+import { Secret } from '../../base/secret.ts';
+import { channelTypes } from '../../channels/channel-types.ts';
+import { listDeliveries } from '../../db/tables/notification-deliveries.ts';
+import {
+  addChannel,
+  changeChannel,
+  removeChannel,
+  requireChannel,
+  testChannel,
+} from '../../domain/notifications/notification-channels.ts';
+import { deliveryView, viewChannel, viewChannels } from '../../domain/notifications/notification-views.ts';
+import type { Vault } from '../../domain/vault.ts';
+import { byNameQuery } from '../openapi/administration-schemas.ts';
+import {
+  addChannelBody,
+  changeChannelBody,
+  changedChannelSchema,
+  channelSchema,
+  channelTypeSchema,
+  deliveriesQuery,
+  deliverySchema,
+} from '../openapi/notification-schemas.ts';
+import { noQuery } from '../openapi/schemas.ts';
+import { json, noContent } from '../request/reply.ts';
+import { type Route, route } from '../request/route.ts';
+import { following, pageReply } from './list-reply.ts';
+import { answeringOperators } from './operator-answers.ts';
+
+const access = { kind: 'administrator' } as const;
+
+/** They start programs of the machine; a session must not become a shell. */
+const commandLineOnly = new Set(['exec']);
+
+const path = '/api/v1/notification-channels';
+
+export const notificationRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path,
+    id: 'listNotificationChannels',
+    summary: 'Who is told what, by name, without credentials',
+    access,
+    query: byNameQuery,
+    replies: { 200: { description: 'a page', schema: z.array(channelSchema), headers: ['Link'] } },
+    problems: [],
+    handle: async ({ context: { vault }, ...call }) =>
+      pageReply(
+        following(await viewChannels(vault), call.query),
+        call,
+        (channel) => channel,
+        ({ name }) => name,
+      ),
+  }),
+  route({
+    method: 'POST',
+    path,
+    id: 'addNotificationChannel',
+    summary: 'Adds a channel: a webhook or e-mail',
+    access,
+    query: noQuery,
+    body: addChannelBody,
+    replies: { 201: { description: 'added; recorded in the audit log', schema: changedChannelSchema } },
+    problems: [],
+    handle: async ({ context: { vault }, actor, body: { settings, ...input } }) => {
+      if (commandLineOnly.has(input.type)) throw onCommandLine('type', input.type);
+      const made = await answeringOperators(() => addChannel(vault, actor, input, sent(settings)));
+      return json(201, await changed(vault, input.name, made));
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: `${path}/{name}`,
+    id: 'changeNotificationChannel',
+    summary: 'Changes a channel; what is not sent stays',
+    access,
+    query: noQuery,
+    body: changeChannelBody,
+    replies: { 200: { description: 'changed; recorded in the audit log', schema: changedChannelSchema } },
+    problems: ['not_found'],
+    handle: async ({ context: { vault }, actor, params, body: { settings, ...input } }) => {
+      const { name, type } = await at(vault, params.name);
+      if (settings !== undefined && commandLineOnly.has(type)) throw onCommandLine('settings', type);
+      const anew = settings === undefined ? undefined : sent(settings);
+      const made = await answeringOperators(() => changeChannel(vault, actor, name, input, anew));
+      return json(200, await changed(vault, name, made));
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: `${path}/{name}`,
+    id: 'removeNotificationChannel',
+    summary: 'Removes a channel with its settings and its log',
+    access,
+    query: noQuery,
+    replies: { 204: { description: 'removed; recorded in the audit log', contentType: 'none' } },
+    problems: ['not_found'],
+    handle: async ({ context: { vault }, actor, params }) => {
+      const { name } = await at(vault, params.name);
+      await removeChannel(vault, actor, name);
+      return noContent;
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${path}/{name}/test`,
+    id: 'testNotificationChannel',
+    summary: 'Sends a test message now, and says whether it was taken',
+    access,
+    query: noQuery,
+    replies: { 204: { description: 'the receiver has taken it', contentType: 'none' } },
+    problems: ['not_found', 'invalid_request'],
+    handle: async ({ context: { vault }, actor, params, gone }) => {
+      const { name } = await at(vault, params.name);
+      await answeringOperators(() => testChannel(vault, actor, name, gone()));
+      return noContent;
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/notification-channel-types',
+    id: 'listNotificationChannelTypes',
+    summary: 'The kinds of channels, and what each needs to know',
+    access,
+    query: noQuery,
+    replies: { 200: { description: 'all kinds', schema: z.array(channelTypeSchema) } },
+    problems: [],
+    handle: async () =>
+      json(
+        200,
+        [...channelTypes.values()].map(({ type, title, config }) => ({
+          type,
+          title,
+          settings: z.toJSONSchema(config, { io: 'input', unrepresentable: 'any' }),
+          command_line_only: commandLineOnly.has(type),
+        })),
+      ),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/notification-deliveries',
+    id: 'listNotificationDeliveries',
+    summary: 'What was told, what waits, and what was given up, newest first',
+    access,
+    query: deliveriesQuery,
+    replies: { 200: { description: 'a page', schema: z.array(deliverySchema), headers: ['Link'] } },
+    problems: ['not_found'],
+    handle: async ({ context: { vault }, ...call }) => {
+      const { channel, status, after, limit } = call.query;
+      const channelId = channel === undefined ? undefined : (await at(vault, channel)).id;
+      const page = { channelId, status, before: after, limit: limit + 1 };
+      const rows = await listDeliveries(vault.db.reader, page);
+      return pageReply(rows, call, deliveryView, (row) => row.id, { channel, status });
+    },
+  }),
+];
+
+/** The channel of this name; the hint about the command line is none for callers. */
+async function at({ db }: Vault, name = '') {
+  try {
+    return await requireChannel(db.reader, name);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    throw new Problem('not_found', { detail: 'There is no notification channel of this name.' });
+  }
+}
+
+async function changed(vault: Vault, name: string, made: Secret<string> | undefined) {
+  const view = await viewChannel(vault, await requireChannel(vault.db.reader, name));
+  return { ...view, secret: made?.expose() ?? null };
+}
+
+function sent(settings: Readonly<Record<string, unknown>>): Secret {
+  return new Secret(Buffer.from(JSON.stringify(settings)));
+}
+
+function onCommandLine(member: string, type: string): Problem {
+  const message = `channels of the type ${type} start programs, and are set up on the vault's own machine only`;
+  return new Problem('invalid_request', {
+    detail: `${member}: ${message}.`,
+    hint: `Use "vault notification add ${type}" there.`,
+    errors: [{ path: member, message }],
+  });
+}

@@ -1,0 +1,80 @@
+/** What everybody may ask: is the vault alive, is it ready, what does its API look like, whom does its CA sign as. */
+import { z } from 'zod';
+import { readiness } from '../../domain/doctor/readiness.ts';
+import { rootPem } from '../../domain/issuance/local-ca.ts';
+import { healthSchema, readinessSchema } from '../openapi/schemas.ts';
+import { json, type WholeReply } from '../request/reply.ts';
+import { type Route, route } from '../request/route.ts';
+
+const access = { kind: 'public' } as const;
+
+/** `document` gives the API's description; it is made from the table that these routes are part of, once for each version. */
+export function publicRoutes(document: (version: string) => unknown): readonly Route[] {
+  let described: { readonly version: string; readonly reply: WholeReply } | undefined;
+  const description = (version: string) => {
+    if (described?.version !== version) {
+      const { body, ...head } = json(200, document(version));
+      // Bytes are sent as they are, by any number of connections, where text would be copied for each.
+      described = { version, reply: { ...head, body: Buffer.from(body) } };
+    }
+    return described.reply;
+  };
+  return [
+    route({
+      method: 'GET',
+      path: '/api/v1/health',
+      id: 'getHealth',
+      summary: 'Whether the server is alive',
+      access,
+      replies: { 200: { description: 'alive', schema: healthSchema } },
+      problems: [],
+      handle: async ({ context }) => json(200, { status: 'ok', version: context.version }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/ready',
+      id: 'getReady',
+      summary: 'Whether the vault can do its work',
+      access,
+      replies: {
+        200: { description: 'ready', schema: readinessSchema },
+        503: { description: 'not ready; the checks say what fails', schema: readinessSchema },
+      },
+      problems: [],
+      handle: async ({ context }) => {
+        const result = await readiness(context.vault);
+        return json(result.status === 'ready' ? 200 : 503, result);
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/openapi.json',
+      id: 'getOpenApi',
+      summary: 'This description of the API',
+      access,
+      replies: { 200: { description: 'OpenAPI 3.1', schema: z.looseObject({ openapi: z.string() }) } },
+      problems: [],
+      handle: async ({ context }) => description(context.version),
+    }),
+    route({
+      method: 'GET',
+      path: '/client/ca.crt',
+      id: 'getPrivateCaRoot',
+      summary: 'The root certificate of the built-in private CA',
+      access,
+      replies: {
+        200: { description: 'PEM', contentType: 'application/x-pem-file', headers: ['Content-Disposition'] },
+      },
+      problems: [],
+      handle: async ({ context }) => ({
+        status: 200,
+        headers: {
+          'Content-Type': 'application/x-pem-file',
+          'Content-Disposition': 'attachment; filename="ca.crt"',
+          'Cache-Control': 'no-cache',
+        },
+        body: await rootPem(context.vault),
+      }),
+    }),
+  ];
+}

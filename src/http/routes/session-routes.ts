@@ -1,0 +1,141 @@
+/** Signing in and out, and what people can do about their own sessions and password. */
+import { z } from 'zod';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import { type AdministratorIdentity, administratorNeeded } from '../../domain/access/identity.ts';
+import type { SessionView, SignedIn } from '../../domain/access/sessions.ts';
+import { changePasswordInput, signInInput } from '../../domain/access/sign-in.ts';
+import { sessionClearCookie, sessionSetCookie } from '../auth/session-cookie.ts';
+import { noQuery } from '../openapi/schemas.ts';
+import { json, type Reply } from '../request/reply.ts';
+import { type Call, type Route, route } from '../request/route.ts';
+
+/** Names and passwords are short. */
+export const credentialsLimit = 16_384;
+
+const time = z.iso.datetime().describe('RFC 3339, UTC with Z');
+
+export const signedInSchema = z
+  .strictObject({ name: z.string(), created_at: time, expires_at: time.describe('when it ends in any case') })
+  .meta({ id: 'SignedIn' });
+
+const sessionSchema = z
+  .strictObject({
+    id: z.int(),
+    created_at: time,
+    last_used_at: time.describe('to the minute'),
+    expires_at: time,
+    ip: z.string().nullable(),
+    user_agent: z.string().nullable(),
+    current: z.boolean().describe('the one that asks'),
+  })
+  .meta({ id: 'Session' }) satisfies z.ZodType<SessionView>;
+
+const administrator = { kind: 'administrator' } as const;
+const session = { kind: 'session' } as const;
+
+export const sessionRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/session',
+    id: 'getSession',
+    summary: 'Who is signed in here',
+    access: session,
+    query: noQuery,
+    replies: { 200: { description: 'the person and their session', schema: signedInSchema } },
+    problems: [],
+    handle: async (call) => json(200, signedInView(personOf(call))),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/session',
+    id: 'signIn',
+    summary: 'Signs an administrator in',
+    access: { kind: 'public' },
+    query: noQuery,
+    body: signInInput,
+    bodyLimit: credentialsLimit,
+    replies: { 201: { description: 'signed in', schema: signedInSchema, headers: ['Set-Cookie'] } },
+    problems: ['unauthenticated', 'forbidden', 'rate_limited'],
+    handle: async ({ context, baseUrl, body, actor, userAgent }) =>
+      signedInReply(baseUrl, await context.signIn.signIn(body, { actor, userAgent })),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/session',
+    id: 'signOut',
+    summary: 'Signs out: the session is over at once, wherever it is used',
+    access: session,
+    query: noQuery,
+    replies: { 204: { description: 'signed out', contentType: 'none', headers: ['Set-Cookie'] } },
+    problems: ['session_not_found'],
+    handle: async (call) => {
+      const { context, actor } = call;
+      const person = personOf(call);
+      await context.signIn.sessions.end(actor, person, person.session.id);
+      return done({ 'Set-Cookie': sessionClearCookie(call.baseUrl) });
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: '/api/v1/session/password',
+    id: 'changePassword',
+    summary: "Changes one's own password and ends one's other sessions",
+    access: administrator,
+    query: noQuery,
+    body: changePasswordInput,
+    bodyLimit: credentialsLimit,
+    replies: { 204: { description: 'changed; recorded in the audit log', contentType: 'none' } },
+    problems: ['rate_limited'],
+    handle: async (call) => {
+      await call.context.signIn.changePassword(call.actor, personOf(call), call.body);
+      return done();
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/sessions',
+    id: 'listSessions',
+    summary: "Lists one's own sessions, the newest first",
+    access: administrator,
+    query: noQuery,
+    replies: { 200: { description: 'those that are not over', schema: z.array(sessionSchema) } },
+    problems: [],
+    handle: async (call) => json(200, await call.context.signIn.sessions.view(personOf(call))),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/sessions/{id}',
+    id: 'endSession',
+    summary: "Ends one of one's own sessions at once",
+    access: administrator,
+    query: noQuery,
+    replies: { 204: { description: 'ended; recorded in the audit log', contentType: 'none' } },
+    problems: ['session_not_found'],
+    handle: async (call) => {
+      const id = /^[1-9]\d{0,14}$/.test(call.params.id ?? '') ? Number(call.params.id) : 0;
+      await call.context.signIn.sessions.end(call.actor, personOf(call), id);
+      return done();
+    },
+  }),
+];
+
+/** The answer to whoever has just signed in. */
+export function signedInReply(baseUrl: string, { identity, token }: SignedIn): Reply {
+  const { createdAt, expiresAt } = identity.session;
+  const cookie = sessionSetCookie(baseUrl, token, Math.floor((expiresAt - createdAt) / 1000));
+  return json(201, signedInView(identity), { 'Set-Cookie': cookie });
+}
+
+function signedInView({ name, session: { createdAt, expiresAt } }: AdministratorIdentity) {
+  return { name, created_at: formatTimestamp(createdAt), expires_at: formatTimestamp(expiresAt) };
+}
+
+/** The person whose session it is; access.ts lets nobody else come here. */
+function personOf({ identity }: Pick<Call, 'identity'>): AdministratorIdentity {
+  if (identity?.kind !== 'administrator') throw administratorNeeded();
+  return identity;
+}
+
+function done(headers: Readonly<Record<string, string>> = {}): Reply {
+  return { status: 204, headers: { 'Cache-Control': 'no-store', ...headers }, body: '' };
+}

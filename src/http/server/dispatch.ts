@@ -1,0 +1,156 @@
+/** One request from its first look to its reply: the route, the rights, the input, the handler, and what went wrong. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { z } from 'zod';
+import { Problem, type ProblemCode } from '../../base/problem.ts';
+import { StorageError } from '../../db/storage-error.ts';
+import { parseInput } from '../../domain/inputs.ts';
+import { type Admitted, admit } from '../auth/access.ts';
+import {
+  goneSignal,
+  problemReply,
+  type Reply,
+  type StreamedReply,
+  type WholeReply,
+  writeReply,
+  writeStream,
+} from '../request/reply.ts';
+import { readJsonBody, usualBodyLimit } from '../request/request-body.ts';
+import { logRequest, type RequestStory } from '../request/request-log.ts';
+import { pathOf, queryTextOf } from '../request/request-target.ts';
+import type { Call, Method, Route } from '../request/route.ts';
+import type { FoundRoutes, PathRoutes } from '../request/route-table.ts';
+import type { ServerContext } from './server-context.ts';
+
+/** A request that was received and is to be answered. */
+export type Exchange = RequestStory & {
+  readonly response: ServerResponse;
+  /** Aborted when the server begins to stop. */
+  readonly stopping: AbortSignal;
+  /** What every answer of this listener tells browsers. */
+  readonly security: Readonly<Record<string, string>>;
+};
+
+/** Answers a request for the routes that were found for its path. Rejects where the answer could not be written. */
+export function dispatch(context: ServerContext, found: FoundRoutes, exchange: Exchange): Promise<void> {
+  const route = found.routes.path;
+  const send = (reply: Reply) =>
+    'stream' in reply ? stream(context, exchange, reply, route) : answer(context, exchange, reply, route);
+  return handle(context, found, exchange).then(send, (error: unknown) =>
+    send(failureReply(context, exchange.requestId, error)),
+  );
+}
+
+/** Puts a stream on the wire until it ends. */
+async function stream(
+  context: ServerContext,
+  exchange: Exchange,
+  reply: StreamedReply,
+  route: string,
+): Promise<void> {
+  const { request, response, requestId, stopping, security } = exchange;
+  let isWhole = false;
+  try {
+    isWhole = await writeStream(request, response, requestId, reply, stopping, security);
+  } catch (error) {
+    context.vault.log.error({ err: error, request_id: requestId }, 'a stream broke off');
+  }
+  logRequest(context, exchange, { route, status: reply.status, aborted: !isWhole });
+}
+
+/** Answers with a file of the console, or what else is none of the routes; `route` is what the log calls it. */
+export function show(context: ServerContext, exchange: Exchange, reply: WholeReply, route: string): void {
+  answer(context, exchange, reply, route);
+}
+
+/** Answers with a problem where no route was found. */
+export function refuse(context: ServerContext, exchange: Exchange, code: ProblemCode): void {
+  answer(context, exchange, problemReply(new Problem(code)), undefined);
+}
+
+function answer(
+  context: ServerContext,
+  exchange: Exchange,
+  reply: WholeReply,
+  route: string | undefined,
+): void {
+  const { request, response, requestId, security } = exchange;
+  const aborted = response.closed;
+  writeReply(request, response, requestId, reply, security);
+  logRequest(context, exchange, { route, status: reply.status, aborted });
+}
+
+function handle(context: ServerContext, found: FoundRoutes, exchange: Exchange): Promise<Reply> {
+  const { method } = exchange.request;
+  const { byMethod } = found.routes;
+  const route = byMethod.get((method === 'HEAD' ? 'GET' : method) as Method);
+  if (route === undefined) return Promise.resolve(methodNotAllowed(byMethod));
+  return admit(context, route, exchange, found).then((admitted) => {
+    const call = callOf(context, route, exchange, found, admitted);
+    if (route.body === undefined) return route.handle(call);
+    return bodyOf(route, route.body, exchange.request).then((body) => route.handle({ ...call, body }));
+  });
+}
+
+/** What the handler gets to know; throws `invalid_request` where the query is not as the route has it. */
+function callOf(
+  context: ServerContext,
+  route: Route,
+  { request, response }: Exchange,
+  { params }: FoundRoutes,
+  { identity, actor, whereabouts }: Admitted,
+): Call {
+  return {
+    context,
+    identity,
+    actor,
+    params,
+    query: queryOf(route, queryTextOf(request.url)),
+    body: undefined,
+    path: pathOf(request.url),
+    baseUrl: whereabouts.baseUrl,
+    ifNoneMatch: request.headers['if-none-match'],
+    userAgent: request.headers['user-agent'],
+    isHead: request.method === 'HEAD',
+    gone: () => goneSignal(response),
+  };
+}
+
+async function bodyOf({ bodyLimit }: Route, schema: z.ZodType, request: IncomingMessage): Promise<unknown> {
+  return parseInput(schema, await readJsonBody(request, bodyLimit ?? usualBodyLimit));
+}
+
+function methodNotAllowed(byMethod: PathRoutes['byMethod']): WholeReply {
+  const allowed = [...byMethod.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  return problemReply(new Problem('method_not_allowed'), { Allow: allowed.join(', ') });
+}
+
+/** What a route makes of having no query, which most requests have. */
+const emptyQueries = new WeakMap<Route, unknown>();
+
+function queryOf(route: Route, text: string): unknown {
+  if (route.query === undefined) return undefined;
+  if (text !== '') return parseInput(route.query, queryValues(text));
+  const known = emptyQueries.get(route);
+  if (known !== undefined) return known;
+  const query = parseInput(route.query, {});
+  emptyQueries.set(route, query);
+  return query;
+}
+
+function queryValues(text: string): Record<string, string | string[]> {
+  // Without a prototype, a parameter called `__proto__` is one like any other.
+  const values: Record<string, string | string[]> = Object.create(null);
+  const search = new URLSearchParams(text);
+  for (const name of new Set(search.keys())) {
+    const all = search.getAll(name);
+    values[name] = all.length === 1 ? (all[0] ?? '') : all;
+  }
+  return values;
+}
+
+function failureReply({ vault: { log } }: ServerContext, requestId: string, error: unknown): WholeReply {
+  if (error instanceof Problem) return problemReply(error);
+  const code = error instanceof StorageError ? 'unavailable' : 'internal';
+  log.error({ err: error, request_id: requestId }, `a request failed: ${code}`);
+  return problemReply(new Problem(code));
+}

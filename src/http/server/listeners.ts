@@ -1,0 +1,97 @@
+/** All listeners of a vault together: they start together or not at all, and stop together. */
+import type { IncomingMessage } from 'node:http';
+import { metricsRoutes } from '../metrics/metrics-routes.ts';
+import type { Route } from '../request/route.ts';
+import { acmeChallengeRoutes } from '../routes/acme-challenge-routes.ts';
+import type { ConsoleReply } from '../routes/console-routes.ts';
+import { redirectReply } from '../tls/https-redirect.ts';
+import { acmeTlsOption, startTlsAlpnListener } from '../tls/tls-alpn-listener.ts';
+import type { TlsEndpoint } from '../tls/tls-endpoint.ts';
+import { claim, type ListenAddress, type ListenOption } from './listening.ts';
+import { mainOption, type RunningServer, startServer } from './server.ts';
+import type { ServerContext } from './server-context.ts';
+
+export type ListenSettings = {
+  readonly listen: ListenAddress;
+  /** HTTPS on the main listener. */
+  readonly tls?: TlsEndpoint | undefined;
+  /** Where http-01 challenges are answered besides; with HTTPS, everything else is redirected there. */
+  readonly acmeHttpListen: ListenAddress | undefined;
+  readonly acmeTlsListen: ListenAddress | undefined;
+  /** Where /metrics is served besides. */
+  readonly metricsListen?: ListenAddress | undefined;
+};
+
+const metricsOption: ListenOption = { option: '--metrics-listen', example: '127.0.0.1:9464' };
+
+const acmeHttpOption: ListenOption = { option: '--acme-http-listen', example: '0.0.0.0:80' };
+
+/**
+ * The addresses of `settings` for several processes; `isShared` where each of them listens there itself. Throws OperatorError
+ * where one cannot be had.
+ */
+export async function claimAddresses<T extends Omit<ListenSettings, 'tls'>>(
+  settings: T,
+  { isShared }: { readonly isShared: boolean },
+): Promise<T> {
+  const { listen, acmeHttpListen, acmeTlsListen, metricsListen } = settings;
+  const claimed = async (address: ListenAddress, named: ListenOption) => ({
+    ...(await claim(address, named)),
+    isShared,
+  });
+  return {
+    ...settings,
+    listen: await claimed(listen, mainOption),
+    acmeHttpListen: acmeHttpListen && (await claimed(acmeHttpListen, acmeHttpOption)),
+    acmeTlsListen: acmeTlsListen && (await claimed(acmeTlsListen, acmeTlsOption)),
+    metricsListen: metricsListen && (await claimed(metricsListen, metricsOption)),
+  };
+}
+
+/** Starts every listener that is set; the URL is the main one's. Throws OperatorError where an address cannot be had. */
+export async function startListeners(
+  context: ServerContext,
+  routes: readonly Route[],
+  { listen, tls, acmeHttpListen, acmeTlsListen, metricsListen }: ListenSettings,
+  pages?: ConsoleReply,
+): Promise<RunningServer> {
+  const { vault } = context;
+  const started: ((patience: number) => Promise<void>)[] = [];
+  const stop = async (patience: number) => {
+    await Promise.all(started.map((stopOne) => stopOne(patience)));
+  };
+  try {
+    const main = await startServer(context, routes, listen, {
+      ...(pages !== undefined && { pages }),
+      tls: tls && { endpoint: tls },
+    });
+    started.push(main.stop);
+    if (acmeHttpListen !== undefined) {
+      const named = acmeHttpOption;
+      const target = { publicUrl: context.publicUrl, httpsPort: portOf(main.url) };
+      const redirect = (request: IncomingMessage) => redirectReply(target, request);
+      const elsewhere = tls === undefined ? {} : { pages: redirect, pagesAre: 'redirect to HTTPS' };
+      const http = await startServer(context, acmeChallengeRoutes, acmeHttpListen, { named, ...elsewhere });
+      started.push(http.stop);
+      vault.log.info({ url: http.url }, 'listening for http-01 challenges');
+    }
+    if (acmeTlsListen !== undefined) {
+      const alpn = await startTlsAlpnListener(vault, acmeTlsListen);
+      started.push(alpn.stop);
+      vault.log.info({ address: alpn.address }, 'listening for tls-alpn-01 challenges');
+    }
+    if (metricsListen !== undefined) {
+      const metrics = await startServer(context, metricsRoutes, metricsListen, { named: metricsOption });
+      started.push(metrics.stop);
+      vault.log.info({ url: `${metrics.url}/metrics` }, 'metrics are served');
+    }
+    return { url: main.url, stop };
+  } catch (error) {
+    await stop(0);
+    throw error;
+  }
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port || 443);
+}

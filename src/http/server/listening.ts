@@ -1,0 +1,82 @@
+/** How a listener takes its address, and what is said where it cannot have it. */
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { OperatorError } from '../../base/operator-error.ts';
+
+export type ListenAddress = {
+  readonly host: string;
+  readonly port: number;
+  /** Other processes of this user listen there too, and the system shares connections out among them (SO_REUSEPORT). */
+  readonly isShared?: boolean;
+};
+
+/** The setting that an address comes from, and an example of its value, for people whose address cannot be had. */
+export type ListenOption = { readonly option: string; readonly example: string };
+
+/**
+ * Connections that may wait to be accepted; the system may allow fewer. Where a flood fills the queue, others are dropped and
+ * try again after one, three and seven seconds; all that wait are accepted in one turn of the event loop.
+ */
+const backlog = 1024;
+
+/** Makes the server listen and returns `host:port` with the port that was really taken. Throws OperatorError. */
+export async function listen(
+  server: Server,
+  { host, port, isShared = false }: ListenAddress,
+  named: ListenOption,
+): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    const refuse = (error: Error) => reject(listenError(error, placeOf(host, port), named));
+    server.once('error', refuse);
+    server.listen({ port, host, backlog, reusePort: isShared }, () => {
+      server.off('error', refuse);
+      resolve();
+    });
+  });
+  return placeOf(host, (server.address() as AddressInfo).port);
+}
+
+/**
+ * The address with the port that several processes are to share, having made sure that nobody has it: they would not notice,
+ * and share it with another vault. Throws OperatorError.
+ */
+export async function claim(address: ListenAddress, named: ListenOption): Promise<ListenAddress> {
+  const server = createServer((socket) => socket.destroy());
+  await listen(server, address, named);
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return { ...address, port };
+}
+
+function placeOf(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+function listenError(
+  error: NodeJS.ErrnoException,
+  place: string,
+  { option, example }: ListenOption,
+): OperatorError {
+  const refused = (message: string, hint: string) =>
+    new OperatorError(`cannot listen on ${place}: ${message}`, { hint, cause: error });
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return refused(
+        'another program uses this port',
+        `Stop that program, or choose another port with ${option}.`,
+      );
+    case 'EACCES':
+      return refused(
+        'this user may not use this port',
+        `Choose a port from 1024 on with ${option}, or grant CAP_NET_BIND_SERVICE.`,
+      );
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return refused(
+        'this machine has no such address',
+        `Name an address of this machine with ${option}, such as ${example}.`,
+      );
+    default:
+      return new OperatorError(`cannot listen on ${place}: ${error.message}`, { cause: error });
+  }
+}

@@ -1,0 +1,82 @@
+/** What the routes work with: the vault, and the parts of it that remember things between requests. */
+import type { IpNetwork } from '../../base/ip-network.ts';
+import type { HashCost } from '../../crypto/password-hash.ts';
+import { Authenticator } from '../../domain/access/authentication.ts';
+import type { Companions } from '../../domain/access/companions.ts';
+import type { AdministratorIdentity } from '../../domain/access/identity.ts';
+import { KeyLimits } from '../../domain/access/key-limits.ts';
+import { Passwords } from '../../domain/access/passwords.ts';
+import { type SessionLimits, Sessions } from '../../domain/access/sessions.ts';
+import { SignIn } from '../../domain/access/sign-in.ts';
+import type { Vault } from '../../domain/vault.ts';
+import { Downloads } from '../../domain/versions/downloads.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { TlsFacts } from '../tls/tls-endpoint.ts';
+import { type ConnectionLimits, usualConnectionLimits } from './connection-limits.ts';
+
+export type ServerContext = {
+  readonly vault: Vault;
+  readonly authenticator: Authenticator;
+  readonly keyLimits: KeyLimits;
+  readonly downloads: Downloads;
+  readonly signIn: SignIn;
+  /** Who has the session of this token. */
+  readonly findSession: (token: string) => Promise<AdministratorIdentity | undefined>;
+  /** Whether the session with this id is not over; asking does not count as its use. */
+  readonly isSessionLive: (id: number) => Promise<boolean>;
+  /** The version of the product. */
+  readonly version: string;
+  /** Where clients find the vault, without a slash at the end; from the request's host where undefined. */
+  readonly publicUrl: string | undefined;
+  /** Whose word about the client counts. */
+  readonly trustedProxies: readonly IpNetwork[];
+  readonly connectionLimits: ConnectionLimits;
+  /** About the vault's own HTTPS; null where it speaks plain HTTP. */
+  readonly tls: () => TlsFacts | null;
+  /** Undefined where nobody asked for them. */
+  readonly metrics: Metrics | undefined;
+};
+
+/** The context of a server that begins now. */
+export function serverContext(
+  vault: Vault,
+  options: {
+    readonly version: string;
+    readonly publicUrl: string | undefined;
+    readonly trustedProxies?: readonly IpNetwork[];
+    readonly connectionLimits?: Partial<ConnectionLimits>;
+    /** Requests a minute with one API key, as `KeyLimits` has them. */
+    readonly apiKeyRate?: number | undefined;
+    readonly sessionLimits?: SessionLimits;
+    readonly hashCost?: HashCost;
+    readonly tls?: () => TlsFacts | null;
+    readonly metrics?: Metrics | undefined;
+    /** The other processes that serve this vault, where there are any. */
+    readonly companions?: Companions | undefined;
+  },
+): ServerContext {
+  const { companions } = options;
+  const sessions = new Sessions(vault, options.sessionLimits);
+  const keyLimits = new KeyLimits(vault.world, options.apiKeyRate, companions?.tellTaken);
+  companions?.hearTaken((...taken) => keyLimits.takenElsewhere(...taken));
+  return {
+    vault,
+    authenticator: new Authenticator(vault),
+    keyLimits,
+    downloads: new Downloads(vault),
+    signIn: new SignIn(
+      vault,
+      new Passwords(vault.world, options.hashCost),
+      sessions,
+      companions?.signInPauses,
+    ),
+    findSession: (token) => sessions.find(token),
+    isSessionLive: (id) => sessions.isLive(id),
+    version: options.version,
+    publicUrl: options.publicUrl,
+    trustedProxies: options.trustedProxies ?? [],
+    connectionLimits: { ...usualConnectionLimits, ...options.connectionLimits },
+    tls: options.tls ?? (() => null),
+    metrics: options.metrics,
+  };
+}

@@ -1,0 +1,199 @@
+/** The server: the table of routes on tinyhttp on node:http or, with a certificate, node:https, and how it starts and stops. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Server as HttpsServer } from 'node:https';
+import { App, type Request, type Response } from '@tinyhttp/app';
+import type { ProblemCode } from '../../base/problem.ts';
+import type { WholeReply } from '../request/reply.ts';
+import { isDecodable, originForm, pathOf } from '../request/request-target.ts';
+import type { Route } from '../request/route.ts';
+import { RouteTable } from '../request/route-table.ts';
+import { securityHeaders, strictSecurityHeaders } from '../request/security-headers.ts';
+import { createHttpsServer, type HttpsOptions } from '../tls/https-server.ts';
+import { limitConnections, limitedOptions, mostHeaders } from './connection-limits.ts';
+import { inTurn, takeTurn } from './connection-turns.ts';
+import { dispatch, type Exchange, refuse, show } from './dispatch.ts';
+import { type ListenAddress, type ListenOption, listen } from './listening.ts';
+import { takeOneByOne } from './pipelining.ts';
+import type { ServerContext } from './server-context.ts';
+import { connectionRefusals, refusePlain, refuseTunnel } from './unreadable-request.ts';
+
+export type RunningServer = {
+  /** With the port that was really taken. */
+  readonly url: string;
+  /** Takes no more requests, lets those in flight finish, for at most `patience` milliseconds. */
+  readonly stop: (patience: number) => Promise<void>;
+};
+
+export const mainOption: ListenOption = { option: '--listen', example: '127.0.0.1:8080' };
+
+export type ServerOptions = {
+  /** The setting that the address comes from; --listen without it. */
+  readonly named?: ListenOption;
+  /** What is answered where no route is, and how the log calls it. */
+  readonly pages?: (request: IncomingMessage) => WholeReply | undefined;
+  readonly pagesAre?: string;
+  /** HTTPS in place of HTTP. */
+  readonly tls?: HttpsOptions | undefined;
+};
+
+/** Starts to serve the routes. Throws OperatorError, which names the option, where the address cannot be had. */
+export async function startServer(
+  context: ServerContext,
+  routes: readonly Route[],
+  address: ListenAddress,
+  options: ServerOptions = {},
+): Promise<RunningServer> {
+  const { named = mainOption, tls } = options;
+  const nextId = requestIds(context);
+  const stopping = new AbortController();
+  const listener = requestListener(context, routes, options, nextId, stopping.signal);
+  const { server, closeGreetings } = serverFor(context, tls, listener, nextId);
+  takeOneByOne(server, tls === undefined ? 'connection' : 'secureConnection');
+  // Node's own refusals would carry neither a problem nor a request id, so they are made here.
+  server.on('checkExpectation', listener);
+  limitConnections(server, context.connectionLimits, connectionRefusals(context, nextId));
+  server.on('connect', (_, socket) => refuseTunnel(context, nextId(), socket));
+  const place = await listen(server, address, named);
+  server.on('error', (error) => context.vault.log.error({ err: error }, 'the server has a problem'));
+  const keeping = tls?.endpoint.keepCurrent(server as HttpsServer, stopping.signal);
+  return {
+    url: `${tls === undefined ? 'http' : 'https'}://${place}`,
+    stop: async (patience) => {
+      stopping.abort();
+      closeGreetings();
+      await Promise.all([stop(context, server, patience), keeping]);
+    },
+  };
+}
+
+/** For HTTP or HTTPS. Connections on which nothing was said yet are closed by `closeGreetings`. */
+function serverFor(
+  context: ServerContext,
+  tls: HttpsOptions | undefined,
+  listener: (request: IncomingMessage, response: ServerResponse) => void,
+  nextId: () => string,
+): { readonly server: Server | HttpsServer; readonly closeGreetings: () => void } {
+  const notGreeted = () => {
+    // Of plain HTTP, node:http itself knows these connections.
+  };
+  const options = { requireHostHeader: false, ...limitedOptions(context.connectionLimits) };
+  if (tls === undefined) return { server: createServer(options, listener), closeGreetings: notGreeted };
+  return createHttpsServer(context.vault, { ...tls, options }, listener, (socket, bytes) =>
+    refusePlain(context, nextId(), socket, bytes),
+  );
+}
+
+function requestListener(
+  context: ServerContext,
+  routes: readonly Route[],
+  { pages, pagesAre = 'console', tls }: ServerOptions,
+  nextId: () => string,
+  stopping: AbortSignal,
+) {
+  const table = new RouteTable(routes);
+  const app = new App({
+    // Its extensions cost two thirds of the throughput, and replies are written by reply.ts.
+    applyExtensions: (_request, _response, next) => next(),
+    settings: { xPoweredBy: false },
+    // tinyhttp counts the parameters: with two it would go on to its own handlers.
+    noMatchHandler: (request, response, _next) => {
+      const page = pages?.(request);
+      const exchange = exchangeOf(request, response);
+      if (page !== undefined) show(context, exchange, page, pagesAre);
+      else refuse(context, exchange, 'not_found');
+    },
+    onError: async (error, request, response) => fail(error, exchangeOf(request, response)),
+  });
+  function fail(error: unknown, exchange: Exchange): void {
+    const { requestId } = exchange;
+    context.vault.log.error({ err: error, request_id: requestId }, 'a request failed in the router');
+    refuse(context, exchange, 'internal');
+  }
+  function route(request: Received, response: ServerResponse): void {
+    const found = table.find(pathOf(request.url));
+    if (found === undefined) {
+      app.handler(request as Request, response as Response);
+      return;
+    }
+    const exchange = exchangeOf(request, response);
+    dispatch(context, found, exchange).catch((error: unknown) => fail(error, exchange));
+  }
+  function exchangeOf(request: Received, response: ServerResponse): Exchange {
+    const security = tls?.endpoint.identity.publiclyTrusted ? strictSecurityHeaders : securityHeaders;
+    const { [id]: requestId = '', [receivedAt]: at = 0 } = request;
+    return {
+      request,
+      response,
+      requestId,
+      receivedAt: at,
+      stopping,
+      security,
+      actor: undefined,
+      ip: undefined,
+    };
+  }
+  return (request: Received, response: ServerResponse): void => {
+    const turn = takeTurn(request, response);
+    if (turn === 'over') return;
+    inTurn(request, () => {
+      request[id] = nextId();
+      request[receivedAt] = context.vault.world.now();
+      request.url = originForm(request.url);
+      const refusal = turn === 'ambiguous' ? 'invalid_request' : refusalOf(request);
+      if (refusal === undefined) route(request, response);
+      else refuse(context, exchangeOf(request, response), refusal);
+    });
+  };
+}
+
+/** A request, with the id that it was given, and when (UTC milliseconds). */
+const id = Symbol('request id');
+const receivedAt = Symbol('received at');
+type Received = IncomingMessage & { [id]?: string; [receivedAt]?: number };
+
+/** What is wrong with a request that the router must not see. */
+function refusalOf(request: IncomingMessage): ProblemCode | undefined {
+  const { url, headers, rawHeaders, httpVersion } = request;
+  if (rawHeaders.length > 2 * mostHeaders) return 'headers_too_large';
+  // RFC 9112 §3.2: HTTP/1.1 demands a host.
+  if (headers.host === undefined && httpVersion === '1.1') return 'invalid_request';
+  // What tinyhttp cannot decode would throw inside it, where nobody catches.
+  if (!isDecodable(url)) return 'invalid_request';
+  // tinyhttp takes one of two slashes away, and would serve this as another path.
+  return url?.startsWith('//') ? 'not_found' : undefined;
+}
+
+/** Ids that no two requests share, also across restarts: a random beginning and a counter. */
+function requestIds({ vault: { world } }: ServerContext): () => string {
+  const beginning = world.randomBytes(6).toString('hex');
+  let count = 0;
+  return () => {
+    count += 1;
+    return `${beginning}-${count.toString(36)}`;
+  };
+}
+
+async function stop(
+  { vault: { world, log } }: ServerContext,
+  server: Server | HttpsServer,
+  patience: number,
+): Promise<void> {
+  const closed = new AbortController();
+  const finished = new Promise<void>((resolve) => {
+    server.close(() => {
+      closed.abort();
+      resolve();
+    });
+  });
+  const giveUpAt = world.now() + patience;
+  while (!closed.signal.aborted && world.now() < giveUpAt) {
+    // A connection whose last answer has gone out is idle, and would stay open for another request.
+    server.closeIdleConnections();
+    await world.sleep(20, closed.signal);
+  }
+  if (!closed.signal.aborted) {
+    log.warn({ after_ms: patience }, 'requests still in flight were cut off');
+    server.closeAllConnections();
+  }
+  await finished;
+}

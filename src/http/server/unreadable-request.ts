@@ -1,0 +1,115 @@
+/** What arrives on a connection and is no request, or not in time: it is answered by a problem with a request id, like all else. */
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Log } from '../../base/log.ts';
+import { Problem, type ProblemCode } from '../../base/problem.ts';
+import { problemReply, replyHeaders } from '../request/reply.ts';
+import { plainOnHttps } from '../tls/https-redirect.ts';
+import type { Refusals } from './connection-limits.ts';
+import { afterTurns } from './connection-turns.ts';
+import type { ServerContext } from './server-context.ts';
+
+/** What Node's errors are called here; all others mean that it is no HTTP. */
+const problems: Readonly<Record<string, ProblemCode>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'payload_too_large',
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+};
+
+/** How connections that meet a limit are refused, and what the log has of it. */
+export function connectionRefusals(context: ServerContext, nextId: () => string): Refusals {
+  const { log } = context.vault;
+  return {
+    unreadable: (error, socket) => refuseUnreadable(context, nextId(), error, socket),
+    tooMany: (socket) => {
+      const id = nextId();
+      logUnreadable(log, id, tooMany, 'too many connections', socket);
+      return answerText(id, tooMany);
+    },
+    stalled: ({ remoteAddress: ip }) => log.info({ ip }, 'an answer was not taken in time; it was cut off'),
+    full: () =>
+      log.warn(
+        {},
+        'there are as many connections as --max-connections allows; those that wait make room for new ones',
+      ),
+  };
+}
+
+const tooMany = new Problem('unavailable', {
+  detail: 'There are too many connections; try again in a moment.',
+});
+
+/** Answers CONNECT, which is for proxies; Node would close the connection without a word. */
+export function refuseTunnel(context: ServerContext, requestId: string, socket: Duplex): void {
+  // Node has let go of the connection, and with it of its errors.
+  socket.on('error', () => socket.destroy());
+  refuseUnreadable(context, requestId, { name: '', message: '', code: 'CONNECT' }, socket);
+}
+
+/** Answers what Node's parser refused, in its turn, and closes the connection. The bytes themselves, which may hold a key, are not logged. */
+export function refuseUnreadable(
+  { vault: { log } }: ServerContext,
+  requestId: string,
+  { code }: NodeJS.ErrnoException,
+  socket: Duplex,
+): void {
+  // Browsers open connections that they may need; there is nobody to be told that one was not used.
+  const isUnused = code === 'ERR_HTTP_REQUEST_TIMEOUT' && 'bytesRead' in socket && socket.bytesRead === 0;
+  if (!socket.writable || code === 'ECONNRESET' || isUnused) {
+    socket.destroy();
+    return;
+  }
+  afterTurns(socket, () => {
+    const problem = new Problem(problems[code ?? ''] ?? 'invalid_request');
+    socket.end(answerText(requestId, problem), () => socket.destroy());
+    logUnreadable(log, requestId, problem, code, socket);
+  });
+}
+
+/** How plain HTTP begins: a method and a space. */
+const plainHttp = /^[A-Z]{3,8} /;
+
+/** Closes a connection to the HTTPS port that does not begin with TLS; plain HTTP is told first what is wrong. */
+export function refusePlain(
+  { vault: { log } }: ServerContext,
+  requestId: string,
+  socket: Duplex,
+  bytes: Buffer,
+): void {
+  if (!socket.writable || !plainHttp.test(bytes.toString('latin1', 0, 16))) {
+    socket.destroy();
+    return;
+  }
+  socket.end(answerText(requestId, plainOnHttps), () => socket.destroy());
+  logUnreadable(log, requestId, plainOnHttps, 'plain HTTP', socket);
+}
+
+/** The line of what was answered and is no request: there is no method, no time from its beginning, and nobody known. */
+function logUnreadable(
+  log: Log,
+  requestId: string,
+  { status }: Problem,
+  reason: string | undefined,
+  socket: Duplex,
+): void {
+  const line = { request_id: requestId, route: 'none', status, actor: 'anonymous', ip: peerOf(socket) };
+  log.info({ ...line, reason }, 'request');
+}
+
+/** The connection's other end; which client it stands for nobody can say without headers. */
+function peerOf(socket: Duplex): string | undefined {
+  return 'remoteAddress' in socket ? (socket as Socket).remoteAddress : undefined;
+}
+
+/** A whole answer, after which the connection is closed. */
+function answerText(requestId: string, problem: Problem): string {
+  const reply = problemReply(problem);
+  const { status, body } = reply;
+  const lines = Object.entries({
+    ...replyHeaders(requestId, reply),
+    'Content-Length': String(Buffer.byteLength(body)),
+    Connection: 'close',
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
+}

@@ -1,0 +1,54 @@
+/** What the plain listener says where the vault speaks HTTPS: go there, unless something secret was already sent. */
+import type { IncomingMessage } from 'node:http';
+import { Problem } from '../../base/problem.ts';
+import { problemReply, type WholeReply } from '../request/reply.ts';
+
+/** `httpsPort` is that of the HTTPS listener, for callers who name the host only. */
+export type RedirectTarget = { readonly publicUrl: string | undefined; readonly httpsPort: number };
+
+/**
+ * A redirect for GET and HEAD without credentials. Whatever else was sent has been readable on its way, and a client that
+ * follows a redirect would send it so again at its next call: it is told, and nothing is done.
+ */
+export function redirectReply(
+  { publicUrl, httpsPort }: RedirectTarget,
+  request: IncomingMessage,
+): WholeReply {
+  const target = publicUrl ?? httpsUrl(request.headers.host, httpsPort);
+  const where = target === undefined ? 'HTTPS' : target;
+  if (request.headers.authorization !== undefined) {
+    return refusal(
+      'This address does not speak HTTPS: the credentials in this request went over the network in the clear.',
+      `Revoke the API key, make another one, and use it at ${where} only.`,
+    );
+  }
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    return refusal(
+      'This address does not speak HTTPS: what was sent was readable on its way.',
+      `Use ${where}.`,
+    );
+  }
+  if (target === undefined) return refusal('This address does not speak HTTPS.', 'Use HTTPS.');
+  return {
+    status: 308,
+    headers: { Location: `${target}${request.url}`, 'Cache-Control': 'no-store' },
+    body: '',
+  };
+}
+
+/** What to say, as an HTTP answer, to plain HTTP on the port for HTTPS. */
+export const plainOnHttps = new Problem('invalid_request', {
+  detail: 'This port speaks HTTPS, and this request came in plain HTTP: it was readable on its way.',
+  hint: 'Use https://. If it carried an API key, revoke that and make another one.',
+});
+
+function refusal(detail: string, hint: string): WholeReply {
+  return problemReply(new Problem('invalid_request', { detail, hint }));
+}
+
+/** Undefined where the host is missing or odd. */
+function httpsUrl(host: string | undefined, port: number): string | undefined {
+  const name = /^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?$/.exec(host ?? '')?.[1];
+  if (name === undefined) return undefined;
+  return port === 443 ? `https://${name}` : `https://${name}:${port}`;
+}

@@ -1,0 +1,79 @@
+/**
+ * From the name in a TLS handshake to the certificate that answers a tls-alpn-01 challenge (RFC 8737 §3). Challenges
+ * come from the database, so that any process of the vault can answer them, whichever one has the order.
+ */
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { day, hour } from '../../base/duration.ts';
+import { type Identifier, isAddress, parseIdentifier } from '../../base/identifier.ts';
+import { validationCertificate } from '../../crypto/acme-validation-certificate.ts';
+import { type AcmeChallengeRow, findTlsAlpnChallenge } from '../../db/tables/acme-challenges.ts';
+import type { Vault } from '../../domain/vault.ts';
+
+/** What to show to a client that asks for this name by acme-tls/1; undefined where no challenge is under way. */
+export type FindChallengeContext = (serverName: string) => Promise<SecureContext | undefined>;
+
+/** More challenges than are under way at once. */
+const rememberedContexts = 200;
+
+/** A CA looks from several places at once; each challenge gets one certificate, made when it is first looked at. */
+export function challengeContexts(vault: Vault): FindChallengeContext {
+  const remembered = new Map<number, Promise<SecureContext>>();
+  return async (serverName) => {
+    const identifier = identifierIn(serverName);
+    if (identifier === undefined) return undefined;
+    const challenge = await findTlsAlpnChallenge(vault.db.reader, identifier);
+    if (challenge === undefined) return undefined;
+    const known = remembered.get(challenge.id);
+    if (known !== undefined) return known;
+    const [oldest] = remembered.keys();
+    if (oldest !== undefined && remembered.size >= rememberedContexts) remembered.delete(oldest);
+    const made = contextFor(vault, identifier, challenge);
+    remembered.set(challenge.id, made);
+    made.catch(() => {
+      // Whoever waits for it gets the error; the next one tries again.
+      remembered.delete(challenge.id);
+    });
+    return made;
+  };
+}
+
+/** The identifier that a server name stands for: addresses are asked for by their reverse names (RFC 8738 §6). */
+export function identifierIn(serverName: string): Identifier | undefined {
+  const name = serverName.toLowerCase();
+  const four = /^((?:\d{1,3}\.){4})in-addr\.arpa$/.exec(name)?.[1];
+  const six = /^((?:[0-9a-f]\.){32})ip6\.arpa$/.exec(name)?.[1];
+  if (four !== undefined) return address(parts(four).join('.'));
+  if (six !== undefined)
+    return address(
+      parts(six)
+        .join('')
+        .replace(/.{4}(?!$)/g, '$&:'),
+    );
+  const identifier = parseIdentifier(name);
+  // RFC 6066 §3 allows no addresses as server names.
+  return identifier === undefined || isAddress(identifier) ? undefined : identifier;
+}
+
+function parts(reverseName: string): string[] {
+  return reverseName.split('.').slice(0, -1).toReversed();
+}
+
+function address(text: string): Identifier | undefined {
+  const identifier = parseIdentifier(text);
+  return identifier !== undefined && isAddress(identifier) ? identifier : undefined;
+}
+
+async function contextFor(
+  { world }: Vault,
+  identifier: Identifier,
+  { key_authorization }: AcmeChallengeRow,
+): Promise<SecureContext> {
+  const now = world.now();
+  const terms = { serial: world.randomBytes(16), notBefore: now - hour, notAfter: now + 7 * day };
+  const { certificate, privateKey } = await validationCertificate(identifier, key_authorization, terms);
+  return createSecureContext({
+    cert: certificate,
+    key: privateKey.expose(),
+    minVersion: 'TLSv1.2',
+  });
+}

@@ -1,0 +1,136 @@
+/**
+ * The vault's end of HTTPS as long as it runs: the certificate that is served, and its replacement without a connection
+ * being dropped. Session tickets get new keys every hour.
+ */
+import type { Server } from 'node:https';
+import { hour, second } from '../../base/duration.ts';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import type { World } from '../../base/world.ts';
+import { ticketKeysFrom, ticketSeedSize } from '../../crypto/ticket-keys.ts';
+import type { Vault } from '../../domain/vault.ts';
+import { secureOptions, type TlsIdentity } from './tls-identity.ts';
+import type { TlsSource } from './tls-source.ts';
+
+/** About HTTPS, for administrators. */
+export type TlsFacts = {
+  readonly source: 'certificate' | 'files';
+  readonly certificate: string | null;
+  readonly publicly_trusted: boolean;
+  readonly pin: string;
+};
+
+const lookAgainAfter = second;
+/** A ticket is good for one key's life: who steals a key can read what was resumed with it in this time, and no more. */
+const ticketLife = hour;
+
+/** What ticket keys are made of at this moment: other bytes every hour. */
+export type TicketSeed = () => Buffer;
+
+/** The seed of a process that serves alone. */
+export function ownTicketSeed(world: World): TicketSeed {
+  let seed = world.randomBytes(ticketSeedSize);
+  let since = world.now();
+  return () => {
+    const now = world.now();
+    // Also when the clock was set back.
+    if (Math.abs(now - since) >= ticketLife) {
+      seed = world.randomBytes(ticketSeedSize);
+      since = now;
+    }
+    return seed;
+  };
+}
+
+export class TlsEndpoint {
+  readonly #vault: Vault;
+  readonly #source: TlsSource;
+  #identity: TlsIdentity;
+  readonly #ticketSeed: TicketSeed;
+  #usedSeed: Buffer | undefined;
+
+  private constructor(vault: Vault, source: TlsSource, identity: TlsIdentity, ticketSeed: TicketSeed) {
+    this.#vault = vault;
+    this.#source = source;
+    this.#identity = identity;
+    this.#ticketSeed = ticketSeed;
+  }
+
+  /** With the certificate to begin with. Throws OperatorError where the source has none. */
+  static async open(
+    vault: Vault,
+    source: TlsSource,
+    ticketSeed: TicketSeed = ownTicketSeed(vault.world),
+  ): Promise<TlsEndpoint> {
+    const endpoint = new TlsEndpoint(vault, source, await source.begin(), ticketSeed);
+    endpoint.#announce();
+    return endpoint;
+  }
+
+  /** What is served now. */
+  get identity(): TlsIdentity {
+    return this.#identity;
+  }
+
+  get facts(): TlsFacts {
+    const { kind, certificate } = this.#source;
+    const { publiclyTrusted, pin } = this.#identity;
+    return { source: kind, certificate, publicly_trusted: publiclyTrusted, pin };
+  }
+
+  /** Options of a server that serves what is current; `keepCurrent` does the rest. */
+  options() {
+    return {
+      ...secureOptions(this.#identity),
+      sessionTimeout: ticketLife / second,
+      ticketKeys: this.#ticketKeys(),
+    };
+  }
+
+  /** Gives the server each new certificate and each new ticket key until `signal` is aborted; it never rejects. */
+  async keepCurrent(server: Server, signal: AbortSignal): Promise<void> {
+    const { world, log } = this.#vault;
+    let isFailing = false;
+    for (;;) {
+      await world.sleep(lookAgainAfter, signal);
+      if (signal.aborted) return;
+      try {
+        await this.#update(server);
+        isFailing = false;
+      } catch (error) {
+        if (!isFailing)
+          log.error({ err: error }, 'there is no new certificate for HTTPS to be had; the one before stays');
+        isFailing = true;
+      }
+    }
+  }
+
+  async #update(server: Server): Promise<void> {
+    if (this.#ticketSeed() !== this.#usedSeed) server.setTicketKeys(this.#ticketKeys());
+    const next = await this.#source.look();
+    if (next === undefined) return;
+    this.#identity = next;
+    // New ticket keys too: a resumed session would go on with the certificate before.
+    server.setSecureContext(this.options());
+    this.#announce();
+  }
+
+  #ticketKeys(): Buffer {
+    this.#usedSeed = this.#ticketSeed();
+    return ticketKeysFrom(this.#usedSeed, this.#identity.leaf.fingerprint256);
+  }
+
+  #announce(): void {
+    const { world, log } = this.#vault;
+    const { origin, notAfter, pin, isPrivate, publiclyTrusted } = this.#identity;
+    const fields = {
+      ...origin,
+      not_after: formatTimestamp(notAfter),
+      pin,
+      publicly_trusted: publiclyTrusted,
+    };
+    if (notAfter <= world.now()) log.warn(fields, 'the certificate for HTTPS has expired');
+    else if (isPrivate)
+      log.info(fields, 'HTTPS with a certificate of the private CA: clients can know it by its pin');
+    else log.info(fields, 'HTTPS with this certificate');
+  }
+}

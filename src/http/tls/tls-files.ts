@@ -1,0 +1,103 @@
+/** A certificate for HTTPS that somebody else puts into files and replaces there. */
+import { readFileSync, statSync } from 'node:fs';
+import { OperatorError } from '../../base/operator-error.ts';
+import { Problem } from '../../base/problem.ts';
+import { Secret } from '../../base/secret.ts';
+import { readCertificateBundle } from '../../crypto/certificate-bundle.ts';
+import { encodePem } from '../../crypto/pem.ts';
+import type { Vault } from '../../domain/vault.ts';
+import { type TlsIdentity, tlsIdentity } from './tls-identity.ts';
+import type { TlsSource } from './tls-source.ts';
+
+export type TlsFiles = { readonly certFile: string; readonly keyFile: string };
+
+/**
+ * The pair in these files, read again whenever one of them changes. Files are replaced one after the other: a pair that
+ * does not fit is given until the next look before it is called wrong.
+ */
+export function tlsFilesSource(
+  { world, log }: Pick<Vault, 'world' | 'log'>,
+  files: TlsFiles,
+  publicRoots?: readonly string[],
+): TlsSource {
+  let tried = '';
+  let complaint: { readonly state: string; readonly isTold: boolean } | undefined;
+  const read = () => {
+    const { identity, warnings } = readPair(files, world.now(), publicRoots);
+    for (const warning of warnings) log.warn({ cert_file: files.certFile }, warning);
+    return identity;
+  };
+  return {
+    kind: 'files',
+    certificate: null,
+    begin: async () => {
+      tried = stateOf(files);
+      return read();
+    },
+    look: async () => {
+      const state = stateOf(files);
+      if (state === tried && (complaint === undefined || complaint.isTold)) return undefined;
+      tried = state;
+      try {
+        const identity = read();
+        complaint = undefined;
+        return identity;
+      } catch (error) {
+        const isSettled = complaint?.state === state;
+        complaint = { state, isTold: isSettled };
+        if (!isSettled) return undefined;
+        throw error;
+      }
+    },
+  };
+}
+
+/** What changes when a file is written or replaced, also through symbolic links. */
+function stateOf({ certFile, keyFile }: TlsFiles): string {
+  const states = [certFile, keyFile].map((path) => {
+    const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+    return stat === undefined
+      ? 'missing'
+      : `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`;
+  });
+  return states.join(' ');
+}
+
+function readPair(
+  files: TlsFiles,
+  now: number,
+  publicRoots: readonly string[] | undefined,
+): { readonly identity: TlsIdentity; readonly warnings: readonly string[] } {
+  const paths = [...new Set([files.certFile, files.keyFile])];
+  const sources = paths.map((path) => ({ name: path, bytes: readOne(path) }));
+  try {
+    const { leaf, chain, privateKey, warnings } = readCertificateBundle({
+      sources,
+      now,
+      authorities: 'taken',
+    });
+    const material = {
+      fullchain: [leaf, ...chain].map((der) => encodePem('CERTIFICATE', der)).join(''),
+      privateKey: new Secret(Buffer.from(encodePem('PRIVATE KEY', privateKey.expose()))),
+      isPrivate: false,
+      origin: { cert_file: files.certFile },
+    };
+    return { identity: tlsIdentity(material, now, publicRoots), warnings };
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    throw new OperatorError(`the files for HTTPS cannot be used: ${error.message}`, {
+      ...(error.hint !== undefined && { hint: error.hint }),
+    });
+  }
+}
+
+function readOne(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new OperatorError(`the file for HTTPS ${path} cannot be read: ${(error as Error).message}`, {
+      hint: 'Name readable files with --tls-cert-file and --tls-key-file.',
+      cause: error,
+    });
+  }
+}

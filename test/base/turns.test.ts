@@ -1,0 +1,138 @@
+/** Turns: one after the other under the same key, in order, and nobody waits for another key's. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { TurnAborted, Turns } from '../../src/base/turns.ts';
+
+test('work under one key runs one after the other, in the order in which it came', async () => {
+  const turns = new Turns();
+  const seen: string[] = [];
+  const work = (name: string) => () =>
+    Promise.resolve(seen.push(`${name} begins`)).then(() => seen.push(`${name} ends`));
+  await Promise.all(['a', 'b', 'c'].map((name) => turns.take('key', work(name))));
+  assert.deepEqual(seen, ['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends']);
+});
+
+test('each gets what its own work gave', async () => {
+  const turns = new Turns();
+  const given = [1, 2, 3].map((n) => turns.take('key', async () => n));
+  assert.deepEqual(await Promise.all(given), [1, 2, 3]);
+});
+
+test('work that fails is told to whoever asked for it, and the next takes its turn', async () => {
+  const turns = new Turns();
+  const failing = turns.take('key', () => Promise.reject(new Error('no')));
+  const next = turns.take('key', async () => 'done');
+  await assert.rejects(failing, /^Error: no$/);
+  assert.equal(await next, 'done');
+});
+
+test('work that throws before it promises anything does not stop the turns either', async () => {
+  const turns = new Turns();
+  const failing = turns.take('key', () => {
+    throw new Error('at once');
+  });
+  const next = turns.take('key', async () => 'done');
+  await assert.rejects(failing, /at once/);
+  assert.equal(await next, 'done');
+});
+
+test('work under another key does not wait', async () => {
+  const turns = new Turns();
+  const gate = Promise.withResolvers<void>();
+  const held = turns.take('one', () => gate.promise);
+  assert.equal(await turns.take('other', async () => 'done'), 'done');
+  gate.resolve();
+  await held;
+});
+
+test('work that comes while other work runs or has ended takes its turn all the same', async () => {
+  const turns = new Turns();
+  const gate = Promise.withResolvers<string>();
+  const first = turns.take('key', () => gate.promise);
+  const second = turns.take('key', async () => 'second');
+  gate.resolve('first');
+  assert.deepEqual(await Promise.all([first, second]), ['first', 'second']);
+  assert.equal(await turns.take('key', async () => 'third'), 'third');
+});
+
+test('however the work is mixed, never two of one key are under way', async () => {
+  const task = fc.record({
+    key: fc.constantFrom('a', 'b', 'c'),
+    steps: fc.nat({ max: 5 }),
+    fails: fc.boolean(),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(task, { maxLength: 20 }), async (tasks) => {
+      const turns = new Turns();
+      const underWay = new Map<string, number>();
+      const order: number[] = [];
+      const working = tasks.map(({ key, steps, fails }, index) =>
+        turns.take(key, async () => {
+          assert.equal(underWay.get(key) ?? 0, 0);
+          underWay.set(key, 1);
+          for (let n = 0; n < steps; n += 1) await Promise.resolve();
+          underWay.set(key, 0);
+          order.push(index);
+          if (fails) throw new Error('failed');
+        }),
+      );
+      const ends = await Promise.allSettled(working);
+      assert.deepEqual(
+        ends.map(({ status }) => status === 'rejected'),
+        tasks.map(({ fails }) => fails),
+      );
+      for (const wanted of ['a', 'b', 'c']) {
+        const mine = order.filter((index) => tasks[index]?.key === wanted);
+        assert.deepEqual(
+          mine,
+          mine.toSorted((one, other) => one - other),
+        );
+      }
+    }),
+  );
+});
+
+test('a few may be under way at once, and the others come in their order', async () => {
+  const turns = new Turns();
+  const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
+  const begun: number[] = [];
+  const all = gates.map((gate, index) =>
+    turns.take(
+      'key',
+      () => {
+        begun.push(index);
+        return gate.promise;
+      },
+      { atOnce: 2 },
+    ),
+  );
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  await settle();
+  assert.deepEqual(begun, [0, 1]);
+  gates[1]?.resolve();
+  await settle();
+  assert.deepEqual(begun, [0, 1, 2]);
+  for (const gate of gates) gate.resolve();
+  await Promise.all(all);
+  assert.deepEqual(begun, [0, 1, 2, 3, 4]);
+});
+
+test('a wait ends with its signal, and the turn goes to the next', async () => {
+  const turns = new Turns();
+  const gate = Promise.withResolvers<string>();
+  const first = turns.take('key', () => gate.promise);
+  const stop = new AbortController();
+  let hasBegun = false;
+  const work = async () => {
+    hasBegun = true;
+  };
+  const given = turns.take('key', work, { signal: stop.signal });
+  const next = turns.take('key', async () => 'next');
+  stop.abort();
+  await assert.rejects(given, TurnAborted);
+  await assert.rejects(turns.take('key', work, { signal: stop.signal }), TurnAborted);
+  gate.resolve('first');
+  assert.deepEqual(await Promise.all([first, next]), ['first', 'next']);
+  assert.equal(hasBegun, false);
+});

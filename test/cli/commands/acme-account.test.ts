@@ -1,0 +1,76 @@
+/** `vault acme-account …`: what the vault has at CAs, and what people do with it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { commandLineWithCa, commandWords } from '../../harness/command-line.ts';
+
+const create = commandWords('certificate create --name web --domain web.test --issuer ca --wait');
+const renew = commandWords('certificate renew --name web --wait');
+
+test('without accounts, people are told so on stderr, and programs get an empty array', async (t) => {
+  const { run } = await commandLineWithCa(t);
+  assert.deepEqual(await run('acme-account', 'list'), {
+    code: 0,
+    stdout: '',
+    stderr: 'There are no accounts yet; they are registered on first use.\n',
+  });
+  assert.equal((await run('acme-account', 'list', '--json')).stdout, '[]\n');
+});
+
+test('an account is listed, gets another key, and goes on ordering; keys are shown nowhere', async (t) => {
+  const { ca, done, json } = await commandLineWithCa(t);
+  await done(...create);
+  const { stdout } = await done('acme-account', 'list');
+  assert.equal(
+    stdout,
+    `ID  ISSUER  STATUS  CURRENT  CONTACT  DIRECTORY\n1   ca      valid   yes      -        ${ca.directoryUrl}\n`,
+  );
+  const [view] = await json<Record<string, unknown>[]>('acme-account', 'list');
+  const fields = ['id', 'issuer', 'directory_url', 'email', 'status', 'current', 'created_at'];
+  assert.deepEqual(Object.keys(view ?? {}), fields);
+  const thumbprint = () => [...ca.state.accounts.values()].map((account) => account.thumbprint).join();
+  const before = thumbprint();
+  const { stderr } = await done('acme-account', 'rollover', '--id', '1');
+  assert.equal(stderr, 'Account 1 has a new key.\n');
+  assert.notEqual(thumbprint(), before);
+  await done(...renew);
+  assert.equal(ca.state.accounts.size, 1);
+});
+
+test('a current account cannot be deleted; one that is closed is replaced at the next order, and then it can', async (t) => {
+  const { ca, done, refused, json } = await commandLineWithCa(t);
+  await done(...create);
+  await refused(
+    ['acme-account', 'delete', '--id', '1'],
+    'vault: ACME account 1 cannot be deleted: it is the account of ca.\n' +
+      '  Remove the issuer first, or give it another directory.\n',
+  );
+  assert.equal((await done('acme-account', 'deactivate', '--id', '1')).stderr, 'Account 1 is closed.\n');
+  assert.deepEqual(
+    [...ca.state.accounts.values()].map(({ status }) => status),
+    ['deactivated'],
+  );
+  await refused(['acme-account', 'rollover', '--id', '1'], 'vault: the account is deactivated\n');
+  await done(...renew);
+  const accounts = await json<{ id: string; status: string; current: boolean }[]>('acme-account', 'list');
+  assert.deepEqual(
+    accounts.map(({ id, status, current }) => [id, status, current]),
+    [
+      ['1', 'deactivated', false],
+      ['2', 'valid', true],
+    ],
+  );
+  assert.equal((await done('acme-account', 'delete', '--id', '1')).stderr, 'Account 1 is deleted.\n');
+});
+
+test('what is not the id of an account is refused, whatever is to be done', async (t) => {
+  const { refused } = await commandLineWithCa(t);
+  for (const command of ['rollover', 'deactivate', 'delete']) {
+    for (const id of ['1', '0', 'x', '1e3', '99999999999999999999']) {
+      await refused(
+        ['acme-account', command, '--id', id],
+        /^vault: There is no such ACME account\.\n {2}List them /,
+      );
+    }
+    await refused(['acme-account', command], /^vault: --id is missing\n/, 2);
+  }
+});

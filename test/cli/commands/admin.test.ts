@@ -1,0 +1,158 @@
+/** `vault admin …`: people are made, listed, given new passwords and removed on the machine itself. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import { eventsOf, outside } from '../../harness/http-fixtures.ts';
+import { needs } from '../../harness/missing-program.ts';
+import { goodPassword, otherPassword } from '../../harness/sign-in-fixtures.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { fromExecutable, type Outcome, vault } from '../../harness/vault-process.ts';
+
+type Person = { readonly name: string; readonly last_signed_in_at: string | null };
+
+const admin = (data: string, input: string, ...words: readonly string[]): Promise<Outcome> =>
+  vault(['admin', ...words, '--data-dir', data], { input });
+
+const create = (data: string, name: string, input: string) =>
+  admin(data, input, 'create', '--name', name, '--password-stdin');
+
+async function people(data: string): Promise<Person[]> {
+  return JSON.parse((await admin(data, '', 'list', '--json')).stdout);
+}
+
+suite('admin create', () => {
+  test('refuses bad names and passwords, makes nothing, and repeats no password', async (t) => {
+    const data = join(tempDir(t), 'data');
+    for (const [name, password, why] of [
+      ['', goodPassword, /a name has up to 64/],
+      ['a b', goodPassword, /a name has up to 64/],
+      ['../alice', goodPassword, /a name has up to 64/],
+      ['alice', '', /a password is needed/],
+      ['alice', '\n', /a password is needed/],
+      ['alice', 'short', /at least 12 characters/],
+      ['alice', 'password1234', /among the first that are tried/],
+      ['alice', 'x'.repeat(1025), /at most 1024 bytes/],
+    ] as const) {
+      const outcome = await create(data, name, password);
+      assert.deepEqual([outcome.code, outcome.stdout], [1, ''], name);
+      assert.match(outcome.stderr, why);
+      assert(password.length < 2 || !outcome.stderr.includes(password));
+    }
+    if (existsSync(data)) assert.deepEqual(await people(data), []);
+  });
+
+  test('takes no password from its arguments, and asks only on a terminal', async (t) => {
+    const data = join(tempDir(t), 'data');
+    const argument = await admin(data, '', 'create', '--name', 'alice', '--password', goodPassword);
+    assert.equal(argument.code, 2);
+    assert(!argument.stderr.includes(goodPassword));
+    const silent = await admin(data, '', 'create', '--name', 'alice');
+    assert.equal(silent.code, 2);
+    assert.match(silent.stderr, /--password-stdin/);
+    assert.equal(existsSync(data), false);
+  });
+
+  test('makes one person of a name, in any case', async (t) => {
+    const data = join(tempDir(t), 'data');
+    const made = await create(data, 'alice', `${goodPassword}\r\n`);
+    assert.deepEqual([made.code, made.stdout], [0, '']);
+    assert.match(made.stderr, /Administrator alice can sign in now/);
+    const again = await create(data, 'Alice', otherPassword);
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /There is an administrator called "alice"/);
+    const hash = outside(data, (db) => db.prepare('select password_hash from administrators').pluck().get());
+    assert.match(String(hash), /^\$argon2id\$v=19\$m=65536,t=3,p=4\$/);
+    const [event] = eventsOf(data, 'administrator.create');
+    assert.deepEqual([event?.actor, event?.resource], ['local-cli', 'administrator:alice']);
+  });
+
+  test('asks twice on a terminal and shows nothing of it', { ...needs('script') }, async (t) => {
+    const data = join(tempDir(t), 'data');
+    const differing = await typing(data, [goodPassword, otherPassword]);
+    assert.match(differing, /the two passwords are not the same/);
+    assert.equal(existsSync(data), false);
+    const same = await typing(data, [goodPassword, goodPassword]);
+    assert.match(same, /^Password for alice: \r\nThe same again: \r\n/);
+    assert.match(same, /Administrator alice can sign in now/);
+    assert(!same.includes('correct') && !differing.includes('several'));
+    assert.deepEqual(
+      (await people(data)).map(({ name }) => name),
+      ['alice'],
+    );
+  });
+});
+
+suite('the other commands', () => {
+  test('refuse names that do not exist, and directories without a vault', async (t) => {
+    const data = join(tempDir(t), 'data');
+    const list = await admin(data, '', 'list');
+    assert.deepEqual([list.code, existsSync(data)], [1, false]);
+    await create(data, 'alice', goodPassword);
+    for (const words of [
+      ['delete', '--name', 'bob'],
+      ['reset-password', '--name', 'bob', '--password-stdin'],
+    ]) {
+      const outcome = await admin(data, otherPassword, ...words);
+      assert.equal(outcome.code, 1);
+      assert.match(outcome.stderr, /There is no administrator of this name/);
+    }
+  });
+
+  test('list people, change passwords and remove even the last, saying so', async (t) => {
+    const data = join(tempDir(t), 'data');
+    await create(data, 'alice', goodPassword);
+    await create(data, 'bob', goodPassword);
+    assert.deepEqual(
+      (await people(data)).map(({ name, last_signed_in_at }) => [name, last_signed_in_at]),
+      [
+        ['alice', null],
+        ['bob', null],
+      ],
+    );
+    const table = (await admin(data, '', 'list')).stdout;
+    assert.match(table, /^NAME {3}CREATED +LAST SIGNED IN\nalice .* never\nbob .* never\n$/);
+    const weak = await admin(data, 'short', 'reset-password', '--name', 'bob', '--password-stdin');
+    assert.equal(weak.code, 1);
+    const reset = await admin(data, otherPassword, 'reset-password', '--name', 'bob', '--password-stdin');
+    assert.deepEqual([reset.code, reset.stderr], [0, 'bob has a new password; 0 sessions have ended.\n']);
+    const first = await admin(data, '', 'delete', '--name', 'bob');
+    assert.deepEqual([first.code, first.stderr], [0, 'Administrator bob is removed.\n']);
+    const last = await admin(data, '', 'delete', '--name', 'alice');
+    assert.equal(last.code, 0);
+    assert.match(last.stderr, /That was the last one: nobody can sign in now/);
+    const actions = ['administrator.password', 'administrator.delete'].flatMap((action) =>
+      eventsOf(data, action),
+    );
+    assert.deepEqual(
+      actions.map(({ actor, resource }) => [actor, resource]),
+      [
+        ['local-cli', 'administrator:bob'],
+        ['local-cli', 'administrator:bob'],
+        ['local-cli', 'administrator:alice'],
+      ],
+    );
+  });
+});
+
+/** Types the answers on a terminal, each when its question stands there, and returns what could be seen. */
+async function typing(data: string, answers: readonly string[]): Promise<string> {
+  const command = [...fromExecutable, 'admin', 'create', '--name=alice', '--data-dir', data].join(' ');
+  const child = spawn('script', ['--quiet', '--command', command, '/dev/null'], {
+    env: { ...process.env, SHELL: '/bin/sh' },
+  });
+  const questions = ['Password for alice: ', 'The same again: '];
+  let seen = '';
+  let asked = 0;
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    seen += chunk;
+    if (asked < questions.length && seen.includes(questions[asked] ?? '')) {
+      child.stdin.write(`${answers[asked]}\r`);
+      asked += 1;
+    }
+  });
+  await once(child, 'close');
+  return seen;
+}

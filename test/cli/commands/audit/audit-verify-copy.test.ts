@@ -1,0 +1,122 @@
+/** `vault audit verify --file`: exports and audit files verify without the vault, and what was changed in them shows. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { test } from 'node:test';
+import { commandLine } from '../../../harness/command-line.ts';
+
+type Event = Record<string, unknown> & { readonly id: number };
+
+/** A vault with some events, its whole log exported, a checkpoint and the key by which that is checked. */
+async function exported(t: Parameters<typeof commandLine>[0]) {
+  const line = commandLine(t);
+  await line.done('certificate', 'create', '--name=web', '--domain=a.test');
+  await line.done('api-key', 'create', '--name=wéb "1"', '--scope=certificates:read', '--certificate=web');
+  const text = (await line.done('audit', 'checkpoint')).stdout;
+  const checkpoint = line.file(text, 'checkpoint.txt');
+  const key = line.file((await line.done('audit', 'public-key')).stdout, 'key.pem');
+  await line.done('api-key', 'revoke', '--id=1');
+  const lines = (await line.done('audit', 'export')).stdout.trimEnd().split('\n');
+  const copy = (some: readonly string[]) => line.file(`${some.join('\n')}\n`, 'copy.jsonl');
+  return { ...line, lines, copy, checkpoint, key };
+}
+
+test('an export is whole, also against a checkpoint, on a machine that has no vault', async (t) => {
+  const { run, json, data, lines, copy, checkpoint, key } = await exported(t);
+  const path = copy(lines);
+  rmSync(data, { recursive: true });
+  const { code, stdout, stderr } = await run(
+    ...['audit', 'verify', '--file', path, '--checkpoint', checkpoint, '--public-key', key],
+  );
+  const count = lines.length;
+  const { hash } = JSON.parse(lines.at(-1) ?? '') as Event;
+  assert.deepEqual([code, stderr], [0, '']);
+  assert.match(
+    stdout.replace(path, 'FILE'),
+    new RegExp(
+      `^FILE is whole: ${count} events, from 1 to ${count}\\.\nIt agrees with the checkpoint of event \\d, \\S+Z\\.\nIt ends with ${hash}\\.\n$`,
+    ),
+  );
+  const report = await json<Record<string, unknown>>('audit', 'verify', '--file', path);
+  assert.deepEqual(
+    [report.whole, report.events, report.unproved_id, report.repeated_events, report.other_lines],
+    [true, count, null, 0, 0],
+  );
+  assert.equal(existsSync(data), false);
+});
+
+test('an event that was changed, removed, put in, moved or written otherwise shows', async (t) => {
+  const { run, lines, copy } = await exported(t);
+  const [first = '', second = '', third = '', ...rest] = lines;
+  const forged = second.replace('"actor":"local-cli"', '"actor":"admin:eve"');
+  const eve = '"actor":"admin:eve","actor":"';
+  for (const [some, expected] of [
+    [[first, forged, third, ...rest], /^WRONG: event 2 was changed, or does not follow the one before it\n/],
+    [[first, third, ...rest], /^WRONG: event 2 is missing before event 3\n/],
+    [[first, second, third, forged, ...rest], /^WRONG: event 2 stands after event 3, and is no repetition\n/],
+    [
+      [first, third, second, ...rest],
+      /^WRONG: event 2 is missing before event 3\nWRONG: event 2 stands after/,
+    ],
+    [
+      [first, second.replace('"actor":"', eve), third, ...rest],
+      /^WRONG: event 2 is missing before event 3\n/,
+    ],
+    [[first, second.replace('"id":2', '"id":2.0'), third, ...rest], /^WRONG: event 2 is missing before/],
+  ] as const) {
+    assert.notDeepEqual(some, lines);
+    const { code, stdout, stderr } = await run('audit', 'verify', '--file', copy(some));
+    assert.equal(code, 1);
+    assert.match(stdout, expected);
+    assert.match(
+      stderr,
+      /^vault: \S+copy\.jsonl is not what was recorded\n {2}An export of some events alone/,
+    );
+  }
+});
+
+test('what a crash leaves in an audit file is no fault, and is told', async (t) => {
+  const { done, lines, copy } = await exported(t);
+  const [first = '', second = '', ...rest] = lines;
+  const path = copy([first, second, '{"id":3,"at', first, second, ...rest]);
+  const { stdout } = await done('audit', 'verify', '--file', path);
+  assert.match(stdout, /is whole: \d+ events, from 1 to/);
+  assert.match(
+    stdout,
+    /\nEvents that stand there once more: 2\.\nLines that are no event as the vault writes it: 1\.\n$/,
+  );
+});
+
+test('a copy that begins later says what it cannot show, and a checkpoint of the event before shows it', async (t) => {
+  const { done, run, lines, copy, checkpoint, key } = await exported(t);
+  const id = Number(/^event (\d+)$/m.exec(readFileSync(checkpoint, 'utf8'))?.[1]);
+  const later = lines.slice(id);
+  const { stdout } = await done('audit', 'verify', '--file', copy(later));
+  assert.match(stdout, new RegExp(`\nEvent ${id + 1} was taken as it stands: `));
+  const proved = ['--checkpoint', checkpoint, '--public-key', key];
+  const whole = await done('audit', 'verify', '--file', copy(later), ...proved);
+  assert.doesNotMatch(whole.stdout, /was taken as it stands/);
+  const [first = '', ...rest] = later;
+  const forged = copy([first.replace('"actor":"local-cli"', '"actor":"admin:eve"'), ...rest]);
+  const { code, stdout: found } = await run('audit', 'verify', '--file', forged, ...proved);
+  assert.equal(code, 1);
+  assert.match(found, new RegExp(`^WRONG: event ${id + 1} was changed`));
+  const cut = await run('audit', 'verify', '--file', copy(lines.slice(0, id - 1)), ...proved);
+  assert.match(cut.stdout, new RegExp(`^WRONG: the log ends at event ${id - 1}, before the checkpoint`));
+});
+
+test('what holds no events is refused with what to name instead', async (t) => {
+  const { done, refused, file, checkpoint, key, data } = await exported(t);
+  const csv = file((await done('audit', 'export', '--format', 'csv')).stdout, 'audit.csv');
+  await refused(['audit', 'verify', '--file', csv], /holds no audit events\n.*CSV cannot be verified\.\n$/);
+  await refused(['audit', 'verify', '--file', file('')], /holds no audit events\n/);
+  await refused(['audit', 'verify', '--file', `${csv}.gone`], /audit\.csv\.gone cannot be read: ENOENT/);
+  await refused(['audit', 'verify', '--file', data], /cannot be read: EISDIR/);
+  await refused(['audit', 'verify', '--public-key', key], /^vault: --public-key is for --file/, 2);
+  await refused(
+    ['audit', 'verify', '--file', '-', '--checkpoint', '-'],
+    /^vault: --file and --checkpoint both read standard input/,
+    2,
+  );
+  const other = ['--checkpoint', checkpoint, '--public-key', checkpoint];
+  await refused(['audit', 'verify', '--file', csv, ...other], /checkpoint\.txt holds no public key of/);
+});

@@ -1,0 +1,86 @@
+/** `vault audit verify` and `checkpoint` as a cron job uses them: exit codes, words, JSON, and a log that somebody changed. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { commandLine } from '../../../harness/command-line.ts';
+import { outside } from '../../../harness/http-fixtures.ts';
+
+type Report = { whole: boolean; events: number; fault_count: number; faults: { id: number; kind: string }[] };
+
+async function prepared(t: Parameters<typeof commandLine>[0]) {
+  const line = commandLine(t);
+  await line.done('certificate', 'create', '--name=web', '--domain=a.test');
+  await line.done('api-key', 'create', '--name=k', '--scope=certificates:read', '--certificate=web');
+  const checkpoint = line.file((await line.done('audit', 'checkpoint')).stdout, 'checkpoint.txt');
+  await line.done('api-key', 'revoke', '--id=1');
+  return { ...line, checkpoint };
+}
+
+test('a whole log verifies, also against a checkpoint, with exit code 0', async (t) => {
+  const { done, json, checkpoint } = await prepared(t);
+  const { stdout } = await done('audit', 'verify', '--checkpoint', checkpoint);
+  assert.match(
+    stdout,
+    /^The audit log is whole: (\d+) events, from 1 to \1\.\nIt agrees with the checkpoint of event \d+, 20\S+Z\.\nIt ends with [0-9a-f]{64}\.\n$/,
+  );
+  const report = await json<Report>('audit', 'verify', '--checkpoint', checkpoint);
+  assert.deepEqual([report.whole, report.fault_count, report.faults], [true, 0, []]);
+  assert.match((await done('audit', 'public-key')).stdout, /^-----BEGIN PUBLIC KEY-----\n/);
+});
+
+test('a changed event is named, with exit code 1', async (t) => {
+  const { run, data } = await prepared(t);
+  outside(data, (db) => db.exec("update audit_events set actor = 'admin:eve' where id = 2"));
+  const { code, stdout, stderr } = await run('audit', 'verify');
+  assert.equal(code, 1);
+  assert.match(
+    stdout,
+    /^WRONG: event 2 was changed, or does not follow the one before it\n\d+ events, from 1 to/,
+  );
+  assert.match(
+    stderr,
+    /^vault: the audit log is not what was recorded\n {2}Whoever did it could write to vault\.db/,
+  );
+  const told = await run('audit', 'verify', '--json');
+  assert.equal(told.code, 1);
+  const { whole, faults } = JSON.parse(told.stdout) as Report;
+  assert.deepEqual([whole, faults.map(({ id, kind }) => `${id} ${kind}`)], [false, ['2 changed']]);
+});
+
+test('what was cut off shows by the mark, and by a checkpoint', async (t) => {
+  const { run, data, checkpoint } = await prepared(t);
+  outside(data, (db) =>
+    db.exec(
+      "delete from audit_events where id > 2; update sqlite_sequence set seq = 2 where name = 'audit_events'",
+    ),
+  );
+  const alone = await run('audit', 'verify');
+  assert.equal(alone.code, 1);
+  assert.match(alone.stdout, /^WRONG: events 3 to \d+ are missing at the end\n/);
+  const { code, stdout } = await run('audit', 'verify', '--checkpoint', checkpoint);
+  assert.equal(code, 1);
+  assert.match(stdout, /^WRONG: the log ends at event 2, before the checkpoint of event \d+\n/m);
+});
+
+test('a checkpoint that was changed is refused, and a new key is taken at once', async (t) => {
+  const { done, refused, checkpoint, file } = await prepared(t);
+  const text = (await done('audit', 'checkpoint')).stdout;
+  const forged = file(text.replace('events ', 'events 9'), 'forged.txt');
+  await refused(
+    ['audit', 'verify', '--checkpoint', forged],
+    /^vault: the signature of .*forged\.txt is wrong: it was changed\n/,
+  );
+  const key = (await done('audit', 'public-key')).stdout;
+  const next = file((await done('audit', 'checkpoint', '--new-key')).stdout, 'next.txt');
+  assert.notEqual((await done('audit', 'public-key')).stdout, key);
+  await done('audit', 'verify', '--checkpoint', checkpoint, '--checkpoint', next);
+});
+
+test('another master key changes neither the chain nor the key of checkpoints', async (t) => {
+  const { done, checkpoint, file } = await prepared(t);
+  const key = (await done('audit', 'public-key')).stdout;
+  await done('master-key', 'rotate');
+  assert.equal((await done('audit', 'public-key')).stdout, key);
+  const after = file((await done('audit', 'checkpoint')).stdout, 'after.txt');
+  const { stdout } = await done('audit', 'verify', '--checkpoint', checkpoint, '--checkpoint', after);
+  assert.equal(stdout.match(/^It agrees with the checkpoint of event \d+/gm)?.length, 2);
+});

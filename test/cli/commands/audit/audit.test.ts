@@ -1,0 +1,52 @@
+/** `vault audit list` and its like at the command line: what people read, what programs read, and what is refused. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { commandLine } from '../../../harness/command-line.ts';
+
+test('events are listed newest first, by who, what, about what and when', async (t) => {
+  const { done, json, run } = commandLine(t);
+  await done('certificate', 'create', '--name=web', '--domain=a.test');
+  await done('certificate', 'create', '--name=api', '--domain=b.test');
+  const { stdout } = await done('audit', 'list', '--certificate', 'web');
+  const [header, ...lines] = stdout.trimEnd().split('\n');
+  assert.match(header ?? '', /^ID +AT +ACTOR +ACTION +RESOURCE +ADDRESS +DETAIL$/);
+  assert.match(lines.at(-1) ?? '', /^\d+ +20\S+Z +local-cli +certificate\.create +certificate:web +- +\{"/);
+  const actions = async (...options: string[]) =>
+    (await json<{ action: string }[]>('audit', 'list', ...options)).map(({ action }) => action);
+  const all = await actions();
+  assert.deepEqual(await actions('--limit', '1'), all.slice(0, 1));
+  assert.deepEqual(await actions('--action', 'certificate.create'), [
+    'certificate.create',
+    'certificate.create',
+  ]);
+  assert.deepEqual(await actions('--resource', 'certificate:api'), await actions('--certificate=api'));
+  assert.deepEqual(await actions('--since', '1h'), all);
+  assert.deepEqual(await actions('--until', '2020-01-01T00:00:00Z'), []);
+  assert.deepEqual(await run('audit', 'list', '--actor', 'admin:nobody'), {
+    ...{ code: 0, stdout: '', stderr: 'No event is like this.\n' },
+  });
+  const [event] = await json<object[]>('audit', 'list', '--limit', '1');
+  assert.deepEqual(Object.keys(event ?? {}).toSorted(), [
+    ...['action', 'actor', 'at', 'detail', 'id', 'ip', 'request_id', 'resource'],
+  ]);
+});
+
+test('what is no time, no number, or two things at once is refused', async (t) => {
+  const { done, refused } = commandLine(t);
+  await done('certificate', 'create', '--name=web', '--domain=a.test');
+  for (const [words, complaint] of [
+    [
+      ['list', '--since', 'yesterday'],
+      /^vault: --since yesterday is no time\n {2}Write 2030-01-31T00:00:00Z, or/,
+    ],
+    [['export', '--until', '2026-02-30T00:00:00Z'], /^vault: --until .* is no time/],
+    [['list', '--limit', '0'], /^vault: --limit 0 is not a number from 1 to 1000/],
+    [
+      ['list', '--certificate', 'a', '--resource', 'b'],
+      /^vault: --certificate and --resource name two things/,
+    ],
+    [['export', '--format', 'xlsx'], /^vault: --format xlsx is none\n {2}Write one of csv, jsonl\.\n/],
+  ] as const) {
+    await refused(['audit', ...words], complaint, 2);
+  }
+});

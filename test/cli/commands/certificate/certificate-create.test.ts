@@ -1,0 +1,88 @@
+/** `vault certificate create` with an ACME CA: what it orders, what it says, and what no CA could make. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
+
+test('an ACME certificate is ordered at once, and people are told who carries the order out', async (t) => {
+  const { ca, run, json } = await commandLineWithCa(t);
+  assert.deepEqual(
+    await run(...commandWords('certificate create --name web --domain web.test --issuer ca')),
+    {
+      code: 0,
+      stdout: '',
+      stderr:
+        'web is ordered from ca as soon as "vault serve" runs.\n' +
+        '  See how it goes with "vault certificate renew --name web --wait".\n',
+    },
+  );
+  assert.deepEqual(ca.kinds(), ['directory']);
+  const [view] = await json<{ status: string; current_version: unknown }[]>('certificate', 'list');
+  assert.deepEqual([view?.status, view?.current_version], ['pending', null]);
+});
+
+test('what waits to be issued is shown with its wishes, and that nothing is there yet', async (t) => {
+  const { done } = await commandLineWithCa(t);
+  const wishes = '--issuer ca --fallback-issuer local-ca --challenge http-01 --profile shortlived';
+  await done(...commandWords(`certificate create --name web --domain web.test ${wishes}`));
+  const { stdout } = await done('certificate', 'show', '--name', 'web');
+  assert.match(
+    stdout,
+    new RegExp(
+      '^Name       web\nStatus     pending\nDomains    web\\.test\nKey type   ec256\nIssuer     ca\n' +
+        'Fallback   local-ca\nChallenge  http-01\nProfile    shortlived\nCreated    \\S+Z\nRenewal    \\S+Z\n' +
+        'Renewing   queued\n\nNothing has been issued for it yet\\.\n$',
+    ),
+  );
+});
+
+test('what the issuer could never make is refused with the reason, and nothing is ordered', async (t) => {
+  const { ca, refused, json } = await commandLineWithCa(t);
+  const cases: [wishes: string, message: string][] = [
+    [
+      '--domain a.test --issuer ca --key-type ed25519',
+      'ACME CAs issue no certificates for Ed25519 keys; use ec256, ec384 or RSA',
+    ],
+    [
+      '--domain a.test --issuer ca --lifetime 5d',
+      'ca decides on the lifetime itself; choose a profile instead',
+    ],
+    [
+      '--domain a.test --domain *.a.test --issuer ca --challenge http-01',
+      '*.a.test can be proved by dns-01 only',
+    ],
+    ['--domain *.a.test --issuer ca --challenge tls-alpn-01', '*.a.test can be proved by dns-01 only'],
+    [
+      '--domain 192.0.2.1 --issuer ca --challenge dns-01',
+      '192.0.2.1 can be proved by http-01 or tls-alpn-01 only',
+    ],
+    ['--domain a.test --profile shortlived', 'local-ca is not an ACME CA and knows no profile'],
+    ['--domain a.test --challenge http-01', 'local-ca is not an ACME CA and knows no challenge'],
+    [
+      '--domain a.test --issuer ca --challenge http-02',
+      '"http-02" is not a challenge: use one of http-01, tls-alpn-01, dns-01, dns-persist-01',
+    ],
+  ];
+  for (const [wishes, message] of cases) {
+    await refused(commandWords(`certificate create --name a ${wishes}`), `vault: ${message}\n`);
+  }
+  await refused(
+    commandWords('certificate create --name a --domain a.test --issuer ca --fallback-issuer ca'),
+    'vault: ca cannot be its own fallback\n  Name another with --fallback-issuer, or none at all.\n',
+  );
+  for (const option of ['--issuer', '--fallback-issuer']) {
+    await refused(
+      commandWords(`certificate create --name a --domain a.test ${option} cb`),
+      'vault: there is no issuer called "cb"\n  Did you mean "ca"?\n',
+    );
+  }
+  assert.deepEqual([await json('certificate', 'list'), ca.kinds()], [[], ['directory']]);
+});
+
+test('--wait is no mistake where the private CA issues at once', async (t) => {
+  const { done } = await commandLineWithCa(t);
+  const { stdout, stderr } = await done(
+    ...commandWords('certificate create --name in --domain in.test --wait'),
+  );
+  assert.match(stdout, /^in: version 1, valid until \S+Z\n$/);
+  assert.equal(stderr, '');
+});

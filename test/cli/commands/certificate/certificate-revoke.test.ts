@@ -1,0 +1,69 @@
+/** `vault certificate revoke`: the CA is told, the version is marked, and what is served is replaced. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
+import { problem } from '../../../harness/scripted-acme.ts';
+
+const create = commandWords('certificate create --name web --domain web.test --issuer ca --wait');
+const revoke = (options: string) => commandWords(`certificate revoke --name web ${options}`);
+
+test('a version is revoked with its reason, marked, and the current one is replaced', async (t) => {
+  const { ca, done, json } = await commandLineWithCa(t);
+  await done(...create);
+  await done(...commandWords('certificate renew --name web --wait'));
+  assert.equal(
+    (await done(...revoke('--version 1 --reason superseded'))).stderr,
+    'Version 1 of web is revoked.\n',
+  );
+  assert.equal(
+    (await done(...revoke('--reason keyCompromise'))).stderr,
+    'Version 2 of web is revoked. A new version is ordered as soon as "vault serve" runs.\n',
+  );
+  assert.deepEqual([...ca.state.revoked.values()], [4, 1]);
+  const { stdout } = await done('certificate', 'show', '--name', 'web');
+  assert.match(stdout, /\n2 \(current\) .* acme, revoked .*\n1 .* acme, revoked .*\n$/);
+  const [renewal] = await json<{ status: string }[]>('renewals', 'list', '--limit', '1');
+  assert.equal(renewal?.status, 'queued');
+});
+
+test('what no ACME CA issued, what is not there, and what is no reason are refused before anybody is asked', async (t) => {
+  const { ca, done, refused } = await commandLineWithCa(t);
+  await refused(
+    revoke('--reason keyCompromise'),
+    /^vault: There is no certificate called "web"\.\n {2}List those that exist /,
+  );
+  await done(...commandWords('certificate create --name web --domain web.test'));
+  await refused(
+    revoke('--reason keyCompromise'),
+    'vault: Version 1 was not issued by an ACME CA; its own CA has to revoke it.\n',
+  );
+  await done(...commandWords('certificate create --name new --domain new.test --issuer ca'));
+  await refused(
+    commandWords('certificate revoke --name new --reason superseded'),
+    'vault: Nothing has been issued for this certificate yet.\n',
+  );
+  await refused(revoke('--version 7 --reason superseded'), 'vault: The certificate has no version 7.\n');
+  await refused(
+    revoke('--reason because'),
+    'vault: --reason because is not a reason\n' +
+      '  Use one of unspecified, keyCompromise, affiliationChanged, superseded, cessationOfOperation.\n',
+    2,
+  );
+  for (const version of ['0', 'x', '1.5']) {
+    await refused(
+      revoke(`--reason superseded --version ${version}`),
+      /^vault: --version .* is not a version\n/,
+      2,
+    );
+  }
+  await refused(revoke(''), /^vault: --reason is missing\n/, 2);
+  assert.deepEqual(ca.kinds(), ['directory']);
+});
+
+test("a refusal is told in the CA's own words, without what a terminal would obey, and nothing is marked", async (t) => {
+  const { ca, done, refused } = await commandLineWithCa(t);
+  await done(...create);
+  ca.override('revokeCert', problem('unauthorized', 'you may \u001b[31mnot\u0007 revoke this'));
+  await refused(revoke('--reason superseded'), /^vault: you may +\[31mnot +revoke this\n$/);
+  assert.doesNotMatch((await done('certificate', 'show', '--name', 'web')).stdout, /revoked/);
+});

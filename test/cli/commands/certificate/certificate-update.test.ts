@@ -1,0 +1,111 @@
+/** `vault certificate update`: what changes, what is renewed for it, and what is refused. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
+
+type View = { domains: string[]; key_type: string; issuer: string; status: string; auto_renew: boolean };
+
+const create = commandWords('certificate create --name web --domain web.test');
+const update = (changes: string) => commandWords(`certificate update --name web ${changes}`);
+const soon = 'Certificate web is changed. It is renewed now, as soon as "vault serve" runs.\n';
+const noFallback = '  Name another with --fallback-issuer, or none at all.\n';
+
+test('nothing, both of two opposites, and what does not fit are refused, and nothing changes', async (t) => {
+  const { done, refused, json } = await commandLineWithCa(t);
+  await done(...create);
+  const before = await json('certificate', 'list');
+  await refused(
+    update(''),
+    'vault: there is nothing to change\n  See "vault certificate update --help".\n',
+    2,
+  );
+  for (const [on, off] of [
+    ['--disable', '--enable'],
+    ['--reuse-key', '--rotate-key'],
+    ['--auto-renew', '--no-auto-renew'],
+  ]) {
+    await refused(
+      update(`${off} ${on}`),
+      `vault: ${on} and ${off} exclude each other\n  Give one of them.\n`,
+      2,
+    );
+  }
+  await refused(update('--challenge dns-01'), 'vault: local-ca is not an ACME CA and knows no challenge\n');
+  await refused(update('--profile tiny'), 'vault: local-ca is not an ACME CA and knows no profile\n');
+  await refused(
+    update('--issuer ca --key-type ed25519'),
+    'vault: ACME CAs issue no certificates for Ed25519 keys; use ec256, ec384 or RSA\n',
+  );
+  await refused(
+    update('--issuer ca --fallback-issuer ca'),
+    `vault: ca cannot be its own fallback\n${noFallback}`,
+  );
+  await refused(update('--domain a..b'), /^vault: "a\.\.b" is not a domain: /);
+  await refused(
+    commandWords('certificate update --name wab --disable'),
+    'vault: There is no certificate called "wab".\n  Did you mean "web"?\n',
+  );
+  await refused(update('--issuer cb'), 'vault: there is no issuer called "cb"\n  Did you mean "ca"?\n');
+  assert.deepEqual(await json('certificate', 'list'), before);
+});
+
+test('other domains and another key type renew at once, the same ones do not', async (t) => {
+  const { done, json } = await commandLineWithCa(t);
+  await done(...create);
+  assert.equal((await done(...update('--domain WEB.test.'))).stderr, 'Certificate web is changed.\n');
+  assert.equal((await done(...update('--key-type ec256'))).stderr, 'Certificate web is changed.\n');
+  assert.deepEqual(await json('renewals', 'list'), []);
+  assert.equal((await done(...update('--domain web.test --domain www.web.test'))).stderr, soon);
+  assert.equal((await done(...update('--key-type rsa2048'))).stderr, soon);
+  const renewals = await json<{ status: string }[]>('renewals', 'list');
+  assert.deepEqual(
+    renewals.map(({ status }) => status),
+    ['queued'],
+    'one renewal makes both',
+  );
+  const { stdout } = await done(...commandWords('certificate renew --name web --wait'));
+  assert.match(stdout, /^web: version 2, valid until \S+Z\n$/);
+  const [view] = await json<(View & { current_version: View })[]>('certificate', 'list');
+  assert.deepEqual(
+    [view?.current_version.domains, view?.current_version.key_type],
+    [['web.test', 'www.web.test'], 'rsa2048'],
+  );
+});
+
+test('a certificate moves to another issuer with its next version, and people are told how to have that now', async (t) => {
+  const { done, refused, json } = await commandLineWithCa(t);
+  await done(...create);
+  assert.equal(
+    (await done(...update('--issuer ca --challenge http-01'))).stderr,
+    'Certificate web is changed.\n' +
+      '  Its next version comes from ca. Have it now with "vault certificate renew --name web".\n',
+  );
+  await done(...update('--challenge none --fallback-issuer local-ca'));
+  await refused(update('--issuer local-ca'), `vault: local-ca cannot be its own fallback\n${noFallback}`);
+  await done(...update('--fallback-issuer none'));
+  await done(...commandWords('certificate renew --name web --wait'));
+  const [view] = await json<{ current_version: { source: string; version: number } }[]>(
+    'certificate',
+    'list',
+  );
+  assert.deepEqual([view?.current_version.source, view?.current_version.version], ['acme', 2]);
+  const { stdout } = await done(...update('--issuer local-ca --wait'));
+  assert.match(stdout, /^web: version 3, valid until \S+Z\n$/, 'with --wait at once');
+});
+
+test('a disabled certificate is shown as such and renewed by nobody until it is enabled', async (t) => {
+  const { done, refused, json } = await commandLineWithCa(t);
+  await done(...create);
+  await done(...update('--disable --no-auto-renew'));
+  const [view] = await json<View[]>('certificate', 'list');
+  assert.deepEqual([view?.status, view?.auto_renew], ['disabled', false]);
+  await refused(
+    commandWords('certificate renew --name web'),
+    'vault: The certificate is disabled.\n  Enable it with "vault certificate update --name web --enable".\n',
+  );
+  await done(...update('--enable --auto-renew'));
+  assert.equal(
+    (await done(...commandWords('certificate renew --name web'))).stderr,
+    'The renewal of web is queued; a running "vault serve" takes it up.\n',
+  );
+});

@@ -1,0 +1,155 @@
+/** `--wait`: the steps of a renewal as they happen, its end as the command's, and ^C in between. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { test } from 'node:test';
+import { type CommandLine, commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
+import { loopbackSetting } from '../../../harness/loopback-guard.ts';
+import { needs } from '../../../harness/missing-program.ts';
+import { problem } from '../../../harness/scripted-acme.ts';
+import { fromExecutable, serve } from '../../../harness/vault-process.ts';
+
+const create = commandWords('certificate create --name web --domain web.test --issuer ca');
+const renew = commandWords('certificate renew --name web --wait');
+const steps =
+  'asking ca for its directory and the account\nordering from ca\nproving control of web.test by http-01\n' +
+  'waiting for ca to accept the proofs\nsending the certificate request\n';
+const stillOpen =
+  'vault: the renewal of web is still open\n  It goes on as soon as "vault serve" runs; see "vault renewals list".\n';
+
+/** Waits until the stream has said `text`; what it has said by then. It is read on, or its writer would be ended. */
+function said(stream: Readable, text: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let seen = '';
+  stream.setEncoding('utf8').on('data', (chunk: string) => {
+    seen += chunk;
+    if (seen.includes(text)) resolve(seen);
+  });
+  stream.once('end', () => reject(new Error(`it did not say "${text}": ${seen}`)));
+  return promise;
+}
+
+/** The CA is here. */
+const allowing = { ...process.env, VAULT_ALLOW_OUTBOUND: loopbackSetting };
+
+/** `vault` with these words, given ^C when it has said `text` on stderr; what it says after that, and its exit code. */
+async function interrupted({ data }: CommandLine, words: readonly string[], text: string) {
+  const [program, ...first] = fromExecutable;
+  const child = spawn(program, [...first, ...words, '--data-dir', data], {
+    env: allowing,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const stderr = child.stderr;
+  stderr.setEncoding('utf8');
+  let all = '';
+  const ended = once(child, 'close');
+  stderr.on('data', (chunk: string) => {
+    const had = all.includes(text);
+    all += chunk;
+    if (!had && all.includes(text)) child.kill('SIGINT');
+  });
+  const [code] = await ended;
+  return { code, stderr: all };
+}
+
+test('without a server the command says so and carries the renewal out itself', async (t) => {
+  const { done } = await commandLineWithCa(t);
+  const { stdout, stderr } = await done(...create, '--wait');
+  assert.match(stdout, /^web: version 1, valid until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n$/);
+  assert.equal(
+    stderr.replace(/(waiting for ca to issue\n)?fetching the certificate\n$/, ''),
+    `queued\nno "vault serve" takes it up; carrying it out here\n${steps}`,
+  );
+});
+
+test('where a server runs, it does the work, and the command shows it', async (t) => {
+  const { data, done } = await commandLineWithCa(t);
+  const server = await serve(t, data, { args: ['--log-level', 'debug'] });
+  const { stdout, stderr } = await done(...create, '--wait');
+  assert.match(stdout, /^web: version 1, valid until /);
+  assert.doesNotMatch(stderr, /carrying it out here/);
+  assert.match(server.log(), /"msg":"certificate issued"/);
+  await server.end();
+});
+
+test('a renewal that is under way is joined, and not asked for again', async (t) => {
+  const line = await commandLineWithCa(t);
+  const { ca, data, done, run, json } = line;
+  const held = Promise.withResolvers<void>();
+  t.after(() => held.resolve());
+  ca.override('newOrder', async (_, usual) => ({ ...(await usual()), until: held.promise }));
+  const server = await serve(t, data);
+  await done(...create);
+  const [program, ...first] = fromExecutable;
+  const child = spawn(program, [...first, ...renew, '--data-dir', data], {
+    env: allowing,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const stdout = said(child.stdout, 'version 1');
+  await said(child.stderr, 'ordering from ca\n');
+  assert.equal(
+    (await run('certificate', 'renew', '--name', 'web')).stderr,
+    'web is being renewed already.\n',
+  );
+  held.resolve();
+  assert.match(await stdout, /^web: version 1, valid until /);
+  assert.equal((await json<unknown[]>('renewals', 'list')).length, 1);
+  await server.end();
+});
+
+test("a failure ends with exit 1 and the CA's own words, without what a terminal would obey", async (t) => {
+  const { ca, run } = await commandLineWithCa(t);
+  ca.override('newOrder', problem('rejectedIdentifier', 'we do not like \u001b]0;pwned\u0007web.test'));
+  const { code, stdout, stderr } = await run(...create, '--wait');
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.match(stderr, /\nvault: we do not like .*web\.test\n$/);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not come.
+  assert.doesNotMatch(stderr, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+});
+
+test('whoever waits for a CA that is to be left alone for a while sees until when and why, and ^C ends the waiting', async (t) => {
+  const line = await commandLineWithCa(t);
+  line.ca.override(
+    'newOrder',
+    problem('rateLimited', 'too many certificates', { status: 503, headers: { 'Retry-After': '3000' } }),
+  );
+  assert.equal((await line.run(...create, '--wait')).code, 1);
+  const { code, stderr } = await interrupted(line, renew, 'too many certificates\n');
+  assert.equal(code, 1);
+  assert.match(stderr, /^waiting until \S+Z, as the CA asks: too many certificates\nvault: /);
+  assert.ok(stderr.endsWith(stillOpen), stderr);
+  const [issuer] = await line.json<{ paused_until: string | null }[]>('issuer', 'list');
+  assert.match(issuer?.paused_until ?? '', /Z$/);
+});
+
+test('^C in the middle of an order leaves it to the next worker, who goes on with the same one', async (t) => {
+  const line = await commandLineWithCa(t, { processing: 1000 });
+  const { code, stderr } = await interrupted(line, [...create, '--wait'], 'waiting for ca to issue\n');
+  assert.equal(code, 1);
+  assert.ok(stderr.endsWith(stillOpen), stderr);
+  for (const order of line.ca.state.orders.values()) order.processing = 0;
+  const { stdout } = await line.done(...renew);
+  assert.match(stdout, /^web: version 1, valid until /);
+  assert.equal(line.ca.state.orders.size, 1);
+});
+
+test('on a terminal the steps change one line, which is empty in the end', needs('script'), async (t) => {
+  const { data } = await commandLineWithCa(t);
+  const words = [...fromExecutable, ...create, '--wait', '--data-dir', data].join(' ');
+  const child = spawn('script', ['--quiet', '--command', `stty cols 100; exec ${words}`, '/dev/null'], {
+    env: { ...allowing, SHELL: '/bin/sh' },
+  });
+  let seen = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    seen += chunk;
+  });
+  await once(child, 'close');
+  const clear = '\r\u001b[K';
+  assert.ok(seen.startsWith(`${clear}queued${clear}`), JSON.stringify(seen));
+  assert.match(
+    seen.slice(seen.lastIndexOf(clear) + clear.length),
+    /^web: version 1, valid until \S+Z\r\n$|^$/,
+  );
+  assert.equal(seen.split('\n').length, 2, JSON.stringify(seen));
+});

@@ -1,0 +1,171 @@
+/** `vault dns-provider …`: what is added, tried and removed, and that credentials are shown and stored nowhere in the clear. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { commandLine, commandWords } from '../../harness/command-line.ts';
+import { fakeDns } from '../../harness/fake-dns.ts';
+
+const secretHint =
+  '  Settings and credentials come from the file that --secret-file names, in YAML or JSON.\n';
+const add = (options: string) => commandWords(`dns-provider add --name dns ${options}`);
+
+/** A name server, and a webhook that puts TXT records into it. */
+async function webhookWithDns(t: TestContext) {
+  const dns = await fakeDns(t, { 'CNAME _acme-challenge.app.example.test': ['app.acme.test'] });
+  const calls: string[] = [];
+  const server = createServer(async (request, response) => {
+    const { fqdn, value } = JSON.parse(await text(request)) as { fqdn: string; value: string };
+    const key = `TXT ${fqdn.replace(/\.$/, '')}`;
+    calls.push(`${request.url} ${fqdn}`);
+    const { [key]: before = [], ...others } = dns.records;
+    const kept = before.filter((one) => one !== value);
+    const values = request.url === '/present' ? [...kept, value] : kept;
+    dns.records = values.length === 0 ? others : { ...others, [key]: values };
+    response.end('OK');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  return { dns, calls, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+test('a provider is added with its credentials sealed, listed, tried, and removed', async (t) => {
+  const { dns, calls, url } = await webhookWithDns(t);
+  const { done, run, file, json, refused, holds } = commandLine(t);
+  const secret = 'correct-horse-battery';
+  const secretFile = file(`url: ${url}\nusername: vault\npassword: ${secret}\n`);
+  const zones = '--zone Example.test. --zone example.test --zone acme.test';
+  const added = await done(...add(`--type webhook ${zones} --secret-file ${secretFile}`));
+  assert.ok(
+    added.stderr.endsWith(
+      'DNS provider dns is added. Try it:\n  vault dns-provider test --name dns --domain example.test\n',
+    ),
+  );
+  const listed = await done('dns-provider', 'list');
+  assert.equal(listed.stdout, 'NAME  TYPE     ZONES\ndns   webhook  example.test acme.test\n');
+  const [view] = await json<Record<string, unknown>[]>('dns-provider', 'list');
+  assert.deepEqual(
+    { ...view, created_at: '' },
+    {
+      ...{ name: 'dns', type: 'webhook', zones: ['example.test', 'acme.test'], created_at: '' },
+    },
+  );
+  const trying = commandWords(`dns-provider test --name dns --resolver ${dns.server} --domain`);
+  const tried = await done(...trying, 'www.example.test');
+  assert.equal(tried.stdout, 'dns can prove control of www.example.test\n');
+  assert.match(
+    tried.stderr,
+    /^Writing _acme-challenge\.www\.example\.test TXT "[\w-]{43}"\nWaiting until it can be seen\nSeen\nRemoved\n$/,
+  );
+  assert.match((await done(...trying, '*.app.example.test')).stderr, /^Writing app\.acme\.test TXT /);
+  assert.deepEqual(calls, [
+    ...['/present _acme-challenge.www.example.test.', '/cleanup _acme-challenge.www.example.test.'],
+    ...['/present app.acme.test.', '/cleanup app.acme.test.'],
+  ]);
+  await refused(
+    [...trying, 'other.test'],
+    'vault: _acme-challenge.other.test is in none of the zones of dns: example.test, acme.test\n' +
+      '  Add the provider with that zone, or point a CNAME at a name in one of these.\n',
+  );
+  for (const { stdout, stderr } of [added, listed, tried]) assert.ok(!`${stdout}${stderr}`.includes(secret));
+  assert.ok(!holds(secret), 'the database has the password in the clear');
+  assert.deepEqual(await run('dns-provider', 'remove', '--name', 'dns'), {
+    code: 0,
+    stdout: '',
+    stderr: 'DNS provider dns is removed.\n',
+  });
+  assert.equal((await run('dns-provider', 'list', '--json')).stdout, '[]\n');
+  assert.match((await run('dns-provider', 'list')).stderr, /^There are no DNS providers yet\. /);
+});
+
+test('what is missing, wrong or unknown in a secret file is named, and no value is shown', async (t) => {
+  const { refused, run, file, json } = commandLine(t);
+  await refused(
+    add('--type cloudflare --zone a.test'),
+    'vault: the settings of cloudflare are not right: api_token is missing or no text: it must be an API token of ' +
+      `Cloudflare (not the global API key)\n${secretHint}`,
+  );
+  const cases: [type: string, content: string, message: RegExp][] = [
+    ['cloudflare', 'api_tokn: hunter2', /: api_token is missing .*; api_tokn is unknown\n/],
+    ['cloudflare', 'api_token:hunter2', /a blank after "api_token:"/],
+    ['cloudflare', 'api_token: [hunter2', /neither YAML nor JSON: \w+ in line \d+\n/],
+    ['cloudflare', '- hunter2', /must be a mapping of names to values, or the api_token alone in one line\n/],
+    [
+      'rfc2136',
+      '{"server": "ns1.a.test", "key_name": "hunter2"}',
+      /: secret goes with key_name: both or neither\n/,
+    ],
+    ['rfc2136', 'server: ns1.a.test', /: key_name is missing \(unsigned: true goes without a key\)\n/],
+    ['exec', 'command: /bin/true\nstyle: hunter2', /: style .*"lego"/],
+    ['webhook', 'url: http://dns.a.test/hunter2', /: url must be an https:\/\/ URL /],
+    ['route53', 'hunter2: hunter2', /: access_key_id is missing .*a key that is no name is unknown\n/],
+    ['manual', 'anything: hunter2', /: anything is unknown\n/],
+  ];
+  for (const [type, content, message] of cases) {
+    const args = add(`--type ${type} --zone a.test --secret-file ${file(content)}`);
+    const { code, stdout, stderr } = await run(...args);
+    assert.deepEqual([code, stdout], [1, ''], stderr);
+    assert.match(stderr, message);
+    assert.ok(stderr.endsWith(secretHint), stderr);
+    assert.doesNotMatch(stderr, /hunter2/);
+  }
+  await refused(
+    add('--type manual --zone a.test --secret-file /nowhere/absent'),
+    /^vault: \/nowhere\/absent cannot be read: /,
+  );
+  assert.deepEqual(await json('dns-provider', 'list'), []);
+});
+
+test('an unknown type, what is no zone, and a name that is taken are refused', async (t) => {
+  const { refused, done } = commandLine(t);
+  await refused(
+    add('--type clodflare --zone a.test'),
+    'vault: there is no kind of DNS provider called "clodflare"\n  Did you mean "cloudflare"?\n',
+  );
+  await refused(
+    add('--type bind --zone a.test'),
+    'vault: there is no kind of DNS provider called "bind"\n' +
+      '  Use one of: rfc2136, exec, webhook, acme-dns, manual, cloudflare, route53, azure-dns, google-cloud-dns, ' +
+      'digitalocean, hetzner, ovh, desec.\n',
+  );
+  const noZone = (text: string) => `vault: "${text}" is not a zone: it is a DNS name such as example.com\n`;
+  await refused(
+    add('--type manual --zone *.a.test --zone 192.0.2.1 --zone a..b'),
+    noZone('*.a.test') + noZone('192.0.2.1') + noZone('a..b'),
+  );
+  await refused(add('--type manual'), /^vault: --zone is missing\n/, 2);
+  await done(...add('--type manual --zone a.test'));
+  await refused(
+    add('--type manual --zone b.test'),
+    'vault: there is a DNS provider called dns already\n' +
+      '  Choose another name, or remove that one with "vault dns-provider remove".\n',
+  );
+});
+
+test('a test of what dns-01 cannot prove, or of a provider that is not there, is refused', async (t) => {
+  const { refused, done } = commandLine(t);
+  await done(...add('--type manual --zone a.test'));
+  await refused(
+    commandWords('dns-provider test --name dns --domain 192.0.2.1'),
+    'vault: 192.0.2.1 is an address, and dns-01 proves control of names only\n' +
+      '  Addresses are proved by http-01 or tls-alpn-01.\n',
+  );
+  await refused(
+    commandWords('dns-provider test --name dns --domain a..b'),
+    'vault: "a..b" is not a domain\n  Write a name such as www.example.com.\n',
+  );
+  await refused(
+    commandWords('dns-provider test --name dms --domain a.test'),
+    'vault: there is no DNS provider called "dms"\n  Did you mean "dns"?\n',
+  );
+  await refused(
+    commandWords('dns-provider test --name dns --domain a.test --resolver ns1'),
+    /^vault: --resolver: "ns1" is not the address of a DNS server\n/,
+  );
+  await refused(
+    commandWords('dns-provider test --name dns --domain a.test --resolver 127.0.0.1:1'),
+    /^vault: whether _acme-challenge\.a\.test is an alias \(CNAME\) cannot be found out: 127\.0\.0\.1:1 cannot be reached/,
+  );
+});

@@ -1,0 +1,143 @@
+/** `vault issuer add` where the CA cannot be had, or wants something else: each message says what to do, and nothing is added. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { commandLine, commandWords } from '../../harness/command-line.ts';
+import { scriptedAcme } from '../../harness/scripted-acme.ts';
+
+const lookAtDirectory =
+  "  Look at --directory: it is the whole URL of the CA's ACME directory, as its documentation has it.\n";
+const lookAround =
+  '  Look at the address, the firewall, and HTTPS_PROXY and NO_PROXY where there is a proxy.\n';
+
+/** A web server that is no CA: its host. */
+async function notACa(t: TestContext): Promise<string> {
+  const server = createServer((request, response) => {
+    if (request.url === '/html') response.setHeader('Content-Type', 'text/html').end('<html>');
+    else if (request.url === '/json') response.setHeader('Content-Type', 'application/json').end('{}');
+    else if (request.url === '/moved') response.writeHead(301, { Location: 'https://ca.test/' }).end();
+    else response.writeHead(404).end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('a directory that is none, or cannot be reached, is refused with what to look at', async (t) => {
+  const { refused, json } = commandLine(t, { environment: { HTTPS_PROXY: '', https_proxy: '' } });
+  const host = await notACa(t);
+  const cases: [url: string, message: string, hint: string][] = [
+    [`http://${host}/gone`, `${host} failed with HTTP status 404 and did not say why`, lookAtDirectory],
+    [
+      `http://${host}/html`,
+      `${host} was expected to answer with a directory, but sent something of type text/html`,
+      lookAtDirectory,
+    ],
+    [
+      `http://${host}/moved`,
+      `${host} answered with a redirect (301), and redirects are not followed`,
+      lookAtDirectory,
+    ],
+    [
+      'http://192.0.2.1/directory',
+      '192.0.2.1 must be asked by https: nothing was sent to it',
+      '  Write https:// in --directory.\n',
+    ],
+    [
+      'https://127.0.0.1:1/directory',
+      '127.0.0.1:1 cannot be reached: connect ECONNREFUSED 127.0.0.1:1',
+      lookAround,
+    ],
+  ];
+  for (const [url, message, hint] of cases) {
+    await refused(['issuer', 'add', '--name', 'ca', '--directory', url], `vault: ${message}\n${hint}`);
+  }
+  await refused(
+    ['issuer', 'add', '--name', 'ca', '--directory', `http://${host}/json`],
+    /^vault: .* was expected to answer with a directory, but sent something that is none: newNonce: .*\n {2}Look at --directory/,
+  );
+  assert.equal((await json<unknown[]>('issuer', 'list')).length, 1);
+});
+
+test('a certificate that nobody vouches for leads to --ca-file, and a wrong --ca-file to the right one', async (t) => {
+  const { refused, file } = commandLine(t);
+  const [ca, other] = [await scriptedAcme(t, { tls: true }), await scriptedAcme(t, { tls: true })];
+  const add = commandWords(`issuer add --name ca --directory ${ca.directoryUrl}`);
+  const untrusted = `vault: the certificate of ${new URL(ca.origin).host} is not trusted: unable to get local issuer certificate\n`;
+  await refused(add, `${untrusted}  Where the CA has a root of its own, give that with --ca-file.\n`);
+  await refused(
+    [...add, '--ca-file', file(other.ca ?? '')],
+    `${untrusted}  The certificates of --ca-file do not vouch for it; take the root of the chain that this server sends.\n`,
+  );
+  const key = file('-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n');
+  const damaged = file('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
+  await refused(
+    [...add, '--ca-file', key],
+    `vault: ${key} holds no certificate\n  Give PEM: blocks that begin with -----BEGIN CERTIFICATE-----.\n`,
+  );
+  await refused(
+    [...add, '--ca-file', damaged],
+    `vault: ${damaged} holds something else than certificates\n` +
+      '  Take the PEM file of the root from the CA once more; this one is damaged.\n',
+  );
+  await refused(
+    [...add, '--ca-file', join(damaged, 'absent')],
+    /^vault: .*absent cannot be read: .*\n {2}Name a file /,
+  );
+  assert.deepEqual(
+    [ca.requests, other.requests],
+    [[], []],
+    'nothing was sent to a server that is not trusted',
+  );
+});
+
+test('a CA for customers only asks for both halves of the account binding', async (t) => {
+  const { refused, file } = commandLine(t);
+  const ca = await scriptedAcme(t, { externalAccounts: { kid: Buffer.alloc(32, 7) } });
+  const add = commandWords(`issuer add --name ca --directory ${ca.directoryUrl}`);
+  const key = ['--eab-hmac-key-file', file(Buffer.alloc(32, 7).toString('base64url'))];
+  const both =
+    'vault: a key id and an HMAC key belong together\n  Give both --eab-kid and --eab-hmac-key-file.\n';
+  await refused(
+    add,
+    `vault: ${new URL(ca.origin).host} takes orders of its customers only\n` +
+      '  Get a key id and an HMAC key from the CA, and give them with --eab-kid and --eab-hmac-key-file.\n',
+  );
+  await refused([...add, '--eab-kid', 'kid'], both);
+  await refused([...add, ...key], both);
+  for (const content of ['not a key!', 'c2hvcnQ', '', Buffer.alloc(64)]) {
+    const garbage = file(content);
+    await refused(
+      [...add, '--eab-kid', 'kid', '--eab-hmac-key-file', garbage],
+      `vault: ${garbage} holds no HMAC key\n` +
+        '  Write the key into it as the CA shows it: letters, digits, - and _ on one line.\n',
+    );
+  }
+});
+
+test('a profile that the CA does not have is refused with those that it has', async (t) => {
+  const { refused } = commandLine(t);
+  const some = await scriptedAcme(t, { profiles: { shortlived: 'six days', classic: '90 days' } });
+  const none = await scriptedAcme(t);
+  const add = (url: string) => commandWords(`issuer add --name ca --profile tiny --directory ${url}`);
+  await refused(add(some.directoryUrl), 'vault: ca has no profile "tiny"\n  It has shortlived, classic.\n');
+  await refused(add(none.directoryUrl), 'vault: ca has no profile "tiny"\n  It has no profiles.\n');
+});
+
+test('what is written wrongly is refused before anybody is asked', async (t) => {
+  const { refused } = commandLine(t);
+  await refused(
+    ['issuer', 'add', '--name', 'a b', '--directory', 'ca.test', '--email', 'nobody', '--profile', 'a b'],
+    'vault: a name has up to 64 letters, digits, dots, dashes and underscores\n' +
+      'vault: "ca.test" is not a directory: it is an address such as https://ca.example/acme/directory\n' +
+      'vault: that is not an email address\n' +
+      'vault: a profile is a word such as shortlived\n',
+  );
+  await refused(
+    commandWords('issuer add --name ca --directory https://user:password@ca.test/directory'),
+    /^vault: .* is not a directory: /,
+  );
+});

@@ -1,0 +1,210 @@
+/** What every command has in common: help, exit codes, and the form of what goes wrong. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, test } from 'node:test';
+import { realWorld } from '../../../src/base/world.ts';
+import { run } from '../../../src/cli/commands/run.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { fromExecutable, vault } from '../../harness/vault-process.ts';
+
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+
+const common = ['--data-dir', '--config', '--master-key-file'];
+const options: Readonly<Record<string, readonly string[]>> = {
+  serve: [
+    ...['--listen', '--public-url', '--insecure-http', '--log-level'],
+    ...['--acme-http-listen', '--acme-tls-listen', '--resolver', '--acme-drafts'],
+  ],
+  'api-key create': ['--name', '--scope', '--certificate', '--expires-at'],
+  apply: ['--dry-run', '--exit-code', '--prune', '--yes', '--key-dir', '--json', '--schema'],
+  export: [],
+  completion: ['--names'],
+  'api-key list': [],
+  'api-key revoke': ['--id'],
+  'api-key delete': ['--id'],
+  'certificate create': [
+    ...['--name', '--domain', '--issuer', '--key-type', '--lifetime', '--reuse-key'],
+    ...['--fallback-issuer', '--profile', '--challenge', '--wait', '--resolver', '--acme-drafts'],
+  ],
+  'certificate import': ['--name', '--fullchain', '--private-key', '--pkcs12', '--password-file'],
+  'certificate list': ['--json'],
+  'certificate show': ['--name', '--json'],
+  'certificate renew': ['--name', '--wait', '--resolver', '--acme-drafts'],
+  'certificate update': [
+    ...['--name', '--domain', '--issuer', '--fallback-issuer', '--key-type', '--profile', '--challenge'],
+    ...['--reuse-key', '--rotate-key', '--auto-renew', '--no-auto-renew', '--disable', '--enable', '--wait'],
+  ],
+  'certificate revoke': ['--name', '--version', '--reason'],
+  'certificate delete': ['--name', '--force'],
+  'audit list': [
+    '--since',
+    '--until',
+    '--actor',
+    '--action',
+    '--certificate',
+    '--resource',
+    '--limit',
+    '--json',
+  ],
+  'audit export': ['--since', '--until', '--actor', '--action', '--certificate', '--format', '--output'],
+  'audit tail': ['--follow', '--lines', '--json', '--action'],
+  'audit verify': ['--checkpoint', '--file', '--public-key', '--json'],
+  'audit checkpoint': ['--new-key'],
+  'audit public-key': [],
+  'renewals list': ['--failed', '--name', '--limit', '--json'],
+  'issuer add': [
+    ...['--name', '--directory', '--email', '--eab-kid', '--eab-hmac-key-file', '--ca-file', '--profile'],
+    ...['--preferred-chain', '--accept-terms'],
+  ],
+  'issuer update': ['--name', '--directory', '--email', '--eab-kid', '--ca-file', '--accept-terms'],
+  'issuer list': ['--json'],
+  'issuer remove': ['--name'],
+  'acme-account list': ['--json'],
+  'acme-account rollover': ['--id'],
+  'acme-account deactivate': ['--id'],
+  'acme-account delete': ['--id'],
+  'dns-provider add': ['--name', '--type', '--zone', '--secret-file'],
+  'dns-provider list': ['--json'],
+  'dns-provider test': ['--name', '--domain', '--resolver'],
+  'dns-provider remove': ['--name'],
+};
+const groups: Readonly<Record<string, readonly string[]>> = {
+  '': [
+    ...['serve', 'certificate', 'renewals', 'api-key', 'issuer', 'acme-account', 'dns-provider'],
+    ...['audit', 'systemd-unit', 'licenses', 'version', 'apply', 'export', 'completion', 'man', 'doctor'],
+  ],
+  'api-key': ['create', 'list', 'revoke', 'delete'],
+  certificate: ['create', 'import', 'list', 'show', 'renew', 'update', 'revoke', 'delete'],
+  renewals: ['list'],
+  audit: ['list', 'export', 'tail', 'checkpoint', 'verify', 'public-key'],
+  issuer: ['add', 'list', 'update', 'remove'],
+  'acme-account': ['list', 'rollover', 'deactivate', 'delete'],
+  'dns-provider': ['add', 'list', 'test', 'remove'],
+};
+
+before(async () => {
+  // Fills the cache, so that what runs at the same time below does not compile the same sources.
+  await vault(['--version']);
+});
+
+const words = (command: string) => command.split(' ').filter((word) => word !== '');
+
+test('--help of every command names each of its options, on stdout, without colours, and is no failure', async () => {
+  await Promise.all(
+    Object.entries(options).map(async ([command, own]) => {
+      const { code, stdout, stderr } = await vault([...words(command), '--help']);
+      assert.deepEqual({ code, stderr }, { code: 0, stderr: '' }, command);
+      assert.match(stdout, new RegExp(`^USAGE vault ${command} `, 'm'));
+      for (const option of [...own, ...common])
+        assert.match(stdout, new RegExp(`^ +${option}[= ]`, 'm'), command);
+      assert.ok(!stdout.includes('\u001b'), stdout);
+    }),
+  );
+});
+
+test('--help of a group of commands names each of them', async () => {
+  await Promise.all(
+    Object.entries(groups).map(async ([group, commands]) => {
+      const { code, stdout, stderr } = await vault([...words(group), '--help']);
+      assert.deepEqual({ code, stderr }, { code: 0, stderr: '' }, group);
+      for (const command of commands) assert.match(stdout, new RegExp(`^ +${command} `, 'm'), group);
+      assert.ok(!stdout.includes('\u001b'), stdout);
+    }),
+  );
+});
+
+test('--help wins over whatever else is wrong, and changes nothing', async (t) => {
+  const dir = join(tempDir(t), 'data');
+  const { code, stdout } = await vault(['api-key', 'create', '--nam', 'x', '--data-dir', dir, '-h']);
+  assert.equal(code, 0);
+  assert.match(stdout, /vault api-key create/);
+  assert.equal(existsSync(dir), false);
+});
+
+test('--version prints the version of package.json, and only it', async () => {
+  assert.deepEqual(await vault(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' });
+});
+
+test('a command that is missing, unknown or badly written ends with exit code 2 and a hint', async () => {
+  const { stdout: usage } = await vault(['--help']);
+  const all = /^USAGE vault (serve\|\S+)$/m.exec(usage)?.[1]?.replaceAll('|', ', ') ?? usage;
+  const cases: [args: string[], stderr: string][] = [
+    [[], `vault: which command? ${all}\n  See "vault --help".\n`],
+    [['api-key'], 'vault: which command? create, list, revoke, delete\n  See "vault api-key --help".\n'],
+    [['serv'], 'vault: there is no command "serv"\n  Did you mean "serve"?\n'],
+    [['toString'], `vault: there is no command "toString"\n  Commands are ${all}.\n`],
+    [
+      ['--data-dir', 'x', 'serve'],
+      'vault: --data-dir stands before the command\n  Options come after the command.\n',
+    ],
+    [['certificate', 'show'], 'vault: --name is missing\n  See "vault certificate show --help".\n'],
+  ];
+  await Promise.all(
+    cases.map(async ([args, stderr]) => {
+      assert.deepEqual(await vault(args), { code: 2, stdout: '', stderr }, args.join(' '));
+    }),
+  );
+});
+
+test('what is refused ends with exit code 1, and every fault has a line of its own', async (t) => {
+  const args = ['--name', '.x', '--scope', 'all', '--certificate', '.y', '--expires-at', 'soon'];
+  const { code, stdout, stderr } = await vault([
+    'api-key',
+    'create',
+    ...args,
+    '--data-dir',
+    join(tempDir(t), 'data'),
+  ]);
+  assert.deepEqual({ code, stdout }, { code: 1, stdout: '' });
+  const lines = stderr.trimEnd().split('\n');
+  assert.equal(lines.length, 3, stderr);
+  for (const line of lines) assert.match(line, /^vault: "(all|\.y|soon)" is not an? \S/);
+});
+
+test('whoever stops reading the output early causes no failure', async () => {
+  const [program, ...first] = fromExecutable;
+  const child = spawn(program, [...first, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stdout.destroy();
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk;
+  });
+  const [code] = await once(child, 'close');
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+});
+
+test('a bug is owned up to in one sentence; its stack is shown only under VAULT_DEBUG', async () => {
+  const ending = async (debug: string | undefined) => {
+    let stderr = '';
+    const write = (text: string) => {
+      stderr += text;
+    };
+    const stream = { write } as unknown as NodeJS.WriteStream;
+    const environment = {
+      VAULT_DEBUG: debug,
+      get VAULT_DATA_DIR(): string {
+        throw new TypeError('the test breaks it');
+      },
+    };
+    const terminal = {
+      world: realWorld,
+      environment,
+      stdin: process.stdin,
+      stdout: stream,
+      stderr: stream,
+      version,
+      executable: process.execPath,
+    };
+    return { code: await run(['api-key', 'list'], terminal), stderr };
+  };
+  const message = 'vault: this should not have happened: the test breaks it\n';
+  const quiet = await ending(undefined);
+  assert.equal(quiet.code, 1);
+  assert.equal(quiet.stderr, `${message}  Please report it with what VAULT_DEBUG=1 shows.\n`);
+  assert.match((await ending('1')).stderr, /TypeError: the test breaks it\n +at /);
+});

@@ -1,0 +1,172 @@
+/** `vault serve` as a process: the line it prints, the addresses it cannot have, and how it stops. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { eventually } from '../../harness/acme-vault.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { fromExecutable, type RunningVault, serve, vault } from '../../harness/vault-process.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'vault-serve-'));
+after(() => rmSync(dir, { recursive: true }));
+
+/** Resolves once the server has logged the message. */
+async function logged(server: RunningVault, message: string): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!server.log().includes(`"msg":"${message}"`)) {
+    assert.ok(Date.now() < deadline, `no "${message}" in: ${server.log()}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** What `vault serve` prints on stdout until SIGTERM ends it, which it gets after the first line. */
+async function announcement(...args: string[]): Promise<string> {
+  const [program, ...first] = fromExecutable;
+  const command = [...first, 'serve', '--data-dir', dir, ...args];
+  const child = spawn(program, command, { stdio: ['ignore', 'pipe', 'ignore'] });
+  let stdout = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk;
+    if (stdout.includes('\n')) child.kill('SIGTERM');
+  });
+  const [code] = await once(child, 'close');
+  assert.equal(code, 0);
+  return stdout;
+}
+
+/** A connection on which a whole request was answered and the first half of another has arrived. */
+async function requestInFlight(server: RunningVault): Promise<{ socket: Socket; received: () => string }> {
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+  let received = '';
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    received += chunk;
+  });
+  socket.on('error', () => {
+    // A server that ends at once resets the connection.
+  });
+  // Both in one write, so that the answer to the first shows that the server has the half of the second too.
+  socket.write('GET /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\nGET /api/v1/health HTTP/1.1\r\nHost: a\r\n');
+  while (!received.includes('"status":"ok"')) await once(socket, 'data');
+  received = '';
+  return { socket, received: () => received };
+}
+
+test('stdout has exactly one line, the address, also where a free port was asked for', async () => {
+  assert.match(await announcement('--listen', '[::1]:0'), /^listening on http:\/\/\[::1\]:\d+\n$/);
+});
+
+test('a fresh directory becomes a vault that nobody else can read, whatever the umask was', async (t) => {
+  const data = join(tempDir(t), 'made', 'data');
+  const program = ['sh', '-c', 'umask 000; exec "$0" "$@"', ...fromExecutable];
+  const server = await serve(t, data, { program });
+  const made = /"level":"info".*"msg":"a new vault was made; keep a copy of its master.key elsewhere"/;
+  await eventually('the log says so', () => made.test(server.log()) || undefined);
+  const modes = () =>
+    Object.fromEntries(
+      readdirSync(data).map((name) => [name, (statSync(join(data, name)).mode & 0o777).toString(8)]),
+    );
+  assert.equal(statSync(data).mode & 0o777, 0o700);
+  assert.equal(statSync(join(data, '..')).mode & 0o777, 0o700);
+  const files = ['master.key', 'vault.db', 'vault.db-shm', 'vault.db-wal', 'vault.mark'];
+  assert.deepEqual(modes(), Object.fromEntries(files.map((name) => [name, '600'])));
+  await server.end();
+  assert.deepEqual(modes(), { 'master.key': '600', 'vault.db': '600', 'vault.mark': '600' });
+});
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`${signal} takes no more requests, finishes the one in flight and ends with exit code 0`, async (t) => {
+    const server = await serve(t, dir);
+    const { socket, received } = await requestInFlight(server);
+    const ended = server.end(signal);
+    await logged(server, 'stopping');
+    await assert.rejects(fetch(`${server.url}/api/v1/health`));
+    socket.write('\r\n');
+    await once(socket, 'close');
+    assert.match(received(), /^HTTP\/1\.1 200 OK\r\n.*"status":"ok"/s);
+    assert.deepEqual(await ended, { code: 0, signal: null });
+    assert.match(server.log(), /"msg":"stopped"\}\n$/);
+    assert.deepEqual(readdirSync(dir).sort(), ['master.key', 'vault.db', 'vault.mark']);
+  });
+}
+
+test('a second signal ends it at once, without waiting for what is in flight', async (t) => {
+  const server = await serve(t, dir);
+  const { socket } = await requestInFlight(server);
+  process.kill(server.pid, 'SIGTERM');
+  await logged(server, 'stopping');
+  assert.deepEqual(await server.end('SIGTERM'), { code: null, signal: 'SIGTERM' });
+  assert.doesNotMatch(server.log(), /"msg":"stopped"/);
+  socket.destroy();
+});
+
+test('idle connections do not hold it up', async (t) => {
+  const server = await serve(t, dir);
+  const response = await fetch(`${server.url}/api/v1/health`, { headers: { Connection: 'keep-alive' } });
+  await response.text();
+  const began = Date.now();
+  assert.deepEqual(await server.end(), { code: 0, signal: null });
+  assert.ok(Date.now() - began < 5000);
+});
+
+/** Runs `vault serve` that is to fail, and checks the form of what it says. */
+async function refused(args: readonly string[], launch: Parameters<typeof vault>[1] = {}): Promise<string> {
+  const { code, stdout, stderr } = await vault(['serve', ...args], launch);
+  assert.deepEqual({ code, stdout }, { code: 1, stdout: '' }, stderr);
+  assert.doesNotMatch(stderr, /\n\s+at /);
+  return stderr.replace(/^\{.*\}\n/gm, '');
+}
+
+test('a port that another program uses is named', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  t.after(() => other.close());
+  const { port } = other.address() as AddressInfo;
+  assert.equal(
+    await refused(['--data-dir', dir, '--listen', `127.0.0.1:${port}`]),
+    `vault: cannot listen on 127.0.0.1:${port}: another program uses this port\n` +
+      '  Stop that program, or choose another port with --listen.\n',
+  );
+});
+
+test('an address that this machine does not have is named', async () => {
+  assert.equal(
+    await refused(['--data-dir', dir, '--listen', '192.0.2.1:8080', '--insecure-http']),
+    'vault: cannot listen on 192.0.2.1:8080: this machine has no such address\n' +
+      '  Name an address of this machine with --listen, such as 127.0.0.1:8080.\n',
+  );
+});
+
+test('a port that this user may not have is named', mayNotListenOn(80), async (t) => {
+  const data = tempDir(t);
+  const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  if (nobody.uid !== undefined) chownSync(data, nobody.uid, nobody.gid);
+  assert.equal(
+    await refused(['--data-dir', data, '--listen', '127.0.0.1:80'], nobody),
+    'vault: cannot listen on 127.0.0.1:80: this user may not use this port\n' +
+      '  Choose a port from 1024 on with --listen, or grant CAP_NET_BIND_SERVICE.\n',
+  );
+});
+
+test('plain HTTP beyond loopback is refused before anything is made, unless it was asked for', async (t) => {
+  const data = join(tempDir(t), 'data');
+  for (const host of ['0.0.0.0', '[::]', '']) {
+    const stderr = await refused(['--data-dir', data, '--listen', `${host}:0`]);
+    assert.match(
+      stderr,
+      /^vault: plain HTTP on \S+ would show private keys to everybody on the way\n {2}Serve HTTPS with --tls-certificate NAME .* --tls-cert-file .*; or listen on 127\.0\.0\.1 .*; or .* --insecure-http\.\n$/,
+    );
+  }
+  assert.equal(existsSync(data), false);
+  const asked = await announcement('--listen', '0.0.0.0:0', '--insecure-http');
+  assert.match(asked, /^listening on http:\/\/0\.0\.0\.0:\d+\n$/);
+});
+
+function mayNotListenOn(port: number): { skip?: string } {
+  const setting = '/proc/sys/net/ipv4/ip_unprivileged_port_start';
+  const first = existsSync(setting) ? Number(readFileSync(setting, 'utf8')) : 1024;
+  return port < first ? {} : { skip: `here every user may listen on port ${port}` };
+}

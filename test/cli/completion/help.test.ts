@@ -1,0 +1,121 @@
+/** What help shows beside the usage: for every command a line that works as it stands. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, test } from 'node:test';
+import { readArguments } from '../../../src/cli/terminal/arguments.ts';
+import { allCommands, type KnownCommand } from '../../harness/command-tree.ts';
+import { needs } from '../../harness/missing-program.ts';
+import { makeChain } from '../../harness/openssl-chain.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { fromExecutable, vault } from '../../harness/vault-process.ts';
+
+let commands: readonly KnownCommand[] = [];
+
+before(async () => {
+  commands = await allCommands();
+});
+
+/** The words of a line as a shell would see them, up to the first redirection or pipe. */
+function shellWords(line: string): string[] {
+  const parts = line.match(/[|<>]|(?:"[^"]*"|'[^']*'|[^\s|<>"'])+/g) ?? [];
+  const end = parts.findIndex((part) => /^[|<>]$/.test(part));
+  return parts.slice(0, end === -1 ? undefined : end).map((part) => part.replace(/["']/g, ''));
+}
+
+test('every command has examples, written as its options are read', () => {
+  for (const { words, specs, examples } of commands) {
+    const name = words.join(' ');
+    assert.ok(
+      examples.length > 0,
+      `vault ${name}: give its definition examples: [{ does, line }], the line as it is typed`,
+    );
+    for (const { does, line } of examples) {
+      assert.match(does, /^[A-Z].*[^.:]$/, `${name}: what an example does is a phrase`);
+      const [program, ...rest] = shellWords(line);
+      assert.deepEqual([program, ...rest.slice(0, words.length)], ['vault', ...words], line);
+      assert.doesNotThrow(() => readArguments(specs, rest.slice(words.length), `vault ${name}`), line);
+    }
+  }
+});
+
+test('--help shows the examples below the options, and "help" before a command is the same', async () => {
+  const { code, stdout, stderr } = await vault(['api-key', 'revoke', '--help']);
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  const end = '\nEXAMPLES\n\n  End a key; its next request is refused:\n    vault api-key revoke --id 1\n';
+  assert.ok(stdout.endsWith(end), stdout);
+  assert.deepEqual(await vault(['help', 'api-key', 'revoke']), { code, stdout, stderr });
+  assert.deepEqual(await vault(['help']), await vault(['--help']));
+  assert.deepEqual(await vault(['help', 'nothing']), await vault(['nothing']));
+});
+
+/** Examples that need more than a vault: a CA, a name server, a terminal, another machine, or the system's folders. */
+const elsewhere = [
+  /^vault (serve|doctor|notification|master-key (rotate|remove|seal|unseal))/,
+  /letsencrypt/,
+  /--name (shop|inside|zerossl)/,
+  /^vault acme-account (rollover|deactivate|delete)/,
+  /^vault dns-provider test/,
+  /^vault admin (create|reset-password) --name \w+$/,
+  /^vault notification test/,
+  / \| (ssh|less|man)|\/usr\/|\/etc\//,
+];
+
+/** What comes first, so that the rest finds what it names, and what comes last. The others stand between, in their order. */
+const first = [
+  'certificate create',
+  'certificate import',
+  'api-key create',
+  'admin setup-link',
+  'admin create',
+  'dns-provider add',
+  ...['notification add webhook', 'notification add email', 'notification add exec'],
+];
+const last = [
+  ...[
+    'export',
+    'apply',
+    'api-key revoke',
+    'api-key delete',
+    'certificate delete',
+    'dns-provider remove',
+    'admin delete',
+  ],
+  'notification remove',
+  ...['backup', 'restore'],
+];
+
+function rank({ words }: KnownCommand): number {
+  const name = words.join(' ');
+  if (first.includes(name)) return first.indexOf(name) - first.length;
+  return last.indexOf(name) + 1;
+}
+
+test('the examples work as they stand, one after the other, on a new vault', needs('openssl'), (t) => {
+  const dir = tempDir(t);
+  const bin = join(dir, 'bin');
+  mkdirSync(bin);
+  symlinkSync(fromExecutable[0], join(bin, 'vault'));
+  const { leaf, fullchainPem } = makeChain(dir);
+  const files = {
+    'fullchain.pem': fullchainPem,
+    'privkey.pem': leaf.keyPem,
+    'password.txt': 'four words nobody wrote\n',
+    'passphrase.txt': 'five words nobody ever wrote\n',
+    'smtp-password.txt': 'made-up-for-this-test\n',
+    'cloudflare.yaml': 'api_token: made-up-for-this-test-0123456789abcdef\n',
+  };
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(dir, name), content);
+  const pack = ['pkcs12', '-export', '-in', 'fullchain.pem', '-inkey', 'privkey.pem', '-out', 'mail.p12'];
+  execFileSync('openssl', [...pack, '-passout', 'file:password.txt'], { cwd: dir });
+  const lines = [...commands]
+    .sort((one, other) => rank(one) - rank(other))
+    .flatMap(({ examples }) => examples.map(({ line }) => line))
+    .filter((line) => !elsewhere.some((pattern) => pattern.test(line)));
+  assert.ok(lines.length > 25, `${lines.length}`);
+  const env = { ...process.env, PATH: `${bin}:${process.env.PATH}`, VAULT_DATA_DIR: join(dir, 'data') };
+  for (const line of lines) {
+    execFileSync('sh', ['-c', line], { cwd: dir, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  }
+});

@@ -1,0 +1,54 @@
+/** What a crash of the vault leaves behind: the kernel's dump of it, searched for the keys that it had just handed out. */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { fromExecutable, serve, vault } from '../../harness/vault-process.ts';
+
+const pattern = '/proc/sys/kernel/core_pattern';
+
+/** Where dumps of processes go: they can be looked at where that is a name without a directory. */
+function dumpsAreHere(): { skip?: string } {
+  if (!existsSync(pattern)) return { skip: 'this system has no /proc/sys/kernel/core_pattern' };
+  const place = readFileSync(pattern, 'utf8').trim();
+  return /^[^|/]+$/.test(place) ? {} : { skip: `the dumps of this machine go to ${place}` };
+}
+
+const isLinux = process.platform === 'linux' ? {} : { skip: 'only Linux lets a process choose' };
+
+test(
+  'a crash of the vault leaves a dump without its memory, whatever limit it was started with',
+  dumpsAreHere(),
+  async (t) => {
+    for (const signal of ['SIGSEGV', 'SIGABRT'] as const) {
+      const folder = tempDir(t);
+      const data = join(folder, 'data');
+      const args = ['--name=web', '--data-dir', data];
+      assert.equal((await vault(['certificate', 'create', '--domain=a.test', ...args])).code, 0);
+      const key = await vault(['api-key', 'create', '--scope=private_keys:read', '--certificate=*', ...args]);
+      // The shell asks for dumps of any size; they go where the process is.
+      const program = ['/bin/sh', '-c', 'ulimit -c unlimited; exec "$0" "$@"', fromExecutable[0]];
+      const server = await serve(t, data, { program, cwd: folder });
+      const headers = { Authorization: `Bearer ${key.stdout.trim()}` };
+      const url = `${server.url}/api/v1/certificates/web/private.key`;
+      const pem = await (await fetch(url, { headers })).text();
+      assert.match(pem, /PRIVATE KEY/);
+      assert.deepEqual(await server.end(signal), { code: null, signal });
+      const [dump, ...others] = readdirSync(folder).filter((name) => name !== 'data');
+      assert(dump !== undefined && others.length === 0, `the dump among ${readdirSync(folder)}`);
+      const path = join(folder, dump);
+      assert(statSync(path).size < 1024 * 1024, `${statSync(path).size} bytes of dump`);
+      const content = readFileSync(path);
+      assert.equal(content.subarray(1, 4).toString(), 'ELF');
+      const secrets = [...pem.split('\n').slice(1, -2), key.stdout.split('.')[1] ?? '', 'PRIVATE KEY'];
+      for (const secret of secrets) assert(!content.includes(secret.trim()), 'a secret in the dump');
+      assert(!content.includes(readFileSync(join(data, 'master.key'))), 'the master key in the dump');
+    }
+  },
+);
+
+test('the kernel is told so before anything secret is read', isLinux, async (t) => {
+  const server = await serve(t, join(tempDir(t), 'data'));
+  assert.match(readFileSync(`/proc/${server.pid}/coredump_filter`, 'utf8'), /^0+\n$/);
+});

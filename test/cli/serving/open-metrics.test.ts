@@ -1,0 +1,121 @@
+/** Metrics of the executable: where they are, for whom, and that they are those of all its processes. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { needs } from '../../harness/missing-program.ts';
+import { freePort } from '../../harness/port.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { serve, vault } from '../../harness/vault-process.ts';
+import { agentsToAll, ask, childrenOf, workersVault } from '../../harness/workers-vault.ts';
+
+const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
+
+function tokenFile(t: TestContext, text = 'a-token-for-metrics-alone\n', mode = 0o600): string {
+  const path = join(tempDir(t), 'token');
+  writeFileSync(path, text, { mode });
+  return path;
+}
+
+function sampleOf(text: string, series: string): number | undefined {
+  const line = text.split('\n').find((each) => each.startsWith(`${series} `));
+  return line === undefined ? undefined : Number(line.slice(series.length + 1));
+}
+
+test('without the settings there are no metrics, and with a token they are for whoever has it alone', async (t) => {
+  const without = await serve(t, join(tempDir(t), 'data'));
+  assert.equal((await ask(`${without.url}/metrics`)).status, 404);
+  const { server, key } = await workersVault(t, { workers: 1, args: ['--metrics-token-file', tokenFile(t)] });
+  const get = (headers: Record<string, string>) => ask(`${server.url}/metrics`, { headers });
+  for (const headers of [{}, bearer('wrong'), bearer(key), bearer('a-token-for-metrics-alonf')]) {
+    const { status, body } = await get(headers);
+    assert.equal(status, 401, body);
+    assert.doesNotMatch(body, /vault_/);
+  }
+  const { status, headers, body } = await get(bearer('a-token-for-metrics-alone'));
+  assert.deepEqual([status, headers['content-type']], [200, 'text/plain; version=0.0.4; charset=utf-8']);
+  assert.equal(sampleOf(body, 'vault_ready'), 1);
+  // It opens nothing else.
+  const path = `${server.url}/api/v1/certificates/web`;
+  assert.equal((await ask(path, { headers: bearer('a-token-for-metrics-alone') })).status, 401);
+});
+
+test(
+  'a listener of its own serves metrics and nothing else, and the main one has none',
+  needs('promtool'),
+  async (t) => {
+    const place = `127.0.0.1:${await freePort()}`;
+    const { server, key } = await workersVault(t, { workers: 1, args: ['--metrics-listen', place] });
+    const path = `${server.url}/api/v1/certificates/web`;
+    const { headers } = await ask(`${path}/fullchain.pem`, { headers: bearer(key) });
+    await ask(`${path}/fullchain.pem`, {
+      headers: { ...bearer(key), 'If-None-Match': String(headers.etag) },
+    });
+    await ask(`${path}/private.key`, { headers: bearer('vk_none') });
+    assert.equal((await ask(`${server.url}/metrics`)).status, 404);
+    assert.equal((await ask(`http://${place}/api/v1/health`)).status, 404);
+    const { status, body } = await ask(`http://${place}/metrics`);
+    assert.equal(status, 200);
+    const expected = {
+      'vault_downloads_total{artifact="fullchain.pem"}': 1,
+      'vault_downloads_not_modified_total{artifact="fullchain.pem"}': 1,
+      'vault_authentication_failures_total{reason="key_unknown"}': 1,
+      'vault_http_requests_total{route="/api/v1/certificates/{name}/private.key",status="401"}': 1,
+      'vault_certificates{status="valid"}': 1,
+      vault_api_keys: 1,
+      vault_workers: 1,
+    };
+    for (const [series, value] of Object.entries(expected))
+      assert.equal(sampleOf(body, series), value, series);
+    const {
+      stdout,
+      stderr,
+      status: code,
+    } = spawnSync('promtool', ['check', 'metrics'], {
+      input: body,
+      encoding: 'utf8',
+    });
+    assert.deepEqual([stdout + stderr, code], ['', 0]);
+  },
+);
+
+test('the numbers are those of all workers, and none goes down when one of them dies', async (t) => {
+  const place = `127.0.0.1:${await freePort()}`;
+  const { server, key } = await workersVault(t, { args: ['--metrics-listen', place] });
+  const series = 'vault_downloads_total{artifact="private.key"}';
+  const scraped = async () => (await ask(`http://${place}/metrics`)).body;
+  for (const agent of await agentsToAll(t, server.url, 2)) {
+    for (let time = 0; time < 10; time++) {
+      const path = `${server.url}/api/v1/certificates/web/private.key`;
+      assert.equal((await ask(path, { headers: bearer(key), agent })).status, 200);
+    }
+  }
+  const before = await scraped();
+  assert.deepEqual([sampleOf(before, series), sampleOf(before, 'vault_workers')], [20, 2]);
+  for (const worker of [1, 2]) {
+    assert.ok((sampleOf(before, `process_resident_memory_bytes{worker="${worker}"}`) ?? 0) > 1e7);
+  }
+  process.kill(childrenOf(server.pid)[0] ?? 0, 'SIGKILL');
+  await agentsToAll(t, server.url, 2);
+  const deadline = Date.now() + 20_000;
+  let after = '';
+  while (sampleOf(after, 'vault_workers') !== 2 || sampleOf(after, 'vault_worker_restarts_total') !== 1) {
+    assert.ok(Date.now() < deadline, after);
+    after = await scraped().catch(() => '');
+  }
+  assert.equal(sampleOf(after, series), 20);
+});
+
+for (const [what, text, mode, words] of [
+  ['can be read by others', 'a-token-for-metrics-alone', 0o644, /can be read by other users/],
+  ['is short', 'short', 0o600, /holds no token for metrics/],
+  ['is no token', 'two words in a token', 0o600, /holds no token for metrics/],
+] as const) {
+  test(`a token file that ${what} is refused`, async (t) => {
+    const args = ['--metrics-token-file', tokenFile(t, text, mode), '--listen', '127.0.0.1:0'];
+    const outcome = await vault(['serve', '--data-dir', join(tempDir(t), 'data'), ...args]);
+    assert.equal(outcome.code, 1);
+    assert.match(outcome.stderr, words);
+  });
+}

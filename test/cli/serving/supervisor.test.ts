@@ -1,0 +1,184 @@
+/**
+ * What systemd hears from a vault that it runs: when it is up, that it is well, and when it ends. A real datagram socket
+ * listens in systemd's place; that systemd itself acts on it is not tried here, as tests have none to themselves.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import { supervisorIn } from '../../../src/cli/serving/supervisor.ts';
+import type { Environment } from '../../../src/cli/terminal/terminal.ts';
+import { needs } from '../../harness/missing-program.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { keptLog } from '../../harness/test-vault.ts';
+import { serve } from '../../harness/vault-process.ts';
+import { childrenOf } from '../../harness/workers-vault.ts';
+
+const programs = { ...needs('nc'), ...needs('systemd-notify') };
+
+test(
+  'a server says when it is ready and where, gives signs of life, and says when it stops',
+  programs,
+  async (t) => {
+    const { next, environment } = await listener(t);
+    const data = join(tempDir(t), 'data');
+    const server = await serve(t, data, { environment: { ...environment, WATCHDOG_USEC: '200000' } });
+    assert.equal(await next(), `READY=1\nSTATUS=listening on ${server.url}`);
+    for (let sign = 0; sign < 3; sign++) {
+      assert.equal(await next(), `WATCHDOG=1\nSTATUS=listening on ${server.url}`);
+    }
+    assert.deepEqual(await server.end(), { code: 0, signal: null });
+    let last = await next();
+    while (last.startsWith('WATCHDOG=1')) last = await next();
+    assert.equal(last, 'STOPPING=1\nSTATUS=stopping');
+    assert.doesNotMatch(server.log(), /"level":"(warn|error)"/);
+  },
+);
+
+test(
+  'several workers are one to systemd: ready once, well while all are, and going on without one that died',
+  programs,
+  async (t) => {
+    const { next, environment } = await listener(t);
+    const data = join(tempDir(t), 'data');
+    const server = await serve(t, data, {
+      args: ['--workers', '2'],
+      environment: { ...environment, WATCHDOG_USEC: '1000000' },
+    });
+    const status = `STATUS=listening on ${server.url} with 2 workers`;
+    assert.equal(await next(), `READY=1\n${status}`);
+    assert.equal(await next(), `WATCHDOG=1\n${status}`);
+    const [victim = 0, other = 0] = childrenOf(server.pid);
+    process.kill(victim, 'SIGKILL');
+    for (let sign = 0; sign < 3; sign++) assert.match(await next(), /^WATCHDOG=1\nSTATUS=listening on /);
+    assert.ok(childrenOf(server.pid).includes(other));
+    assert.deepEqual(await server.end(), { code: 0, signal: null });
+    let last = await next();
+    while (last.startsWith('WATCHDOG=1')) last = await next();
+    assert.equal(last, 'STOPPING=1\nSTATUS=stopping');
+  },
+);
+
+test(
+  'a vault whose database does not answer gives no sign of life, says what is wrong, and goes on when it is mended',
+  programs,
+  async (t) => {
+    const { next, environment } = await listener(t);
+    const data = join(tempDir(t), 'data');
+    const { url } = await serve(t, data, { environment: { ...environment, WATCHDOG_USEC: '200000' } });
+    const rename = (from: string, to: string) => {
+      const db = new BetterSqlite3(join(data, 'vault.db'));
+      db.exec(`ALTER TABLE ${from} RENAME TO ${to}`);
+      db.close();
+    };
+    assert.match(await next(), /^READY=1\n/);
+    rename('settings', 'gone');
+    let message = await next();
+    while (message.startsWith('WATCHDOG=1')) message = await next();
+    for (let time = 0; time < 3; time++) {
+      assert.equal(message, 'STATUS=not working: database, master_key');
+      message = await next();
+    }
+    rename('gone', 'settings');
+    while (message.startsWith('STATUS=not working')) message = await next();
+    assert.equal(message, `WATCHDOG=1\nSTATUS=listening on ${url}`);
+  },
+);
+
+test('where systemd-notify is missing, the vault serves as ever, and its log says so once', async (t) => {
+  const data = join(tempDir(t), 'data');
+  const environment = { NOTIFY_SOCKET: join(data, 'none'), WATCHDOG_USEC: '20000', PATH: '/nonexistent' };
+  const server = await serve(t, data, { environment });
+  for (let request = 0; request < 20; request++) {
+    assert.equal((await fetch(new URL('/api/v1/health', server.url))).status, 200);
+  }
+  assert.deepEqual(await server.end(), { code: 0, signal: null });
+  const warnings = server.log().match(/"level":"warn".*/g) ?? [];
+  assert.equal(warnings.length, 1, server.log());
+  assert.match(warnings[0] ?? '', /spawn systemd-notify ENOENT.*systemd cannot be told how the vault is/);
+});
+
+test('messages arrive in the order in which they were told', programs, async (t) => {
+  const { next, environment } = await listener(t);
+  const log = keptLog();
+  const { tell } = supervisorIn({ PATH: process.env.PATH, ...environment }, log);
+  const told = Array.from({ length: 20 }, (_, index) => `STATUS=${index}`);
+  const carried = told.map((status) => tell(status));
+  for (const status of told) assert.equal(await next(), status);
+  await Promise.all(carried);
+  assert.deepEqual(log.lines, []);
+});
+
+test(
+  'a message that does not get through is logged, again only after one did, and never throws',
+  programs,
+  async (t) => {
+    const { next, environment, end } = await listener(t);
+    const log = keptLog();
+    const { tell } = supervisorIn({ PATH: process.env.PATH, ...environment }, log);
+    await tell('READY=1');
+    assert.equal(await next(), 'READY=1');
+    await end();
+    for (let time = 0; time < 3; time++) await tell('WATCHDOG=1');
+    assert.equal(log.lines.length, 1);
+    assert.match(log.lines[0] ?? '', /systemd-notify ended with 1/);
+  },
+);
+
+const watched: readonly (readonly [title: string, environment: Environment, interval: number | undefined])[] =
+  [
+    ['where nobody listens', { WATCHDOG_USEC: '60000000' }, undefined],
+    ['where nobody watches', { NOTIFY_SOCKET: '/s' }, undefined],
+    [
+      'where another process is watched',
+      { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: '1', WATCHDOG_PID: '1' },
+      undefined,
+    ],
+    ['where the interval is nothing', { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: '0' }, undefined],
+    ['where the interval is no number', { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: 'x' }, undefined],
+    [
+      'of this very process',
+      { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: '60000000', WATCHDOG_PID: `${process.pid}` },
+      60_000,
+    ],
+    ['of whatever process', { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: '1500000' }, 1500],
+  ];
+for (const [title, environment, interval] of watched) {
+  test(`signs of life are due ${interval ?? 'never'}: ${title}`, () => {
+    assert.equal(supervisorIn(environment, keptLog()).watchdogInterval, interval);
+  });
+}
+
+test('where nobody listens, nothing is said', async () => {
+  const log = keptLog();
+  await supervisorIn({ PATH: '/nonexistent' }, log).tell('READY=1');
+  assert.deepEqual(log.lines, []);
+});
+
+/** A socket as systemd's. systemd-notify ends each message with another one, BARRIER=1, and waits until it was read. */
+async function listener(t: TestContext) {
+  const path = join(tempDir(t), 'notify');
+  const nc = spawn('nc', ['-lkUu', path], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = new Promise((resolve) => nc.once('exit', resolve));
+  const end = () => {
+    nc.kill();
+    return ended;
+  };
+  t.after(end);
+  while (!existsSync(path) && nc.exitCode === null) await new Promise((resolve) => setImmediate(resolve));
+  const messages = messagesIn(nc.stdout.setEncoding('utf8'));
+  return { next: async () => (await messages.next()).value, environment: { NOTIFY_SOCKET: path }, end };
+}
+
+async function* messagesIn(chunks: AsyncIterable<string>): AsyncGenerator<string, never> {
+  let seen = '';
+  for await (const chunk of chunks) {
+    seen += chunk;
+    const all = seen.split('BARRIER=1');
+    seen = all.pop() ?? '';
+    yield* all;
+  }
+  throw new Error(`the listener ended after: ${seen}`);
+}

@@ -1,0 +1,36 @@
+/** The settings about backups: off without a directory, daily and seven with one, and refused by name where wrong. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { day, hour } from '../../../src/base/duration.ts';
+import { readSettings } from '../../../src/cli/settings/settings.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+
+test('no backups are made unless a directory is named; then daily, and seven stay', async (t) => {
+  const dir = { 'data-dir': tempDir(t) };
+  assert.equal((await readSettings(dir, {})).backups, undefined);
+  assert.equal((await readSettings({ ...dir, 'backup-keep': '3' }, {})).backups, undefined);
+  assert.deepEqual((await readSettings({ ...dir, 'backup-dir': '/b/x' }, {})).backups, {
+    directory: '/b/x',
+    every: day,
+    keep: 7,
+  });
+  const environment = { VAULT_BACKUP_DIR: '/b', VAULT_BACKUP_EVERY: '6h', VAULT_BACKUP_KEEP: '28' };
+  assert.deepEqual((await readSettings(dir, environment)).backups, {
+    directory: '/b',
+    every: 6 * hour,
+    keep: 28,
+  });
+});
+
+for (const [name, value, complaint] of [
+  ['backup-every', '1m', /--backup-every: "1m" is not how often a backup can be made/],
+  ['backup-every', 'daily', /--backup-every: "daily" is not how often/],
+  ['backup-every', '31d', /--backup-every: "31d" is not how often/],
+  ['backup-keep', '0', /--backup-keep: "0" is not how many backups can be kept/],
+  ['backup-keep', '-1', /--backup-keep: "-1" is not how many/],
+  ['backup-keep', '1.5', /--backup-keep: "1\.5" is not how many/],
+] as const) {
+  test(`--${name} ${value} is refused, also where no directory is set`, async (t) => {
+    await assert.rejects(readSettings({ 'data-dir': tempDir(t), [name]: value }, {}), complaint);
+  });
+}

@@ -1,0 +1,248 @@
+/** The chain of the audit log: how a link is made, for ever, and that every writer goes on with the same chain. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import fc from 'fast-check';
+import {
+  type ChainedEvent,
+  chainBeginning,
+  hashIn,
+  linkOf,
+  tagState,
+} from '../../../src/db/audit/audit-chain.ts';
+import { insertAuditEvents } from '../../../src/db/audit/audit-events.ts';
+import { Database } from '../../../src/db/database.ts';
+import { migrations } from '../../../src/db/migrations/migrations.ts';
+import { bound, testIntegrity } from '../../harness/bound-database.ts';
+import { race, sourceUrl } from '../../harness/racing-processes.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { TestWorld } from '../../harness/test-world.ts';
+
+const world = new TestWorld();
+const zeros = chainBeginning.link;
+
+const download: ChainedEvent = {
+  id: 7,
+  at: 1_795_000_000_123,
+  actor: 'api-key:1:web',
+  action: 'certificate.download',
+  resource: 'certificate:wüw',
+  detail: '{"artifact":"private.key","version":3}',
+  ip: '192.0.2.1',
+  request_id: null,
+};
+
+type Row = ChainedEvent & { readonly link: Buffer };
+
+function rowsIn(path: string): Row[] {
+  const database = new BetterSqlite3(path);
+  try {
+    return database.prepare('select * from audit_events order by id').all() as Row[];
+  } finally {
+    database.close();
+  }
+}
+
+function assertChained(rows: readonly Row[]): void {
+  let link = zeros;
+  for (const row of rows) {
+    link = linkOf(link, row);
+    assert(link.equals(hashIn(row.link)), `event ${row.id}`);
+  }
+}
+
+async function opened(t: TestContext): Promise<{ db: Database; path: string }> {
+  const path = join(tempDir(t), 'vault.db');
+  const db = await bound(await Database.open(path, world));
+  t.after(() => db.close());
+  return { db, path };
+}
+
+const { id: _, ...newEvent } = download;
+
+test('a link is the SHA-256 of netstrings, and stays what it was', () => {
+  const text =
+    `13:vault-audit-1,64:${'0'.repeat(64)},1:7,13:1795000000123,13:api-key:1:web,20:certificate.download,` +
+    '16:certificate:wüw,38:{"artifact":"private.key","version":3},9:192.0.2.1,-';
+  const expected = createHash('sha256').update(text).digest();
+  assert.deepEqual(linkOf(zeros, download), expected);
+  assert.equal(
+    expected.toString('hex'),
+    '03a7f84c46be0c24e47cd278d83a256260e7b29dd7f6809b8e45473db3cc97b2',
+    'frozen: every log that was ever written depends on it',
+  );
+});
+
+test('no two events have the same link: what moves from one field to the next changes it', () => {
+  const text = fc.oneof(fc.string({ maxLength: 6 }), fc.constantFrom('1:a,', '-', ',', '2:', '\u0000'));
+  const event = fc.record({
+    id: fc.nat(30),
+    at: fc.nat(30),
+    ...{ actor: text, action: text, resource: text, detail: text },
+    ip: fc.option(text),
+    request_id: fc.option(text),
+  });
+  fc.assert(
+    fc.property(event, event, (one, other) => {
+      const isSame = JSON.stringify(one) === JSON.stringify(other);
+      assert.equal(linkOf(zeros, one).equals(linkOf(zeros, other)), isSame);
+    }),
+    { numRuns: 2000 },
+  );
+  const [first, second] = [
+    { ...download, actor: 'a', action: 'bc' },
+    { ...download, actor: 'ab', action: 'c' },
+  ];
+  assert.notDeepEqual(linkOf(zeros, first), linkOf(zeros, second));
+  assert.notDeepEqual(linkOf(zeros, download), linkOf(linkOf(zeros, download), download));
+});
+
+test('what the database hands back has the link that it was stored with, whatever the text', async (t) => {
+  const { db, path } = await opened(t);
+  const odd = ['\u0000', 'a\u0000b', '\ud800 alone', '🔑', '\uffff', 'e\u0301', '\r\n'];
+  const rows = odd.map((resource) => ({ ...newEvent, resource }));
+  await db.write((writer) => insertAuditEvents(writer, rows));
+  assert.equal(rowsIn(path).length, odd.length);
+  assertChained(rowsIn(path));
+});
+
+test('however many events come at once, they stand in their order', async (t) => {
+  const { db, path } = await opened(t);
+  const counts = [0, 1, 3, 4, 5, 15, 16, 17, 22, 39];
+  let at = 0;
+  for (const count of counts) {
+    const rows = Array.from({ length: count }, (_, index) => ({ ...newEvent, at: at + index + 1 }));
+    at += count;
+    await db.write((writer) => insertAuditEvents(writer, rows));
+  }
+  const rows = rowsIn(path);
+  assert.deepEqual(
+    rows.map((row) => [row.id, row.at]),
+    Array.from({ length: at }, (_, index) => [index + 1, index + 1]),
+  );
+  assertChained(rows);
+});
+
+test('a transaction that is rolled back leaves no gap', async (t) => {
+  const { db, path } = await opened(t);
+  await db.write((writer) => insertAuditEvents(writer, [newEvent, newEvent]));
+  await assert.rejects(
+    db.write(async (writer) => {
+      await insertAuditEvents(writer, [newEvent]);
+      throw new Error('no');
+    }),
+    /^Error: no$/,
+  );
+  await db.write((writer) => insertAuditEvents(writer, [newEvent]));
+  assert.deepEqual(
+    rowsIn(path).map(({ id }) => id),
+    [1, 2, 3],
+  );
+  assertChained(rowsIn(path));
+});
+
+const writer = `
+  const { Database } = await import(process.argv[1]);
+  const { insertAuditEvents } = await import(process.argv[2]);
+  const { realWorld } = await import(process.argv[3]);
+  const { bound } = await import(process.argv[6]);
+  const event = JSON.parse(process.argv[5]);
+  const db = await bound(await Database.open(process.argv[4], realWorld));
+  await start();
+  for (let n = 0; n < 40; n += 1) {
+    await db.write((writer) => insertAuditEvents(writer, Array(1 + (n % 3)).fill(event)));
+  }
+  await db.close();
+  process.stdout.write('done');
+`;
+
+test('processes that write at the same time write one chain', async (t) => {
+  const { path } = await opened(t);
+  const modules = ['db/database.ts', 'db/audit-events.ts', 'base/world.ts'].map(sourceUrl);
+  const said = await race(t, 3, writer, [
+    ...modules,
+    path,
+    JSON.stringify(newEvent),
+    new URL('../../harness/bound-database.ts', import.meta.url).href,
+  ]);
+  assert.deepEqual(said, Array(3).fill('done'));
+  assert.equal(rowsIn(path).length, 3 * 79);
+  assertChained(rowsIn(path));
+});
+
+const insertion =
+  'insert into audit_events (at, actor, action, resource, detail, ip, request_id) values (?, ?, ?, ?, ?, ?, ?)';
+
+function insertAsBefore(path: string, count: number): void {
+  const database = new BetterSqlite3(path);
+  const insert = database.prepare(insertion);
+  database.transaction(() => {
+    for (let n = 0; n < count; n += 1) insert.run(n, 'a', 'b', `resource ${n}`, '{}', null, null);
+  })();
+  database.close();
+}
+
+test('the migration chains the events that are there', async (t) => {
+  const path = join(tempDir(t), 'vault.db');
+  const { '0006-audit-chain': chain, ...before } = migrations;
+  assert(chain);
+  const earlier = Object.fromEntries(Object.entries(before).filter(([name]) => name < '0006'));
+  await (await Database.open(path, world, earlier)).close();
+  insertAsBefore(path, 1001);
+  await (await Database.open(path, world)).close();
+  assert.equal(rowsIn(path).length, 1001);
+  assertChained(rowsIn(path));
+});
+
+test('every event that is written has a tag, and those that the migration chained have none', async (t) => {
+  const { db, path } = await opened(t);
+  await db.write((writer) => insertAuditEvents(writer, Array(23).fill(newEvent)));
+  const states = rowsIn(path).map(({ link }) => tagState(testIntegrity, link));
+  assert.deepEqual(states, Array(23).fill('tagged'));
+});
+
+test('an event without a link never gets one: the next goes on from the one before it', async (t) => {
+  const { db, path } = await opened(t);
+  await db.write((writer) => insertAuditEvents(writer, [newEvent]));
+  insertAsBefore(path, 3);
+  await db.write((writer) => insertAuditEvents(writer, [newEvent]));
+  const rows = rowsIn(path);
+  assert.deepEqual(
+    rows.map(({ id, link }) => [id, link.length]),
+    [
+      [1, 64],
+      [2, 0],
+      [3, 0],
+      [4, 0],
+      [5, 64],
+    ],
+  );
+  const [first, , , , last] = rows;
+  assert(first && last);
+  assert.deepEqual(hashIn(last.link), linkOf(hashIn(first.link), last));
+});
+
+test('nothing is recorded in a database whose key is not known', async (t) => {
+  const { db, path } = await opened(t);
+  db.integrity = undefined;
+  await assert.rejects(
+    db.write((writer) => insertAuditEvents(writer, [newEvent])),
+    /not bound to its master key/,
+  );
+  assert.deepEqual(rowsIn(path), []);
+});
+
+test('where the newest events were taken away a gap stays', async (t) => {
+  const { db, path } = await opened(t);
+  await db.write((writer) => insertAuditEvents(writer, Array(5).fill(newEvent)));
+  const database = new BetterSqlite3(path);
+  database.exec('delete from audit_events where id > 3');
+  database.close();
+  await db.write((writer) => insertAuditEvents(writer, [newEvent]));
+  assert.deepEqual(
+    rowsIn(path).map(({ id }) => id),
+    [1, 2, 3, 6],
+  );
+});

@@ -1,0 +1,387 @@
+/** Query plans: no query of a request or of the scheduler reads a growing table whole, or sorts it. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import { Kysely } from 'kysely';
+import { insertAuditEvents } from '../../../src/db/audit/audit-events.ts';
+import { listAuditEvents } from '../../../src/db/audit/audit-search.ts';
+import { Database, type Reader, type Writer } from '../../../src/db/database.ts';
+import type { Schema } from '../../../src/db/schema/schema.ts';
+import { sqliteDialect } from '../../../src/db/sqlite/sqlite-dialect.ts';
+import {
+  findHttpChallenge,
+  findTlsAlpnChallenge,
+  listLeftoverChallenges,
+  listRenewalChallenges,
+} from '../../../src/db/tables/acme-challenges.ts';
+import { findAdministrator } from '../../../src/db/tables/administrators.ts';
+import { allowlistsOf, apiKeysNaming } from '../../../src/db/tables/api-key-certificates.ts';
+import {
+  findApiKey,
+  findApiKeyByPrefix,
+  pageApiKeys,
+  pageApiKeysOf,
+} from '../../../src/db/tables/api-keys.ts';
+import { findCaCertificate } from '../../../src/db/tables/ca-certificates.ts';
+import { pageWatched, searchCertificates } from '../../../src/db/tables/certificate-search.ts';
+import {
+  findCertificateSummary,
+  listCertificateSummaries,
+  listPlanned,
+  pagePlanned,
+} from '../../../src/db/tables/certificate-summaries.ts';
+import { findVersion, lastVersionNumber, listVersions } from '../../../src/db/tables/certificate-versions.ts';
+import {
+  findCertificate,
+  findCertificateById,
+  listAriDue,
+  listCertificateNames,
+  listDueCertificates,
+  nextMoment,
+} from '../../../src/db/tables/certificates.ts';
+import {
+  failuresOf,
+  issuedForNames,
+  issuedNear,
+  orderedBefore,
+} from '../../../src/db/tables/issuance-holds.ts';
+import { findAcmeIssuer, findIssuerById } from '../../../src/db/tables/issuers.ts';
+import {
+  listEndingApiKeys,
+  listEndingCertificates,
+  nextRange,
+} from '../../../src/db/tables/notification-watch.ts';
+import { listLaneHeads, listLeftRenewals } from '../../../src/db/tables/renewal-lanes.ts';
+import {
+  findClaimableRenewal,
+  findNamedRenewal,
+  findOpenRenewal,
+  findRenewal,
+  listRenewals,
+  renewalsState,
+  shortenLeases,
+} from '../../../src/db/tables/renewals.ts';
+import { findSessionByToken, listSessions } from '../../../src/db/tables/sessions.ts';
+import { listEndedRenewals } from '../../../src/db/tables/waiting-renewals.ts';
+import { bound } from '../../harness/bound-database.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { TestWorld } from '../../harness/test-world.ts';
+
+type Query = (reader: Reader) => Promise<unknown>;
+
+/** What SQLite would do for each statement that the query runs. */
+async function plansOf(t: TestContext, query: Query): Promise<string[]> {
+  const world = new TestWorld();
+  const path = join(tempDir(t), 'vault.db');
+  const database = await bound(await Database.open(path, world));
+  // Of an empty audit log nobody asks for more.
+  const event = { at: 0, actor: 'x', action: 'x', resource: 'x', detail: '{}', ip: null, request_id: null };
+  await database.write((writer) => insertAuditEvents(writer, [event]));
+  await database.close();
+  const statements: string[] = [];
+  const traced = new BetterSqlite3(path, { verbose: (text) => statements.push(String(text)) });
+  const explainer = new BetterSqlite3(path);
+  try {
+    await query(new Kysely<Schema>({ dialect: sqliteDialect(traced, world) }));
+    assert(statements.length > 0);
+    return statements.flatMap((statement) => {
+      const steps = explainer.prepare(`explain query plan ${statement}`).all() as { detail: string }[];
+      return steps.map(({ detail }) => detail);
+    });
+  } finally {
+    traced.close();
+    explainer.close();
+  }
+}
+
+/** Each with a step of its plan that answers it. */
+const searches: Record<string, readonly [query: Query, step: RegExp]> = {
+  'a key by its prefix': [
+    (db) => findApiKeyByPrefix(db, 'vk_x'),
+    /SEARCH api_keys USING INDEX .*\(prefix=\?\)/,
+  ],
+  'a key by its id': [(db) => findApiKey(db, 1), /SEARCH api_keys USING INTEGER PRIMARY KEY/],
+  'the allowlist of a key': [
+    (db) => findApiKeyByPrefix(db, 'vk_x'),
+    /SEARCH api_key_certificates USING PRIMARY KEY \(api_key_id=\?\)/,
+  ],
+  'the keys that name a certificate': [
+    (db) => apiKeysNaming(db, 1),
+    /SEARCH api_key_certificates USING .*INDEX api_key_certificates_by_certificate/,
+  ],
+  'an administrator by name': [
+    (db) => findAdministrator(db, 'a'),
+    /SEARCH administrators USING INDEX .*\(name=\?\)/,
+  ],
+  'a session by its token': [
+    (db) => findSessionByToken(db, Buffer.alloc(32)),
+    /SEARCH sessions USING INDEX .*\(token_hash=\?\)/,
+  ],
+  'the person of a session': [
+    (db) => findSessionByToken(db, Buffer.alloc(32)),
+    /SEARCH administrators USING INTEGER PRIMARY KEY/,
+  ],
+  'the sessions of a person': [
+    (db) => listSessions(db, 1),
+    /SEARCH sessions USING INDEX sessions_by_administrator/,
+  ],
+  'a certificate by name': [
+    (db) => findCertificate(db, 'a'),
+    /SEARCH certificates USING INDEX .*\(name=\?\)/,
+  ],
+  'a certificate by id': [
+    (db) => findCertificateById(db, 1),
+    /SEARCH certificates USING INTEGER PRIMARY KEY/,
+  ],
+  'a certificate with its current version': [
+    (db) => findCertificateSummary(db, 'a'),
+    /SEARCH certificate_versions USING INDEX .*\(certificate_id=\? AND version=\?\)/,
+  ],
+  'the first page of certificates': [
+    (db) => listCertificateSummaries(db, { limit: 10 }),
+    /SCAN certificates USING INDEX sqlite_autoindex_certificates_1/,
+  ],
+  'a further page of certificates': [
+    (db) => listCertificateSummaries(db, { limit: 10, after: 'a' }),
+    /SEARCH certificates USING INDEX .*\(name>\?\)/,
+  ],
+  'the first page of a search': [
+    (db) => searchCertificates(db, { now: 1, limit: 10, search: 'x', status: 'expiring' }),
+    /SCAN certificates USING INDEX sqlite_autoindex_certificates_1/,
+  ],
+  'a search among the certificates of an issuer': [
+    (db) => searchCertificates(db, { now: 1, limit: 10, search: 'x', issuer: 'ca' }),
+    /SEARCH certificates USING INDEX certificates_by_issuer \(issuer_id=\?\)/,
+  ],
+  'a further page of all certificates for administrators': [
+    (db) => searchCertificates(db, { now: 1, limit: 10, after: { name: 'a' } }),
+    /SEARCH certificates USING INDEX .*\(name>\?\)/,
+  ],
+  'a page of API keys': [
+    (db) => pageApiKeys(db, { after: 7, limit: 10 }),
+    /SEARCH api_keys USING INTEGER PRIMARY KEY \(rowid>\?\)/,
+  ],
+  'the keys that can read a certificate': [
+    (db) => pageApiKeysOf(db, 1, { limit: 10 }),
+    /SEARCH api_key_certificates USING .*INDEX api_key_certificates_by_certificate/,
+  ],
+  'the keys that are for any certificate': [
+    (db) => pageApiKeysOf(db, 1, { limit: 10 }),
+    /SCAN api_keys USING COVERING INDEX api_keys_for_any/,
+  ],
+  'the allowlists of some keys': [
+    (db) => allowlistsOf(db, [1, 2]),
+    /SEARCH api_key_certificates USING PRIMARY KEY \(api_key_id=\?\)/,
+  ],
+  'a page of audit events': [
+    (db) => listAuditEvents(db, {}, { before: 9, limit: 3 }),
+    /SEARCH audit_events USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
+  ],
+  'a page of the audit events of a time': [
+    (db) => listAuditEvents(db, { since: 1, until: 2 }, { limit: 3 }),
+    /SEARCH audit_events USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
+  ],
+  'the audit events of somebody, in blocks': [
+    (db) => listAuditEvents(db, { actor: 'x', since: 1 }, { before: 9, limit: 3 }),
+    /SEARCH audit_events USING INDEX audit_events_by_actor \(<expr>=\? AND actor=\?\)/,
+  ],
+  'a page of the audit events of an action': [
+    (db) => listAuditEvents(db, { action: 'x' }, { limit: 3 }),
+    /SEARCH audit_events USING INDEX audit_events_by_action \(action=\? AND id>\? AND id<\?\)/,
+  ],
+  'the audit events about something, in blocks': [
+    (db) => listAuditEvents(db, { resource: 'x' }, { before: 9, limit: 3 }),
+    /SEARCH audit_events USING INDEX audit_events_by_resource \(<expr>=\? AND resource=\?\)/,
+  ],
+  'the first page of renewals': [
+    (db) => listRenewals(db, { limit: 3 }),
+    /SEARCH renewals USING INTEGER PRIMARY KEY \(rowid<\?\)/,
+  ],
+  'a page of renewals': [
+    (db) => listRenewals(db, { before: 9, limit: 3 }),
+    /SEARCH renewals USING INTEGER PRIMARY KEY \(rowid<\?\)/,
+  ],
+  'a page of the renewals of a certificate': [
+    (db) => listRenewals(db, { certificateId: 1, before: 9, limit: 3 }),
+    /SEARCH renewals USING INDEX renewals_by_certificate \(certificate_id=\? AND id<\?\)/,
+  ],
+  'a page of the renewals that failed': [
+    (db) => listRenewals(db, { status: 'failed', before: 9, limit: 3 }),
+    /SEARCH renewals USING INDEX renewals_failed \(id<\?\)/,
+  ],
+  'the renewals that are queued': [
+    (db) => listRenewals(db, { status: 'queued', limit: 3 }),
+    /SCAN renewals USING INDEX renewals_open/,
+  ],
+  'a renewal with the names': [(db) => findNamedRenewal(db, 1), /SEARCH renewals USING INTEGER PRIMARY KEY/],
+  'whether renewals have moved': [renewalsState, /SCAN renewals USING INDEX renewals_open/],
+  'the names that may have been meant': [
+    (db) => listCertificateNames(db, 10),
+    /SCAN certificates USING COVERING INDEX/,
+  ],
+  'a version': [
+    (db) => findVersion(db, 1, 2),
+    /SEARCH certificate_versions USING INDEX .*\(certificate_id=\? AND version=\?\)/,
+  ],
+  'a page of versions': [
+    (db) => listVersions(db, 1, { before: 9, limit: 3 }),
+    /SEARCH certificate_versions USING INDEX .*\(certificate_id=\? AND version<\?\)/,
+  ],
+  'the last version number': [
+    (db) => lastVersionNumber(db, 1),
+    /SEARCH certificate_versions USING COVERING INDEX/,
+  ],
+  'the certificates that are due': [
+    (db) => listDueCertificates(db, 1, 10),
+    /SEARCH certificates USING INDEX certificates_by_next_renewal \(.*next_renewal_at<\?\)/,
+  ],
+  'the open renewal of a certificate': [
+    (db) => findOpenRenewal(db, 1),
+    /SEARCH renewals USING INDEX renewals_open \(certificate_id=\?\)/,
+  ],
+  'the next renewal of each lane of the queue': [
+    (db) => listLaneHeads(db, 1),
+    /SEARCH renewals USING COVERING INDEX renewals_queued \(issuer_id=\? AND dns_lane=\?\)/,
+  ],
+  'the next lane of an issuer': [
+    (db) => listLaneHeads(db, 1),
+    /SEARCH renewals USING COVERING INDEX renewals_queued \(issuer_id=\? AND dns_lane>\?\)/,
+  ],
+  'the next issuer of the queue': [
+    (db) => listLaneHeads(db, 1),
+    /SEARCH renewals USING COVERING INDEX renewals_queued \(issuer_id>\?\)/,
+  ],
+  'renewals whose worker died': [
+    (db) => listLeftRenewals(db, 1),
+    /SEARCH renewals USING INDEX renewals_running \(lease_expires_at<\?\)/,
+  ],
+  'one renewal to take up': [
+    (db) => findClaimableRenewal(db, 7, 1),
+    /SEARCH renewals USING INTEGER PRIMARY KEY/,
+  ],
+  'the pause of the issuer of a renewal to take up': [
+    (db) => findClaimableRenewal(db, 7, 1),
+    /SEARCH acme_issuers USING INTEGER PRIMARY KEY/,
+  ],
+  'what was issued for a set of names': [
+    (db) => issuedForNames(db, 'https://ca.test', 'x', 5),
+    /SEARCH renewals USING INDEX renewals_by_names \(name_set=\?\)/,
+  ],
+  'what was issued near a domain': [
+    (db) => issuedNear(db, 'https://ca.test', 'example.com', 1),
+    /SEARCH certificate_versions USING INDEX certificate_versions_by_directory \(directory_url=\? AND created_at>\?\)/,
+  ],
+  'the order that counts last for the limit of an account': [
+    (db) => orderedBefore(db, 1, 300, 1),
+    /SEARCH renewals USING INDEX renewals_by_account \(acme_account_id=\?\)/,
+  ],
+  'what failed for a certificate': [
+    (db) => failuresOf(db, 1, 5),
+    /SEARCH renewals USING INDEX renewals_by_certificate \(certificate_id=\?\)/,
+  ],
+  'how renewals of an issuer ended': [
+    (db) => listEndedRenewals(db, 1, 5),
+    /SEARCH renewals USING INDEX renewals_by_issuer \(issuer_id=\?\)/,
+  ],
+  'the leases that are too long': [
+    (db) => shortenLeases(db as Writer, 1),
+    /SCAN renewals USING INDEX renewals_open/,
+  ],
+  'a page of what is watched over': [
+    (db) => pageWatched(db, 'a', 10),
+    /SEARCH certificates USING INDEX sqlite_autoindex_certificates_1 \(name>\?\)/,
+  ],
+  'the certificates of a range that end': [
+    (db) => listEndingCertificates(db, 1, { after: 1, last: 2 }, 10),
+    /SEARCH v USING INDEX sqlite_autoindex_certificate_versions_1 \(certificate_id>\? AND certificate_id<\?\)/,
+  ],
+  'the API keys of a range that end': [
+    (db) => listEndingApiKeys(db, 1, { after: 1, last: 2 }, 10),
+    /SEARCH k USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
+  ],
+  'a range of certificates': [
+    (db) => nextRange(db, 'certificates', 1, 10),
+    /SEARCH certificates USING (COVERING INDEX|INTEGER PRIMARY KEY) .*\(rowid>\?\)/,
+  ],
+  'the moment at which a renewal is due next': [
+    (db) => nextMoment(db, 1),
+    /SEARCH certificates USING COVERING INDEX certificates_by_next_renewal \(.*next_renewal_at>\?\)/,
+  ],
+  'the certificates whose window is due to be asked about': [
+    (db) => listAriDue(db, 1, 10),
+    /SEARCH certificates USING INDEX certificates_by_ari_check \(.*ari_check_at<\?\)/,
+  ],
+  'some certificates to plan anew': [
+    (db) => listPlanned(db, [1, 2, 3]),
+    /SEARCH certificates USING INTEGER PRIMARY KEY/,
+  ],
+  'a page of the certificates that are planned': [
+    (db) => pagePlanned(db, 1, 10),
+    /SEARCH certificates USING INTEGER PRIMARY KEY \(rowid>\?\)/,
+  ],
+  'the challenge for a token': [
+    (db) => findHttpChallenge(db, 'x'),
+    /SEARCH acme_challenges USING INDEX acme_challenges_by_token \(token=\?\)/,
+  ],
+  'the newest challenge for a name': [
+    (db) => findTlsAlpnChallenge(db, 'a.example'),
+    /SEARCH acme_challenges USING INDEX acme_challenges_by_identifier \(identifier=\?\)/,
+  ],
+  'the challenges of a renewal': [
+    (db) => listRenewalChallenges(db, 1),
+    /SEARCH acme_challenges USING INDEX acme_challenges_by_renewal \(renewal_id=\?\)/,
+  ],
+  'the renewal that a challenge is for': [
+    (db) => listLeftoverChallenges(db),
+    /SEARCH renewals USING INTEGER PRIMARY KEY/,
+  ],
+  'the CA behind an issuer': [(db) => findAcmeIssuer(db, 1), /SEARCH acme_issuers USING INTEGER PRIMARY KEY/],
+  'an issuer by its id': [(db) => findIssuerById(db, 1), /SEARCH issuers USING INTEGER PRIMARY KEY/],
+  'a renewal': [(db) => findRenewal(db, 1), /SEARCH renewals USING INTEGER PRIMARY KEY/],
+  'the newest authority': [
+    (db) => findCaCertificate(db, 1, 'intermediate'),
+    /SEARCH ca_certificates USING INDEX ca_certificates_by_role/,
+  ],
+};
+
+/** Tables that never grow: issuers, and the challenges of the moment, each of which is looked at. */
+const mayBeWhole = new Set([
+  ...['SCAN issuers', 'SCAN acme_challenges', 'SCAN blocks', 'SCAN CONSTANT ROW'],
+  // Issuers and lanes of the queue, which the query itself has just listed.
+  ...['SCAN asked', 'SCAN lanes', 'SCAN heads'],
+]);
+
+for (const [what, [query, step]] of Object.entries(searches)) {
+  test(`${what} is found by an index`, async (t) => {
+    const plan = await plansOf(t, query);
+    const whole = plan.filter((detail) => /^SCAN (?!.* INDEX )/.test(detail) && !mayBeWhole.has(detail));
+    assert.deepEqual(whole, []);
+    assert(
+      plan.some((detail) => step.test(detail)),
+      plan.join('\n'),
+    );
+  });
+}
+
+test("a page of one key's certificates is found by its allowlist, not by reading all certificates", async (t) => {
+  const page = { limit: 10, after: 'a', allowlistOf: 1 };
+  const plan = await plansOf(t, (db) => listCertificateSummaries(db, page));
+  assert(plan.includes('SEARCH api_key_certificates USING PRIMARY KEY (api_key_id=?)'), plan.join('\n'));
+  assert.deepEqual(
+    plan.filter((detail) => detail.startsWith('SCAN')),
+    [],
+  );
+});
+
+const sorted = Object.entries(searches).filter(([what]) => /page|due|names|newest/.test(what));
+
+for (const [what, [query]] of sorted) {
+  test(`${what} comes out of the index in order, without being sorted`, async (t) => {
+    const plan = await plansOf(t, query);
+    assert.deepEqual(
+      plan.filter((detail) => detail.includes('TEMP B-TREE')),
+      [],
+    );
+  });
+}

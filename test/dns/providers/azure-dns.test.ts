@@ -1,0 +1,86 @@
+/** The provider azure-dns against a server that behaves as its API does. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { azureTokens, fakeAzureDns } from '../../harness/fake-provider-azure-dns.ts';
+import {
+  another,
+  bench,
+  here,
+  providerScenarios,
+  record,
+  refused,
+  startFake,
+} from '../../harness/fake-provider-scenarios.ts';
+
+providerScenarios(fakeAzureDns);
+
+const isChange = ({ method }: { method: string }) => method === 'PUT' || method === 'DELETE';
+
+test('every change says which set it is about, and a set that changed is read again', async () => {
+  await using fake = await startFake(fakeAzureDns);
+  const { provider, signal } = bench(fakeAzureDns, fake);
+  await provider.present(record, signal);
+  fake.meanwhile(() => fake.add(here, 'somebody-elses'));
+  await provider.present(another, signal);
+  assert.deepEqual(fake.values(here), [record.value, 'somebody-elses', another.value]);
+  fake.meanwhile(() => fake.add(here, 'a-third'));
+  await provider.remove(record, signal);
+  assert.deepEqual(fake.values(here), ['somebody-elses', another.value, 'a-third']);
+  const changes = fake.requests.filter(isChange);
+  assert.deepEqual(
+    changes.map(({ headers }) => [headers['if-none-match'], headers['if-match'] !== undefined]),
+    [['*', false], ...Array.from({ length: 4 }, () => [undefined, true])],
+  );
+});
+
+test('the last value takes the set with it', async () => {
+  await using fake = await startFake(fakeAzureDns);
+  const { provider, signal } = bench(fakeAzureDns, fake);
+  await provider.present(record, signal);
+  await provider.remove(record, signal);
+  assert.equal(fake.requests.filter(isChange).at(-1)?.method, 'DELETE');
+});
+
+test('one token serves until it expires, and a new one is fetched where it is refused', async () => {
+  await using fake = await startFake(fakeAzureDns);
+  const { provider, world, signal } = bench(fakeAzureDns, fake);
+  const logins = () => fake.requests.filter(({ path }) => path.endsWith('/oauth2/v2.0/token')).length;
+  await provider.present(record, signal);
+  await provider.remove(record, signal);
+  assert.equal(logins(), 1);
+  world.advance(3_540_000);
+  await provider.present(record, signal);
+  assert.equal(logins(), 2);
+  azureTokens.clear();
+  await provider.remove(record, signal);
+  assert.equal(logins(), 3);
+});
+
+test('a named zone is used without listing zones, if the record is in it', async () => {
+  await using fake = await startFake(fakeAzureDns);
+  const { made, signal } = bench(fakeAzureDns, fake);
+  const provider = made({ ...fakeAzureDns.config(fake.url), zone_name: 'Example.com' });
+  await provider.present(record, signal);
+  assert.deepEqual(fake.values(here), [record.value]);
+  assert(fake.requests.every(({ path }) => !path.endsWith('/dnsZones')));
+  const elsewhere = { ...record, name: '_acme-challenge.example.org', zone: 'example.org' };
+  assert.match((await refused(provider.present(elsewhere, signal))).message, /has no zone .*zone_name/);
+});
+
+test('a next page on another host gets no token', async () => {
+  await using fake = await startFake(fakeAzureDns);
+  const { provider, signal } = bench(fakeAzureDns, fake);
+  const nextLink = 'https://evil.example/subscriptions';
+  fake.interrupt({ status: 200, json: { value: [], nextLink } }, ({ path }) => path.endsWith('/dnsZones'));
+  assert.match((await refused(provider.present(record, signal))).message, /on another host, evil\.example/);
+});
+
+test('a client secret that Azure does not take is told with the name of the login, and not shown', async () => {
+  await using fake = await startFake(fakeAzureDns);
+  const { made, signal } = bench(fakeAzureDns, fake);
+  const { message } = await refused(made(fakeAzureDns.wrong(fake.url)).present(record, signal));
+  assert.match(
+    message,
+    /^The Azure login refused to give a token \(401: AADSTS7000215: .*\[secret\] \[invalid_client\]\)/,
+  );
+});

@@ -1,0 +1,43 @@
+/** The provider desec against a server that behaves as its API does. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fakeDesec } from '../../harness/fake-provider-desec.ts';
+import {
+  another,
+  bench,
+  providerScenarios,
+  record,
+  refused,
+  startFake,
+} from '../../harness/fake-provider-scenarios.ts';
+
+providerScenarios(fakeDesec);
+
+test("a new set has the domain's smallest TTL, and the last value takes the set with it", async () => {
+  await using fake = await startFake(fakeDesec);
+  const { provider, signal } = bench(fakeDesec, fake);
+  fake.interrupt({ status: 200, json: [{ name: 'example.com', minimum_ttl: 4000 }] });
+  await provider.present(record, signal);
+  await provider.present(another, signal);
+  await provider.remove(record, signal);
+  await provider.remove(another, signal);
+  const sent = fake.requests
+    .filter(({ body }) => body !== '')
+    .map(({ method, body }) => [method, JSON.parse(body)]);
+  const [one, two] = [`"${record.value}"`, `"${another.value}"`];
+  assert.deepEqual(sent, [
+    ['POST', { subname: '_acme-challenge.www', type: 'TXT', ttl: 4000, records: [one] }],
+    ['PATCH', { records: [one, two] }],
+    ['PATCH', { records: [two] }],
+    ['PATCH', { records: [] }],
+  ]);
+});
+
+test('a refusal that names a field is shown', async () => {
+  await using fake = await startFake(fakeDesec);
+  const { provider, signal } = bench(fakeDesec, fake);
+  const json = { records: ['Record content malformed.'] };
+  fake.interrupt({ status: 400, json }, ({ method }) => method === 'POST');
+  const { message } = await refused(provider.present(record, signal));
+  assert.match(message, /did not create the TXT record .+ \(400: Record content malformed\.\)$/);
+});

@@ -1,0 +1,34 @@
+/** The provider digitalocean against a server that behaves as its API does. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fakeDigitalocean } from '../../harness/fake-provider-digitalocean.ts';
+import {
+  bench,
+  here,
+  providerScenarios,
+  record,
+  refused,
+  startFake,
+} from '../../harness/fake-provider-scenarios.ts';
+
+providerScenarios(fakeDigitalocean);
+
+test('a next page on another host is not asked for', async () => {
+  await using fake = await startFake(fakeDigitalocean);
+  const { provider, signal } = bench(fakeDigitalocean, fake);
+  const next = 'https://evil.example/v2/domains?page=2';
+  fake.interrupt({ status: 200, json: { domains: [], links: { pages: { next } } } });
+  const { message } = await refused(provider.present(record, signal));
+  assert.match(message, /on another host, evil\.example; nothing is sent there/);
+});
+
+test('pages that lead in a circle end', async () => {
+  await using fake = await startFake(fakeDigitalocean);
+  const { provider, signal } = bench(fakeDigitalocean, fake);
+  const next = `${fake.url}/v2/domains?page=1&again`;
+  const circle = { status: 200, json: { domains: [{ name: 'example.com' }], links: { pages: { next } } } };
+  fake.interrupt(circle);
+  fake.interrupt(circle);
+  await provider.present(record, signal);
+  assert.deepEqual(fake.values(here), [record.value]);
+});

@@ -1,0 +1,133 @@
+/** The provider google-cloud-dns against a server that behaves as its API does. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { encodePem } from '../../../src/crypto/pem.ts';
+import {
+  checkedAssertion,
+  fakeGoogleCloudDns,
+  googleKeyFile,
+  googleTokens,
+} from '../../harness/fake-provider-google-cloud-dns.ts';
+import {
+  another,
+  bench,
+  here,
+  providerScenarios,
+  record,
+  refused,
+  startFake,
+} from '../../harness/fake-provider-scenarios.ts';
+import { dsaBomb } from '../../harness/import-bombs.ts';
+
+providerScenarios(fakeGoogleCloudDns);
+
+test('the key is exchanged for a token by an assertion that Google can check', async () => {
+  await using fake = await startFake(fakeGoogleCloudDns);
+  const { provider, signal } = bench(fakeGoogleCloudDns, fake);
+  await provider.present(record, signal);
+  const { body = '' } = fake.requests.find(({ path }) => path === '/token') ?? {};
+  const assertion = new URLSearchParams(body).get('assertion') ?? '';
+  const { header, payload } = await checkedAssertion(assertion, `${fake.url}/token`);
+  assert.deepEqual(header, { alg: 'RS256', typ: 'JWT', kid: 'key-1' });
+  const iat = Date.parse('2026-11-21T12:00:00Z') / 1000;
+  assert.deepEqual(payload, {
+    scope: 'https://www.googleapis.com/auth/ndev.clouddns.readwrite',
+    iss: 'vault@project-1.iam.gserviceaccount.com',
+    aud: `${fake.url}/token`,
+    iat,
+    exp: iat + 3600,
+  });
+});
+
+test('one token serves until it expires, and a new one is fetched where it is refused', async () => {
+  await using fake = await startFake(fakeGoogleCloudDns);
+  const { provider, world, signal } = bench(fakeGoogleCloudDns, fake);
+  const logins = () => fake.requests.filter(({ path }) => path === '/token').length;
+  await provider.present(record, signal);
+  await provider.remove(record, signal);
+  assert.equal(logins(), 1);
+  world.advance(3_540_000);
+  await provider.present(record, signal);
+  assert.equal(logins(), 2);
+  googleTokens.clear();
+  await provider.remove(record, signal);
+  assert.equal(logins(), 3);
+});
+
+test('a change of somebody else between reading and writing is kept', async () => {
+  await using fake = await startFake(fakeGoogleCloudDns);
+  const { provider, signal } = bench(fakeGoogleCloudDns, fake);
+  await provider.present(record, signal);
+  fake.meanwhile(() => fake.add(here, 'somebody-elses'));
+  await provider.present(another, signal);
+  fake.meanwhile(() => fake.add(here, 'a-third'));
+  await provider.remove(record, signal);
+  assert.deepEqual(fake.values(here), ['somebody-elses', another.value, 'a-third']);
+});
+
+test('the key file may be given as its JSON text, and project wins over the one in it', async () => {
+  await using fake = await startFake(fakeGoogleCloudDns);
+  const { made, signal } = bench(fakeGoogleCloudDns, fake);
+  const key = { ...googleKeyFile(fake.url), project_id: 'another' };
+  await made({ service_account: JSON.stringify(key), project: 'project-1', base_url: fake.url }).present(
+    record,
+    signal,
+  );
+  assert.deepEqual(fake.values(here), [record.value]);
+});
+
+test('a key file that is none is refused without being shown', async () => {
+  await using fake = await startFake(fakeGoogleCloudDns);
+  const { made, signal } = bench(fakeGoogleCloudDns, fake);
+  const key = googleKeyFile(fake.url);
+  for (const service_account of [
+    '{"private_key":"topsecret"',
+    '{}',
+    { client_email: 'a' },
+    { ...key, private_key: 'topsecret' },
+  ]) {
+    const { error } = fakeGoogleCloudDns.type.config.safeParse({ service_account });
+    assert.match(error?.message ?? '', /key file|PEM private key/);
+    assert.doesNotMatch(error?.message ?? '', /topsecret/);
+  }
+  const { project_id: _, ...homeless } = key;
+  assert.throws(() => made({ service_account: homeless }), /needs project/);
+  // OpenSSL would work on the last two for seconds and for days.
+  const bombs = [1500, 100_000].map((size) => encodePem('PRIVATE KEY', dsaBomb(size)));
+  for (const private_key of [
+    '-----BEGIN PRIVATE KEY-----\ntopsecret\n-----END PRIVATE KEY-----\n',
+    ...bombs,
+  ]) {
+    const provider = made({ service_account: { ...key, private_key }, base_url: fake.url });
+    const { message } = await refused(provider.present(record, signal));
+    assert.match(message, /private_key of the service account is no RSA key in PKCS#8$/);
+  }
+});
+
+test('a quota that is used up is waited for, though Google calls it forbidden', async () => {
+  await using fake = await startFake(fakeGoogleCloudDns);
+  const { provider, world, signal } = bench(fakeGoogleCloudDns, fake);
+  const errors = [{ reason: 'rateLimitExceeded', message: 'Rate Limit Exceeded' }];
+  const json = { error: { code: 403, message: 'Rate Limit Exceeded', errors } };
+  fake.interrupt({ status: 403, json }, ({ path }) => path.endsWith('/changes'));
+  await provider.present(record, signal);
+  assert.deepEqual(world.waits, [1000]);
+});
+
+test('records of many names are one change, and go by another', async () => {
+  await using fake = await startFake(fakeGoogleCloudDns);
+  const { provider, signal } = bench(fakeGoogleCloudDns, fake);
+  const name = (index: number) => `_acme-challenge.n${index}.example.com`;
+  const records = [...Array.from({ length: 30 }, (_, index) => ({ ...record, name: name(index) })), another];
+  fake.set(name(7), ['somebody-elses']);
+  await provider.batch?.present(records, signal);
+  assert.deepEqual(fake.values(name(7)), ['somebody-elses', record.value]);
+  assert.equal(fake.records.length, 32);
+  const before = fake.requests.length;
+  await provider.batch?.remove(records, signal);
+  assert.deepEqual(
+    fake.records.map(({ value }) => value),
+    ['somebody-elses'],
+  );
+  assert.equal(fake.requests.length, before + 1);
+});

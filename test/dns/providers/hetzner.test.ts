@@ -1,0 +1,64 @@
+/** The provider hetzner against a server that behaves as its API does. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { failedAction, fakeHetzner } from '../../harness/fake-provider-hetzner.ts';
+import {
+  another,
+  bench,
+  providerScenarios,
+  record,
+  refused,
+  startFake,
+} from '../../harness/fake-provider-scenarios.ts';
+
+providerScenarios(fakeHetzner);
+
+test('an action that fails is an error in its words', async () => {
+  await using fake = await startFake(fakeHetzner);
+  const { provider, signal } = bench(fakeHetzner, fake);
+  const json = { action: { id: failedAction, status: 'running', error: null } };
+  fake.interrupt({ status: 201, json }, ({ method }) => method === 'POST');
+  const { message } = await refused(provider.present(record, signal));
+  assert.match(message, /^Hetzner did not add a TXT record at .+: Action failed for \[secret\]$/);
+});
+
+test('an action that never ends is given up', async () => {
+  await using fake = await startFake(fakeHetzner);
+  const { provider, world, signal } = bench(fakeHetzner, fake);
+  const running = { status: 201, json: { action: { id: 7, status: 'running', error: null } } };
+  fake.interrupt(running, ({ method }) => method === 'POST');
+  for (let poll = 0; poll < 100; poll += 1) fake.interrupt(running, ({ path }) => path === '/v1/actions/7');
+  assert.match((await refused(provider.present(record, signal))).message, /takes too long to add/);
+  assert.equal(world.waits.length, 60);
+});
+
+test('a secondary zone cannot be changed here', async () => {
+  await using fake = await startFake(fakeHetzner);
+  const { provider, signal } = bench(fakeHetzner, fake);
+  const zones = [{ id: 1, name: 'example.com', mode: 'secondary' }];
+  fake.interrupt({ status: 200, json: { zones } });
+  assert.match((await refused(provider.present(record, signal))).message, /secondary zone.* primary server$/);
+});
+
+test('only a new set gets a TTL', async () => {
+  await using fake = await startFake(fakeHetzner);
+  const { provider, signal } = bench(fakeHetzner, fake);
+  await provider.present(record, signal);
+  await provider.present(another, signal);
+  const sent = fake.requests
+    .filter(({ method }) => method === 'POST')
+    .map(({ body }) => JSON.parse(body) as unknown);
+  assert.deepEqual(sent, [
+    { records: [{ value: `"${record.value}"` }], ttl: 60 },
+    { records: [{ value: `"${another.value}"` }] },
+  ]);
+});
+
+test('what the API keeps refusing ends in its words', async () => {
+  await using fake = await startFake(fakeHetzner);
+  const { provider, signal } = bench(fakeHetzner, fake);
+  for (let time = 0; time < 8; time += 1) {
+    fake.interrupt(fakeHetzner.error(423, 'zone is locked'), ({ method }) => method === 'POST');
+  }
+  assert.match((await refused(provider.present(record, signal))).message, /\(423: zone is locked/);
+});

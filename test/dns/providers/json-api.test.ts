@@ -1,0 +1,128 @@
+/** The client for HTTP APIs of DNS providers, where the scenarios of the providers do not reach. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { z } from 'zod';
+import { Secret } from '../../../src/base/secret.ts';
+import { type ApiOptions, jsonApi, textsIn } from '../../../src/dns/providers/json-api.ts';
+import { FakeProvider, fakeContext, JumpingWorld } from '../../harness/fake-provider.ts';
+import { refused } from '../../harness/fake-provider-scenarios.ts';
+
+const { signal } = new AbortController();
+
+async function withApi(options: Partial<ApiOptions> = {}) {
+  const fake = new FakeProvider();
+  await fake.listen('https://desec.io');
+  const context = fakeContext(new JumpingWorld(), fake.outbound);
+  const api = jsonApi({
+    context,
+    title: 'Example DNS',
+    baseUrl: `${fake.url}/api/`,
+    permission: 'The token needs everything.',
+    secrets: [new Secret('a/secret'), new Secret('')],
+    wordsOf: (body) => textsIn(body).join(' '),
+    ...options,
+  });
+  return { fake, api, world: context.world, get: { method: 'GET', path: '/x', purpose: 'do it' } as const };
+}
+
+test('paths go under the base URL, with and without a slash at its end', async () => {
+  const { fake, api, get } = await withApi();
+  await using _ = fake;
+  fake.handler = ({ url }) => ({ status: 200, json: url });
+  const answer = await api.send({ ...get, query: { a: 'b c', n: 1 } }, signal);
+  assert.equal(answer.body, `${fake.url}/api/x?a=b+c&n=1`);
+});
+
+test('a URL that the API names is followed on the same host only', async () => {
+  const { fake, api, get } = await withApi();
+  await using _ = fake;
+  fake.handler = () => ({ status: 200, json: 'here' });
+  assert.equal((await api.send({ ...get, path: `${fake.url}/api/next` }, signal)).body, 'here');
+  for (const path of ['https://evil.example/', fake.url.replace('https:', 'http:'), 'http://127.0.0.1:1/']) {
+    const { message } = await refused(api.send({ ...get, path }, signal));
+    assert.match(message, /on another host, .+; nothing is sent there$/);
+  }
+  assert.equal(fake.requests.length, 1);
+});
+
+test('credentials are made for each attempt, and a token that went out is not shown', async () => {
+  let count = 0;
+  const { fake, api, get } = await withApi({
+    authorize: () => {
+      count += 1;
+      return { Authorization: `Bearer token-${count}` };
+    },
+  });
+  await using _ = fake;
+  fake.handler = ({ headers }) => ({
+    status: 500,
+    json: { said: `${headers.authorization} a/secret a%2Fsecret` },
+  });
+  const { message } = await refused(api.send(get, signal));
+  assert.equal(message, 'Example DNS did not do it (500: Bearer [secret] [secret] [secret])');
+  assert.deepEqual(
+    fake.requests.map(({ headers }) => headers.authorization),
+    [1, 2, 3, 4].map((n) => `Bearer token-${n}`),
+  );
+});
+
+test('a token that is refused is fetched anew once', async () => {
+  let token = 'old';
+  const { fake, api, get } = await withApi({
+    authorize: () => ({ Authorization: `Bearer ${token}` }),
+    renew: () => {
+      token = 'new';
+    },
+  });
+  await using _ = fake;
+  fake.handler = ({ headers }) => ({ status: headers.authorization === 'Bearer new' ? 200 : 401, json: {} });
+  await api.send(get, signal);
+  fake.handler = () => ({ status: 401, json: {} });
+  const { message } = await refused(api.send(get, signal));
+  assert.equal(message, 'Example DNS refused to do it (401: Unauthorized). The token needs everything.');
+  assert.equal(fake.requests.length, 4);
+});
+
+test('a Retry-After that makes no sense is left out', async () => {
+  const { fake, api, get, world } = await withApi();
+  await using _ = fake;
+  for (const [header, wait] of [
+    ['soon', 1000],
+    ['-3', 1000],
+    ['Sat, 21 Nov 2020 12:00:00 GMT', 0],
+    ['0', 0],
+  ] as const) {
+    fake.handler = () => ({ status: 200, json: {} });
+    fake.interrupt({ status: 429, headers: { 'Retry-After': header } });
+    await api.send(get, signal);
+    assert.equal(world.waits.pop(), wait, header);
+  }
+});
+
+test('an answer of more than a megabyte is not taken, and the form of another is named', async () => {
+  const { fake, api, get } = await withApi();
+  await using _ = fake;
+  fake.handler = () => ({ status: 200, json: 'x'.repeat(2 ** 20) });
+  assert.match((await refused(api.send(get, signal))).message, /did not do it: .* more than 1048576 bytes/);
+  fake.handler = () => ({ status: 200, json: { zones: [{ id: true }] } });
+  const answer = await api.send(get, signal);
+  const schema = z.object({ zones: z.array(z.object({ id: z.string() })) });
+  assert.throws(() => api.read(schema, answer), /zones\.0\.id: .*expected string/);
+});
+
+test('a connection that is cut off is made anew', async () => {
+  const { fake, api, get, world } = await withApi();
+  fake.handler = () => ({ status: 200, json: {} });
+  await api.send(get, signal);
+  await fake[Symbol.asyncDispose]();
+  const { message } = await refused(api.send(get, signal));
+  assert.match(
+    message,
+    /^Example DNS did not do it: 127\.0\.0\.1:\d+ (cannot be reached|cut the connection off)/,
+  );
+  assert.deepEqual(world.waits, [1000, 2000, 4000]);
+});
+
+test('texts are found however deep they are', () => {
+  assert.deepEqual(textsIn({ a: ['b', { c: 'd', e: 1 }], f: null, g: 'h' }), ['b', 'd', 'h']);
+});

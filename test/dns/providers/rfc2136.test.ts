@@ -1,0 +1,275 @@
+/** Dynamic updates against a scripted server: what is sent, what is believed, and what people are told. */
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { suite, test } from 'node:test';
+import { encode } from 'dns-packet';
+import { silentLog } from '../../../src/base/log.ts';
+import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
+import { dnsProviderTypes, readProviderConfig } from '../../../src/dns/providers/provider-types.ts';
+import { rfc2136 } from '../../../src/dns/providers/rfc2136.ts';
+import { opcode, parseAnswer } from '../../../src/dns/resolver/dns-message.ts';
+import { fakeTcpDns, type TcpReply, withLength } from '../../harness/fake-dns.ts';
+import { fakeContext } from '../../harness/fake-provider.ts';
+import { TestWorld } from '../../harness/test-world.ts';
+import { type AnswerSignature, macOf, plainAnswer, signedAnswer } from '../../harness/tsig-answer.ts';
+
+const never = new AbortController().signal;
+const secret = Buffer.from('a secret of thirty-two bytes !!!');
+const key = { name: 'acme-key', algorithm: 'hmac-sha256', secret };
+const record = {
+  ...{ name: '_acme-challenge.www.example.test', value: 'one' },
+  ...{ zone: 'example.test', domain: 'www.example.test' },
+};
+const settings = {
+  key_name: 'Acme-Key.',
+  algorithm: 'hmac-sha256',
+  secret: secret.toString('base64'),
+  ttl: 60,
+} as const;
+
+type Script = (request: Buffer, kind: 'query' | 'update') => TcpReply;
+
+async function start(t: TestContext, script: Script, more: object = settings) {
+  const world = new TestWorld();
+  const time = Math.floor(world.now() / 1000);
+  const requests: Buffer[] = [];
+  const server = await fakeTcpDns(t, (request) => {
+    requests.push(request);
+    return script(request, parseAnswer(request).opcode === opcode.update ? 'update' : 'query');
+  });
+  const context = { ...fakeContext(), world, log: silentLog };
+  const type = dnsProviderTypes.get('rfc2136');
+  assert(type !== undefined);
+  const config = await readProviderConfig(type, JSON.stringify({ server, ...more }));
+  return { server, requests, world, time, provider: type.create(config, context) };
+}
+
+/** Answers signed as they should be, with the time of a TestWorld. */
+function signedWith(request: Buffer, answer: Buffer, how: Partial<AnswerSignature> = {}): Buffer {
+  const time = Math.floor(new TestWorld().now() / 1000);
+  return signedAnswer(answer, macOf(request, 32), key, { time, ...how });
+}
+
+/** "There is none, but the zone is …", as a server says it. */
+function soaAnswer(request: Buffer, zone: string): Buffer {
+  const data = {
+    ...{ mname: `ns.${zone}`, rname: `hostmaster.${zone}`, serial: 1 },
+    ...{ refresh: 1, retry: 1, expire: 1, minimum: 1 },
+  };
+  const id = request.readUInt16BE(0);
+  return Buffer.from(
+    encode({ type: 'response', id, flags: 3, authorities: [{ type: 'SOA', name: zone, data }] }),
+  );
+}
+
+const obliging: Script = (request, kind) =>
+  signedWith(request, kind === 'query' ? soaAnswer(request, 'example.test') : plainAnswer(request, 0));
+
+suite('what is sent', () => {
+  test('first a question for the zone, then the change of the one record, both signed', async (t) => {
+    const { provider, requests } = await start(t, obliging);
+    await provider.present(record, never);
+    await provider.remove(record, never);
+    const [question, addition, , removal] = requests.map(parseAnswer);
+    assert.equal(requests.length, 4);
+    assert.equal(question?.opcode, opcode.query);
+    const { name } = record;
+    const data = Buffer.from('\x03one');
+    assert.deepEqual(addition?.authorities, [{ name, type: 16, class: 1, ttl: 60, data }]);
+    assert.deepEqual(removal?.authorities, [{ name, type: 16, class: 254, ttl: 0, data }]);
+    for (const request of requests) assert.equal(parseAnswer(request).additionals.at(-1)?.type, 250);
+    assert.equal(requests[1]?.toString('latin1', 12, 26), '\x07example\x04test\x00', 'the zone section');
+    assert(!requests.some((request) => request.includes(secret)));
+  });
+
+  test('a configured zone is not asked for, and the lifetime is as configured', async (t) => {
+    const { provider, requests } = await start(t, obliging, { ...settings, zone: 'Test.', ttl: 5 });
+    await provider.present(record, never);
+    assert.equal(requests.length, 1);
+    assert.equal(requests[0]?.toString('latin1', 12, 18), '\x04test\x00');
+    assert.equal(parseAnswer(requests[0] ?? Buffer.alloc(0)).authorities[0]?.ttl, 5);
+  });
+
+  test('a server that tells no zone is asked about the names above, and one that refuses gets the zone of the provider', async (t) => {
+    const asked: number[] = [];
+    const { provider, requests } = await start(t, (request, kind) => {
+      asked.push(request.length);
+      const isApex = request.toString('latin1', 12, 20) === '\x07example';
+      if (kind === 'query' && isApex) return signedWith(request, soaAnswer(request, 'example.test'));
+      return signedWith(request, plainAnswer(request, 0));
+    });
+    await provider.present(record, never);
+    assert.equal(requests.length, 4, 'the name, www.example.test, example.test, and the update');
+    const refused = await start(t, (request, kind) =>
+      signedWith(request, plainAnswer(request, kind === 'query' ? 5 : 0)),
+    );
+    await refused.provider.present(record, never);
+    assert.equal(refused.requests.length, 2);
+    assert.equal(refused.requests[1]?.toString('latin1', 13, 20), 'example');
+  });
+
+  test('without a key nothing is signed, and nothing is expected to be', async (t) => {
+    const script: Script = (request, kind) =>
+      kind === 'query' ? soaAnswer(request, 'example.test') : plainAnswer(request, 0);
+    const { provider, requests } = await start(t, script, { unsigned: true });
+    await provider.present(record, never);
+    for (const request of requests) assert.equal(parseAnswer(request).additionals.length, 0);
+  });
+});
+
+suite('what people are told', () => {
+  const update =
+    (answer: (request: Buffer) => TcpReply): Script =>
+    (request, kind) =>
+      kind === 'query' ? obliging(request, kind) : answer(request);
+  const serverTime = Buffer.alloc(6);
+  serverTime.writeUIntBE(new TestWorld().now() / 1000 + 900, 0, 6);
+  const cases: Readonly<Record<string, readonly [Script, RegExp]>> = {
+    REFUSED: [
+      update((request) => signedWith(request, plainAnswer(request, 5))),
+      /did not change _acme-challenge\.www\.example\.test in the zone example\.test: it answered REFUSED: the key may not/,
+    ],
+    NOTZONE: [update((request) => signedWith(request, plainAnswer(request, 10))), /answered NOTZONE/],
+    'NOTAUTH, signed': [
+      update((request) => signedWith(request, plainAnswer(request, 9))),
+      /answered NOTAUTH/,
+    ],
+    SERVFAIL: [update((request) => signedWith(request, plainAnswer(request, 2))), /answered SERVFAIL/],
+    'REFUSED without a signature': [(request) => plainAnswer(request, 5), /^[\d.:]+ answered REFUSED: /],
+    BADKEY: [
+      (request) => signedWith(request, plainAnswer(request, 9), { error: 17, mac: Buffer.alloc(0) }),
+      /answered BADKEY: it does not know a TSIG key of this name and algorithm/,
+    ],
+    BADSIG: [
+      (request) => signedWith(request, plainAnswer(request, 9), { error: 16, mac: Buffer.alloc(0) }),
+      /answered BADSIG: the secret is not that of the TSIG key/,
+    ],
+    BADTIME: [
+      (request) => signedWith(request, plainAnswer(request, 9), { error: 18, other: serverTime }),
+      /answered BADTIME: the server’s clock is 900 s ahead of ours/,
+    ],
+    'success without a signature': [
+      update((request) => plainAnswer(request, 0)),
+      /answered without a signature/,
+    ],
+    'success with a wrong signature': [
+      update((request) => signedWith(request, plainAnswer(request, 0), { mac: Buffer.alloc(32, 1) })),
+      /answered with a signature that is not from our key/,
+    ],
+    'success of an hour ago': [
+      update((request) =>
+        signedWith(request, plainAnswer(request, 0), { time: new TestWorld().now() / 1000 - 3600 }),
+      ),
+      /answered with a signature of another time: the server’s clock is 3600 s behind ours/,
+    ],
+    'an answer to another question': [
+      (request) => {
+        const answer = plainAnswer(request, 0);
+        answer.writeUInt16BE(request.readUInt16BE(0) ^ 1, 0);
+        return signedWith(request, answer);
+      },
+      /answered a question that was not asked/,
+    ],
+    'the question itself': [(request) => request, /answered a question that was not asked/],
+    'an answer of another kind': [
+      update((request) => {
+        const answer = plainAnswer(request, 0);
+        answer.writeUInt16BE(0x8000, 2);
+        return signedWith(request, answer);
+      }),
+      /answered a question that was not asked/,
+    ],
+    garbage: [
+      () => Buffer.from('HTTP/1.1 400 Bad Request'),
+      /answered with something that is no DNS message/,
+    ],
+    nothing: [() => Buffer.alloc(0), /answered with something that is no DNS message/],
+    'a cut connection': [() => ({ cutAfter: Buffer.of(0) }), /cut the connection off before it had answered/],
+  };
+  for (const [what, [script, words]] of Object.entries(cases)) {
+    test(what, async (t) => {
+      const { provider } = await start(t, script);
+      for (const act of [provider.present, provider.remove]) {
+        await assert.rejects(act(record, never), (error: Error) => {
+          assert(error instanceof DnsProviderError, String(error));
+          assert.match(error.message, words);
+          assert(!error.message.includes(settings.secret));
+          return true;
+        });
+      }
+    });
+  }
+
+  test('an answer cut at any byte is no success', async (t) => {
+    let length = 0;
+    let whole = Number.POSITIVE_INFINITY;
+    const { provider } = await start(
+      t,
+      (request) => {
+        const bytes = withLength(signedWith(request, plainAnswer(request, 0)));
+        whole = bytes.length;
+        return { cutAfter: bytes.subarray(0, length) };
+      },
+      { ...settings, zone: 'example.test' },
+    );
+    for (; length < whole; length += 1) {
+      await assert.rejects(
+        provider.present(record, never),
+        /cut the connection off/,
+        `after ${length} bytes`,
+      );
+    }
+    await provider.present(record, never);
+  });
+
+  test('a name that DNS cannot hold is not sent', async (t) => {
+    const { provider, requests } = await start(t, obliging);
+    await assert.rejects(provider.present({ ...record, name: 'a..b' }, never), DnsProviderError);
+    assert.equal(requests.length, 0);
+  });
+});
+
+suite('settings', () => {
+  const good = { server: 'ns1.example.test', key_name: 'k', secret: 'c2VjcmV0' };
+  const issues = (config: object) =>
+    rfc2136.config
+      .safeParse(config)
+      .error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
+
+  test('have defaults', () => {
+    assert.deepEqual(rfc2136.config.parse(good), { ...good, algorithm: 'hmac-sha256', ttl: 60 });
+  });
+
+  test('a server is a host or an address, with or without a port', () => {
+    const servers = [
+      'ns1:5353',
+      '192.0.2.1',
+      '192.0.2.1:53',
+      '2001:db8::1',
+      '[2001:db8::1]',
+      '[::1]:5353',
+      'NS-1.a.b:1',
+    ];
+    for (const server of servers) assert.deepEqual(issues({ ...good, server }), [], server);
+    for (const server of ['', 'a:0', 'a:65536', 'a:b', 'https://a', 'a b', '[a]:1', 'a:1:2', '[::1', '-a']) {
+      assert.match(issues({ ...good, server })[0] ?? '', /^server: must be HOST or HOST:PORT/, server);
+    }
+  });
+
+  test('a key goes with its secret, unless it is said that there is none', () => {
+    const { server, key_name, secret: text } = good;
+    assert.deepEqual(issues({ server, unsigned: true }), []);
+    assert.match(issues({ server }).join(), /key_name: is missing/);
+    assert.match(issues({ server, key_name }).join(), /secret: goes with key_name/);
+    assert.match(issues({ server, secret: text }).join(), /key_name: is missing/);
+    assert.match(issues({ ...good, unsigned: true }).join(), /unsigned: does not go with key_name/);
+  });
+
+  test('a secret is base64 and an algorithm is one of those', () => {
+    for (const text of ['', 'no base64!', 'c2VjcmV', 'c2Vj cmV0']) {
+      assert.match(issues({ ...good, secret: text }).join(), /secret: must be the base64 text/, text);
+    }
+    assert.match(issues({ ...good, algorithm: 'sha256' }).join(), /^algorithm: .*hmac-sha256/);
+    for (const ttl of [-1, 1.5, 86_401, '60']) assert.match(issues({ ...good, ttl }).join(), /^ttl: /);
+  });
+});

@@ -1,0 +1,134 @@
+/** The provider route53 against a server that behaves as its API does. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
+import { elementsOf } from '../../../src/dns/providers/route53-xml.ts';
+import { fakeRoute53, route53Error } from '../../harness/fake-provider-route53.ts';
+import {
+  another,
+  bench,
+  here,
+  providerScenarios,
+  record,
+  refused,
+  startFake,
+} from '../../harness/fake-provider-scenarios.ts';
+
+providerScenarios(fakeRoute53);
+
+const isChange = ({ method }: { method: string }) => method === 'POST';
+
+const isStatus = ({ path }: { path: string }) => path.startsWith('/2013-04-01/change/');
+
+test('that all servers have a new record is waited for beside other changes', async () => {
+  await using fake = await startFake(fakeRoute53);
+  const { provider, world, signal } = bench(fakeRoute53, fake);
+  await provider.present(record, signal);
+  assert.deepEqual(world.waits, []);
+  await provider.settle?.([record], signal);
+  assert.equal(fake.requests.filter(isStatus).length, 2);
+  assert.deepEqual(world.waits, [5000, 7500]);
+  await provider.settle?.([record, another], signal);
+  assert.equal(fake.requests.filter(isStatus).length, 2, 'what is in sync is not asked for again');
+});
+
+test('whether a change is in sync may be unknown: the look at the DNS decides then', async () => {
+  await using fake = await startFake(fakeRoute53);
+  const { provider, signal } = bench(fakeRoute53, fake);
+  for (const status of [403, 404]) {
+    await provider.present(record, signal);
+    fake.interrupt(route53Error(status, 'no GetChange'), isStatus);
+    await provider.settle?.([record], signal);
+    await provider.remove(record, signal);
+  }
+  await provider.present(record, signal);
+  await assert.rejects(async () => provider.settle?.([record], AbortSignal.abort()), DnsProviderError);
+  assert.deepEqual(fake.values(here), [record.value]);
+});
+
+test('records of many names, and several of one, are one change, and go by another', async () => {
+  await using fake = await startFake(fakeRoute53);
+  const { provider, signal } = bench(fakeRoute53, fake);
+  const names = Array.from({ length: 30 }, (_, index) => ({
+    ...record,
+    name: `_acme-challenge.n${index}.example.com`,
+  }));
+  const records = [...names, another, record];
+  await provider.batch?.present(records, signal);
+  assert.equal(fake.records.length, 32);
+  await provider.batch?.remove(records, signal);
+  assert.deepEqual(fake.records, []);
+  assert.equal(fake.requests.filter(isChange).length, 2);
+  assert(fake.requests.filter(({ method }) => method === 'GET').length < 10);
+});
+
+test('a batch that meets what somebody else has put there is made again with that, and leaves it', async () => {
+  await using fake = await startFake(fakeRoute53);
+  const { provider, made, api, signal } = bench(fakeRoute53, fake);
+  const other = { ...record, name: '_acme-challenge.other.example.com' };
+  fake.set(other.name, ['somebody-elses']);
+  await provider.batch?.present([record, other], signal);
+  assert.deepEqual(fake.values(other.name), ['somebody-elses', record.value]);
+  // A process that knows nothing of it.
+  await made(api.config(fake.url)).batch?.remove([record, other], signal);
+  assert.deepEqual(
+    fake.records.map(({ value }) => value),
+    ['somebody-elses'],
+  );
+});
+
+test('a set is replaced as it was read, with its TTL, or not at all', async () => {
+  await using fake = await startFake(fakeRoute53);
+  const { provider, signal } = bench(fakeRoute53, fake);
+  await provider.present(record, signal);
+  fake.meanwhile(() => fake.add(here, 'somebody-elses'));
+  await provider.present(another, signal);
+  fake.meanwhile(() => fake.add(here, 'a-third'));
+  await provider.remove(record, signal);
+  assert.deepEqual(fake.values(here), ['somebody-elses', another.value, 'a-third']);
+  const actions = fake.requests.filter(isChange).map(({ body }) => elementsOf(body, 'Action').join());
+  assert.deepEqual(actions, ['CREATE', ...Array.from({ length: 4 }, () => 'DELETE,CREATE')]);
+});
+
+for (const code of ['Throttling', 'PriorRequestNotComplete']) {
+  test(`${code} passes when asked again`, async () => {
+    await using fake = await startFake(fakeRoute53);
+    const { provider, world, signal } = bench(fakeRoute53, fake);
+    fake.interrupt(route53Error(400, 'Rate exceeded', code), isChange);
+    await provider.present(record, signal);
+    assert.equal(world.waits[0], 1000);
+    for (let time = 0; time < 4; time += 1)
+      fake.interrupt(route53Error(400, 'Rate exceeded', code), isChange);
+    const { message } = await refused(provider.remove(record, signal));
+    assert.match(message, new RegExp(`\\(400: Rate exceeded \\[${code}\\]\\)$`));
+  });
+}
+
+test('a refusal that no waiting helps against is told at once', async () => {
+  await using fake = await startFake(fakeRoute53);
+  const { provider, world, signal } = bench(fakeRoute53, fake);
+  fake.interrupt(route53Error(400, 'bad <name> & more', 'InvalidInput'), isChange);
+  const { message } = await refused(provider.present(record, signal));
+  assert.match(message, /\(400: bad <name> & more \[InvalidInput\]\)$/);
+  assert.deepEqual(world.waits, []);
+});
+
+test('a hosted zone that is given by its id is not looked for', async () => {
+  await using fake = await startFake(fakeRoute53);
+  const { made, signal } = bench(fakeRoute53, fake);
+  for (const hosted_zone_id of ['Z8', '/hostedzone/Z8']) {
+    const provider = made({ ...fakeRoute53.config(fake.url), hosted_zone_id });
+    await provider.present(record, signal);
+    await provider.remove(record, signal);
+  }
+  assert(fake.requests.every(({ path }) => !path.includes('hostedzonesbyname')));
+  assert(fake.requests.every(({ path }) => path === '/2013-04-01/hostedzone/Z8/rrset/'));
+});
+
+test('without a session token none is sent', async () => {
+  await using fake = await startFake(fakeRoute53);
+  const { made, signal } = bench(fakeRoute53, fake);
+  const { session_token: _, ...permanent } = fakeRoute53.config(fake.url);
+  await refused(made(permanent).present(record, signal));
+  assert.equal(fake.requests[0]?.headers['x-amz-security-token'], undefined);
+});

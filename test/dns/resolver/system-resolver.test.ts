@@ -1,0 +1,140 @@
+/** The real resolver against name servers that answer, refuse, stammer or say nothing. */
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
+import { systemResolver } from '../../../src/dns/resolver/system-resolver.ts';
+import { type FakeTrouble, fakeDns } from '../../harness/fake-dns.ts';
+import { loopbackGuard } from '../../harness/loopback-guard.ts';
+import { freePort } from '../../harness/port.ts';
+
+const hasty = { timeoutMs: 50, tries: 1 };
+
+suite('answers', () => {
+  test('strings of one TXT record are joined; several records are several values', async (t) => {
+    const dns = await fakeDns(t, { 'TXT a.test': [['one ', 'and more'], 'two'] });
+    const resolver = systemResolver(dns.server, undefined, loopbackGuard);
+    assert.equal(resolver.configured, dns.server);
+    assert.deepEqual((await resolver.txt('a.test')).sort(), ['one and more', 'two']);
+  });
+
+  test('what does not exist is empty, name or type', async (t) => {
+    const dns = await fakeDns(t, { 'TXT a.test': ['one'] });
+    const resolver = systemResolver(dns.server, undefined, loopbackGuard);
+    assert.deepEqual(await resolver.txt('b.test'), []);
+    assert.equal(await resolver.cname('a.test'), undefined);
+    assert.equal(await resolver.cname('b.test'), undefined);
+    assert.deepEqual(await resolver.nameServers('a.test'), []);
+    assert.deepEqual(await resolver.addresses('a.test'), []);
+    assert.deepEqual(await resolver.addresses('b.test'), []);
+  });
+
+  test('the server that is named is asked, and no other', async (t) => {
+    const [one, other] = [
+      await fakeDns(t, { 'TXT a.test': ['one'] }),
+      await fakeDns(t, { 'TXT a.test': ['other'] }),
+    ];
+    const resolver = systemResolver(one.server, undefined, loopbackGuard);
+    assert.deepEqual(await resolver.txt('a.test', other.server), ['other']);
+    assert.equal(one.questions.length, 0);
+    assert.deepEqual(await resolver.txt('a.test'), ['one']);
+  });
+
+  test('nothing is kept: a change shows at the next question', async (t) => {
+    const dns = await fakeDns(t, { 'TXT a.test': ['old'] });
+    const resolver = systemResolver(dns.server, undefined, loopbackGuard);
+    assert.deepEqual(await resolver.txt('a.test'), ['old']);
+    dns.records = { 'TXT a.test': ['new'] };
+    assert.deepEqual(await resolver.txt('a.test'), ['new']);
+    assert.equal(dns.questions.length, 2);
+  });
+
+  test('an answer too large for UDP is fetched over TCP', async (t) => {
+    const dns = await fakeDns(t, { 'TXT a.test': ['x'.repeat(250), 'y'.repeat(250)] });
+    dns.trouble = () => 'truncated';
+    assert.equal((await systemResolver(dns.server, undefined, loopbackGuard).txt('a.test')).length, 2);
+    assert.deepEqual(
+      dns.questions.map(({ over }) => over),
+      ['udp', 'tcp'],
+    );
+  });
+
+  test('both kinds of addresses are found, and one kind is enough where the other fails', async (t) => {
+    const dns = await fakeDns(t, { 'A ns.test': ['192.0.2.1'], 'AAAA ns.test': ['2001:db8::1'] });
+    const resolver = systemResolver(dns.server, undefined, loopbackGuard);
+    assert.deepEqual(await resolver.addresses('ns.test'), ['192.0.2.1', '2001:db8::1']);
+    dns.trouble = ({ type }) => (type === 'AAAA' ? 'SERVFAIL' : undefined);
+    assert.deepEqual(await resolver.addresses('ns.test'), ['192.0.2.1']);
+    dns.trouble = () => 'SERVFAIL';
+    await assert.rejects(resolver.addresses('ns.test'), /answered SERVFAIL when asked for the A of ns.test/);
+  });
+
+  test('name servers are those of a zone, never those of what an alias leads to', async (t) => {
+    const dns = await fakeDns(t, {
+      'NS example.test': ['ns1.example.test', 'ns2.example.test'],
+      'CNAME www.example.test': ['cdn.test'],
+      'NS cdn.test': ['ns.cdn.test'],
+    });
+    const resolver = systemResolver(dns.server, undefined, loopbackGuard);
+    assert.deepEqual((await resolver.nameServers('example.test')).sort(), [
+      'ns1.example.test',
+      'ns2.example.test',
+    ]);
+    assert.deepEqual(await resolver.nameServers('www.example.test'), []);
+    assert.equal(await resolver.cname('www.example.test'), 'cdn.test');
+  });
+
+  test('what the zone says about names that do not exist is in milliseconds', async (t) => {
+    const soa = { mname: 'ns.test', rname: 'hostmaster.test', minimum: 1800 };
+    const dns = await fakeDns(t, { 'SOA example.test': [soa] });
+    const resolver = systemResolver(dns.server, undefined, loopbackGuard);
+    assert.equal(await resolver.negativeTtl('example.test'), 1_800_000);
+    assert.equal(await resolver.negativeTtl('other.test'), 0);
+  });
+
+  test('an alias, and name servers, may be asked of one server directly', async (t) => {
+    const dns = await fakeDns(t);
+    const other = await fakeDns(t, {
+      'CNAME a.test': ['b.test'],
+      'NS example.test': ['ns.example.test'],
+    });
+    const resolver = systemResolver(dns.server, undefined, loopbackGuard);
+    assert.equal(await resolver.cname('a.test', other.server), 'b.test');
+    assert.deepEqual(await resolver.nameServers('example.test', other.server), ['ns.example.test']);
+    assert.deepEqual(await resolver.nameServers('www.example.test', other.server), []);
+    assert.equal(dns.questions.length, 0, 'the resolver is not asked');
+  });
+});
+
+suite('failures are sentences', () => {
+  const cases: readonly (readonly [FakeTrouble, RegExp])[] = [
+    ['SERVFAIL', /^127\.0\.0\.1:\d+ answered SERVFAIL when asked for the TXT of a\.test$/],
+    ['REFUSED', /^127\.0\.0\.1:\d+ answered REFUSED when asked for the TXT of a\.test$/],
+    ['silence', /^127\.0\.0\.1:\d+ did not answer when asked for the TXT of a\.test$/],
+    [
+      'garbage',
+      /^127\.0\.0\.1:\d+ (did not answer|answered with garbage) when asked for the TXT of a\.test$/,
+    ],
+  ];
+  for (const [trouble, words] of cases) {
+    test(trouble, async (t) => {
+      const dns = await fakeDns(t, { 'TXT a.test': ['one'] });
+      dns.trouble = () => trouble;
+      await assert.rejects(systemResolver(dns.server, hasty, loopbackGuard).txt('a.test'), (error: Error) => {
+        assert(error instanceof DnsProviderError);
+        assert.match(error.message, words);
+        return true;
+      });
+    });
+  }
+
+  test('nobody there', async () => {
+    const server = `127.0.0.1:${await freePort()}`;
+    await assert.rejects(systemResolver(server, hasty).txt('a.test'), {
+      message: `${server} cannot be reached when asked for the TXT of a.test`,
+    });
+  });
+
+  test('a server that is no address', async () => {
+    await assert.rejects(systemResolver('nowhere').txt('a.test'), DnsProviderError);
+  });
+});

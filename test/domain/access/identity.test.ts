@@ -1,0 +1,112 @@
+/** Rights: what an API key may do, asked of one function, and the refusals that give nothing away. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Problem } from '../../../src/base/problem.ts';
+import { type Scope, scopes } from '../../../src/base/scope.ts';
+import {
+  type ApiKeyIdentity,
+  actorName,
+  administratorNeeded,
+  allows,
+  demand,
+} from '../../../src/domain/access/identity.ts';
+
+const identity = (rights: readonly Scope[], certificates: 'any' | readonly string[]): ApiKeyIdentity => ({
+  kind: 'api-key',
+  id: 7,
+  name: 'deploy',
+  scopes: new Set(rights),
+  certificates: certificates === 'any' ? 'any' : new Set(certificates),
+  networks: 'any',
+});
+
+type Case = readonly [
+  what: string,
+  rights: readonly Scope[],
+  certificates: 'any' | readonly string[],
+  scope: Scope,
+  name: string | undefined,
+  allowed: boolean,
+];
+
+const cases: readonly Case[] = [
+  ['scope and name', ['certificates:read'], ['a'], 'certificates:read', 'a', true],
+  ['scope and any certificate', ['certificates:read'], 'any', 'certificates:read', 'a', true],
+  [
+    'the scope, with no certificate in question',
+    ['certificates:read'],
+    [],
+    'certificates:read',
+    undefined,
+    true,
+  ],
+  ['another name', ['certificates:read'], ['a'], 'certificates:read', 'b', false],
+  ['a name in another case', ['certificates:read'], ['a'], 'certificates:read', 'A', false],
+  ['a beginning of the name', ['certificates:read'], ['a.example'], 'certificates:read', 'a', false],
+  ['a wildcard that would cover the name', ['certificates:read'], ['*.x'], 'certificates:read', 'a.x', false],
+  ['a star as a name', ['certificates:read'], ['a'], 'certificates:read', '*', false],
+  ['an empty name', ['certificates:read'], ['a'], 'certificates:read', '', false],
+  ['an empty allowlist', ['certificates:read'], [], 'certificates:read', 'a', false],
+  ['no scope at all', [], 'any', 'certificates:read', 'a', false],
+  ['no scope and no certificate in question', [], 'any', 'certificates:read', undefined, false],
+];
+
+for (const [what, rights, certificates, scope, name, allowed] of cases) {
+  test(`a key with ${what} is ${allowed ? 'allowed' : 'refused'}`, () => {
+    assert.equal(allows(identity(rights, certificates), scope, name), allowed);
+  });
+}
+
+test('no scope implies another', () => {
+  for (const given of scopes) {
+    const allowed = scopes.filter((asked) => allows(identity([given], 'any'), asked, 'a'));
+    assert.deepEqual(allowed, [given]);
+  }
+});
+
+test('a refusal names the scope that is missing', () => {
+  assert.throws(
+    () => demand(identity(['certificates:read'], 'any'), 'private_keys:read', 'a'),
+    (error) =>
+      error instanceof Problem &&
+      error.code === 'forbidden' &&
+      error.message === 'This API key lacks the scope private_keys:read.',
+  );
+});
+
+test('a refusal for a certificate does not name it, nor the ones that are allowed', () => {
+  assert.throws(
+    () => demand(identity(['certificates:read'], ['allowed.example']), 'certificates:read', 'wanted.example'),
+    (error) =>
+      error instanceof Problem &&
+      error.code === 'forbidden' &&
+      error.message === 'This certificate is not in the allowlist of the API key.' &&
+      !JSON.stringify(error.body).includes('.example'),
+  );
+});
+
+test('what is allowed is not refused', () => {
+  demand(identity(['certificates:read'], ['a']), 'certificates:read', 'a');
+});
+
+test('the audit log calls a key by its id and name', () => {
+  assert.equal(actorName(identity([], [])), 'api-key:7:deploy');
+});
+
+test('an administrator may do whatever keys can, with any certificate, and is called by name', () => {
+  const session = { id: 1, administratorId: 1, createdAt: 0, expiresAt: 1 };
+  const alice = { kind: 'administrator', name: 'alice', session } as const;
+  for (const scope of scopes) {
+    for (const name of [undefined, 'a', 'absent', '*']) {
+      assert.equal(allows(alice, scope, name), true);
+      demand(alice, scope, name);
+    }
+  }
+  assert.equal(actorName(alice), 'admin:alice');
+});
+
+test('the refusal of all who are no administrator says that a session is needed', () => {
+  const { status, detail } = administratorNeeded().body;
+  assert.equal(status, 403);
+  assert.match(detail, /administrator's session/);
+});

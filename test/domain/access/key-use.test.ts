@@ -1,0 +1,96 @@
+/** The last use of keys: written behind, at most once a minute per key, and not lost when it cannot be written. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import { minute, second } from '../../../src/base/duration.ts';
+import { createApiKey, pageOfApiKeys } from '../../../src/domain/access/api-keys.ts';
+import { localCli } from '../../../src/domain/audit/audit.ts';
+import { createApiKeyInput, parseInput } from '../../../src/domain/inputs.ts';
+import { testVault } from '../../harness/test-vault.ts';
+
+async function vaultWithKeys(t: Parameters<typeof testVault>[0]) {
+  const opened = await testVault(t);
+  const { vault } = opened;
+  const input = parseInput(createApiKeyInput, {
+    name: 'key',
+    scopes: ['certificates:read'],
+    certificates: ['*'],
+  });
+  for (let n = 0; n < 2; n += 1) await createApiKey(vault, localCli, input);
+  const uses = async () =>
+    (await pageOfApiKeys(vault, { limit: 10 })).map(({ last_used_at, last_used_ip }) => [
+      last_used_at,
+      last_used_ip,
+    ]);
+  return { ...opened, uses };
+}
+
+test('a use is written when it is asked for, for all keys in one go', async (t) => {
+  const { vault, uses } = await vaultWithKeys(t);
+  vault.keyUse.note(1, '192.0.2.1');
+  vault.keyUse.note(2, undefined);
+  assert.deepEqual(await uses(), [
+    [null, null],
+    [null, null],
+  ]);
+  const write = t.mock.method(vault.db, 'write');
+  await vault.keyUse.write();
+  assert.equal(write.mock.callCount(), 1);
+  assert.deepEqual(await uses(), [
+    ['2026-11-21T12:00:00Z', '192.0.2.1'],
+    ['2026-11-21T12:00:00Z', null],
+  ]);
+});
+
+test('a key is noted at most once a minute, and nothing is written where nothing was noted', async (t) => {
+  const { vault, world, uses } = await vaultWithKeys(t);
+  vault.keyUse.note(1, '192.0.2.1');
+  await vault.keyUse.write();
+  const write = t.mock.method(vault.db, 'write');
+  world.advance(59 * second);
+  vault.keyUse.note(1, '192.0.2.2');
+  await vault.keyUse.write();
+  assert.equal(write.mock.callCount(), 0);
+  world.advance(second);
+  vault.keyUse.note(1, '192.0.2.3');
+  await vault.keyUse.write();
+  assert.deepEqual((await uses())[0], ['2026-11-21T12:01:00Z', '192.0.2.3']);
+});
+
+test('a clock that was set back does not stop the notes', async (t) => {
+  const { vault, world, uses } = await vaultWithKeys(t);
+  vault.keyUse.note(1, '192.0.2.1');
+  world.advance(-5 * minute);
+  vault.keyUse.note(1, '192.0.2.2');
+  await vault.keyUse.write();
+  assert.deepEqual((await uses())[0], ['2026-11-21T11:55:00Z', '192.0.2.2']);
+});
+
+test('what could not be written is written the next time, unless a newer use was noted', async (t) => {
+  const { vault, world, dataDir, uses } = await vaultWithKeys(t);
+  const other = new BetterSqlite3(join(dataDir, 'vault.db'));
+  t.after(() => other.close());
+  other.exec(
+    `create trigger full before update of last_used_at on api_keys begin select raise(abort, 'no room'); end`,
+  );
+  vault.keyUse.note(1, '192.0.2.1');
+  vault.keyUse.note(2, '192.0.2.2');
+  await assert.rejects(vault.keyUse.write(), /no room/);
+  other.exec('drop trigger full');
+  world.advance(minute);
+  vault.keyUse.note(2, '192.0.2.3');
+  await vault.keyUse.write();
+  assert.deepEqual(await uses(), [
+    ['2026-11-21T12:00:00Z', '192.0.2.1'],
+    ['2026-11-21T12:01:00Z', '192.0.2.3'],
+  ]);
+});
+
+test('a key that was deleted meanwhile does not keep the others from being written', async (t) => {
+  const { vault, uses } = await vaultWithKeys(t);
+  vault.keyUse.note(99, '192.0.2.1');
+  vault.keyUse.note(1, '192.0.2.1');
+  await vault.keyUse.write();
+  assert.equal((await uses())[0]?.[1], '192.0.2.1');
+});

@@ -1,0 +1,45 @@
+/** Passwords: long ones that nobody tries first are taken, whatever they are made of. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { passwordComplaint } from '../../../src/domain/access/password-policy.ts';
+
+const refused: readonly (readonly [password: string, why: RegExp])[] = [
+  ['', /at least 12/],
+  ['Tr0ub4dor&3', /at least 12/],
+  ['🔑'.repeat(11), /at least 12/],
+  ['e\u0301'.repeat(11), /at least 12/],
+  [`several words ${'x'.repeat(1024)}`, /at most 1024 bytes/],
+  ['ä'.repeat(513), /at most 1024 bytes/],
+  ['aaaaaaaaaaaaaaaa', /among the first/],
+  ['121212121212121', /among the first/],
+  ['123456789012', /among the first/],
+  ['1q2w3e4r5t6y', /among the first/],
+  ['Counterstrike', /among the first/],
+  ['password1234', /among the first/],
+  ['!!!PassWord2026', /among the first/],
+  ['passwordpassword', /among the first/],
+  ['dragondragondragon', /among the first/],
+  ['alice.example', /little more than the name/],
+  ['ALICE.EXAMPLE1234', /little more than the name/],
+  ['my-Alice.Example', /little more than the name/],
+];
+
+for (const [password, why] of refused) {
+  test(`refused: ${JSON.stringify(password.slice(0, 20))}`, () => {
+    const complaint = passwordComplaint('alice.example', password) ?? '';
+    assert.match(complaint, why);
+    assert(password.length < 5 || !complaint.includes(password), 'the answer does not repeat it');
+  });
+}
+
+for (const password of [
+  'correct horse battery staple',
+  'ktzq vbnw rplm',
+  '🔑🗝🔒🔓🔐🛡🧱🚪🏠🏡🏢🏣',
+  'пароль из слов',
+  'password of the second kitchen',
+  'alice.example likes long walks',
+  ' spaces count ',
+]) {
+  test(`taken: ${password}`, () => assert.equal(passwordComplaint('alice.example', password), undefined));
+}

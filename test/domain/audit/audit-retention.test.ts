@@ -1,0 +1,152 @@
+/** How long audit events are kept: what is older goes in short transactions, says so first, and survives being cut off. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { hashIn } from '../../../src/db/audit/audit-chain.ts';
+import { pruneAuditLog } from '../../../src/domain/audit/audit-retention.ts';
+import { verifyChain } from '../../../src/domain/audit/audit-verification.ts';
+import { eventsOf, outside } from '../../harness/http-fixtures.ts';
+import { testVault } from '../../harness/test-vault.ts';
+
+const day = 86_400_000;
+
+async function logged(t: TestContext) {
+  const opened = await testVault(t);
+  const { vault, world, dataDir } = opened;
+  const event = {
+    actor: { name: 'a' },
+    action: 'certificate.download',
+    resource: 'certificate:www',
+  } as const;
+  return {
+    ...opened,
+    log: async (count: number) => {
+      await Promise.all(Array.from({ length: count }, () => vault.audit.append(event)));
+    },
+    ids: () =>
+      outside(dataDir, (db) =>
+        db.prepare('select min(id), count(*) from audit_events').raw().get(),
+      ) as number[],
+    /** Prunes, and lets time pass between its transactions. */
+    prune: async (keepFor: number) => {
+      let isOver = false;
+      const pruning = pruneAuditLog(vault, keepFor).finally(() => {
+        isOver = true;
+      });
+      while (!isOver) {
+        await Promise.race([pruning, world.sleeping(1)]);
+        world.advance(50);
+      }
+      return pruning;
+    },
+    whole: async () => assert.deepEqual((await verifyChain(vault)).faults, []),
+  };
+}
+
+test('what is older goes, a day late, and the rest is a whole chain', async (t) => {
+  const { log, world, ids, prune, whole } = await logged(t);
+  await log(30);
+  world.advance(30 * day + 1);
+  await log(5);
+  assert.equal(await prune(30 * day), 0, 'not for an hour');
+  assert.deepEqual(ids(), [1, 36]);
+  world.advance(day);
+  assert.equal(await prune(30 * day), 31);
+  assert.deepEqual(ids(), [32, 6]);
+  await whole();
+  world.advance(400 * day);
+  assert.equal(await prune(30 * day), 6);
+  assert.deepEqual(ids(), [38, 1], 'what says so stays');
+  await whole();
+});
+
+test('an event says up to where, since when and with which link, before anything goes', async (t) => {
+  const { log, world, prune, dataDir } = await logged(t);
+  await log(3);
+  const link = outside(dataDir, (db) =>
+    db.prepare('select link from audit_events where id = 4').pluck().get(),
+  ) as Buffer;
+  world.advance(40 * day);
+  await prune(30 * day);
+  const [event, ...more] = eventsOf(dataDir, 'audit.prune');
+  assert.deepEqual(more, []);
+  assert.deepEqual([event?.actor, event?.resource], ['system', 'audit-log']);
+  const older = '2026-12-01T12:00:00Z';
+  assert.deepEqual(event?.detail, { through: 4, hash: hashIn(link).toString('hex'), older_than: older });
+});
+
+test('many go in short transactions, between which others write', async (t) => {
+  const { vault, log, world, prune, ids, whole } = await logged(t);
+  await log(1200);
+  world.advance(40 * day);
+  const write = t.mock.method(vault.db, 'write');
+  assert.equal(await prune(30 * day), 1201);
+  assert.equal(write.mock.callCount(), 4, 'what it says, and three times at most 500');
+  assert.deepEqual(ids(), [1202, 1]);
+  await whole();
+});
+
+test('one that was cut off is whole meanwhile, and goes on the next time', async (t) => {
+  const { vault, log, world, prune, ids, whole } = await logged(t);
+  await log(1200);
+  world.advance(40 * day);
+  const stop = new AbortController();
+  const pruning = pruneAuditLog(vault, 30 * day, stop.signal);
+  await world.sleeping(1);
+  stop.abort();
+  assert.equal(await pruning, 500);
+  assert.deepEqual(ids(), [501, 702]);
+  await whole();
+  await prune(30 * day);
+  assert.deepEqual(ids(), [1202, 2]);
+  await whole();
+});
+
+test('two at once remove the same, and the chain is whole', async (t) => {
+  const { vault, log, world, ids, whole } = await logged(t);
+  await log(100);
+  world.advance(40 * day);
+  await Promise.all([pruneAuditLog(vault, 30 * day), pruneAuditLog(vault, 30 * day)]);
+  assert.equal(ids()[0], 102);
+  await whole();
+});
+
+test('an event from a clock that was ahead does not keep the ones after it for ever', async (t) => {
+  const { log, world, prune, ids, whole } = await logged(t);
+  world.advance(3650 * day);
+  await log(1);
+  world.advance(-3650 * day);
+  await log(1);
+  world.advance(40 * day);
+  await log(1);
+  assert.equal(await prune(30 * day), 3);
+  assert.deepEqual(ids(), [4, 2]);
+  await whole();
+});
+
+test('events that the vault did not write are pruned too, and the event that says so counts them', async (t) => {
+  const { vault, dataDir, world, prune, log: add, ids, whole } = await logged(t);
+  world.advance(40 * day);
+  outside(dataDir, (db) =>
+    db.exec("insert into audit_events (at, actor, action, resource, detail) values (1, 'a', 'b', 'c', '{}')"),
+  );
+  assert.equal(await prune(30 * day), 0, 'the rest could not be held against one without a link');
+  await add(1);
+  world.advance(40 * day);
+  await add(1);
+  assert.equal((await verifyChain(vault)).faultCount, 1);
+  assert.equal(await prune(30 * day), 3);
+  assert.deepEqual(ids(), [4, 2]);
+  assert.equal(eventsOf(dataDir, 'audit.prune')[0]?.detail.faults, 1);
+  await whole();
+});
+
+test('events that were made old go with a word about it', async (t) => {
+  const { dataDir, world, prune, log: add, whole } = await logged(t);
+  await add(5);
+  outside(dataDir, (db) => db.exec('update audit_events set at = 0 where id in (1, 2, 3)'));
+  world.advance(10 * day);
+  await add(1);
+  assert.equal(await prune(30 * day), 3);
+  assert.equal(eventsOf(dataDir, 'audit.prune')[0]?.detail.faults, 3);
+  await whole();
+});

@@ -1,0 +1,189 @@
+/**
+ * The moment at which a restored vault takes the place of another: the process is killed before every single change to a
+ * file, and each time either the old vault or the new one is there, whole, with its own master key.
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs, { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import BetterSqlite3 from 'better-sqlite3';
+import { openVault } from '../../../src/cli/runtime/open-vault.ts';
+import { finishRestore, swapIn } from '../../../src/domain/backup/restore-swap.ts';
+import { certificateNames } from '../../harness/backup-fixtures.ts';
+import { makeCertificate } from '../../harness/http-fixtures.ts';
+import { sourceUrl } from '../../harness/racing-processes.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { settingsFor, testVault } from '../../harness/test-vault.ts';
+import { TestWorld } from '../../harness/test-world.ts';
+
+const killer = fileURLToPath(new URL('../../harness/kill-at.ts', import.meta.url));
+
+/** Swaps the vault in `fresh` into `data`, as `vault restore --replace` does at its end. */
+const script = `
+  import { join } from 'node:path';
+  import { holdDatabase } from '${sourceUrl('db/database-lock.ts')}';
+  import { swapIn } from '${sourceUrl('domain/restore-swap.ts')}';
+  const [, data] = process.argv;
+  const held = holdDatabase(join(data, 'vault.db'));
+  const move = (name) => ({ from: join(data, name + '.restoring-1'), to: join(data, name) });
+  swapIn(data, [move('master.key'), move('vault.db')], held, 'now');
+  held.release();
+`;
+
+/** Two closed vaults with one certificate each, called like them. */
+async function oldAndNew(t: TestContext): Promise<{ template: string; dir: string }> {
+  const dir = tempDir(t);
+  const template = join(dir, 'template');
+  for (const name of ['old', 'new']) {
+    const { vault, close } = await testVault(t, {
+      dataDir: join(dir, name),
+      world: new TestWorld(Date.now()),
+    });
+    await makeCertificate(vault, name);
+    await close();
+  }
+  cpSync(join(dir, 'old'), template, { recursive: true });
+  for (const name of ['master.key', 'vault.db'])
+    cpSync(join(dir, 'new', name), join(template, `${name}.restoring-1`));
+  return { template, dir };
+}
+
+/** Which vault starts in the directory. */
+async function whichStarts(data: string): Promise<string> {
+  const { vault, isNew, close } = await openVault(settingsFor(data), new TestWorld(Date.now()), 'refuse');
+  try {
+    assert.equal(isNew, false);
+    await vault.db.check();
+    return (await certificateNames(vault)).join();
+  } finally {
+    await close();
+  }
+}
+
+test('there is the old vault or the new one, whenever the swap is killed', async (t) => {
+  const { template, dir } = await oldAndNew(t);
+  const data = join(dir, 'data');
+  const seen: string[] = [];
+  for (let step = 1; ; step++) {
+    rmSync(data, { recursive: true, force: true });
+    cpSync(template, data, { recursive: true });
+    leaveLog(data);
+    const args = ['--import', killer, '--input-type=module', '-e', script, data];
+    const env = { ...process.env, KILL_AT: String(step), KILL_UNDER: data };
+    const { signal, status, stderr } = spawnSync(process.execPath, args, { env, encoding: 'utf8' });
+    const isCutOff = signal === 'SIGKILL';
+    assert.ok(isCutOff || status === 0, stderr);
+    const started = await whichStarts(data);
+    seen.push(started);
+    assert.ok(['old', 'new'].includes(started), `step ${step}: ${started}`);
+    assert.equal(existsSync(join(data, 'restore.pending')), false, `step ${step}`);
+    if (started === 'new') {
+      // The other one can be had back by putting the kept files in their places.
+      const back = join(dir, `back-${step}`);
+      mkdirSync(back, { mode: 0o700 });
+      for (const name of ['master.key', 'vault.db']) {
+        cpSync(join(data, `${name}.before-restore-now`), join(back, name));
+      }
+      assert.equal(await whichStarts(back), 'old', `step ${step}`);
+    }
+    if (!isCutOff) break;
+  }
+  assert.equal(seen[0], 'old');
+  assert.equal(seen.at(-1), 'new');
+  assert.equal(
+    seen.join().replace(/(old,?)+(new,?)+/, ''),
+    '',
+    `first always the old one, then the new: ${seen}`,
+  );
+  assert.ok(seen.length > 8, `${seen.length} steps`);
+});
+
+test('a restore that is completed by two at once is completed once', async (t) => {
+  const { template, dir } = await oldAndNew(t);
+  const data = join(dir, 'data');
+  cpSync(template, data, { recursive: true });
+  const moves = ['master.key', 'vault.db'].map((name) => ({ from: `${name}.restoring-1`, to: name }));
+  writeFileSync(join(data, 'restore.pending'), JSON.stringify({ moves }));
+  assert.deepEqual(await Promise.all([whichStarts(data), whichStarts(data)]), ['new', 'new']);
+  finishRestore(data);
+  assert.equal(await whichStarts(data), 'new');
+});
+
+test('a restore that another process completes just before is no complaint', (t) => {
+  const data = tempDir(t);
+  const note = join(data, 'restore.pending');
+  writeFileSync(note, JSON.stringify({ moves: [] }));
+  const { readFileSync: read } = fs;
+  t.mock.method(fs, 'readFileSync', (...args: Parameters<typeof read>) => {
+    fs.rmSync(note, { force: true });
+    return read(...args);
+  });
+  syncBuiltinESMExports();
+  try {
+    finishRestore(data);
+  } finally {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  }
+  assert.deepEqual(readdirSync(data), []);
+});
+
+test('a note that cannot be followed stops the start, and says where it is', (t) => {
+  const data = tempDir(t);
+  writeFileSync(join(data, 'restore.pending'), 'so what');
+  assert.throws(() => finishRestore(data), /a restore was cut off and cannot be completed/);
+  assert.equal(readFileSync(join(data, 'restore.pending'), 'utf8'), 'so what');
+});
+
+test('a restore whose master key lies on a disk that is missing waits for it, and leaves the database alone', async (t) => {
+  const { template, dir } = await oldAndNew(t);
+  const data = join(dir, 'data');
+  const [mount, unplugged] = [join(dir, 'mount'), join(dir, 'unplugged')];
+  cpSync(template, data, { recursive: true });
+  mkdirSync(unplugged);
+  mkdirSync(mount);
+  cpSync(join(data, 'master.key.restoring-1'), join(unplugged, 'master.key.restoring-1'));
+  const key = { from: join(mount, 'master.key.restoring-1'), to: join(mount, 'master.key') };
+  const moves = [key, { from: 'vault.db.restoring-1', to: 'vault.db' }];
+  writeFileSync(join(data, 'restore.pending'), JSON.stringify({ moves }));
+  assert.throws(() => finishRestore(data), /a restore was cut off and cannot be completed: ENOENT/);
+  assert.equal(existsSync(join(data, 'vault.db.restoring-1')), true);
+  cpSync(unplugged, mount, { recursive: true });
+  finishRestore(data);
+  assert.deepEqual(readdirSync(mount), ['master.key']);
+  assert.equal(existsSync(join(data, 'restore.pending')), false);
+});
+
+test('a damaged database is kept with its logs, and none of them is taken for the new one', (t) => {
+  const data = tempDir(t);
+  const put = (name: string, text: string) => writeFileSync(join(data, name), text);
+  for (const suffix of ['', '-wal', '-shm']) put(`vault.db${suffix}`, `old${suffix}`);
+  put('vault.db.restoring-1', 'new');
+  const moves = [{ from: join(data, 'vault.db.restoring-1'), to: join(data, 'vault.db') }];
+  swapIn(data, moves, { state: 'damaged', release: () => undefined }, 'now');
+  assert.deepEqual(readdirSync(data).sort(), [
+    'vault.db',
+    'vault.db-shm.before-restore-now',
+    'vault.db-wal.before-restore-now',
+    'vault.db.before-restore-now',
+  ]);
+  assert.equal(readFileSync(join(data, 'vault.db'), 'utf8'), 'new');
+  assert.equal(readFileSync(join(data, 'vault.db-wal.before-restore-now'), 'utf8'), 'old-wal');
+});
+
+/** Copies a log that was never folded in, as kill -9 leaves it: it holds the only trace of a change. */
+function leaveLog(data: string): void {
+  const aside = `${data}-aside`;
+  cpSync(data, aside, { recursive: true });
+  const database = new BetterSqlite3(join(aside, 'vault.db'));
+  database.pragma('wal_autocheckpoint = 0');
+  database.exec(
+    "insert into audit_events (at, actor, action, resource, detail) values (1, 'a', 'a', 'a', '{}')",
+  );
+  for (const name of ['vault.db', 'vault.db-wal']) cpSync(join(aside, name), join(data, name));
+  database.close();
+  rmSync(aside, { recursive: true });
+}

@@ -1,0 +1,219 @@
+/** Certificates: made and removed whole, with their audit events, or not at all. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import { day } from '../../../src/base/duration.ts';
+import { Problem, type ProblemCode } from '../../../src/base/problem.ts';
+import { createApiKey, pageOfApiKeys, revokeApiKey } from '../../../src/domain/access/api-keys.ts';
+import { localCli } from '../../../src/domain/audit/audit.ts';
+import { createCertificate, deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
+import { createApiKeyInput, createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
+import type { Vault } from '../../../src/domain/vault.ts';
+import { requireCertificate } from '../../../src/domain/versions/certificate-lookup.ts';
+import { silentIssuer } from '../../harness/renewal-fixtures.ts';
+import { testVault } from '../../harness/test-vault.ts';
+
+const create = (vault: Vault, name: string, others: object = {}) =>
+  createCertificate(
+    vault,
+    localCli,
+    parseInput(createCertificateInput, { name, domains: ['www.example.com'], ...others }),
+  );
+
+const createKey = (vault: Vault, ...certificates: string[]) =>
+  createApiKey(
+    vault,
+    localCli,
+    parseInput(createApiKeyInput, { name: 'deploy', scopes: ['certificates:read'], certificates }),
+  );
+
+const rejects = (work: Promise<unknown>, code: ProblemCode, message: RegExp) =>
+  assert.rejects(work, (error) => {
+    assert(error instanceof Problem, String(error));
+    assert.equal(error.code, code);
+    assert.match(error.body.detail, message);
+    return true;
+  });
+
+async function rows(vault: Vault) {
+  const { reader } = vault.db;
+  return {
+    certificates: await reader.selectFrom('certificates').selectAll().execute(),
+    versions: await reader.selectFrom('certificate_versions').selectAll().execute(),
+    events: await reader
+      .selectFrom('audit_events')
+      .select(['actor', 'action', 'resource', 'detail'])
+      .where('action', '!=', 'issuer.create')
+      .orderBy('id')
+      .execute(),
+  };
+}
+
+test('a new certificate has version 1, a moment of renewal, and two audit events', async (t) => {
+  const { vault, world } = await testVault(t);
+  await create(vault, 'www', { key_type: 'ed25519', lifetime: '90d' });
+  const { certificates, versions, events } = await rows(vault);
+  const [certificate, version] = [certificates[0], versions[0]];
+  assert(certificate && version);
+  assert.equal(certificate.current_version, 1);
+  assert.equal(certificate.lifetime, 90 * day);
+  assert.equal(certificate.created_at, world.now());
+  assert((certificate.next_renewal_at ?? 0) > world.now() + 50 * day);
+  assert.equal(version.source, 'local-ca');
+  assert.equal(version.key_type, 'ed25519');
+  assert.deepEqual(JSON.parse(version.domains), ['www.example.com']);
+  assert.deepEqual(
+    events.map(({ actor, action, resource }) => [actor, action, resource]),
+    [
+      ['local-cli', 'certificate.create', 'certificate:www'],
+      ['local-cli', 'certificate.issue', 'certificate:www'],
+    ],
+  );
+});
+
+for (const action of ['certificate.create', 'certificate.issue']) {
+  test(`where ${action} cannot be recorded there is no certificate afterwards`, async (t) => {
+    const { vault, dataDir } = await testVault(t);
+    const other = new BetterSqlite3(join(dataDir, 'vault.db'));
+    t.after(() => other.close());
+    other.exec(`create trigger full before insert on audit_events
+      when new.action = '${action}' begin select raise(abort, 'no room'); end`);
+    await assert.rejects(create(vault, 'www'), /no room/);
+    assert.deepEqual(await rows(vault), { certificates: [], versions: [], events: [] });
+    other.exec('drop trigger full');
+    await create(vault, 'www');
+  });
+}
+
+test('a name that is taken is refused, and what has it stays as it is', async (t) => {
+  const { vault } = await testVault(t);
+  await create(vault, 'www');
+  const before = await rows(vault);
+  await rejects(create(vault, 'www'), 'certificate_exists', /called "www" exists already.*update --name www/);
+  assert.deepEqual(await rows(vault), before);
+});
+
+test('of two that ask for the same name at once one gets it', async (t) => {
+  const { vault } = await testVault(t);
+  const outcomes = await Promise.allSettled([create(vault, 'www'), create(vault, 'www')]);
+  assert.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
+  assert.equal((await rows(vault)).versions.length, 1);
+});
+
+test('an unknown issuer is refused with the ones there are', async (t) => {
+  const { vault } = await testVault(t);
+  await rejects(
+    create(vault, 'www', { issuer: 'acme' }),
+    'invalid_request',
+    /no issuer called "acme".*local-ca/,
+  );
+});
+
+test('what an issuer or a fallback could never make is refused, and nothing is made', async (t) => {
+  const { vault } = await testVault(t);
+  await silentIssuer(vault, 'ca');
+  const ed25519 = { key_type: 'ed25519' };
+  await rejects(create(vault, 'www', { ...ed25519, issuer: 'ca' }), 'invalid_request', /no .* Ed25519/);
+  await rejects(
+    create(vault, 'www', { ...ed25519, fallback_issuer: 'ca' }),
+    'invalid_request',
+    /^ca is .* no .* Ed25519/,
+  );
+  await rejects(create(vault, 'www', { fallback_issuer: 'cb' }), 'invalid_request', /no issuer called "cb"/);
+  await rejects(create(vault, 'www', { profile: 'short' }), 'invalid_request', /no profile/);
+  assert.deepEqual((await rows(vault)).certificates, []);
+});
+
+test('for an ACME CA the first renewal is queued in the same moment, and the worker is woken', async (t) => {
+  const { vault, world } = await testVault(t);
+  const issuer_id = await silentIssuer(vault, 'ca');
+  const ring = t.mock.method(vault.renewalQueued, 'ring');
+  const id = await create(vault, 'www', { issuer: 'ca', profile: 'short', challenge: 'http-01' });
+  assert.equal(ring.mock.callCount(), 1);
+  const renewal = await vault.db.reader.selectFrom('renewals').selectAll().executeTakeFirstOrThrow();
+  assert.deepEqual([renewal.id, renewal.status, renewal.issuer_id], [id, 'queued', issuer_id]);
+  const { certificates, versions, events } = await rows(vault);
+  assert.deepEqual([certificates[0]?.current_version, versions.length], [null, 0]);
+  assert.deepEqual([certificates[0]?.profile, certificates[0]?.challenge], ['short', 'http-01']);
+  assert.equal(certificates[0]?.next_renewal_at, world.now());
+  assert.deepEqual(
+    events.map(({ action }) => action),
+    ['certificate.create', 'renewal.request'],
+  );
+});
+
+test('a certificate that does not exist is told with the closest names only to whoever may know them', async (t) => {
+  const { vault } = await testVault(t);
+  await create(vault, 'www.example.com');
+  const { reader } = vault.db;
+  const find = (suggest: boolean) => requireCertificate(reader, 'ww.example.com', { suggest });
+  await rejects(
+    find(true),
+    'certificate_not_found',
+    /called "ww.example.com"\. Did you mean "www.example.com"\?$/,
+  );
+  await rejects(find(false), 'certificate_not_found', /called "ww.example.com"\.$/);
+  await rejects(requireCertificate(reader, '../x'), 'certificate_not_found', /called "\.\.\/x"/);
+});
+
+test('a deleted certificate is gone with its versions and renewals, and its name is free again', async (t) => {
+  const { vault } = await testVault(t);
+  await create(vault, 'www');
+  await deleteCertificate(vault, localCli, 'www', { force: false });
+  const { certificates, versions, events } = await rows(vault);
+  assert.deepEqual([certificates, versions], [[], []]);
+  assert.deepEqual(events.at(-1), {
+    actor: 'local-cli',
+    action: 'certificate.delete',
+    resource: 'certificate:www',
+    detail: '{"versions":1,"removed_from_api_keys":[]}',
+  });
+  await create(vault, 'www');
+  // A sealed key must never open in another row, so the id is never given out again.
+  assert.equal((await rows(vault)).certificates[0]?.id, 2);
+});
+
+test('a certificate that active keys name is not deleted, and the keys are named', async (t) => {
+  const { vault } = await testVault(t);
+  await create(vault, 'www');
+  for (let n = 0; n < 6; n += 1) await createKey(vault, 'www');
+  const before = await rows(vault);
+  const deleting = deleteCertificate(vault, localCli, 'www', { force: false });
+  await rejects(deleting, 'certificate_in_use', /1 \(deploy\), .*5 \(deploy\) …\. Revoke them first/);
+  assert.deepEqual(await rows(vault), before);
+});
+
+test('forced, it leaves the allowlists, and the keys keep the rest of theirs', async (t) => {
+  const { vault } = await testVault(t);
+  await create(vault, 'a');
+  await create(vault, 'b');
+  await createKey(vault, 'a', 'b');
+  await createKey(vault, 'a');
+  await deleteCertificate(vault, localCli, 'a', { force: true });
+  assert.deepEqual(
+    (await pageOfApiKeys(vault, { limit: 10 })).map(({ certificates }) => certificates),
+    [['b'], []],
+  );
+  assert.equal((await rows(vault)).events.at(-1)?.detail, '{"versions":1,"removed_from_api_keys":[1,2]}');
+});
+
+test('keys that are revoked, or are for any certificate, do not keep one from being deleted', async (t) => {
+  const { vault } = await testVault(t);
+  await create(vault, 'www');
+  const { id } = await createKey(vault, 'www');
+  await createKey(vault, '*');
+  await revokeApiKey(vault, localCli, id);
+  await deleteCertificate(vault, localCli, 'www', { force: false });
+  assert.deepEqual((await rows(vault)).certificates, []);
+});
+
+test('deleting what does not exist is refused with the closest name', async (t) => {
+  const { vault } = await testVault(t);
+  await create(vault, 'www');
+  await rejects(
+    deleteCertificate(vault, localCli, 'ww', { force: true }),
+    'certificate_not_found',
+    /Did you mean "www"/,
+  );
+});

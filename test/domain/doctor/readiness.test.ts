@@ -1,0 +1,83 @@
+/** Readiness: three checks, each of which alone makes the vault not ready, and none of which writes or tells paths. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import { minute } from '../../../src/base/duration.ts';
+import { Secret } from '../../../src/base/secret.ts';
+import { Keyring } from '../../../src/crypto/keyring.ts';
+import { MasterKey } from '../../../src/crypto/master-key.ts';
+import { putSetting } from '../../../src/db/tables/settings.ts';
+import { readiness } from '../../../src/domain/doctor/readiness.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { testVault } from '../../harness/test-vault.ts';
+
+const details = { backup: { state: 'none', age_seconds: null }, disk: { state: 'ok' } };
+const ok = { database: 'ok', master_key: 'ok', renewal_engine: 'ok' };
+
+test('a vault that can do its work is ready, and looking writes nothing', async (t) => {
+  const { vault } = await testVault(t);
+  vault.renewalHeartbeat.beat();
+  const write = t.mock.method(vault.db, 'write');
+  assert.deepEqual(await readiness(vault), { status: 'ready', checks: ok, details });
+  assert.equal(write.mock.callCount(), 0);
+});
+
+test('without a sign of life of the renewal engine the vault is not ready', async (t) => {
+  const { vault, world } = await testVault(t);
+  const dead = { status: 'not_ready', checks: { ...ok, renewal_engine: 'failed' }, details };
+  assert.deepEqual(await readiness(vault), dead);
+  vault.renewalHeartbeat.beat();
+  world.advance(minute);
+  assert.deepEqual(await readiness(vault), dead);
+});
+
+test('with another master key the vault is not ready', async (t) => {
+  const { vault } = await testVault(t);
+  vault.renewalHeartbeat.beat();
+  const keyring = new Keyring(join(tempDir(t), 'master.key'), new MasterKey(new Secret(Buffer.alloc(32))));
+  const answer = await readiness({ ...vault, keyring });
+  assert.deepEqual(answer, { status: 'not_ready', checks: { ...ok, master_key: 'failed' }, details });
+});
+
+test('with a database that does not answer the vault is not ready, and only the log says why', async (t) => {
+  const { vault, dataDir, log } = await testVault(t);
+  vault.renewalHeartbeat.beat();
+  const other = new BetterSqlite3(join(dataDir, 'vault.db'));
+  other.exec('alter table settings rename to gone');
+  other.close();
+  const answer = await readiness(vault);
+  assert.deepEqual(answer, {
+    status: 'not_ready',
+    checks: { ...ok, database: 'failed', master_key: 'failed' },
+    details,
+  });
+  assert.equal(JSON.stringify(answer).includes(dataDir), false);
+  assert.equal(log.lines.filter((line) => line.includes('no such table')).length, 2);
+});
+
+test('while another process writes the vault is ready all the same', async (t) => {
+  const { vault, dataDir } = await testVault(t);
+  vault.renewalHeartbeat.beat();
+  const other = new BetterSqlite3(join(dataDir, 'vault.db'));
+  t.after(() => other.close());
+  other.exec('begin immediate');
+  assert.equal((await readiness(vault)).status, 'ready');
+  other.exec('rollback');
+});
+
+test('the details tell how old the last backup is and whether the schedule fails, and neither makes the vault unready', async (t) => {
+  const { vault, world } = await testVault(t);
+  vault.renewalHeartbeat.beat();
+  await vault.db.write((writer) => putSetting(writer, 'last-backup-at', world.now() - 90_500));
+  const backup = async () => {
+    const answer = await readiness(vault);
+    assert.equal(answer.status, 'ready');
+    return answer.details.backup;
+  };
+  assert.deepEqual(await backup(), { state: 'ok', age_seconds: 90 });
+  vault.backupHealth.failed();
+  assert.deepEqual(await backup(), { state: 'failed', age_seconds: 90 });
+  vault.backupHealth.succeeded();
+  assert.deepEqual(await backup(), { state: 'ok', age_seconds: 90 });
+});

@@ -1,0 +1,31 @@
+/** The heartbeat: fresh for a minute after each beat, and never before the first. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { day, minute } from '../../../src/base/duration.ts';
+import { Heartbeat } from '../../../src/domain/health/heartbeat.ts';
+import { TestWorld } from '../../harness/test-world.ts';
+
+test('before the first beat there is no sign of life', () => {
+  assert.equal(new Heartbeat(new TestWorld()).isFresh, false);
+});
+
+test('a beat is a sign of life for less than a minute', () => {
+  const world = new TestWorld();
+  const heartbeat = new Heartbeat(world);
+  heartbeat.beat();
+  assert.equal(heartbeat.isFresh, true);
+  world.advance(minute - 1);
+  assert.equal(heartbeat.isFresh, true);
+  world.advance(1);
+  assert.equal(heartbeat.isFresh, false);
+  heartbeat.beat();
+  assert.equal(heartbeat.isFresh, true);
+});
+
+test('a clock that is set back does not keep a dead engine alive', () => {
+  const world = new TestWorld();
+  const heartbeat = new Heartbeat(world);
+  heartbeat.beat();
+  world.advance(-day);
+  assert.equal(heartbeat.isFresh, false);
+});

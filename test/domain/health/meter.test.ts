@@ -1,0 +1,45 @@
+/** What is counted: series that are there from the beginning, sums that fit together, and how many series there can be. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { addedSeries, Meter } from '../../../src/domain/health/meter.ts';
+
+test('counts are there before anything has happened, so that the first of them is seen as a rise', () => {
+  const series = new Meter().series();
+  for (const name of [
+    'vault_downloads_total{artifact="private.key"}',
+    'vault_downloads_not_modified_total{artifact="fullchain.pem"}',
+    'vault_authentication_failures_total{reason="password"}',
+    'vault_renewals_total{result="failed"}',
+    'vault_renewal_duration_seconds_count',
+    'vault_http_request_duration_seconds_bucket{kind="download",le="+Inf"}',
+  ]) {
+    assert.equal(series[name], 0, name);
+  }
+});
+
+test('a time stands in its bucket and all above, in the sum and in the count; a clock that was set back took none', () => {
+  const meter = new Meter();
+  for (const ms of [1, 3, 20, 60_000, -5]) meter.requested('/api/v1/health', 200, ms);
+  const series = meter.series();
+  const bucket = (le: string) => series[`vault_http_request_duration_seconds_bucket{kind="api",le="${le}"}`];
+  assert.deepEqual(['0.001', '0.005', '0.025', '10', '+Inf'].map(bucket), [2, 3, 4, 4, 5]);
+  assert.equal(series['vault_http_request_duration_seconds_count{kind="api"}'], 5);
+  assert.equal(series['vault_http_request_duration_seconds_sum{kind="api"}'], 60.024);
+  assert.equal(series['vault_http_requests_total{route="/api/v1/health",status="200"}'], 5);
+});
+
+test('requests are told apart by route and status, and their times by what kind they are', () => {
+  const meter = new Meter();
+  meter.requested('/api/v1/certificates/{name}/private.key', 200, 2);
+  meter.requested('/api/v1/certificates/{name}/private.key', 401, 2);
+  meter.requested('none', 404, 0);
+  const series = meter.series();
+  const count = (kind: string) => series[`vault_http_request_duration_seconds_count{kind="${kind}"}`];
+  assert.deepEqual(['download', 'api', 'other'].map(count), [2, 0, 1]);
+  assert.equal(series['vault_http_requests_total{route="none",status="404"}'], 1);
+});
+
+test('the sums of several have each series that any has', () => {
+  assert.deepEqual(addedSeries([{ a: 1, b: 2 }, { b: 3, c: 4 }, {}]), { a: 1, b: 5, c: 4 });
+  assert.deepEqual(addedSeries([]), {});
+});

@@ -1,0 +1,109 @@
+/** Real processes on one database: killed with SIGKILL at every request of an order, and several that race. */
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { type TestContext, test } from 'node:test';
+import { publicKeyOf } from '../../../src/crypto/key-pair.ts';
+import { leaseDuration } from '../../../src/domain/renewals/renewal-claim.ts';
+import { openFor, renewalKeyOwner } from '../../../src/domain/sealed-secrets.ts';
+import { requireVersion, versionPrivateKey } from '../../../src/domain/versions/versions.ts';
+import { anotherOrder } from '../../harness/engine-orders.ts';
+import { atRequests, workerProcess } from '../../harness/engine-process.ts';
+import { challengeRows, engine, hastyWorld, issuedBy, workOn } from '../../harness/engine-vault.ts';
+import { workerOn } from '../../harness/engine-worker.ts';
+import { makeCertificate, rowOf, statusesOf } from '../../harness/renewal-fixtures.ts';
+
+/** A vault whose clock is that of real processes. */
+async function shared(t: TestContext) {
+  const world = hastyWorld();
+  const catchUp = (ms = 0) => world.advance(Date.now() + ms - world.now());
+  catchUp();
+  return { ...(await engine(t, { certificate: null, world })), catchUp };
+}
+
+async function walkKills(t: TestContext, moment: 'lost' | 'unanswered') {
+  const opened = await shared(t);
+  const { vault, ca, dataDir, zone, catchUp } = opened;
+  let next = workerProcess(t, dataDir);
+  const seen: string[] = [];
+  for (let number = 1, isOver = false; !isOver; number += 1) {
+    catchUp();
+    const name = `www${number}`;
+    const own = await anotherOrder(opened, name, [`${name}.a.test`, `${name}.b.test`]);
+    const { begin, kill, complaints } = await next;
+    next = workerProcess(t, dataDir);
+    const done = Promise.withResolvers<void>();
+    let where = '';
+    const end = atRequests(ca, async (count, kind, now) => {
+      if (count !== number || now !== moment) return undefined;
+      where = `${moment} request ${number}, ${kind}`;
+      seen.push(kind);
+      isOver = kind === 'certificate';
+      await kill('SIGKILL');
+      done.resolve();
+      return 'gone';
+    });
+    begin();
+    await Promise.race([done.promise, complaints.then((said) => assert.equal(said, ''))]);
+    end();
+    const [left] = await own.renewals();
+    assert.equal(left?.status, 'running', where);
+    const key = left.sealed_private_key && openFor(vault, renewalKeyOwner(left.id), left.sealed_private_key);
+    assert(key, where);
+
+    catchUp(leaseDuration + 1000);
+    const successor = await workerOn(vault, zone);
+    const ended = await workOn(successor.vault);
+    assert.deepEqual([ended.id, ended.status], [left.id, 'succeeded'], `${where}: ${ended.error}`);
+    const [order, ...others] = own.issued();
+    assert(order?.leaf && others.length === 0, where);
+    if (left.order_url !== null) assert.equal(order.url, left.order_url, where);
+    const isLost = moment === 'unanswered' && seen.at(-1) === 'newOrder';
+    assert.equal(own.orders().length, isLost ? 2 : 1, where);
+    assert.equal(own.accounts().length, 1, where);
+    const version = await requireVersion(vault.db.reader, await rowOf(vault, name), undefined);
+    const stored = publicKeyOf(versionPrivateKey(vault, version));
+    assert.deepEqual(publicKeyOf(key), stored, where);
+    const leaf = new X509Certificate(version.certificate_pem);
+    assert(leaf.raw.equals(order.leaf), where);
+    assert.deepEqual(leaf.publicKey.export({ type: 'spki', format: 'der' }), stored, where);
+    assert.deepEqual(await challengeRows(vault), [], where);
+  }
+  const expected = [
+    'directory',
+    'newNonce',
+    'newAccount',
+    'newOrder',
+    'authorization',
+    'challenge',
+    'finalize',
+  ];
+  for (const kind of expected) assert(seen.includes(kind), `${kind} was never reached: ${seen.join()}`);
+}
+
+test('kill -9 when any request of an order has not reached the CA yet: the next process goes on with the order', (t) =>
+  walkKills(t, 'lost'));
+
+test('kill -9 when the CA has heard any request of an order: the next process asks for no second certificate', (t) =>
+  walkKills(t, 'unanswered'));
+
+test('three processes on one database carry every renewal out once', async (t) => {
+  const opened = await shared(t);
+  const { vault, ca, dataDir } = opened;
+  const workers = await Promise.all([1, 2, 3].map(() => workerProcess(t, dataDir)));
+  const count = 24;
+  for (let n = 1; n <= count; n += 1) await makeCertificate(vault, `www${n}`, { issuer: 'ca' });
+  for (const { begin } of workers) begin();
+  const open = async () => (await statusesOf(vault)).filter((status) => status !== 'succeeded').length;
+  // By the real clock: it is real processes that work.
+  while ((await open()) > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  for (const { kill } of workers) await kill('SIGTERM');
+  for (const { complaints } of workers) assert.equal(await complaints, '');
+  assert.equal(issuedBy(ca), count);
+  assert.equal(ca.state.orders.size, count);
+  assert.equal(ca.state.accounts.size, 1);
+  const rows = await vault.db.reader.selectFrom('renewals').select(['claims', 'version']).execute();
+  assert.deepEqual(
+    rows,
+    rows.map(() => ({ claims: 1, version: 1 })),
+  );
+});

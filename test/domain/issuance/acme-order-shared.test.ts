@@ -1,0 +1,101 @@
+/** A CA may give two renewals of the same names one order (RFC 8555 §7.4): each ends with a certificate of its own key, and without an alarm. */
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { test } from 'node:test';
+import { second } from '../../../src/base/duration.ts';
+import { localCli } from '../../../src/domain/audit/audit.ts';
+import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
+import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
+import { requireVersion } from '../../../src/domain/versions/versions.ts';
+import { carryOut } from '../../../src/jobs/renewal-worker.ts';
+import { lookingEngine } from '../../harness/engine-dns.ts';
+import { countOf, engine } from '../../harness/engine-vault.ts';
+import { forever, makeCertificate, rowOf, statusesOf } from '../../harness/renewal-fixtures.ts';
+import type { ScriptedReply } from '../../harness/scripted-acme.ts';
+
+for (const seen of ['open', 'finalized'] as const) {
+  test(`two certificates of the same names and one order, which the second sees ${seen}, both succeed at once`, async (t) => {
+    const { vault, ca } = await engine(t, { certificate: null });
+    const domains = ['www.example.test'];
+    await makeCertificate(vault, 'ec', { issuer: 'ca', domains, key_type: 'ec256' });
+    await makeCertificate(vault, 'rsa', { issuer: 'ca', domains, key_type: 'rsa2048' });
+    const asked = Promise.withResolvers<void>();
+    const finalized = Promise.withResolvers<void>();
+    let shared: ScriptedReply | undefined;
+    // The CA gives the order under way again, as Boulder does; that answer is on its way while the first is finalized.
+    ca.override(
+      'newOrder',
+      async (_, usual) => {
+        shared = await usual();
+        return shared;
+      },
+      async () => {
+        const [order] = ca.state.orders.values();
+        assert(order && shared);
+        const open = ca.state.orderBody(order) as object;
+        asked.resolve();
+        await finalized.promise;
+        return { ...shared, body: seen === 'open' ? open : (ca.state.orderBody(order) as object) };
+      },
+    );
+    let second: Promise<void> | undefined;
+    ca.override('finalize', async (_, usual) => {
+      const other = await claimRenewal(vault, 'other');
+      assert(other);
+      second = carryOut(vault, other, forever);
+      await asked.promise;
+      const reply = await usual();
+      finalized.resolve();
+      return reply;
+    });
+    const first = await claimRenewal(vault, 'worker');
+    assert(first);
+    await carryOut(vault, first, forever);
+    await second;
+    assert.deepEqual(await statusesOf(vault), ['succeeded', 'succeeded']);
+    assert.equal(countOf(ca, 'newOrder'), 3);
+    for (const [name, type] of [
+      ['ec', 'ec'],
+      ['rsa', 'rsa'],
+    ] as const) {
+      const row = await rowOf(vault, name);
+      assert.equal(row.failed_attempts, 0);
+      const version = await requireVersion(vault.db.reader, row, undefined);
+      assert.equal(new X509Certificate(version.certificate_pem).publicKey.asymmetricKeyType, type);
+    }
+  });
+}
+
+test('a certificate for a key that is never ours is refused after a few orders', async (t) => {
+  const { vault, ca, work } = await engine(t);
+  const other = await engine(t);
+  assert.equal((await other.work()).status, 'succeeded');
+  const { certificate_pem, chain_pem } = await requireVersion(
+    other.vault.db.reader,
+    await rowOf(other.vault, 'www'),
+    undefined,
+  );
+  const headers = { 'Content-Type': 'application/pem-certificate-chain' };
+  ca.overrideAll('certificate', { headers, body: certificate_pem + chain_pem });
+  const ended = await work();
+  assert.match(ended.error ?? '', /for another key/);
+  assert.equal(countOf(ca, 'newOrder'), 4);
+  assert.equal((await rowOf(vault, 'www')).failed_attempts, 1);
+});
+
+test('a worker that was overtaken leaves the record that its successor uses', async (t) => {
+  const { vault, world, zone } = await lookingEngine(t);
+  const claimed = await claimRenewal(vault, 'first');
+  assert(claimed);
+  const { txt } = zone.resolver;
+  t.mock.method(zone.resolver, 'txt', async (name: string) => {
+    const lease = { lease_owner: 'second', lease_expires_at: world.now() + 60 * second };
+    await vault.db.write((writer) => writer.updateTable('renewals').set(lease).execute());
+    return txt(name);
+  });
+  await carryOut(vault, claimed, forever);
+  assert.equal(zone.records.size, 1);
+  assert.equal((await rowOf(vault, 'www')).failed_attempts, 0);
+  await requestRenewal(vault, localCli, 'www');
+  assert.deepEqual(await statusesOf(vault), ['running']);
+});

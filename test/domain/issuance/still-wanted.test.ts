@@ -1,0 +1,55 @@
+/** An order that waits for something that may never come ends when nobody wants it any more, and takes its records with it. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { minute } from '../../../src/base/duration.ts';
+import { localCli } from '../../../src/domain/audit/audit.ts';
+import { changeCertificate } from '../../../src/domain/certificates/certificate-update.ts';
+import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
+import { parseInput, updateCertificateInput } from '../../../src/domain/inputs.ts';
+import type { Vault } from '../../../src/domain/vault.ts';
+import { challengeRows, engine, issuedBy, tryWork } from '../../harness/engine-vault.ts';
+import { statusesOf } from '../../harness/renewal-fixtures.ts';
+
+/** Makes the change when the vault looks for its record the first time; nobody ever sees that record. */
+async function changedWhileWaiting(t: TestContext, change: (vault: Vault) => Promise<unknown>) {
+  const opened = await engine(t, { zones: ['example.test'] });
+  const { vault, zone, world } = opened;
+  let looks = 0;
+  const txt = async () => {
+    looks += 1;
+    if (looks === 1) await change(vault);
+    return [];
+  };
+  Object.assign(zone.resolver, { txt });
+  const began = world.now();
+  const ended = await tryWork(vault);
+  assert(looks > 0);
+  assert(world.now() - began < 2 * minute, 'it went on waiting');
+  assert.deepEqual(await challengeRows(vault), []);
+  assert.deepEqual([...zone.records], []);
+  assert.equal(issuedBy(opened.ca), 0);
+  return { ...opened, ended };
+}
+
+const update = (input: object) => (vault: Vault) =>
+  changeCertificate(vault, localCli, 'www', parseInput(updateCertificateInput, input));
+
+test('disabled: it ends, and nothing is queued', async (t) => {
+  const { vault, ended } = await changedWhileWaiting(t, update({ disabled: true }));
+  assert.equal(ended?.error, 'the certificate was disabled');
+  assert.deepEqual(await statusesOf(vault), ['failed']);
+});
+
+test('other names: it ends, and the next is queued at once', async (t) => {
+  const { vault, ended } = await changedWhileWaiting(t, update({ domains: ['right.example.test'] }));
+  assert.equal(ended?.error, 'other names or another type of key are wanted now');
+  assert.deepEqual(await statusesOf(vault), ['failed', 'queued']);
+});
+
+test('deleted: it ends with its certificate', async (t) => {
+  const { vault, ended } = await changedWhileWaiting(t, (opened) =>
+    deleteCertificate(opened, localCli, 'www', { force: true }),
+  );
+  assert.equal(ended, undefined);
+  assert.deepEqual(await statusesOf(vault), []);
+});

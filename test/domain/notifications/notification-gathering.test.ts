@@ -1,0 +1,175 @@
+/** Many notices at once: people get a few mails and then one for all the rest, programs each of them, and nothing is lost. */
+import assert from 'node:assert/strict';
+import { suite, type TestContext, test } from 'node:test';
+import { minute } from '../../../src/base/duration.ts';
+import { localCli } from '../../../src/domain/audit/audit.ts';
+import { parseInput } from '../../../src/domain/inputs.ts';
+import {
+  addChannel,
+  requireChannel,
+  testChannel,
+} from '../../../src/domain/notifications/notification-channels.ts';
+import { claimDelivery } from '../../../src/domain/notifications/notification-claim.ts';
+import { deliver } from '../../../src/domain/notifications/notification-delivery.ts';
+import type { Notice } from '../../../src/domain/notifications/notification-events.ts';
+import { createChannelInput } from '../../../src/domain/notifications/notification-inputs.ts';
+import { tell, tellOnly } from '../../../src/domain/notifications/notification-queue.ts';
+import type { Vault } from '../../../src/domain/vault.ts';
+import { addWebhook, deliverAll, deliveriesOf, written } from '../../harness/notification-fixtures.ts';
+import { forever } from '../../harness/renewal-fixtures.ts';
+import { smtpServer } from '../../harness/smtp-server.ts';
+import { testVault } from '../../harness/test-vault.ts';
+import { webhookReceiver } from '../../harness/webhook-receiver.ts';
+
+async function prepared(t: TestContext) {
+  const server = await smtpServer(t, { security: 'none' });
+  const opened = await testVault(t);
+  const { vault } = opened;
+  const settings = {
+    host: '127.0.0.1',
+    port: server.port,
+    security: 'none',
+    from: 'v@a.test',
+    to: ['o@a.test'],
+  };
+  const input = parseInput(createChannelInput, { name: 'mail', type: 'email' });
+  await addChannel(vault, localCli, input, written(settings));
+  return { ...opened, server };
+}
+
+function failed(name: string): Notice {
+  const data = {
+    certificate: name,
+    error: 'the CA is down',
+    failed_attempts: 1,
+    domains: [],
+    told_before: 0,
+  };
+  return { event: 'renewal.failed', about: name, certificates: [name], data };
+}
+
+async function fail({ db, world }: Vault, from: number, to: number) {
+  await db.write(async (writer) => {
+    for (let count = from; count <= to; count += 1) await tell(world, writer, failed(`web${count}`));
+  });
+}
+
+const states = async (vault: Vault) =>
+  Object.fromEntries(
+    [...Map.groupBy(await deliveriesOf(vault), ({ status }) => status)].map(([one, rows]) => [
+      one,
+      rows.length,
+    ]),
+  );
+
+const subjectOf = (text: string) => /^Subject: (.*(?:\n .*)*)$/m.exec(text)?.[1]?.replaceAll('\n ', ' ');
+const idOf = (text: string) => /^Message-ID: (.*)$/m.exec(text)?.[1];
+
+suite('mails about many things at once', () => {
+  test('are a few, and a quarter of an hour later one for all the rest, which says what and how many', async (t) => {
+    const { vault, world, server } = await prepared(t);
+    for (let count = 1; count <= 5; count += 1) {
+      await fail(vault, count, count);
+      assert.equal(await deliverAll(vault), 1);
+    }
+    await fail(vault, 6, 500);
+    assert.equal(await deliverAll(vault), 0);
+    world.advance(14 * minute);
+    const overdue = { event: 'backup.overdue', about: null, certificates: null } as const;
+    await vault.db.write((writer) => tell(world, writer, { ...overdue, data: { last_backup_at: null } }));
+    assert.equal(await deliverAll(vault), 0);
+    world.advance(minute);
+    assert.equal(await deliverAll(vault), 1);
+    assert.equal(server.mails.length, 6);
+    const text = server.mails.at(-1)?.text ?? '';
+    assert.equal(subjectOf(text), '496 notices: renewal failed (495), backup overdue (1)');
+    assert.match(text, /^From 2026-11-21T12:00:00Z to 2026-11-21T12:14:00Z\.$/m);
+    assert.match(text, /^renewal failed \(495\):\n\n {2}web6: a renewal failed: the CA is down\n {2}web7: /m);
+    assert.match(text, /^ {2}and 395 more\n\nbackup overdue \(1\):\n\n {2}there is no backup yet$/m);
+    assert.match(text, /^ {2}vault notification log --channel mail --limit 1000$/m);
+    assert.deepEqual(await states(vault), { delivered: 501 });
+    await fail(vault, 501, 501);
+    assert.equal(await deliverAll(vault), 0, 'the next one waits again');
+    world.advance(15 * minute);
+    assert.equal(await deliverAll(vault), 1);
+    assert.equal(subjectOf(server.mails.at(-1)?.text ?? ''), 'web501: a renewal failed');
+  });
+
+  test('that are not taken are tried again as one, with the same id', async (t) => {
+    const { vault, world, server } = await prepared(t);
+    await fail(vault, 1, 3);
+    server.answers.set('DATA', '451 later');
+    assert.equal(await deliverAll(vault), 1);
+    assert.deepEqual(await states(vault), { queued: 3 });
+    for (const row of await deliveriesOf(vault)) {
+      assert.partialDeepStrictEqual(row, { attempts: 1, next_attempt_at: world.now() + minute });
+      assert.match(row.error ?? '', /answered 451 to DATA/);
+    }
+    const ids: (string | undefined)[] = [];
+    for (const _ of [1, 2]) {
+      world.advance(2 * minute);
+      const claimed = await claimDelivery(vault, 'one', []);
+      assert(claimed);
+      // The first one dies before it can say that it was taken.
+      if (ids.length > 0) await deliver(vault, claimed, forever);
+      else await deliver({ ...vault, db: deadAfterwards(vault.db) }, claimed, forever).catch(() => undefined);
+      ids.push(idOf(server.mails.at(-1)?.text ?? ''));
+    }
+    assert.equal(server.mails.length, 2);
+    assert.equal(ids[0], ids[1]);
+    assert.deepEqual(await states(vault), { delivered: 3 });
+  });
+
+  test('are given back when the vault is stopped meanwhile', async (t) => {
+    const { vault, server } = await prepared(t);
+    await fail(vault, 1, 3);
+    const claimed = await claimDelivery(vault, 'one', []);
+    assert(claimed);
+    await deliver(vault, claimed, AbortSignal.abort());
+    for (const row of await deliveriesOf(vault)) {
+      assert.partialDeepStrictEqual(row, { status: 'queued', attempts: 0, lease_owner: null });
+    }
+    assert.equal(await deliverAll(vault), 1);
+    assert.equal(server.mails.length, 1);
+  });
+
+  test('leave digests alone, and tests neither wait nor keep others waiting', async (t) => {
+    const { vault, world, server } = await prepared(t);
+    for (let count = 0; count < 6; count += 1) await testChannel(vault, localCli, 'mail', forever);
+    await fail(vault, 1, 2);
+    const lists = { issued: ['web'], failing: [], expiring: [], api_keys: [], backup_overdue_since: null };
+    const counts = { issued: 1, failing: 0, expiring: 0, api_keys: 0 };
+    await vault.db.write(async (writer) => {
+      const channel = await requireChannel(writer, 'mail');
+      const data = { from: '', until: '', days: 14, counts, ...lists };
+      await tellOnly(world, writer, channel, { event: 'digest', about: null, certificates: null, data });
+    });
+    await deliverAll(vault);
+    const subjects = server.mails.slice(6).map(({ text }) => subjectOf(text));
+    assert.deepEqual(subjects.sort(), ['2 notices: renewal failed (2)', 'digest: 1 issued']);
+    await fail(vault, 3, 10);
+    await deliverAll(vault);
+    await testChannel(vault, localCli, 'mail', forever);
+    assert.equal(subjectOf(server.mails.at(-1)?.text ?? ''), 'a test of notifications');
+  });
+});
+
+test('programs are told of each thing by itself, however many there are', async (t) => {
+  const receiver = await webhookReceiver(t);
+  const { vault } = await testVault(t);
+  await addWebhook(vault, receiver.url);
+  await fail(vault, 1, 20);
+  assert.equal(await deliverAll(vault), 20);
+  assert.equal(new Set(receiver.received.map(({ json }) => json.data.certificate)).size, 20);
+});
+
+/** A database that can be read, and not be written to any more. */
+function deadAfterwards(db: Vault['db']): Vault['db'] {
+  return new Proxy(db, {
+    get: (target, name) => {
+      if (name === 'write') return () => Promise.reject(new Error('killed'));
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}

@@ -1,0 +1,96 @@
+/** What metrics cost and say of many certificates. (Who gets them, and from how many processes: cli/open-metrics.test.ts.) */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Vault } from '../../../src/domain/vault.ts';
+import { type Metrics, metricsText } from '../../../src/http/metrics/metrics.ts';
+import { makeCertificate, outside } from '../../harness/http-fixtures.ts';
+import { addWebhook, deliverAll, failRenewal } from '../../harness/notification-fixtures.ts';
+import { testVault } from '../../harness/test-vault.ts';
+import { status, webhookReceiver } from '../../harness/webhook-receiver.ts';
+
+const metrics: Metrics = {
+  isOpenTo: () => true,
+  series: async () => ({ vault_workers: 1 }),
+  families: {},
+  backupEvery: 3_600_000,
+};
+
+async function textOf(vault: Vault): Promise<{ readonly text: string; readonly longest: number }> {
+  const pieces: string[] = [];
+  for await (const piece of metricsText(vault, '1.2.3', metrics)) pieces.push(piece);
+  const lines = pieces.map((piece) => piece.split('\n').length);
+  return { text: pieces.join(''), longest: Math.max(...lines) };
+}
+
+test('ten thousand certificates are read in one go, and written in pieces between which requests are answered', async (t) => {
+  const { vault, dataDir } = await testVault(t);
+  await makeCertificate(vault, 'web');
+  outside(dataDir, (db) => {
+    const table = db.prepare('select * from certificates').get() as Record<string, unknown>;
+    const names = Object.keys(table).filter((name) => name !== 'id' && name !== 'name');
+    db.exec(`insert into certificates (name, ${names.join(', ')})
+      with recursive n(i) as (select 1 union all select i + 1 from n where i < 9999)
+      select 'c' || i, ${names.join(', ')} from certificates, n where name = 'web'`);
+    const version = db.prepare('select * from certificate_versions').get() as Record<string, unknown>;
+    const facts = Object.keys(version).filter((name) => !['id', 'certificate_id'].includes(name));
+    db.exec(`insert into certificate_versions (certificate_id, ${facts.join(', ')})
+      select certificates.id, ${facts.map((name) => `v.${name}`).join(', ')}
+      from certificates, certificate_versions v where certificates.name <> 'web'`);
+  });
+  const { text, longest } = await textOf(vault);
+  assert.equal(text.match(/^vault_certificate_not_after_timestamp_seconds\{name="/gm)?.length, 10_000);
+  assert.match(text, /^vault_certificates\{status="valid"\} 10000$/m);
+  assert.ok(longest <= 502, `a piece of ${longest} lines`);
+});
+
+test('disabled certificates are counted and nobody is woken for them; failures are told where there are any', async (t) => {
+  const { vault, dataDir } = await testVault(t);
+  for (const name of ['on', 'off', 'failing']) await makeCertificate(vault, name);
+  outside(dataDir, (db) => {
+    db.exec("update certificates set disabled_at = 1 where name = 'off'");
+    db.exec("update certificates set failed_attempts = 2 where name in ('failing', 'off')");
+  });
+  const { text } = await textOf(vault);
+  const named = [...text.matchAll(/^(\w+)\{name="(\w+)"\}/gm)].map(([, metric, name]) => `${metric} ${name}`);
+  assert.deepEqual(
+    named.filter((line) => line.endsWith(' off')),
+    [],
+  );
+  assert.deepEqual(
+    named.filter((line) => line.startsWith('vault_certificate_failed_attempts')),
+    ['vault_certificate_failed_attempts failing'],
+  );
+  assert.match(text, /^vault_certificates\{status="disabled"\} 1$/m);
+  assert.match(text, /^vault_build_info\{version="1.2.3"\} 1$/m);
+  assert.match(text, /^vault_backup_interval_seconds 3600$/m);
+  assert.doesNotMatch(text, /^vault_backup_last_success_timestamp_seconds/m);
+});
+
+test('notifications that were not taken are counted until they are', async (t) => {
+  const { vault, world } = await testVault(t);
+  const receiver = await webhookReceiver(t);
+  await addWebhook(vault, receiver.url);
+  for (const name of ['one', 'other', 'new']) {
+    await makeCertificate(vault, name);
+    await failRenewal(vault, name, 'no');
+    // The last one is not attempted yet.
+    if (name === 'new') continue;
+    receiver.answers.push(status(500));
+    await deliverAll(vault);
+  }
+  assert.match((await textOf(vault)).text, /^vault_notifications_untaken 2$/m);
+  world.advance(60_000);
+  await deliverAll(vault);
+  assert.match((await textOf(vault)).text, /^vault_notifications_untaken 0$/m);
+});
+
+test('a database that does not answer takes only its own metrics away', async (t) => {
+  const { vault, dataDir } = await testVault(t);
+  outside(dataDir, (db) =>
+    db.exec('alter table certificates rename to gone; alter table renewals rename to away'),
+  );
+  const { text } = await textOf(vault);
+  assert.match(text, /^vault_workers 1$/m);
+  assert.match(text, /^vault_database_size_bytes\{file="database"\} \d+$/m);
+  assert.doesNotMatch(text, /^vault_renewals_open/m);
+});

@@ -1,0 +1,222 @@
+/** Who called, behind proxies: what is believed of whom, in a table and for whatever strangers may write. */
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import fc from 'fast-check';
+import { type IpNetwork, isInside, parseIpAddress, parseIpNetwork } from '../../../src/base/ip-network.ts';
+import { type Arrival, clientOf } from '../../../src/http/request/client-address.ts';
+
+const networks = (...texts: string[]) => texts.map((text) => parseIpNetwork(text) as IpNetwork);
+const trusted = networks('10.0.0.0/8', '127.0.0.1', '2001:db8:aaaa::/48', '::1');
+
+const contradiction = 'nobody knows';
+
+/** Each from the proxy 10.0.0.1, unless it says otherwise. */
+const addresses: readonly (readonly [why: string, arrival: Partial<Arrival>, client: string])[] = [
+  ['no header at all', {}, '10.0.0.1'],
+  ['a stranger who writes headers', { peer: '192.0.2.66', forwardedFor: '198.51.100.1' }, '192.0.2.66'],
+  ['a stranger who writes Forwarded', { peer: '192.0.2.66', forwarded: 'for=198.51.100.1' }, '192.0.2.66'],
+  ['a stranger over IPv6', { peer: '2001:db8::66', forwardedFor: '198.51.100.1' }, '2001:db8::66'],
+  ['one proxy', { forwardedFor: '198.51.100.1' }, '198.51.100.1'],
+  ['one proxy, and what its client wrote', { forwardedFor: '10.9.9.9, 198.51.100.1' }, '198.51.100.1'],
+  [
+    'one proxy, and lies without end',
+    { forwardedFor: `${'10.9.9.9,'.repeat(900)}198.51.100.1` },
+    '198.51.100.1',
+  ],
+  ['two proxies', { forwardedFor: '203.0.113.9, 198.51.100.1, 10.0.0.2' }, '198.51.100.1'],
+  ['proxies alone', { forwardedFor: '10.0.0.3, 10.0.0.2' }, '10.0.0.3'],
+  ['spaces and empty elements', { forwardedFor: ' ,\t198.51.100.1 ,, ' }, '198.51.100.1'],
+  ['a header without elements', { forwardedFor: ' , ' }, '10.0.0.1'],
+  ['a port', { forwardedFor: '198.51.100.1:4711' }, '198.51.100.1'],
+  ['IPv6', { forwardedFor: '2001:DB8:0:0::1' }, '2001:db8::1'],
+  ['IPv6 in brackets', { forwardedFor: '[2001:db8::1]' }, '2001:db8::1'],
+  ['IPv6 in brackets with a port', { forwardedFor: '[2001:db8::1]:4711' }, '2001:db8::1'],
+  ['IPv6 in quotation marks', { forwardedFor: '"[2001:db8::1]:4711"' }, '2001:db8::1'],
+  ['IPv4 that is mapped into IPv6', { forwardedFor: '::ffff:198.51.100.1' }, '198.51.100.1'],
+  ['the same in hexadecimal', { forwardedFor: '[::FFFF:c633:6401]:1' }, '198.51.100.1'],
+  [
+    'a proxy that is mapped into IPv6',
+    { peer: '::ffff:10.0.0.1', forwardedFor: '198.51.100.1' },
+    '198.51.100.1',
+  ],
+  ['a proxy over IPv6', { peer: '2001:db8:aaaa::7', forwardedFor: '198.51.100.1' }, '198.51.100.1'],
+  [
+    'a neighbour of that proxy',
+    { peer: '2001:db8:aaab::7', forwardedFor: '198.51.100.1' },
+    '2001:db8:aaab::7',
+  ],
+  ['a peer with a zone', { peer: 'fe80::1%eth0', forwardedFor: '198.51.100.1' }, 'fe80::1'],
+  ['IPv4 in brackets', { forwardedFor: '198.51.100.1, [10.0.0.2]' }, '10.0.0.1'],
+  ['an address with leading zeros', { forwardedFor: '198.51.100.1, 010.0.0.2' }, '10.0.0.1'],
+  ['an address with a zone', { forwardedFor: '198.51.100.1, fe80::1%eth0' }, '10.0.0.1'],
+  ['a name', { forwardedFor: '198.51.100.1, proxy.example' }, '10.0.0.1'],
+  ['an unknown client', { forwardedFor: 'unknown, 10.0.0.2' }, '10.0.0.2'],
+  ['somebody behind an unknown one', { forwardedFor: '198.51.100.1, unknown, 10.0.0.2' }, '10.0.0.2'],
+  ['Forwarded', { forwarded: 'for=198.51.100.1' }, '198.51.100.1'],
+  [
+    'Forwarded with more',
+    { forwarded: 'By=10.0.0.1; FOR=198.51.100.1 ;proto=https;host="a,b;c"' },
+    '198.51.100.1',
+  ],
+  ['Forwarded by two', { forwarded: 'for=198.51.100.1, for=10.0.0.2;by=10.0.0.1' }, '198.51.100.1'],
+  ['Forwarded with a port', { forwarded: 'for="198.51.100.1:4711"' }, '198.51.100.1'],
+  ['Forwarded with an obfuscated port', { forwarded: 'for="[2001:db8::1]:_port.1"' }, '2001:db8::1'],
+  ['Forwarded with IPv6', { forwarded: 'for="[2001:db8::1]"' }, '2001:db8::1'],
+  ['Forwarded with escapes', { forwarded: 'for="198.51\\.100.1"' }, '198.51.100.1'],
+  ['Forwarded: unknown', { forwarded: 'for=198.51.100.1, for=unknown, for=10.0.0.2' }, '10.0.0.2'],
+  ['Forwarded: obfuscated', { forwarded: 'for=198.51.100.1, for=_gazonk, for=10.0.0.2' }, '10.0.0.2'],
+  ['Forwarded about nobody', { forwarded: 'for=198.51.100.1, proto=https' }, '10.0.0.1'],
+  ['Forwarded twice about somebody', { forwarded: 'for=198.51.100.1;for=198.51.100.2' }, '10.0.0.1'],
+  ['Forwarded with IPv6 that lacks its quotation marks', { forwarded: 'for=[2001:db8::1]' }, '10.0.0.1'],
+  ['Forwarded with spaces around =', { forwarded: 'for = 198.51.100.1' }, '10.0.0.1'],
+  ['a quotation mark that is never closed', { forwarded: 'for=", for=198.51.100.1' }, '198.51.100.1'],
+  ['one that would be closed by the proxy', { forwarded: 'for=", for="[2001:db8::1]"' }, '2001:db8::1'],
+  ['one that is closed with an escape', { forwarded: 'for="\\", for="[2001:db8::1]"' }, '2001:db8::1'],
+  [
+    'both headers about the same',
+    { forwardedFor: '198.51.100.1', forwarded: 'for=198.51.100.1' },
+    '198.51.100.1',
+  ],
+  ['both headers, the one empty', { forwardedFor: '198.51.100.1', forwarded: ' , ' }, '198.51.100.1'],
+  ['both headers about two', { forwardedFor: '198.51.100.1', forwarded: 'for=10.0.0.9' }, contradiction],
+  [
+    'both headers, and one hides it',
+    { forwardedFor: '198.51.100.1', forwarded: 'for=unknown' },
+    contradiction,
+  ],
+  ['both headers, and one is nonsense', { forwardedFor: '198.51.100.1', forwarded: '"' }, contradiction],
+  [
+    'both headers from a stranger',
+    { peer: '192.0.2.66', forwardedFor: '1.2.3.4', forwarded: 'for=5.6.7.8' },
+    '192.0.2.66',
+  ],
+];
+
+suite('the client', () => {
+  for (const [why, arrival, expected] of addresses) {
+    test(`behind ${why} is ${expected.length > 40 ? '…' : expected}`, () => {
+      const client = clientOf({ peer: '10.0.0.1', ...arrival }, trusted);
+      assert.equal(client === undefined ? contradiction : client.ip, expected);
+    });
+  }
+
+  test('is the peer where nobody is trusted, and undefined where the peer has gone', () => {
+    assert.deepEqual(clientOf({ peer: '10.0.0.1', forwardedFor: '1.2.3.4' }, []), {
+      ip: '10.0.0.1',
+      scheme: undefined,
+    });
+    assert.deepEqual(clientOf({ peer: undefined, forwardedFor: '1.2.3.4' }, trusted), {
+      ip: undefined,
+      scheme: undefined,
+    });
+  });
+});
+
+const oneHop = '198.51.100.1';
+const twoHops = '198.51.100.1, 10.0.0.2';
+
+const schemes: readonly (readonly [why: string, arrival: Partial<Arrival>, scheme: string | undefined])[] = [
+  ['nothing', { forwardedFor: oneHop }, undefined],
+  ['X-Forwarded-Proto', { forwardedFor: oneHop, forwardedProto: 'https' }, 'https'],
+  ['X-Forwarded-Proto alone', { forwardedProto: 'HTTPS' }, 'https'],
+  ['X-Forwarded-Proto from a stranger', { peer: '192.0.2.66', forwardedProto: 'https' }, undefined],
+  ['another protocol', { forwardedFor: oneHop, forwardedProto: 'wss' }, undefined],
+  ['a lie before the truth', { forwardedFor: oneHop, forwardedProto: 'https, http' }, 'http'],
+  ['one value for each of two proxies', { forwardedFor: twoHops, forwardedProto: 'https, http' }, 'https'],
+  ['a lie before those', { forwardedFor: twoHops, forwardedProto: 'https, http, http' }, 'http'],
+  ['one value that two proxies handed on', { forwardedFor: twoHops, forwardedProto: 'https' }, 'https'],
+  ['Forwarded', { forwarded: 'for=198.51.100.1;proto=https' }, 'https'],
+  ['Forwarded by two', { forwarded: 'for=198.51.100.1;proto=https, for=10.0.0.2;proto=http' }, 'https'],
+  [
+    'Forwarded by two, and a lie',
+    { forwarded: 'for=10.0.0.9;proto=https, for=198.51.100.1;proto=http, for=10.0.0.2;proto=https' },
+    'http',
+  ],
+  ['Forwarded about nobody', { forwarded: 'proto=https' }, 'https'],
+  [
+    'Forwarded and X-Forwarded-Proto',
+    { forwarded: 'for=198.51.100.1;proto=http', forwardedProto: 'https' },
+    'https',
+  ],
+];
+
+suite('the scheme', () => {
+  for (const [why, arrival, expected] of schemes) {
+    test(`by ${why} is ${expected ?? 'not known'}`, () =>
+      assert.equal(clientOf({ peer: '10.0.0.1', ...arrival }, trusted)?.scheme, expected));
+  }
+});
+
+suite('whatever is written', () => {
+  const written = fc.oneof(
+    fc.string({ unit: 'grapheme-ascii' }),
+    fc.string({ unit: fc.constantFrom(...'0123456789abcdef.:,;="[]\\ _for/%') }),
+    fc
+      .array(
+        fc.constantFrom(
+          'for=10.0.0.2',
+          'for="[::1]"',
+          '10.0.0.2',
+          '"',
+          '\\',
+          ',',
+          ';',
+          '=',
+          'unknown',
+          '::1',
+          ' ',
+        ),
+      )
+      .map((parts) => parts.join('')),
+  );
+  const stranger = fc.oneof(
+    fc.ipV4().filter((text) => !isInside(parseIpAddress(text) as never, trusted)),
+    fc.ipV6().filter((text) => !isInside(parseIpAddress(text) as never, trusted)),
+  );
+
+  test('by a stranger changes nothing', () => {
+    fc.assert(
+      fc.property(stranger, written, written, written, (peer, forwardedFor, forwarded, forwardedProto) => {
+        const client = clientOf({ peer, forwardedFor, forwarded, forwardedProto }, trusted);
+        assert.deepEqual(client, { ip: parseIpAddress(peer)?.text, scheme: undefined });
+      }),
+    );
+  });
+
+  test('by a client before its proxy wrote changes nothing, in either header', () => {
+    fc.assert(
+      fc.property(stranger, written, (client, lie) => {
+        const expected = parseIpAddress(client)?.text;
+        const quoted = client.includes(':') ? `"[${client}]"` : client;
+        const headers = [
+          { forwardedFor: `${lie}, ${client}` },
+          { forwarded: `${lie}, for=${quoted}` },
+          { forwarded: `${lie}, For=${quoted};proto=http, for=10.0.0.2` },
+          { forwardedFor: `${lie}, ${client}:99, 10.0.0.2, [::1]:7`.replace(/(:.*:.*):99/, '$1') },
+        ];
+        for (const header of headers)
+          assert.equal(clientOf({ peer: '10.0.0.1', ...header }, trusted)?.ip, expected);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('never makes a client of anything but an address that somebody wrote, or the peer', () => {
+    fc.assert(
+      fc.property(written, written, (forwardedFor, forwarded) => {
+        const client = clientOf({ peer: '10.0.0.1', forwardedFor, forwarded }, trusted);
+        if (client !== undefined) assert.equal(parseIpAddress(client.ip ?? '')?.text, client.ip);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('takes a time that grows with its length and not faster', () => {
+    for (const piece of ['"', '\\', '\\"', ',', ';', 'for="', '=', '[', ':', 'a=";",']) {
+      const long = piece.repeat(Math.ceil(16_000 / piece.length));
+      const began = process.hrtime.bigint();
+      clientOf({ peer: '10.0.0.1', forwardedFor: long, forwarded: long, forwardedProto: long }, trusted);
+      assert(process.hrtime.bigint() - began < 100_000_000n, piece);
+    }
+  });
+});

@@ -1,0 +1,188 @@
+/** Replies as bytes on the wire: lengths, bodies that must not be sent, and the headers that problems carry. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { suite, test } from 'node:test';
+import { Problem } from '../../../src/base/problem.ts';
+import {
+  json,
+  problemReply,
+  type StreamedReply,
+  type WholeReply,
+  writeReply,
+  writeStream,
+} from '../../../src/http/request/reply.ts';
+import { converse, rawRequest, requestText } from '../../harness/http-raw.ts';
+
+suite('a reply', () => {
+  /** What a client sees of the reply. */
+  async function sent(t: { after: (work: () => void) => void }, reply: WholeReply, method = 'GET') {
+    const server = createServer((request, response) => writeReply(request, response, 'the-id', reply));
+    t.after(() => server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const { status, headers, body } = await rawRequest(`http://127.0.0.1:${port}`, method, '/');
+    assert.equal(headers.get('X-Request-Id'), 'the-id');
+    assert.equal(headers.get('Transfer-Encoding'), null);
+    return { status, length: headers.get('Content-Length'), type: headers.get('Content-Type'), body };
+  }
+
+  test('declares the length of its body in bytes, not in characters', async (t) => {
+    const { length, body } = await sent(t, json(200, 'ключ'));
+    assert.deepEqual([length, Buffer.from(body, 'latin1').toString()], ['10', '"ключ"']);
+  });
+
+  test('to HEAD declares the length of the body that GET would have, also where it was not made', async (t) => {
+    const made = await sent(t, json(200, [1, 2]), 'HEAD');
+    assert.deepEqual(made, { status: 200, length: '5', type: 'application/json', body: '' });
+    const notMade = await sent(t, { status: 200, headers: {}, body: '', size: 241 }, 'HEAD');
+    assert.deepEqual([notMade.length, notMade.body], ['241', '']);
+  });
+
+  test('without content has neither body nor length', async (t) => {
+    for (const status of [204, 304]) {
+      const reply = await sent(t, { status, headers: {}, body: 'never sent' });
+      assert.deepEqual(reply, { status, length: null, type: null, body: '' });
+    }
+  });
+
+  test('is not to be kept by caches when it is JSON', () => {
+    assert.equal(json(200, {}).headers['Cache-Control'], 'no-store');
+    assert.equal(problemReply(new Problem('not_found')).headers['Cache-Control'], 'no-store');
+  });
+});
+
+suite('a problem', () => {
+  test('says its status twice, its code, its detail with the hint, and what was wrong where', () => {
+    const errors = [{ path: 'version', message: 'no number' }];
+    const { status, headers, body } = problemReply(
+      new Problem('invalid_request', { detail: 'It is wrong.', hint: 'Mend it.', errors }),
+      { Allow: 'GET' },
+    );
+    const expected = { status: 400, code: 'invalid_request', detail: 'It is wrong. Mend it.', errors };
+    assert.deepEqual([status, JSON.parse(String(body))], [400, expected]);
+    assert.deepEqual([headers['Content-Type'], headers.Allow], ['application/problem+json', 'GET']);
+  });
+
+  test('tells who is not known how to become so, and who comes too early when to come again', () => {
+    assert.equal(problemReply(new Problem('unauthenticated')).headers['WWW-Authenticate'], 'Bearer');
+    assert.match(problemReply(new Problem('unavailable')).headers['Retry-After'] ?? '', /^\d+$/);
+    const plain = problemReply(new Problem('forbidden')).headers;
+    assert.deepEqual(Object.keys(plain).toSorted(), ['Cache-Control', 'Content-Type']);
+  });
+
+  test('that is remembered by its code is given to no problem with words, a pause or headers of its own', () => {
+    const detail = ({ body }: WholeReply) => JSON.parse(String(body)).detail as string;
+    const usual = problemReply(new Problem('rate_limited'));
+    const paused = problemReply(new Problem('rate_limited', { detail: 'Too often.', retryAfter: 7 }));
+    assert.deepEqual([detail(paused), paused.headers['Retry-After']], ['Too often.', '7']);
+    const listed = problemReply(new Problem('rate_limited'), { Allow: 'GET' });
+    assert.deepEqual([detail(listed), listed.headers.Allow], [detail(usual), 'GET']);
+    assert.deepEqual(problemReply(new Problem('rate_limited')), usual);
+    assert.deepEqual([usual.headers['Retry-After'], usual.headers.Allow], [undefined, undefined]);
+    assert.notEqual(detail(problemReply(new Problem('forbidden'))), detail(usual));
+  });
+});
+
+suite('a streamed reply', () => {
+  /** A server that streams, and how each of its streams ended. */
+  async function streaming(t: { after: (work: () => void) => void }, stream: StreamedReply['stream']) {
+    const ended: Promise<unknown>[] = [];
+    const never = new AbortController().signal;
+    const reply = { status: 200, headers: { 'Content-Type': 'text/plain' }, stream };
+    const server = createServer((request, response) => {
+      ended.push(writeStream(request, response, 'the-id', reply, never).catch((error: unknown) => error));
+    });
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    return { url: `http://127.0.0.1:${port}`, ended };
+  }
+
+  test('is sent piece by piece, and whole', async (t) => {
+    const { url } = await streaming(t, async function* () {
+      yield 'one ';
+      yield 'two';
+    });
+    const response = await fetch(url);
+    assert.deepEqual([await response.text(), response.headers.get('X-Request-Id')], ['one two', 'the-id']);
+  });
+
+  test('is made no faster than it is read, and no further once nobody reads', async (t) => {
+    let made = 0;
+    let isOver = false;
+    const { url, ended } = await streaming(t, async function* () {
+      try {
+        for (; made < 10_000; made += 1) yield 'x'.repeat(100_000);
+      } finally {
+        isOver = true;
+      }
+    });
+    const gone = new AbortController();
+    const response = await fetch(url, { signal: gone.signal });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    assert(made < 1000, 'it waits for the reader');
+    gone.abort();
+    await ended[0];
+    assert.equal(isOver, true);
+    assert(made < 1000);
+  });
+
+  test('that fails is cut off, so that nobody takes it for the whole', async (t) => {
+    const { url, ended } = await streaming(t, async function* () {
+      yield 'a part';
+      throw new Error('no more');
+    });
+    const response = await fetch(url);
+    await assert.rejects(response.text());
+    assert.match(String(await ended[0]), /no more/);
+  });
+});
+
+suite('a reply with which the connection ends', () => {
+  type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
+  const whole: Answer = (request, response) => writeReply(request, response, 'the-id', json(400, 'no'));
+  const streamed: Answer = (request, response) =>
+    writeStream(request, response, 'the-id', { status: 200, headers: {}, stream: oneWord }, never);
+  const never = new AbortController().signal;
+  async function* oneWord() {
+    yield 'word';
+  }
+
+  async function server(t: { after: (work: () => void) => void }, answer: Answer) {
+    const answering = createServer(answer);
+    t.after(() => answering.close());
+    await once(answering.listen(0, '127.0.0.1'), 'listening');
+    return `http://127.0.0.1:${(answering.address() as AddressInfo).port}`;
+  }
+
+  for (const [what, answer, method, body] of [
+    ['whole', whole, 'POST', '"no"'],
+    ['whole, without its body', whole, 'HEAD', ''],
+    ['in pieces', streamed, 'POST', 'word'],
+    ['in pieces, without them', streamed, 'HEAD', ''],
+  ] as const) {
+    test(`reaches a client that is still sending: ${what}`, async (t) => {
+      const url = await server(t, answer);
+      const sent = Buffer.alloc(10_000_000);
+      for (let time = 0; time < 20; time += 1) {
+        const headers = { Connection: 'close', 'Content-Length': sent.length };
+        const asked = request(url, { method, headers }).end(sent);
+        const [response] = (await once(asked, 'response')) as [IncomingMessage];
+        assert.equal(await text(response), body);
+      }
+    });
+  }
+
+  test('ends it where the client is silent', async (t) => {
+    const lines = ['Connection: close', 'Content-Length: 10'];
+    const answer = await converse(await server(t, whole), requestText('POST', '/', lines));
+    assert.match(answer, /^HTTP\/1\.1 400 [\s\S]*"no"$/);
+  });
+});

@@ -1,0 +1,87 @@
+/** Administrators over HTTP: made, listed and removed by one another, but never the last one. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type CheckedServer, checkedServer, codeOf } from '../../harness/http-checked.ts';
+import { eventsOf, outside } from '../../harness/http-fixtures.ts';
+import { goodPassword, makeAdministrator, otherPassword, signIn } from '../../harness/sign-in-fixtures.ts';
+
+async function withAlice(t: Parameters<typeof checkedServer>[0]) {
+  const server: CheckedServer = await checkedServer(t);
+  await makeAdministrator(server.vault, 'alice');
+  return { server, alice: await signIn(server, 'alice') };
+}
+
+test('a name that is taken, in any case, is refused', async (t) => {
+  const { alice } = await withAlice(t);
+  for (const name of ['alice', 'ALICE']) {
+    const response = await alice.send('POST', '/api/v1/administrators', { name, password: goodPassword });
+    assert.deepEqual([response.status, await codeOf(response)], [409, 'administrator_exists']);
+  }
+});
+
+test('a bad name or password is refused, and the answer does not repeat the password', async (t) => {
+  const { alice } = await withAlice(t);
+  for (const body of [
+    { name: 'bob', password: 'password1234' },
+    { name: 'bob', password: 'password123' },
+    { name: 'bob/../alice', password: goodPassword },
+    { name: ' bob', password: goodPassword },
+    { password: goodPassword },
+    { name: 'bob', password: goodPassword, admin: true },
+  ]) {
+    const response = await alice.send('POST', '/api/v1/administrators', body);
+    assert.equal(response.status, 400, JSON.stringify(body));
+    assert.doesNotMatch(await response.text(), /password123|correct horse/);
+  }
+});
+
+test('the last one stays, whoever asks; one who does not exist is not found', async (t) => {
+  const { alice } = await withAlice(t);
+  const last = await alice.send('DELETE', '/api/v1/administrators/alice');
+  assert.deepEqual([last.status, await codeOf(last)], [409, 'last_administrator']);
+  const absent = await alice.send('DELETE', '/api/v1/administrators/bob');
+  assert.deepEqual([absent.status, await codeOf(absent)], [404, 'administrator_not_found']);
+  assert.equal((await alice.send('GET', '/api/v1/session')).status, 200);
+});
+
+test('one is made by another, can sign in, is listed without the hash, and can be removed', async (t) => {
+  const { server, alice } = await withAlice(t);
+  const body = { name: 'bob', password: otherPassword };
+  const made = await alice.send('POST', '/api/v1/administrators', body);
+  assert.equal(made.status, 201);
+  assert.doesNotMatch(await made.text(), /argon2|several/);
+  const bob = await signIn(server, 'bob', otherPassword);
+  const list = await (await bob.send('GET', '/api/v1/administrators')).text();
+  assert.deepEqual(
+    (JSON.parse(list) as { name: string }[]).map(({ name }) => name),
+    ['alice', 'bob'],
+  );
+  assert(!list.includes('argon2'));
+  assert.equal((await alice.send('DELETE', '/api/v1/administrators/Bob')).status, 204);
+  assert.equal((await bob.send('GET', '/api/v1/session')).status, 401);
+  const events = ['administrator.create', 'administrator.delete'].flatMap((action) =>
+    eventsOf(server.dataDir, action),
+  );
+  assert.deepEqual(
+    events.map(({ actor, resource, detail }) => [actor, resource, detail]),
+    [
+      ['local-cli', 'administrator:alice', {}],
+      ['admin:alice', 'administrator:bob', {}],
+      ['admin:alice', 'administrator:bob', { sessions_ended: 1 }],
+    ],
+  );
+});
+
+test('people may remove themselves while there is another', async (t) => {
+  const { server, alice } = await withAlice(t);
+  await makeAdministrator(server.vault, 'bob');
+  assert.equal((await alice.send('DELETE', '/api/v1/administrators/alice')).status, 204);
+  assert.equal((await alice.send('GET', '/api/v1/administrators')).status, 403);
+});
+
+test('nothing of a password is in the database but its hash', async (t) => {
+  const { server } = await withAlice(t);
+  const rows = outside(server.dataDir, (db) => db.prepare('select password_hash from administrators').all());
+  assert.match(JSON.stringify(rows), /\$argon2id\$v=19\$/);
+  assert.doesNotMatch(JSON.stringify(rows) + server.log.lines.join(), /correct horse/);
+});

@@ -1,0 +1,129 @@
+/** Conditional downloads over real HTTP: what a 304 carries, and that it costs neither a record, a write nor a key. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import { artifactFiles } from '../../harness/artifact-files.ts';
+import { checkedServer } from '../../harness/http-checked.ts';
+import {
+  breakSealedKeys,
+  eventsOf,
+  importOne,
+  makeCertificate,
+  makeKey,
+  renewCertificate,
+} from '../../harness/http-fixtures.ts';
+
+const file = '/api/v1/certificates/www/private.key';
+async function prepared(t: Parameters<typeof checkedServer>[0]) {
+  const server = await checkedServer(t);
+  await makeCertificate(server.vault, 'www');
+  const { raw } = await makeKey(server.vault);
+  const etag = (await server.get(file, raw, { method: 'HEAD' })).headers.get('ETag') ?? '';
+  const ask = (lines: readonly string[], method = 'GET', target = file) =>
+    server.raw(method, target, [`Authorization: Bearer ${raw}`, ...lines]);
+  return { server, raw, etag, ask };
+}
+
+suite('a conditional download', () => {
+  test('of something unchanged is a 304 with tag, version and cache rules, and nothing else', async (t) => {
+    const { ask } = await prepared(t);
+    for (const name of artifactFiles) {
+      const target = file.replace('private.key', name);
+      const etag = (await ask([], 'HEAD', target)).headers.get('ETag') ?? '';
+      for (const method of ['GET', 'HEAD']) {
+        const { status, body, headers } = await ask([`If-None-Match: ${etag}`], method, target);
+        assert.deepEqual([status, body, headers.get('ETag')], [304, '', etag]);
+        assert.equal(headers.get('Certificate-Version'), '1');
+        assert.equal(
+          headers.get('Cache-Control'),
+          name.startsWith('private') ? 'no-store' : 'private, no-cache',
+        );
+        assert.equal(headers.get('Content-Type'), null);
+        assert.equal(headers.get('Content-Length'), null);
+      }
+    }
+  });
+
+  test('compares lists, weak tags, several header lines and the star', async (t) => {
+    const { ask, etag } = await prepared(t);
+    const unchanged = [
+      [`If-None-Match: "x", ${etag}`],
+      [`If-None-Match: "with,comma",W/${etag}`],
+      [`If-None-Match: W/${etag}`],
+      ['If-None-Match: *'],
+      ['If-None-Match: "x"', `If-None-Match: ${etag}`],
+      [`if-none-match:${etag}`, 'If-None-Match: "y", "z"'],
+    ];
+    for (const lines of unchanged) assert.equal((await ask(lines)).status, 304, lines.join());
+    const changed = [
+      ['If-None-Match: "x"'],
+      [`If-None-Match: ${etag.slice(1, -1)}`],
+      [`If-None-Match: "x${etag.slice(1)}`],
+      [`If-None-Match: ${etag.toUpperCase()}`],
+      [`If-None-Match: ${etag.slice(0, -1)},"`],
+      ['If-None-Match:'],
+      ['If-None-Match: W/'],
+      [`If-None-Match: *, ${etag}`],
+      [`If-Match: ${etag}`],
+      ['If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT'],
+    ];
+    for (const lines of changed) assert.equal((await ask(lines)).status, 200, lines.join());
+  });
+
+  test('of something renewed is the new one, and the old tag still holds for the old version', async (t) => {
+    const { server, ask, etag } = await prepared(t);
+    await renewCertificate(server.vault, 'www');
+    const fresh = await ask([`If-None-Match: ${etag}`]);
+    assert.deepEqual([fresh.status, fresh.headers.get('Certificate-Version')], [200, '2']);
+    const pinned = await ask([`If-None-Match: ${etag}`], 'GET', `${file}?version=1`);
+    assert.deepEqual([pinned.status, pinned.headers.get('Certificate-Version')], [304, '1']);
+    const star = await ask(['If-None-Match: *'], 'GET', `${file}?version=1`);
+    assert.deepEqual([star.status, star.headers.get('ETag')], [304, etag]);
+  });
+
+  test('keeps the tag of a chain that a renewal did not change', async (t) => {
+    const { server, ask } = await prepared(t);
+    const chain = '/api/v1/certificates/www/chain.crt';
+    const etag = (await ask([], 'HEAD', chain)).headers.get('ETag');
+    await renewCertificate(server.vault, 'www');
+    const { status, headers } = await ask([`If-None-Match: ${etag}`], 'GET', chain);
+    assert.deepEqual([status, headers.get('Certificate-Version')], [304, '2']);
+  });
+
+  test('never answers 304 for what does not exist or may not be had', async (t) => {
+    const { server, ask } = await prepared(t);
+    await importOne(server.vault, 'other', { chain: true });
+    const star = ['If-None-Match: *'];
+    assert.equal((await ask(star, 'GET', '/api/v1/certificates/absent/private.key')).status, 404);
+    assert.equal((await ask(star, 'GET', `${file}?version=9`)).status, 404);
+    assert.equal((await ask(star, 'GET', `${file}?version=x`)).status, 400);
+    assert.equal((await server.raw('GET', file, star)).status, 401);
+    const { raw } = await makeKey(server.vault, { certificates: ['other'] });
+    assert.equal((await server.raw('GET', file, [`Authorization: Bearer ${raw}`, ...star])).status, 403);
+  });
+
+  test('that is unchanged is not recorded, decrypts nothing and writes nothing', async (t) => {
+    const { server, ask, etag } = await prepared(t);
+    await server.vault.keyUse.write();
+    breakSealedKeys(server.dataDir);
+    const writes = t.mock.method(server.vault.db, 'write');
+    const appended = t.mock.method(server.vault.audit, 'append');
+    const watcher = new BetterSqlite3(join(server.dataDir, 'vault.db'), { readonly: true });
+    t.after(() => watcher.close());
+    const before = watcher.pragma('data_version', { simple: true });
+    assert.equal((await ask([`If-None-Match: ${etag}`])).status, 304);
+    assert.equal((await ask(['If-None-Match: *'], 'HEAD')).status, 304);
+    assert.equal(watcher.pragma('data_version', { simple: true }), before);
+    assert.equal(writes.mock.callCount() + appended.mock.callCount(), 0);
+    assert.deepEqual(eventsOf(server.dataDir, 'certificate.download'), []);
+    const whole = await ask([]);
+    assert.equal(whole.status, 500, 'the key is really broken');
+    assert.doesNotMatch(whole.body, /seal|damage|key/i);
+    assert.deepEqual(
+      eventsOf(server.dataDir, 'certificate.download'),
+      [],
+      'what did not leave is not recorded',
+    );
+  });
+});

@@ -1,0 +1,171 @@
+/** Server-sent events: what is told and what not, how one look serves all, and when a stream ends. */
+import assert from 'node:assert/strict';
+import { suite, type TestContext, test } from 'node:test';
+import { alice } from '../../harness/http-acme-fixtures.ts';
+import { eventsOf, makeCertificate, makeKey, outside } from '../../harness/http-fixtures.ts';
+import { makeAdministrator, signIn } from '../../harness/sign-in-fixtures.ts';
+import { type TestServer, testServer } from '../../harness/test-server.ts';
+
+const path = '/api/v1/events';
+
+/** A window of alice's that listens; `rest` is what has not been looked at yet. */
+async function listen(t: TestContext, server: TestServer, who: RequestInit = alice.init) {
+  const closing = new AbortController();
+  t.after(() => closing.abort());
+  const response = await server.get(path, undefined, { ...who, signal: closing.signal });
+  assert.equal(response.status, 200);
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  assert(reader);
+  let rest = '';
+  /** The next block of lines, or undefined where the stream has ended. */
+  const next = async (): Promise<string | undefined> => {
+    while (!rest.includes('\n\n')) {
+      const { value, done } = await reader.read();
+      if (done) return undefined;
+      rest += value;
+    }
+    const end = rest.indexOf('\n\n');
+    const block = rest.slice(0, end);
+    rest = rest.slice(end + 2);
+    return block;
+  };
+  return { response, next, close: () => closing.abort() };
+}
+
+async function prepared(t: TestContext, windows = 1) {
+  const administrators: Record<string, string> = { ...alice.administrators };
+  const server = await testServer(t, { administrators });
+  await makeCertificate(server.vault, 'www');
+  const opened = [];
+  for (let count = 0; count < windows; count += 1) {
+    const window = await listen(t, server);
+    assert.equal(await window.next(), 'retry: 3000');
+    opened.push(window);
+  }
+  const [first] = opened;
+  assert(first);
+  /** Lets a second pass, and so one look. */
+  const look = async () => {
+    await server.world.sleeping(1);
+    server.world.advance(1000);
+  };
+  return { server, administrators, opened, first, look };
+}
+
+const change = (...kinds: string[]) => `event: change\ndata: ${JSON.stringify({ kinds })}`;
+
+suite('the events', () => {
+  test('come as an EventSource wants them, and are kept by no cache or proxy', async (t) => {
+    const { first } = await prepared(t);
+    assert.equal(first.response.headers.get('Content-Type'), 'text/event-stream');
+    assert.equal(first.response.headers.get('Cache-Control'), 'no-store');
+    assert.equal(first.response.headers.get('X-Accel-Buffering'), 'no');
+    assert.equal(first.response.headers.get('Content-Length'), null);
+  });
+
+  test('tell of changes by this process and by others, and of renewals, but not of downloads', async (t) => {
+    const { server, first, look } = await prepared(t);
+    const { raw } = await makeKey(server.vault);
+    await look();
+    assert.equal(await first.next(), change('vault'));
+    outside(server.dataDir, (db) => db.exec("update certificates set key_type = 'rsa2048'"));
+    await look();
+    assert.equal(await first.next(), change('vault'));
+    await server.get('/api/v1/certificates/www/fullchain.crt', raw);
+    assert.equal(eventsOf(server.dataDir, 'certificate.download').length, 1);
+    await look();
+    await server.world.sleeping(1);
+    const renew = await server.get('/api/v1/certificates/www/renew', raw, { method: 'POST' });
+    assert.equal(renew.status, 202);
+    await look();
+    assert.equal(await first.next(), change('renewals'), 'and nothing before it of the download');
+    outside(server.dataDir, (db) => db.exec(`update renewals set steps = '[{"at":1,"text":"x"}]'`));
+    await look();
+    assert.equal(await first.next(), change('renewals'));
+  });
+
+  test('say that they are still there every fifteen seconds', async (t) => {
+    const { first, look } = await prepared(t);
+    for (let seconds = 0; seconds < 15; seconds += 1) await look();
+    assert.equal(await first.next(), ': still here');
+  });
+
+  test('cost one look a second however many listen, and none while nobody does', async (t) => {
+    const { server, opened, look } = await prepared(t, 5);
+    const commits = t.mock.method(server.vault.db, 'commits');
+    await makeKey(server.vault);
+    await look();
+    for (const window of opened) assert.equal(await window.next(), change('vault'));
+    assert.equal(commits.mock.callCount(), 1);
+    for (const window of opened) window.close();
+    // Whoever begins to listen after that is the only one.
+    const { next } = await listen(t, server);
+    await next();
+    await makeKey(server.vault);
+    await look();
+    assert.equal(await next(), change('vault'));
+  });
+
+  test('end at the next look when the session has ended', async (t) => {
+    const { administrators, first, look } = await prepared(t);
+    for (const token of Object.keys(administrators)) delete administrators[token];
+    await look();
+    assert.equal(await first.next(), undefined);
+  });
+
+  test('end when somebody signs out, and are no use that keeps an idle session', async (t) => {
+    const server = await testServer(t);
+    await makeAdministrator(server.vault, 'alice');
+    for (const how of ['signs out', 'is idle']) {
+      const page = await signIn(server, 'alice');
+      const listening = await listen(t, server, { headers: { Cookie: page.cookie } });
+      assert.equal(await listening.next(), 'retry: 3000');
+      await server.world.sleeping(1);
+      if (how === 'signs out') {
+        assert.equal((await page.send('DELETE', '/api/v1/session')).status, 204);
+        server.world.advance(1000);
+      } else {
+        for (let minutes = 0; minutes < 29; minutes += 1) {
+          server.world.advance(60_000);
+          assert.equal(await listening.next(), ': still here');
+          await server.world.sleeping(1);
+        }
+        server.world.advance(60_000);
+      }
+      assert.equal(await listening.next(), undefined, how);
+    }
+  });
+
+  test('end at once when the server stops, which does not wait for them', async (t) => {
+    const { server, first } = await prepared(t);
+    const stopped = server.stop(60_000);
+    assert.equal(await first.next(), undefined);
+    await server.world.sleeping(1);
+    server.world.advance(20);
+    await stopped;
+    assert.doesNotMatch(server.log.lines.join('\n'), /"level":"(warn|error)"/);
+  });
+
+  test('are for at most twenty windows of a person', async (t) => {
+    const { server, opened } = await prepared(t, 20);
+    const refused = await server.get(path, undefined, alice.init);
+    assert.deepEqual([refused.status, refused.headers.get('Retry-After')], [429, '30']);
+    await refused.text();
+    opened[0]?.close();
+    for (let turns = 0; turns < 10_000; turns += 1) {
+      const head = await server.get(path, undefined, { ...alice.init, method: 'HEAD' });
+      if (head.status === 200) return;
+    }
+    assert.fail('a window that is closed leaves no room');
+  });
+
+  test('are cut off where the database cannot be read', async (t) => {
+    const { server, first, look } = await prepared(t);
+    t.mock.method(server.vault.db, 'commits', async () => {
+      throw new Error('no');
+    });
+    await look();
+    await assert.rejects(first.next());
+    assert.match(server.log.lines.join('\n'), /a stream broke off/);
+  });
+});

@@ -1,0 +1,71 @@
+/** GET /client/install.sh and its checksum. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { type TestContext, test } from 'node:test';
+import { installerRoutes } from '../../../src/http/routes/installer-routes.ts';
+import { installer } from '../../harness/client-installer.ts';
+import { testServer } from '../../harness/test-server.ts';
+
+const script = readFileSync(installer, 'utf8');
+
+const serve = (t: TestContext, options: { publicUrl?: string } = {}) => testServer(t, options);
+
+test('the installer is served with the address it was asked at as the default server', async (t) => {
+  const { get, url } = await serve(t);
+  const response = await get('/client/install.sh');
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get('content-type'), 'text/x-shellscript; charset=utf-8');
+  assert.equal(response.headers.get('cache-control'), 'no-cache');
+  assert.equal(await response.text(), script.replace("default_server=''", `default_server='${url}'`));
+});
+
+test('the public URL comes before the address that was asked', async (t) => {
+  const { get } = await serve(t, { publicUrl: 'https://vault.example/base' });
+  assert.match(
+    await (await get('/client/install.sh')).text(),
+    /^default_server='https:\/\/vault\.example\/base'$/m,
+  );
+});
+
+test('an entity tag answers 304, and changes with the address', async (t) => {
+  const [one, other] = [await serve(t), await serve(t)];
+  const etag = (await one.get('/client/install.sh')).headers.get('etag') ?? '';
+  const again = await one.get('/client/install.sh', undefined, {
+    headers: { 'If-None-Match': `"x", W/${etag}` },
+  });
+  assert.equal(again.status, 304);
+  assert.equal(again.headers.get('etag'), etag);
+  const elsewhere = await other.get('/client/install.sh', undefined, { headers: { 'If-None-Match': etag } });
+  assert.equal(elsewhere.status, 200);
+});
+
+test('the checksum is that of the bytes this caller gets', async (t) => {
+  const { get } = await serve(t);
+  const bytes = Buffer.from(await (await get('/client/install.sh')).arrayBuffer());
+  const response = await get('/client/install.sh.sha256');
+  assert.equal(response.headers.get('content-type'), 'text/plain; charset=utf-8');
+  assert.equal(await response.text(), `${createHash('sha256').update(bytes).digest('hex')}  install.sh\n`);
+});
+
+test('a host that is no host does not get into the script', async (t) => {
+  const { url } = await serve(t);
+  for (const host of ["x';id;'", '$(id)', 'a$b']) {
+    const body = await new Promise<string>((resolve, reject) => {
+      const asked = request(new URL('/client/install.sh', url), { headers: { Host: host } }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.on('end', () => resolve(text));
+      });
+      asked.on('error', reject).end();
+    });
+    assert(body === script, host);
+  }
+});
+
+test('a script without the line for the address is a mistake that shows at once', () => {
+  assert.throws(() => installerRoutes('#!/bin/sh\n'), /exactly one line default_server=''/);
+});

@@ -1,0 +1,209 @@
+/** CAs and accounts over HTTP against a scripted CA: what is refused says why, and no key is ever seen again. */
+import assert from 'node:assert/strict';
+import { suite, type TestContext, test } from 'node:test';
+import { hastyWorld, memoryZone, withZone, workOn } from '../../harness/engine-vault.ts';
+import { administration } from '../../harness/http-administration.ts';
+import { eventsOf, makeKey } from '../../harness/http-fixtures.ts';
+import { problem, type ScriptedAcmeOptions, scriptedAcme } from '../../harness/scripted-acme.ts';
+
+const path = '/api/v1/issuers';
+const hmacKey = Buffer.from('an-hmac-key-of-thirty-two-bytes!').toString('base64url');
+
+type Problem = { code: string; detail: string; errors?: { path: string; message: string }[] };
+type Issuer = { name: string; account: string | null };
+
+async function prepared(t: TestContext, options: ScriptedAcmeOptions = {}) {
+  const world = hastyWorld();
+  const admin = await administration(t, { world, inPlaceOf: (vault) => withZone(vault, memoryZone()) });
+  const ca = await scriptedAcme(t, { now: world.now, ...options });
+  const add = (others: object = {}) => ({ name: 'ca', directory_url: ca.directoryUrl, ...others });
+  const names = async () => (await admin.expect<Issuer[]>(200, 'GET', path)).map(({ name }) => name);
+  return { ...admin, ca, add, names };
+}
+
+suite('a CA that is added', () => {
+  test('is refused with the sentence of whoever refuses it, and then it is not there', async (t) => {
+    const { expect, add, names, ca, server } = await prepared(t, { profiles: { classic: 'as ever' } });
+    await expect(400, 'POST', path, { name: 'ca' });
+    await expect(400, 'POST', path, add({ name: 'c a' }));
+    await expect(400, 'POST', path, add({ directory_url: 'ftp://ca.example.test' }));
+    const closed = ca.overrideAll('directory', problem('serverInternal', 'closed on Sundays'));
+    assert.match((await expect<Problem>(400, 'POST', path, add())).detail, /closed on Sundays/);
+    closed();
+    const gone = ca.overrideAll('directory', { status: 404, body: 'no' });
+    await expect(400, 'POST', path, add());
+    gone();
+    const pem = await expect<Problem>(400, 'POST', path, add({ ca_pem: 'nonsense', eab_hmac_key: 'short' }));
+    assert.deepEqual(pem.errors?.map(({ path: where }) => where).toSorted(), ['ca_pem', 'eab_hmac_key']);
+    const profile = await expect<Problem>(400, 'POST', path, add({ profile: 'fast' }));
+    assert.equal(profile.detail, 'ca has no profile "fast". It has classic.');
+    const pair = await expect<Problem>(400, 'POST', path, add({ eab_kid: 'me' }));
+    assert.equal(
+      pair.detail,
+      'A key id and an HMAC key belong together. Give both "eab_kid" and "eab_hmac_key".',
+    );
+    assert.deepEqual(await names(), ['local-ca']);
+    assert.deepEqual(eventsOf(server.dataDir, 'issuer.create').length, 1, 'that of the private CA');
+    assert.doesNotMatch(server.log.lines.join('\n'), /"level":"error"/);
+  });
+
+  test('has its terms named until they are accepted', async (t) => {
+    const { expect, add, names } = await prepared(t, { termsOfService: 'https://ca.example/terms' });
+    const { detail, errors } = await expect<Problem>(400, 'POST', path, add());
+    assert.match(detail, /terms of service: https:\/\/ca\.example\/terms /);
+    assert.deepEqual(errors, [{ path: 'accept_terms', message: 'https://ca.example/terms' }]);
+    const issuer = await expect(201, 'POST', path, add({ accept_terms: true }));
+    assert.equal(issuer.terms_of_service, 'https://ca.example/terms');
+    assert.deepEqual(await names(), ['ca', 'local-ca']);
+    assert.match((await expect<Problem>(400, 'POST', path, add({ accept_terms: true }))).detail, /already/);
+  });
+
+  test('keeps its HMAC key to itself', async (t) => {
+    const { expect, add, said, server, ask } = await prepared(t, {
+      externalAccounts: { me: Buffer.from(hmacKey, 'base64url') },
+    });
+    assert.match((await expect<Problem>(400, 'POST', path, add())).detail, /customers only/);
+    const body = add({ eab_kid: 'me', eab_hmac_key: hmacKey, email: 'ops@example.test' });
+    const issuer = await expect(201, 'POST', path, body);
+    assert.deepEqual([issuer.eab_kid, issuer.email, issuer.account], ['me', 'ops@example.test', null]);
+    await ask('GET', '/api/v1/audit-events');
+    for (const text of [said(), server.log.lines.join('\n')]) {
+      assert(!text.includes(hmacKey) && !text.includes('an-hmac-key'));
+    }
+  });
+
+  test('has wishes that null takes back, its trust root too; what is left out stays', async (t) => {
+    const { expect, add, server } = await prepared(t, { profiles: { classic: 'as ever' } });
+    const root = await (await server.get('/client/ca.crt')).text();
+    const wishes = { profile: 'classic', email: 'a@example.test', preferred_chain: 'Old Root', ca_pem: root };
+    const added = await expect(201, 'POST', path, add(wishes));
+    const shown = ({ profile, email, preferred_chain, ca_pem }: Record<string, unknown>) => ({
+      ...{ profile, email, preferred_chain, ca_pem },
+    });
+    assert.deepEqual(shown(added), wishes);
+    assert.deepEqual(shown(await expect(200, 'PATCH', `${path}/ca`, {})), wishes);
+    for (const field of Object.keys(wishes)) {
+      const changed = await expect(200, 'PATCH', `${path}/ca`, { [field]: null });
+      assert.equal(changed[field], null, field);
+    }
+    const listed = await expect<Record<string, unknown>[]>(200, 'GET', path);
+    assert.deepEqual(Object.values(shown(listed[0] ?? {})), [null, null, null, null]);
+    await expect(400, 'PATCH', `${path}/ca`, { directory_url: null });
+    await expect(400, 'POST', path, add({ name: 'second', email: null }));
+    const details = eventsOf(server.dataDir, 'issuer.update').map(({ detail }) => detail);
+    assert.deepEqual(details.at(-1), { ca_pem: null });
+  });
+
+  test('is tested by asking for its directory, and says what it offers or why it cannot be asked', async (t) => {
+    const { expect, add, ca, server } = await prepared(t, { profiles: { shortlived: 'six days' } });
+    await expect(201, 'POST', path, add());
+    assert.deepEqual(await expect(200, 'POST', `${path}/ca/test`), {
+      directory_url: ca.directoryUrl,
+      profiles: [{ name: 'shortlived', description: 'six days' }],
+      terms_of_service: null,
+      external_account_required: false,
+      renewal_information: true,
+    });
+    ca.overrideAll('directory', problem('serverInternal', 'closed on Sundays'));
+    assert.match((await expect<Problem>(400, 'POST', `${path}/ca/test`)).detail, /closed on Sundays/);
+    assert.match((await expect<Problem>(400, 'POST', `${path}/local-ca/test`)).detail, /not an ACME CA/);
+    assert.equal((await expect<Problem>(404, 'POST', `${path}/absent/test`)).code, 'not_found');
+    assert.deepEqual(eventsOf(server.dataDir, 'issuer.update'), []);
+  });
+
+  test('is changed, and removed once nobody uses it', async (t) => {
+    const { expect, add, names, server } = await prepared(t);
+    await expect(201, 'POST', path, add({ email: 'a@example.test' }));
+    const changed = await expect(200, 'PATCH', `${path}/ca`, { email: 'b@example.test' });
+    assert.equal(changed.email, 'b@example.test');
+    await expect(400, 'PATCH', `${path}/ca`, { name: 'other' });
+    assert.match((await expect<Problem>(400, 'PATCH', `${path}/local-ca`, {})).detail, /not an ACME CA/);
+    for (const method of ['PATCH', 'DELETE']) {
+      const body = method === 'PATCH' ? {} : undefined;
+      assert.equal((await expect<Problem>(404, method, `${path}/absent`, body)).code, 'not_found');
+    }
+    const certificate = { name: 'www', domains: ['www.example.test'], issuer: 'ca' };
+    await expect(201, 'POST', '/api/v1/certificates', certificate);
+    const used = await expect<Problem>(400, 'DELETE', `${path}/ca`);
+    assert.equal(used.detail, 'Certificates still use ca: www.');
+    assert.match((await expect<Problem>(400, 'DELETE', `${path}/local-ca`)).detail, /stays/);
+    await expect(204, 'DELETE', '/api/v1/certificates/www');
+    await expect(204, 'DELETE', `${path}/ca`);
+    assert.deepEqual(await names(), ['local-ca']);
+    const actions = ['issuer.update', 'issuer.delete'].flatMap((action) => eventsOf(server.dataDir, action));
+    assert.deepEqual(
+      actions.map(({ actor, resource }) => [actor, resource]),
+      [
+        ['admin:alice', 'issuer:ca'],
+        ['admin:alice', 'issuer:ca'],
+      ],
+    );
+  });
+});
+
+suite('a certificate from a CA', () => {
+  async function issued(t: TestContext) {
+    const opened = await prepared(t);
+    const { expect, add, server } = opened;
+    await expect(201, 'POST', path, add());
+    const wanted = { name: 'www', domains: ['www.example.test'], issuer: 'ca' };
+    await expect(201, 'POST', '/api/v1/certificates', wanted);
+    assert.equal((await workOn(server.vault)).status, 'succeeded');
+    return opened;
+  }
+
+  test('has a history with its steps, of which an API key sees nothing', async (t) => {
+    const { expect, server } = await issued(t);
+    type Detail = { id: number; status: string; issuer: string; steps: { at: string; text: string }[] };
+    for (const list of [
+      '/api/v1/renewals',
+      '/api/v1/certificates/www/renewals',
+      '/api/v1/renewals?certificate=www',
+    ]) {
+      const [renewal, ...others] = await expect<Detail[]>(200, 'GET', list);
+      assert.deepEqual([renewal?.status, renewal?.issuer, others.length], ['succeeded', 'ca', 0], list);
+      assert((renewal?.steps.length ?? 0) > 2);
+      assert.deepEqual(await expect(200, 'GET', `/api/v1/renewals/${renewal?.id}`), renewal);
+    }
+    assert.deepEqual(await expect(200, 'GET', '/api/v1/renewals?status=failed'), []);
+    await expect(404, 'GET', '/api/v1/renewals?certificate=absent');
+    await expect(404, 'GET', '/api/v1/renewals/9');
+    await expect(404, 'GET', '/api/v1/renewals/x');
+    await expect(400, 'GET', '/api/v1/renewals?status=fine');
+    const { raw } = await makeKey(server.vault);
+    assert.equal((await server.get('/api/v1/renewals', raw)).status, 403);
+  });
+
+  test('is revoked with the words of the CA where it refuses, and replaced where it does not', async (t) => {
+    const { expect, ca, server } = await issued(t);
+    const revoke = '/api/v1/certificates/www/revoke';
+    ca.override('revokeCert', problem('badRevocationReason', 'we need a better one'));
+    const refused = await expect<Problem>(400, 'POST', revoke, { reason: 'superseded' });
+    assert.match(refused.detail, /we need a better one/);
+    assert.deepEqual(eventsOf(server.dataDir, 'certificate.revoke'), []);
+    const done = await expect(200, 'POST', revoke, { reason: 'keyCompromise', version: 1 });
+    assert.equal(done.version, 1);
+    const queued = await expect<{ id: number }[]>(200, 'GET', '/api/v1/renewals?status=queued');
+    assert.deepEqual(
+      queued.map(({ id }) => id),
+      [done.renewal],
+    );
+    assert.equal(eventsOf(server.dataDir, 'certificate.revoke')[0]?.actor, 'admin:alice');
+  });
+
+  test('comes from an account that gets another key and is closed, each recorded', async (t) => {
+    const { expect, ca, server } = await issued(t);
+    const account = '/api/v1/acme-accounts/1';
+    ca.override('keyChange', problem('rateLimited', 'not today'));
+    assert.match((await expect<Problem>(400, 'POST', `${account}/rollover`)).detail, /not today/);
+    await expect(204, 'POST', `${account}/rollover`);
+    await expect(204, 'POST', `${account}/deactivate`);
+    const [row] = await expect<{ status: string }[]>(200, 'GET', '/api/v1/acme-accounts');
+    assert.equal(row?.status, 'deactivated');
+    for (const action of ['rollover', 'deactivate']) {
+      await expect(404, 'POST', `/api/v1/acme-accounts/9/${action}`);
+      const [event] = eventsOf(server.dataDir, `acme_account.${action}`);
+      assert.deepEqual([event?.actor, event?.resource], ['admin:alice', 'acme-account:1']);
+    }
+  });
+});

@@ -1,0 +1,28 @@
+/** docs/operations.md: its table of limits has the numbers that the vault goes by. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { second } from '../../../src/base/duration.ts';
+import { failurePace } from '../../../src/domain/access/key-limits.ts';
+import { usualBodyLimit } from '../../../src/http/request/request-body.ts';
+import {
+  headerSize,
+  mostHeaders,
+  usualConnectionLimits,
+} from '../../../src/http/server/connection-limits.ts';
+
+const doc = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
+
+test('the limits are those of the table', () => {
+  const { most, headersMs, requestMs, idleMs, stalledMs, slowest } = usualConnectionLimits;
+  for (const row of [
+    `| request line and headers | ${headerSize / 1024} KiB, ${mostHeaders} headers, ${headersMs / second} seconds |`,
+    `| body | ${usualBodyLimit / 1_048_576} MiB, or what the endpoint needs; ${requestMs / second} seconds |`,
+    `| a connection between two requests | ${idleMs / second} seconds |`,
+    `| an answer that is not taken | ${stalledMs / second} seconds behind a pace of ${slowest / 1024} KiB a second |`,
+    `| connections | \`--max-connections\`, ${most} |`,
+    `| ${failurePace.burst} at once, then ${failurePace.perMinute} a minute |`,
+  ]) {
+    assert.ok(doc.includes(row), row);
+  }
+});
