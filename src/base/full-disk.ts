@@ -12,7 +12,7 @@ export function wordsOf(error: unknown): string {
 }
 
 /** Whether the error says that there is no space left. */
-export function saysNoSpace(error: unknown): boolean {
+export function isNoSpaceError(error: unknown): boolean {
   const { code } = (error ?? {}) as { readonly code?: unknown };
   return typeof code === 'string' && (/^(SQLITE_FULL|ENOSPC|EDQUOT|EFBIG)$/.test(code) || quota.test(code));
 }

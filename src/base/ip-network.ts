@@ -59,7 +59,7 @@ export function isInside(address: IpAddress, networks: readonly IpNetwork[]): bo
  * Whom a count by address is about: of an IPv6 address the first 64 bits, because whoever has one has all that begin so.
  * What is no address is itself.
  */
-export function neighbourhood(text: string): string {
+export function neighborhood(text: string): string {
   if (isIPv4(text)) return text;
   const address = parseIpAddress(text.split('%', 1)[0] ?? '');
   if (address === undefined || address.family === 4) return address?.text ?? text;

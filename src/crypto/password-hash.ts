@@ -43,7 +43,7 @@ export async function hashPassword(
 }
 
 /** The PHC string of a hash that no password has, for comparing in vain. */
-export function hashOfNobody(world: World, cost: HashCost = hashCost): string {
+export function dummyPasswordHash(world: World, cost: HashCost = hashCost): string {
   return phcText(cost, world.randomBytes(saltSize), world.randomBytes(tagSize));
 }
 

@@ -11,7 +11,7 @@ import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
 import { type Migrations, migrate, refuseForeignDatabase } from './migrations/migrations.ts';
 import type { Schema } from './schema/schema.ts';
-import { refuseEmptyDatabase } from './sqlite/database-sight.ts';
+import { refuseEmptyDatabase } from './sqlite/database-inspection.ts';
 import { lendDirectory } from './sqlite/embedded-addon.ts';
 import { FileInPlace } from './sqlite/file-in-place.ts';
 import { createDatabase, hasContent } from './sqlite/new-database.ts';

@@ -3,9 +3,9 @@
  * argument and find the world, the database, the master key and the shared memory of the process in it.
  */
 
-import type { Bell } from '../base/bell.ts';
+import type { KeyedMutex } from '../base/keyed-mutex.ts';
 import type { Log } from '../base/log.ts';
-import type { Turns } from '../base/turns.ts';
+import type { Signal } from '../base/signal.ts';
 import type { World } from '../base/world.ts';
 import type { Keyring } from '../crypto/keyring.ts';
 import type { Database } from '../db/database.ts';
@@ -39,9 +39,9 @@ export type Vault = {
   readonly changes: Changes;
   readonly keyUse: KeyUse;
   /** Rung when a renewal was queued in this process. */
-  readonly renewalQueued: Bell;
+  readonly renewalQueued: Signal;
   /** Rung when a renewal has ended in this process, and the next moment of its certificate is known. */
-  readonly renewalEnded: Bell;
+  readonly renewalEnded: Signal;
   readonly renewalHeartbeat: Heartbeat;
   /** HTTP towards CAs and DNS providers. */
   readonly outbound: Outbound;
@@ -50,7 +50,7 @@ export type Vault = {
   readonly acme: AcmeClients;
   readonly dns: OpenedDnsProviders;
   /** One registration per issuer and one change per DNS record at a time. */
-  readonly turns: Turns;
+  readonly turns: KeyedMutex;
   /** Challenges that are being removed in the background. */
   readonly removals: ChallengeRemovals;
   readonly backupHealth: BackupHealth;

@@ -2,8 +2,12 @@
 import { minute } from '../base/duration.ts';
 import type { BackupPlan } from '../domain/backup/backup-schedule.ts';
 import { queueDigests } from '../domain/notifications/notification-digest.ts';
-import { tellOfDiskSpace } from '../domain/notifications/notification-disk.ts';
-import { type EndsLookedAt, tellOfBackups, tellOfEnds } from '../domain/notifications/notification-watch.ts';
+import { notifyDiskSpace } from '../domain/notifications/notification-disk.ts';
+import {
+  type ExpiryMarks,
+  notifyBackups,
+  notifyExpiries,
+} from '../domain/notifications/notification-watch.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** Certificates and API keys that a minute looks at, tens of milliseconds of work; with more it takes several minutes. */
@@ -17,12 +21,12 @@ export async function runNotificationWatcher(
 ): Promise<void> {
   const { world, log } = vault;
   const since = world.now();
-  const lookedAt: EndsLookedAt = { certificates: 0, api_keys: 0 };
+  const lookedAt: ExpiryMarks = { certificates: 0, api_keys: 0 };
   while (!signal.aborted) {
     try {
-      await tellOfEnds(vault, lookedAt, endsPerMinute);
-      await tellOfBackups(vault, plan, since);
-      await tellOfDiskSpace(vault);
+      await notifyExpiries(vault, lookedAt, endsPerMinute);
+      await notifyBackups(vault, plan, since);
+      await notifyDiskSpace(vault);
       await queueDigests(vault);
     } catch (error) {
       log.error({ err: error }, 'what is to be told could not be looked up; trying again');

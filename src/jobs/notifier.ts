@@ -1,7 +1,7 @@
 /** Delivers notifications, a few at a time, beside everything else: neither a renewal nor a download ever waits for it. */
 
-import { Bell } from '../base/bell.ts';
 import { hour, second } from '../base/duration.ts';
+import { Signal } from '../base/signal.ts';
 import { claimDelivery } from '../domain/notifications/notification-claim.ts';
 import { deliver, tidyDeliveries } from '../domain/notifications/notification-delivery.ts';
 import type { Vault } from '../domain/vault.ts';
@@ -19,8 +19,8 @@ const lookAgainAfter = second;
  */
 export async function runNotifier(vault: Vault, signal: AbortSignal): Promise<void> {
   const worker = `notifier-${vault.world.randomBytes(8).toString('hex')}`;
-  const room = new Bell(vault.world);
-  const inHand = new TasksInHand(limits, () => room.ring());
+  const room = new Signal(vault.world);
+  const inHand = new TasksInHand(limits, () => room.notify());
   let tidyAt = vault.world.now();
   while (!signal.aborted) {
     try {

@@ -34,7 +34,7 @@ export async function runRenewalScheduler(vault: Vault, signal: AbortSignal): Pr
       const moved = await redirectWaiting(vault, mostPerRound);
       if (moved > 0) {
         vault.log.info({ moved }, 'waiting renewals moved to the other issuer');
-        vault.renewalQueued.ring();
+        vault.renewalQueued.notify();
       }
       wait = untilNext(await nextMoment(vault.db.reader, now), now, queued);
     } catch (error) {

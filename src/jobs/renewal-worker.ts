@@ -16,8 +16,8 @@ const lookAgainAfter = second;
 export async function runRenewalWorker(vault: Vault, signal: AbortSignal): Promise<void> {
   const worker = `worker-${vault.world.randomBytes(8).toString('hex')}`;
   const underWay = new RenewalSlots(() => {
-    vault.renewalQueued.ring();
-    vault.renewalEnded.ring();
+    vault.renewalQueued.notify();
+    vault.renewalEnded.notify();
   });
   while (!signal.aborted) {
     try {
@@ -35,7 +35,7 @@ export async function runRenewalWorker(vault: Vault, signal: AbortSignal): Promi
  * Carries one renewal out, whoever claimed it, and keeps its lease meanwhile. Ends when it has ended, was given back
  * because `signal` was aborted, or belongs to another worker.
  */
-export async function carryOut(vault: Vault, claimed: ClaimedRenewal, signal: AbortSignal): Promise<void> {
+export async function runClaimed(vault: Vault, claimed: ClaimedRenewal, signal: AbortSignal): Promise<void> {
   const done = new AbortController();
   const stop = new AbortController();
   const shutDown = () => stop.abort('shutdown' satisfies StopReason);
@@ -66,6 +66,6 @@ async function takeUp(
     admits: (lane, waiting) => underWay.admits(lane, waiting),
   });
   if (claimed === undefined) return false;
-  underWay.hold(claimed.lane, carryOut(vault, claimed, signal));
+  underWay.hold(claimed.lane, runClaimed(vault, claimed, signal));
   return true;
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { BlockList } from 'node:net';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { isInside, neighbourhood, parseIpAddress, parseIpNetwork } from '../../src/base/ip-network.ts';
+import { isInside, neighborhood, parseIpAddress, parseIpNetwork } from '../../src/base/ip-network.ts';
 
 const addresses: Readonly<Record<string, string | undefined>> = {
   '192.0.2.7': '192.0.2.7',
@@ -140,11 +140,11 @@ test('no network at all has no address, and IPv6 has none of IPv4', () => {
   assert.equal(isInside(address, [all6, all4]), true);
 });
 
-test('the neighbourhood of an IPv6 address is its /64, and all others stand for themselves', () => {
-  assert.equal(neighbourhood('2001:db8:1:2:3:4:5:6'), neighbourhood('2001:db8:1:2::'));
-  assert.notEqual(neighbourhood('2001:db8:1:2::1'), neighbourhood('2001:db8:1:3::1'));
-  assert.equal(neighbourhood('fe80::1%eth0'), 'fe80::/64');
-  assert.equal(neighbourhood('::ffff:192.0.2.7'), '192.0.2.7');
-  assert.equal(neighbourhood('192.0.2.7'), '192.0.2.7');
-  assert.equal(neighbourhood('unknown'), 'unknown');
+test('the neighborhood of an IPv6 address is its /64, and all others stand for themselves', () => {
+  assert.equal(neighborhood('2001:db8:1:2:3:4:5:6'), neighborhood('2001:db8:1:2::'));
+  assert.notEqual(neighborhood('2001:db8:1:2::1'), neighborhood('2001:db8:1:3::1'));
+  assert.equal(neighborhood('fe80::1%eth0'), 'fe80::/64');
+  assert.equal(neighborhood('::ffff:192.0.2.7'), '192.0.2.7');
+  assert.equal(neighborhood('192.0.2.7'), '192.0.2.7');
+  assert.equal(neighborhood('unknown'), 'unknown');
 });

@@ -2,7 +2,7 @@
 import { Secret } from '../../src/base/secret.ts';
 import { IntegrityKey } from '../../src/crypto/integrity-key.ts';
 import { chainBeginning } from '../../src/db/audit/audit-chain.ts';
-import { putMark } from '../../src/db/audit/audit-mark.ts';
+import { writeAuditMark } from '../../src/db/audit/audit-mark.ts';
 import type { Database } from '../../src/db/database.ts';
 import { readSetting } from '../../src/db/tables/settings.ts';
 
@@ -14,7 +14,7 @@ export async function bound(db: Database): Promise<Database> {
   db.integrity = testIntegrity;
   await db.write(async (writer) => {
     if ((await readSetting(writer, 'audit-mark')) === undefined) {
-      await putMark(writer, testIntegrity, chainBeginning);
+      await writeAuditMark(writer, testIntegrity, chainBeginning);
     }
   });
   return db;

@@ -11,7 +11,7 @@ import type { RenewalRow } from '../../src/db/tables/renewals.ts';
 import { AcmeClients } from '../../src/domain/issuance/acme-clients.ts';
 import { claimRenewal } from '../../src/domain/renewals/renewal-claim.ts';
 import type { Vault } from '../../src/domain/vault.ts';
-import { carryOut } from '../../src/jobs/renewal-worker.ts';
+import { runClaimed } from '../../src/jobs/renewal-worker.ts';
 import { QuietClock } from './quiet-clock.ts';
 import { acmeIssuer, forever, makeCertificate } from './renewal-fixtures.ts';
 import { type ScriptedAcme, scriptedAcme } from './scripted-acme.ts';
@@ -76,7 +76,7 @@ export async function challengeFleet(
     for (;;) {
       const claimed = await claimRenewal(vault, 'worker');
       if (claimed === undefined) break;
-      running.push(carryOut(vault, claimed, forever));
+      running.push(runClaimed(vault, claimed, forever));
     }
     await clock.run(Promise.all(running));
     return vault.db.reader.selectFrom('renewals').selectAll().orderBy('id').execute();

@@ -15,7 +15,7 @@ import { addDnsProvider } from '../../src/domain/issuance/dns-providers.ts';
 import { OpenedDnsProviders } from '../../src/domain/issuance/opened-dns-providers.ts';
 import { claimRenewal } from '../../src/domain/renewals/renewal-claim.ts';
 import type { Vault } from '../../src/domain/vault.ts';
-import { carryOut } from '../../src/jobs/renewal-worker.ts';
+import { runClaimed } from '../../src/jobs/renewal-worker.ts';
 import { acmeIssuer, forever, makeCertificate } from './renewal-fixtures.ts';
 import { type ScriptedAcme, type ScriptedAcmeOptions, scriptedAcme } from './scripted-acme.ts';
 import { type TestVault, testVault } from './test-vault.ts';
@@ -140,7 +140,7 @@ export async function workOn(vault: Vault, signal: AbortSignal = forever): Promi
 export async function tryWork(vault: Vault, signal: AbortSignal = forever): Promise<RenewalRow | undefined> {
   const claimed = await claimRenewal(vault, 'worker');
   if (claimed === undefined) return undefined;
-  await carryOut(vault, claimed, signal);
+  await runClaimed(vault, claimed, signal);
   await vault.removals.idle();
   return findRenewal(vault.db.reader, claimed.renewal.id);
 }

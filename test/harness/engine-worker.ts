@@ -3,8 +3,8 @@
  * each change of a record. It can die there as by kill -9, after which nothing of it runs any more.
  */
 
-import { Bell } from '../../src/base/bell.ts';
-import { Turns } from '../../src/base/turns.ts';
+import { KeyedMutex } from '../../src/base/keyed-mutex.ts';
+import { Signal } from '../../src/base/signal.ts';
 import type { TxtRecord } from '../../src/dns/dns-provider.ts';
 import { AcmeClients } from '../../src/domain/issuance/acme-clients.ts';
 import { ChallengeRemovals } from '../../src/domain/issuance/challenge-removals.ts';
@@ -80,9 +80,9 @@ export async function workerOn(
     ...{ world, db, outbound },
     acme: new AcmeClients({ world, outbound, log: vault.log }),
     dns: new OpenedDnsProviders({ ...vault.dns.context, world, outbound, resolver: zone.resolver }),
-    turns: new Turns(),
+    turns: new KeyedMutex(),
     removals: new ChallengeRemovals(),
-    renewalQueued: new Bell(world),
+    renewalQueued: new Signal(world),
   };
   await lendZone(own, { ...zone, provider: { present: change('present'), remove: change('remove') } });
   const die = () => {

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { alice } from './http-acme-fixtures.ts';
 import { type CheckedServer, checkedServer } from './http-checked.ts';
 
-export type Told = {
+export type MessageText = {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -15,7 +15,7 @@ export type Told = {
 export type Administration = {
   readonly server: CheckedServer;
   /** Asks as alice, with a JSON body where one is given. */
-  readonly ask: (method: string, path: string, body?: unknown) => Promise<Told>;
+  readonly ask: (method: string, path: string, body?: unknown) => Promise<MessageText>;
   /** As `ask`; the status must be this one. */
   readonly expect: <T = Record<string, unknown>>(
     status: number,
@@ -78,7 +78,7 @@ export async function allPages<T>(
   while (next !== undefined) {
     pages += 1;
     assert(pages < 100, 'the pages do not end');
-    const told: Told = await ask('GET', next);
+    const told: MessageText = await ask('GET', next);
     assert.equal(told.status, 200, told.text);
     all.push(...(told.json as T[]));
     next = /^<([^>]+)>; rel="next"$/.exec(told.headers.get('Link') ?? '')?.[1]?.slice(server.url.length);

@@ -9,7 +9,7 @@ import { putSetting } from '../../src/db/tables/settings.ts';
 import { checkBackup } from '../../src/domain/backup/backup-file.ts';
 import { readiness } from '../../src/domain/doctor/readiness.ts';
 import { backupFindings } from '../../src/domain/doctor/upkeep-findings.ts';
-import { ensureVaultIdentity, giveIdentity } from '../../src/domain/presence/vault-identity.ts';
+import { ensureIdentity, ensureVaultIdentity } from '../../src/domain/presence/vault-identity.ts';
 import { runBackupScheduler } from '../../src/jobs/backup-scheduler.ts';
 import { eventually } from '../harness/acme-vault.ts';
 import { addCertificates } from '../harness/marked-vault.ts';
@@ -139,7 +139,7 @@ test('a clone that writes to the same directory is a warning in the log and of t
   const mine = await ensureVaultIdentity(vault);
   // As the other vault: the same key, another id, a while after this one got its own.
   world.advance(minute);
-  await vault.db.write((writer) => giveIdentity(writer, world));
+  await vault.db.write((writer) => ensureIdentity(writer, world));
   await makeOne();
   await vault.db.write(async (writer) => {
     await putSetting(writer, 'vault-id', mine.id);

@@ -57,7 +57,7 @@ test('a certificate is queued in the minute in which it is due', async (t) => {
 
 test('what is due at the start is queued at once, and the worker is woken', async (t) => {
   const opened = await vaultWith(t, 'a', 'b');
-  const ring = t.mock.method(opened.vault.renewalQueued, 'ring');
+  const ring = t.mock.method(opened.vault.renewalQueued, 'notify');
   opened.world.advance(89 * 24 * 60 * minute);
   start(t, opened);
   await opened.world.sleeping(1);

@@ -28,7 +28,7 @@ export type Places = {
   readonly canBeOpened: boolean;
 };
 
-export function lookAtPlaces(settings: Settings): Places {
+export function inspectPlaces(settings: Settings): Places {
   const { dataDir, backups } = settings;
   const path = join(dataDir, 'vault.db');
   const permissions = permissionFinding(settings);
@@ -37,7 +37,7 @@ export function lookAtPlaces(settings: Settings): Places {
     ...(backups === undefined ? [] : backupFindings(backups.directory)),
   ];
   if (permissions.status === 'failed') return { findings: [permissions, ...disks], canBeOpened: false };
-  const { findings, canBeOpened } = lookAtDatabase(path);
+  const { findings, canBeOpened } = inspectDatabase(path);
   return { findings: [permissions, ...disks, ...findings, ...keyFileFindings(settings)], canBeOpened };
 }
 
@@ -105,7 +105,7 @@ function keyFileFindings({ dataDir, masterKeyCommand }: Settings): Finding[] {
   return [{ check: 'master-key', status: 'warning', message, hint }];
 }
 
-function lookAtDatabase(path: string): Places {
+function inspectDatabase(path: string): Places {
   const check = 'database';
   try {
     const { bytes, logBytes, isCurrent } = examineDatabase(path);

@@ -27,7 +27,7 @@ import { publicUrl } from '../settings/setting-values.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
 import { jsonText, printable } from '../terminal/output.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { lookAtPlaces } from './doctor-places.ts';
+import { inspectPlaces } from './doctor-places.ts';
 
 export const doctorCommand = command({
   name: 'doctor',
@@ -81,7 +81,7 @@ async function examination(args: DoctorOptions, terminal: Terminal): Promise<Fin
   } catch (error) {
     return [findingFrom(error, 'settings')];
   }
-  const places = lookAtPlaces(settings);
+  const places = inspectPlaces(settings);
   const { findings, root } = places.canBeOpened
     ? await lookInside(settings, terminal, offline)
     : { findings: [] };

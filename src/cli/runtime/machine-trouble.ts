@@ -2,7 +2,7 @@
  * What the machine itself refuses, wherever in the vault it strikes: no descriptors, no space, a disk that fails. That is no
  * bug to report, but something to mend, and the sentence says what.
  */
-import { saysNoSpace, wordsOf } from '../../base/full-disk.ts';
+import { isNoSpaceError, wordsOf } from '../../base/full-disk.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 
 const descriptors = 'Let it have more files open: "ulimit -n", or LimitNOFILE= of the systemd unit.';
@@ -21,7 +21,7 @@ const hints: Readonly<Record<string, string>> = {
 export function machineTrouble(error: unknown): OperatorError | undefined {
   const { code } = (error ?? {}) as { readonly code?: unknown };
   const known = typeof code === 'string' && Object.hasOwn(hints, code) ? hints[code] : undefined;
-  const hint = saysNoSpace(error) ? space : known;
+  const hint = isNoSpaceError(error) ? space : known;
   if (hint === undefined) return undefined;
   return new OperatorError(`the machine does not let it go on: ${wordsOf(error)}`, { hint, cause: error });
 }

@@ -24,28 +24,28 @@ import { masterKeyFrom } from './master-key-command.ts';
 type Places = Pick<Settings, 'masterKeyFile' | 'masterKeyPassphraseFile'>;
 
 /** Asks whoever is there for the passphrase of the master key in `path`. Throws OperatorError where nobody is. */
-export type Asking = (path: string) => Promise<Secret<string>>;
+export type PassphrasePrompt = (path: string) => Promise<Secret<string>>;
 
 /** Where nobody can be asked. */
-export const askNobody: Asking = async (path) => {
+export const failWithoutPrompt: PassphrasePrompt = async (path) => {
   throw new OperatorError(`the master key in ${path} is sealed under a passphrase`, {
     hint: 'Name the file that holds the passphrase with --master-key-passphrase-file, or start at a terminal (without --workers).',
   });
 };
 
 /** Whoever sits at the terminal, if anybody does. */
-export function askAt(terminal: Terminal): Asking {
-  if (!terminal.stdin.isTTY) return askNobody;
+export function askAt(terminal: Terminal): PassphrasePrompt {
+  if (!terminal.stdin.isTTY) return failWithoutPrompt;
   return (path) => askPassword(terminal, `Passphrase of the master key in ${path}: `);
 }
 
 /** Opens key files that are sealed, with a passphrase that is read once. */
 export class Unlocking {
   readonly #places: Places;
-  readonly #ask: Asking;
+  readonly #ask: PassphrasePrompt;
   #passphrases: Promise<Readings> | undefined;
 
-  constructor(places: Places, ask: Asking) {
+  constructor(places: Places, ask: PassphrasePrompt) {
     this.#places = places;
     this.#ask = ask;
   }

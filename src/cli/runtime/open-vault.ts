@@ -2,15 +2,15 @@
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import manifest from '../../../package.json' with { type: 'json' };
-import { Bell } from '../../base/bell.ts';
+import { KeyedMutex } from '../../base/keyed-mutex.ts';
 import { type Log, silentLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import { Turns } from '../../base/turns.ts';
+import { Signal } from '../../base/signal.ts';
 import type { World } from '../../base/world.ts';
 import type { Keyring } from '../../crypto/keyring.ts';
 import { Database } from '../../db/database.ts';
+import { refuseEmptyDatabase } from '../../db/sqlite/database-inspection.ts';
 import { refuseNetworkPlace } from '../../db/sqlite/database-place.ts';
-import { refuseEmptyDatabase } from '../../db/sqlite/database-sight.ts';
 import { systemResolver } from '../../dns/resolver/system-resolver.ts';
 import { KeyUse } from '../../domain/access/key-use.ts';
 import { Refusals } from '../../domain/access/refusals.ts';
@@ -48,11 +48,11 @@ import type { Settings } from '../settings/settings.ts';
 import { refuseExposedVault } from '../terminal/private-files.ts';
 import { masterKeySource } from './master-key-command.ts';
 import {
-  type Asking,
-  askNobody,
   createKeyring,
+  failWithoutPrompt,
   makeDirectory,
   openKeyring,
+  type PassphrasePrompt,
   Unlocking,
 } from './master-keys.ts';
 
@@ -71,7 +71,7 @@ export async function openVault(
   world: World,
   whenMissing: 'create' | 'refuse',
   log: Log = silentLog,
-  ask: Asking = askNobody,
+  ask: PassphrasePrompt = failWithoutPrompt,
 ): Promise<OpenVault> {
   refuseExposedVault(settings, whenMissing);
   refuseNetworkPlace(settings.dataDir);
@@ -118,14 +118,14 @@ export async function openVault(
       freshness: new Freshness(db, world),
       changes: new Changes(db, world),
       keyUse: new KeyUse(db, world),
-      renewalQueued: new Bell(world),
-      renewalEnded: new Bell(world),
+      renewalQueued: new Signal(world),
+      renewalEnded: new Signal(world),
       renewalHeartbeat: new Heartbeat(world),
       outbound,
       guard,
       acme: new AcmeClients({ world, outbound, log }),
       dns: new OpenedDnsProviders({ world, outbound, guard, resolver, log }),
-      turns: new Turns(),
+      turns: new KeyedMutex(),
       removals: new ChallengeRemovals(),
       backupHealth: new BackupHealth(),
       meter: new Meter(),
@@ -158,7 +158,12 @@ export function requireVault(places: VaultPlaces): void {
   });
 }
 
-async function loadKeyring(settings: Settings, world: World, isNew: boolean, ask: Asking): Promise<Keyring> {
+async function loadKeyring(
+  settings: Settings,
+  world: World,
+  isNew: boolean,
+  ask: PassphrasePrompt,
+): Promise<Keyring> {
   const { masterKeyFile } = settings;
   const unlocking = new Unlocking(settings, ask);
   const existing = await openKeyring(settings, unlocking, world);

@@ -1,6 +1,6 @@
 /** From the settings to the metrics of a process that serves, alone or beside others. */
 import { sameBytes } from '../../crypto/constant-time.ts';
-import type { Companions } from '../../domain/access/companions.ts';
+import type { PeerWorkers } from '../../domain/access/peer-workers.ts';
 import type { Series } from '../../domain/health/meter.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { Metrics } from '../../http/metrics/metrics.ts';
@@ -14,7 +14,7 @@ export type Measured = { readonly counts: Series; readonly process: Series };
 /** How one process finds that out: the counts at any time for nothing, the rest when somebody asks. */
 export type Measuring = { readonly counts: () => Series; readonly process: () => Promise<Series> };
 
-export type MeasuredCompanions = Companions & {
+export type MeasuredPeers = PeerWorkers & {
   /** This process, as it stands in the labels of its series. */
   readonly number: number;
   /** Is told, before the first request, how this process is measured. */
@@ -27,7 +27,7 @@ export type MeasuredCompanions = Companions & {
 export async function openMetrics(
   vault: Vault,
   { metricsListen, metricsTokenFile, backups }: Settings,
-  companions: MeasuredCompanions | undefined,
+  companions: MeasuredPeers | undefined,
 ): Promise<Metrics | undefined> {
   if (metricsListen === undefined && metricsTokenFile === undefined) return undefined;
   const token = metricsTokenFile === undefined ? undefined : readMetricsToken(metricsTokenFile);

@@ -27,7 +27,7 @@ import { readAsset, readConsole } from '../runtime/assets.ts';
 import type { Settings } from '../settings/settings.ts';
 import { quoted } from '../terminal/private-files.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { type MeasuredCompanions, openMetrics } from './open-metrics.ts';
+import { type MeasuredPeers, openMetrics } from './open-metrics.ts';
 import { runOwn } from './own-process.ts';
 import { auditJobs } from './serve-audit.ts';
 import { openTls } from './serve-tls.ts';
@@ -41,7 +41,7 @@ export async function startServing(
   vault: Vault,
   settings: Settings,
   version: string,
-  companions?: MeasuredCompanions,
+  companions?: MeasuredPeers,
 ): Promise<RunningServer> {
   const { publicUrl, sessionLimits, clients, workers } = settings;
   const metrics = await openMetrics(vault, settings, companions);

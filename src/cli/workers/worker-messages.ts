@@ -1,6 +1,6 @@
 /** What the first process of a vault that serves on several and its workers say to each other. */
 import type { KeyCount } from '../../domain/access/key-limits.ts';
-import type { Standing } from '../../domain/access/sign-in-backoff.ts';
+import type { AddressStanding } from '../../domain/access/sign-in-backoff.ts';
 import type { Series } from '../../domain/health/meter.ts';
 import type { Measured } from '../serving/open-metrics.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -57,7 +57,7 @@ export type FromWorker =
       readonly id: number;
       readonly name: string | undefined;
       readonly address: string | undefined;
-      readonly standing: Standing;
+      readonly standing: AddressStanding;
     }
   | { readonly say: 'attempt-ended'; readonly id: number; readonly how: 'succeeded' | 'withdrawn' }
   /** Every second where metrics are served: what is lost when it dies is what it counted since. */

@@ -12,8 +12,8 @@ import { openVault } from '../runtime/open-vault.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
 import { invite, ownJobs, patience, sharedJobs, startServing } from '../serving/serving.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { type WorkerCompanions, workerCompanions } from './worker-companions.ts';
 import type { ToWorker } from './worker-messages.ts';
+import { type WorkerPeers, workerPeers } from './worker-peers.ts';
 import { type PrimaryChannel, primaryChannel } from './worker-process.ts';
 
 type Beginning = Extract<ToWorker, { readonly do: 'begin' }>;
@@ -72,7 +72,7 @@ async function serve(
       );
     }
     await beginServing(vault);
-    const companions = workerCompanions(channel, { number, ticketSeed }, world);
+    const companions = workerPeers(channel, { number, ticketSeed }, world);
     const server = await startServing(vault, settings, version, companions);
     const over = new AbortController();
     const telling = tellAlive(vault, channel, companions, over.signal);
@@ -122,7 +122,7 @@ async function serve(
 async function tellAlive(
   vault: Vault,
   channel: PrimaryChannel,
-  { tellCounts }: Pick<WorkerCompanions, 'tellCounts'>,
+  { tellCounts }: Pick<WorkerPeers, 'tellCounts'>,
   over: AbortSignal,
 ): Promise<void> {
   while (!over.aborted) {

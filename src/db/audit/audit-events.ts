@@ -3,7 +3,7 @@ import { CompiledQuery, type Selectable } from 'kysely';
 import { type Reader, requireIntegrity, type Writer } from '../database.ts';
 import type { AuditEventsTable } from '../schema/schema-audit.ts';
 import { linkOf, taggedLink } from './audit-chain.ts';
-import { chainEnd, putMark } from './audit-mark.ts';
+import { chainEnd, writeAuditMark } from './audit-mark.ts';
 
 export type AuditEventRow = Selectable<AuditEventsTable>;
 
@@ -36,7 +36,7 @@ export async function insertAuditEvents(writer: Writer, rows: readonly NewAuditE
       await writer.executeQuery(CompiledQuery.raw(sql, values));
     }
   }
-  await putMark(writer, integrity, { id, link });
+  await writeAuditMark(writer, integrity, { id, link });
 }
 
 /** The next events after the one with the id `after`, in the order of the chain. */

@@ -29,7 +29,11 @@ export async function chainEnd(writer: Kysely<Schema>, integrity: Integrity): Pr
 }
 
 /** Seals the new end of the log. */
-export async function putMark(writer: Kysely<Schema>, integrity: Integrity, end: ChainEnd): Promise<void> {
+export async function writeAuditMark(
+  writer: Kysely<Schema>,
+  integrity: Integrity,
+  end: ChainEnd,
+): Promise<void> {
   const tag = integrity.tag('audit mark', textOf(end));
   const value = `${end.id} ${end.link.toString('hex')} ${tag.toString('hex')}`;
   await writer.executeQuery(CompiledQuery.raw(upsert, [value]));

@@ -6,7 +6,7 @@ import { closeSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { removeDatabase, syncPath } from '../../base/durable-file.ts';
-import { saysNoSpace, wordsOf } from '../../base/full-disk.ts';
+import { isNoSpaceError, wordsOf } from '../../base/full-disk.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { damageIn } from '../storage-error.ts';
 
@@ -83,7 +83,7 @@ function uncopied(error: unknown, copy: string): unknown {
   const { code } = error as { code?: unknown };
   if (error instanceof OperatorError || typeof code !== 'string') return error;
   return new OperatorError(
-    saysNoSpace(error)
+    isNoSpaceError(error)
       ? `there is no space for the copy that is made before the database is upgraded (${copy})`
       : `the copy that is made before the database is upgraded cannot be made: ${wordsOf(error)} (${copy})`,
     {

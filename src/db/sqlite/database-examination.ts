@@ -4,7 +4,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../../base/operator-error.ts';
 import { appliedMigrations, migrations, refuseForeignDatabase } from '../migrations/migrations.ts';
 import { damageIn, storageErrorFrom } from '../storage-error.ts';
-import { refuseEmptyDatabase } from './database-sight.ts';
+import { refuseEmptyDatabase } from './database-inspection.ts';
 
 export type DatabaseFacts = {
   readonly bytes: number;

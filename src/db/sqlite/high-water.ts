@@ -1,7 +1,7 @@
 /** How far the database has come: SQLite keeps the highest id of each table that it ever gave out, also for rows that are gone. */
 import { sql } from 'kysely';
 import type { Reader } from '../database.ts';
-import type { HighWater } from './database-sight.ts';
+import type { HighWater } from './database-inspection.ts';
 
 /** The highest ids as the reader sees them: what it sees is durable. */
 export async function readHighWater(reader: Reader): Promise<HighWater> {

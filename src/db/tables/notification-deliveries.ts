@@ -72,17 +72,17 @@ export async function listDueDeliveries(
   return query.orderBy('next_attempt_at').limit(limit).execute();
 }
 
-export type ToldLately = {
+export type RecentlyNotified = {
   readonly since: number;
   readonly until: number;
   readonly notOf: readonly string[];
 };
 
 /** Channels of these types over which at least so many notices, other than of these events, were delivered lately. */
-export async function channelsToldSince(
+export async function channelsNotifiedSince(
   reader: Reader,
   types: readonly string[],
-  { since, until, notOf }: ToldLately,
+  { since, until, notOf }: RecentlyNotified,
   atLeast: number,
 ): Promise<number[]> {
   const rows = await reader

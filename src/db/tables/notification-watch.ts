@@ -5,7 +5,7 @@ import type { Reader } from '../database.ts';
 /** How near the end is; more is worse. What nobody renews is told of earlier, because a person must act. */
 export const nearness = { far: 0, near: 1, emergency: 2, over: 3 } as const;
 
-export type NearEnd = {
+export type NearExpiry = {
   readonly id: number;
   readonly name: string;
   readonly ends_at: number;
@@ -14,14 +14,14 @@ export type NearEnd = {
   readonly told: number | null;
 };
 
-export type EndingCertificate = NearEnd & {
+export type ExpiringCertificate = NearExpiry & {
   readonly domains: string;
   readonly last_error: string | null;
   readonly auto_renew: number;
   readonly issuer: string | null;
 };
 
-export type EndingApiKey = NearEnd & {
+export type ExpiringApiKey = NearExpiry & {
   readonly prefix: string;
   readonly any_certificate: number;
   readonly last_used_at: number | null;
@@ -52,12 +52,12 @@ export async function nextRange(
  * Of the certificates in a range those about whose end more is to be told at `now`, or whose alarm is over, those that end
  * first in front.
  */
-export async function listEndingCertificates(
+export async function listExpiringCertificates(
   reader: Reader,
   now: number,
   { after, last }: IdRange,
   limit: number,
-): Promise<EndingCertificate[]> {
+): Promise<ExpiringCertificate[]> {
   const lifetime = sql`(v.not_after - v.not_before)`;
   const level = sql<number>`case
     when c.disabled_at is not null then 0
@@ -86,12 +86,12 @@ export async function listEndingCertificates(
 }
 
 /** Of the API keys in a range those that are not revoked and about whose end more is to be told, or whose alarm is over. */
-export async function listEndingApiKeys(
+export async function listExpiringApiKeys(
   reader: Reader,
   now: number,
   { after, last }: IdRange,
   limit: number,
-): Promise<EndingApiKey[]> {
+): Promise<ExpiringApiKey[]> {
   const lifetime = sql`(k.expires_at - k.created_at)`;
   const level = sql<number>`case
     when k.revoked_at is not null or k.expires_at is null then 0
@@ -125,7 +125,7 @@ export type Upcoming = { readonly name: string; readonly ends_at: number };
  * Certificates that end before `until` and for which a person may be needed: nobody renews them, or who should has not,
  * though the last quarter of their lifetime (at most 30 days) has begun at `now`. The first to end in front.
  */
-export async function certificatesEndingBefore(
+export async function certificatesExpiringBefore(
   reader: Reader,
   now: number,
   until: number,
@@ -147,7 +147,7 @@ export async function certificatesEndingBefore(
 }
 
 /** API keys that are not revoked and end between `now` and `until`, the first in front. */
-export async function apiKeysEndingBefore(
+export async function apiKeysExpiringBefore(
   reader: Reader,
   now: number,
   until: number,

@@ -43,14 +43,14 @@ export function allows(identity: Identity, scope: Scope, name?: string): boolean
 }
 
 /** Whether the key counts at this address; one that is not known is nowhere. */
-export function countsAt({ networks }: ApiKeyIdentity, ip: string | undefined): boolean {
+export function isAllowedFrom({ networks }: ApiKeyIdentity, ip: string | undefined): boolean {
   if (networks === 'any') return true;
   const address = ip === undefined ? undefined : parseIpAddress(ip);
   return address !== undefined && isInside(address, networks);
 }
 
 /** What a key is told where it does not count. */
-export function elsewhere(ip: string | undefined): Problem {
+export function forbiddenByNetwork(ip: string | undefined): Problem {
   return new Problem('forbidden', {
     detail: `This API key does not count at the address that the request comes from (${ip ?? 'unknown'}).`,
     hint: 'Its networks are those of "vault api-key create --allow-ip".',
@@ -58,7 +58,7 @@ export function elsewhere(ip: string | undefined): Problem {
 }
 
 /** Throws `forbidden` unless `allows`; the answer does not tell whether the certificate exists. */
-export function demand(identity: Identity, scope: Scope, name?: string): void {
+export function requireScope(identity: Identity, scope: Scope, name?: string): void {
   if (identity.kind === 'administrator' || allows(identity, scope, name)) return;
   if (!identity.scopes.has(scope)) {
     throw new Problem('forbidden', {

@@ -3,7 +3,7 @@
  * others: only what has failed anyway is answered with a pause.
  */
 import { second } from '../../base/duration.ts';
-import { neighbourhood } from '../../base/ip-network.ts';
+import { neighborhood } from '../../base/ip-network.ts';
 import { Problem } from '../../base/problem.ts';
 import type { World } from '../../base/world.ts';
 import { HourlyCounts } from './hourly-counts.ts';
@@ -33,17 +33,17 @@ export const refusalsPerHour = 100;
 type Counter = Pick<TokenBuckets, 'take' | 'takenElsewhere'>;
 
 /** Is told of whatever was counted here, so that the other processes of the vault count it too. */
-export type TellTaken = (count: KeyCount, name: string) => void;
+export type ReportCount = (count: KeyCount, name: string) => void;
 
 export class KeyLimits {
   readonly #buckets: Readonly<Record<KeyCount, Counter | undefined>>;
-  readonly #tell: TellTaken | undefined;
+  readonly #tell: ReportCount | undefined;
 
   /**
    * `perMinute` requests of any kind with one key; as many as come where it is 0; undefined limits only those that are recorded,
    * by `recordPace`.
    */
-  constructor(world: World, perMinute: number | undefined, tell?: TellTaken) {
+  constructor(world: World, perMinute: number | undefined, tell?: ReportCount) {
     this.#buckets = {
       failures: new TokenBuckets(world, failurePace),
       recordedFailures: new TokenBuckets(world, failurePace),
@@ -76,7 +76,7 @@ export class KeyLimits {
   }
 
   /** Counts a request with a key that counts: the problem where there were too many. */
-  excessOf(id: number): Problem | undefined {
+  limitExceeded(id: number): Problem | undefined {
     const wait = this.#take('requests', String(id));
     return wait > 0 ? paused('There were too many requests with this API key', wait) : undefined;
   }
@@ -93,7 +93,7 @@ export class KeyLimits {
   }
 
   /** Whether this excess of a key is to be recorded: one a minute is. */
-  isNews(id: number): boolean {
+  isFirstReport(id: number): boolean {
     return this.#take('recordedExcesses', String(id)) === 0;
   }
 
@@ -105,7 +105,7 @@ export class KeyLimits {
 }
 
 function placeOf(address: string | undefined): string {
-  return address === undefined ? 'unknown' : neighbourhood(address);
+  return address === undefined ? 'unknown' : neighborhood(address);
 }
 
 function paused(what: string, wait: number): Problem {

@@ -2,7 +2,7 @@
  * From where administrators have signed in. The audit log has it, so that it outlives restarts and all processes that serve
  * a vault know the same.
  */
-import { neighbourhood } from '../../base/ip-network.ts';
+import { neighborhood } from '../../base/ip-network.ts';
 import { RecentMap } from '../../base/recent-map.ts';
 import { listAuditEvents } from '../../db/audit/audit-search.ts';
 import type { Reader } from '../../db/database.ts';
@@ -28,5 +28,5 @@ export class KnownPlaces {
 
 /** Names differ in more than case. */
 function placeOf(actor: string, address: string): string {
-  return `${actor.toLowerCase()} ${neighbourhood(address)}`;
+  return `${actor.toLowerCase()} ${neighborhood(address)}`;
 }

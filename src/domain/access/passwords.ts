@@ -6,9 +6,9 @@ import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
 import type { World } from '../../base/world.ts';
 import {
+  dummyPasswordHash,
   type HashCost,
   hashCost,
-  hashOfNobody,
   hashPassword,
   isOutgrown,
   passwordMatches,
@@ -25,7 +25,7 @@ export class Passwords {
   constructor(world: World, cost: HashCost = hashCost) {
     this.#world = world;
     this.#cost = cost;
-    this.#nobodys = hashOfNobody(world, cost);
+    this.#nobodys = dummyPasswordHash(world, cost);
   }
 
   /**

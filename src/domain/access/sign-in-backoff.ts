@@ -4,7 +4,7 @@
  * count of their own there, so that strangers cannot use the pauses up in their place.
  */
 import { minute, second } from '../../base/duration.ts';
-import { neighbourhood } from '../../base/ip-network.ts';
+import { neighborhood } from '../../base/ip-network.ts';
 import { Problem } from '../../base/problem.ts';
 import { RecentMap } from '../../base/recent-map.ts';
 import type { World } from '../../base/world.ts';
@@ -32,7 +32,7 @@ export type Attempt = {
 };
 
 /** Whether the person has signed in from this address before. */
-export type Standing = 'known' | 'stranger';
+export type AddressStanding = 'known' | 'stranger';
 
 /** What is asked before a password is tried: by the one process that serves, or, for all that do, by the first of them. */
 export type SignInPauses = {
@@ -40,7 +40,7 @@ export type SignInPauses = {
   readonly begin: (
     name: string | undefined,
     address: string | undefined,
-    standing: Standing,
+    standing: AddressStanding,
   ) => Attempt | Promise<Attempt>;
 };
 
@@ -70,8 +70,8 @@ export class SignInBackoff implements SignInPauses {
    * Begins an attempt, counted at once, so that many in parallel are as many as one after the other. Throws
    * `rate_limited` with the time to wait; such an attempt does not count.
    */
-  begin(name: string | undefined, address: string | undefined, standing: Standing): Attempt {
-    const place = address === undefined ? 'unknown' : neighbourhood(address);
+  begin(name: string | undefined, address: string | undefined, standing: AddressStanding): Attempt {
+    const place = address === undefined ? 'unknown' : neighborhood(address);
     const keys = new Map([[`address ${place}`, byAddress]]);
     if (name !== undefined && standing === 'known') this.#known.set(`${name.toLowerCase()} ${place}`, true);
     if (name !== undefined) keys.set(this.#nameKey(name, place), byName);

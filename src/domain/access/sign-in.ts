@@ -18,7 +18,7 @@ import type { AdministratorIdentity } from './identity.ts';
 import { KnownPlaces } from './known-places.ts';
 import type { Passwords } from './passwords.ts';
 import type { Sessions, SignedIn, Visitor } from './sessions.ts';
-import { type Attempt, SignInBackoff, type SignInPauses, type Standing } from './sign-in-backoff.ts';
+import { type AddressStanding, type Attempt, SignInBackoff, type SignInPauses } from './sign-in-backoff.ts';
 
 export const signInInput = z.strictObject({
   name: z.string().min(1, 'a name is needed').max(256, 'no name is that long'),
@@ -102,7 +102,7 @@ export class SignIn {
     });
   }
 
-  async #standing(name: string, { ip }: Actor): Promise<Standing> {
+  async #standing(name: string, { ip }: Actor): Promise<AddressStanding> {
     return (await this.#places.has(this.#vault.db.reader, name, ip)) ? 'known' : 'stranger';
   }
 
@@ -120,7 +120,7 @@ export class SignIn {
     name: string,
     password: Secret<string>,
     actor: Actor,
-    standing: Standing,
+    standing: AddressStanding,
     refusal: () => Problem,
   ): Promise<Checked> {
     const { db, audit, meter } = this.#vault;

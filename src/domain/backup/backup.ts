@@ -5,7 +5,7 @@
 import { realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { removeDatabase } from '../../base/durable-file.ts';
-import { saysNoSpace } from '../../base/full-disk.ts';
+import { isNoSpaceError } from '../../base/full-disk.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
@@ -232,7 +232,7 @@ async function written<T>(place: string, work: () => Promise<T>): Promise<T> {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (error instanceof OperatorError) throw error;
-    if (saysNoSpace(error) || (error instanceof CopyError && error.isFull)) {
+    if (isNoSpaceError(error) || (error instanceof CopyError && error.isFull)) {
       throw new OperatorError(`there is no space for the backup at ${place}`, {
         hint: 'Free some space there, or choose another place. Nothing was written.',
         cause: error,

@@ -5,7 +5,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { makeDurableDirectory, syncPath } from '../../base/durable-file.ts';
-import { saysNoSpace } from '../../base/full-disk.ts';
+import { isNoSpaceError } from '../../base/full-disk.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
@@ -16,14 +16,14 @@ import { type KeyFile, keyFileContent, keyIn } from '../../crypto/master-key-fil
 import type { PassphraseKey } from '../../crypto/passphrase-key.ts';
 import { Database } from '../../db/database.ts';
 import { isKnownMigration } from '../../db/migrations/migrations.ts';
+import { refuseMisplacedFiles } from '../../db/sqlite/database-inspection.ts';
 import { holdDatabase } from '../../db/sqlite/database-lock.ts';
 import { refuseNetworkPlace } from '../../db/sqlite/database-place.ts';
-import { refuseMisplacedFiles } from '../../db/sqlite/database-sight.ts';
 import { hasContent, leftLog } from '../../db/sqlite/new-database.ts';
 import { deleteSettings, putSetting } from '../../db/tables/settings.ts';
 import { localCli, record } from '../audit/audit.ts';
 import { masterKeyFits } from '../master-key/master-key-check.ts';
-import { giveIdentity } from '../presence/vault-identity.ts';
+import { ensureIdentity } from '../presence/vault-identity.ts';
 import { adoptRows } from '../upgrade/row-adoption.ts';
 import { openMasterKey } from './backup.ts';
 import { checkBackup, copyOut, readBackup } from './backup-file.ts';
@@ -174,7 +174,7 @@ async function openOnce(
     const { created_at, vault_version } = manifest;
     await db.write(async (writer) => {
       await putSetting(writer, 'last-backup-at', Date.parse(created_at));
-      await giveIdentity(writer, world);
+      await ensureIdentity(writer, world);
       await deleteSettings(writer, ['served-since']);
       const detail = { created_at, vault_version };
       const resource = `backup:${basename(file)}`;
@@ -231,7 +231,7 @@ function told(error: unknown, dataDir: string): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
   if (error instanceof OperatorError || code === undefined) return error;
   return new OperatorError(`nothing can be restored to ${dataDir}: ${message}`, {
-    hint: saysNoSpace(error)
+    hint: isNoSpaceError(error)
       ? 'Free some space there. Nothing was changed.'
       : 'Run the command as the user that owns the vault, or name another place with --data-dir. Nothing was changed.',
     cause: error,

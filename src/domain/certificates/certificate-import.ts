@@ -8,7 +8,7 @@ import { findCertificate, insertCertificate, updateCertificate } from '../../db/
 import { type ImportedFiles, readBundleApart } from '../../net/bundle-process.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import { newCertificateName, parseInput } from '../inputs.ts';
-import { tellRecovered } from '../notifications/certificate-notices.ts';
+import { notifyRecovered } from '../notifications/certificate-notices.ts';
 import type { Vault } from '../vault.ts';
 import { neverRenewed } from '../versions/renewal-plan.ts';
 import { addVersion } from '../versions/versions.ts';
@@ -93,6 +93,6 @@ export async function storeImport(
   };
   await record(writer, { actor, action: 'certificate.import', resource: `certificate:${name}`, detail }, now);
   const imported = { id, name, domains: described.domains, issuer_id: null };
-  await tellRecovered(vault.world, writer, imported, added);
+  await notifyRecovered(vault.world, writer, imported, added);
   return added;
 }

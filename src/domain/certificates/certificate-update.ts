@@ -25,11 +25,11 @@ export async function changeCertificate(
   input: UpdateCertificateInput,
 ): Promise<number | undefined> {
   const renewal = await vault.db.write((writer) => storeCertificateChange(vault, writer, actor, name, input));
-  if (renewal !== undefined) vault.renewalQueued.ring();
+  if (renewal !== undefined) vault.renewalQueued.notify();
   return renewal;
 }
 
-/** `changeCertificate` in the caller's transaction; ring `renewalQueued` after the commit where it returns a renewal. */
+/** `changeCertificate` in the caller's transaction; notify `renewalQueued` after the commit where it returns a renewal. */
 export async function storeCertificateChange(
   vault: Vault,
   writer: Writer,

@@ -11,7 +11,7 @@ import { type Actor, record } from '../audit/audit.ts';
 import { type CreateCertificateInput, newCertificateName, parseInput } from '../inputs.ts';
 import { refuseSameFallback, refuseUnsuitable, requireIssuer } from '../issuance/issuers.ts';
 import { issueFromLocalCa } from '../issuance/local-ca.ts';
-import { tellIssued } from '../notifications/certificate-notices.ts';
+import { notifyIssued } from '../notifications/certificate-notices.ts';
 import { queueRenewal } from '../renewals/renewal-queue.ts';
 import type { Vault } from '../vault.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
@@ -30,7 +30,7 @@ export async function createCertificate(
   const { issuer } = await suitableIssuers(vault.db.reader, input);
   const first = issuer.type === 'acme' ? undefined : await firstVersion(vault, input);
   const renewal = await vault.db.write((writer) => storeCertificate(vault, writer, actor, input, first));
-  if (renewal !== undefined) vault.renewalQueued.ring();
+  if (renewal !== undefined) vault.renewalQueued.notify();
   return renewal;
 }
 
@@ -42,7 +42,7 @@ export type NewCertificate = CreateCertificateInput & {
 
 /**
  * The part of `createCertificate` that writes, in the caller's transaction. `first` is what the private CA has issued;
- * without it, the first version is ordered, and the renewal's id returned: then ring `renewalQueued` after the commit.
+ * without it, the first version is ordered, and the renewal's id returned: then notify `renewalQueued` after the commit.
  */
 export async function storeCertificate(
   vault: Vault,
@@ -78,7 +78,7 @@ export async function storeCertificate(
   if (first === undefined) return (await queueRenewal(vault, writer, actor, certificate)).id;
   const version = await addVersion(vault, writer, { ...certificate, id }, first);
   await record(writer, { actor, action: 'certificate.issue', resource, detail: { version } }, now);
-  await tellIssued(vault.world, writer, certificate, version);
+  await notifyIssued(vault.world, writer, certificate, version);
   return undefined;
 }
 

@@ -80,7 +80,7 @@ export async function currentOwnCertificate(
  * A certificate of the private CA for the names of one that cannot be served yet, with a key of its own; it is not kept.
  * Whoever waits for a public CA, or has to mend something, reaches the vault meanwhile.
  */
-export async function standInCertificate(
+export async function temporaryCertificate(
   vault: Vault,
   name: CertName,
   domains: readonly Identifier[],

@@ -72,7 +72,7 @@ export async function revokeVersion(
     await updateCertificate(writer, certificate.id, { changed_at: now, next_renewal_at: now });
     return (await queueRenewal(vault, writer, actor, certificate)).id;
   });
-  if (renewal !== undefined) vault.renewalQueued.ring();
+  if (renewal !== undefined) vault.renewalQueued.notify();
   return { version: version.version, renewal };
 }
 

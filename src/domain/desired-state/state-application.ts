@@ -103,7 +103,7 @@ async function applyStep(
     beforeCommit?.(step);
     return queued;
   });
-  if (renewals.length > 0) vault.renewalQueued.ring();
+  if (renewals.length > 0) vault.renewalQueued.notify();
   return world.now() - since;
 }
 

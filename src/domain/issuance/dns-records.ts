@@ -6,8 +6,8 @@
 import { mapBounded } from '../../base/bounded.ts';
 import { withDeadline } from '../../base/deadline.ts';
 import { day, minute, second } from '../../base/duration.ts';
+import { TurnAborted } from '../../base/keyed-mutex.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import { TurnAborted } from '../../base/turns.ts';
 import type { DnsProviderRow } from '../../db/tables/dns-providers.ts';
 import { listDnsProviders } from '../../db/tables/dns-providers.ts';
 import {

@@ -10,7 +10,7 @@ import { IntegrityKey, integritySecretSize } from '../../crypto/integrity-key.ts
 import type { MasterKey } from '../../crypto/master-key.ts';
 import { type BlobOwner, SealError, seal, sealedBy } from '../../crypto/sealing.ts';
 import { chainBeginning } from '../../db/audit/audit-chain.ts';
-import { putMark } from '../../db/audit/audit-mark.ts';
+import { writeAuditMark } from '../../db/audit/audit-mark.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { isEmptyVault } from '../../db/sqlite/empty-vault.ts';
 import { listMasterKeys, setCurrentMasterKey } from '../../db/tables/master-keys.ts';
@@ -87,8 +87,8 @@ export async function bindMasterKey({ db, keyring, world }: Parts & Pick<Vault, 
     if ((await readSetting(writer, key)) !== undefined) return;
     if (!(await isEmptyVault(writer))) throw blobRemoved(db.path);
     const secret = newIntegritySecret(world);
-    await putMark(writer, new IntegrityKey(secret), chainBeginning);
-    await putCheckBlob({ world }, writer, keyring.current, secret);
+    await writeAuditMark(writer, new IntegrityKey(secret), chainBeginning);
+    await writeCheckBlob({ world }, writer, keyring.current, secret);
     await setCurrentMasterKey(writer, keyring.current.name, world.now());
   });
 }
@@ -101,12 +101,12 @@ export async function makeCurrent(
 ): Promise<void> {
   const secret = await integritySecretIn(vault, writer);
   if (secret === undefined) throw new Error('a vault without an integrity secret');
-  await putCheckBlob(vault, writer, masterKey, secret);
+  await writeCheckBlob(vault, writer, masterKey, secret);
   await setCurrentMasterKey(writer, masterKey.name, vault.world.now());
 }
 
 /** Seals the blob with the secret in it. */
-export async function putCheckBlob(
+export async function writeCheckBlob(
   { world }: Pick<Vault, 'world'>,
   writer: Writer,
   masterKey: MasterKey,

@@ -7,34 +7,34 @@ import type { CertificateRow } from '../../db/tables/certificates.ts';
 import { findIssuerById } from '../../db/tables/issuers.ts';
 import { closeAlarm, raiseAlarm } from './notification-alarms.ts';
 import type { NoticeEvent } from './notification-events.ts';
-import { tell } from './notification-queue.ts';
+import { notify } from './notification-queue.ts';
 
 /** What of a certificate is told. */
-export type ToldCertificate = Pick<CertificateRow, 'id' | 'name' | 'domains' | 'issuer_id'>;
+export type NoticeCertificate = Pick<CertificateRow, 'id' | 'name' | 'domains' | 'issuer_id'>;
 
 /** Tells that an issuer made this version, and that what was wrong is over. */
-export async function tellIssued(
+export async function notifyIssued(
   world: World,
   writer: Writer,
-  certificate: ToldCertificate,
+  certificate: NoticeCertificate,
   version: number,
 ): Promise<void> {
   const facts = await factsOf(writer, certificate, version);
   const { name } = certificate;
-  await tell(world, writer, {
+  await notify(world, writer, {
     event: 'certificate.issued',
     about: name,
     certificates: [name],
     data: { ...facts, version },
   });
-  await tellRecovered(world, writer, certificate, version);
+  await notifyRecovered(world, writer, certificate, version);
 }
 
 /** Ends the alarms of a certificate that has a new version, and tells it where there were any. */
-export async function tellRecovered(
+export async function notifyRecovered(
   world: World,
   writer: Writer,
-  certificate: ToldCertificate,
+  certificate: NoticeCertificate,
   version: number,
 ): Promise<void> {
   const subject = { certificateId: certificate.id };
@@ -46,11 +46,11 @@ export async function tellRecovered(
   const event: NoticeEvent = failing === undefined ? 'certificate.recovered' : 'renewal.recovered';
   const facts = await factsOf(writer, certificate, version);
   const data = { ...facts, version, since: formatTimestamp(since.opened_at) };
-  await tell(world, writer, { event, about: name, certificates: [name], data });
+  await notify(world, writer, { event, about: name, certificates: [name], data });
 }
 
 /** Tells that a renewal failed, the first time and at growing distances while it goes on. */
-export async function tellFailed(
+export async function notifyFailed(
   world: World,
   writer: Writer,
   certificate: CertificateRow,
@@ -78,7 +78,7 @@ export async function tellFailed(
   });
 }
 
-async function factsOf(writer: Writer, { id, name, domains, issuer_id }: ToldCertificate, version: number) {
+async function factsOf(writer: Writer, { id, name, domains, issuer_id }: NoticeCertificate, version: number) {
   const row = await findVersion(writer, id, version);
   const issuer = issuer_id === null ? undefined : await findIssuerById(writer, issuer_id);
   return {

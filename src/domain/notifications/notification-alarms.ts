@@ -11,7 +11,7 @@ import {
   updateAlarm,
 } from '../../db/tables/notification-alarms.ts';
 import type { AlarmEvent, Notice } from './notification-events.ts';
-import { tell } from './notification-queue.ts';
+import { notify } from './notification-queue.ts';
 
 /** How long after each notice the next one comes, while nothing else changes; the last goes on for ever. */
 const distances = [6 * hour, day, 2 * day, 4 * day, 7 * day];
@@ -19,7 +19,7 @@ const distances = [6 * hour, day, 2 * day, 4 * day, 7 * day];
 export type AlarmState = Pick<AlarmRow, 'level' | 'told_at' | 'times_told'>;
 
 /** Whether an alarm that is open is to be told again: it got worse, or the last time is long ago. */
-export function isToTellAgain(alarm: AlarmState, level: number, now: number): boolean {
+export function isReminderDue(alarm: AlarmState, level: number, now: number): boolean {
   if (level > alarm.level) return true;
   const distance = distances[Math.min(alarm.times_told, distances.length) - 1] ?? day;
   return now - alarm.told_at >= distance;
@@ -52,14 +52,14 @@ export async function raiseAlarm(
       told_at: now,
       times_told: 1,
     });
-    await tell(world, writer, notice({ at: now, timesTold: 0 }));
+    await notify(world, writer, notice({ at: now, timesTold: 0 }));
     return;
   }
   // A clock that was ahead must not silence an alarm until it is there again.
   if (open.told_at > now) await updateAlarm(writer, open.id, { told_at: now });
-  if (!isToTellAgain(open, level, now)) return;
+  if (!isReminderDue(open, level, now)) return;
   await updateAlarm(writer, open.id, { level, told_at: now, times_told: open.times_told + 1 });
-  await tell(world, writer, notice({ at: open.opened_at, timesTold: open.times_told }));
+  await notify(world, writer, notice({ at: open.opened_at, timesTold: open.times_told }));
 }
 
 /** Ends an alarm without a word; what it was, or undefined where none was open. */

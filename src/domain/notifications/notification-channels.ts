@@ -26,7 +26,7 @@ import { lease } from './notification-claim.ts';
 import { deliver } from './notification-delivery.ts';
 import { nextDigestAt } from './notification-digest.ts';
 import type { CreateChannelInput, UpdateChannelInput } from './notification-inputs.ts';
-import { tellOnly } from './notification-queue.ts';
+import { notifyChannel } from './notification-queue.ts';
 
 /** What came of settings: a key for signatures that the vault has made is shown this once. */
 export type MadeSecret = Secret<string> | undefined;
@@ -160,7 +160,7 @@ export async function testChannel(
     const now = world.now();
     await record(writer, { actor, action: 'notification_channel.test', ...resource(name) }, now);
     const notice = { event: 'test', about: null, certificates: null, data: { channel: name } } as const;
-    const delivery = await findDelivery(writer, await tellOnly(world, writer, channel, notice));
+    const delivery = await findDelivery(writer, await notifyChannel(world, writer, channel, notice));
     if (delivery === undefined) throw new Error('it was added in this transaction');
     // Whoever tries it sees how it went; nobody wants the same again an hour later.
     await updateDelivery(writer, delivery.id, { expires_at: now });

@@ -10,7 +10,7 @@ import {
   updateDelivery,
 } from '../../db/tables/notification-deliveries.ts';
 import type { Vault } from '../vault.ts';
-import { isGathering, mostGathered, restingChannels, toldAlone } from './notification-gathering.ts';
+import { isGathering, mostGathered, restingChannels, sentAlone } from './notification-gathering.ts';
 
 /** Nobody waits or leases for longer. */
 const longestWait = 2 * day;
@@ -55,7 +55,7 @@ export async function claimDelivery(
 }
 
 function isAlone({ event }: DueDeliveryRow): boolean {
-  return toldAlone.some((alone) => alone === event);
+  return sentAlone.some((alone) => alone === event);
 }
 
 /** Puts deliveries under the lease of an owner that no other claim has. */

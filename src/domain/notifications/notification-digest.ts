@@ -10,14 +10,14 @@ import {
   updateChannel,
 } from '../../db/tables/notification-channels.ts';
 import {
-  apiKeysEndingBefore,
-  certificatesEndingBefore,
+  apiKeysExpiringBefore,
+  certificatesExpiringBefore,
   certificatesIssuedSince,
   failingCertificates,
 } from '../../db/tables/notification-watch.ts';
 import type { Vault } from '../vault.ts';
 import { fitsFilter } from './notification-events.ts';
-import { tellOnly } from './notification-queue.ts';
+import { notifyChannel } from './notification-queue.ts';
 
 /** Of each list; a mail with thousands of lines is read by nobody. */
 const mostListed = 100;
@@ -73,7 +73,7 @@ async function queueDigest({ db, world }: Vault, id: number): Promise<boolean> {
     if (!isTime) return false;
     const digest = await digestFor(writer, channel, now);
     if (isEmpty(digest)) return false;
-    await tellOnly(world, writer, channel, {
+    await notifyChannel(world, writer, channel, {
       event: 'digest',
       about: null,
       certificates: null,
@@ -93,8 +93,8 @@ async function digestFor(reader: Reader, channel: ChannelRow, now: number): Prom
     rows.filter(({ name }) => fitsFilter(patterns, [name]));
   const issued = fitting(await certificatesIssuedSince(reader, since));
   const failing = fitting(await failingCertificates(reader));
-  const expiring = fitting(await certificatesEndingBefore(reader, now, until));
-  const keys = await apiKeysEndingBefore(reader, now, until);
+  const expiring = fitting(await certificatesExpiringBefore(reader, now, until));
+  const keys = await apiKeysExpiringBefore(reader, now, until);
   const overdue = await findAlarm(reader, 'backup.overdue', {});
   return {
     from: formatTimestamp(since),

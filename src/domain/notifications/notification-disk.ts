@@ -2,15 +2,15 @@
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { findAlarm } from '../../db/tables/notification-alarms.ts';
 import type { Vault } from '../vault.ts';
-import { closeAlarm, isToTellAgain, raiseAlarm } from './notification-alarms.ts';
-import { tell } from './notification-queue.ts';
+import { closeAlarm, isReminderDue, raiseAlarm } from './notification-alarms.ts';
+import { notify } from './notification-queue.ts';
 
 const event = 'disk.low';
 
 const levels = { low: 1, critical: 2 } as const;
 
 /** Notifies when space runs low, when it gets worse, and when there is enough again. */
-export async function tellOfDiskSpace(vault: Vault): Promise<void> {
+export async function notifyDiskSpace(vault: Vault): Promise<void> {
   const { db, world, disk } = vault;
   const state = disk.state();
   const open = await findAlarm(db.reader, event, {});
@@ -30,12 +30,12 @@ export async function tellOfDiskSpace(vault: Vault): Promise<void> {
     await db.write(async (writer) => {
       const closed = await closeAlarm(writer, event, {});
       if (closed !== undefined)
-        await tell(world, writer, { event: 'disk.recovered', ...notice(closed.opened_at) });
+        await notify(world, writer, { event: 'disk.recovered', ...notice(closed.opened_at) });
     });
     return;
   }
   const level = levels[state];
-  if (open !== undefined && open.told_at <= now && !isToTellAgain(open, level, now)) return;
+  if (open !== undefined && open.told_at <= now && !isReminderDue(open, level, now)) return;
   await db.write((writer) =>
     raiseAlarm(world, writer, {
       event,

@@ -8,7 +8,7 @@ import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Message } from '../../channels/channel.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
 import type { Reader } from '../../db/database.ts';
-import { channelsToldSince } from '../../db/tables/notification-deliveries.ts';
+import { channelsNotifiedSince } from '../../db/tables/notification-deliveries.ts';
 import type { NotificationRow } from '../../db/tables/notifications.ts';
 import type { NoticeEvent } from './notification-events.ts';
 import { section, signed, wordsFor } from './notification-text.ts';
@@ -22,7 +22,7 @@ export const mostGathered = 1000;
 const mostListed = 100;
 
 /** Long, or waited for: they come alone. */
-export const toldAlone: readonly NoticeEvent[] = ['digest', 'test'];
+export const sentAlone: readonly NoticeEvent[] = ['digest', 'test'];
 
 const gatheringTypes = [...channelTypes.values()].filter(({ gathers }) => gathers).map(({ type }) => type);
 
@@ -33,8 +33,8 @@ export function isGathering(type: string): boolean {
 
 /** Channels that have told so much lately that the next waits. */
 export async function restingChannels(reader: Reader, now: number): Promise<number[]> {
-  const lately = { since: now - restFor, until: now, notOf: toldAlone };
-  return channelsToldSince(reader, gatheringTypes, lately, mostAtOnce);
+  const lately = { since: now - restFor, until: now, notOf: sentAlone };
+  return channelsNotifiedSince(reader, gatheringTypes, lately, mostAtOnce);
 }
 
 /** One message of several notices, oldest first, for this channel. The same notices have the same id each time. */

@@ -11,7 +11,7 @@ import { chosenFor, fitsFilter, type Notice } from './notification-events.ts';
 const deliverableFor = 3 * day;
 
 /** Queues the notice for each channel that chose its event and whose filter it fits. */
-export async function tell(world: World, writer: Writer, notice: Notice): Promise<void> {
+export async function notify(world: World, writer: Writer, notice: Notice): Promise<void> {
   const channels = (await listChannels(writer)).filter((channel) => wants(channel, notice));
   if (channels.length === 0) return;
   const id = await addNotification(world, writer, notice);
@@ -19,7 +19,7 @@ export async function tell(world: World, writer: Writer, notice: Notice): Promis
 }
 
 /** Queues the notice for one channel, whatever it chose. */
-export async function tellOnly(
+export async function notifyChannel(
   world: World,
   writer: Writer,
   channel: Pick<ChannelRow, 'id'>,

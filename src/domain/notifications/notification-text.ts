@@ -4,16 +4,16 @@ import { day, hour } from '../../base/duration.ts';
 import type { Digest } from './notification-digest.ts';
 import { type Data, fact, oneLine, setAsideWords, type Words } from './notification-set-aside.ts';
 
-export type Told = { readonly subject: string; readonly text: string };
+export type MessageText = { readonly subject: string; readonly text: string };
 
 /** The words for a notice that was made at `at` (UTC milliseconds). */
-export function wordsFor(event: string, data: Data, at: number): Told {
+export function wordsFor(event: string, data: Data, at: number): MessageText {
   const words = texts[event]?.(data, at) ?? { subject: event, lines: [JSON.stringify(data)] };
   return signed(words.subject, words.lines);
 }
 
 /** A subject and lines, with a signature below. */
-export function signed(subject: string, lines: readonly string[]): Told {
+export function signed(subject: string, lines: readonly string[]): MessageText {
   return { subject: oneLine(subject), text: `${[...lines, '', '-- ', 'Certificate Vault'].join('\n')}\n` };
 }
 

@@ -5,19 +5,19 @@ import type { Reader, Writer } from '../../db/database.ts';
 import { allowlistsOf } from '../../db/tables/api-key-certificates.ts';
 import { findAlarm } from '../../db/tables/notification-alarms.ts';
 import {
-  type EndingApiKey,
-  type EndingCertificate,
+  type ExpiringApiKey,
+  type ExpiringCertificate,
   type IdRange,
-  listEndingApiKeys,
-  listEndingCertificates,
+  listExpiringApiKeys,
+  listExpiringCertificates,
   nearness,
   nextRange,
 } from '../../db/tables/notification-watch.ts';
 import { lastBackupAt } from '../backup/backup-age.ts';
 import type { BackupPlan } from '../backup/backup-schedule.ts';
 import type { Vault } from '../vault.ts';
-import { closeAlarm, isToTellAgain, raiseAlarm } from './notification-alarms.ts';
-import { tell } from './notification-queue.ts';
+import { closeAlarm, isReminderDue, raiseAlarm } from './notification-alarms.ts';
+import { notify } from './notification-queue.ts';
 
 /** Looked at in one go, a few milliseconds of work; then others have their turn. */
 const lookedAtOnce = 1000;
@@ -28,15 +28,15 @@ const toldAtOnce = 100;
 type Table = 'certificates' | 'api_keys';
 
 /** The last id of each table that was looked at; 0 before the first. */
-export type EndsLookedAt = Record<Table, number>;
+export type ExpiryMarks = Record<Table, number>;
 
 /**
  * Tells of certificates and API keys whose end has come nearer. Looks at no more than `most` of each, from where `lookedAt`
  * says, and says there how far it came: at the end of a table it is 0 again. Returns how many there were to tell of.
  */
-export async function tellOfEnds(
+export async function notifyExpiries(
   vault: Vault,
-  lookedAt: EndsLookedAt = { certificates: 0, api_keys: 0 },
+  lookedAt: ExpiryMarks = { certificates: 0, api_keys: 0 },
   most = Number.POSITIVE_INFINITY,
 ): Promise<number> {
   const part = { lookedAt, most };
@@ -44,13 +44,13 @@ export async function tellOfEnds(
     vault,
     'certificates',
     part,
-    listEndingCertificates,
+    listExpiringCertificates,
     tellOfCertificate,
   );
-  return certificates + (await eachEnding(vault, 'api_keys', part, listEndingApiKeys, tellOfApiKey));
+  return certificates + (await eachEnding(vault, 'api_keys', part, listExpiringApiKeys, tellOfApiKey));
 }
 
-type Part = { readonly lookedAt: EndsLookedAt; readonly most: number };
+type Part = { readonly lookedAt: ExpiryMarks; readonly most: number };
 type List<Row> = (reader: Reader, now: number, range: IdRange, limit: number) => Promise<Row[]>;
 type TellOf<Row> = (vault: Vault, writer: Writer, row: Row) => Promise<void>;
 
@@ -98,7 +98,7 @@ async function tellOfRange<Row>(
 
 const levelNames = ['far', 'near', 'emergency', 'over'] as const;
 
-async function tellOfCertificate({ world }: Vault, writer: Writer, row: EndingCertificate): Promise<void> {
+async function tellOfCertificate({ world }: Vault, writer: Writer, row: ExpiringCertificate): Promise<void> {
   const event = 'certificate.expiring';
   const subject = { certificateId: row.id };
   if (row.level === nearness.far) {
@@ -118,7 +118,7 @@ async function tellOfCertificate({ world }: Vault, writer: Writer, row: EndingCe
   await raiseAlarm(world, writer, { event, subject, level: row.level, notice: () => notice });
 }
 
-async function tellOfApiKey({ world }: Vault, writer: Writer, row: EndingApiKey): Promise<void> {
+async function tellOfApiKey({ world }: Vault, writer: Writer, row: ExpiringApiKey): Promise<void> {
   const event = 'api_key.expiring';
   const subject = { apiKeyId: row.id };
   if (row.level === nearness.far) {
@@ -155,7 +155,7 @@ export function isBackupOverdue(last: number | undefined, plan: Period, now: num
  * milliseconds) gets as much time for the first one as any may be late: it was perhaps away for days, and makes one now.
  * Without a plan there is nothing to wait for.
  */
-export async function tellOfBackups(
+export async function notifyBackups(
   vault: Vault,
   plan: BackupPlan | undefined,
   since: number,
@@ -183,7 +183,7 @@ export async function tellOfBackups(
     // Also where the clock was set back meanwhile.
     const hadTime = level > 1 || now - since > slack(plan) || now < since;
     if (!hadTime) return;
-    if (open !== undefined && open.told_at <= now && !isToTellAgain(open, level, now)) return;
+    if (open !== undefined && open.told_at <= now && !isReminderDue(open, level, now)) return;
     await db.write((writer) =>
       raiseAlarm(world, writer, {
         event,
@@ -202,7 +202,7 @@ export async function tellOfBackups(
     await db.write(async (writer) => {
       if ((await closeAlarm(writer, event, {})) === undefined) return;
       const over = { ...data, since: formatTimestamp(open.opened_at) };
-      await tell(world, writer, { event: 'backup.recovered', about: null, certificates: null, data: over });
+      await notify(world, writer, { event: 'backup.recovered', about: null, certificates: null, data: over });
     });
   }
 }

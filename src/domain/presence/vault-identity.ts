@@ -27,11 +27,11 @@ export async function ensureVaultIdentity(parts: { db: Database; world: World })
   const { db, world } = parts;
   const known = await vaultIdentity(db.reader);
   if (known !== undefined) return known;
-  return db.write(async (writer) => (await vaultIdentity(writer)) ?? giveIdentity(writer, world));
+  return db.write(async (writer) => (await vaultIdentity(writer)) ?? ensureIdentity(writer, world));
 }
 
 /** Gives the database a new identity. */
-export async function giveIdentity(writer: Writer, world: World): Promise<VaultIdentity> {
+export async function ensureIdentity(writer: Writer, world: World): Promise<VaultIdentity> {
   const identity = { id: world.randomBytes(idBytes).toString('hex'), since: world.now() };
   await putSetting(writer, 'vault-id', identity.id);
   await putSetting(writer, 'vault-id-since', identity.since);

@@ -11,11 +11,11 @@ import { sameBytes } from '../../crypto/constant-time.ts';
 import type { Keyring } from '../../crypto/keyring.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
 import {
-  type DatabaseSight,
+  type DatabaseInspection,
   foldsInFile,
   type HighWater,
-  lookAtDatabase,
-} from '../../db/sqlite/database-sight.ts';
+  inspectDatabase,
+} from '../../db/sqlite/database-inspection.ts';
 import { leftLog } from '../../db/sqlite/new-database.ts';
 import { StorageError } from '../../db/storage-error.ts';
 
@@ -74,7 +74,7 @@ export function refuseIncompleteDatabase(
 ): 'marked' | 'unmarked' {
   // Read the mark first: a concurrent write only moves the database further ahead of it.
   const mark = readMark(markPath(path), keyring);
-  const sight = lookAtDatabase(path);
+  const sight = inspectDatabase(path);
   if (mark === 'none') {
     if (!isCopyWithoutLog(sight, path)) return sight.isServed ? 'unmarked' : 'marked';
     // A server that began meanwhile wrote its mark before it noted that it serves.
@@ -138,7 +138,7 @@ export async function writeMark(path: string, mark: Mark, masterKey: MasterKey):
 }
 
 /** A server writes its mark before it says that it serves, so a database that was killed has one. */
-function isCopyWithoutLog({ isServed, mayHaveLog, isReplicated }: DatabaseSight, path: string): boolean {
+function isCopyWithoutLog({ isServed, mayHaveLog, isReplicated }: DatabaseInspection, path: string): boolean {
   return isServed && mayHaveLog && !isReplicated && leftLog(path) === undefined;
 }
 

@@ -11,7 +11,7 @@ import { updateLeased, updateRenewal } from '../../db/tables/renewals.ts';
 import { listEndedRenewals } from '../../db/tables/waiting-renewals.ts';
 import { record, system } from '../audit/audit.ts';
 import type { Attempt } from '../issuance/attempt.ts';
-import { tellFailed, tellIssued } from '../notifications/certificate-notices.ts';
+import { notifyFailed, notifyIssued } from '../notifications/certificate-notices.ts';
 import type { Vault } from '../vault.ts';
 import { nextRenewalAt } from '../versions/renewal-plan.ts';
 import { longestPause } from '../versions/renewal-policy.ts';
@@ -64,7 +64,7 @@ export async function succeed(
   const resource = `certificate:${certificate.name}`;
   const detail = { version, renewal: renewal.id };
   await record(writer, { actor: system, action: 'certificate.issue', resource, detail }, now);
-  await tellIssued(vault.world, writer, certificate, version);
+  await notifyIssued(vault.world, writer, certificate, version);
   return version;
 }
 
@@ -92,7 +92,7 @@ export async function fail(
   const detail = { renewal: renewal.id, error: reason };
   const resource = `certificate:${certificate.name}`;
   await record(writer, { actor: system, action: 'renewal.fail', resource, detail }, now);
-  await tellFailed(world, writer, planned, reason);
+  await notifyFailed(world, writer, planned, reason);
 }
 
 /** Stores when each issuer may be asked again; Retry-After of one issuer does not affect the other. */

@@ -18,7 +18,7 @@ import { type Actor, record, system } from '../audit/audit.ts';
 import { nameSetOf } from '../issuance/issuance-limits.ts';
 import type { Vault } from '../vault.ts';
 import { renewalFacts } from '../versions/renewal-plan.ts';
-import { isNearEnd, turnOf, urgentAt } from '../versions/renewal-policy.ts';
+import { isNearExpiry, turnOf, urgentAt } from '../versions/renewal-policy.ts';
 
 /** Puts a renewal into the queue in the caller's transaction, or returns the one that is open. */
 export async function queueRenewal(
@@ -93,7 +93,7 @@ async function otherIssuer(
   if (issuer === null || fallback === null) return undefined;
   const current = number === null ? undefined : await findVersion(reader, certificate.id, number);
   const facts = renewalFacts(certificate, current, now);
-  if (facts.current !== null && !isNearEnd(facts)) return undefined;
+  if (facts.current !== null && !isNearExpiry(facts)) return undefined;
   const other = asked === issuer ? fallback : issuer;
   const wish = other === issuer ? certificate.retry_after : certificate.fallback_retry_after;
   return Math.max(wish ?? 0, await pausedUntil(reader, other)) > now ? undefined : other;

@@ -87,7 +87,7 @@ async function end(vault: Vault, attempt: Attempt, error: unknown): Promise<void
     vault.log.info({ ...logged(attempt), reason: error.message }, 'renewal ended early');
     await vault.db.write((writer) => supersede(vault, writer, attempt, error.message));
     await removeRest(vault, attempt);
-    vault.renewalQueued.ring();
+    vault.renewalQueued.notify();
     return;
   }
   vault.log.error({ err: error, ...logged(attempt) }, 'renewal failed');

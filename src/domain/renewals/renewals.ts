@@ -26,7 +26,7 @@ export async function requestRenewal(vault: Vault, actor: Actor, name: string): 
     }
     return queueRenewal(vault, writer, actor, certificate);
   });
-  vault.renewalQueued.ring();
+  vault.renewalQueued.notify();
   return { ...renewal, certificate: name };
 }
 
@@ -49,6 +49,6 @@ export async function queueDueRenewals(vault: Vault, limit: number): Promise<num
     for (const certificate of due) await queueRenewal(vault, writer, system, certificate);
     return due.length;
   });
-  vault.renewalQueued.ring();
+  vault.renewalQueued.notify();
   return queued;
 }

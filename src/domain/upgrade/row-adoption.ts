@@ -6,7 +6,7 @@ import type { Log } from '../../base/log.ts';
 import { IntegrityKey } from '../../crypto/integrity-key.ts';
 import { lastLinked } from '../../db/audit/audit-chain.ts';
 import { lastAuditEvent } from '../../db/audit/audit-events.ts';
-import { putMark } from '../../db/audit/audit-mark.ts';
+import { writeAuditMark } from '../../db/audit/audit-mark.ts';
 import { tagAllRows } from '../../db/audit/row-tags.ts';
 import { deleteSettings } from '../../db/tables/settings.ts';
 import { record, system } from '../audit/audit.ts';
@@ -14,7 +14,7 @@ import {
   integritySecretIn,
   masterKeyFits,
   newIntegritySecret,
-  putCheckBlob,
+  writeCheckBlob,
 } from '../master-key/master-key-check.ts';
 import { currentKey } from '../sealed-secrets.ts';
 import type { Vault } from '../vault.ts';
@@ -32,11 +32,11 @@ export async function adoptRows(parts: Pick<Vault, 'db' | 'keyring' | 'world'>, 
     const now = world.now();
     const last = await lastAuditEvent(writer);
     const { link } = await lastLinked(writer);
-    await putMark(writer, integrity, { id: last?.id ?? 0, link });
+    await writeAuditMark(writer, integrity, { id: last?.id ?? 0, link });
     const counts = await tagAllRows(writer);
     // It has no tag either, and the next start shows another link.
     await deleteSettings(writer, ['setup-token-hash', 'setup-token-expires-at']);
-    await putCheckBlob({ world }, writer, await currentKey(parts, writer), secret);
+    await writeCheckBlob({ world }, writer, await currentKey(parts, writer), secret);
     const detail = { audit_events_through: last?.id ?? 0, hash: link.toString('hex'), ...counts };
     await record(writer, { actor: system, action: 'integrity.begin', resource: 'vault', detail }, now);
     log?.warn(counts, 'rows written by an earlier version trusted and tagged; rotate the master key');

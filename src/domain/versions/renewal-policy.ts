@@ -127,18 +127,18 @@ export function turnOf(facts: Omit<RenewalFacts, 'changed' | 'ariMoment' | 'last
   const waits = { primary: (retryAfter ?? 0) > now, fallback: (fallback.retryAfter ?? 0) > now };
   const turn = asksFallback(facts) ? 'fallback' : 'primary';
   const other = turn === 'primary' ? 'fallback' : 'primary';
-  const mayChange = turn === 'fallback' || current === null || isNearEnd(facts);
+  const mayChange = turn === 'fallback' || current === null || isNearExpiry(facts);
   return waits[turn] && !waits[other] && mayChange ? other : turn;
 }
 
 function asksFallback(facts: Pick<RenewalFacts, 'now' | 'current' | 'failedAttempts'>): boolean {
   const { current, failedAttempts } = facts;
   if (current === null) return failedAttempts >= 3 && failedAttempts % 2 === 1;
-  return isNearEnd(facts) && failedAttempts >= 2 && failedAttempts % 2 === 0;
+  return isNearExpiry(facts) && failedAttempts >= 2 && failedAttempts % 2 === 0;
 }
 
 /** Whether less than a sixth of the lifetime is left, or a quarter where it is shorter than ten days. */
-export function isNearEnd({ now, current }: Pick<RenewalFacts, 'now' | 'current'>): boolean {
+export function isNearExpiry({ now, current }: Pick<RenewalFacts, 'now' | 'current'>): boolean {
   return current !== null && now >= nearEndOf(current);
 }
 

@@ -8,15 +8,15 @@ import {
   type ApiKeyIdentity,
   actorName,
   administratorNeeded,
-  countsAt,
-  demand,
-  elsewhere,
+  forbiddenByNetwork,
   type Identity,
+  isAllowedFrom,
+  requireScope,
 } from '../../domain/access/identity.ts';
 import { Refusals } from '../../domain/access/refusals.ts';
 import type { Actor } from '../../domain/audit/audit.ts';
-import { type Whereabouts, whereaboutsOf } from '../request/base-url.ts';
-import type { RequestStory } from '../request/request-log.ts';
+import { type ClientOrigin, clientOriginOf } from '../request/base-url.ts';
+import type { RequestContext } from '../request/request-log.ts';
 import type { Access, Route } from '../request/route.ts';
 import type { FoundRoutes } from '../request/route-table.ts';
 import type { ServerContext } from '../server/server-context.ts';
@@ -26,15 +26,15 @@ import { readSession, sessionCookieName } from './session-cookie.ts';
 
 /** What is known of a request before anybody is identified. */
 type Origin = {
-  readonly story: RequestStory;
+  readonly story: RequestContext;
   readonly found: FoundRoutes;
-  readonly whereabouts: Whereabouts;
+  readonly whereabouts: ClientOrigin;
 };
 
-export type Admitted = {
+export type AuthorizedRequest = {
   readonly identity: Identity | undefined;
   readonly actor: Actor;
-  readonly whereabouts: Whereabouts;
+  readonly whereabouts: ClientOrigin;
 };
 
 type Guarded = Exclude<Access, { readonly kind: 'public' | 'metrics' }>;
@@ -49,13 +49,13 @@ type Caller = { readonly identity: Identity; readonly state: ApiKeyState };
  * needed: a better key would not help them), and `rate_limited` for keys that do not count and come too often, or that
  * are used too often.
  */
-export async function admit(
+export async function authorizeRequest(
   context: ServerContext,
   { access, method }: Route,
-  story: RequestStory,
+  story: RequestContext,
   found: FoundRoutes,
-): Promise<Admitted> {
-  const whereabouts = whereaboutsOf(story.request, context);
+): Promise<AuthorizedRequest> {
+  const whereabouts = clientOriginOf(story.request, context);
   story.ip = whereabouts.ip;
   const origin = { story, found, whereabouts };
   const provenance = changesSomething(method)
@@ -90,12 +90,12 @@ export async function admit(
       const problem = access.kind === 'scope' ? new Problem('unauthenticated') : administratorNeeded();
       return refuseKey(context, identity, actor, origin, problem, detailOf(access, state));
     }
-    if (!countsAt(identity, actor.ip)) {
+    if (!isAllowedFrom(identity, actor.ip)) {
       vault.meter.authenticationFailed('key_network');
       const detail = { code: 'forbidden', reason: 'network' };
-      return refuseKey(context, identity, actor, origin, elsewhere(actor.ip), detail);
+      return refuseKey(context, identity, actor, origin, forbiddenByNetwork(actor.ip), detail);
     }
-    const excess = context.keyLimits.excessOf(identity.id);
+    const excess = context.keyLimits.limitExceeded(identity.id);
     if (excess !== undefined) return refuseExcess(context, identity, actor, origin, excess);
     vault.keyUse.note(identity.id, actor.ip);
   }
@@ -114,7 +114,7 @@ export async function admit(
 }
 
 /** Who has the token for metrics, which opens nothing else. Throws `unauthenticated` and `rate_limited`. */
-function admitScraper({ metrics, keyLimits }: ServerContext, origin: Origin): Admitted {
+function admitScraper({ metrics, keyLimits }: ServerContext, origin: Origin): AuthorizedRequest {
   const { story, whereabouts } = origin;
   const token = readBearer(story.request.headers.authorization);
   if (metrics?.isOpenTo(token) === true) {
@@ -179,7 +179,7 @@ async function refuseExcess(
   origin: Origin,
   excess: Problem,
 ): Promise<never> {
-  if (context.keyLimits.isNews(identity.id)) {
+  if (context.keyLimits.isFirstReport(identity.id)) {
     await recordRefusal(context, identity, actor, origin, { code: excess.code });
   }
   throw excess;
@@ -187,7 +187,7 @@ async function refuseExcess(
 
 /** Throws where whoever counts may not do it. */
 function demandAccess(access: Guarded, identity: Identity, name: string | undefined): void {
-  if (access.kind === 'scope') demand(identity, access.scope, name);
+  if (access.kind === 'scope') requireScope(identity, access.scope, name);
   else if (identity.kind !== 'administrator') throw administratorNeeded();
 }
 

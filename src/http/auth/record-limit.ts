@@ -9,7 +9,10 @@ type RecordedCall = Pick<Call, 'context' | 'identity' | 'actor' | 'path'>;
  * Counts a request that is about to be recorded; undefined where it may go on, and else a promise that rejects with
  * `rate_limited`. Administrators have no such limit.
  */
-export function refuseExcessRecord(call: RecordedCall, method: 'GET' | 'POST'): Promise<never> | undefined {
+export function requireRecordAllowance(
+  call: RecordedCall,
+  method: 'GET' | 'POST',
+): Promise<never> | undefined {
   const { context, identity } = call;
   if (identity?.kind !== 'api-key') return undefined;
   const excess = context.keyLimits.recordExcessOf(identity.id);
@@ -23,7 +26,7 @@ async function refuse(
   excess: Problem,
 ): Promise<never> {
   const { keyLimits, vault } = context;
-  if (keyLimits.isNews(id)) {
+  if (keyLimits.isFirstReport(id)) {
     const detail = { code: excess.code };
     const how = keyLimits.howToRecord(Refusals.kindOf({ actor, detail }));
     const refusal = { actor, subject: `api-key:${id}`, target: `${method} ${path}`.slice(0, 300), detail };

@@ -15,7 +15,7 @@ export type Place = {
   readonly trustedProxies: readonly IpNetwork[];
 };
 
-export type Whereabouts = {
+export type ClientOrigin = {
   readonly ip: string | undefined;
   /** What comes before the path in URLs for this client, without a slash at the end; empty where its Host is odd. */
   readonly baseUrl: string;
@@ -24,10 +24,10 @@ export type Whereabouts = {
 };
 
 /** Of the last request of a connection on which no proxy said for whom it asks: the next one mostly has the same. */
-const remembered = new WeakMap<Socket, { readonly host: string | undefined; readonly at: Whereabouts }>();
+const remembered = new WeakMap<Socket, { readonly host: string | undefined; readonly at: ClientOrigin }>();
 
 /** Throws `invalid_request` where the headers of trusted proxies contradict each other about who the client is. */
-export function whereaboutsOf(request: IncomingMessage, place: Place): Whereabouts {
+export function clientOriginOf(request: IncomingMessage, place: Place): ClientOrigin {
   const { socket, headers } = request;
   if (isForwarded(headers)) return whereaboutsNow(request, place);
   const last = remembered.get(socket);
@@ -45,7 +45,7 @@ function isForwarded(headers: IncomingHttpHeaders): boolean {
   );
 }
 
-function whereaboutsNow(request: IncomingMessage, { publicUrl, trustedProxies }: Place): Whereabouts {
+function whereaboutsNow(request: IncomingMessage, { publicUrl, trustedProxies }: Place): ClientOrigin {
   const client = clientBehind(request, trustedProxies);
   if (client === undefined) {
     throw new Problem('invalid_request', {

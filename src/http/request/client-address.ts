@@ -8,7 +8,7 @@ import { forwardedElements } from './forwarded-header.ts';
 export type Scheme = 'http' | 'https';
 
 /** The connection's other end, and these headers with all their lines joined by commas. */
-export type Arrival = {
+export type RequestOrigin = {
   readonly peer: string | undefined;
   readonly forwardedFor?: string | undefined;
   readonly forwarded?: string | undefined;
@@ -34,7 +34,7 @@ type Walk = { readonly ip: string; readonly steps: readonly Step[] };
  * A proxy writes one of the two headers and may hand the other on as its client sent it. So where both are there they
  * must lead to the same client; where they do not, nobody knows who it is, and this is undefined.
  */
-export function clientOf(arrival: Arrival, trusted: readonly IpNetwork[]): Client | undefined {
+export function clientOf(arrival: RequestOrigin, trusted: readonly IpNetwork[]): Client | undefined {
   const peer = parseIpAddress(arrival.peer?.split('%', 1)[0] ?? '');
   if (peer === undefined) return { ip: arrival.peer, scheme: undefined };
   if (!isInside(peer, trusted)) return { ip: peer.text, scheme: undefined };

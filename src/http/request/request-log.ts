@@ -8,7 +8,7 @@ import type { ServerContext } from '../server/server-context.ts';
 import { addressOf } from './base-url.ts';
 
 /** What is learnt of a request on the way. */
-export type RequestStory = {
+export type RequestContext = {
   readonly request: IncomingMessage;
   readonly requestId: string;
   /** UTC milliseconds. */
@@ -28,7 +28,7 @@ export type RequestEnd = {
 };
 
 /** Writes the line, and counts the request; `ms` is the time from the request's head to the end of its answer. */
-export function logRequest(context: ServerContext, story: RequestStory, end: RequestEnd): void {
+export function logRequest(context: ServerContext, story: RequestContext, end: RequestEnd): void {
   const { world, log, meter } = context.vault;
   const { request, requestId, receivedAt, actor = 'anonymous' } = story;
   const route = end.route ?? 'none';

@@ -2,7 +2,7 @@
 import type { Scope } from '../../base/scope.ts';
 import { type ArtifactName, artifactNames, artifacts } from '../../domain/versions/artifacts.ts';
 import type { Artifact } from '../../domain/versions/downloads.ts';
-import { refuseExcessRecord } from '../auth/record-limit.ts';
+import { requireRecordAllowance } from '../auth/record-limit.ts';
 import { artifactQuery } from '../openapi/schemas.ts';
 import { noneMatch } from '../request/conditional-request.ts';
 import type { Reply } from '../request/reply.ts';
@@ -59,7 +59,7 @@ function answer(call: ArtifactCall, artifact: Artifact): Reply | Promise<Reply> 
   };
   const { size } = artifact;
   if (isHead) return { status: 200, headers, body: '', size };
-  const excess = refuseExcessRecord(call, 'GET');
+  const excess = requireRecordAllowance(call, 'GET');
   if (excess !== undefined) return excess;
   return context.downloads.handOut(artifact, actor).then((body) => ({ status: 200, headers, body, size }));
 }

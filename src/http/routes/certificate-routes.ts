@@ -11,7 +11,7 @@ import {
   versionView,
 } from '../../domain/certificates/certificate-views.ts';
 import { requestRenewal, requireRenewal } from '../../domain/renewals/renewals.ts';
-import { refuseExcessRecord } from '../auth/record-limit.ts';
+import { requireRecordAllowance } from '../auth/record-limit.ts';
 import { certificatesQuery } from '../openapi/certificate-admin-schemas.ts';
 import {
   certificateSchema,
@@ -104,7 +104,7 @@ export const certificateRoutes: readonly Route[] = [
     replies: { 202: { description: 'queued', schema: queuedRenewalSchema, headers: ['Location'] } },
     problems: ['certificate_not_found', 'not_renewable'],
     handle: async (call) => {
-      await refuseExcessRecord(call, 'POST');
+      await requireRecordAllowance(call, 'POST');
       const { context, actor, params } = call;
       const renewal = renewalView(await requestRenewal(context.vault, actor, params.name ?? ''));
       const { id, certificate, status, requested_at } = renewal;

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { Problem, type ProblemCode } from '../../base/problem.ts';
 import { StorageError } from '../../db/storage-error.ts';
 import { parseInput } from '../../domain/inputs.ts';
-import { type Admitted, admit } from '../auth/access.ts';
+import { type AuthorizedRequest, authorizeRequest } from '../auth/access.ts';
 import {
   goneSignal,
   problemReply,
@@ -15,14 +15,14 @@ import {
   writeStream,
 } from '../request/reply.ts';
 import { readJsonBody, usualBodyLimit } from '../request/request-body.ts';
-import { logRequest, type RequestStory } from '../request/request-log.ts';
+import { logRequest, type RequestContext } from '../request/request-log.ts';
 import { pathOf, queryTextOf } from '../request/request-target.ts';
 import type { Call, Method, Route } from '../request/route.ts';
 import type { FoundRoutes, PathRoutes } from '../request/route-table.ts';
 import type { ServerContext } from './server-context.ts';
 
 /** A request that was received and is to be answered. */
-export type Exchange = RequestStory & {
+export type Exchange = RequestContext & {
   readonly response: ServerResponse;
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal;
@@ -84,7 +84,7 @@ function handle(context: ServerContext, found: FoundRoutes, exchange: Exchange):
   const { byMethod } = found.routes;
   const route = byMethod.get((method === 'HEAD' ? 'GET' : method) as Method);
   if (route === undefined) return Promise.resolve(methodNotAllowed(byMethod));
-  return admit(context, route, exchange, found).then((admitted) => {
+  return authorizeRequest(context, route, exchange, found).then((admitted) => {
     const call = callOf(context, route, exchange, found, admitted);
     if (route.body === undefined) return route.handle(call);
     return bodyOf(route, route.body, exchange.request).then((body) => route.handle({ ...call, body }));
@@ -97,7 +97,7 @@ function callOf(
   route: Route,
   { request, response }: Exchange,
   { params }: FoundRoutes,
-  { identity, actor, whereabouts }: Admitted,
+  { identity, actor, whereabouts }: AuthorizedRequest,
 ): Call {
   return {
     context,

@@ -2,10 +2,10 @@
 import type { IpNetwork } from '../../base/ip-network.ts';
 import type { HashCost } from '../../crypto/password-hash.ts';
 import { Authenticator } from '../../domain/access/authentication.ts';
-import type { Companions } from '../../domain/access/companions.ts';
 import type { AdministratorIdentity } from '../../domain/access/identity.ts';
 import { KeyLimits } from '../../domain/access/key-limits.ts';
 import { Passwords } from '../../domain/access/passwords.ts';
+import type { PeerWorkers } from '../../domain/access/peer-workers.ts';
 import { type SessionLimits, Sessions } from '../../domain/access/sessions.ts';
 import { SignIn } from '../../domain/access/sign-in.ts';
 import type { Vault } from '../../domain/vault.ts';
@@ -52,7 +52,7 @@ export function serverContext(
     readonly tls?: () => TlsFacts | null;
     readonly metrics?: Metrics | undefined;
     /** The other processes that serve this vault, where there are any. */
-    readonly companions?: Companions | undefined;
+    readonly companions?: PeerWorkers | undefined;
   },
 ): ServerContext {
   const { companions } = options;

@@ -6,7 +6,7 @@ import {
   currentOwnCertificate,
   ensureOwnCertificate,
   type OwnCertificate,
-  standInCertificate,
+  temporaryCertificate,
 } from '../../domain/certificates/own-certificate.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { type TlsIdentity, tlsIdentity } from './tls-identity.ts';
@@ -47,7 +47,7 @@ export function ownCertificateSource(
     served = { version, leaf: identity.leaf.fingerprint256, notAfter: identity.notAfter };
     return identity;
   };
-  const standIn = async () => adopt(await standInCertificate(vault, name, domains));
+  const standIn = async () => adopt(await temporaryCertificate(vault, name, domains));
   return {
     kind: 'certificate',
     certificate: name,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { askNobody, createKeyring, Unlocking } from '../../../src/cli/runtime/master-keys.ts';
+import { createKeyring, failWithoutPrompt, Unlocking } from '../../../src/cli/runtime/master-keys.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
@@ -13,7 +13,7 @@ test('two that make a sealed key file at once both come to the one key', async (
   writeFileSync(masterKeyPassphraseFile, 'several words in a row\n', { mode: 0o600 });
   const masterKeyFile = join(dir, 'keys', 'master.key');
   const made = () => {
-    const unlocking = new Unlocking({ masterKeyFile, masterKeyPassphraseFile }, askNobody);
+    const unlocking = new Unlocking({ masterKeyFile, masterKeyPassphraseFile }, failWithoutPrompt);
     return createKeyring({ masterKeyFile }, unlocking, new TestWorld());
   };
   const [one, two] = await Promise.all([made(), made()]);

@@ -1,9 +1,9 @@
 /** Metrics of several processes: sums that never go down, and count nothing twice, whoever dies when. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { workerCompanions } from '../../../src/cli/workers/worker-companions.ts';
 import type { Member } from '../../../src/cli/workers/worker-member.ts';
 import type { FromWorker, ToWorker } from '../../../src/cli/workers/worker-messages.ts';
+import { workerPeers } from '../../../src/cli/workers/worker-peers.ts';
 import { WorkerSeries } from '../../../src/cli/workers/worker-series.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
@@ -37,7 +37,7 @@ suite('the series of all workers', () => {
     const told: FromWorker[] = [];
     const send = (message: FromWorker) => void told.push(message);
     const number = { number: 1, ticketSeed: Buffer.alloc(32) };
-    const companions = workerCompanions({ send }, number, new TestWorld());
+    const companions = workerPeers({ send }, number, new TestWorld());
     let looks = 0;
     const process = async () => {
       looks += 1;

@@ -48,8 +48,8 @@ import {
 } from '../../../src/db/tables/issuance-holds.ts';
 import { findAcmeIssuer, findIssuerById } from '../../../src/db/tables/issuers.ts';
 import {
-  listEndingApiKeys,
-  listEndingCertificates,
+  listExpiringApiKeys,
+  listExpiringCertificates,
   nextRange,
 } from '../../../src/db/tables/notification-watch.ts';
 import { listLaneHeads, listLeftRenewals } from '../../../src/db/tables/renewal-lanes.ts';
@@ -293,11 +293,11 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     /SEARCH certificates USING INDEX sqlite_autoindex_certificates_1 \(name>\?\)/,
   ],
   'the certificates of a range that end': [
-    (db) => listEndingCertificates(db, 1, { after: 1, last: 2 }, 10),
+    (db) => listExpiringCertificates(db, 1, { after: 1, last: 2 }, 10),
     /SEARCH v USING INDEX sqlite_autoindex_certificate_versions_1 \(certificate_id>\? AND certificate_id<\?\)/,
   ],
   'the API keys of a range that end': [
-    (db) => listEndingApiKeys(db, 1, { after: 1, last: 2 }, 10),
+    (db) => listExpiringApiKeys(db, 1, { after: 1, last: 2 }, 10),
     /SEARCH k USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
   ],
   'a range of certificates': [

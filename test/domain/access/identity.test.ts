@@ -8,7 +8,7 @@ import {
   actorName,
   administratorNeeded,
   allows,
-  demand,
+  requireScope,
 } from '../../../src/domain/access/identity.ts';
 
 const identity = (rights: readonly Scope[], certificates: 'any' | readonly string[]): ApiKeyIdentity => ({
@@ -66,7 +66,7 @@ test('no scope implies another', () => {
 
 test('a refusal names the scope that is missing', () => {
   assert.throws(
-    () => demand(identity(['certificates:read'], 'any'), 'private_keys:read', 'a'),
+    () => requireScope(identity(['certificates:read'], 'any'), 'private_keys:read', 'a'),
     (error) =>
       error instanceof Problem &&
       error.code === 'forbidden' &&
@@ -76,7 +76,12 @@ test('a refusal names the scope that is missing', () => {
 
 test('a refusal for a certificate does not name it, nor the ones that are allowed', () => {
   assert.throws(
-    () => demand(identity(['certificates:read'], ['allowed.example']), 'certificates:read', 'wanted.example'),
+    () =>
+      requireScope(
+        identity(['certificates:read'], ['allowed.example']),
+        'certificates:read',
+        'wanted.example',
+      ),
     (error) =>
       error instanceof Problem &&
       error.code === 'forbidden' &&
@@ -86,7 +91,7 @@ test('a refusal for a certificate does not name it, nor the ones that are allowe
 });
 
 test('what is allowed is not refused', () => {
-  demand(identity(['certificates:read'], ['a']), 'certificates:read', 'a');
+  requireScope(identity(['certificates:read'], ['a']), 'certificates:read', 'a');
 });
 
 test('the audit log calls a key by its id and name', () => {
@@ -99,7 +104,7 @@ test('an administrator may do whatever keys can, with any certificate, and is ca
   for (const scope of scopes) {
     for (const name of [undefined, 'a', 'absent', '*']) {
       assert.equal(allows(alice, scope, name), true);
-      demand(alice, scope, name);
+      requireScope(alice, scope, name);
     }
   }
   assert.equal(actorName(alice), 'admin:alice');

@@ -19,7 +19,7 @@ import { backupName, backupsIn } from '../../../src/domain/backup/backup-directo
 import { checkBackup, readManifestPage, sealDraft } from '../../../src/domain/backup/backup-file.ts';
 import { pageSize } from '../../../src/domain/backup/backup-manifest.ts';
 import { type BackupPlan, backUpByPlan, isDue } from '../../../src/domain/backup/backup-schedule.ts';
-import { giveIdentity } from '../../../src/domain/presence/vault-identity.ts';
+import { ensureIdentity } from '../../../src/domain/presence/vault-identity.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { addCertificates } from '../../harness/marked-vault.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
@@ -118,7 +118,7 @@ test('a vault that was emptied, or restored, removes no backup of the vault befo
   const { run, names, world, vault, plan } = await planned(t, 1);
   await addCertificates(vault, 'a', 'b', 'c');
   await run();
-  await vault.db.write((writer) => giveIdentity(writer, world));
+  await vault.db.write((writer) => ensureIdentity(writer, world));
   world.advance(day);
   await run();
   world.advance(day);
@@ -210,7 +210,7 @@ test('two vaults with one master key in one directory notice each other, and rem
   for (const name of ['vault.db', 'master.key']) copyFileSync(join(dataDir, name), join(copy, name));
   world.advance(minute);
   const clone = await testVault(t, { dataDir: copy, world });
-  await clone.vault.db.write((writer) => giveIdentity(writer, world));
+  await clone.vault.db.write((writer) => ensureIdentity(writer, world));
   const lookAsClone = () =>
     backUpByPlan(clone.vault, plan, {
       actor: system,

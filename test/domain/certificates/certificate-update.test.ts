@@ -70,7 +70,7 @@ async function events({ db }: Vault) {
 
 test('other names are wanted at once: a renewal is queued, recorded, and makes a version with them', async (t) => {
   const { vault } = await prepared(t);
-  const ring = t.mock.method(vault.renewalQueued, 'ring');
+  const ring = t.mock.method(vault.renewalQueued, 'notify');
   const id = await update(vault, { domains: ['a.example', 'd.example'] });
   assert.equal(ring.mock.callCount(), 1);
   const seen = (await events(vault)).map(({ action, resource, ip, detail }) => [

@@ -128,7 +128,7 @@ test('what an issuer or a fallback could never make is refused, and nothing is m
 test('for an ACME CA the first renewal is queued in the same moment, and the worker is woken', async (t) => {
   const { vault, world } = await testVault(t);
   const issuer_id = await silentIssuer(vault, 'ca');
-  const ring = t.mock.method(vault.renewalQueued, 'ring');
+  const ring = t.mock.method(vault.renewalQueued, 'notify');
   const id = await create(vault, 'www', { issuer: 'ca', profile: 'short', challenge: 'http-01' });
   assert.equal(ring.mock.callCount(), 1);
   const renewal = await vault.db.reader.selectFrom('renewals').selectAll().executeTakeFirstOrThrow();

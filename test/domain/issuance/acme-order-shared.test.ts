@@ -7,7 +7,7 @@ import { localCli } from '../../../src/domain/audit/audit.ts';
 import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
 import { requireVersion } from '../../../src/domain/versions/versions.ts';
-import { carryOut } from '../../../src/jobs/renewal-worker.ts';
+import { runClaimed } from '../../../src/jobs/renewal-worker.ts';
 import { lookingEngine } from '../../harness/engine-dns.ts';
 import { countOf, engine } from '../../harness/engine-vault.ts';
 import { forever, makeCertificate, rowOf, statusesOf } from '../../harness/renewal-fixtures.ts';
@@ -42,7 +42,7 @@ for (const seen of ['open', 'finalized'] as const) {
     ca.override('finalize', async (_, usual) => {
       const other = await claimRenewal(vault, 'other');
       assert(other);
-      second = carryOut(vault, other, forever);
+      second = runClaimed(vault, other, forever);
       await asked.promise;
       const reply = await usual();
       finalized.resolve();
@@ -50,7 +50,7 @@ for (const seen of ['open', 'finalized'] as const) {
     });
     const first = await claimRenewal(vault, 'worker');
     assert(first);
-    await carryOut(vault, first, forever);
+    await runClaimed(vault, first, forever);
     await second;
     assert.deepEqual(await statusesOf(vault), ['succeeded', 'succeeded']);
     assert.equal(countOf(ca, 'newOrder'), 3);
@@ -93,7 +93,7 @@ test('a worker that was overtaken leaves the record that its successor uses', as
     await vault.db.write((writer) => writer.updateTable('renewals').set(lease).execute());
     return txt(name);
   });
-  await carryOut(vault, claimed, forever);
+  await runClaimed(vault, claimed, forever);
   assert.equal(zone.records.size, 1);
   assert.equal((await rowOf(vault, 'www')).failed_attempts, 0);
   await requestRenewal(vault, localCli, 'www');

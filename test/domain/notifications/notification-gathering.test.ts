@@ -13,7 +13,7 @@ import { claimDelivery } from '../../../src/domain/notifications/notification-cl
 import { deliver } from '../../../src/domain/notifications/notification-delivery.ts';
 import type { Notice } from '../../../src/domain/notifications/notification-events.ts';
 import { createChannelInput } from '../../../src/domain/notifications/notification-inputs.ts';
-import { tell, tellOnly } from '../../../src/domain/notifications/notification-queue.ts';
+import { notify, notifyChannel } from '../../../src/domain/notifications/notification-queue.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { addWebhook, deliverAll, deliveriesOf, written } from '../../harness/notification-fixtures.ts';
 import { forever } from '../../harness/renewal-fixtures.ts';
@@ -50,7 +50,7 @@ function failed(name: string): Notice {
 
 async function fail({ db, world }: Vault, from: number, to: number) {
   await db.write(async (writer) => {
-    for (let count = from; count <= to; count += 1) await tell(world, writer, failed(`web${count}`));
+    for (let count = from; count <= to; count += 1) await notify(world, writer, failed(`web${count}`));
   });
 }
 
@@ -76,7 +76,7 @@ suite('mails about many things at once', () => {
     assert.equal(await deliverAll(vault), 0);
     world.advance(14 * minute);
     const overdue = { event: 'backup.overdue', about: null, certificates: null } as const;
-    await vault.db.write((writer) => tell(world, writer, { ...overdue, data: { last_backup_at: null } }));
+    await vault.db.write((writer) => notify(world, writer, { ...overdue, data: { last_backup_at: null } }));
     assert.equal(await deliverAll(vault), 0);
     world.advance(minute);
     assert.equal(await deliverAll(vault), 1);
@@ -142,7 +142,7 @@ suite('mails about many things at once', () => {
     await vault.db.write(async (writer) => {
       const channel = await requireChannel(writer, 'mail');
       const data = { from: '', until: '', days: 14, counts, ...lists };
-      await tellOnly(world, writer, channel, { event: 'digest', about: null, certificates: null, data });
+      await notifyChannel(world, writer, channel, { event: 'digest', about: null, certificates: null, data });
     });
     await deliverAll(vault);
     const subjects = server.mails.slice(6).map(({ text }) => subjectOf(text));

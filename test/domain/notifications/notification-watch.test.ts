@@ -9,8 +9,8 @@ import { localCli } from '../../../src/domain/audit/audit.ts';
 import { BackupHealth } from '../../../src/domain/backup/backup-health.ts';
 import {
   isBackupOverdue,
-  tellOfBackups,
-  tellOfEnds,
+  notifyBackups,
+  notifyExpiries,
 } from '../../../src/domain/notifications/notification-watch.ts';
 import { importOne, makeKey, renewCertificate } from '../../harness/http-fixtures.ts';
 import { addWebhook, deliveriesOf, toldIn } from '../../harness/notification-fixtures.ts';
@@ -32,7 +32,7 @@ async function moments({ vault, world }: Prepared, step: number, steps: number) 
   const told: [at: number, urgency: unknown][] = [];
   for (let at = 0; at <= steps; at += 1) {
     const before = (await deliveriesOf(vault)).length;
-    while ((await tellOfEnds(vault)) > 0);
+    while ((await notifyExpiries(vault)) > 0);
     for (const { notification_id: id } of (await deliveriesOf(vault)).slice(before)) {
       const { data } = await vault.db.reader
         .selectFrom('notifications')
@@ -84,11 +84,11 @@ suite('the end of a certificate', () => {
     const { vault, world } = opened;
     await makeCertificate(vault, 'web', { lifetime: '100d' });
     world.advance(96 * day);
-    await tellOfEnds(vault);
+    await notifyExpiries(vault);
     await renewCertificate(vault, 'web');
-    assert.equal(await tellOfEnds(vault), 0);
+    assert.equal(await notifyExpiries(vault), 0);
     world.advance(96 * day);
-    await tellOfEnds(vault);
+    await notifyExpiries(vault);
     assert.deepEqual(await toldIn(vault), [
       ...['certificate.expiring web', 'certificate.recovered web', 'certificate.expiring web'],
     ]);
@@ -98,15 +98,15 @@ suite('the end of a certificate', () => {
     const { vault, world } = await prepared(t);
     await makeCertificate(vault, 'web', { lifetime: '100d' });
     world.advance(96 * day);
-    await tellOfEnds(vault);
+    await notifyExpiries(vault);
     await change(vault, 'web', { disabled_at: world.now() });
-    assert.equal(await tellOfEnds(vault), 1);
-    assert.equal(await tellOfEnds(vault), 0);
+    assert.equal(await notifyExpiries(vault), 1);
+    assert.equal(await notifyExpiries(vault), 0);
     world.advance(10 * day);
-    assert.equal(await tellOfEnds(vault), 0);
+    assert.equal(await notifyExpiries(vault), 0);
     assert.deepEqual(await toldIn(vault), ['certificate.expiring web']);
     await change(vault, 'web', { disabled_at: null });
-    await tellOfEnds(vault);
+    await notifyExpiries(vault);
     assert.equal((await toldIn(vault)).length, 2);
   });
 
@@ -115,7 +115,7 @@ suite('the end of a certificate', () => {
     for (let count = 0; count < 25; count += 1) await makeCertificate(vault, `web${count}`);
     world.advance(1000 * day);
     const lookedAt = { certificates: 0, api_keys: 0 };
-    const look = () => tellOfEnds(vault, lookedAt, 10);
+    const look = () => notifyExpiries(vault, lookedAt, 10);
     assert.equal(await look(), 10);
     const failure = t.mock.method(vault.db, 'write', () => Promise.reject(new Error('no')));
     await assert.rejects(look(), /^Error: no$/);
@@ -133,9 +133,9 @@ suite('the end of a certificate', () => {
     for (let count = 0; count < 130; count += 1) await makeCertificate(vault, `web${count}`);
     world.advance(1000 * day);
     const write = t.mock.method(vault.db, 'write');
-    assert.equal(await tellOfEnds(vault), 130);
+    assert.equal(await notifyExpiries(vault), 130);
     assert.equal(write.mock.callCount(), 2);
-    assert.equal(await tellOfEnds(vault), 0);
+    assert.equal(await notifyExpiries(vault), 0);
     assert.equal(write.mock.callCount(), 2);
     assert.equal(new Set(await toldIn(vault)).size, 130);
   });
@@ -174,7 +174,7 @@ suite('the end of an API key', () => {
     const revoked = await makeKey(vault, { name: 'revoked', expires_at });
     await revokeApiKey(vault, localCli, revoked.id);
     world.advance(35 * day);
-    await tellOfEnds(vault);
+    await notifyExpiries(vault);
     const keys = (await toldIn(vault)).filter((told) => told.startsWith('api_key'));
     assert.deepEqual(keys, ['api_key.expiring for mail1', 'api_key.expiring for *']);
   });
@@ -197,14 +197,14 @@ suite('backups', () => {
     const told: number[] = [];
     for (let at = 0; at < 24 * 12; at += 1) {
       const before = (await toldIn(vault)).length;
-      await tellOfBackups(vault, plan, since);
+      await notifyBackups(vault, plan, since);
       if ((await toldIn(vault)).length > before) told.push(at);
       world.advance(hour);
     }
     assert.deepEqual(told, [2, 8, 32, 80, 176]);
     await vault.db.write((writer) => putSetting(writer, 'last-backup-at', world.now()));
-    await tellOfBackups(vault, plan, since);
-    await tellOfBackups(vault, plan, since);
+    await notifyBackups(vault, plan, since);
+    await notifyBackups(vault, plan, since);
     assert.equal((await toldIn(vault)).at(-1), 'backup.recovered');
     assert.equal((await toldIn(vault)).length, told.length + 1);
   });
@@ -215,18 +215,18 @@ suite('backups', () => {
     await put();
     world.advance(3 * day);
     let since = world.now();
-    await tellOfBackups(vault, plan, since);
+    await notifyBackups(vault, plan, since);
     world.advance(hour);
-    await tellOfBackups(vault, plan, since);
+    await notifyBackups(vault, plan, since);
     assert.deepEqual(await toldIn(vault), []);
     world.advance(minute);
-    await tellOfBackups(vault, plan, since);
+    await notifyBackups(vault, plan, since);
     assert.deepEqual(await toldIn(vault), ['backup.overdue']);
     since = world.now();
-    await tellOfBackups(vault, plan, since);
+    await notifyBackups(vault, plan, since);
     assert.deepEqual(await toldIn(vault), ['backup.overdue'], 'a new start is no new backup');
     await put();
-    await tellOfBackups(vault, plan, since);
+    await notifyBackups(vault, plan, since);
     assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.recovered']);
   });
 
@@ -240,8 +240,8 @@ suite('backups', () => {
       holds: { certificates: 1, versions: 1 },
       before,
     });
-    await tellOfBackups(vault, plan, since);
-    await tellOfBackups(vault, plan, since);
+    await notifyBackups(vault, plan, since);
+    await notifyBackups(vault, plan, since);
     assert.deepEqual(await toldIn(vault), ['backup.overdue']);
     const { data } = await vault.db.reader
       .selectFrom('notifications')
@@ -251,26 +251,26 @@ suite('backups', () => {
     const afresh = { ...vault, backupHealth: new BackupHealth() };
     // As a worker that starts hears it from the others.
     afresh.backupHealth.failed();
-    await tellOfBackups(afresh, plan, since);
+    await notifyBackups(afresh, plan, since);
     vault.backupHealth.failed();
-    await tellOfBackups(vault, plan, since);
+    await notifyBackups(vault, plan, since);
     assert.deepEqual(await toldIn(vault), ['backup.overdue'], 'neither a start nor another failure ends it');
     vault.backupHealth.looked(undefined);
-    await tellOfBackups(vault, plan, since);
+    await notifyBackups(vault, plan, since);
     assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.recovered']);
   });
 
   test('are of no matter where none are scheduled any more', async (t) => {
     const { vault, world } = await prepared(t);
     const since = world.now();
-    await tellOfBackups(vault, undefined, since);
+    await notifyBackups(vault, undefined, since);
     world.advance(10 * day);
-    await tellOfBackups(vault, plan, since);
-    await tellOfBackups(vault, undefined, since);
+    await notifyBackups(vault, plan, since);
+    await notifyBackups(vault, undefined, since);
     world.advance(10 * day);
-    await tellOfBackups(vault, undefined, since);
+    await notifyBackups(vault, undefined, since);
     assert.deepEqual(await toldIn(vault), ['backup.overdue']);
-    await tellOfBackups(vault, plan, since);
+    await notifyBackups(vault, plan, since);
     assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.overdue']);
   });
 });

@@ -46,7 +46,7 @@ async function dueAt(vault: Vault, name: string): Promise<number> {
 
 test('a renewal that is asked for is queued, recorded, and wakes the worker', async (t) => {
   const { vault, world } = await vaultWith(t, 'a');
-  const ring = t.mock.method(vault.renewalQueued, 'ring');
+  const ring = t.mock.method(vault.renewalQueued, 'notify');
   const renewal = await requestRenewal(vault, actor, 'a');
   assert.equal(renewal.status, 'queued');
   assert.equal(renewal.certificate, 'a');

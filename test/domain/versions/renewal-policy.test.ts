@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { day, hour, minute } from '../../../src/base/duration.ts';
 import {
   type CurrentFacts,
-  isNearEnd,
+  isNearExpiry,
   type RenewalFacts,
   renewAt,
   turnOf,
@@ -376,7 +376,7 @@ for (const [name, lifetime] of lifetimes) {
   const end = notBefore + lifetime;
 
   test(`${name}: the end is near with ${(left / hour).toFixed(1)} hours left`, () => {
-    const near = (now: number) => isNearEnd(facts(lifetime, { now }));
+    const near = (now: number) => isNearExpiry(facts(lifetime, { now }));
     assert.deepEqual([notBefore, end - left - 1].map(near), [false, false]);
     assert.deepEqual([Math.ceil(end - left), end, end + year].map(near), [true, true, true]);
   });
@@ -447,7 +447,7 @@ for (const [name, lifetime] of lifetimes) {
 }
 
 test('where nothing was ever issued no end is near, and the fallback is asked after three failures, in turns', () => {
-  assert.equal(isNearEnd(nothingYet()), false);
+  assert.equal(isNearExpiry(nothingYet()), false);
   for (const [failedAttempts, asked] of turnsBeforeTheFirst.entries()) {
     assert.equal(turnOf(nothingYet({ failedAttempts, fallback })), asked, `${failedAttempts} failures`);
   }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { type IpNetwork, isInside, parseIpAddress, parseIpNetwork } from '../../../src/base/ip-network.ts';
-import { type Arrival, clientOf } from '../../../src/http/request/client-address.ts';
+import { clientOf, type RequestOrigin } from '../../../src/http/request/client-address.ts';
 
 const networks = (...texts: string[]) => texts.map((text) => parseIpNetwork(text) as IpNetwork);
 const trusted = networks('10.0.0.0/8', '127.0.0.1', '2001:db8:aaaa::/48', '::1');
@@ -11,7 +11,7 @@ const trusted = networks('10.0.0.0/8', '127.0.0.1', '2001:db8:aaaa::/48', '::1')
 const contradiction = 'nobody knows';
 
 /** Each from the proxy 10.0.0.1, unless it says otherwise. */
-const addresses: readonly (readonly [why: string, arrival: Partial<Arrival>, client: string])[] = [
+const addresses: readonly (readonly [why: string, arrival: Partial<RequestOrigin>, client: string])[] = [
   ['no header at all', {}, '10.0.0.1'],
   ['a stranger who writes headers', { peer: '192.0.2.66', forwardedFor: '198.51.100.1' }, '192.0.2.66'],
   ['a stranger who writes Forwarded', { peer: '192.0.2.66', forwarded: 'for=198.51.100.1' }, '192.0.2.66'],
@@ -115,7 +115,11 @@ suite('the client', () => {
 const oneHop = '198.51.100.1';
 const twoHops = '198.51.100.1, 10.0.0.2';
 
-const schemes: readonly (readonly [why: string, arrival: Partial<Arrival>, scheme: string | undefined])[] = [
+const schemes: readonly (readonly [
+  why: string,
+  arrival: Partial<RequestOrigin>,
+  scheme: string | undefined,
+])[] = [
   ['nothing', { forwardedFor: oneHop }, undefined],
   ['X-Forwarded-Proto', { forwardedFor: oneHop, forwardedProto: 'https' }, 'https'],
   ['X-Forwarded-Proto alone', { forwardedProto: 'HTTPS' }, 'https'],

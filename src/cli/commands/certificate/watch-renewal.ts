@@ -8,7 +8,7 @@ import { findRenewal, type RenewalRow } from '../../../db/tables/renewals.ts';
 import { stepsOf } from '../../../domain/issuance/attempt.ts';
 import { claimRenewal } from '../../../domain/renewals/renewal-claim.ts';
 import type { Vault } from '../../../domain/vault.ts';
-import { carryOut } from '../../../jobs/renewal-worker.ts';
+import { runClaimed } from '../../../jobs/renewal-worker.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
 import { progress } from '../../terminal/progress.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
@@ -49,7 +49,7 @@ export async function watchRenewal(
         const claimed = await claimRenewal(vault, 'cli', { only: id });
         if (claimed !== undefined) {
           steps.show('no "vault serve" takes it up; carrying it out here');
-          own = carryOut(vault, claimed, stop);
+          own = runClaimed(vault, claimed, stop);
         }
       }
       await vault.world.sleep(lookAgainAfter, AbortSignal.any([stop, ended.signal]));

@@ -10,7 +10,7 @@ export class TurnAborted extends Error {
 
 type Queue = { running: number; readonly waiting: Set<() => void> };
 
-export class Turns {
+export class KeyedMutex {
   readonly #queues = new Map<string, Queue>();
 
   /**

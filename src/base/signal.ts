@@ -1,28 +1,28 @@
-/** A bell that wakes whoever waits for work: a ring while nobody waits is remembered, several rings count as one. */
+/** A signal that wakes the one waiter: a notification while nothing waits is remembered, and several count as one. */
 import type { World } from './world.ts';
 
-export class Bell {
+export class Signal {
   readonly #world: World;
-  #rung = false;
+  #isNotified = false;
   #wake: (() => void) | undefined;
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  ring(): void {
-    this.#rung = true;
+  notify(): void {
+    this.#isNotified = true;
     this.#wake?.();
   }
 
-  /** Resolves at the next ring, after `ms` milliseconds, or when `signal` is aborted. One waits at a time. */
+  /** Resolves at the next notification, after `ms` milliseconds, or when `signal` is aborted. One waits at a time. */
   async wait(ms: number, signal: AbortSignal): Promise<void> {
-    if (!this.#rung) {
+    if (!this.#isNotified) {
       const woken = new AbortController();
       this.#wake = () => woken.abort();
       await this.#world.sleep(ms, AbortSignal.any([signal, woken.signal]));
       this.#wake = undefined;
     }
-    this.#rung = false;
+    this.#isNotified = false;
   }
 }

@@ -1,19 +1,19 @@
 /** The other processes that serve a vault, as a worker knows them: by way of the first process. */
 
-import { Bell } from '../../base/bell.ts';
 import { hour } from '../../base/duration.ts';
+import { Signal } from '../../base/signal.ts';
 import type { World } from '../../base/world.ts';
 import type { KeyCount } from '../../domain/access/key-limits.ts';
 import { tooManyAttempts } from '../../domain/access/sign-in-backoff.ts';
 import type { Series } from '../../domain/health/meter.ts';
-import type { MeasuredCompanions, Measuring } from '../serving/open-metrics.ts';
+import type { MeasuredPeers, Measuring } from '../serving/open-metrics.ts';
 import type { ToWorker } from './worker-messages.ts';
 import type { PrimaryChannel } from './worker-process.ts';
 
 /** How long counts are gathered before they are told: so many milliseconds the others may be behind. */
 const gatheredFor = 50;
 
-export type WorkerCompanions = MeasuredCompanions & {
+export type WorkerPeers = MeasuredPeers & {
   /** Takes a message of the first process. */
   readonly hear: (message: ToWorker) => void;
   /** Tells what was counted for metrics, where they are served. */
@@ -23,18 +23,18 @@ export type WorkerCompanions = MeasuredCompanions & {
 };
 
 /** The companions of this worker, to whom `channel` leads. */
-export function workerCompanions(
+export function workerPeers(
   { send }: Pick<PrimaryChannel, 'send'>,
   { number, ticketSeed }: { readonly number: number; readonly ticketSeed: Uint8Array },
   world: World,
-): WorkerCompanions {
+): WorkerPeers {
   let seed = Buffer.from(ticketSeed);
   let taken = new Map<string, [KeyCount, string, number]>();
   let listener: ((count: KeyCount, name: string, times: number) => void) | undefined;
   let measuring: Measuring | undefined;
   const gathering = new Map<number, (series: Series) => void>();
   const asked = new Map<number, (retryAfter: number | undefined) => void>();
-  const counted = new Bell(world);
+  const counted = new Signal(world);
   let lastId = 0;
   return {
     number,
@@ -73,7 +73,7 @@ export function workerCompanions(
       const known = taken.get(key);
       if (known === undefined) taken.set(key, [count, name, 1]);
       else known[2] += 1;
-      counted.ring();
+      counted.notify();
     },
     hearTaken: (given) => {
       listener = given;

@@ -13,7 +13,7 @@ import { leftLog, linkedPath, lostDatabaseAdvice } from './new-database.ts';
 /** The highest ids that tables have given out, also for rows that are gone: they only ever grow. */
 export type HighWater = { readonly events: number; readonly versions: number };
 
-export type DatabaseSight = HighWater & {
+export type DatabaseInspection = HighWater & {
   /** Undefined where a vault that gave no ids has written the database last. */
   readonly vaultId: string | undefined;
   /** Whether a server has the database open, or was killed while it had. */
@@ -74,7 +74,7 @@ export function refuseEmptyDatabase(path: string): void {
 }
 
 /** Looks at a database that has tables. Throws StorageError where it cannot be read. */
-export function lookAtDatabase(path: string): DatabaseSight {
+export function inspectDatabase(path: string): DatabaseInspection {
   return reading(path, (database) => {
     const has = (table: string) =>
       database.prepare('select 1 from sqlite_schema where name = ?').get(table) !== undefined;

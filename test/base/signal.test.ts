@@ -1,12 +1,12 @@
 /** The bell: no ring is lost, and several are one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Bell } from '../../src/base/bell.ts';
+import { Signal } from '../../src/base/signal.ts';
 import { TestWorld } from '../harness/test-world.ts';
 
 const never = new AbortController().signal;
 
-function waiting(bell: Bell, signal = never) {
+function waiting(bell: Signal, signal = never) {
   const state = { done: false, ended: Promise.resolve() };
   state.ended = bell.wait(1000, signal).then(() => {
     state.done = true;
@@ -16,30 +16,30 @@ function waiting(bell: Bell, signal = never) {
 
 test('a ring wakes whoever waits', async () => {
   const world = new TestWorld();
-  const bell = new Bell(world);
+  const bell = new Signal(world);
   const waiter = waiting(bell);
   await world.turn();
   assert.equal(waiter.done, false);
-  bell.ring();
+  bell.notify();
   await waiter.ended;
 });
 
 test('a ring while nobody waits is remembered for the next, and for that one only', async () => {
   const world = new TestWorld();
-  const bell = new Bell(world);
-  bell.ring();
-  bell.ring();
+  const bell = new Signal(world);
+  bell.notify();
+  bell.notify();
   await bell.wait(1000, never);
   const waiter = waiting(bell);
   await world.turn();
   assert.equal(waiter.done, false);
-  bell.ring();
+  bell.notify();
   await waiter.ended;
 });
 
 test('without a ring the wait ends after its time, and not before', async () => {
   const world = new TestWorld();
-  const waiter = waiting(new Bell(world));
+  const waiter = waiting(new Signal(world));
   world.advance(999);
   await world.turn();
   assert.equal(waiter.done, false);
@@ -48,7 +48,7 @@ test('without a ring the wait ends after its time, and not before', async () => 
 });
 
 test('an abort ends the wait, also one that came before', async () => {
-  const bell = new Bell(new TestWorld());
+  const bell = new Signal(new TestWorld());
   const abort = new AbortController();
   const waiter = waiting(bell, abort.signal);
   abort.abort();

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { TurnAborted, Turns } from '../../src/base/turns.ts';
+import { KeyedMutex, TurnAborted } from '../../src/base/keyed-mutex.ts';
 
 test('work under one key runs one after the other, in the order in which it came', async () => {
-  const turns = new Turns();
+  const turns = new KeyedMutex();
   const seen: string[] = [];
   const work = (name: string) => () =>
     Promise.resolve(seen.push(`${name} begins`)).then(() => seen.push(`${name} ends`));
@@ -14,13 +14,13 @@ test('work under one key runs one after the other, in the order in which it came
 });
 
 test('each gets what its own work gave', async () => {
-  const turns = new Turns();
+  const turns = new KeyedMutex();
   const given = [1, 2, 3].map((n) => turns.take('key', async () => n));
   assert.deepEqual(await Promise.all(given), [1, 2, 3]);
 });
 
 test('work that fails is told to whoever asked for it, and the next takes its turn', async () => {
-  const turns = new Turns();
+  const turns = new KeyedMutex();
   const failing = turns.take('key', () => Promise.reject(new Error('no')));
   const next = turns.take('key', async () => 'done');
   await assert.rejects(failing, /^Error: no$/);
@@ -28,7 +28,7 @@ test('work that fails is told to whoever asked for it, and the next takes its tu
 });
 
 test('work that throws before it promises anything does not stop the turns either', async () => {
-  const turns = new Turns();
+  const turns = new KeyedMutex();
   const failing = turns.take('key', () => {
     throw new Error('at once');
   });
@@ -38,7 +38,7 @@ test('work that throws before it promises anything does not stop the turns eithe
 });
 
 test('work under another key does not wait', async () => {
-  const turns = new Turns();
+  const turns = new KeyedMutex();
   const gate = Promise.withResolvers<void>();
   const held = turns.take('one', () => gate.promise);
   assert.equal(await turns.take('other', async () => 'done'), 'done');
@@ -47,7 +47,7 @@ test('work under another key does not wait', async () => {
 });
 
 test('work that comes while other work runs or has ended takes its turn all the same', async () => {
-  const turns = new Turns();
+  const turns = new KeyedMutex();
   const gate = Promise.withResolvers<string>();
   const first = turns.take('key', () => gate.promise);
   const second = turns.take('key', async () => 'second');
@@ -64,7 +64,7 @@ test('however the work is mixed, never two of one key are under way', async () =
   });
   await fc.assert(
     fc.asyncProperty(fc.array(task, { maxLength: 20 }), async (tasks) => {
-      const turns = new Turns();
+      const turns = new KeyedMutex();
       const underWay = new Map<string, number>();
       const order: number[] = [];
       const working = tasks.map(({ key, steps, fails }, index) =>
@@ -94,7 +94,7 @@ test('however the work is mixed, never two of one key are under way', async () =
 });
 
 test('a few may be under way at once, and the others come in their order', async () => {
-  const turns = new Turns();
+  const turns = new KeyedMutex();
   const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
   const begun: number[] = [];
   const all = gates.map((gate, index) =>
@@ -119,7 +119,7 @@ test('a few may be under way at once, and the others come in their order', async
 });
 
 test('a wait ends with its signal, and the turn goes to the next', async () => {
-  const turns = new Turns();
+  const turns = new KeyedMutex();
   const gate = Promise.withResolvers<string>();
   const first = turns.take('key', () => gate.promise);
   const stop = new AbortController();
