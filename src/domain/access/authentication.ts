@@ -1,6 +1,7 @@
 /** From a raw API key to an identity. Unknown, wrong, revoked and expired keys take the same path and end the same. */
+
+import { LRUCache } from 'lru-cache';
 import { type IpNetwork, parseIpNetwork } from '../../base/ip-network.ts';
-import { RecentMap } from '../../base/recent-map.ts';
 import { isScope, type Scope } from '../../base/scope.ts';
 import { type ApiKeyToken, readToken, tokenMatches } from '../../crypto/api-key-token.ts';
 import { type Allowed, apiKeyFits, type TaggedApiKey } from '../../db/audit/row-tags.ts';
@@ -119,7 +120,7 @@ async function loadKey({ db, log }: Vault, prefix: string): Promise<KnownKey | u
 }
 
 /** Thousands of keys have the same few scopes, and share one set of them. */
-const scopeSets = new RecentMap<string, ReadonlySet<Scope>>(100);
+const scopeSets = new LRUCache<string, ReadonlySet<Scope>>({ max: 100 });
 
 function scopesOf(text: string): ReadonlySet<Scope> {
   const known = scopeSets.get(text);

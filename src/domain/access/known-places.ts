@@ -2,8 +2,9 @@
  * From where administrators have signed in. The audit log has it, so that it outlives restarts and all processes that serve
  * a vault know the same.
  */
+
+import { LRUCache } from 'lru-cache';
 import { neighborhood } from '../../base/ip-network.ts';
-import { RecentMap } from '../../base/recent-map.ts';
 import { listAuditEvents } from '../../db/audit/audit-search.ts';
 import type { Reader } from '../../db/database.ts';
 
@@ -11,7 +12,7 @@ import type { Reader } from '../../db/database.ts';
 const mostRead = 1000;
 
 export class KnownPlaces {
-  readonly #places = new RecentMap<string, true>(mostRead);
+  readonly #places = new LRUCache<string, true>({ max: mostRead });
   #readTo = 0;
 
   /** Whether the person of this name has signed in from the network of this address before. */

@@ -3,9 +3,10 @@
  * What is asked of the database once per version is remembered; the private key is opened for each download and for
  * nothing else.
  */
+
+import { LRUCache } from 'lru-cache';
 import { type CertName, parseCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
-import { RecentMap } from '../../base/recent-map.ts';
 import { sealedSize } from '../../crypto/sealing.ts';
 import { type CertificateSummaryRow, findCertificateSummary } from '../../db/tables/certificate-summaries.ts';
 import { findCurrentVersion, type HandedOutRow } from '../../db/tables/certificate-versions.ts';
@@ -45,7 +46,7 @@ export class Downloads {
   readonly #vault: Vault;
   readonly #served: FreshCache<string, Served>;
   readonly #summaries: FreshCache<string, CertificateSummaryRow>;
-  readonly #chains = new RecentMap<string, string>(rememberedChains);
+  readonly #chains = new LRUCache<string, string>({ max: rememberedChains });
 
   constructor(vault: Vault) {
     this.#vault = vault;

@@ -3,7 +3,7 @@
  * under which it was asked for, as the default of --server.
  */
 import { hash } from 'node:crypto';
-import { RecentMap } from '../../base/recent-map.ts';
+import { LRUCache } from 'lru-cache';
 import { noneMatch } from '../request/conditional-request.ts';
 import { type Call, type Route, route } from '../request/route.ts';
 
@@ -22,7 +22,7 @@ export function installerRoutes(script: string): readonly Route[] {
   if (script.split(marked).length !== 2) {
     throw new Error("install.sh needs exactly one line default_server=''");
   }
-  const recent = new RecentMap<string, Served>(mostAddresses);
+  const recent = new LRUCache<string, Served>({ max: mostAddresses });
   const served = ({ baseUrl }: Call): Served => {
     const known = recent.get(baseUrl);
     if (known !== undefined) return known;
