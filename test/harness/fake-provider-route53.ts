@@ -1,8 +1,8 @@
 /** Amazon Route 53's API of 2013-04-01, as far as TXT records go: XML, signed requests, and changes that take a while. */
 import { route53 } from '../../src/dns/providers/route53.ts';
 import { elementsOf, escapeXml, textOf } from '../../src/dns/providers/route53-xml.ts';
-import { sigV4Headers } from '../../src/dns/providers/sigv4.ts';
 import { quoteTxt, unquoteTxt } from '../../src/dns/resolver/txt-string.ts';
+import { awsSignature } from './aws-signature.ts';
 import type { FakeApi, FakeProvider, FakeReply, FakeRequest } from './fake-provider.ts';
 
 const keys = {
@@ -90,13 +90,13 @@ function changeInfo(id: string, status: string): string {
   return `<ChangeInfo><Id>/change/${id}</Id><Status>${status}</Status><SubmittedAt>2026-11-21T12:00:00Z</SubmittedAt></ChangeInfo>`;
 }
 
-/** Signs once more what was signed, with the signer that test/dns/providers/sigv4.test.ts holds against AWS's examples. */
+/** Signs the same request again, with code of its own. */
 function isSigned({ method, url, headers, body }: FakeRequest): boolean {
   const authorization = headers.authorization ?? '';
   const names = /SignedHeaders=([^,]*)/.exec(authorization)?.[1]?.split(';') ?? [];
   const own = names.filter((name) => name !== 'host' && !name.startsWith('x-amz-'));
   const time = (headers['x-amz-date'] ?? '').replace(/^(....)(..)(..T..)(..)(..Z)$/, '$1-$2-$3:$4:$5');
-  const expected = sigV4Headers(
+  const expected = awsSignature(
     {
       method: method as 'GET',
       url,
