@@ -1,7 +1,7 @@
 /** From a raw API key to an identity. Unknown, wrong, revoked and expired keys take the same path and end the same. */
 
 import { LRUCache } from 'lru-cache';
-import { type IpNetwork, parseIpNetwork } from '../../base/ip-network.ts';
+import { type IpNetwork, parseIpNetwork } from '../../net/ip-network.ts';
 import { isScope, type Scope } from '../../base/scope.ts';
 import { type ApiKeyToken, readToken, tokenMatches } from '../../crypto/api-key-token.ts';
 import { type Allowed, apiKeyFits, type TaggedApiKey } from '../../db/audit/row-tags.ts';

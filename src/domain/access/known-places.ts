@@ -4,9 +4,9 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import { neighborhood } from '../../base/ip-network.ts';
 import { listAuditEvents } from '../../db/audit/audit-search.ts';
 import type { Reader } from '../../db/database.ts';
+import { neighborhood } from '../../net/ip-network.ts';
 
 /** Sign-ins that are looked at after a start; only right passwords count, so strangers add none. */
 const mostRead = 1000;

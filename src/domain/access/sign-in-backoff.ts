@@ -6,9 +6,9 @@
 
 import { LRUCache } from 'lru-cache';
 import { minute, second } from '../../base/duration.ts';
-import { neighborhood } from '../../base/ip-network.ts';
 import { Problem } from '../../base/problem.ts';
 import type { World } from '../../base/world.ts';
+import { neighborhood } from '../../net/ip-network.ts';
 
 type Limit = { readonly free: number; readonly longest: number };
 

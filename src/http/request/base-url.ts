@@ -4,8 +4,8 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { IpNetwork } from '../../base/ip-network.ts';
 import { Problem } from '../../base/problem.ts';
+import type { IpNetwork } from '../../net/ip-network.ts';
 import { clientOf, type Scheme } from './client-address.ts';
 
 /** What of the server's context matters here. */
