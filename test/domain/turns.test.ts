@@ -118,6 +118,15 @@ test('a few may be under way at once, and the others come in their order', async
   assert.deepEqual(begun, [0, 1, 2, 3, 4]);
 });
 
+test('what is urgent goes before everything else that waits, in its own order', async () => {
+  const turns = new Turns();
+  const begun: string[] = [];
+  const take = (name: string, isUrgent: boolean) =>
+    turns.take('key', async () => void begun.push(name), { isUrgent });
+  await Promise.all([take('a', false), take('b', false), take('c', true), take('d', false), take('e', true)]);
+  assert.deepEqual(begun, ['a', 'c', 'e', 'b', 'd']);
+});
+
 test('a wait ends with its signal, and the turn goes to the next', async () => {
   const turns = new Turns();
   const gate = Promise.withResolvers<string>();
