@@ -1,5 +1,5 @@
 /** What became of a fleet: how soon each certificate was renewed, and how long its challenge records stood. */
-import { hour, minute } from '../../src/base/duration.ts';
+import { day, hour, minute } from '../../src/base/duration.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import type { Span, StoodRecord } from './fleet-dns.ts';
 
@@ -10,6 +10,8 @@ export type RenewalFigures = {
   readonly inTime: number;
   readonly late: number;
   readonly expired: number;
+  /** Renewals that were due for more than a day at the end, with time left. */
+  readonly waiting: number;
   /** Of what was left at the due moment, the largest share that passed, and what 99 of 100 stayed below. */
   readonly worstShare: number;
   readonly share99: number;
@@ -50,6 +52,7 @@ export async function renewalFigures(
   const shares: number[] = [];
   const hours: number[] = [];
   let expired = 0;
+  let waiting = 0;
   const healthy = certificates.filter(({ name }) => !isBroken(name));
   const versionsOf = Map.groupBy(versions, ({ certificate_id }) => certificate_id);
   const renewalsOf = Map.groupBy(renewals, ({ certificate_id }) => certificate_id);
@@ -63,15 +66,24 @@ export async function renewalFigures(
       if (renewedAt > version.not_after) expired += 1;
       const isUnderWay = own[at + 1] === undefined;
       const share = (renewedAt - due) / (version.not_after - due);
-      // What became due a moment ago has time left.
-      if (isUnderWay && share < 0.5) continue;
+      if (isUnderWay && share < 0.5) {
+        if (renewedAt - due > day) waiting += 1;
+        continue;
+      }
       shares.push(share);
       hours.push((renewedAt - due) / hour);
     }
   }
   const inTime = shares.filter((share) => share < 0.5).length;
   return {
-    ...{ healthy: healthy.length, due: shares.length, inTime, late: shares.length - inTime, expired },
+    ...{
+      healthy: healthy.length,
+      due: shares.length,
+      inTime,
+      late: shares.length - inTime,
+      expired,
+      waiting,
+    },
     ...{ worstShare: below(shares, 1), share99: below(shares, 0.99) },
     ...{ medianHours: below(hours, 0.5), hours99: below(hours, 0.99), longestHours: below(hours, 1) },
     attempts: renewals.length,

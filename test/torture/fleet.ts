@@ -44,13 +44,13 @@ export function fleetPlan(certificates: number, seed: string, dueWithin = 14 * d
   };
 }
 
-/** Throws where a healthy certificate was late, a limit was met, or a record stayed. */
+/** Throws where a healthy certificate was late or still waits, a limit was met, or a record stayed. */
 export function checkFleet(figures: FleetFigures): void {
-  const { late, expired, limitsMet, recordsLeft, due } = figures;
+  const { late, expired, waiting, limitsMet, recordsLeft, due } = figures;
   assert.ok(due > 0, 'nothing was due');
   assert.deepEqual(
-    { late, expired, limitsMet, recordsLeft },
-    { late: 0, expired: 0, limitsMet: 0, recordsLeft: 0 },
+    { late, expired, waiting, limitsMet, recordsLeft },
+    { late: 0, expired: 0, waiting: 0, limitsMet: 0, recordsLeft: 0 },
     JSON.stringify(figures),
   );
 }
