@@ -6,7 +6,7 @@ import { findVersion } from '../db/certificate-versions.ts';
 import { type CertificateRow, findCertificateById } from '../db/certificates.ts';
 import type { Reader } from '../db/database.ts';
 import {
-  failuresOf,
+  failedOrders,
   issuedForNames,
   issuedNear,
   listHolds,
@@ -37,8 +37,7 @@ export async function holdOn(reader: Reader, renewal: RenewalRow, now: number): 
   if (ca === undefined || certificate === undefined) return undefined;
   const limits = publishedLimits(ca.directory_url);
   if (limits !== undefined) {
-    const failures = await failuresOf(reader, certificate.id, limits.failuresPerName.count);
-    const failed = held(failures, limits.failuresPerName, 0, now, 'failed validations per name');
+    const failed = await heldByFailures(reader, ca, certificate, limits.failuresPerName, now);
     if (failed !== undefined) return failed;
   }
   if (await isExempt(reader, certificate, ca)) return undefined;
@@ -86,6 +85,28 @@ export async function sharedHold(
   if (limit.scope !== 'domain') return undefined;
   const isOwn = (await registeredDomains(names)).includes(limit.domain);
   return isOwn ? { scope: 'domain', subject: limit.domain } : undefined;
+}
+
+/**
+ * The hold of the name that may fail no more. Which name of an order failed is not stored, so that all of them count: at
+ * worst, certificates that share a name with a failing one wait for an hour.
+ */
+async function heldByFailures(
+  reader: Reader,
+  { account_id }: AcmeIssuerRow,
+  certificate: CertificateRow,
+  limit: IssuanceLimit,
+  now: number,
+): Promise<Hold | undefined> {
+  const failures = await failedOrders(reader, account_id, certificate, now - limit.within, limit.count);
+  const times = new Map<string, number[]>();
+  for (const { at, names } of failures.toSorted((one, other) => other.at - one.at)) {
+    for (const name of names) times.set(name, [...(times.get(name) ?? []), at]);
+  }
+  const holds = (JSON.parse(certificate.domains) as string[]).flatMap(
+    (name) => held(times.get(name) ?? [], limit, 0, now, 'failed validations per name') ?? [],
+  );
+  return holds.toSorted((one, other) => other.until - one.until)[0];
 }
 
 /** Whether the order will name the certificate that it replaces, at the CA and by the account that issued that. */

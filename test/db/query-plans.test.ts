@@ -33,7 +33,7 @@ import {
   nextMoment,
 } from '../../src/db/certificates.ts';
 import { Database, type Reader, type Writer } from '../../src/db/database.ts';
-import { failuresOf, issuedForNames, issuedNear, orderedBefore } from '../../src/db/issuance-holds.ts';
+import { failedOrders, issuedForNames, issuedNear, orderedBefore } from '../../src/db/issuance-holds.ts';
 import { findAcmeIssuer, findIssuerById } from '../../src/db/issuers.ts';
 import { listEndingApiKeys, listEndingCertificates, nextRange } from '../../src/db/notification-watch.ts';
 import { listLaneHeads, listLeftRenewals } from '../../src/db/renewal-lanes.ts';
@@ -262,8 +262,8 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => orderedBefore(db, 1, 300, 1),
     /SEARCH renewals USING INDEX renewals_by_account \(acme_account_id=\?\)/,
   ],
-  'what failed for a certificate': [
-    (db) => failuresOf(db, 1, 5),
+  'what failed for a certificate and lately for others': [
+    (db) => failedOrders(db, 1, { id: 1, domains: '[]' }, 0, 5),
     /SEARCH renewals USING INDEX renewals_by_certificate \(certificate_id=\?\)/,
   ],
   'how renewals of an issuer ended': [

@@ -178,6 +178,34 @@ test('after five failed validations within an hour a certificate waits, however 
   assert(await claimed(vault));
 });
 
+test('failed validations of a name count for every certificate with it, and for no other', async (t) => {
+  const { vault, world } = await prepared(t);
+  const first = world.now();
+  const domains = { ec: ['a.example', 'b.example'], rsa: ['b.example'], other: ['c.example'] };
+  for (const [name, names] of Object.entries(domains)) {
+    await makeCertificate(vault, name, { issuer: 'ca', domains: names });
+  }
+  for (let n = 1; n <= 5; n += 1) {
+    const name = n % 2 === 1 ? 'ec' : 'rsa';
+    await requestRenewal(vault, localCli, name);
+    const open = await findOpenRenewal(vault.db.reader, (await rowOf(vault, name)).id);
+    assert(open && (await claimRenewal(vault, 'worker', { only: open.id })), `attempt ${n}`);
+    const failed = {
+      ...{ status: 'failed' as const, finished_at: world.now(), order_url: `https://ca.test/${n}` },
+      order_domains: JSON.stringify(domains[name]),
+    };
+    await vault.db.write((writer) => updateRenewal(writer, open.id, failed));
+    world.advance(minute);
+  }
+  await requestRenewal(vault, localCli, 'ec');
+  await requestRenewal(vault, localCli, 'rsa');
+  assert.equal(await claimed(vault), (await rowOf(vault, 'other')).id);
+  assert.equal(await claimed(vault), undefined);
+  const reason = 'the CA allows 5 failed validations per name within an hour';
+  assert.deepEqual(await holdOf(vault, 'ec'), [first + hour, reason]);
+  assert.deepEqual(await holdOf(vault, 'rsa'), [first + hour, reason]);
+});
+
 const tooMany = (detail: string) => problem('rateLimited', detail, { headers: { 'Retry-After': '7200' } });
 
 test('a limit on a registered domain holds its other certificates back, and nobody else', async (t) => {
