@@ -55,6 +55,28 @@ export async function issuedForNames(
   return rows.map(({ finished_at }) => finished_at ?? 0);
 }
 
+/** What the CA issued since `since` by versions of the vault that did not store the set of names: when, and the names. */
+export async function issuedWithoutSet(
+  reader: Reader,
+  directoryUrl: string,
+  since: number,
+): Promise<{ readonly at: number; readonly names: readonly string[] }[]> {
+  const rows = await reader
+    .selectFrom('renewals')
+    .innerJoin('acme_issuers', 'acme_issuers.issuer_id', 'renewals.issuer_id')
+    .select(['renewals.finished_at', 'renewals.order_domains'])
+    .where('renewals.name_set', 'is', null)
+    .where('renewals.finished_at', '>', since)
+    // A literal, so that the partial index of successes answers.
+    .where(sql<boolean>`renewals.status = 'succeeded'`)
+    .where('acme_issuers.directory_url', '=', directoryUrl)
+    .execute();
+  return rows.map(({ finished_at, order_domains }) => ({
+    at: finished_at ?? 0,
+    names: JSON.parse(order_domains ?? '[]') as string[],
+  }));
+}
+
 /** Versions of this CA since `since` that may have names under the domain, newest first; the caller looks closer. */
 export async function issuedNear(
   reader: Reader,

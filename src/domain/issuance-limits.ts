@@ -9,6 +9,7 @@ import {
   failedOrders,
   issuedForNames,
   issuedNear,
+  issuedWithoutSet,
   listHolds,
   namesUnderWay,
   orderedBefore,
@@ -51,7 +52,7 @@ export async function holdOn(reader: Reader, renewal: RenewalRow, now: number): 
 
   const underWay = await namesUnderWay(reader, renewal.issuer_id);
   const twins = underWay.filter(({ name_set }) => name_set === own).length;
-  const issued = await issuedForNames(reader, ca.directory_url, own, limits.certificatesPerSet.count);
+  const issued = await issuedForSet(reader, ca, own, limits.certificatesPerSet, now);
   const set = held(issued, limits.certificatesPerSet, twins, now, 'certificates per set of names');
   if (set !== undefined || issued.length > 0 || (await hasCurrentNames(reader, certificate, ca))) return set;
   const perAccount = limits.ordersPerAccount;
@@ -85,6 +86,20 @@ export async function sharedHold(
   if (limit.scope !== 'domain') return undefined;
   const isOwn = (await registeredDomains(names)).includes(limit.domain);
   return isOwn ? { scope: 'domain', subject: limit.domain } : undefined;
+}
+
+/** When the CA issued for this set of names, newest first. */
+async function issuedForSet(
+  reader: Reader,
+  { directory_url }: AcmeIssuerRow,
+  set: string,
+  { count, within }: IssuanceLimit,
+  now: number,
+): Promise<number[]> {
+  const issued = await issuedForNames(reader, directory_url, set, count);
+  const earlier = await issuedWithoutSet(reader, directory_url, now - within);
+  const same = earlier.flatMap(({ at, names }) => (nameSetOf(names) === set ? at : []));
+  return [...issued, ...same].toSorted((one, other) => other - one);
 }
 
 /**

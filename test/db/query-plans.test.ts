@@ -33,7 +33,13 @@ import {
   nextMoment,
 } from '../../src/db/certificates.ts';
 import { Database, type Reader, type Writer } from '../../src/db/database.ts';
-import { failedOrders, issuedForNames, issuedNear, orderedBefore } from '../../src/db/issuance-holds.ts';
+import {
+  failedOrders,
+  issuedForNames,
+  issuedNear,
+  issuedWithoutSet,
+  orderedBefore,
+} from '../../src/db/issuance-holds.ts';
 import { findAcmeIssuer, findIssuerById } from '../../src/db/issuers.ts';
 import { listEndingApiKeys, listEndingCertificates, nextRange } from '../../src/db/notification-watch.ts';
 import { listLaneHeads, listLeftRenewals } from '../../src/db/renewal-lanes.ts';
@@ -265,6 +271,10 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
   'what failed for a certificate and lately for others': [
     (db) => failedOrders(db, 1, { id: 1, domains: '[]' }, 0, 5),
     /SEARCH renewals USING INDEX renewals_by_certificate \(certificate_id=\?\)/,
+  ],
+  'what was issued before sets of names were stored': [
+    (db) => issuedWithoutSet(db, 'https://ca.test', 1),
+    /SEARCH renewals USING INDEX renewals_by_names \(name_set=\? AND finished_at>\?\)/,
   ],
   'how renewals of an issuer ended': [
     (db) => listEndedRenewals(db, 1, 5),

@@ -96,6 +96,30 @@ test('the fifth certificate for a set of names in a week is the last, in whateve
   assert.equal(await claimed(vault), undefined);
 });
 
+test('certificates that the version before issued for a set of names count too', async (t) => {
+  const { vault, world, issued } = await prepared(t);
+  const start = world.now();
+  await issued('a', ['www.example.com', 'example.com']);
+  for (let n = 1; n < 5; n += 1) {
+    await requestRenewal(vault, localCli, 'a');
+    await succeeded(vault, 'a');
+  }
+  // It did not store the digest of the names.
+  await vault.db.write((writer) =>
+    writer
+      .updateTable('renewals')
+      .set({ name_set: null, order_domains: '["www.example.com","example.com"]' })
+      .execute(),
+  );
+  world.advance(hour);
+  await makeCertificate(vault, 'twin', { issuer: 'ca', domains: ['example.com', 'www.example.com'] });
+  assert.equal(await claimed(vault), undefined);
+  const reason = 'the CA allows 5 certificates per set of names within 7 days';
+  assert.deepEqual(await holdOf(vault, 'twin'), [start + 7 * day, reason]);
+  world.advance(start + 7 * day - world.now());
+  assert.equal(await claimed(vault), (await rowOf(vault, 'twin')).id);
+});
+
 test('the fiftieth new certificate of a registered domain in a week is the last, but what was there is renewed', async (t) => {
   const { vault, world, issued } = await prepared(t);
   for (let n = 1; n <= 50; n += 1) await issued(`c${n}`, [`w${n}.example.co.uk`]);
