@@ -14,13 +14,22 @@ export const slots = {
   perLane: 6,
   /** Through the same DNS provider, for all issuers. */
   perProvider: 10,
+  /** Beside all these, for renewals that wait for people to create records, which takes up to a day. */
+  byHand: 20,
 } as const;
 
 /**
- * Whether a renewal of this lane may begin beside those under way. ACME issuers that have work, under way or among the
+ * Whether a renewal of this lane may begin beside those under way. What waits for people has slots of its own. ACME issuers that have work, under way or among the
  * lanes that are `waiting`, share the slots evenly where there is not enough for all.
  */
-export function admits(underWay: readonly Lane[], lane: Lane, waiting: readonly Lane[]): boolean {
+export function admits(allUnderWay: readonly Lane[], lane: Lane, allWaiting: readonly Lane[]): boolean {
+  const [underWay, waiting] = [allUnderWay, allWaiting].map((lanes) =>
+    lanes.filter(({ is_by_hand }) => is_by_hand === lane.is_by_hand),
+  ) as [Lane[], Lane[]];
+  if (lane.is_by_hand === 1) {
+    const ofProvider = underWay.filter(({ dns_lane }) => dns_lane === lane.dns_lane).length;
+    return underWay.length < slots.byHand && ofProvider < slots.perProvider;
+  }
   if (underWay.length >= slots.inAll) return false;
   const ofIssuer = underWay.filter(({ issuer_id }) => issuer_id === lane.issuer_id);
   if (lane.is_acme === 0) return ofIssuer.length < slots.perIssuer;

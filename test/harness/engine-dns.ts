@@ -34,6 +34,9 @@ export async function cleanRounds(vault: Vault, rounds: number): Promise<number[
   const stop = new AbortController();
   const waits: number[] = [];
   const sleep = async (ms: number) => {
+    // The rows are read, and what was begun has ended.
+    await vault.world.turn();
+    await vault.removals.idle();
     waits.push(ms);
     if (waits.length >= rounds) stop.abort();
   };

@@ -1,12 +1,12 @@
 /** From a raw API key to an identity. Unknown, wrong, revoked and expired keys take the same path and end the same. */
 
 import { LRUCache } from 'lru-cache';
-import { type IpNetwork, parseIpNetwork } from '../../net/ip-network.ts';
 import { isScope, type Scope } from '../../base/scope.ts';
 import { type ApiKeyToken, readToken, tokenMatches } from '../../crypto/api-key-token.ts';
 import { type Allowed, apiKeyFits, type TaggedApiKey } from '../../db/audit/row-tags.ts';
 import { requireIntegrity } from '../../db/database.ts';
 import { type ApiKeyRow, findApiKeyByPrefix } from '../../db/tables/api-keys.ts';
+import { type IpNetwork, parseIpNetwork } from '../../net/ip-network.ts';
 import { FreshCache } from '../changes/freshness.ts';
 import type { Vault } from '../vault.ts';
 import type { ApiKeyIdentity } from './identity.ts';

@@ -35,46 +35,47 @@ export function beginRemoval(vault: Vault, rows: readonly AcmeChallengeRow[]): v
 }
 
 /**
- * Removes these challenges, except those that are being removed already. What cannot be removed now is logged and stays in
- * the table for the next round; it never makes a certificate fail.
+ * Removes these challenges, except those that are being removed already, each provider's by themselves. What cannot be
+ * removed now is logged and stays in the table for the next round; it never makes a certificate fail.
  */
 export async function removeChallenges(vault: Vault, rows: readonly AcmeChallengeRow[]): Promise<void> {
-  await vault.removals.begin(rows, async (mine, signal) => {
-    try {
-      await removeAll(vault, mine, signal);
-    } catch (error) {
-      vault.log.warn({ err: error }, 'failed to remove challenges; retrying later');
-    }
-  });
+  const byProvider = Map.groupBy(rows, (row) => row.dns_provider_id);
+  const work = [...byProvider].map(([provider, own]) =>
+    vault.removals.begin(own, async (mine, signal) => {
+      try {
+        await removeOf(vault, provider, mine, signal);
+      } catch (error) {
+        vault.log.warn({ err: error }, 'failed to remove challenges; retrying later');
+      }
+    }),
+  );
+  await Promise.all(work);
 }
 
-/** Removes what crashes and failed removals left. Returns how many there were. */
+/** Removes what crashes and failed removals left and nothing is removing yet. Returns how many there were. */
 export async function removeLeftoverChallenges(vault: Vault): Promise<number> {
-  const rows = await listLeftoverChallenges(vault.db.reader);
+  const rows = vault.removals.idleOf(await listLeftoverChallenges(vault.db.reader));
   await removeChallenges(vault, rows);
   return rows.length;
 }
 
-async function removeAll(
+async function removeOf(
   vault: Vault,
-  rows: readonly AcmeChallengeRow[],
+  id: number | null,
+  challenges: readonly AcmeChallengeRow[],
   signal: AbortSignal,
 ): Promise<void> {
-  const byProvider = Map.groupBy(rows, (row) => row.dns_provider_id);
-  const forgotten: AcmeChallengeRow[] = [];
-  const work: Promise<void>[] = [];
-  for (const [id, challenges] of byProvider) {
-    const provider = id === null ? undefined : await findDnsProviderById(vault.db.reader, id);
-    const presented = challenges.flatMap((row) => {
-      const record = recordOf(row);
-      return record === undefined || isLost(vault, row, provider) ? [] : { ...record, row };
-    });
-    const removable = new Set(presented.map(({ row }) => row));
-    forgotten.push(...challenges.filter((row) => !removable.has(row)));
-    if (provider !== undefined) work.push(removeThrough(vault, provider, presented, signal));
-  }
-  await forget(vault, forgotten);
-  await Promise.all(work);
+  const provider = id === null ? undefined : await findDnsProviderById(vault.db.reader, id);
+  const presented = challenges.flatMap((row) => {
+    const record = recordOf(row);
+    return record === undefined || isLost(vault, row, provider) ? [] : { ...record, row };
+  });
+  const removable = new Set(presented.map(({ row }) => row));
+  await forget(
+    vault,
+    challenges.filter((row) => !removable.has(row)),
+  );
+  if (provider !== undefined) await removeThrough(vault, provider, presented, signal);
 }
 
 /** Whether only a person can remove the record; logs that. */
@@ -88,7 +89,11 @@ function isLost(
   return true;
 }
 
-/** Removes all records together, or each by itself if that fails, so that one does not block the others. */
+/**
+ * Removes all records together, or each by itself if that fails, so that one does not block the others. The first try is
+ * urgent: behind a hook that sleeps, records would stand for hours after their renewal. Retries take their turns, so
+ * that a provider that fails to remove can still present.
+ */
 async function removeThrough(
   vault: Vault,
   provider: DnsProviderRow,
@@ -96,15 +101,17 @@ async function removeThrough(
   signal: AbortSignal,
 ): Promise<void> {
   let isSilent = false;
+  let isUrgent = true;
   const remove = async (some: readonly Presented[]): Promise<boolean> => {
     // With a provider that does not respond, each record would wait for the full timeout.
     if (signal.aborted || isSilent) return false;
     try {
-      await inTurns(vault, provider, some, signal, (mine, deadline) =>
-        removeUnshared(vault, provider, mine, deadline),
-      );
+      const work = (mine: readonly Presented[], deadline: AbortSignal) =>
+        removeUnshared(vault, provider, mine, deadline);
+      await inTurns(vault, provider, some, signal, work, isUrgent);
       return true;
     } catch (error) {
+      isUrgent = false;
       isSilent ||= error instanceof OperationTimeout;
       if (signal.aborted) return false;
       if (some.length === 1 || isSilent) {

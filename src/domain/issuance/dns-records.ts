@@ -128,8 +128,8 @@ export class OperationTimeout extends DnsProviderError {}
 
 /**
  * Runs `work` on all records when their turns come: on batches one after the other where the provider has batches, else on
- * each record, a few at a time and never two at one name. The deadline of an operation begins with its turn.
- * After a failure no more is begun, and the first failure is thrown. Throws OperationTimeout, and DnsProviderError where
+ * each record, a few at a time and never two at one name; urgent work goes before what waits for the same provider.
+ * The deadline of an operation begins with its turn. After a failure no more is begun, and the first failure is thrown. Throws OperationTimeout, and DnsProviderError where
  * `signal` is aborted while a turn is waited for.
  */
 export async function inTurns<R extends TxtRecord>(
@@ -138,9 +138,11 @@ export async function inTurns<R extends TxtRecord>(
   records: readonly R[],
   signal: AbortSignal,
   work: (records: readonly R[], deadline: AbortSignal) => Promise<void>,
+  isUrgent = false,
 ): Promise<void> {
   const { batch, limitsItself, concurrency = usualConcurrency } = await openProvider(vault, row);
   const key = `dns:${row.id}`;
+  const turn = { signal, isUrgent };
   const timed = async (some: readonly R[]) => {
     if (limitsItself === true) return work(some, signal);
     return withDeadline(vault.world, operationPatience, signal, async (deadline) => {
@@ -160,15 +162,15 @@ export async function inTurns<R extends TxtRecord>(
     if (batch !== undefined) {
       for (let at = 0; at < records.length; at += mostInBatch) {
         const some = records.slice(at, at + mostInBatch);
-        await vault.turns.take(key, () => timed(some), { signal });
+        await vault.turns.take(key, () => timed(some), turn);
       }
       return;
     }
     await mapBounded(concurrency, records, (record) =>
       vault.turns.take(
         `${key} ${record.name}`,
-        () => vault.turns.take(key, () => timed([record]), { signal, atOnce: concurrency }),
-        { signal },
+        () => vault.turns.take(key, () => timed([record]), { ...turn, atOnce: concurrency }),
+        turn,
       ),
     );
   } catch (error) {

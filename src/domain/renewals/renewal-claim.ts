@@ -68,7 +68,7 @@ async function headsOf({ db, world }: Vault, only: number | undefined): Promise<
   const now = world.now();
   if (only !== undefined) {
     const row = await findClaimableRenewal(db.reader, only, now);
-    return row === undefined ? [] : [{ ...row, is_acme: 1 }];
+    return row === undefined ? [] : [{ ...row, is_acme: 1, is_by_hand: 0 }];
   }
   return [...(await listLeftRenewals(db.reader, now)), ...(await listLaneHeads(db.reader, now))];
 }
