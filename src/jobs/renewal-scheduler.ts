@@ -3,10 +3,9 @@
  * of this process, which may be due again within the minute where lifetimes are short.
  */
 import { minute, second } from '../base/duration.ts';
-import { nextMoment } from '../db/tables/certificates.ts';
 import { redirectWaiting } from '../domain/renewals/renewal-queue.ts';
 import { replanAll } from '../domain/renewals/renewal-replan.ts';
-import { queueDueRenewals } from '../domain/renewals/renewals.ts';
+import { nextDueAt, queueDueRenewals } from '../domain/renewals/renewals.ts';
 import type { Vault } from '../domain/vault.ts';
 
 /** More than are queued in a minute wait for the next. */
@@ -36,7 +35,7 @@ export async function runRenewalScheduler(vault: Vault, signal: AbortSignal): Pr
         vault.log.info({ moved }, 'waiting renewals moved to the other issuer');
         vault.renewalQueued.notify();
       }
-      wait = untilNext(await nextMoment(vault.db.reader, now), now, queued);
+      wait = untilNext(await nextDueAt(vault, now), now, queued);
     } catch (error) {
       vault.log.error({ err: error }, 'due renewals could not be queued; trying again');
     }

@@ -3,7 +3,7 @@ import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
-import { type ApiKeyToken, createToken } from '../../crypto/api-key-token.ts';
+import { type ApiKeyToken, createToken, readToken, tokenMatches } from '../../crypto/api-key-token.ts';
 import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { allowlistsOf, insertAllowlist } from '../../db/tables/api-key-certificates.ts';
@@ -11,6 +11,7 @@ import {
   type ApiKeyRow,
   deleteApiKeyRow,
   findApiKey,
+  findApiKeyByPrefix,
   insertApiKey,
   type ListedApiKeyRow,
   pageApiKeys,
@@ -53,6 +54,13 @@ export async function createApiKey(
   const token = createToken(vault.world);
   const id = await vault.db.write((writer) => storeApiKey(vault, writer, actor, input, token));
   return { id, raw: token.raw };
+}
+
+/** Whether the text is the raw value of a key that is stored. */
+export async function isStoredKey(reader: Reader, raw: string): Promise<boolean> {
+  const token = readToken(raw);
+  const key = token && (await findApiKeyByPrefix(reader, token.prefix));
+  return token !== undefined && key !== undefined && tokenMatches(token, key.hash);
 }
 
 /** `createApiKey` in the caller's transaction, with a token that the caller has made. Returns the id of the key. */

@@ -1,5 +1,5 @@
 /** Certificates that were made elsewhere: the first import makes the certificate, each further one a new version. */
-import type { CertName } from '../../base/cert-name.ts';
+import { type CertName, parseNewCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import type { CertificateBundle } from '../../crypto/certificate-bundle.ts';
 import { type CertificateFacts, certificateFacts } from '../../crypto/certificate-facts.ts';
@@ -9,7 +9,7 @@ import { type ImportedFiles, readBundleApart } from '../../net/bundle-process.ts
 import { type Actor, record } from '../audit/audit.ts';
 import { newCertificateName, parseInput } from '../inputs.ts';
 import { notifyRecovered } from '../notifications/certificate-notices.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, Vault } from '../vault.ts';
 import { neverRenewed } from '../versions/renewal-plan.ts';
 import { addVersion } from '../versions/versions.ts';
 
@@ -38,6 +38,18 @@ export async function previewImport(
     chain: bundle.chain.map(certificateFacts),
     warnings: bundle.warnings,
   };
+}
+
+/** A name for a certificate with these domains: the first of them that can be a name and is not taken. */
+export async function suggestedName(
+  { db }: DatabaseContext,
+  domains: readonly string[],
+): Promise<string | undefined> {
+  for (const domain of domains.slice(0, 10)) {
+    const name = parseNewCertName(domain.replace(/^\*\./, 'wildcard.').replaceAll(':', '-'));
+    if (name !== undefined && (await findCertificate(db.reader, name)) === undefined) return name;
+  }
+  return undefined;
 }
 
 export type ImportResult = { readonly version: number; readonly warnings: readonly string[] };

@@ -24,6 +24,9 @@ export type ClaimLimits = {
   readonly only?: number;
 };
 
+/** What renewals share slots by: their issuer and their DNS provider. */
+export type RenewalLane = Lane;
+
 /** A renewal under its lease, and the lane that its work is counted in. */
 export type ClaimedInLane = ClaimedRenewal & { readonly lane: Lane };
 

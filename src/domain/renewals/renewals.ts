@@ -1,14 +1,63 @@
 /** Renewals as people ask for them and see them: queued by request or because they are due, one open per certificate. */
 import { Problem } from '../../base/problem.ts';
-import { listDueCertificates } from '../../db/tables/certificates.ts';
-import { findRenewal, type RenewalRow } from '../../db/tables/renewals.ts';
+import { listDueCertificates, nextMoment } from '../../db/tables/certificates.ts';
+import {
+  findNamedRenewal,
+  findOpenRenewal,
+  findRenewal,
+  listRenewals,
+  type NamedRenewalRow,
+  type RenewalPage,
+  type RenewalRow,
+} from '../../db/tables/renewals.ts';
 import { type Actor, system } from '../audit/audit.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, Vault } from '../vault.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { queueRenewal } from './renewal-queue.ts';
 
 /** A renewal and the certificate it is for. */
 export type Renewal = RenewalRow & { readonly certificate: string };
+
+/** A renewal with the names of its certificate and of the issuer that it asks. */
+export type NamedRenewal = NamedRenewalRow;
+
+/** Which renewals; what is undefined does not matter. */
+export type RenewalSearch = Omit<RenewalPage, 'certificateId'> & {
+  /** The name of a certificate. */
+  readonly certificate?: string | undefined;
+  /** Whether the caller may know the names of all certificates; see `requireCertificate`. */
+  readonly suggest?: boolean;
+};
+
+/** The renewals that fit, newest first. Throws `certificate_not_found`. */
+export async function findRenewals(
+  { db }: DatabaseContext,
+  { certificate, suggest = false, ...page }: RenewalSearch,
+): Promise<NamedRenewal[]> {
+  const certificateId =
+    certificate === undefined
+      ? undefined
+      : (await requireCertificate(db.reader, certificate, { suggest })).id;
+  return listRenewals(db.reader, { ...page, certificateId });
+}
+
+/** The renewal with this id. */
+export function renewalWithId({ db }: DatabaseContext, id: number): Promise<NamedRenewal | undefined> {
+  return findNamedRenewal(db.reader, id);
+}
+
+/** The renewal of the certificate with this id that is queued or running. */
+export function openRenewalOf(
+  { db }: DatabaseContext,
+  certificateId: number,
+): Promise<RenewalRow | undefined> {
+  return findOpenRenewal(db.reader, certificateId);
+}
+
+/** The first moment after `now` (both UTC milliseconds) at which a renewal is due. */
+export function nextDueAt({ db }: DatabaseContext, now: number): Promise<number | undefined> {
+  return nextMoment(db.reader, now);
+}
 
 /**
  * Queues a renewal, or returns the one that is already queued or running. Throws `certificate_not_found` and

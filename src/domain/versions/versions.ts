@@ -14,10 +14,12 @@ import {
   findVersion,
   insertVersion,
   lastVersionNumber,
+  listVersions,
+  type VersionSummaryRow,
 } from '../../db/tables/certificate-versions.ts';
 import { updateCertificate } from '../../db/tables/certificates.ts';
 import { openFor, sealFor, versionKeyOwner } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, Vault } from '../vault.ts';
 import { nextRenewalAt, type PlannedCertificate } from './renewal-plan.ts';
 
 export type VersionMaterial = {
@@ -134,6 +136,24 @@ export async function requireVersion(
   const row = await findVersion(reader, certificate.id, wanted);
   if (row !== undefined) return row;
   throw new Problem('version_not_found', { detail: `The certificate has no version ${wanted}.` });
+}
+
+/** Versions of the certificate with this id, newest first; only those below `before` where it is given. */
+export function pageVersions(
+  { db }: DatabaseContext,
+  certificateId: number,
+  page: { readonly before?: number | undefined; readonly limit: number },
+): Promise<VersionSummaryRow[]> {
+  return listVersions(db.reader, certificateId, page);
+}
+
+/** The version with this number of the certificate with this id. */
+export function versionNumbered(
+  { db }: DatabaseContext,
+  certificateId: number,
+  number: number,
+): Promise<CertificateVersionRow | undefined> {
+  return findVersion(db.reader, certificateId, number);
 }
 
 /**

@@ -6,11 +6,14 @@ import { isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { type DnsProviderRow, findDnsProvider } from '../../db/tables/dns-providers.ts';
 import { dnsProviderTypes } from '../../dns/providers/provider-types.ts';
 import { addDnsProvider, removeDnsProvider, tryDnsProvider } from '../../domain/issuance/dns-providers.ts';
-import { dnsProviderView, viewDnsProviders } from '../../domain/issuance/issuer-views.ts';
-import type { Vault } from '../../domain/vault.ts';
+import {
+  type DnsProviderView,
+  viewDnsProvider,
+  viewDnsProviders,
+} from '../../domain/issuance/issuer-views.ts';
+import type { DatabaseContext, Vault } from '../../domain/vault.ts';
 import {
   addDnsProviderBody,
   byNameQuery,
@@ -65,7 +68,7 @@ export const dnsProviderRoutes: readonly Route[] = [
       if (commandLineOnly.has(input.type)) throw onCommandLine(input.type);
       const secret = new Secret(Buffer.from(JSON.stringify(config)));
       await answeringOperators(() => addDnsProvider(vault, actor, input, secret));
-      return json(201, dnsProviderView(await requireAt(vault, input.name)));
+      return json(201, await requireAt(vault, input.name));
     },
   }),
   route({
@@ -148,8 +151,8 @@ async function tried(
   });
 }
 
-async function requireAt({ db }: Vault, name = ''): Promise<DnsProviderRow> {
-  const provider = await findDnsProvider(db.reader, name);
+async function requireAt(vault: DatabaseContext, name = ''): Promise<DnsProviderView> {
+  const provider = await viewDnsProvider(vault, name);
   if (provider !== undefined) return provider;
   throw new Problem('not_found', { detail: 'There is no DNS provider of this name.' });
 }
