@@ -58,9 +58,3 @@ export type Vault = {
   /** Challenge types that are still drafts may be used. */
   readonly allowsDrafts: boolean;
 };
-
-/** What reads or writes the database, and needs nothing else. */
-export type DatabaseContext = Pick<Vault, 'db'>;
-
-/** What also reads the clock, waits, or needs randomness. */
-export type TimedContext = Pick<Vault, 'db' | 'world'>;

@@ -1,7 +1,7 @@
 /** How far the audit log was delivered to a collector: the id of the last event, kept in the database across restarts. */
 import { listChainedEvents } from '../../db/audit/audit-events.ts';
 import { putSetting, readSetting } from '../../db/tables/settings.ts';
-import type { DatabaseContext } from '../vault.ts';
+import type { DatabaseContext } from '../contexts.ts';
 import type { RecordedEvent } from './audit-log.ts';
 
 /** A kind of collector; each has a cursor. */

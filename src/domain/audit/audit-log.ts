@@ -8,7 +8,7 @@ import {
   type AuditPage,
   listAuditEvents,
 } from '../../db/audit/audit-search.ts';
-import type { DatabaseContext } from '../vault.ts';
+import type { DatabaseContext } from '../contexts.ts';
 
 /** Which events are wanted. */
 export type AuditSearch = AuditFilter;

@@ -7,9 +7,10 @@ import type { Writer } from '../../db/database.ts';
 import { findCertificate, insertCertificate, updateCertificate } from '../../db/tables/certificates.ts';
 import { type ImportedFiles, readBundleApart } from '../../net/bundle-process.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import type { DatabaseContext } from '../contexts.ts';
 import { newCertificateName, parseInput } from '../inputs.ts';
 import { notifyRecovered } from '../notifications/certificate-notices.ts';
-import type { DatabaseContext, Vault } from '../vault.ts';
+import type { Vault } from '../vault.ts';
 import { neverRenewed } from '../versions/renewal-plan.ts';
 import { addVersion } from '../versions/versions.ts';
 

@@ -10,7 +10,7 @@ import {
   type WatchedRow,
 } from '../../db/tables/certificate-search.ts';
 import { pagesOfSummaries } from '../../db/tables/certificate-summaries.ts';
-import type { DatabaseContext, TimedContext } from '../vault.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import type { CertificateSummary } from '../versions/certificate-lookup.ts';
 import type { CertificateStatus } from './certificate-status.ts';
 

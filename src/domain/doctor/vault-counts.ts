@@ -8,8 +8,8 @@ import { countOpenRenewals } from '../../db/tables/renewals.ts';
 import { lastBackupAt } from '../backup/backup-age.ts';
 import { countCertificates } from '../certificates/certificate-search.ts';
 import type { CertificateStatus } from '../certificates/certificate-status.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import { listAccounts } from '../issuance/acme-accounts.ts';
-import type { DatabaseContext, TimedContext } from '../vault.ts';
 
 export type Holdings = {
   certificates: Record<CertificateStatus, number>;

@@ -10,7 +10,7 @@ import {
   listAcmeAccounts,
 } from '../../db/tables/acme-accounts.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import type { DatabaseContext, TimedContext } from '../vault.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
 
 export type AcmeAccountView = {
   id: string;

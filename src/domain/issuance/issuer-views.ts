@@ -2,7 +2,7 @@
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import { type DnsProviderRow, findDnsProvider, listDnsProviders } from '../../db/tables/dns-providers.ts';
 import { findAcmeIssuer, type IssuerRow, listIssuers } from '../../db/tables/issuers.ts';
-import type { DatabaseContext, TimedContext } from '../vault.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
 
 export type IssuerView = {
   name: string;

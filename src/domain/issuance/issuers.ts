@@ -12,8 +12,8 @@ import {
   listIssuers,
 } from '../../db/tables/issuers.ts';
 import { didYouMean } from '../closest-names.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import type { CreateCertificateInput } from '../inputs.ts';
-import type { DatabaseContext, TimedContext } from '../vault.ts';
 
 /** Directories that people may name instead of writing their URL. */
 export const knownDirectories: Readonly<Record<string, string>> = {

@@ -4,7 +4,7 @@ import {
   findHttpChallenge,
   findTlsAlpnChallenge,
 } from '../../db/tables/acme-challenges.ts';
-import type { DatabaseContext } from '../vault.ts';
+import type { DatabaseContext } from '../contexts.ts';
 
 /** A challenge and its answer, the key authorization (RFC 8555 §8.1). */
 export type OpenChallenge = Pick<AcmeChallengeRow, 'id' | 'key_authorization'>;

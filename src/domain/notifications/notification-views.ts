@@ -7,7 +7,7 @@ import {
   listDeliveries,
   type NamedDeliveryRow,
 } from '../../db/tables/notification-deliveries.ts';
-import type { DatabaseContext } from '../vault.ts';
+import type { DatabaseContext } from '../contexts.ts';
 
 export type ChannelView = {
   name: string;

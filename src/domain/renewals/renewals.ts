@@ -11,7 +11,8 @@ import {
   type RenewalRow,
 } from '../../db/tables/renewals.ts';
 import { type Actor, system } from '../audit/audit.ts';
-import type { DatabaseContext, Vault } from '../vault.ts';
+import type { DatabaseContext } from '../contexts.ts';
+import type { Vault } from '../vault.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { queueRenewal } from './renewal-queue.ts';
 

@@ -5,7 +5,7 @@ import type { Reader } from '../../db/database.ts';
 import { type CertificateSummaryRow, findCertificateSummary } from '../../db/tables/certificate-summaries.ts';
 import { type CertificateRow, findCertificate, listCertificateNames } from '../../db/tables/certificates.ts';
 import { didYouMean } from '../closest-names.ts';
-import type { DatabaseContext } from '../vault.ts';
+import type { DatabaseContext } from '../contexts.ts';
 
 /** A certificate with the name of its issuer and the facts of its current version. */
 export type CertificateSummary = CertificateSummaryRow;

@@ -18,8 +18,9 @@ import {
   type VersionSummaryRow,
 } from '../../db/tables/certificate-versions.ts';
 import { updateCertificate } from '../../db/tables/certificates.ts';
+import type { DatabaseContext } from '../contexts.ts';
 import { openFor, sealFor, versionKeyOwner } from '../sealed-secrets.ts';
-import type { DatabaseContext, Vault } from '../vault.ts';
+import type { Vault } from '../vault.ts';
 import { nextRenewalAt, type PlannedCertificate } from './renewal-plan.ts';
 
 export type VersionMaterial = {

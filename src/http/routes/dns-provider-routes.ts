@@ -7,13 +7,14 @@ import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { dnsProviderTypes } from '../../dns/providers/provider-types.ts';
+import type { DatabaseContext } from '../../domain/contexts.ts';
 import { addDnsProvider, removeDnsProvider, tryDnsProvider } from '../../domain/issuance/dns-providers.ts';
 import {
   type DnsProviderView,
   viewDnsProvider,
   viewDnsProviders,
 } from '../../domain/issuance/issuer-views.ts';
-import type { DatabaseContext, Vault } from '../../domain/vault.ts';
+import type { Vault } from '../../domain/vault.ts';
 import {
   addDnsProviderBody,
   byNameQuery,

@@ -1,6 +1,7 @@
 /** Issuers for administrators: the CAs that certificates come from. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
+import type { DatabaseContext } from '../../domain/contexts.ts';
 import { addIssuer, removeIssuer, updateIssuer } from '../../domain/issuance/issuer-changes.ts';
 import {
   addIssuerInput,
@@ -11,7 +12,6 @@ import {
 import { askIssuer } from '../../domain/issuance/issuer-offer.ts';
 import { viewIssuer, viewIssuers } from '../../domain/issuance/issuer-views.ts';
 import { type Issuer, issuerNamed } from '../../domain/issuance/issuers.ts';
-import type { DatabaseContext } from '../../domain/vault.ts';
 import { byNameQuery, issuerSchema, issuerTestSchema } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent } from '../request/reply.ts';

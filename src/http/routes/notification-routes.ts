@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
+import type { DatabaseContext } from '../../domain/contexts.ts';
 import {
   addChannel,
   changeChannel,
@@ -11,7 +12,6 @@ import {
   testChannel,
 } from '../../domain/notifications/notification-channels.ts';
 import { viewChannel, viewChannels, viewDeliveries } from '../../domain/notifications/notification-views.ts';
-import type { DatabaseContext } from '../../domain/vault.ts';
 import { byNameQuery } from '../openapi/administration-schemas.ts';
 import {
   addChannelBody,

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { renewalDetailView } from '../../domain/certificates/certificate-views.ts';
+import type { DatabaseContext } from '../../domain/contexts.ts';
 import { findRenewals, renewalWithId } from '../../domain/renewals/renewals.ts';
-import type { DatabaseContext } from '../../domain/vault.ts';
 import {
   renewalDetailSchema,
   renewalsOfCertificateQuery,

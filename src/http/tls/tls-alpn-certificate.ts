@@ -6,8 +6,8 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import { day, hour } from '../../base/duration.ts';
 import { type Identifier, isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { validationCertificate } from '../../crypto/acme-validation-certificate.ts';
+import type { TimedContext } from '../../domain/contexts.ts';
 import { type OpenChallenge, openTlsAlpnChallenge } from '../../domain/issuance/open-challenges.ts';
-import type { TimedContext } from '../../domain/vault.ts';
 
 /** What to show to a client that asks for this name by acme-tls/1; undefined where no challenge is under way. */
 export type FindChallengeContext = (serverName: string) => Promise<SecureContext | undefined>;

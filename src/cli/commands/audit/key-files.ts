@@ -20,7 +20,7 @@ import { syncPath } from '../../../base/durable-file.ts';
 import { OperatorError } from '../../../base/operator-error.ts';
 import type { Secret } from '../../../base/secret.ts';
 import { isStoredKey } from '../../../domain/access/api-keys.ts';
-import type { DatabaseContext } from '../../../domain/vault.ts';
+import type { DatabaseContext } from '../../../domain/contexts.ts';
 
 /** What is wrong with a place for a new secret, or undefined. */
 export function complaintAboutKeyFile(path: string): string | undefined {

@@ -11,10 +11,10 @@ import {
   versionView,
 } from '../../../domain/certificates/certificate-views.ts';
 import { deleteCertificate } from '../../../domain/certificates/certificates.ts';
+import type { DatabaseContext } from '../../../domain/contexts.ts';
 import { stepsOf } from '../../../domain/issuance/attempt.ts';
 import { issuerWithId } from '../../../domain/issuance/issuers.ts';
 import { openRenewalOf } from '../../../domain/renewals/renewals.ts';
-import type { DatabaseContext } from '../../../domain/vault.ts';
 import { certificateSummary, requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
 import { pageVersions, versionNumbered } from '../../../domain/versions/versions.ts';
 import { command, commandGroup } from '../../runtime/command.ts';

@@ -2,11 +2,12 @@
 import { second } from '../../../base/duration.ts';
 import { OperatorError } from '../../../base/operator-error.ts';
 import { formatTimestamp } from '../../../base/timestamp.ts';
+import type { DatabaseContext, TimedContext } from '../../../domain/contexts.ts';
 import { stepsOf } from '../../../domain/issuance/attempt.ts';
 import { pauseOfIssuer } from '../../../domain/issuance/issuers.ts';
 import { claimRenewal } from '../../../domain/renewals/renewal-claim.ts';
 import { type NamedRenewal, renewalWithId } from '../../../domain/renewals/renewals.ts';
-import type { DatabaseContext, TimedContext, Vault } from '../../../domain/vault.ts';
+import type { Vault } from '../../../domain/vault.ts';
 import { versionNumbered } from '../../../domain/versions/versions.ts';
 import { runClaimed } from '../../../jobs/renewal-worker.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
