@@ -20,8 +20,8 @@ import {
 } from '../../db/tables/api-keys.ts';
 import { findCertificateIds } from '../../db/tables/certificates.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import type { TimedContext, WorldContext } from '../contexts.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';
-import type { Vault } from '../vault.ts';
 import { requireCertificate, suggestName } from '../versions/certificate-lookup.ts';
 import { type ApiKeyState, apiKeyState } from './authentication.ts';
 
@@ -47,7 +47,7 @@ export type ApiKeyView = {
  * not in the future or an allowed certificate does not exist.
  */
 export async function createApiKey(
-  vault: Vault,
+  vault: TimedContext,
   actor: Actor,
   input: CreateApiKeyInput,
 ): Promise<{ readonly id: number; readonly raw: Secret<string> }> {
@@ -65,7 +65,7 @@ export async function isStoredKey(reader: Reader, raw: string): Promise<boolean>
 
 /** `createApiKey` in the caller's transaction, with a token that the caller has made. Returns the id of the key. */
 export async function storeApiKey(
-  { world }: Vault,
+  { world }: WorldContext,
   writer: Writer,
   actor: Actor,
   input: CreateApiKeyInput,
@@ -108,7 +108,7 @@ export function refusePast(expiresAt: number | undefined, now: number): void {
 const keysAtOnce = 500;
 
 /** All keys in the order of their ids, page by page. */
-export async function* allApiKeys(vault: Vault): AsyncGenerator<ApiKeyView[]> {
+export async function* allApiKeys(vault: TimedContext): AsyncGenerator<ApiKeyView[]> {
   let after: number | undefined;
   for (;;) {
     const page = await pageOfApiKeys(vault, { after, limit: keysAtOnce });
@@ -123,7 +123,7 @@ export type ApiKeyPage = { readonly after?: number | undefined; readonly limit: 
 
 /** A page of all keys, or of those that may read the certificate of this name. Throws `certificate_not_found`. */
 export async function pageOfApiKeys(
-  { db, world }: Vault,
+  { db, world }: TimedContext,
   page: ApiKeyPage,
   certificate?: string,
 ): Promise<ApiKeyView[]> {
@@ -136,7 +136,7 @@ export async function pageOfApiKeys(
 }
 
 /** One key as lists show it. Throws `api_key_not_found`. */
-export async function viewApiKey({ db, world }: Vault, id: number): Promise<ApiKeyView> {
+export async function viewApiKey({ db, world }: TimedContext, id: number): Promise<ApiKeyView> {
   const row = await requireApiKey(db.reader, id);
   const [view] = views([row], await allowlistsOf(db.reader, [id]), world.now());
   if (view === undefined) throw new Error('one row makes one view');
@@ -166,13 +166,13 @@ function views(
 }
 
 /** Ends a key at once. Revoking it again changes nothing and is no error. Throws `api_key_not_found`. */
-export async function revokeApiKey(vault: Vault, actor: Actor, id: number): Promise<void> {
+export async function revokeApiKey(vault: TimedContext, actor: Actor, id: number): Promise<void> {
   await vault.db.write((writer) => storeRevocation(vault, writer, actor, id));
 }
 
 /** `revokeApiKey` in the caller's transaction. */
 export async function storeRevocation(
-  { world }: Vault,
+  { world }: WorldContext,
   writer: Writer,
   actor: Actor,
   id: number,
@@ -186,7 +186,7 @@ export async function storeRevocation(
 }
 
 /** Removes a revoked key. Throws `api_key_not_found` and, where it is not revoked, `api_key_active`. */
-export async function deleteApiKey({ db, world }: Vault, actor: Actor, id: number): Promise<void> {
+export async function deleteApiKey({ db, world }: TimedContext, actor: Actor, id: number): Promise<void> {
   await db.write(async (writer) => {
     const key = await requireApiKey(writer, id);
     if (key.revoked_at === null) {

@@ -7,10 +7,9 @@ import type { Writer } from '../../db/database.ts';
 import { findCertificate, insertCertificate, updateCertificate } from '../../db/tables/certificates.ts';
 import { type ImportedFiles, readBundleApart } from '../../net/bundle-process.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import type { DatabaseContext } from '../contexts.ts';
+import type { DatabaseContext, SealingContext, SecretsContext, WorldContext } from '../contexts.ts';
 import { newCertificateName, parseInput } from '../inputs.ts';
 import { notifyRecovered } from '../notifications/certificate-notices.ts';
-import type { Vault } from '../vault.ts';
 import { neverRenewed } from '../versions/renewal-plan.ts';
 import { addVersion } from '../versions/versions.ts';
 
@@ -29,10 +28,7 @@ export type ImportPreview = {
  * Reads the files as an import would, and stores nothing. Throws `invalid_request`, `payload_too_large` and `rate_limited`
  * as that does.
  */
-export async function previewImport(
-  { world }: Pick<Vault, 'world'>,
-  files: ImportedFiles,
-): Promise<ImportPreview> {
+export async function previewImport({ world }: WorldContext, files: ImportedFiles): Promise<ImportPreview> {
   const bundle = await readBundleApart(world, files);
   return {
     leaf: certificateFacts(bundle.leaf),
@@ -60,7 +56,7 @@ export type ImportResult = { readonly version: number; readonly warnings: readon
  * be used, `rate_limited` where too many are read already, and `certificate_exists` where the name belongs to a certificate that an issuer makes; nothing is stored then.
  */
 export async function importCertificate(
-  vault: Vault,
+  vault: SecretsContext,
   actor: Actor,
   { name, ...files }: ImportRequest,
 ): Promise<ImportResult> {
@@ -71,7 +67,7 @@ export async function importCertificate(
 
 /** The part of `importCertificate` that writes, in the caller's transaction. Returns the number of the version. */
 export async function storeImport(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   { name, bundle }: { readonly name: CertName; readonly bundle: CertificateBundle },

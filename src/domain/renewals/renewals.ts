@@ -12,9 +12,8 @@ import {
 } from '../../db/tables/renewals.ts';
 import { type Actor, system } from '../audit/audit.ts';
 import type { DatabaseContext } from '../contexts.ts';
-import type { Vault } from '../vault.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
-import { queueRenewal } from './renewal-queue.ts';
+import { type QueueContext, queueRenewal } from './renewal-queue.ts';
 
 /** A renewal and the certificate it is for. */
 export type Renewal = RenewalRow & { readonly certificate: string };
@@ -64,7 +63,7 @@ export function nextDueAt({ db }: DatabaseContext, now: number): Promise<number 
  * Queues a renewal, or returns the one that is already queued or running. Throws `certificate_not_found` and
  * `not_renewable`.
  */
-export async function requestRenewal(vault: Vault, actor: Actor, name: string): Promise<Renewal> {
+export async function requestRenewal(vault: QueueContext, actor: Actor, name: string): Promise<Renewal> {
   const renewal = await vault.db.write(async (writer) => {
     const certificate = await requireCertificate(writer, name);
     if (certificate.issuer_id === null) throw new Problem('not_renewable');
@@ -81,7 +80,7 @@ export async function requestRenewal(vault: Vault, actor: Actor, name: string): 
 }
 
 /** The renewal of this certificate with this id. Throws `certificate_not_found` and `not_found`. */
-export async function requireRenewal({ db }: Vault, name: string, id: number): Promise<Renewal> {
+export async function requireRenewal({ db }: DatabaseContext, name: string, id: number): Promise<Renewal> {
   const certificate = await requireCertificate(db.reader, name);
   const renewal = await findRenewal(db.reader, id);
   if (renewal?.certificate_id !== certificate.id) {
@@ -91,7 +90,7 @@ export async function requireRenewal({ db }: Vault, name: string, id: number): P
 }
 
 /** Queues a renewal for certificates whose moment has come, at most `limit` at a time. Returns how many. */
-export async function queueDueRenewals(vault: Vault, limit: number): Promise<number> {
+export async function queueDueRenewals(vault: QueueContext, limit: number): Promise<number> {
   const now = vault.world.now();
   if ((await listDueCertificates(vault.db.reader, now, 1)).length === 0) return 0;
   const queued = await vault.db.write(async (writer) => {
