@@ -5,7 +5,7 @@
 import { minute, second } from '../base/duration.ts';
 import { auditCursor, type Collector, eventsAfter, moveAuditCursor } from '../domain/audit/audit-cursor.ts';
 import { lastEventId, type RecordedEvent } from '../domain/audit/audit-log.ts';
-import type { Vault } from '../domain/vault.ts';
+import type { LoggedContext } from '../domain/contexts.ts';
 
 /** Where events go. */
 export type AuditSink = {
@@ -17,8 +17,6 @@ export type AuditSink = {
   readonly close: () => Promise<void>;
 };
 
-type FeedContext = Pick<Vault, 'db' | 'world' | 'log'>;
-
 /** How many events are delivered together: a megabyte or two. */
 const eventsAtOnce = 5000;
 
@@ -29,7 +27,11 @@ const longestWait = minute;
  * Runs until `signal` is aborted. Where it stands is kept in the database, so that events of a time without a server, or with
  * the collector away, come later. A new feed begins with the next event.
  */
-export async function runAuditFeed(vault: FeedContext, sink: AuditSink, signal: AbortSignal): Promise<void> {
+export async function runAuditFeed(
+  vault: LoggedContext,
+  sink: AuditSink,
+  signal: AbortSignal,
+): Promise<void> {
   const { world, log } = vault;
   const { target } = sink;
   let failures = 0;
@@ -52,7 +54,7 @@ export async function runAuditFeed(vault: FeedContext, sink: AuditSink, signal: 
   await sink.close();
 }
 
-async function deliverNext(context: FeedContext, sink: AuditSink, signal: AbortSignal): Promise<number> {
+async function deliverNext(context: LoggedContext, sink: AuditSink, signal: AbortSignal): Promise<number> {
   const cursor = await auditCursor(context, sink.name);
   if (cursor === undefined) {
     await moveAuditCursor(context, sink.name, await lastEventId(context));

@@ -1,7 +1,7 @@
 /** Removes the challenge records that crashes and failed removals left: at the start, and every half hour. */
 import { minute } from '../base/duration.ts';
 import { removeLeftoverChallenges } from '../domain/issuance/challenge-removal.ts';
-import type { Vault } from '../domain/vault.ts';
+import type { ChallengeContext } from '../domain/issuance/issuance-contexts.ts';
 
 const period = 30 * minute;
 
@@ -9,7 +9,7 @@ const period = 30 * minute;
  * Runs until `signal` is aborted, and then ends the removals of this process that still go on. What goes wrong is logged
  * and tried again at the next round.
  */
-export async function runChallengeCleaner(vault: Vault, signal: AbortSignal): Promise<void> {
+export async function runChallengeCleaner(vault: ChallengeContext, signal: AbortSignal): Promise<void> {
   const stop = () => void vault.removals.end();
   signal.addEventListener('abort', stop, { once: true });
   while (!signal.aborted) {

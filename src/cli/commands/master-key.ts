@@ -7,6 +7,7 @@ import { passphraseCost } from '../../crypto/passphrase-seal.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import { passphraseComplaint } from '../../domain/backup/backup.ts';
 import { finishRestore } from '../../domain/backup/restore-swap.ts';
+import type { SecretsContext } from '../../domain/contexts.ts';
 import { rotateMasterKey } from '../../domain/master-key/master-key-rotation.ts';
 import { sealKeyFiles } from '../../domain/master-key/master-key-sealing.ts';
 import {
@@ -195,7 +196,7 @@ async function withKeyFiles(
 }
 
 async function resealFiles(
-  vault: Vault,
+  vault: SecretsContext,
   { stderr }: Terminal,
   lock: PassphraseKey | undefined,
   passphrase: Parameters<typeof PassphraseKey.for>[0] | undefined,

@@ -16,6 +16,7 @@ import { BackupHealth } from '../../domain/backup/backup-health.ts';
 import { finishRestore } from '../../domain/backup/restore-swap.ts';
 import { Changes } from '../../domain/changes/changes.ts';
 import { Freshness } from '../../domain/changes/freshness.ts';
+import type { SecretsContext } from '../../domain/contexts.ts';
 import { DiskSpace } from '../../domain/health/disk-space.ts';
 import { Heartbeat } from '../../domain/health/heartbeat.ts';
 import { Meter } from '../../domain/health/meter.ts';
@@ -178,10 +179,7 @@ async function loadKeyring(
   return createKeyring(settings, unlocking, world);
 }
 
-async function refuseWrongKey(
-  parts: Pick<Vault, 'db' | 'keyring' | 'world'>,
-  settings: Settings,
-): Promise<void> {
+async function refuseWrongKey(parts: SecretsContext, settings: Settings): Promise<void> {
   const verdict = await masterKeyFits(parts);
   if (verdict === 'absent') await bindMasterKey(parts);
   if (verdict === 'does-not-fit' || (await masterKeyFits(parts)) !== 'fits') {

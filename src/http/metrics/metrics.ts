@@ -6,10 +6,10 @@ import {
   watchedCertificates,
 } from '../../domain/certificates/certificate-search.ts';
 import { certificateStatus, certificateStatuses } from '../../domain/certificates/certificate-status.ts';
-import { readiness } from '../../domain/doctor/readiness.ts';
+import type { DatabaseContext, LogContext, WorldContext } from '../../domain/contexts.ts';
+import { type ReadinessContext, readiness } from '../../domain/doctor/readiness.ts';
 import { countWork } from '../../domain/doctor/vault-counts.ts';
 import type { Series } from '../../domain/health/meter.ts';
-import type { Vault } from '../../domain/vault.ts';
 import { type MetricFamily, type MetricName, metricFamilies } from './metric-families.ts';
 import { familyHead, metricText, seriesName } from './metric-text.ts';
 
@@ -28,7 +28,11 @@ export type Metrics = {
 const perPiece = 500;
 
 /** The text, in pieces. What the database does not tell is left out; `vault_ready` says that something is wrong. */
-export async function* metricsText(vault: Vault, version: string, metrics: Metrics): AsyncGenerator<string> {
+export async function* metricsText(
+  vault: ReadinessContext,
+  version: string,
+  metrics: Metrics,
+): AsyncGenerator<string> {
   const counted = await metrics.series();
   const watched = await watchedCertificates(vault).catch((error: unknown) => {
     vault.log.warn({ err: error }, 'metrics of certificates could not be read');
@@ -75,7 +79,7 @@ function seconds(ms: number | null): number | undefined {
   return ms === null ? undefined : ms / 1000;
 }
 
-function sumsOf(rows: readonly WatchedCertificate[], { world }: Vault): Series {
+function sumsOf(rows: readonly WatchedCertificate[], { world }: WorldContext): Series {
   const now = world.now();
   const counts = new Map<string, number>(certificateStatuses.map((status) => [status, 0]));
   let newest = 0;
@@ -91,7 +95,11 @@ function sumsOf(rows: readonly WatchedCertificate[], { world }: Vault): Series {
   return series;
 }
 
-async function ownGauges(vault: Vault, version: string, { backupEvery }: Metrics): Promise<Series> {
+async function ownGauges(
+  vault: ReadinessContext,
+  version: string,
+  { backupEvery }: Metrics,
+): Promise<Series> {
   const { status, checks } = await readiness(vault);
   const series: Record<string, number> = {
     [seriesName('vault_build_info', { version })]: 1,
@@ -106,7 +114,7 @@ async function ownGauges(vault: Vault, version: string, { backupEvery }: Metrics
   return { ...series, ...disk, ...sizesOf(vault.db.path), ...(await storedGauges(vault)) };
 }
 
-async function storedGauges(vault: Pick<Vault, 'db' | 'log'>): Promise<Series> {
+async function storedGauges(vault: DatabaseContext & LogContext): Promise<Series> {
   try {
     const { renewals, lastBackupAt: backup, ...counts } = await countWork(vault);
     return {

@@ -9,12 +9,12 @@ import { formatTimestamp } from '../../base/timestamp.ts';
 import { dnsProviderTypes } from '../../dns/providers/provider-types.ts';
 import type { DatabaseContext } from '../../domain/contexts.ts';
 import { addDnsProvider, removeDnsProvider, tryDnsProvider } from '../../domain/issuance/dns-providers.ts';
+import type { DnsChangeContext } from '../../domain/issuance/issuance-contexts.ts';
 import {
   type DnsProviderView,
   viewDnsProvider,
   viewDnsProviders,
 } from '../../domain/issuance/issuer-views.ts';
-import type { Vault } from '../../domain/vault.ts';
 import {
   addDnsProviderBody,
   byNameQuery,
@@ -133,7 +133,7 @@ export const dnsProviderRoutes: readonly Route[] = [
 ];
 
 async function tried(
-  vault: Vault,
+  vault: DatabaseContext & DnsChangeContext,
   what: { readonly name: string; readonly domain: string },
   say: (text: string) => void,
   signal: AbortSignal,

@@ -6,8 +6,8 @@ import type { DatabaseContext, TimedContext } from '../../../domain/contexts.ts'
 import { stepsOf } from '../../../domain/issuance/attempt.ts';
 import { pauseOfIssuer } from '../../../domain/issuance/issuers.ts';
 import { claimRenewal } from '../../../domain/renewals/renewal-claim.ts';
+import type { RenewalContext } from '../../../domain/renewals/renewal-run.ts';
 import { type NamedRenewal, renewalWithId } from '../../../domain/renewals/renewals.ts';
-import type { Vault } from '../../../domain/vault.ts';
 import { versionNumbered } from '../../../domain/versions/versions.ts';
 import { runClaimed } from '../../../jobs/renewal-worker.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
@@ -25,7 +25,7 @@ const lookAgainAfter = second / 5;
  * with the reason, in the CA's own words, where it failed.
  */
 export async function watchRenewal(
-  vault: Vault,
+  vault: RenewalContext,
   terminal: Terminal,
   { id, name }: { readonly id: number; readonly name: string },
 ): Promise<void> {
