@@ -1,15 +1,5 @@
-/**
- * What can go wrong with the database itself, in words for whoever runs the vault. Commands print it; over HTTP it
- * becomes `unavailable`, because the caller may succeed later and must learn nothing about the inside.
- */
-import { OperatorError } from '../base/operator-error.ts';
-
-export class StorageError extends OperatorError {
-  constructor(message: string, options: { readonly hint?: string; readonly cause?: unknown } = {}) {
-    super(message, options);
-    this.name = 'StorageError';
-  }
-}
+/** What SQLite reports about its surroundings, in words for the operator. */
+import { StorageError } from '../base/storage-error.ts';
 
 const sentences: readonly { codes: RegExp; message: string; hint: string }[] = [
   {

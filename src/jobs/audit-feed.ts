@@ -3,17 +3,17 @@
  * once, and tried again for as long as it takes. No request waits for it.
  */
 import { minute, second } from '../base/duration.ts';
-import { type AuditEventRow, lastGivenId, listChainedEvents } from '../db/audit/audit-events.ts';
-import { putSetting, readSetting } from '../db/tables/settings.ts';
-import type { Vault } from '../domain/vault.ts';
+import { auditCursor, type Collector, eventsAfter, moveAuditCursor } from '../domain/audit/audit-cursor.ts';
+import { lastEventId, type RecordedEvent } from '../domain/audit/audit-log.ts';
+import type { LoggedContext } from '../domain/contexts.ts';
 
 /** Where events go. */
 export type AuditSink = {
-  readonly name: 'file' | 'syslog';
+  readonly name: Collector;
   /** As the log calls it. */
   readonly target: string;
   /** Resolves when the events will not be lost there; rejects where nobody can say, and they are delivered again. */
-  readonly deliver: (events: readonly AuditEventRow[], signal: AbortSignal) => Promise<void>;
+  readonly deliver: (events: readonly RecordedEvent[], signal: AbortSignal) => Promise<void>;
   readonly close: () => Promise<void>;
 };
 
@@ -27,7 +27,11 @@ const longestWait = minute;
  * Runs until `signal` is aborted. Where it stands is kept in the database, so that events of a time without a server, or with
  * the collector away, come later. A new feed begins with the next event.
  */
-export async function runAuditFeed(vault: Vault, sink: AuditSink, signal: AbortSignal): Promise<void> {
+export async function runAuditFeed(
+  vault: LoggedContext,
+  sink: AuditSink,
+  signal: AbortSignal,
+): Promise<void> {
   const { world, log } = vault;
   const { target } = sink;
   let failures = 0;
@@ -50,25 +54,22 @@ export async function runAuditFeed(vault: Vault, sink: AuditSink, signal: AbortS
   await sink.close();
 }
 
-async function deliverNext({ db, log }: Vault, sink: AuditSink, signal: AbortSignal): Promise<number> {
-  const key = `audit-${sink.name}-cursor` as const;
-  const known = await readSetting(db.reader, key);
-  if (known === undefined) {
-    const last = await lastGivenId(db.reader);
-    await db.write((writer) => putSetting(writer, key, last));
+async function deliverNext(context: LoggedContext, sink: AuditSink, signal: AbortSignal): Promise<number> {
+  const cursor = await auditCursor(context, sink.name);
+  if (cursor === undefined) {
+    await moveAuditCursor(context, sink.name, await lastEventId(context));
     return 0;
   }
-  const cursor = Number(known);
-  const events = await listChainedEvents(db.reader, cursor, eventsAtOnce);
+  const events = await eventsAfter(context, cursor, eventsAtOnce);
   const [first] = events;
   const last = events.at(-1);
   if (first === undefined || last === undefined) return 0;
   if (first.id > cursor + 1) {
     const { target } = sink;
     const fields = { target, from: cursor + 1, to: first.id - 1 };
-    log.warn(fields, 'audit events were pruned before they could be delivered');
+    context.log.warn(fields, 'audit events were pruned before they could be delivered');
   }
   await sink.deliver(events, signal);
-  await db.write((writer) => putSetting(writer, key, last.id));
+  await moveAuditCursor(context, sink.name, last.id);
   return events.length;
 }

@@ -5,11 +5,15 @@
 import { hour } from '../base/duration.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
 import { pruneAuditLog } from '../domain/audit/audit-retention.ts';
+import type { LoggedContext } from '../domain/contexts.ts';
 import { observeClock } from '../domain/health/steady-clock.ts';
-import type { Vault } from '../domain/vault.ts';
 
 /** Runs until `signal` is aborted. What goes wrong is logged and tried again. */
-export async function runAuditRetention(vault: Vault, keepFor: number, signal: AbortSignal): Promise<void> {
+export async function runAuditRetention(
+  vault: LoggedContext,
+  keepFor: number,
+  signal: AbortSignal,
+): Promise<void> {
   const { world, log } = vault;
   while (!signal.aborted) {
     try {

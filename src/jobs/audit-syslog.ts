@@ -1,8 +1,7 @@
 /** Audit events as syslog messages (RFC 5424), each with the event as JSON. */
 import { second } from '../base/duration.ts';
 import type { World } from '../base/world.ts';
-import type { AuditEventRow } from '../db/audit/audit-events.ts';
-import { jsonLine } from '../domain/audit/audit-log.ts';
+import { jsonLine, type RecordedEvent } from '../domain/audit/audit-log.ts';
 import type { AuditSink } from './audit-feed.ts';
 import { openSyslog, type SyslogConnection, type SyslogTarget } from './syslog-connection.ts';
 
@@ -24,14 +23,14 @@ const patience = 30 * second;
 const largestDatagram = 65_000;
 
 /** A message: its header, no structured data, and the event as JSON. */
-export function syslogMessage(event: AuditEventRow, hostname: string): string {
+export function syslogMessage(event: RecordedEvent, hostname: string): string {
   const severity = event.action.endsWith('.refuse') || event.action.endsWith('.fail') ? warning : notice;
   const at = new Date(event.at).toISOString();
   return `<${facility * 8 + severity}>1 ${at} ${hostname} vault - ${event.action} - ${jsonLine(event).trimEnd()}`;
 }
 
 /** The message, without the event's details where they make it longer than any datagram: it would never arrive. */
-function datagramOf(event: AuditEventRow, hostname: string): string {
+function datagramOf(event: RecordedEvent, hostname: string): string {
   const message = syslogMessage(event, hostname);
   if (Buffer.byteLength(message) <= largestDatagram) return message;
   return syslogMessage({ ...event, detail: '{"omitted":"it is longer than a datagram"}' }, hostname);
@@ -62,7 +61,7 @@ export function auditSyslog(world: World, target: SyslogTarget, hostname: string
   };
 
   async function send(
-    events: readonly AuditEventRow[],
+    events: readonly RecordedEvent[],
     signal: AbortSignal,
     over: AbortSignal,
   ): Promise<void> {

@@ -2,15 +2,16 @@
 import { minute } from '../base/duration.ts';
 import { system } from '../domain/audit/audit.ts';
 import type { BackupOrder } from '../domain/backup/backup.ts';
+import type { BackupHealth } from '../domain/backup/backup-health.ts';
 import { type BackupPlan, backUpByPlan, type PlanOutcome } from '../domain/backup/backup-schedule.ts';
-import type { Vault } from '../domain/vault.ts';
+import type { LogContext, SecretsContext } from '../domain/contexts.ts';
 
 /** How soon a backup is tried again that failed. */
 const tryAgainAfter = 10 * minute;
 
 /** Runs until `signal` is aborted. What goes wrong is logged, shown in the readiness details, and tried again. */
 export async function runBackupScheduler(
-  vault: Vault,
+  vault: SecretsContext & LogContext & { readonly backupHealth: BackupHealth },
   plan: BackupPlan,
   order: Pick<BackupOrder, 'version' | 'verify'>,
   signal: AbortSignal,
@@ -33,7 +34,7 @@ export async function runBackupScheduler(
 }
 
 /** With each backup, so that the log tells of what is wrong as often as it happens. */
-function tell({ log }: Vault, { made: file, setAside, clone }: PlanOutcome): void {
+function tell({ log }: LogContext, { made: file, setAside, clone }: PlanOutcome): void {
   if (file === undefined) return;
   if (setAside === undefined) log.info({ file }, 'a backup was made');
   else {

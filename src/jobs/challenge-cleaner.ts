@@ -1,7 +1,7 @@
 /** Removes the challenge records that crashes and failed removals left: at the start, and every half hour. */
 import { minute } from '../base/duration.ts';
 import { removeLeftoverChallenges } from '../domain/issuance/challenge-removal.ts';
-import type { Vault } from '../domain/vault.ts';
+import type { ChallengeContext } from '../domain/issuance/issuance-contexts.ts';
 
 const period = 30 * minute;
 
@@ -10,7 +10,7 @@ const period = 30 * minute;
  * and tried again at the next round. A round that takes longer than that goes on beside the next, which leaves its records
  * to it: one provider that is slow must not delay the others.
  */
-export async function runChallengeCleaner(vault: Vault, signal: AbortSignal): Promise<void> {
+export async function runChallengeCleaner(vault: ChallengeContext, signal: AbortSignal): Promise<void> {
   const stop = () => void vault.removals.end();
   signal.addEventListener('abort', stop, { once: true });
   const rounds = new Set<Promise<void>>();
@@ -23,7 +23,7 @@ export async function runChallengeCleaner(vault: Vault, signal: AbortSignal): Pr
   await Promise.all(rounds);
 }
 
-async function removeLeftovers(vault: Vault): Promise<void> {
+async function removeLeftovers(vault: ChallengeContext): Promise<void> {
   try {
     const left = await removeLeftoverChallenges(vault);
     if (left > 0) vault.log.info({ records: left }, 'leftover challenge records removed');

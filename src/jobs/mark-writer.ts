@@ -1,10 +1,10 @@
 /** Keeps the mark beside the database up to date, once a minute: what a lost log may hide is at most that much. */
 import { minute } from '../base/duration.ts';
+import type { LogContext, SecretsContext } from '../domain/contexts.ts';
 import { type MarkedState, updateMark } from '../domain/presence/served-vault.ts';
-import type { Vault } from '../domain/vault.ts';
 
 /** Runs until `signal` is aborted. A mark that cannot be written is logged, and tried again. */
-export async function runMarkWriter(vault: Vault, signal: AbortSignal): Promise<void> {
+export async function runMarkWriter(vault: SecretsContext & LogContext, signal: AbortSignal): Promise<void> {
   let last: MarkedState | undefined;
   for (;;) {
     // A server has written it when it began.

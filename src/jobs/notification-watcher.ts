@@ -1,21 +1,22 @@
 /** Looks once a minute for what the clock alone brings about: ends that come near, backups that do not come, digests. */
 import { minute } from '../base/duration.ts';
 import type { BackupPlan } from '../domain/backup/backup-schedule.ts';
+import type { LoggedContext } from '../domain/contexts.ts';
 import { queueDigests } from '../domain/notifications/notification-digest.ts';
-import { notifyDiskSpace } from '../domain/notifications/notification-disk.ts';
+import { type DiskContext, notifyDiskSpace } from '../domain/notifications/notification-disk.ts';
 import {
+  type BackupWatchContext,
   type ExpiryMarks,
   notifyBackups,
   notifyExpiries,
 } from '../domain/notifications/notification-watch.ts';
-import type { Vault } from '../domain/vault.ts';
 
 /** Certificates and API keys that a minute looks at, tens of milliseconds of work; with more it takes several minutes. */
 const endsPerMinute = 15_000;
 
 /** Runs until `signal` is aborted. What goes wrong is logged and tried again a minute later. */
 export async function runNotificationWatcher(
-  vault: Vault,
+  vault: LoggedContext & DiskContext & BackupWatchContext,
   plan: BackupPlan | undefined,
   signal: AbortSignal,
 ): Promise<void> {

@@ -3,8 +3,11 @@
 import { hour, second } from '../base/duration.ts';
 import { Signal } from '../base/signal.ts';
 import { claimDelivery } from '../domain/notifications/notification-claim.ts';
-import { deliver, tidyDeliveries } from '../domain/notifications/notification-delivery.ts';
-import type { Vault } from '../domain/vault.ts';
+import {
+  type DeliveryContext,
+  deliver,
+  tidyDeliveries,
+} from '../domain/notifications/notification-delivery.ts';
 import { type Task, TasksInHand } from './tasks-in-hand.ts';
 
 /** By channel: a receiver that is slow or away must not hold up the others. */
@@ -17,7 +20,7 @@ const lookAgainAfter = second;
  * Runs until `signal` is aborted; what is under way is then given back, and the next process delivers it. What goes wrong
  * is logged and tried again.
  */
-export async function runNotifier(vault: Vault, signal: AbortSignal): Promise<void> {
+export async function runNotifier(vault: DeliveryContext, signal: AbortSignal): Promise<void> {
   const worker = `notifier-${vault.world.randomBytes(8).toString('hex')}`;
   const room = new Signal(vault.world);
   const inHand = new TasksInHand(limits, () => room.notify());
@@ -40,7 +43,7 @@ export async function runNotifier(vault: Vault, signal: AbortSignal): Promise<vo
 }
 
 async function takeUp(
-  vault: Vault,
+  vault: DeliveryContext,
   worker: string,
   exceptChannels: readonly number[],
   signal: AbortSignal,

@@ -3,11 +3,11 @@
  * of this process, which may be due again within the minute where lifetimes are short.
  */
 import { minute, second } from '../base/duration.ts';
-import { nextMoment } from '../db/tables/certificates.ts';
-import { redirectWaiting } from '../domain/renewals/renewal-queue.ts';
+import type { Signal } from '../base/signal.ts';
+import type { LogContext } from '../domain/contexts.ts';
+import { type QueueContext, redirectWaiting } from '../domain/renewals/renewal-queue.ts';
 import { replanAll } from '../domain/renewals/renewal-replan.ts';
-import { queueDueRenewals } from '../domain/renewals/renewals.ts';
-import type { Vault } from '../domain/vault.ts';
+import { nextDueAt, queueDueRenewals } from '../domain/renewals/renewals.ts';
 
 /** More than are queued in a minute wait for the next. */
 const mostPerRound = 100;
@@ -16,7 +16,10 @@ const mostPerRound = 100;
 const jump = 5 * minute;
 
 /** Runs until `signal` is aborted. What goes wrong is logged and tried again a minute later. */
-export async function runRenewalScheduler(vault: Vault, signal: AbortSignal): Promise<void> {
+export async function runRenewalScheduler(
+  vault: LogContext & QueueContext & { readonly renewalEnded: Signal },
+  signal: AbortSignal,
+): Promise<void> {
   let expected: number | undefined;
   let mayBeWrong = true;
   while (!signal.aborted) {
@@ -36,7 +39,7 @@ export async function runRenewalScheduler(vault: Vault, signal: AbortSignal): Pr
         vault.log.info({ moved }, 'waiting renewals moved to the other issuer');
         vault.renewalQueued.notify();
       }
-      wait = untilNext(await nextMoment(vault.db.reader, now), now, queued);
+      wait = untilNext(await nextDueAt(vault, now), now, queued);
     } catch (error) {
       vault.log.error({ err: error }, 'due renewals could not be queued; trying again');
     }

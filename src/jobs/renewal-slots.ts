@@ -2,7 +2,7 @@
  * The renewals that a process carries out at the same time, and for which lanes there is room: an issuer or a DNS provider
  * that does not respond fills only its own slots.
  */
-import type { Lane } from '../db/tables/renewal-lanes.ts';
+import type { RenewalLane as Lane } from '../domain/renewals/renewal-claim.ts';
 
 /** In all, because each renewal may hold connections and a key that is being generated; and how many are for whom. */
 export const slots = {

@@ -1,10 +1,16 @@
 /** Takes renewals off the queue and carries them out, a few at a time for each issuer and DNS provider, until it is told to stop. */
 import { second } from '../base/duration.ts';
+import type { Signal } from '../base/signal.ts';
+import type { Heartbeat } from '../domain/health/heartbeat.ts';
 import type { ClaimedRenewal, StopReason } from '../domain/issuance/attempt.ts';
 import { claimRenewal, keepLease } from '../domain/renewals/renewal-claim.ts';
-import { runRenewal } from '../domain/renewals/renewal-run.ts';
-import type { Vault } from '../domain/vault.ts';
+import { type RenewalContext, runRenewal } from '../domain/renewals/renewal-run.ts';
 import { RenewalSlots } from './renewal-slots.ts';
+
+type WorkerContext = RenewalContext & {
+  readonly renewalEnded: Signal;
+  readonly renewalHeartbeat: Heartbeat;
+};
 
 /** How soon a renewal is noticed that another process queued or left behind. */
 const lookAgainAfter = second;
@@ -13,7 +19,7 @@ const lookAgainAfter = second;
  * Runs until `signal` is aborted; the renewals in hand are then given back to the queue as they stand. What goes wrong
  * is logged and tried again; the heartbeat stops when the queue cannot be read.
  */
-export async function runRenewalWorker(vault: Vault, signal: AbortSignal): Promise<void> {
+export async function runRenewalWorker(vault: WorkerContext, signal: AbortSignal): Promise<void> {
   const worker = `worker-${vault.world.randomBytes(8).toString('hex')}`;
   const underWay = new RenewalSlots(() => {
     vault.renewalQueued.notify();
@@ -35,7 +41,11 @@ export async function runRenewalWorker(vault: Vault, signal: AbortSignal): Promi
  * Carries one renewal out, whoever claimed it, and keeps its lease meanwhile. Ends when it has ended, was given back
  * because `signal` was aborted, or belongs to another worker.
  */
-export async function runClaimed(vault: Vault, claimed: ClaimedRenewal, signal: AbortSignal): Promise<void> {
+export async function runClaimed(
+  vault: RenewalContext,
+  claimed: ClaimedRenewal,
+  signal: AbortSignal,
+): Promise<void> {
   const done = new AbortController();
   const stop = new AbortController();
   const shutDown = () => stop.abort('shutdown' satisfies StopReason);
@@ -57,7 +67,7 @@ export async function runClaimed(vault: Vault, claimed: ClaimedRenewal, signal: 
 
 /** Begins the next renewal that there is room for. Returns whether there was one. */
 async function takeUp(
-  vault: Vault,
+  vault: RenewalContext,
   worker: string,
   underWay: RenewalSlots,
   signal: AbortSignal,

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { OperatorError } from '../../src/base/operator-error.ts';
-import { damageIn, isBusy, StorageError, storageErrorFrom } from '../../src/db/storage-error.ts';
+import { StorageError } from '../../src/base/storage-error.ts';
+import { damageIn, isBusy, storageErrorFrom } from '../../src/db/storage-error.ts';
 
 const sentences: Record<string, RegExp> = {
   SQLITE_BUSY: /locked by another process/,

@@ -1,7 +1,7 @@
 /** The job that prunes the audit log: once an hour it looks, says what it did, and goes on after what went wrong. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { StorageError } from '../../src/db/storage-error.ts';
+import { StorageError } from '../../src/base/storage-error.ts';
 import { runAuditRetention } from '../../src/jobs/audit-retention.ts';
 import { eventsOf, outside } from '../harness/http-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';

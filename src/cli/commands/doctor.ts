@@ -1,7 +1,7 @@
 /** `vault doctor`: looks at everything that a vault needs, changes nothing, and says what to do. */
 import { OperatorError } from '../../base/operator-error.ts';
+import { StorageError } from '../../base/storage-error.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { StorageError } from '../../db/storage-error.ts';
 import { certificateFindings, renewalFindings } from '../../domain/doctor/certificate-findings.ts';
 import { type Finding, findingFrom, worstOf } from '../../domain/doctor/finding.ts';
 import { issuerFindings } from '../../domain/doctor/issuer-findings.ts';

@@ -3,8 +3,8 @@
  * what it commits there is gone for whoever opens the path next; so nothing may be answered from it.
  */
 import { type Stats, statSync } from 'node:fs';
+import { StorageError } from '../../base/storage-error.ts';
 import type { World } from '../../base/world.ts';
-import { StorageError } from '../storage-error.ts';
 
 /** How long reads rely on the last look. */
 const trustedMs = 100;

@@ -7,8 +7,8 @@ import { type Allowed, apiKeyFits, type TaggedApiKey } from '../../db/audit/row-
 import { requireIntegrity } from '../../db/database.ts';
 import { type ApiKeyRow, findApiKeyByPrefix } from '../../db/tables/api-keys.ts';
 import { type IpNetwork, parseIpNetwork } from '../../net/ip-network.ts';
-import { FreshCache } from '../changes/freshness.ts';
-import type { Vault } from '../vault.ts';
+import { FreshCache, type Freshness } from '../changes/freshness.ts';
+import type { DatabaseContext, LogContext, LoggedContext } from '../contexts.ts';
 import type { ApiKeyIdentity } from './identity.ts';
 
 export type Authentication = {
@@ -29,13 +29,15 @@ const rememberedKeys = 10_000;
 /** Of strangers, who must not push out the keys of the others. */
 const rememberedRefusals = 10_000;
 
+type AuthenticationContext = LoggedContext & { readonly freshness: Freshness };
+
 export class Authenticator {
-  readonly #vault: Vault;
+  readonly #vault: AuthenticationContext;
   readonly #known: FreshCache<string, KnownKey>;
   /** What was found under each prefix that was presented with a key that does not count. */
   readonly #refused: FreshCache<string, KnownKey | 'nobody'>;
 
-  constructor(vault: Vault) {
+  constructor(vault: AuthenticationContext) {
     this.#vault = vault;
     this.#known = new FreshCache(vault.freshness, rememberedKeys);
     this.#refused = new FreshCache(vault.freshness, rememberedRefusals);
@@ -92,7 +94,10 @@ const unknownKey: TaggedApiKey = {
 };
 
 /** A key as it is cached; a key without a valid tag counts as unknown. */
-async function loadKey({ db, log }: Vault, prefix: string): Promise<KnownKey | undefined> {
+async function loadKey(
+  { db, log }: DatabaseContext & LogContext,
+  prefix: string,
+): Promise<KnownKey | undefined> {
   const integrity = requireIntegrity(db);
   const row = await findApiKeyByPrefix(db.reader, prefix);
   if (row === undefined) {

@@ -19,8 +19,8 @@ import {
   setSessionUsed,
 } from '../../db/tables/sessions.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import type { LogContext, SecretsContext } from '../contexts.ts';
 import { currentKey } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import { type AdministratorIdentity, actorName } from './identity.ts';
 
 /** In milliseconds. */
@@ -56,11 +56,11 @@ const mostSessions = 20;
 const longestUserAgent = 256;
 
 export class Sessions {
-  readonly #vault: Vault;
+  readonly #vault: SecretsContext & LogContext;
   readonly limits: SessionLimits;
   readonly #beingNoted = new Map<number, Promise<void>>();
 
-  constructor(vault: Vault, limits: SessionLimits = defaultSessionLimits) {
+  constructor(vault: SecretsContext & LogContext, limits: SessionLimits = defaultSessionLimits) {
     this.#vault = vault;
     this.limits = limits;
   }

@@ -6,10 +6,8 @@ import { nextMoment } from '../../db/tables/certificates.ts';
 import { findAcmeIssuer, listIssuers } from '../../db/tables/issuers.ts';
 import { findNeglectedRenewal } from '../../db/tables/waiting-renewals.ts';
 import { certificateStatus } from '../certificates/certificate-status.ts';
-import type { Vault } from '../vault.ts';
+import type { TimedContext } from '../contexts.ts';
 import type { Finding } from './finding.ts';
-
-type Parts = Pick<Vault, 'db' | 'world'>;
 
 /** A thousand sentences about one dead CA help nobody. */
 const mostShown = 20;
@@ -18,7 +16,7 @@ const mostShown = 20;
 const longestQueueing = 10 * minute;
 
 /** Every certificate, in the order of names: those in trouble by themselves, worst first, then how many are well. */
-export async function certificateFindings({ db, world }: Parts): Promise<Finding[]> {
+export async function certificateFindings({ db, world }: TimedContext): Promise<Finding[]> {
   const now = world.now();
   const troubles: Finding[] = [];
   let all = 0;
@@ -43,7 +41,7 @@ export async function certificateFindings({ db, world }: Parts): Promise<Finding
 }
 
 /** Renewals that wait too long, and CAs that asked to be left alone. */
-export async function renewalFindings({ db, world }: Parts): Promise<Finding[]> {
+export async function renewalFindings({ db, world }: TimedContext): Promise<Finding[]> {
   const now = world.now();
   const findings: Finding[] = [];
   const waiting = await findNeglectedRenewal(db.reader, now, now - longestQueueing);
@@ -118,7 +116,7 @@ function remaining(ms: number): string {
 }
 
 async function others(
-  db: Parts['db'],
+  db: TimedContext['db'],
   now: number,
   { all, inTrouble }: { readonly all: number; readonly inTrouble: number },
 ): Promise<Finding> {

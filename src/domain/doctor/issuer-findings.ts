@@ -4,9 +4,11 @@ import { AcmeError } from '../../acme/acme-error.ts';
 import { readDirectory } from '../../acme/directory.ts';
 import { minute, second } from '../../base/duration.ts';
 import { type AcmeIssuerRow, findAcmeIssuer, listIssuers } from '../../db/tables/issuers.ts';
-import { OutboundError, type OutboundResponse } from '../../net/outbound-http.ts';
-import type { Vault } from '../vault.ts';
+import { type Outbound, OutboundError, type OutboundResponse } from '../../net/outbound-http.ts';
+import type { TimedContext, WorldContext } from '../contexts.ts';
 import type { Finding } from './finding.ts';
+
+type OutboundContext = { readonly outbound: Outbound };
 
 /** How long a CA may take. */
 const patience = 10 * second;
@@ -15,7 +17,7 @@ const patience = 10 * second;
 const largestSkew = 5 * minute;
 
 /** One finding for each CA, and one for a clock that differs from theirs. */
-export async function issuerFindings(vault: Vault): Promise<Finding[]> {
+export async function issuerFindings(vault: TimedContext & OutboundContext): Promise<Finding[]> {
   const issuers = await listIssuers(vault.db.reader);
   const findings = await Promise.all(
     issuers.map(async ({ id, name }) => {
@@ -27,7 +29,11 @@ export async function issuerFindings(vault: Vault): Promise<Finding[]> {
   return [{ check: 'issuer', status: 'ok', message: 'no CA is asked but the private one' }];
 }
 
-async function caFindings(vault: Vault, name: string, row: AcmeIssuerRow): Promise<Finding[]> {
+async function caFindings(
+  vault: WorldContext & OutboundContext,
+  name: string,
+  row: AcmeIssuerRow,
+): Promise<Finding[]> {
   const finding = (status: Finding['status'], message: string, hint?: string): Finding => ({
     check: 'issuer',
     status,

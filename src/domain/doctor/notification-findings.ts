@@ -1,11 +1,11 @@
 /** Whether those who are to be told of trouble can be told: nobody hears of it by the channel that is broken. */
 
+import type { DatabaseContext } from '../contexts.ts';
 import { type ChannelView, viewChannels } from '../notifications/notification-views.ts';
-import type { Vault } from '../vault.ts';
 import type { Finding } from './finding.ts';
 
 /** A finding for each channel that did not take what it was told last; nothing where there are no channels. */
-export async function notificationFindings(vault: Pick<Vault, 'db'>): Promise<Finding[]> {
+export async function notificationFindings(vault: DatabaseContext): Promise<Finding[]> {
   const channels = await viewChannels(vault);
   const troubles = channels.flatMap(troubleOf);
   const used = channels.filter(({ disabled_at }) => disabled_at === null).length;

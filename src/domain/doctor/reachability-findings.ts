@@ -9,7 +9,7 @@ import { listIssuers } from '../../db/tables/issuers.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
 import { type Outbound, OutboundError, type OutboundResponse } from '../../net/outbound-http.ts';
 import { placeOf } from '../issuance/dns-records.ts';
-import type { Vault } from '../vault.ts';
+import type { DnsLookupContext } from '../issuance/issuance-contexts.ts';
 import type { Finding } from './finding.ts';
 
 const patience = 5 * second;
@@ -24,7 +24,7 @@ const token = 'vault-doctor-asks-whether-this-arrives';
  * provider proves, wildcards and names of disabled certificates are not asked.
  */
 export async function reachabilityFindings(
-  vault: Vault,
+  vault: DnsLookupContext,
   outbound: Outbound,
   signal: AbortSignal,
 ): Promise<Finding[]> {
@@ -40,7 +40,7 @@ export async function reachabilityFindings(
   return findings;
 }
 
-async function namesByHttp(vault: Vault, signal: AbortSignal): Promise<string[]> {
+async function namesByHttp(vault: DnsLookupContext, signal: AbortSignal): Promise<string[]> {
   const { reader } = vault.db;
   const types = new Map((await listIssuers(reader)).map(({ id, type }) => [id, type]));
   if (![...types.values()].includes('acme')) return [];
@@ -59,7 +59,7 @@ async function namesByHttp(vault: Vault, signal: AbortSignal): Promise<string[]>
 }
 
 /** A name server that does not answer now proves nothing: the name is asked over HTTP. */
-async function hasDnsProvider(vault: Vault, name: string, signal: AbortSignal): Promise<boolean> {
+async function hasDnsProvider(vault: DnsLookupContext, name: string, signal: AbortSignal): Promise<boolean> {
   try {
     return (await placeOf(vault, name, signal)) !== undefined;
   } catch (error) {

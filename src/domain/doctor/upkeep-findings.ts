@@ -10,10 +10,8 @@ import { listMasterKeys } from '../../db/tables/master-keys.ts';
 import { backupAge } from '../backup/backup-age.ts';
 import { acceptedPath, backupsIn, setAsideIn } from '../backup/backup-directory.ts';
 import type { BackupPlan } from '../backup/backup-schedule.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import type { Finding } from './finding.ts';
-
-type Parts = Pick<Vault, 'db' | 'world'>;
 
 /** Without a schedule, this is how old the last backup may be. */
 const oldestBackup = 7 * day;
@@ -27,7 +25,7 @@ const keyMemory = 30 * day;
 const mostKeys = 10;
 
 /** Whether the vault is between two master keys. */
-export async function masterKeyFindings({ db }: Parts): Promise<Finding[]> {
+export async function masterKeyFindings({ db }: DatabaseContext): Promise<Finding[]> {
   const rows = await listMasterKeys(db.reader);
   if (!rows.some(({ state }) => state === 'previous')) {
     return [{ check: 'master-key', status: 'ok', message: 'it opens what the vault has sealed' }];
@@ -37,7 +35,7 @@ export async function masterKeyFindings({ db }: Parts): Promise<Finding[]> {
 }
 
 /** Whether the clock stands behind what the vault has recorded already. */
-export async function clockFindings({ db, world }: Parts): Promise<Finding[]> {
+export async function clockFindings({ db, world }: TimedContext): Promise<Finding[]> {
   const now = world.now();
   const [last] = await listAuditEvents(db.reader, {}, { limit: 1 });
   if (last !== undefined && last.at > now + minute) {
@@ -54,7 +52,7 @@ export async function clockFindings({ db, world }: Parts): Promise<Finding[]> {
 }
 
 /** How old the last backup is, by the schedule where there is one. */
-export async function backupFindings(vault: Parts, plan: BackupPlan | undefined): Promise<Finding[]> {
+export async function backupFindings(vault: TimedContext, plan: BackupPlan | undefined): Promise<Finding[]> {
   const age = await backupAge(vault);
   const hint =
     plan === undefined
@@ -75,7 +73,7 @@ export async function backupFindings(vault: Parts, plan: BackupPlan | undefined)
 }
 
 /** What is wrong among the scheduled backups; nothing where the directory cannot be read, which another finding says. */
-async function directoryFindings(vault: Parts, directory: string): Promise<Finding[]> {
+async function directoryFindings(vault: DatabaseContext, directory: string): Promise<Finding[]> {
   const found = await backupsIn(vault, directory).catch(() => undefined);
   if (found === undefined) return [];
   const findings: Finding[] = [];
@@ -102,7 +100,7 @@ async function directoryFindings(vault: Parts, directory: string): Promise<Findi
 }
 
 /** API keys that are about to end, or have ended a short while ago. */
-export async function apiKeyFindings({ db, world }: Parts): Promise<Finding[]> {
+export async function apiKeyFindings({ db, world }: TimedContext): Promise<Finding[]> {
   const now = world.now();
   const keys = (await listApiKeys(db.reader)).filter(({ revoked_at }) => revoked_at === null);
   const ending = keys
@@ -129,7 +127,7 @@ export async function apiKeyFindings({ db, world }: Parts): Promise<Finding[]> {
 }
 
 /** Whether somebody can sign in to the console. */
-export async function administratorFindings({ db }: Parts): Promise<Finding[]> {
+export async function administratorFindings({ db }: DatabaseContext): Promise<Finding[]> {
   if (await hasAdministrators(db.reader)) {
     return [{ check: 'administrators', status: 'ok', message: 'somebody can sign in' }];
   }
@@ -144,7 +142,7 @@ export async function administratorFindings({ db }: Parts): Promise<Finding[]> {
 }
 
 /** Whether keys, administrators and sessions are as the vault wrote them. Those that are not are refused. */
-export async function authenticityFindings({ db }: Parts): Promise<Finding[]> {
+export async function authenticityFindings({ db }: DatabaseContext): Promise<Finding[]> {
   const check = 'authenticity';
   const forged = await listForgedRows(db.reader, requireIntegrity(db));
   if (forged.length === 0) {

@@ -12,8 +12,9 @@ import {
 } from '../../db/tables/acme-challenges.ts';
 import { type DnsProviderRow, findDnsProviderById } from '../../db/tables/dns-providers.ts';
 import type { TxtRecord } from '../../dns/dns-provider.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, LogContext, WorldContext } from '../contexts.ts';
 import { inTurns, OperationTimeout, removeRecords } from './dns-records.ts';
+import type { ChallengeContext, DnsProviderContext } from './issuance-contexts.ts';
 
 /** A record that could not be removed for this long is left to people. */
 const givenUpAfter = 7 * day;
@@ -28,7 +29,7 @@ export function recordOf(row: AcmeChallengeRow): TxtRecord | undefined {
 }
 
 /** Removes these challenges in the background: vault.removals knows when that is done. */
-export function beginRemoval(vault: Vault, rows: readonly AcmeChallengeRow[]): void {
+export function beginRemoval(vault: ChallengeContext, rows: readonly AcmeChallengeRow[]): void {
   if (rows.length === 0) return;
   // The work logs its own errors.
   void removeChallenges(vault, rows);
@@ -38,7 +39,10 @@ export function beginRemoval(vault: Vault, rows: readonly AcmeChallengeRow[]): v
  * Removes these challenges, except those that are being removed already, each provider's by themselves. What cannot be
  * removed now is logged and stays in the table for the next round; it never makes a certificate fail.
  */
-export async function removeChallenges(vault: Vault, rows: readonly AcmeChallengeRow[]): Promise<void> {
+export async function removeChallenges(
+  vault: ChallengeContext,
+  rows: readonly AcmeChallengeRow[],
+): Promise<void> {
   const byProvider = Map.groupBy(rows, (row) => row.dns_provider_id);
   const work = [...byProvider].map(([provider, own]) =>
     vault.removals.begin(own, async (mine, signal) => {
@@ -53,14 +57,14 @@ export async function removeChallenges(vault: Vault, rows: readonly AcmeChalleng
 }
 
 /** Removes what crashes and failed removals left and nothing is removing yet. Returns how many there were. */
-export async function removeLeftoverChallenges(vault: Vault): Promise<number> {
+export async function removeLeftoverChallenges(vault: ChallengeContext): Promise<number> {
   const rows = vault.removals.idleOf(await listLeftoverChallenges(vault.db.reader));
   await removeChallenges(vault, rows);
   return rows.length;
 }
 
 async function removeOf(
-  vault: Vault,
+  vault: ChallengeContext,
   id: number | null,
   challenges: readonly AcmeChallengeRow[],
   signal: AbortSignal,
@@ -80,7 +84,7 @@ async function removeOf(
 
 /** Whether only a person can remove the record; logs that. */
 function isLost(
-  { world, log }: Vault,
+  { world, log }: WorldContext & LogContext,
   { created_at: createdAt, record_name: record, record_value: value }: AcmeChallengeRow,
   provider: DnsProviderRow | undefined,
 ): boolean {
@@ -95,7 +99,7 @@ function isLost(
  * that a provider that fails to remove can still present.
  */
 async function removeThrough(
-  vault: Vault,
+  vault: ChallengeContext,
   provider: DnsProviderRow,
   presented: readonly Presented[],
   signal: AbortSignal,
@@ -135,7 +139,7 @@ async function removeThrough(
  * inside the turn, or a record that was presented meanwhile could be removed, or left behind.
  */
 async function removeUnshared(
-  vault: Vault,
+  vault: DatabaseContext & DnsProviderContext,
   provider: DnsProviderRow,
   presented: readonly Presented[],
   deadline: AbortSignal,
@@ -156,7 +160,10 @@ async function removeUnshared(
   );
 }
 
-async function stillStored(vault: Vault, presented: readonly Presented[]): Promise<readonly Presented[]> {
+async function stillStored(
+  vault: DatabaseContext,
+  presented: readonly Presented[],
+): Promise<readonly Presented[]> {
   if (presented.length === 0) return [];
   const ids = await listChallengeIds(
     vault.db.reader,
@@ -165,7 +172,7 @@ async function stillStored(vault: Vault, presented: readonly Presented[]): Promi
   return presented.filter(({ row }) => ids.has(row.id));
 }
 
-async function forget({ db }: Vault, rows: readonly AcmeChallengeRow[]): Promise<void> {
+async function forget({ db }: DatabaseContext, rows: readonly AcmeChallengeRow[]): Promise<void> {
   if (rows.length === 0) return;
   await db.write(async (writer) => {
     for (const { id } of rows) await deleteChallengeRow(writer, id);

@@ -19,11 +19,11 @@ import {
 import { findDelivery, updateDelivery } from '../../db/tables/notification-deliveries.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import { didYouMean } from '../closest-names.ts';
+import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';
 import { channelSettingsOwner, sealFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import { type ReadSettings, readChannelSettings } from './channel-settings.ts';
 import { lease } from './notification-claim.ts';
-import { deliver } from './notification-delivery.ts';
+import { type DeliveryContext, deliver } from './notification-delivery.ts';
 import { nextDigestAt } from './notification-digest.ts';
 import type { CreateChannelInput, UpdateChannelInput } from './notification-inputs.ts';
 import { notifyChannel } from './notification-queue.ts';
@@ -47,7 +47,7 @@ export async function requireChannel(reader: Reader, name: string): Promise<Chan
  * which is returned. Throws OperatorError; nothing is added then.
  */
 export async function addChannel(
-  vault: Vault,
+  vault: SecretsContext,
   actor: Actor,
   input: CreateChannelInput,
   settings: Secret,
@@ -58,7 +58,7 @@ export async function addChannel(
 }
 
 async function storeChannel(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   { name, type: kind, events, certificates, digest_at, digest_days }: CreateChannelInput,
@@ -89,7 +89,7 @@ async function storeChannel(
  * get at credentials that others gave it. Throws OperatorError and `not_found`.
  */
 export async function changeChannel(
-  vault: Vault,
+  vault: SecretsContext,
   actor: Actor,
   name: string,
   input: UpdateChannelInput,
@@ -103,7 +103,7 @@ export async function changeChannel(
 
 /** Without `config` the settings stay. */
 async function storeChannelChanges(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   name: string,
@@ -136,7 +136,7 @@ async function storeChannelChanges(
 }
 
 /** Removes a channel with its settings, what it was yet to be told, and its log. Throws `not_found`. */
-export async function removeChannel({ db, world }: Vault, actor: Actor, name: string): Promise<void> {
+export async function removeChannel({ db, world }: TimedContext, actor: Actor, name: string): Promise<void> {
   await db.write(async (writer) => {
     const { id } = await requireChannel(writer, name);
     await deleteChannelRow(writer, id);
@@ -149,7 +149,7 @@ export async function removeChannel({ db, world }: Vault, actor: Actor, name: st
  * why it was not taken, and `not_found`.
  */
 export async function testChannel(
-  vault: Vault,
+  vault: DeliveryContext,
   actor: Actor,
   name: string,
   signal: AbortSignal,
@@ -173,7 +173,7 @@ export async function testChannel(
 
 /** Settings as a channel of this type needs them; a webhook without a secret gets one. Throws OperatorError. */
 async function checkChannelSettings(
-  { world }: Pick<Vault, 'world'>,
+  { world }: WorldContext,
   kind: string,
   settings: Secret,
 ): Promise<ReadSettings> {
@@ -191,7 +191,7 @@ function requireType(type: string): ChannelType {
   });
 }
 
-function sealed(vault: Vault, writer: Writer, id: number, config: unknown): Promise<Buffer> {
+function sealed(vault: SealingContext, writer: Writer, id: number, config: unknown): Promise<Buffer> {
   const settings = new Secret(Buffer.from(JSON.stringify(config)));
   return sealFor(vault, writer, channelSettingsOwner(id), settings);
 }

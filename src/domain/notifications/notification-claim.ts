@@ -9,7 +9,7 @@ import {
   listDueDeliveries,
   updateDelivery,
 } from '../../db/tables/notification-deliveries.ts';
-import type { Vault } from '../vault.ts';
+import type { TimedContext } from '../contexts.ts';
 import { isGathering, mostGathered, restingChannels, sentAlone } from './notification-gathering.ts';
 
 /** Nobody waits or leases for longer. */
@@ -30,7 +30,7 @@ export type ClaimedDelivery = {
  * same channel where people read it. Undefined where there is none.
  */
 export async function claimDelivery(
-  { db, world }: Vault,
+  { db, world }: TimedContext,
   worker: string,
   exceptChannels: readonly number[],
 ): Promise<ClaimedDelivery | undefined> {

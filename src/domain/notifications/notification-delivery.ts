@@ -18,12 +18,18 @@ import {
   updateLeasedDelivery,
 } from '../../db/tables/notification-deliveries.ts';
 import { listNotifications, type NotificationRow } from '../../db/tables/notifications.ts';
+import type { OutboundGuard } from '../../net/outbound-guard.ts';
+import type { Outbound } from '../../net/outbound-http.ts';
 import { record, system } from '../audit/audit.ts';
+import type { LogContext, SecretsContext, TimedContext } from '../contexts.ts';
 import { channelSettingsOwner, openFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import type { ClaimedDelivery } from './notification-claim.ts';
 import { gatheredMessage } from './notification-gathering.ts';
 import { wordsFor } from './notification-text.ts';
+
+/** Delivers notifications over the network, and notes what came of it. */
+export type DeliveryContext = SecretsContext &
+  LogContext & { readonly outbound: Outbound; readonly guard: OutboundGuard };
 
 /** After each attempt that failed; the last goes on until the delivery is given up. */
 const distances = [minute, 5 * minute, 30 * minute, 2 * hour, 6 * hour, 12 * hour, day];
@@ -42,7 +48,7 @@ export function distanceAfter(attempts: number, wished = 0): number {
  * is aborted, it is given back as it was. Returns what went wrong, where something did, also where it was taken nevertheless.
  */
 export async function deliver(
-  vault: Vault,
+  vault: DeliveryContext,
   claimed: ClaimedDelivery,
   signal: AbortSignal,
 ): Promise<ChannelError | undefined> {
@@ -127,7 +133,7 @@ async function disable(writer: Writer, { id, name }: ChannelRow, reason: string,
 }
 
 async function send(
-  vault: Vault,
+  vault: DeliveryContext,
   { deliveries, channel }: ClaimedDelivery,
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -157,7 +163,7 @@ function messageOf({ message_id: id, event: type, at, data: text }: Notification
 }
 
 /** Gives up what is too old, and forgets what ended long ago. Returns whether there may be more to forget. */
-export async function tidyDeliveries({ db, world }: Vault): Promise<boolean> {
+export async function tidyDeliveries({ db, world }: TimedContext): Promise<boolean> {
   const now = world.now();
   const atOnce = 500;
   const old = await oldDeliveries(db.reader, { endedBefore: now - keptFor, most: mostKept }, atOnce);

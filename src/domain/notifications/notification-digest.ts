@@ -15,7 +15,7 @@ import {
   certificatesIssuedSince,
   failingCertificates,
 } from '../../db/tables/notification-watch.ts';
-import type { Vault } from '../vault.ts';
+import type { TimedContext } from '../contexts.ts';
 import { fitsFilter } from './notification-events.ts';
 import { notifyChannel } from './notification-queue.ts';
 
@@ -43,7 +43,7 @@ export function nextDigestAt(time: string, now: number): number {
 }
 
 /** Queues the digests whose moment has come. Returns how many. */
-export async function queueDigests(vault: Vault): Promise<number> {
+export async function queueDigests(vault: TimedContext): Promise<number> {
   const { db, world } = vault;
   const now = world.now();
   let queued = 0;
@@ -59,7 +59,7 @@ function isDue({ digest_at, next_digest_at, disabled_at }: ChannelRow, now: numb
   return next_digest_at <= now || next_digest_at > now + day;
 }
 
-async function queueDigest({ db, world }: Vault, id: number): Promise<boolean> {
+async function queueDigest({ db, world }: TimedContext, id: number): Promise<boolean> {
   return db.write(async (writer) => {
     const now = world.now();
     const channel = await findChannelById(writer, id);

@@ -1,8 +1,13 @@
 /** Notification channels and their log as administrators see them, without credentials. */
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import { type ChannelRow, listChannels } from '../../db/tables/notification-channels.ts';
-import { countOpen, listDeliveries, type NamedDeliveryRow } from '../../db/tables/notification-deliveries.ts';
-import type { Vault } from '../vault.ts';
+import {
+  countOpen,
+  type DeliveryPage,
+  listDeliveries,
+  type NamedDeliveryRow,
+} from '../../db/tables/notification-deliveries.ts';
+import type { DatabaseContext } from '../contexts.ts';
 
 export type ChannelView = {
   name: string;
@@ -43,13 +48,13 @@ export type DeliveryView = {
 };
 
 /** All channels by name. */
-export async function viewChannels(vault: Pick<Vault, 'db'>): Promise<ChannelView[]> {
+export async function viewChannels(vault: DatabaseContext): Promise<ChannelView[]> {
   const rows = await listChannels(vault.db.reader);
   return Promise.all(rows.map((row) => viewChannel(vault, row)));
 }
 
 /** One channel. */
-export async function viewChannel({ db }: Pick<Vault, 'db'>, row: ChannelRow): Promise<ChannelView> {
+export async function viewChannel({ db }: DatabaseContext, row: ChannelRow): Promise<ChannelView> {
   const attempted = { channelId: row.id, attemptedOnly: true, limit: 1 };
   const [last] = await listDeliveries(db.reader, attempted);
   return {
@@ -76,8 +81,12 @@ export async function viewChannel({ db }: Pick<Vault, 'db'>, row: ChannelRow): P
   };
 }
 
-/** One line of the log. */
-export function deliveryView(row: NamedDeliveryRow): DeliveryView {
+/** A page of the log, newest first. */
+export async function viewDeliveries({ db }: DatabaseContext, page: DeliveryPage): Promise<DeliveryView[]> {
+  return (await listDeliveries(db.reader, page)).map(deliveryView);
+}
+
+function deliveryView(row: NamedDeliveryRow): DeliveryView {
   return {
     id: row.id,
     message_id: row.message_id,

@@ -14,8 +14,9 @@ import {
   nextRange,
 } from '../../db/tables/notification-watch.ts';
 import { lastBackupAt } from '../backup/backup-age.ts';
+import type { BackupHealth } from '../backup/backup-health.ts';
 import type { BackupPlan } from '../backup/backup-schedule.ts';
-import type { Vault } from '../vault.ts';
+import type { TimedContext, WorldContext } from '../contexts.ts';
 import { closeAlarm, isReminderDue, raiseAlarm } from './notification-alarms.ts';
 import { notify } from './notification-queue.ts';
 
@@ -35,7 +36,7 @@ export type ExpiryMarks = Record<Table, number>;
  * says, and says there how far it came: at the end of a table it is 0 again. Returns how many there were to tell of.
  */
 export async function notifyExpiries(
-  vault: Vault,
+  vault: TimedContext,
   lookedAt: ExpiryMarks = { certificates: 0, api_keys: 0 },
   most = Number.POSITIVE_INFINITY,
 ): Promise<number> {
@@ -50,12 +51,14 @@ export async function notifyExpiries(
   return certificates + (await eachEnding(vault, 'api_keys', part, listExpiringApiKeys, tellOfApiKey));
 }
 
+export type BackupWatchContext = TimedContext & { readonly backupHealth: BackupHealth };
+
 type Part = { readonly lookedAt: ExpiryMarks; readonly most: number };
 type List<Row> = (reader: Reader, now: number, range: IdRange, limit: number) => Promise<Row[]>;
-type TellOf<Row> = (vault: Vault, writer: Writer, row: Row) => Promise<void>;
+type TellOf<Row> = (vault: WorldContext, writer: Writer, row: Row) => Promise<void>;
 
 async function eachEnding<Row>(
-  vault: Vault,
+  vault: TimedContext,
   table: Table,
   { lookedAt, most }: Part,
   list: List<Row>,
@@ -79,7 +82,7 @@ async function eachEnding<Row>(
 
 /** Looks with the reading connection first: mostly there is nothing, and nobody shall wait for the lock for that. */
 async function tellOfRange<Row>(
-  vault: Vault,
+  vault: TimedContext,
   range: IdRange,
   list: List<Row>,
   tellOf: TellOf<Row>,
@@ -98,7 +101,11 @@ async function tellOfRange<Row>(
 
 const levelNames = ['far', 'near', 'emergency', 'over'] as const;
 
-async function tellOfCertificate({ world }: Vault, writer: Writer, row: ExpiringCertificate): Promise<void> {
+async function tellOfCertificate(
+  { world }: WorldContext,
+  writer: Writer,
+  row: ExpiringCertificate,
+): Promise<void> {
   const event = 'certificate.expiring';
   const subject = { certificateId: row.id };
   if (row.level === nearness.far) {
@@ -118,7 +125,7 @@ async function tellOfCertificate({ world }: Vault, writer: Writer, row: Expiring
   await raiseAlarm(world, writer, { event, subject, level: row.level, notice: () => notice });
 }
 
-async function tellOfApiKey({ world }: Vault, writer: Writer, row: ExpiringApiKey): Promise<void> {
+async function tellOfApiKey({ world }: WorldContext, writer: Writer, row: ExpiringApiKey): Promise<void> {
   const event = 'api_key.expiring';
   const subject = { apiKeyId: row.id };
   if (row.level === nearness.far) {
@@ -156,7 +163,7 @@ export function isBackupOverdue(last: number | undefined, plan: Period, now: num
  * Without a plan there is nothing to wait for.
  */
 export async function notifyBackups(
-  vault: Vault,
+  vault: BackupWatchContext,
   plan: BackupPlan | undefined,
   since: number,
 ): Promise<void> {

@@ -2,9 +2,9 @@
 import { minute, second } from '../../base/duration.ts';
 import { type Lane, type LaneHead, listLaneHeads, listLeftRenewals } from '../../db/tables/renewal-lanes.ts';
 import { findClaimableRenewal, updateLeased, updateRenewal } from '../../db/tables/renewals.ts';
+import type { DatabaseContext, LoggedContext, TimedContext } from '../contexts.ts';
 import type { ClaimedRenewal } from '../issuance/attempt.ts';
 import { holdOn } from '../issuance/issuance-limits.ts';
-import type { Vault } from '../vault.ts';
 import { longestPause } from '../versions/renewal-policy.ts';
 
 /** A worker that has not been heard of for this long is dead, and its renewal goes to the next. */
@@ -24,6 +24,9 @@ export type ClaimLimits = {
   readonly only?: number;
 };
 
+/** What renewals share slots by: their issuer and their DNS provider. */
+export type RenewalLane = Lane;
+
 /** A renewal under its lease, and the lane that its work is counted in. */
 export type ClaimedInLane = ClaimedRenewal & { readonly lane: Lane };
 
@@ -33,7 +36,7 @@ export type ClaimedInLane = ClaimedRenewal & { readonly lane: Lane };
  * that ran out (the clock may jump) is lost even to the same worker's next claim.
  */
 export async function claimRenewal(
-  vault: Vault,
+  vault: TimedContext,
   worker: string,
   { admits = () => true, only }: ClaimLimits = {},
 ): Promise<ClaimedInLane | undefined> {
@@ -54,7 +57,7 @@ export async function claimRenewal(
 }
 
 /** Puts the renewal off where a limit of the CA holds it back. Returns whether one does. */
-async function hold({ db, world }: Vault, id: number): Promise<boolean> {
+async function hold({ db, world }: TimedContext, id: number): Promise<boolean> {
   const now = world.now();
   const found = await findClaimableRenewal(db.reader, id, now);
   const held = found?.status === 'queued' ? await holdOn(db.reader, found, now) : undefined;
@@ -64,7 +67,7 @@ async function hold({ db, world }: Vault, id: number): Promise<boolean> {
   return true;
 }
 
-async function headsOf({ db, world }: Vault, only: number | undefined): Promise<LaneHead[]> {
+async function headsOf({ db, world }: TimedContext, only: number | undefined): Promise<LaneHead[]> {
   const now = world.now();
   if (only !== undefined) {
     const row = await findClaimableRenewal(db.reader, only, now);
@@ -73,7 +76,11 @@ async function headsOf({ db, world }: Vault, only: number | undefined): Promise<
   return [...(await listLeftRenewals(db.reader, now)), ...(await listLaneHeads(db.reader, now))];
 }
 
-async function take({ db, world }: Vault, worker: string, id: number): Promise<ClaimedRenewal | undefined> {
+async function take(
+  { db, world }: TimedContext,
+  worker: string,
+  id: number,
+): Promise<ClaimedRenewal | undefined> {
   return db.write(async (writer) => {
     const now = world.now();
     const found = await findClaimableRenewal(writer, id, now);
@@ -98,7 +105,7 @@ async function take({ db, world }: Vault, worker: string, id: number): Promise<C
  * cannot be written for as long as the lease lasts loses it too, because another worker may have it by then.
  */
 export async function keepLease(
-  { db, world, log }: Vault,
+  { db, world, log }: LoggedContext,
   { renewal, owner }: ClaimedRenewal,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -124,7 +131,10 @@ export async function keepLease(
 }
 
 /** Gives a renewal back to the queue as it stands, for whoever comes next; it does not count as a claim that failed. */
-export async function releaseRenewal({ db }: Vault, { renewal, owner }: ClaimedRenewal): Promise<void> {
+export async function releaseRenewal(
+  { db }: DatabaseContext,
+  { renewal, owner }: ClaimedRenewal,
+): Promise<void> {
   await db.write((writer) =>
     updateLeased(writer, renewal.id, owner, {
       status: 'queued',

@@ -10,9 +10,9 @@ import { findAcmeIssuer, updateAcmeIssuer } from '../../db/tables/issuers.ts';
 import { updateLeased, updateRenewal } from '../../db/tables/renewals.ts';
 import { listEndedRenewals } from '../../db/tables/waiting-renewals.ts';
 import { record, system } from '../audit/audit.ts';
+import type { SealingContext, WorldContext } from '../contexts.ts';
 import type { Attempt } from '../issuance/attempt.ts';
 import { notifyFailed, notifyIssued } from '../notifications/certificate-notices.ts';
-import type { Vault } from '../vault.ts';
 import { nextRenewalAt } from '../versions/renewal-plan.ts';
 import { longestPause } from '../versions/renewal-policy.ts';
 import { addVersion, type VersionMaterial } from '../versions/versions.ts';
@@ -47,7 +47,7 @@ export type Failure = {
  * makes a second one, or the renewal is gone with its certificate.
  */
 export async function succeed(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   { renewal, owner, certificate: asked }: Attempt,
   material: VersionMaterial,
@@ -70,7 +70,7 @@ export async function succeed(
 
 /** Ends the renewal as failed, plans the next attempt, and stores what the failure means for others of the issuer. */
 export async function fail(
-  { world }: Vault,
+  { world }: WorldContext,
   writer: Writer,
   { renewal, owner, certificate: { id } }: Attempt,
   failure: Failure,
@@ -152,7 +152,7 @@ function roughDomain(domains: string): string {
  * one at once, unless the certificate is to be left alone.
  */
 export async function supersede(
-  vault: Vault,
+  vault: WorldContext,
   writer: Writer,
   { renewal, owner, certificate: { id } }: Attempt,
   reason: string,

@@ -1,5 +1,6 @@
 /** The queue of renewals: at most one is open per certificate; which issuer it asks is decided when it is queued, and again while it waits. */
 import type { Identifier } from '../../base/identifier.ts';
+import type { Signal } from '../../base/signal.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { findVersion } from '../../db/tables/certificate-versions.ts';
 import { type CertificateRow, findCertificateById } from '../../db/tables/certificates.ts';
@@ -15,14 +16,17 @@ import {
 import { listWaitingRenewals } from '../../db/tables/waiting-renewals.ts';
 import { challengeName, longestZone } from '../../dns/resolver/zones.ts';
 import { type Actor, record, system } from '../audit/audit.ts';
+import type { TimedContext, WorldContext } from '../contexts.ts';
 import { nameSetOf } from '../issuance/issuance-limits.ts';
-import type { Vault } from '../vault.ts';
 import { renewalFacts } from '../versions/renewal-plan.ts';
 import { isNearExpiry, turnOf, urgentAt } from '../versions/renewal-policy.ts';
 
+/** Queues renewals, and rings for the worker of this process. */
+export type QueueContext = TimedContext & { readonly renewalQueued: Signal };
+
 /** Puts a renewal into the queue in the caller's transaction, or returns the one that is open. */
 export async function queueRenewal(
-  { world }: Vault,
+  { world }: WorldContext,
   writer: Writer,
   actor: Actor,
   certificate: CertificateRow,
@@ -58,7 +62,7 @@ const longWait = 60 * 60_000;
  * the other issuer of their certificate, once the end of that is near. Looks at no more than `limit`. Returns how many
  * were moved.
  */
-export async function redirectWaiting({ db, world }: Vault, limit: number): Promise<number> {
+export async function redirectWaiting({ db, world }: TimedContext, limit: number): Promise<number> {
   const now = world.now();
   const waiting = await listWaitingRenewals(db.reader, now, now - longWait, limit);
   const moved: { id: number; issuer: number }[] = [];

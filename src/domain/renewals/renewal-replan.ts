@@ -6,7 +6,7 @@ import { updateCertificate } from '../../db/tables/certificates.ts';
 import { shortenHolds } from '../../db/tables/issuance-holds.ts';
 import { shortenPauses } from '../../db/tables/issuers.ts';
 import { shortenLeases } from '../../db/tables/renewals.ts';
-import type { Vault } from '../vault.ts';
+import type { TimedContext } from '../contexts.ts';
 import { nextRenewalAt } from '../versions/renewal-plan.ts';
 import { longestPause } from '../versions/renewal-policy.ts';
 import { leaseDuration } from './renewal-claim.ts';
@@ -22,7 +22,7 @@ const latestAriCheck = 7 * day;
  * Computes the moment of every certificate again and stores those that differ; leases and pauses that a clock from the
  * future made last are shortened. Returns how many certificates were changed.
  */
-export async function replanAll({ db, world }: Vault): Promise<number> {
+export async function replanAll({ db, world }: TimedContext): Promise<number> {
   const now = world.now();
   await db.write(async (writer) => {
     await shortenLeases(writer, now + leaseDuration);

@@ -11,13 +11,21 @@ import { defaultKeyType, isKeyType } from '../../base/key-type.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
+import { StorageError } from '../../base/storage-error.ts';
 import { generatePrivateKey, keyObject, keyTypeOf, publicKeyOf } from '../../crypto/key-pair.ts';
-import { StorageError } from '../../db/storage-error.ts';
 import { listRenewalChallenges } from '../../db/tables/acme-challenges.ts';
 import { findVersion } from '../../db/tables/certificate-versions.ts';
 import { type CertificateRow, findCertificateById } from '../../db/tables/certificates.ts';
 import { findIssuerById } from '../../db/tables/issuers.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
+import type {
+  DatabaseContext,
+  KeyringContext,
+  LogContext,
+  SecretsContext,
+  WorldContext,
+} from '../contexts.ts';
+import type { Meter } from '../health/meter.ts';
 import { issueFromAcme } from '../issuance/acme-order.ts';
 import {
   type Attempt,
@@ -29,13 +37,17 @@ import {
   stepsOf,
 } from '../issuance/attempt.ts';
 import { beginRemoval } from '../issuance/challenge-removal.ts';
+import type { ChallengeContext, OrderContext } from '../issuance/issuance-contexts.ts';
 import { sharedHold } from '../issuance/issuance-limits.ts';
 import { issueFromLocalCa } from '../issuance/local-ca.ts';
 import { openFor, renewalKeyOwner, sealFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import { type VersionMaterial, versionPrivateKey } from '../versions/versions.ts';
 import { releaseRenewal } from './renewal-claim.ts';
 import { type Failure, fail, succeed, supersede } from './renewal-outcome.ts';
+import type { QueueContext } from './renewal-queue.ts';
+
+/** Carries a renewal out and notes what came of it. */
+export type RenewalContext = OrderContext & QueueContext & { readonly meter: Meter };
 
 /** A renewal whose worker died this often is not tried again: it may be what kills them. */
 const mostClaims = 5;
@@ -48,7 +60,11 @@ const attemptPatience = hour;
  * renewal as failed, with the reason; when `signal` is aborted it is given back to the queue as it stands. Throws only
  * where the database cannot be written.
  */
-export async function runRenewal(vault: Vault, claimed: ClaimedRenewal, signal: AbortSignal): Promise<void> {
+export async function runRenewal(
+  vault: RenewalContext,
+  claimed: ClaimedRenewal,
+  signal: AbortSignal,
+): Promise<void> {
   const certificate = await findCertificateById(vault.db.reader, claimed.renewal.certificate_id);
   if (certificate === undefined) return;
   await withDeadline(vault.world, attemptPatience, signal, async (deadline) => {
@@ -73,7 +89,7 @@ export async function runRenewal(vault: Vault, claimed: ClaimedRenewal, signal: 
   });
 }
 
-async function end(vault: Vault, attempt: Attempt, error: unknown): Promise<void> {
+async function end(vault: RenewalContext, attempt: Attempt, error: unknown): Promise<void> {
   const stopped = attempt.signal.aborted ? (attempt.signal.reason as StopReason) : undefined;
   if (error instanceof LeaseLost || stopped === 'lease lost') {
     vault.log.warn(logged(attempt), 'another worker has this renewal now');
@@ -99,7 +115,7 @@ async function end(vault: Vault, attempt: Attempt, error: unknown): Promise<void
 
 /** What the failure says about the certificate, the issuer and others that it limits. */
 async function failureOf(
-  vault: Vault,
+  vault: LogContext,
   { certificate }: Attempt,
   error: unknown,
   stopped: StopReason | undefined,
@@ -117,16 +133,16 @@ async function failureOf(
 }
 
 /** Milliseconds since it was first taken up, by whatever process. */
-function sinceStart({ world }: Vault, { renewal }: Attempt): number {
+function sinceStart({ world }: WorldContext, { renewal }: Attempt): number {
   return world.now() - (renewal.started_at ?? world.now());
 }
 
 /** Challenges that an earlier worker presented and this one no longer needs. */
-async function removeRest(vault: Vault, { renewal }: Attempt): Promise<void> {
+async function removeRest(vault: ChallengeContext, { renewal }: Attempt): Promise<void> {
   beginRemoval(vault, await listRenewalChallenges(vault.db.reader, renewal.id));
 }
 
-async function issue(vault: Vault, attempt: Attempt): Promise<VersionMaterial> {
+async function issue(vault: OrderContext, attempt: Attempt): Promise<VersionMaterial> {
   const { certificate, renewal } = attempt;
   if (renewal.claims > mostClaims) {
     throw new Problem('unavailable', { detail: `Given up: interrupted ${mostClaims} times.` });
@@ -159,7 +175,7 @@ function textOf(error: unknown): string {
 }
 
 /** The key of the version to come: the stored one after a crash, the current one where it is reused, else a new one. */
-async function renewalKey(vault: Vault, attempt: Attempt): Promise<Secret> {
+async function renewalKey(vault: SecretsContext, attempt: Attempt): Promise<Secret> {
   const { renewal, certificate } = attempt;
   const keyType = isKeyType(certificate.key_type) ? certificate.key_type : defaultKeyType;
   const place = renewalKeyOwner(renewal.id);
@@ -182,7 +198,7 @@ async function renewalKey(vault: Vault, attempt: Attempt): Promise<Secret> {
 
 /** The current version's key, where it is of the wanted type and may be used again. */
 async function currentKey(
-  vault: Vault,
+  vault: DatabaseContext & KeyringContext,
   certificate: CertificateRow,
   keyType: string,
 ): Promise<Secret | undefined> {
@@ -194,7 +210,7 @@ async function currentKey(
 
 /** Whether the key was taken from the current version for using it again, before that was revoked. */
 async function isRevokedKey(
-  vault: Vault,
+  vault: DatabaseContext & KeyringContext,
   { id, current_version: number }: CertificateRow,
   key: Secret,
 ): Promise<boolean> {

@@ -13,7 +13,8 @@ import {
   updateCertificate,
 } from '../../db/tables/certificates.ts';
 import { findCaOfDirectory } from '../../db/tables/issuers.ts';
-import type { Vault } from '../vault.ts';
+import type { LoggedContext, TimedContext } from '../contexts.ts';
+import type { CaContext } from '../issuance/issuance-contexts.ts';
 import { nextRenewalAt } from '../versions/renewal-plan.ts';
 
 /** A CA that cannot say is asked again after this. */
@@ -34,7 +35,11 @@ type Asked = { readonly certificate: CertificateRow; readonly version: Certifica
  * Asks about the windows that are due, at most `limit`, each CA by itself and a few at a time: one that fails is not
  * asked about any other certificate for an hour. Returns how many were due.
  */
-export async function askDueWindows(vault: Vault, limit: number, signal: AbortSignal): Promise<number> {
+export async function askDueWindows(
+  vault: LoggedContext & CaContext,
+  limit: number,
+  signal: AbortSignal,
+): Promise<number> {
   const due = await listAriDue(vault.db.reader, vault.world.now(), limit);
   const byDirectory = new Map<string, Asked[]>();
   for (const certificate of due) {
@@ -51,7 +56,7 @@ export async function askDueWindows(vault: Vault, limit: number, signal: AbortSi
 }
 
 async function askCa(
-  vault: Vault,
+  vault: LoggedContext & CaContext,
   directory: string,
   asked: readonly Asked[],
   signal: AbortSignal,
@@ -69,7 +74,7 @@ async function askCa(
 }
 
 /** Postpones all due queries to this CA by an hour. */
-async function postpone({ db, world }: Vault, directory: string): Promise<void> {
+async function postpone({ db, world }: TimedContext, directory: string): Promise<void> {
   const now = world.now();
   while (
     (await db.write((writer) => postponeAri(writer, directory, now, now + afterFailure, postponedAtOnce))) > 0
@@ -78,14 +83,18 @@ async function postpone({ db, world }: Vault, directory: string): Promise<void> 
   }
 }
 
-async function askAgain({ db, world }: Vault, { id }: CertificateRow, after: number | null): Promise<void> {
+async function askAgain(
+  { db, world }: TimedContext,
+  { id }: CertificateRow,
+  after: number | null,
+): Promise<void> {
   const ari_check_at = after === null ? null : world.now() + after;
   await db.write((writer) => updateCertificate(writer, id, { ari_check_at }));
 }
 
 /** Returns whether to query this CA for other certificates; false after a failure that affects all. */
 async function askWindow(
-  vault: Vault,
+  vault: LoggedContext & CaContext,
   { certificate, version }: Asked,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -121,7 +130,7 @@ function concernsAll(error: unknown): boolean {
 }
 
 async function store(
-  { db, world }: Vault,
+  { db, world }: TimedContext,
   asked: CertificateRow,
   { windowStart, windowEnd, retryAfterMs }: { windowStart: number; windowEnd: number; retryAfterMs: number },
 ): Promise<void> {

@@ -2,8 +2,13 @@
 import { parseCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Reader } from '../../db/database.ts';
+import { type CertificateSummaryRow, findCertificateSummary } from '../../db/tables/certificate-summaries.ts';
 import { type CertificateRow, findCertificate, listCertificateNames } from '../../db/tables/certificates.ts';
 import { didYouMean } from '../closest-names.ts';
+import type { DatabaseContext } from '../contexts.ts';
+
+/** A certificate with the name of its issuer and the facts of its current version. */
+export type CertificateSummary = CertificateSummaryRow;
 
 /** How many names are looked through for what somebody may have meant. */
 const namesToCompare = 10_000;
@@ -23,6 +28,14 @@ export async function requireCertificate(
     detail: `There is no certificate called ${JSON.stringify(name)}.`,
     ...(suggest && { hint: await suggestName(reader, name) }),
   });
+}
+
+/** What is stored about the certificate of this name right now: what requests remember may be a moment older. */
+export function certificateSummary(
+  { db }: DatabaseContext,
+  name: string,
+): Promise<CertificateSummary | undefined> {
+  return findCertificateSummary(db.reader, name);
 }
 
 /** A sentence that offers the closest names of certificates. */

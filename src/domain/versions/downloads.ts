@@ -11,8 +11,9 @@ import { sealedSize } from '../../crypto/sealing.ts';
 import { type CertificateSummaryRow, findCertificateSummary } from '../../db/tables/certificate-summaries.ts';
 import { findCurrentVersion, type HandedOutRow } from '../../db/tables/certificate-versions.ts';
 import type { Actor } from '../audit/audit.ts';
-import { FreshCache } from '../changes/freshness.ts';
-import type { Vault } from '../vault.ts';
+import type { AuditBatch } from '../audit/audit-batch.ts';
+import { FreshCache, type Freshness } from '../changes/freshness.ts';
+import type { DatabaseContext, KeyringContext } from '../contexts.ts';
 import { type ArtifactName, artifacts, etagOf, publicBody } from './artifacts.ts';
 import { openVersionKey, requireVersion } from './versions.ts';
 
@@ -42,13 +43,21 @@ const rememberedSummaries = 1000;
 /** Certificates of one authority have the same chain, which is kept once. */
 const rememberedChains = 100;
 
+/** Records each download before it happens, and counts it. */
+type DownloadContext = DatabaseContext &
+  KeyringContext & {
+    readonly audit: AuditBatch;
+    readonly freshness: Freshness;
+    readonly meter: { readonly downloaded: (file: ArtifactName) => void };
+  };
+
 export class Downloads {
-  readonly #vault: Vault;
+  readonly #vault: DownloadContext;
   readonly #served: FreshCache<string, Served>;
   readonly #summaries: FreshCache<string, CertificateSummaryRow>;
   readonly #chains = new LRUCache<string, string>({ max: rememberedChains });
 
-  constructor(vault: Vault) {
+  constructor(vault: DownloadContext) {
     this.#vault = vault;
     this.#served = new FreshCache(vault.freshness, rememberedCertificates);
     this.#summaries = new FreshCache(vault.freshness, rememberedSummaries);

@@ -14,10 +14,12 @@ import {
   findVersion,
   insertVersion,
   lastVersionNumber,
+  listVersions,
+  type VersionSummaryRow,
 } from '../../db/tables/certificate-versions.ts';
 import { updateCertificate } from '../../db/tables/certificates.ts';
+import type { DatabaseContext, KeyringContext, SealingContext } from '../contexts.ts';
 import { openFor, sealFor, versionKeyOwner } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import { nextRenewalAt, type PlannedCertificate } from './renewal-plan.ts';
 
 export type VersionMaterial = {
@@ -36,7 +38,7 @@ export type VersionMaterial = {
  * sets the moment of the next renewal where the certificate has an issuer.
  */
 export async function addVersion(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   certificate: Omit<
     PlannedCertificate,
@@ -103,14 +105,14 @@ export async function addVersion(
 }
 
 /** A version's private key as PKCS#8 DER. */
-export function versionPrivateKey(vault: Vault, version: CertificateVersionRow): Secret {
+export function versionPrivateKey(vault: KeyringContext, version: CertificateVersionRow): Secret {
   const key = createPrivateKey(openVersionKey(vault, version).expose());
   return new Secret(key.export({ type: 'pkcs8', format: 'der' }));
 }
 
 /** The PEM of a version's private key. */
 export function openVersionKey(
-  vault: Vault,
+  vault: KeyringContext,
   version: Pick<CertificateVersionRow, 'certificate_id' | 'version' | 'sealed_private_key'>,
 ): Secret {
   return openFor(vault, versionKeyOwner(version.certificate_id, version.version), version.sealed_private_key);
@@ -136,11 +138,29 @@ export async function requireVersion(
   throw new Problem('version_not_found', { detail: `The certificate has no version ${wanted}.` });
 }
 
+/** Versions of the certificate with this id, newest first; only those below `before` where it is given. */
+export function pageVersions(
+  { db }: DatabaseContext,
+  certificateId: number,
+  page: { readonly before?: number | undefined; readonly limit: number },
+): Promise<VersionSummaryRow[]> {
+  return listVersions(db.reader, certificateId, page);
+}
+
+/** The version with this number of the certificate with this id. */
+export function versionNumbered(
+  { db }: DatabaseContext,
+  certificateId: number,
+  number: number,
+): Promise<CertificateVersionRow | undefined> {
+  return findVersion(db.reader, certificateId, number);
+}
+
 /**
  * A strong entity tag from the content. It is keyed, so that the tag of a private key, which metadata shows to people
  * who may not read the key, cannot be compared with the tag of a key they guess.
  */
-function etag({ keyring }: Vault, content: Buffer | string): string {
+function etag({ keyring }: KeyringContext, content: Buffer | string): string {
   const tag = keyring.current.authenticate('entity tag', Buffer.from(content));
   return `"${tag.subarray(0, 18).toString('base64url')}"`;
 }

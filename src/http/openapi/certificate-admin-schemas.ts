@@ -1,6 +1,6 @@
 /** The shapes of what administrators see of certificates and do with them, and of renewals. */
 import { z } from 'zod';
-import { certificateSorts, statusOrder } from '../../db/tables/certificate-search.ts';
+import { certificateOrders, statusesByUrgency } from '../../domain/certificates/certificate-search.ts';
 import type { CertificateSettingsView } from '../../domain/certificates/certificate-settings.ts';
 import type { RenewalDetailView } from '../../domain/certificates/certificate-views.ts';
 import { type RevocationReason, revocationReasons } from '../../domain/certificates/revocation.ts';
@@ -17,9 +17,9 @@ export const certificatesQuery = z.strictObject({
       'return those that follow this name; as the link to the next page has it where sorted otherwise',
     ),
   search: z.string().max(253).optional().describe('a part of the name or of a domain'),
-  status: z.enum(statusOrder).optional(),
+  status: z.enum(statusesByUrgency).optional(),
   issuer: z.string().max(64).optional().describe('the name of the issuer; empty for imported certificates'),
-  sort: z.enum(certificateSorts).default('name'),
+  sort: z.enum(certificateOrders).default('name'),
 });
 
 export const deleteCertificateQuery = z.strictObject({

@@ -3,7 +3,7 @@
  * give them, whichever one has the order.
  */
 import { Problem } from '../../base/problem.ts';
-import { findHttpChallenge } from '../../db/tables/acme-challenges.ts';
+import { openHttpChallenge } from '../../domain/issuance/open-challenges.ts';
 import { type Route, route } from '../request/route.ts';
 
 /** Tokens are base64url without padding; the database is not asked about anything else. */
@@ -21,7 +21,7 @@ export const acmeChallengeRoutes: readonly Route[] = [
     },
     problems: ['not_found'],
     handle: async ({ context: { vault }, params: { token = '' } }) => {
-      const challenge = tokenForm.test(token) ? await findHttpChallenge(vault.db.reader, token) : undefined;
+      const challenge = tokenForm.test(token) ? await openHttpChallenge(vault, token) : undefined;
       if (challenge === undefined) throw new Problem('not_found');
       return {
         status: 200,

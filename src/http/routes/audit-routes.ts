@@ -1,8 +1,7 @@
 /** The audit log for administrators: page by page, and as a file. */
 import { z } from 'zod';
 import { parseTimestamp } from '../../base/timestamp.ts';
-import type { AuditFilter } from '../../db/audit/audit-search.ts';
-import { exportAuditEvents, viewAuditEvents } from '../../domain/audit/audit-log.ts';
+import { type AuditSearch, exportAuditEvents, viewAuditEvents } from '../../domain/audit/audit-log.ts';
 import { auditEventSchema, auditExportQuery, auditQuery } from '../openapi/audit-schemas.ts';
 import { type Route, route } from '../request/route.ts';
 import { pageReply } from './list-reply.ts';
@@ -64,6 +63,6 @@ export const auditRoutes: readonly Route[] = [
 type Filter = Omit<z.output<typeof auditExportQuery>, 'format'>;
 
 /** The filter with its times as milliseconds. */
-function wanted({ since, until, ...texts }: Filter): AuditFilter {
+function wanted({ since, until, ...texts }: Filter): AuditSearch {
   return { ...texts, since: parseTimestamp(since ?? ''), until: parseTimestamp(until ?? '') };
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { pageOfApiKeys } from '../../domain/access/api-keys.ts';
 import { certificateSettings } from '../../domain/certificates/certificate-settings.ts';
 import { changeCertificate } from '../../domain/certificates/certificate-update.ts';
+import { currentCertificate } from '../../domain/certificates/certificate-views.ts';
 import { createCertificate, deleteCertificate } from '../../domain/certificates/certificates.ts';
 import { revokeVersion } from '../../domain/certificates/revocation.ts';
 import { createCertificateInput } from '../../domain/inputs.ts';
@@ -18,7 +19,6 @@ import {
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
-import { currentCertificate } from './current-certificate.ts';
 import { pageReply } from './list-reply.ts';
 import { answeringOperators } from './operator-answers.ts';
 

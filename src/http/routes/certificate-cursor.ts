@@ -1,16 +1,20 @@
 /** Where a page of certificates ends, as `?after=` has it: the name, and before it the value that is sorted by. */
 import { Problem } from '../../base/problem.ts';
-import type { certificateSorts, FoundCertificate, SearchCursor } from '../../db/tables/certificate-search.ts';
+import type {
+  CertificateCursor,
+  CertificateOnPage,
+  certificateOrders,
+} from '../../domain/certificates/certificate-search.ts';
 
-type Sorted = { readonly sort: (typeof certificateSorts)[number]; readonly after?: string | undefined };
+type Sorted = { readonly sort: (typeof certificateOrders)[number]; readonly after?: string | undefined };
 
 /** The value for `?after=` that continues behind the row. */
-export function cursorOf({ sort }: Sorted, { name, sort_key }: FoundCertificate): string {
+export function cursorOf({ sort }: Sorted, { name, sort_key }: CertificateOnPage): string {
   return sort === 'name' ? name : `${sort_key}:${name}`;
 }
 
 /** What `?after=` says. Throws `invalid_request` where it does not belong to the order that is asked for. */
-export function cursorIn({ sort, after }: Sorted): SearchCursor | undefined {
+export function cursorIn({ sort, after }: Sorted): CertificateCursor | undefined {
   if (after === undefined) return undefined;
   if (sort === 'name') return { name: after };
   const [, key, name] = /^(\d{1,16}):([^:]*)$/.exec(after) ?? [];

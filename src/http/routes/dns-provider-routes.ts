@@ -6,11 +6,15 @@ import { isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { type DnsProviderRow, findDnsProvider } from '../../db/tables/dns-providers.ts';
 import { dnsProviderTypes } from '../../dns/providers/provider-types.ts';
+import type { DatabaseContext } from '../../domain/contexts.ts';
 import { addDnsProvider, removeDnsProvider, tryDnsProvider } from '../../domain/issuance/dns-providers.ts';
-import { dnsProviderView, viewDnsProviders } from '../../domain/issuance/issuer-views.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { DnsChangeContext } from '../../domain/issuance/issuance-contexts.ts';
+import {
+  type DnsProviderView,
+  viewDnsProvider,
+  viewDnsProviders,
+} from '../../domain/issuance/issuer-views.ts';
 import {
   addDnsProviderBody,
   byNameQuery,
@@ -65,7 +69,7 @@ export const dnsProviderRoutes: readonly Route[] = [
       if (commandLineOnly.has(input.type)) throw onCommandLine(input.type);
       const secret = new Secret(Buffer.from(JSON.stringify(config)));
       await answeringOperators(() => addDnsProvider(vault, actor, input, secret));
-      return json(201, dnsProviderView(await requireAt(vault, input.name)));
+      return json(201, await requireAt(vault, input.name));
     },
   }),
   route({
@@ -129,7 +133,7 @@ export const dnsProviderRoutes: readonly Route[] = [
 ];
 
 async function tried(
-  vault: Vault,
+  vault: DatabaseContext & DnsChangeContext,
   what: { readonly name: string; readonly domain: string },
   say: (text: string) => void,
   signal: AbortSignal,
@@ -148,8 +152,8 @@ async function tried(
   });
 }
 
-async function requireAt({ db }: Vault, name = ''): Promise<DnsProviderRow> {
-  const provider = await findDnsProvider(db.reader, name);
+async function requireAt(vault: DatabaseContext, name = ''): Promise<DnsProviderView> {
+  const provider = await viewDnsProvider(vault, name);
   if (provider !== undefined) return provider;
   throw new Problem('not_found', { detail: 'There is no DNS provider of this name.' });
 }

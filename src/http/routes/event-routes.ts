@@ -2,7 +2,6 @@
 import { second } from '../../base/duration.ts';
 import { Problem } from '../../base/problem.ts';
 import type { AdministratorIdentity } from '../../domain/access/identity.ts';
-import type { Vault } from '../../domain/vault.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import type { StreamEnds } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
@@ -15,7 +14,7 @@ const mostListeners = 20;
 const keepAliveAfter = 15 * second;
 
 /** How many listen, by vault and by person. */
-const listening = new WeakMap<Vault, Map<string, number>>();
+const listening = new WeakMap<ServerContext['vault'], Map<string, number>>();
 
 export const eventRoutes: readonly Route[] = [
   route({
@@ -79,7 +78,7 @@ async function* events(
   }
 }
 
-function counts(vault: Vault): Map<string, number> {
+function counts(vault: ServerContext['vault']): Map<string, number> {
   const known = listening.get(vault) ?? new Map<string, number>();
   listening.set(vault, known);
   return known;

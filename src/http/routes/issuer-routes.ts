@@ -1,7 +1,7 @@
 /** Issuers for administrators: the CAs that certificates come from. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
-import { findIssuer, type IssuerRow } from '../../db/tables/issuers.ts';
+import type { DatabaseContext } from '../../domain/contexts.ts';
 import { addIssuer, removeIssuer, updateIssuer } from '../../domain/issuance/issuer-changes.ts';
 import {
   addIssuerInput,
@@ -11,7 +11,7 @@ import {
 } from '../../domain/issuance/issuer-inputs.ts';
 import { askIssuer } from '../../domain/issuance/issuer-offer.ts';
 import { viewIssuer, viewIssuers } from '../../domain/issuance/issuer-views.ts';
-import type { Vault } from '../../domain/vault.ts';
+import { type Issuer, issuerNamed } from '../../domain/issuance/issuers.ts';
 import { byNameQuery, issuerSchema, issuerTestSchema } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent } from '../request/reply.ts';
@@ -106,8 +106,8 @@ export const issuerRoutes: readonly Route[] = [
   }),
 ];
 
-async function requireAt({ db }: Vault, name = ''): Promise<IssuerRow> {
-  const issuer = await findIssuer(db.reader, name);
+async function requireAt(vault: DatabaseContext, name = ''): Promise<Issuer> {
+  const issuer = await issuerNamed(vault, name);
   if (issuer !== undefined) return issuer;
   throw new Problem('not_found', { detail: 'There is no issuer of this name.' });
 }

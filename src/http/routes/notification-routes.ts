@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
-import { listDeliveries } from '../../db/tables/notification-deliveries.ts';
+import type { DatabaseContext } from '../../domain/contexts.ts';
 import {
   addChannel,
   changeChannel,
@@ -11,8 +11,7 @@ import {
   requireChannel,
   testChannel,
 } from '../../domain/notifications/notification-channels.ts';
-import { deliveryView, viewChannel, viewChannels } from '../../domain/notifications/notification-views.ts';
-import type { Vault } from '../../domain/vault.ts';
+import { viewChannel, viewChannels, viewDeliveries } from '../../domain/notifications/notification-views.ts';
 import { byNameQuery } from '../openapi/administration-schemas.ts';
 import {
   addChannelBody,
@@ -151,14 +150,19 @@ export const notificationRoutes: readonly Route[] = [
       const { channel, status, after, limit } = call.query;
       const channelId = channel === undefined ? undefined : (await at(vault, channel)).id;
       const page = { channelId, status, before: after, limit: limit + 1 };
-      const rows = await listDeliveries(vault.db.reader, page);
-      return pageReply(rows, call, deliveryView, (row) => row.id, { channel, status });
+      return pageReply(
+        await viewDeliveries(vault, page),
+        call,
+        (delivery) => delivery,
+        ({ id }) => id,
+        { channel, status },
+      );
     },
   }),
 ];
 
 /** The channel of this name; the hint about the command line is none for callers. */
-async function at({ db }: Vault, name = '') {
+async function at({ db }: DatabaseContext, name = '') {
   try {
     return await requireChannel(db.reader, name);
   } catch (error) {
@@ -167,7 +171,7 @@ async function at({ db }: Vault, name = '') {
   }
 }
 
-async function changed(vault: Vault, name: string, made: Secret<string> | undefined) {
+async function changed(vault: DatabaseContext, name: string, made: Secret<string> | undefined) {
   const view = await viewChannel(vault, await requireChannel(vault.db.reader, name));
   return { ...view, secret: made?.expose() ?? null };
 }

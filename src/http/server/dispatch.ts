@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { Problem, type ProblemCode } from '../../base/problem.ts';
-import { StorageError } from '../../db/storage-error.ts';
+import { StorageError } from '../../base/storage-error.ts';
 import { parseInput } from '../../domain/inputs.ts';
 import { type AuthorizedRequest, authorizeRequest } from '../auth/access.ts';
 import {

@@ -5,7 +5,7 @@
 import { createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import { second } from '../../base/duration.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { LogContext, LoggedContext } from '../../domain/contexts.ts';
 import { type ListenAddress, type ListenOption, listen } from '../server/listening.ts';
 import { readOpening } from './client-hello.ts';
 import { challengeContexts, type FindChallengeContext } from './tls-alpn-certificate.ts';
@@ -34,7 +34,7 @@ const noApplicationProtocol = Buffer.from([21, 3, 3, 0, 2, 2, 120]);
 
 /** Starts to answer challenges. Throws OperatorError where the address cannot be had. */
 export async function startTlsAlpnListener(
-  vault: Vault,
+  vault: LoggedContext,
   address: ListenAddress,
   limits: TlsAlpnLimits = usual,
 ): Promise<TlsAlpnListener> {
@@ -68,7 +68,11 @@ export async function startTlsAlpnListener(
  * Speaks acme-tls/1 on connections that it is given by its event `connection`, and closes them. It is handed only those
  * that ask for this protocol.
  */
-export function validationServer(vault: Vault, find: FindChallengeContext, handshakeMs: number): TlsServer {
+export function validationServer(
+  vault: LogContext,
+  find: FindChallengeContext,
+  handshakeMs: number,
+): TlsServer {
   return createTlsServer({
     ALPNProtocols: [acmeTls],
     handshakeTimeout: handshakeMs,

@@ -7,7 +7,7 @@ import { hour, second } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { World } from '../../base/world.ts';
 import { ticketKeysFrom, ticketSeedSize } from '../../crypto/ticket-keys.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { LogContext, WorldContext } from '../../domain/contexts.ts';
 import { secureOptions, type TlsIdentity } from './tls-identity.ts';
 import type { TlsSource } from './tls-source.ts';
 
@@ -42,13 +42,18 @@ export function ownTicketSeed(world: World): TicketSeed {
 }
 
 export class TlsEndpoint {
-  readonly #vault: Vault;
+  readonly #vault: WorldContext & LogContext;
   readonly #source: TlsSource;
   #identity: TlsIdentity;
   readonly #ticketSeed: TicketSeed;
   #usedSeed: Buffer | undefined;
 
-  private constructor(vault: Vault, source: TlsSource, identity: TlsIdentity, ticketSeed: TicketSeed) {
+  private constructor(
+    vault: WorldContext & LogContext,
+    source: TlsSource,
+    identity: TlsIdentity,
+    ticketSeed: TicketSeed,
+  ) {
     this.#vault = vault;
     this.#source = source;
     this.#identity = identity;
@@ -57,7 +62,7 @@ export class TlsEndpoint {
 
   /** With the certificate to begin with. Throws OperatorError where the source has none. */
   static async open(
-    vault: Vault,
+    vault: WorldContext & LogContext,
     source: TlsSource,
     ticketSeed: TicketSeed = ownTicketSeed(vault.world),
   ): Promise<TlsEndpoint> {

@@ -5,7 +5,7 @@ import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 import { readCertificateBundle } from '../../crypto/certificate-bundle.ts';
 import { encodePem } from '../../crypto/pem.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { LogContext, WorldContext } from '../../domain/contexts.ts';
 import { type TlsIdentity, tlsIdentity } from './tls-identity.ts';
 import type { TlsSource } from './tls-source.ts';
 
@@ -16,7 +16,7 @@ export type TlsFiles = { readonly certFile: string; readonly keyFile: string };
  * does not fit is given until the next look before it is called wrong.
  */
 export function tlsFilesSource(
-  { world, log }: Pick<Vault, 'world' | 'log'>,
+  { world, log }: WorldContext & LogContext,
   files: TlsFiles,
   publicRoots?: readonly string[],
 ): TlsSource {

@@ -8,7 +8,8 @@ import {
   type OwnCertificate,
   temporaryCertificate,
 } from '../../domain/certificates/own-certificate.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { LogContext, SecretsContext } from '../../domain/contexts.ts';
+import type { QueueContext } from '../../domain/renewals/renewal-queue.ts';
 import { type TlsIdentity, tlsIdentity } from './tls-identity.ts';
 
 export type TlsSource = {
@@ -32,7 +33,7 @@ const standInRest = 24 * hour;
  * the domains; while it has no version that can be served, the private CA makes one that stands in.
  */
 export function ownCertificateSource(
-  vault: Vault,
+  vault: SecretsContext & LogContext & QueueContext,
   name: CertName,
   domains: readonly Identifier[],
   publicRoots?: readonly string[],

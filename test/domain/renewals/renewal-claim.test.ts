@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hour, second } from '../../../src/base/duration.ts';
+import { StorageError } from '../../../src/base/storage-error.ts';
 import { encodePem } from '../../../src/crypto/pem.ts';
-import { StorageError } from '../../../src/db/storage-error.ts';
 import { updateAcmeIssuer } from '../../../src/db/tables/issuers.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { createCertificate } from '../../../src/domain/certificates/certificates.ts';

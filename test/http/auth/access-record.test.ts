@@ -1,7 +1,7 @@
 /** Which refusals are recorded, and that what another process does to rights counts at the very next request. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { StorageError } from '../../../src/db/storage-error.ts';
+import { StorageError } from '../../../src/base/storage-error.ts';
 import { deleteApiKey, pageOfApiKeys, revokeApiKey } from '../../../src/domain/access/api-keys.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';

@@ -1,7 +1,7 @@
 /** ACME accounts as an administrator sees and deletes them; everybody else is refused in access.test.ts. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { StorageError } from '../../../src/db/storage-error.ts';
+import { StorageError } from '../../../src/base/storage-error.ts';
 import { alice, directory, makeAccount, makeIssuer } from '../../harness/http-acme-fixtures.ts';
 import { checkedServer, codeOf } from '../../harness/http-checked.ts';
 import { eventsOf } from '../../harness/http-fixtures.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { StorageError } from '../../../src/db/storage-error.ts';
+import { StorageError } from '../../../src/base/storage-error.ts';
 import { artifactFiles } from '../../harness/artifact-files.ts';
 import { checkedServer } from '../../harness/http-checked.ts';
 import {
