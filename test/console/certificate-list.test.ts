@@ -1,7 +1,7 @@
 /** What the list of certificates shows for a search, filters and an order. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { issuersOf, listed } from '../../assets/console/certificate-list.ts';
+import { filteredAndSorted, issuersOf } from '../../assets/console/certificate-list.ts';
 import type { Certificate } from '../../assets/console/shapes.ts';
 
 function certificate(
@@ -29,7 +29,8 @@ const all = [
   certificate('new', { status: 'pending', current_version: null }),
 ];
 const any = { search: '', status: '', issuer: '', sort: 'name' };
-const names = (filter: Partial<typeof any>) => listed(all, { ...any, ...filter }).map(({ name }) => name);
+const names = (filter: Partial<typeof any>) =>
+  filteredAndSorted(all, { ...any, ...filter }).map(({ name }) => name);
 
 test('a search finds parts of names and domains in any case, and all of its words', () => {
   assert.deepEqual(names({ search: 'WW' }), ['www']);

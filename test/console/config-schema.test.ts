@@ -35,7 +35,7 @@ test('choices are offered, and defaults said', () => {
   const fields = configFields(schemaOf('rfc2136'));
   const algorithm = fields.find(({ name }) => name === 'algorithm');
   assert.ok(algorithm?.choices?.includes('hmac-sha256'));
-  assert.equal(algorithm?.hint, 'Usually hmac-sha256');
+  assert.equal(algorithm?.hint, 'Default: hmac-sha256');
   assert.equal(configFields(schemaOf('google-cloud-dns'))[0]?.isLong, true);
 });
 
