@@ -11,7 +11,7 @@ import { suite, type TestContext, test } from 'node:test';
 import type { Page, Request } from 'playwright-core';
 import { eventually } from '../harness/acme-vault.ts';
 import { type Person, type Visit, visit } from '../harness/console-visit.ts';
-import { type Attack, attacks, looks } from '../harness/cross-site-attacks.ts';
+import { type Attack, attacks, probes } from '../harness/cross-site-attacks.ts';
 import { needs } from '../harness/missing-program.ts';
 
 const chromium = needs('chromium');
@@ -127,7 +127,7 @@ for (const domain of ['localhost', 'test']) {
       const page = await alice.context.newPage();
       for (const host of ['evil', 'sub.vault']) {
         const from = `http://${host}.${domain}:${port}/`;
-        for (const [title, script] of looks) {
+        for (const [title, script] of probes) {
           await page.goto(from);
           const leaked = await page.evaluate(`{ const vault = ${JSON.stringify(there.url)}; ${script} }`);
           assert.match(String(leaked), /^(stopped)?$/, `${title}, from ${from}`);
