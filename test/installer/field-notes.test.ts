@@ -87,7 +87,7 @@ inEveryShell(
     client.fake('crontab', 'echo "crontab: your account is locked" >&2; exit 1');
     const refused = await vault.install(client);
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /crontab -l fails.*your account is locked/);
+    assert.match(refused.stderr, /crontab -l failed.*your account is locked/);
     assert.deepEqual(client.jobs(), []);
     assert.equal(client.crontab(), `${alike.join('\n')}\n`);
   },
