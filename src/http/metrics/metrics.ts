@@ -32,7 +32,7 @@ const perPiece = 500;
 export async function* metricsText(vault: Vault, version: string, metrics: Metrics): AsyncGenerator<string> {
   const counted = await metrics.series();
   const watched = await allWatched(vault).catch((error: unknown) => {
-    vault.log.warn({ err: error }, 'metrics of certificates could not be read');
+    vault.log.warn({ err: error }, 'failed to read certificate metrics');
     return undefined;
   });
   const gauges = { ...(await ownGauges(vault, version, metrics)), ...sumsOf(watched ?? [], vault) };
@@ -130,7 +130,7 @@ async function storedGauges({ db: { reader }, log }: Vault): Promise<Series> {
       ...(backup !== undefined && { vault_backup_last_success_timestamp_seconds: backup / 1000 }),
     };
   } catch (error) {
-    log.warn({ err: error }, 'metrics could not be read from the database');
+    log.warn({ err: error }, 'failed to read metrics from the database');
     return {};
   }
 }
