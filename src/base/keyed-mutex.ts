@@ -3,7 +3,7 @@
 /** The signal was aborted before the turn came. */
 export class TurnAborted extends Error {
   constructor() {
-    super('the wait for a turn was aborted');
+    super('waiting for the lock was aborted');
     this.name = 'TurnAborted';
   }
 }

@@ -13,12 +13,12 @@ export type AllowedOutbound = {
 
 /** The rule in words, for messages. */
 export const allowedOutboundRule =
-  'addresses and networks, each with a port where only that one is meant: 127.0.0.1:8443, [::1]:53 or 127.0.0.0/8';
+  'addresses and networks, each with an optional port: 127.0.0.1:8443, [::1]:53 or 127.0.0.0/8';
 
 const nets = (...texts: readonly string[]): readonly IpNetwork[] =>
   texts.map((text) => {
     const network = parseIpNetwork(text);
-    if (network === undefined) throw new Error(`${text} is no network`);
+    if (network === undefined) throw new Error(`${text} is not a network`);
     return network;
   });
 
@@ -74,7 +74,7 @@ export function refusalOf(
   allowed: readonly AllowedOutbound[],
 ): string | undefined {
   const address = parseIpAddress(withoutZone(text));
-  if (address === undefined) return 'no address';
+  if (address === undefined) return 'not an IP address';
   const isAllowed = allowed.some(
     (one) => (one.port === undefined || one.port === port) && isInside(address, [one.network]),
   );

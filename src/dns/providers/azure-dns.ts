@@ -26,7 +26,7 @@ type Settings = z.infer<typeof config>;
 
 const title = 'Azure DNS';
 const permission =
-  'Check tenant_id, client_id and client_secret (has it expired?), and that the application has the role DNS Zone Contributor on the zone or its resource group.';
+  'Check tenant_id, client_id and client_secret (it may have expired), and that the application has the role DNS Zone Contributor on the zone or its resource group.';
 const version = '2018-05-01';
 /** Somebody changed the set, or is just doing it. */
 const conflicts = [409, 412];
@@ -116,7 +116,7 @@ function resourceManager(settings: Settings, context: DnsContext): JsonApi {
       scope: `${withoutTrailing(baseUrl, '/')}/.default`,
     };
     const path = `/${encodeURIComponent(settings.tenant_id)}/oauth2/v2.0/token`;
-    const answer = await login.send({ method: 'POST', path, purpose: 'give a token', form }, signal);
+    const answer = await login.send({ method: 'POST', path, purpose: 'issue a token', form }, signal);
     const issued = login.read(z.object({ access_token: z.string(), expires_in: z.coerce.number() }), answer);
     return { token: issued.access_token, lifetimeMs: issued.expires_in * second };
   });

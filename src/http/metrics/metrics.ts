@@ -35,7 +35,7 @@ export async function* metricsText(
 ): AsyncGenerator<string> {
   const counted = await metrics.series();
   const watched = await watchedCertificates(vault).catch((error: unknown) => {
-    vault.log.warn({ err: error }, 'metrics of certificates could not be read');
+    vault.log.warn({ err: error }, 'failed to read certificate metrics');
     return undefined;
   });
   const gauges = { ...(await ownGauges(vault, version, metrics)), ...sumsOf(watched ?? [], vault) };
@@ -126,7 +126,7 @@ async function storedGauges(vault: DatabaseContext & LogContext): Promise<Series
       ...(backup !== undefined && { vault_backup_last_success_timestamp_seconds: backup / 1000 }),
     };
   } catch (error) {
-    vault.log.warn({ err: error }, 'metrics could not be read from the database');
+    vault.log.warn({ err: error }, 'failed to read metrics from the database');
     return {};
   }
 }

@@ -50,7 +50,7 @@ function whereaboutsNow(request: IncomingMessage, { publicUrl, trustedProxies }:
   if (client === undefined) {
     throw new Problem('invalid_request', {
       detail: 'Forwarded and X-Forwarded-For name different clients.',
-      hint: 'The proxy has to set one of them and to remove the other.',
+      hint: 'Configure the proxy to set one of them and remove the other.',
     });
   }
   const { socket, headers } = request;

@@ -13,10 +13,10 @@ export const aboutRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/about',
     id: 'getAbout',
-    summary: 'Version, checks and counts',
+    summary: 'Return version, checks and counts',
     access: { kind: 'administrator' },
     query: noQuery,
-    replies: { 200: { description: 'about the vault', schema: aboutSchema } },
+    replies: { 200: { description: 'version, checks and counts', schema: aboutSchema } },
     problems: [],
     handle: async ({ context: { vault, version, tls } }) => {
       const counts = await countHoldings(vault);

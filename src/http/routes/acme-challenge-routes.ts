@@ -14,7 +14,7 @@ export const acmeChallengeRoutes: readonly Route[] = [
     method: 'GET',
     path: '/.well-known/acme-challenge/{token}',
     id: 'getAcmeChallenge',
-    summary: 'The key authorization of an http-01 challenge that is under way',
+    summary: 'Return the key authorization of a pending http-01 challenge',
     access: { kind: 'public' },
     replies: {
       200: { description: 'the key authorization', contentType: 'application/octet-stream' },

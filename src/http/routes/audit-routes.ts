@@ -13,7 +13,7 @@ export const auditRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/audit-events',
     id: 'listAuditEvents',
-    summary: 'Who did what and when, newest first',
+    summary: 'List audit events, newest first',
     access,
     query: auditQuery,
     replies: { 200: { description: 'a page', schema: z.array(auditEventSchema), headers: ['Link'] } },
@@ -34,7 +34,7 @@ export const auditRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/audit-events/export',
     id: 'exportAuditEvents',
-    summary: 'All events that fit as a file, newest first: CSV, or one JSON object a line',
+    summary: 'Export matching audit events, newest first, as CSV or JSON Lines',
     access,
     query: auditExportQuery,
     replies: {

@@ -19,7 +19,7 @@ export function cursorIn({ sort, after }: Sorted): CertificateCursor | undefined
   if (sort === 'name') return { name: after };
   const [, key, name] = /^(\d{1,16}):([^:]*)$/.exec(after) ?? [];
   if (key !== undefined && name !== undefined) return { key: Number(key), name };
-  const message = 'take it from the link to the next page';
+  const message = 'must be the cursor from a Link header';
   throw new Problem('invalid_request', {
     detail: `after: ${message}.`,
     errors: [{ path: 'after', message }],

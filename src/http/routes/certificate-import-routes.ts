@@ -30,7 +30,8 @@ export const certificateImportRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/imports',
     id: 'importCertificate',
-    summary: 'Stores a certificate that was made elsewhere; under the name of an imported one, a new version',
+    summary:
+      'Import a certificate with its key; creates a new version if the name is that of an imported certificate',
     access,
     query: noQuery,
     body: importBody,
@@ -47,12 +48,12 @@ export const certificateImportRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/imports/preview',
     id: 'previewImport',
-    summary: 'What an import would store; stores nothing',
+    summary: 'Preview an import without storing anything',
     access,
     query: noQuery,
     body: importPreviewBody,
     bodyLimit,
-    replies: { 200: { description: 'what was understood', schema: importPreviewSchema } },
+    replies: { 200: { description: 'what the import would store', schema: importPreviewSchema } },
     problems: [],
     handle: async ({ context: { vault }, body }) => {
       const { leaf, chain, warnings } = await previewImport(vault, understood(body));

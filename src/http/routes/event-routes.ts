@@ -21,19 +21,21 @@ export const eventRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/events',
     id: 'listen',
-    summary:
-      'Server-sent events: `change` whenever certificates, keys or renewals have changed, with what kinds',
+    summary: 'Stream server-sent events: `change`, with the kinds of objects that changed',
     access: { kind: 'administrator' },
     query: noQuery,
     replies: {
-      200: { description: 'events until the session or the server ends', contentType: 'text/event-stream' },
+      200: {
+        description: 'events until the session expires or the server stops',
+        contentType: 'text/event-stream',
+      },
     },
     problems: ['rate_limited'],
     handle: async ({ context, identity }) => {
       if (identity?.kind !== 'administrator') throw new Problem('forbidden');
       if ((counts(context.vault).get(identity.name) ?? 0) >= mostListeners) {
         throw new Problem('rate_limited', {
-          detail: `More than ${mostListeners} windows listen already.`,
+          detail: `Too many event streams: the limit is ${mostListeners}.`,
           retryAfter: 30,
         });
       }

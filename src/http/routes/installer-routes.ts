@@ -36,12 +36,12 @@ export function installerRoutes(script: string): readonly Route[] {
       method: 'GET',
       path: '/client/install.sh',
       id: 'getInstaller',
-      summary: 'The client installer, a shell script',
+      summary: 'Download the client installer, a shell script',
       access,
       replies: {
         200: { description: 'the script', contentType: 'text/x-shellscript', headers: ['ETag'] },
         304: {
-          description: 'unchanged since the entity tag in If-None-Match',
+          description: 'the script still has the entity tag in If-None-Match',
           contentType: 'none',
           headers: ['ETag'],
         },
@@ -63,7 +63,7 @@ export function installerRoutes(script: string): readonly Route[] {
       method: 'GET',
       path: '/client/install.sh.sha256',
       id: 'getInstallerChecksum',
-      summary: 'The SHA-256 of the client installer, as sha256sum writes it',
+      summary: 'Return the SHA-256 checksum of the client installer, in the format of sha256sum',
       access,
       replies: { 200: { description: 'the checksum', contentType: 'text/plain' } },
       problems: [],

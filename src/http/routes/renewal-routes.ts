@@ -24,7 +24,7 @@ export const renewalRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/renewals',
     id: 'listRenewals',
-    summary: 'Renewals of all certificates, or of one, newest first',
+    summary: 'List renewals of all certificates or of one, newest first',
     access,
     query: renewalsQuery,
     replies,
@@ -35,14 +35,14 @@ export const renewalRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/renewals/{id}',
     id: 'getRenewalDetail',
-    summary: 'A renewal with its steps so far',
+    summary: 'Return a renewal with its steps',
     access,
     query: noQuery,
     replies: { 200: { description: 'the renewal', schema: renewalDetailSchema } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, params: { id = '' } }) => {
       const row = /^[1-9]\d{0,14}$/.test(id) ? await renewalWithId(vault, Number(id)) : undefined;
-      if (row === undefined) throw new Problem('not_found', { detail: 'There is no such renewal.' });
+      if (row === undefined) throw new Problem('not_found', { detail: 'Renewal not found.' });
       return json(200, renewalDetailView(row));
     },
   }),
@@ -50,7 +50,7 @@ export const renewalRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/certificates/{name}/renewals',
     id: 'listRenewalsOfCertificate',
-    summary: 'Renewals of a certificate with their steps, newest first',
+    summary: 'List the renewals of a certificate with their steps, newest first',
     access,
     query: renewalsOfCertificateQuery,
     replies,

@@ -52,7 +52,7 @@ async function stream(
   try {
     isWhole = await writeStream(request, response, requestId, reply, stopping, security);
   } catch (error) {
-    context.vault.log.error({ err: error, request_id: requestId }, 'a stream broke off');
+    context.vault.log.error({ err: error, request_id: requestId }, 'response stream failed');
   }
   logRequest(context, exchange, { route, status: reply.status, aborted: !isWhole });
 }
@@ -151,6 +151,6 @@ function queryValues(text: string): Record<string, string | string[]> {
 function failureReply({ vault: { log } }: ServerContext, requestId: string, error: unknown): WholeReply {
   if (error instanceof Problem) return problemReply(error);
   const code = error instanceof StorageError ? 'unavailable' : 'internal';
-  log.error({ err: error, request_id: requestId }, `a request failed: ${code}`);
+  log.error({ err: error, request_id: requestId }, `request failed: ${code}`);
   return problemReply(new Problem(code));
 }

@@ -56,7 +56,7 @@ export function createHttpsServer(
   server.on('secureConnection', (socket: TLSSocket) => greetings.delete(peerOf(socket)));
   // Node's own listener would take these for requests that cannot be read.
   server.removeAllListeners('tlsClientError').on('tlsClientError', (error, socket) => {
-    vault.log.debug({ err: error }, 'a TLS handshake failed');
+    vault.log.debug({ err: error }, 'TLS handshake failed');
     socket.destroy();
   });
 

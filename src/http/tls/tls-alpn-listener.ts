@@ -51,9 +51,7 @@ export async function startTlsAlpnListener(
   });
   server.maxConnections = limits.connections;
   const place = await listen(server, address, acmeTlsOption);
-  server.on('error', (error) =>
-    vault.log.error({ err: error }, 'the listener for tls-alpn-01 has a problem'),
-  );
+  server.on('error', (error) => vault.log.error({ err: error }, 'tls-alpn-01 listener error'));
   return {
     address: place,
     stop: async () => {
@@ -80,11 +78,14 @@ export function validationServer(
     SNICallback: (serverName, done) => {
       find(serverName).then(
         (context) => {
-          vault.log.debug({ server_name: serverName, known: context !== undefined }, 'tls-alpn-01 looked at');
+          vault.log.debug(
+            { server_name: serverName, known: context !== undefined },
+            'tls-alpn-01 challenge requested',
+          );
           done(null, context);
         },
         (error: unknown) => {
-          vault.log.error({ err: error }, 'a tls-alpn-01 challenge could not be answered');
+          vault.log.error({ err: error }, 'failed to answer a tls-alpn-01 challenge');
           done(null);
         },
       );
@@ -97,7 +98,7 @@ export function validationServer(
       socket.destroySoon();
     })
     .on('tlsClientError', (error, socket) => {
-      vault.log.debug({ err: error }, 'a tls-alpn-01 handshake failed');
+      vault.log.debug({ err: error }, 'tls-alpn-01 handshake failed');
       socket.destroy();
     });
 }

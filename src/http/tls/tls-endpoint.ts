@@ -103,7 +103,7 @@ export class TlsEndpoint {
         isFailing = false;
       } catch (error) {
         if (!isFailing)
-          log.error({ err: error }, 'there is no new certificate for HTTPS to be had; the one before stays');
+          log.error({ err: error }, 'failed to reload the HTTPS certificate; keeping the current one');
         isFailing = true;
       }
     }
@@ -133,9 +133,9 @@ export class TlsEndpoint {
       pin,
       publicly_trusted: publiclyTrusted,
     };
-    if (notAfter <= world.now()) log.warn(fields, 'the certificate for HTTPS has expired');
+    if (notAfter <= world.now()) log.warn(fields, 'the HTTPS certificate has expired');
     else if (isPrivate)
-      log.info(fields, 'HTTPS with a certificate of the private CA: clients can know it by its pin');
-    else log.info(fields, 'HTTPS with this certificate');
+      log.info(fields, 'serving HTTPS with a certificate of the private CA; clients can pin its public key');
+    else log.info(fields, 'serving HTTPS');
   }
 }

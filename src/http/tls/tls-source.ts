@@ -54,16 +54,22 @@ export function ownCertificateSource(
     certificate: name,
     begin: async () => {
       if (await ensureOwnCertificate(vault, name, domains)) {
-        log.info({ certificate: name, domains }, 'the private CA made the certificate for HTTPS');
+        log.info({ certificate: name, domains }, 'private CA issued the HTTPS certificate');
       }
       generation = await db.generation();
       try {
         const current = await currentOwnCertificate(vault, name);
         if (current !== undefined) return adopt(current);
-        log.warn({ certificate: name }, 'nothing is issued for it yet: the private CA stands in');
+        log.warn(
+          { certificate: name },
+          'certificate not issued yet; serving a temporary one from the private CA',
+        );
       } catch (error) {
         // Whoever is to mend it has to reach the vault.
-        log.error({ err: error, certificate: name }, 'it cannot be served: the private CA stands in');
+        log.error(
+          { err: error, certificate: name },
+          'certificate unavailable; serving a temporary one from the private CA',
+        );
       }
       return standIn();
     },

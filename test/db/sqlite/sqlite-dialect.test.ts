@@ -178,7 +178,7 @@ test('a full disk is told with a sentence, nothing of the write is there, and la
   });
   await assert.rejects(refused, (error) => {
     assert(error instanceof StorageError);
-    assert.match(error.message, /^the disk that holds the database is full .*SQLITE_FULL/);
+    assert.match(error.message, /^the disk with the database is full .*SQLITE_FULL/);
     assert.match(error.hint ?? '', /Free some space/);
     return true;
   });

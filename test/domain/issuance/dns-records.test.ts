@@ -45,7 +45,7 @@ test('aliases in a circle are refused in words that show them', async (t) => {
   zone.aliases.set('a.test', '_acme-challenge.example.test');
   await assert.rejects(placeOf(vault, 'example.test', forever), {
     message:
-      'the CNAME records lead in a circle: _acme-challenge.example.test → a.test → _acme-challenge.example.test',
+      'the CNAME records form a loop: _acme-challenge.example.test → a.test → _acme-challenge.example.test',
   });
 });
 
@@ -138,7 +138,7 @@ test('the deadline of an operation begins with its turn, and its end is told in 
     present: async ({ value }, signal) => {
       begun += 1;
       await world.sleep(value === 'silent' ? day : 90_000, signal);
-      if (signal.aborted) throw new DnsProviderError('the request was given up');
+      if (signal.aborted) throw new DnsProviderError('the request was canceled');
     },
     concurrency: 1,
   }));

@@ -91,7 +91,7 @@ suite('a refusal', () => {
     const { server, refusals } = await prepared(t);
     const { raw } = await revokedKey(server);
     t.mock.method(server.vault.db, 'write', async () => {
-      throw new StorageError('the disk that holds the database is full');
+      throw new StorageError('the disk with the database is full');
     });
     const response = await server.get(file, raw);
     assert.deepEqual([response.status, await codeOf(response)], [503, 'unavailable']);

@@ -136,7 +136,7 @@ suite('the deletion of an ACME account', () => {
     const { server, ask, ids } = await prepared(t);
     const id = await makeAccount(server.vault);
     const mock = t.mock.method(server.vault.db, 'write', async () => {
-      throw new StorageError('the disk that holds the database is full');
+      throw new StorageError('the disk with the database is full');
     });
     const response = await ask(`${list}/${id}`, 'DELETE');
     assert.deepEqual([response.status, await codeOf(response)], [503, 'unavailable']);
