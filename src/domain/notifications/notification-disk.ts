@@ -1,4 +1,4 @@
-/** The alarm that disk space runs low: opened, repeated and closed as the others are. */
+/** The alarm for low disk space. */
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { findAlarm } from '../../db/tables/notification-alarms.ts';
 import type { Vault } from '../vault.ts';
@@ -9,7 +9,7 @@ const event = 'disk.low';
 
 const levels = { low: 1, critical: 2 } as const;
 
-/** Notifies when space runs low, when it gets worse, and when there is enough again. */
+/** Notifies when space runs low, when it becomes critical, and when there is enough again. */
 export async function notifyDiskSpace(vault: Vault): Promise<void> {
   const { db, world, disk } = vault;
   const state = disk.state();

@@ -7,10 +7,10 @@ import type { Vault } from '../vault.ts';
 export type ChannelView = {
   name: string;
   type: string;
-  /** Where it leads: the origin of a URL, addresses, or a program. */
+  /** The destination: the origin of a URL, email addresses, or a program. */
   target: string;
   events: string[];
-  /** Patterns of names; none for all. */
+  /** Patterns of certificate names; empty for all. */
   certificates: string[];
   /** `HH:MM` in UTC. */
   digest_at: string | null;
@@ -18,15 +18,15 @@ export type ChannelView = {
   created_at: string;
   disabled_at: string | null;
   disabled_reason: string | null;
-  /** How many deliveries wait. */
+  /** The number of pending deliveries. */
   waiting: number;
-  /** The newest that was attempted. */
+  /** The delivery that was attempted last. */
   last_delivery: { at: string; event: string; status: string; error: string | null } | null;
 };
 
 export type DeliveryView = {
   id: number;
-  /** What receivers know it by. */
+  /** The id that receivers see. */
   message_id: string;
   channel: string;
   event: string;
@@ -36,7 +36,7 @@ export type DeliveryView = {
   attempts: number;
   queued_at: string;
   last_attempt_at: string | null;
-  /** null once it has ended. */
+  /** null after the last attempt. */
   next_attempt_at: string | null;
   ended_at: string | null;
   error: string | null;
@@ -76,7 +76,7 @@ export async function viewChannel({ db }: Pick<Vault, 'db'>, row: ChannelRow): P
   };
 }
 
-/** One line of the log. */
+/** One delivery of the log. */
 export function deliveryView(row: NamedDeliveryRow): DeliveryView {
   return {
     id: row.id,
