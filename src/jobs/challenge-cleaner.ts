@@ -1,4 +1,4 @@
-/** Removes the challenge records that crashes and failed removals left: at the start, and every half hour. */
+/** Removes challenge records that crashes and failed removals left behind: at the start, and every half hour. */
 import { minute } from '../base/duration.ts';
 import { removeLeftoverChallenges } from '../domain/issuance/challenge-removal.ts';
 import type { ChallengeContext } from '../domain/issuance/issuance-contexts.ts';
@@ -6,8 +6,7 @@ import type { ChallengeContext } from '../domain/issuance/issuance-contexts.ts';
 const period = 30 * minute;
 
 /**
- * Runs until `signal` is aborted, and then ends the removals of this process that still go on. What goes wrong is logged
- * and tried again at the next round. A round that takes longer than that goes on beside the next, which leaves its records
+ * Runs until `signal` is aborted, then stops the removals of this process that are still running. Logs errors and retries in * the next round. A round that takes longer than that goes on beside the next, which leaves its records
  * to it: one provider that is slow must not delay the others.
  */
 export async function runChallengeCleaner(vault: ChallengeContext, signal: AbortSignal): Promise<void> {

@@ -56,7 +56,7 @@ test('a record that nobody could remove for seven days is left to people, with a
   await work();
   const [row] = await challengeRows(vault);
   assert(row);
-  const told = () => log.lines.filter((line) => line.includes('left for you to remove'));
+  const told = () => log.lines.filter((line) => line.includes('challenge record left in place'));
   world.advance(7 * day - hour);
   await cleanRounds(vault, 1);
   assert.equal((await challengeRows(vault)).length, 1);
@@ -79,7 +79,9 @@ test('a record whose provider was removed is left to people, with a warning that
   await cleanRounds(vault, 1);
   assert.deepEqual(await challengeRows(vault), []);
   assert(
-    log.lines.some((line) => line.includes('left for you to remove') && line.includes('_acme-challenge')),
+    log.lines.some(
+      (line) => line.includes('challenge record left in place') && line.includes('_acme-challenge'),
+    ),
   );
 });
 

@@ -57,7 +57,7 @@ export const doctorCommand = command({
     const bad = findings.filter(isBad).length;
     if (bad === 0) return;
     throw new OperatorError(
-      `${bad} of ${findings.length} findings ${bad === 1 ? 'needs' : 'need'} somebody`,
+      `${bad} of ${findings.length} findings ${bad === 1 ? 'needs' : 'need'} attention`,
       {
         hint: 'The lines above say what to do.',
       },

@@ -107,7 +107,7 @@ async function loadKey(
   }
   const allowlist = JSON.parse(row.allowlist) as Allowed[];
   if (!apiKeyFits(integrity, row, allowlist)) {
-    log.error({ api_key: row.id }, 'API key changed in the database by other means than the vault; refused');
+    log.error({ api_key: row.id }, 'API key refused: its database row was modified outside the vault');
     return undefined;
   }
   const { hash, expires_at, revoked_at } = row;

@@ -147,7 +147,7 @@ export class Sessions {
     const integrity = requireIntegrity(db);
     if (sessionFits(integrity, row) && administratorFits(integrity, person)) return true;
     const fields = { session: row.id, administrator: person.name };
-    log.error(fields, 'session changed in the database by other means than the vault; refused');
+    log.error(fields, 'session refused: its database row was modified outside the vault');
     return false;
   }
 
@@ -199,7 +199,7 @@ export class Sessions {
       this.#beingNoted.get(id) ??
       db
         .write((writer) => setSessionUsed(writer, id, now))
-        .catch((error: unknown) => log.warn({ err: error }, 'the use of a session could not be written'))
+        .catch((error: unknown) => log.warn({ err: error }, 'failed to record the last use of a session'))
         .finally(() => this.#beingNoted.delete(id));
     this.#beingNoted.set(id, noting);
     return noting;

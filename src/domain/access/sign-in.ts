@@ -116,7 +116,7 @@ export class SignIn {
     const { db, log } = this.#vault;
     if (row === undefined || administratorFits(requireIntegrity(db), row)) return row;
     const fields = { administrator: row.name };
-    log.error(fields, 'administrator changed in the database by other means than the vault; refused');
+    log.error(fields, 'administrator refused: the database row was modified outside the vault');
     return undefined;
   }
 

@@ -33,7 +33,7 @@ export async function pruneAuditLog(
   // Without a link it was written by other means than this vault's, and the rest could not be held against it.
   if (last === undefined || last.link.length === 0) return 0;
   const faults = await faultsUpTo(vault, last.id);
-  if (faults > 0) log.error({ faults, through: last.id }, 'audit events that do not verify are pruned');
+  if (faults > 0) log.error({ faults, through: last.id }, 'pruning audit events that fail verification');
   await db.write((writer) => {
     const detail = {
       through: last.id,

@@ -198,7 +198,7 @@ async function recordBackup(
       await record(writer, event, at);
     });
   } catch (error) {
-    log.error({ err: error }, 'a backup was made, but could not be recorded');
+    log.error({ err: error }, 'backup created, but failed to record it');
     throw new OperatorError(
       `the backup is written and whole, but could not be recorded: ${(error as Error).message}`,
       {

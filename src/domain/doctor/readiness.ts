@@ -1,4 +1,4 @@
-/** Whether the vault can do its work now: three checks that write nothing and name no path, and how old the backup is. */
+/** Whether the vault is ready: three checks that write nothing and reveal no paths, with the state of backup and disk. */
 
 import { backupAge } from '../backup/backup-age.ts';
 import type { BackupHealth } from '../backup/backup-health.ts';
@@ -21,14 +21,14 @@ export type Readiness = {
   status: 'ready' | 'not_ready';
   checks: { database: CheckResult; master_key: CheckResult; renewal_engine: CheckResult };
   details: {
-    /** Never a reason not to be ready: no request fails for want of a backup. */
+    /** Does not affect readiness: no request depends on a backup. */
     backup: { state: 'none' | 'ok' | 'failed'; age_seconds: number | null };
-    /** `critical` where refusals are only counted; neither is a reason not to be ready. */
+    /** `critical` when refusals are only counted, not recorded. Does not affect readiness. */
     disk: { state: SpaceState };
   };
 };
 
-/** Asks the database, opens the master key's check blob and looks at the renewal engine's heartbeat. */
+/** Queries the database, opens the check blob of the master key and reads the heartbeat of the renewal engine. */
 export async function readiness(vault: ReadinessContext): Promise<Readiness> {
   const database = await succeeds(vault, 'database', () => vault.db.generation());
   const masterKey = await succeeds(vault, 'master_key', async () => {
@@ -45,7 +45,7 @@ export async function readiness(vault: ReadinessContext): Promise<Readiness> {
   return { status: ready ? 'ready' : 'not_ready', checks, details };
 }
 
-/** `failed` where the last scheduled backup of this process was. Without a database nothing is known of backups. */
+/** `failed` if the last scheduled backup of this process failed; `none` also if the database cannot be read. */
 async function backupDetails(vault: ReadinessContext): Promise<Readiness['details']['backup']> {
   const age = await backupAge(vault).catch(() => undefined);
   const state = vault.backupHealth.isFailing ? 'failed' : age === undefined ? 'none' : 'ok';
@@ -61,7 +61,7 @@ async function succeeds(
     await work();
     return 'ok';
   } catch (error) {
-    log.warn({ err: error, check }, 'a readiness check failed');
+    log.warn({ err: error, check }, 'readiness check failed');
     return 'failed';
   }
 }

@@ -220,7 +220,10 @@ async function followContact(
   } catch (error) {
     // An address that the CA does not like is no reason for certificates to expire.
     if (!(error instanceof AcmeError) || error.kind !== 'problem') throw error;
-    vault.log.warn({ err: error, account: row.id }, 'the CA did not take the new contact; asking again');
+    vault.log.warn(
+      { err: error, account: row.id },
+      'the CA rejected the new contact; retrying with the next renewal',
+    );
     return;
   }
   await vault.db.write((writer) => updateAcmeAccount(writer, row.id, { email: ca.email }));

@@ -83,7 +83,7 @@ export async function issueFromAcme(
       if (loss === undefined && !isOpenedAnew) throw error;
       vault.log.warn(
         { err: error, issuer: issuer.name, account: account.id },
-        'the account is looked up again',
+        'ACME account rejected by the CA; looking it up again',
       );
       if (loss !== undefined) await forgetAccount(vault, issuer, account.id, loss);
     }
@@ -110,7 +110,10 @@ async function alone(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buffer[
       return await throughTrouble(ordering);
     } catch (error) {
       if (!(error instanceof OtherKeyError) || shared === mostSharedOrders) throw error;
-      vault.log.info({ issuer: issuer.name, order: state.orderUrl }, 'order was finalized with another key');
+      vault.log.info(
+        { issuer: issuer.name, order: state.orderUrl },
+        'order already finalized with another key; creating a new order',
+      );
       await keep(vault, attempt, { order_url: null, order_domains: null });
       state.orderUrl = null;
     }
@@ -126,7 +129,7 @@ async function throughTrouble(ordering: Ordering): Promise<{ leaf: Buffer; chain
     } catch (error) {
       const wait = patience[troubles];
       if (wait === undefined || state.orderUrl === null || !isPassing(error)) throw error;
-      vault.log.warn({ err: error, issuer: issuer.name }, 'an order was interrupted; going on with it');
+      vault.log.warn({ err: error, issuer: issuer.name }, 'order interrupted; retrying');
       await step(vault, attempt, `waiting to go on: ${error.message}`);
       await vault.world.sleep(Math.max(wait, error.retryAfterMs ?? 0), attempt.signal);
       attempt.signal.throwIfAborted();

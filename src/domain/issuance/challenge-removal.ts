@@ -89,7 +89,7 @@ function isLost(
   provider: DnsProviderRow | undefined,
 ): boolean {
   if (provider !== undefined && world.now() - createdAt <= givenUpAfter) return false;
-  log.warn({ record, value }, 'a challenge record is left for you to remove');
+  log.warn({ record, value }, 'challenge record left in place; remove it by hand');
   return true;
 }
 

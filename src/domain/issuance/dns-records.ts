@@ -87,7 +87,7 @@ export async function placeOf(
     if (!(error instanceof DnsProviderError) || signal.aborted || isExpected) throw error;
     vault.log.warn(
       { err: error, name: wanted },
-      'CNAME look-up failed; assuming that no DNS provider has the name',
+      'CNAME lookup failed; assuming that no DNS provider serves the name',
     );
     return undefined;
   });

@@ -75,7 +75,7 @@ async function watch(
       }
       vault.log.warn(
         { err: error, certificate: attempt.certificate.name },
-        'the certificate could not be looked up',
+        'failed to read the certificate; continuing its renewal',
       );
     }
   }

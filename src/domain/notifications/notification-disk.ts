@@ -1,4 +1,4 @@
-/** The alarm that disk space runs low: opened, repeated and closed as the others are. */
+/** The alarm for low disk space. */
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { findAlarm } from '../../db/tables/notification-alarms.ts';
 import type { TimedContext } from '../contexts.ts';
@@ -12,7 +12,7 @@ const levels = { low: 1, critical: 2 } as const;
 
 export type DiskContext = TimedContext & { readonly disk: DiskSpace };
 
-/** Notifies when space runs low, when it gets worse, and when there is enough again. */
+/** Notifies when space runs low, when it becomes critical, and when there is enough again. */
 export async function notifyDiskSpace(vault: DiskContext): Promise<void> {
   const { db, world, disk } = vault;
   const state = disk.state();

@@ -12,10 +12,10 @@ import type { DatabaseContext } from '../contexts.ts';
 export type ChannelView = {
   name: string;
   type: string;
-  /** Where it leads: the origin of a URL, addresses, or a program. */
+  /** The destination: the origin of a URL, email addresses, or a program. */
   target: string;
   events: string[];
-  /** Patterns of names; none for all. */
+  /** Patterns of certificate names; empty for all. */
   certificates: string[];
   /** `HH:MM` in UTC. */
   digest_at: string | null;
@@ -23,15 +23,15 @@ export type ChannelView = {
   created_at: string;
   disabled_at: string | null;
   disabled_reason: string | null;
-  /** How many deliveries wait. */
+  /** The number of pending deliveries. */
   waiting: number;
-  /** The newest that was attempted. */
+  /** The delivery that was attempted last. */
   last_delivery: { at: string; event: string; status: string; error: string | null } | null;
 };
 
 export type DeliveryView = {
   id: number;
-  /** What receivers know it by. */
+  /** The id that receivers see. */
   message_id: string;
   channel: string;
   event: string;
@@ -41,7 +41,7 @@ export type DeliveryView = {
   attempts: number;
   queued_at: string;
   last_attempt_at: string | null;
-  /** null once it has ended. */
+  /** null after the last attempt. */
   next_attempt_at: string | null;
   ended_at: string | null;
   error: string | null;
@@ -86,6 +86,7 @@ export async function viewDeliveries({ db }: DatabaseContext, page: DeliveryPage
   return (await listDeliveries(db.reader, page)).map(deliveryView);
 }
 
+/** One delivery of the log. */
 function deliveryView(row: NamedDeliveryRow): DeliveryView {
   return {
     id: row.id,

@@ -1,4 +1,4 @@
-/** Renewals as people ask for them and see them: queued by request or because they are due, one open per certificate. */
+/** Requests and look-ups of renewals: queued on request or because they are due, at most one open per certificate. */
 import { Problem } from '../../base/problem.ts';
 import { listDueCertificates, nextMoment } from '../../db/tables/certificates.ts';
 import {
@@ -70,7 +70,7 @@ export async function requestRenewal(vault: QueueContext, actor: Actor, name: st
     if (certificate.disabled_at !== null) {
       throw new Problem('not_renewable', {
         detail: 'The certificate is disabled.',
-        hint: `Enable it with "vault certificate update --name ${name} --enable".`,
+        hint: `Fix: vault certificate update --name ${name} --enable`,
       });
     }
     return queueRenewal(vault, writer, actor, certificate);
@@ -84,12 +84,12 @@ export async function requireRenewal({ db }: DatabaseContext, name: string, id: 
   const certificate = await requireCertificate(db.reader, name);
   const renewal = await findRenewal(db.reader, id);
   if (renewal?.certificate_id !== certificate.id) {
-    throw new Problem('not_found', { detail: `The certificate has no renewal ${id}.` });
+    throw new Problem('not_found', { detail: `Certificate ${JSON.stringify(name)} has no renewal ${id}.` });
   }
   return { ...renewal, certificate: name };
 }
 
-/** Queues a renewal for certificates whose moment has come, at most `limit` at a time. Returns how many. */
+/** Queues a renewal for each certificate that is due, at most `limit`. Returns how many. */
 export async function queueDueRenewals(vault: QueueContext, limit: number): Promise<number> {
   const now = vault.world.now();
   if ((await listDueCertificates(vault.db.reader, now, 1)).length === 0) return 0;

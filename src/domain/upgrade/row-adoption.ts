@@ -39,7 +39,7 @@ export async function adoptRows(parts: SecretsContext, log?: Log): Promise<void>
     await writeCheckBlob({ world }, writer, await currentKey(parts, writer), secret);
     const detail = { audit_events_through: last?.id ?? 0, hash: link.toString('hex'), ...counts };
     await record(writer, { actor: system, action: 'integrity.begin', resource: 'vault', detail }, now);
-    log?.warn(counts, 'rows written by an earlier version trusted and tagged; rotate the master key');
+    log?.warn(counts, 'tagged rows written by an earlier version; rotate the master key');
   });
   await masterKeyFits(parts);
 }

@@ -1,6 +1,6 @@
 /**
- * Making a version: everything that is computed once, when it comes into being, and never again per request. The
- * artifacts are cleaned PEM, their entity tags come from their content, and the key is sealed for this version alone.
+ * Stores new versions and computes once what requests need later: normalized PEM, entity tags from the content, and the
+ * private key sealed for this version.
  */
 import { createPrivateKey } from 'node:crypto';
 import type { CertName } from '../../base/cert-name.ts';
@@ -29,13 +29,13 @@ export type VersionMaterial = {
   readonly chain: readonly Buffer[];
   /** PKCS#8 DER. */
   readonly privateKey: Secret;
-  /** Where an ACME CA made it: its directory, and the account that ordered it. */
+  /** For a certificate of an ACME CA: its directory, and the account that ordered it. */
   readonly acme?: { readonly directoryUrl: string; readonly accountId: number };
 };
 
 /**
- * Adds the next version of a certificate and makes it current, in the caller's transaction. Returns its number, and
- * sets the moment of the next renewal where the certificate has an issuer.
+ * Adds the next version of a certificate and makes it current, in the caller's transaction. Schedules the next renewal if the
+ * certificate has an issuer. Returns the number of the version.
  */
 export async function addVersion(
   vault: SealingContext,
@@ -119,8 +119,8 @@ export function openVersionKey(
 }
 
 /**
- * The row of a version, the current one without a number. Throws `no_current_version` where nothing has been issued
- * yet and `version_not_found` where the number does not exist.
+ * The row of a version, or of the current one without a number. Throws `no_current_version` if nothing has been issued yet and
+ * `version_not_found` if there is no such version.
  */
 export async function requireVersion(
   reader: Reader,
@@ -135,7 +135,9 @@ export async function requireVersion(
   if (wanted === null) throw new Problem('no_current_version');
   const row = await findVersion(reader, certificate.id, wanted);
   if (row !== undefined) return row;
-  throw new Problem('version_not_found', { detail: `The certificate has no version ${wanted}.` });
+  throw new Problem('version_not_found', {
+    detail: `Certificate ${JSON.stringify(certificate.name)} has no version ${wanted}.`,
+  });
 }
 
 /** Versions of the certificate with this id, newest first; only those below `before` where it is given. */
@@ -157,8 +159,8 @@ export function versionNumbered(
 }
 
 /**
- * A strong entity tag from the content. It is keyed, so that the tag of a private key, which metadata shows to people
- * who may not read the key, cannot be compared with the tag of a key they guess.
+ * A strong entity tag from the content. It is keyed, so that people who see the tag of a private key in metadata but may not
+ * read the key cannot verify a guessed key against it.
  */
 function etag({ keyring }: KeyringContext, content: Buffer | string): string {
   const tag = keyring.current.authenticate('entity tag', Buffer.from(content));

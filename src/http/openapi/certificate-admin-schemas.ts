@@ -13,9 +13,7 @@ export const certificatesQuery = z.strictObject({
     .string()
     .regex(/^(\d{1,16}:)?[^:]{0,128}$/, 'must be a certificate name or a cursor from a Link header')
     .optional()
-    .describe(
-      'return entries after this name; for other sort orders, the cursor from the Link header',
-    ),
+    .describe('return entries after this name; for other sort orders, the cursor from the Link header'),
   search: z.string().max(253).optional().describe('part of the name or of a domain'),
   status: z.enum(statusesByUrgency).optional(),
   issuer: z.string().max(64).optional().describe('name of the issuer; empty for imported certificates'),
