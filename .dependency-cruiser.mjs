@@ -157,7 +157,6 @@ export default {
   options: {
     // TypeScript 7 has no parser in JavaScript that dependency-cruiser could use.
     parser: 'swc',
-    tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
     enhancedResolveOptions: {
       exportsFields: ['exports'],
