@@ -2,7 +2,7 @@
  * No input may make a regular expression take more than linear time. recheck proves it for each expression with an
  * automaton; an expression that it cannot judge (back-references, look-around) counts as too slow.
  */
-import type { House } from './house-rules.ts';
+import { parseSync } from '@swc/core';
 
 // Of its programs the one in JavaScript: it needs no other process, and says the same on every machine.
 process.env.RECHECK_SYNC_BACKEND = 'pure';
@@ -13,11 +13,39 @@ export const constructed: Readonly<Record<string, string>> = {
   'src/domain/audit/audit-checkpoint.ts': 'a constant that is too long for one line',
 };
 
+export type PatternFacts = {
+  readonly path: string;
+  /** Regular expressions as written, with their flags. */
+  readonly patterns: readonly { readonly source: string; readonly flags: string }[];
+  /** Whether the file names `RegExp` as a value. */
+  readonly constructs: boolean;
+};
+
+/** Reads TypeScript. Throws where it is none. */
+export function readPatterns(path: string, text: string): PatternFacts {
+  const patterns: { source: string; flags: string }[] = [];
+  let constructs = false;
+  const visit = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return;
+    const { type, pattern, flags, value } = node as Record<string, unknown>;
+    if (type === 'RegExpLiteral') patterns.push({ source: String(pattern), flags: String(flags ?? '') });
+    if (type === 'Identifier' && value === 'RegExp') constructs = true;
+    // A type reference names RegExp too, and constructs nothing.
+    const children = Object.entries(node).filter(([key]) => type !== 'TsTypeReference' || key !== 'typeName');
+    for (const [, child] of children) visit(child);
+  };
+  visit(parseSync(text, { syntax: 'typescript', tsx: path.endsWith('.tsx'), target: 'es2024' }));
+  return { path, patterns, constructs };
+}
+
 /** Expressions that take superlinear time for some text. */
-export function slowPatterns(house: House): string[] {
+export function slowPatterns(files: readonly PatternFacts[]): string[] {
   const paths = new Map<string, string[]>();
-  for (const { path, patterns } of house) {
-    for (const pattern of patterns) paths.set(pattern, [...(paths.get(pattern) ?? []), path]);
+  for (const { path, patterns } of files) {
+    for (const { source, flags } of patterns) {
+      const pattern = `/${source}/${flags}`;
+      paths.set(pattern, [...(paths.get(pattern) ?? []), path]);
+    }
   }
   return [...paths].flatMap(([pattern, where]) => {
     const complaint = complaintAbout(pattern);
@@ -26,9 +54,9 @@ export function slowPatterns(house: House): string[] {
 }
 
 /** Expressions that are put together while the program runs. */
-export function constructedPatterns(house: House): string[] {
-  return house.flatMap(({ path, globals }) =>
-    globals.some((name) => /\bRegExp\b/.test(name)) && constructed[path] === undefined
+export function constructedPatterns(files: readonly PatternFacts[]): string[] {
+  return files.flatMap(({ path, constructs }) =>
+    constructs && constructed[path] === undefined
       ? [`${path} constructs a regular expression: write it as a literal`]
       : [],
   );

@@ -74,6 +74,7 @@ export class SignIn {
       const signedIn = await db.write(async (writer) => {
         // Meanwhile the person may have been removed, or the password changed.
         const now = await findAdministrator(writer, name);
+        // biome-ignore lint/plugin/compared-secrets: two hashes from the database.
         if (now?.password_hash !== row.password_hash) throw wrongCredentials();
         if (anew !== undefined) await setPasswordHash(writer, row.id, anew);
         await setLastSignedIn(writer, row.id, world.now());
@@ -102,6 +103,7 @@ export class SignIn {
     const hash = await this.passwords.choose(name, input.new, 'new');
     await db.write(async (writer) => {
       const now = await findAdministrator(writer, name);
+      // biome-ignore lint/plugin/compared-secrets: two hashes from the database.
       if (now?.password_hash !== row.password_hash) throw wrongCurrent();
       await replacePassword(writer, actor, row, { hash, keptSession: session.id, now: world.now() });
     });

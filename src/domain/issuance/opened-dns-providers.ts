@@ -17,6 +17,7 @@ export class OpenedDnsProviders {
   /** The provider of this row, made by `make` the first time, and again once it was changed. */
   async get(row: DnsProviderRow, make: () => Promise<DnsProvider>): Promise<DnsProvider> {
     const known = this.#opened.get(row.id);
+    // biome-ignore lint/plugin/compared-secrets: two sealed blobs from the database.
     if (known?.of.equals(row.sealed_secret) === true) return known.provider;
     const provider = await make();
     this.#opened.set(row.id, { of: row.sealed_secret, provider });

@@ -20,6 +20,7 @@ export function readSession(header: string | undefined, cookie: string = session
   const values = header.split(';').flatMap((pair) => {
     const equalsAt = pair.indexOf('=');
     const name = pair.slice(0, Math.max(0, equalsAt)).trim();
+    // biome-ignore lint/plugin/compared-secrets: names of cookies.
     return name === cookie ? [pair.slice(equalsAt + 1).trim()] : [];
   });
   const [only, ...others] = values;

@@ -1,64 +1,4 @@
-/**
- * What test/architecture-security.test.ts enforces beside the plan of the house: where answers are written, and, of what is
- * secret, who may look at it and who compares it. A new entry needs a reason that convinces a reader.
- */
-
-/** Members by which an answer gets its status and headers. Only these files use them, so that no answer lacks any. */
-export const answerMembers = [
-  ...['writeHead', 'setHeader', 'setHeaders', 'appendHeader', 'writeEarlyHints', 'writeInformation'],
-];
-
-export const answerWriters: readonly { readonly file: string; readonly why: string }[] = [
-  { file: 'src/http/request/reply.ts', why: 'the one place that writes answers' },
-  {
-    file: 'src/http/server/unreadable-request.ts',
-    why: 'answers where Node has made no response to write to, with the headers of reply.ts',
-  },
-];
-
-/** Headers that no answer has: what lets other sites in, and what tells what serves the vault. */
-export const refusedHeaders = /^(access-control-|timing-allow-origin$|server$|x-powered-by$)/i;
-
-/** The one file that compares secrets; everybody else asks it. */
-export const constantTime = 'src/crypto/constant-time.ts';
-
-/** What secrets, and what is kept of them, are called; the last name of what is compared. */
-export const secretNames =
-  /^(expose|jti)$|(secret|token|password|passphrase|hash|digest|mac|signature|cookie|privateKey|apiKey)$/i;
-
-/** Comparisons that look as if they were about a secret. */
-export const comparedSecrets: readonly {
-  readonly file: string;
-  readonly text: string;
-  readonly why: string;
-}[] = [
-  { file: 'src/http/auth/session-cookie.ts', text: 'name === cookie', why: 'the names of cookies' },
-  {
-    file: 'src/domain/issuance/acme-authorizations.ts',
-    text: 'row.token === token',
-    why: 'the token of a challenge stands in a URL that the CA asks for',
-  },
-  {
-    file: 'src/domain/backup/backup-file.ts',
-    text: 'hash.digest().equals(digest)',
-    why: 'the digest of a file, which stands in it; its MAC is compared in constant time',
-  },
-  {
-    file: 'src/domain/backup/backup-file.ts',
-    text: '(await digestOf(file, size - lastLineSize)).equals(page.digest)',
-    why: 'the same',
-  },
-  {
-    file: 'src/domain/issuance/opened-dns-providers.ts',
-    text: 'known?.of.equals(row.sealed_secret)',
-    why: 'two sealed blobs: whether a provider was changed since it was opened',
-  },
-  {
-    file: 'src/domain/access/sign-in.ts',
-    text: 'now?.password_hash !== row.password_hash',
-    why: 'two rows of the database: whether the password was changed meanwhile',
-  },
-];
+/** Who may read the value of a secret, how often, and what for. A new entry needs a reason that convinces a reader. */
 
 /** Who may call `expose()` on a secret, how often, and what for. */
 export const exposers: readonly { readonly file: string; readonly calls: number; readonly why: string }[] = [
@@ -223,6 +163,3 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
   { file: 'src/crypto/sealing.ts', calls: 1, why: 'encrypts' },
   { file: 'src/crypto/session-token.ts', calls: 1, why: 'hashes a setup token' },
 ];
-
-/** How the text of an answer begins, or a line of its head. */
-export const answerText = /^HTTP\/\d/;
