@@ -129,7 +129,7 @@ initialize() {
   IFS=$newline
   # GNU ls would put quotes around the names that are read here.
   unset QUOTING_STYLE
-  # The world can shorten these; CERTIFICATE_VAULT_* is documented in docs/client-installer.md.
+  # The world can shorten these; CERTIFICATE_VAULT_* is documented in docs/reference/client-installer.md.
   connect_seconds=$(whole_number "${CERTIFICATE_VAULT_CONNECT_SECONDS:-}" 10)
   fetch_seconds=$(whole_number "${CERTIFICATE_VAULT_FETCH_SECONDS:-}" 60)
   fetch_tries=$(whole_number "${CERTIFICATE_VAULT_FETCH_TRIES:-}" 3)

@@ -26,7 +26,7 @@ export function figureTable(title: string, figures: readonly Figure[]): Table {
   return { title, head: ['', 'measured', ...(hasGoals ? ['to stay'] : [])], rows };
 }
 
-/** A table as docs/benchmarks.md has it. Numbers stand at the right. */
+/** A table as docs/explanation/benchmarks.md has it. Numbers stand at the right. */
 export function markdownOf({ title, head, rows }: Table): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   const isNumber = head.map((_, column) => rows.every((row) => typeof row[column] === 'number'));

@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: runs the benchmarks against dist/vault, or only those named as arguments, prints their figures as
  * Markdown and writes them to bench/results.json, so that two versions can be compared on one machine. With `--quick`
- * it takes a minute or two, and its figures are rough; with `--docs` they also take their places in docs/benchmarks.md.
+ * it takes a minute or two, and its figures are rough; with `--docs` they also take their places in docs/explanation/benchmarks.md.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
@@ -62,9 +62,9 @@ const path = join(import.meta.dirname, 'results.json');
 writeFileSync(path, `${JSON.stringify({ machine, results }, null, 2)}\n`);
 if (values.docs) writeDocs();
 
-/** Puts the tables where docs/benchmarks.md has a place for their benchmark: between `<!-- name -->` and `<!-- /name -->`. */
+/** Puts the tables where docs/explanation/benchmarks.md has a place for their benchmark: between `<!-- name -->` and `<!-- /name -->`. */
 function writeDocs(): void {
-  const docs = join(import.meta.dirname, '..', 'docs', 'benchmarks.md');
+  const docs = join(import.meta.dirname, '..', 'docs', 'explanation', 'benchmarks.md');
   const { processor, processors, node, load, pinned } = machine;
   const kept = pinned ? 'server and load each on a core of its own' : 'not pinned to cores';
   const texts = {

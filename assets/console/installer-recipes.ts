@@ -1,4 +1,4 @@
-/** What common servers need of the client installer, as docs/client-installer.md has it. */
+/** What common servers need of the client installer, as docs/reference/client-installer.md has it. */
 import type { InstallerChoices } from './shell-command.ts';
 
 type Recipe = {

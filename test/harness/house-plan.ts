@@ -21,7 +21,14 @@ export const maxLines = 250;
 export const refusedWords = ['utils', 'util', 'helpers', 'helper', 'manager', 'service', 'common', 'misc'];
 
 /** Tests in these folders are about the whole executable or the client script, or are no tests. */
-export const foldersThatMirrorNothing = ['executable', 'harness', 'installer', 'screenshots', 'torture'];
+export const foldersThatMirrorNothing = [
+  'docs',
+  'executable',
+  'harness',
+  'installer',
+  'screenshots',
+  'torture',
+];
 
 /** Tests about several files at once. Others are called like the file that they test, or that and a dash and more. */
 export const testsThatMirrorNothing: readonly { readonly file: string; readonly why: string }[] = [
@@ -29,8 +36,6 @@ export const testsThatMirrorNothing: readonly { readonly file: string; readonly 
   { file: 'test/architecture-security.test.ts', why: 'the same, for what keeps secrets safe' },
   { file: 'test/architecture-patterns.test.ts', why: 'every regular expression of the product' },
   { file: 'test/reader-time.test.ts', why: 'every reader of what strangers send' },
-  { file: 'test/operations-docs.test.ts', why: 'docs/operations.md, and the commands in it' },
-  { file: 'test/security-claims.test.ts', why: 'docs/security.md, and the tests that it names' },
   {
     file: 'test/cli/full-disk.test.ts',
     why: 'commands, storage and the files under them, where nothing fits any more',

@@ -1,4 +1,4 @@
-/** docs/client-installer.md: every recipe is a command that works and gives the files it says; the output is the real one. */
+/** docs/reference/client-installer.md: every recipe is a command that works and gives the files it says; the output is the real one. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,10 @@ import { finish, type Machine, machine, modeOf } from '../harness/client-install
 import { clientVault } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
 
-const doc = readFileSync(fileURLToPath(new URL('../../docs/client-installer.md', import.meta.url)), 'utf8');
+const doc = readFileSync(
+  fileURLToPath(new URL('../../docs/reference/client-installer.md', import.meta.url)),
+  'utf8',
+);
 const [manual = '', list = ''] = doc.split('\n## Recipes\n');
 const recipes = list
   .split('\n### ')

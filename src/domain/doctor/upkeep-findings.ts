@@ -159,7 +159,7 @@ export async function authenticityFindings({ db }: Parts): Promise<Finding[]> {
       check,
       status: 'failed',
       message: `${shown}${rest} ${forged.length === 1 ? 'was' : 'were'} changed in the database by other means than the vault`,
-      hint: 'They are refused. Someone can write to vault.db: see "When something was stolen" in docs/security.md.',
+      hint: 'They are refused. Someone can write to vault.db: see docs/how-to/respond-to-theft.md.',
     },
   ];
 }

@@ -1,40 +1,70 @@
 /**
- * docs/operations.md does what it says: each of its commands is run, section by section, and prints what the document
- * shows. The CA, the name server and the paths are stand-ins; the executable, the shell and the vault are real.
+ * The pages do what they say: each of their commands is run, page by page, and prints what the page shows. CAs, name servers and
+ * paths are replaced; the executable, the shell and the vault are real.
  */
 import assert from 'node:assert/strict';
-import { chmodSync, chownSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { bind, needsBind } from './harness/bind.ts';
+import { bind, needsBind } from '../harness/bind.ts';
 import {
   assertAsDocumented,
+  type DocumentedCommand,
   documentedCommands,
+  program,
   type RunOptions,
   type Sandbox,
   type StandIn,
   sandbox,
-} from './harness/documented-commands.ts';
-import { needs, type Skip } from './harness/missing-program.ts';
-import { makeChain } from './harness/openssl-chain.ts';
-import { freePort } from './harness/port.ts';
-import { scriptedAcme } from './harness/scripted-acme.ts';
-import { Refusal } from './harness/scripted-acme-jws.ts';
-import { serve } from './harness/vault-process.ts';
-import { webhookReceiver } from './harness/webhook-receiver.ts';
+} from '../harness/documented-commands.ts';
+import { machine, needsNamespaces } from '../harness/documented-machine.ts';
+import { needs, type Skip } from '../harness/missing-program.ts';
+import { makeChain } from '../harness/openssl-chain.ts';
+import { freePort } from '../harness/port.ts';
+import { scriptedAcme } from '../harness/scripted-acme.ts';
+import { Refusal } from '../harness/scripted-acme-jws.ts';
+import { serve } from '../harness/vault-process.ts';
+import { webhookReceiver } from '../harness/webhook-receiver.ts';
 
-const commands = documentedCommands(readFileSync(new URL('../docs/operations.md', import.meta.url), 'utf8'));
+const root = join(import.meta.dirname, '..', '..');
+
+/** The commands of each page that has any. */
+const pages: ReadonlyMap<string, readonly DocumentedCommand[]> = new Map(
+  ['README.md', ...globSync('docs/**/*.md', { cwd: root })]
+    .map((page) => [page, documentedCommands(readFileSync(join(root, page), 'utf8'))] as const)
+    .filter(([, commands]) => commands.length > 0),
+);
 
 /** Commands that are shown and not run here, and why. */
-const notRun: readonly { readonly command: RegExp; readonly why: string }[] = [
-  { command: /^(install|useradd|systemctl) /, why: 'they change the machine; the unit has tests of its own' },
+const notRun: readonly { readonly page: string; readonly command: RegExp; readonly why: string }[] = [
+  {
+    page: 'README.md',
+    command: /^npm /,
+    why: 'it needs the registry; the executable that it builds runs here',
+  },
+  {
+    page: 'docs/how-to/roll-back.md',
+    command: /^(systemctl|install) /,
+    why: 'they change the machine; docs/production.md runs such commands',
+  },
+  {
+    page: 'docs/how-to/rotate-master-key.md',
+    command: /^(head|systemctl|systemd-run|mv) /,
+    why: 'they need a running systemd; test/cli/commands/master-key has the same steps',
+  },
+  {
+    page: 'docs/how-to/systemd.md',
+    command: /^systemd-run /,
+    why: 'it needs a running systemd; test/cli/runtime/open-vault tests credentials',
+  },
 ];
 
 type Scene = {
-  readonly section: string;
+  readonly page: string;
   readonly needs?: Skip;
-  /** Makes what the section takes for granted. */
+  readonly place?: (t: TestContext) => Sandbox | Promise<Sandbox>;
+  /** Makes what the page takes for granted. */
   readonly prepare?: (t: TestContext, box: Sandbox) => Promise<Pick<RunOptions, 'standIns' | 'environment'>>;
   readonly typed?: Readonly<Record<string, NonNullable<RunOptions['typed']>>>;
   /** Before the command that begins so; what it returns stands in from then on. */
@@ -46,6 +76,8 @@ const passphrase = 'a passphrase nobody guesses';
 const askOnce: NonNullable<RunOptions['typed']> = [
   ['Passphrase for the master key in the backup:', passphrase],
 ];
+
+const askTwice: NonNullable<RunOptions['typed']> = [...askOnce, ['The same again:', passphrase]];
 
 const newPassword: NonNullable<RunOptions['typed']> = [
   ['assword for alice:', passphrase],
@@ -83,9 +115,94 @@ async function letsEncrypt(
 
 const addLetsEncrypt = 'vault issuer add --name letsencrypt --email ops@example.com --accept-terms';
 
+/** The pin of the page is that of the vault. */
+async function ownPin(box: Sandbox): Promise<StandIn[]> {
+  const {
+    lines: [line = ''],
+  } = await box.run('sudo -u vault vault certificate show --name vault | grep pin');
+  return [['pin=sha256//GrDl/NOzsx8xoK6TkXI7llDJIFDwwsxmvlMr3jeMH9M=', `pin=${line.split(' ').at(-1)}`]];
+}
+
 const scenes: readonly Scene[] = [
   {
-    section: 'The audit log',
+    page: 'docs/production.md',
+    needs: { ...asRoot, ...needs('script'), ...needs('ip'), ...needs('curl'), ...needsNamespaces() },
+    place: machine,
+    typed: { 'sudo -u vault vault admin create': newPassword },
+    before: { 'pin=': ownPin },
+  },
+  {
+    page: 'README.md',
+    needs: { ...needs('curl'), ...needs('openssl') },
+    prepare: async (t, box) => {
+      const crontab = join(box.root, 'crontab');
+      program(
+        join(box.root, 'programs'),
+        'crontab',
+        `case $1 in -l) cat ${crontab} ;; *) cat "$1" >${crontab} ;; esac`,
+      );
+      writeFileSync(crontab, '');
+      const { url } = await serve(t, box.path('/var/lib/vault'));
+      return {
+        standIns: [
+          ['dist/vault ', 'vault '],
+          ['http://127.0.0.1:8080', url],
+        ],
+        environment: {
+          HOME: box.path('/home/me'),
+          CERTIFICATE_VAULT_HOME: box.path('/home/me'),
+        },
+      };
+    },
+  },
+  {
+    page: 'docs/how-to/air-gapped.md',
+    prepare: async (t, box) => {
+      await some(box);
+      return {
+        standIns: [['--offline', `--offline --url ${(await serve(t, box.path('/var/lib/vault'))).url}`]],
+      };
+    },
+  },
+  {
+    page: 'docs/how-to/import-certificates.md',
+    needs: needs('openssl'),
+    prepare: async (_, box) => {
+      await some(box);
+      const { fullchainPath, leaf } = makeChain(box.root, {});
+      copyFileSync(fullchainPath, join(box.root, 'fullchain.pem'));
+      copyFileSync(leaf.keyPath, join(box.root, 'private-key.pem'));
+      writeFileSync(join(box.root, 'password.txt'), 'made-up-for-this-test\n');
+      await done(
+        box,
+        'openssl pkcs12 -export -in fullchain.pem -inkey private-key.pem -passout file:password.txt -out shop.p12',
+      );
+      return {};
+    },
+  },
+  { page: 'docs/how-to/systemd.md' },
+  {
+    page: 'docs/reference/http-api.md',
+    needs: needs('curl'),
+    prepare: async (t, box) => {
+      await web(box);
+      const {
+        lines: [key = ''],
+      } = await box.run(
+        'vault api-key create --name www --scope certificates:read --certificate web 2>/dev/null',
+      );
+      await done(
+        box,
+        `printf ${passphrase.replaceAll(' ', '-')} | vault admin create --name alice --password-stdin`,
+      );
+      const credentials = { name: 'alice', password: passphrase.replaceAll(' ', '-') };
+      writeFileSync(join(box.root, 'credentials.json'), JSON.stringify(credentials));
+      const { url } = await serve(t, box.path('/var/lib/vault'));
+      return { standIns: [['http://127.0.0.1:8080', url]], environment: { KEY: key } };
+    },
+  },
+  {
+    page: 'docs/how-to/audit.md',
     needs: needs('openssl'),
     prepare: async (_, box) => {
       await web(box);
@@ -93,7 +210,7 @@ const scenes: readonly Scene[] = [
     },
   },
   {
-    section: 'Where things are',
+    page: 'docs/reference/files.md',
     needs: asRoot,
     prepare: async (_, box) => {
       await web(box);
@@ -114,9 +231,9 @@ const scenes: readonly Scene[] = [
     },
   },
   {
-    section: 'Upgrade',
+    page: 'docs/how-to/roll-back.md',
     prepare: async (_, box) => {
-      const old = new URL('./schemas/0005-key-networks/', import.meta.url);
+      const old = new URL('../schemas/0005-key-networks/', import.meta.url);
       const data = box.path('/var/lib/vault');
       writeFileSync(join(data, 'vault.db'), gunzipSync(readFileSync(new URL('vault.db.gz', old))), {
         mode: 0o600,
@@ -126,12 +243,7 @@ const scenes: readonly Scene[] = [
     },
   },
   {
-    section: 'Install',
-    needs: needs('script'),
-    typed: { 'sudo -u vault vault admin create': newPassword },
-  },
-  {
-    section: 'Troubleshoot',
+    page: 'docs/how-to/troubleshoot.md',
     needs: needs('openssl'),
     prepare: async (t, box) => {
       const standIns = await letsEncrypt(t, box);
@@ -153,7 +265,7 @@ const scenes: readonly Scene[] = [
     },
   },
   {
-    section: 'HTTPS',
+    page: 'docs/how-to/https.md',
     needs: needs('curl'),
     prepare: async (t, box) => {
       const port = await freePort();
@@ -167,19 +279,10 @@ const scenes: readonly Scene[] = [
         ],
       };
     },
-    before: {
-      'pin=': async (box) => {
-        const {
-          lines: [line = ''],
-        } = await box.run('vault certificate show --name vault | grep pin');
-        return [
-          ['pin=sha256//GrDl/NOzsx8xoK6TkXI7llDJIFDwwsxmvlMr3jeMH9M=', `pin=${line.split(' ').at(-1)}`],
-        ];
-      },
-    },
+    before: { 'pin=': ownPin },
   },
   {
-    section: 'Metrics',
+    page: 'docs/how-to/metrics.md',
     needs: needs('curl'),
     prepare: async (_, box) => {
       await some(box);
@@ -193,7 +296,7 @@ const scenes: readonly Scene[] = [
     },
   },
   {
-    section: 'Workers',
+    page: 'docs/how-to/workers.md',
     prepare: async (_, box) => {
       await some(box);
       const port = await freePort();
@@ -206,7 +309,7 @@ const scenes: readonly Scene[] = [
     },
   },
   {
-    section: 'ACME issuers',
+    page: 'docs/how-to/acme.md',
     prepare: async (t, box) => {
       await some(box);
       const standIns = await letsEncrypt(t, box);
@@ -220,7 +323,7 @@ const scenes: readonly Scene[] = [
     },
   },
   {
-    section: 'DNS providers',
+    page: 'docs/how-to/dns.md',
     needs: needsBind(),
     prepare: async (t, box) => {
       await some(box);
@@ -233,21 +336,22 @@ const scenes: readonly Scene[] = [
     },
   },
   {
-    section: 'Settings as code',
+    page: 'docs/how-to/settings-as-code.md',
     prepare: async (_, box) => {
       await some(box);
       return {};
     },
     before: {
       'cat /etc/vault/desired.yaml': async (box) => {
-        const { output } = commands.find(({ text }) => text === 'cat /etc/vault/desired.yaml') ?? {};
+        const page = pages.get('docs/how-to/settings-as-code.md');
+        const { output } = page?.find(({ text }) => text === 'cat /etc/vault/desired.yaml') ?? {};
         writeFileSync(box.path('/etc/vault/desired.yaml'), `${output?.join('\n')}\n`);
         return [];
       },
     },
   },
   {
-    section: 'Renewals',
+    page: 'docs/how-to/failed-renewals.md',
     prepare: async (t, box) => {
       const words =
         'Get "http://www.example.com/.well-known/acme-challenge/RKNm": dial tcp 127.0.0.1:80: connect: connection refused';
@@ -261,7 +365,7 @@ const scenes: readonly Scene[] = [
     },
   },
   {
-    section: 'Revocation',
+    page: 'docs/how-to/revoke.md',
     prepare: async (t, box) => {
       const standIns = await letsEncrypt(t, box);
       await done(box, addLetsEncrypt, { standIns });
@@ -273,7 +377,7 @@ const scenes: readonly Scene[] = [
     },
   },
   {
-    section: 'Backup and restore',
+    page: 'docs/how-to/backup.md',
     needs: needs('script'),
     prepare: async (_, box) => {
       await web(box);
@@ -281,12 +385,26 @@ const scenes: readonly Scene[] = [
       return {};
     },
     typed: {
-      'vault backup /backup/full.backup': [...askOnce, ['The same again:', passphrase]],
-      'vault restore /backup/full.backup': askOnce,
+      'vault backup /backup/full.backup': askTwice,
     },
   },
   {
-    section: 'The master key',
+    page: 'docs/how-to/restore.md',
+    needs: needs('script'),
+    prepare: async (_, box) => {
+      await web(box);
+      await done(box, 'vault api-key create --name www --scope certificates:read --certificate web');
+      await done(box, 'vault backup /backup/full.backup --with-master-key', { typed: askTwice });
+      return {};
+    },
+    typed: { 'vault restore /backup/full.backup': askOnce },
+  },
+  {
+    page: 'docs/how-to/rotate-master-key.md',
+    prepare: async (_, box) => web(box).then(() => ({})),
+  },
+  {
+    page: 'docs/how-to/seal-master-key.md',
     needs: needs('script'),
     prepare: async (_, box) => {
       await web(box);
@@ -301,17 +419,23 @@ const scenes: readonly Scene[] = [
     },
   },
   {
-    section: 'Notifications',
+    page: 'docs/how-to/notify-by-webhook.md',
     prepare: async (t, box) => {
       await some(box);
       const receiver = await webhookReceiver(t);
-      const secret = join(box.root, 'smtp-password.txt');
-      writeFileSync(secret, 'made-up-for-this-test\n');
       return { standIns: [['https://hooks.example.com', new URL(receiver.url).origin]] };
     },
   },
   {
-    section: 'Administrators',
+    page: 'docs/how-to/notify-by-email.md',
+    prepare: async (_, box) => {
+      await some(box);
+      writeFileSync(join(box.root, 'smtp-password.txt'), 'made-up-for-this-test\n');
+      return {};
+    },
+  },
+  {
+    page: 'docs/how-to/administrators.md',
     prepare: async (_, box) => some(box).then(() => ({})),
     needs: needs('script'),
     typed: {
@@ -321,13 +445,13 @@ const scenes: readonly Scene[] = [
   },
 ];
 
-for (const { section, needs: skip = {}, prepare, typed = {}, before = {} } of scenes) {
-  test(`docs/operations.md, "${section}"`, skip, async (t) => {
-    const box = sandbox(t);
+for (const { page, needs: skip = {}, place = sandbox, prepare, typed = {}, before = {} } of scenes) {
+  test(`the commands of ${page}`, skip, async (t) => {
+    const box = await place(t);
     const options = (await prepare?.(t, box)) ?? {};
     const standIns = [...(options.standIns ?? [])];
-    const own = commands.filter((command) => command.section === section && !isNotRun(command.text));
-    assert.ok(own.length > 0, 'the section has no commands any more');
+    const own = (pages.get(page) ?? []).filter(({ text }) => !isNotRun(page, text));
+    assert.ok(own.length > 0, 'the page has no commands any more');
     for (const command of own) {
       const beginning = (key: string) => command.text.startsWith(key);
       const first = Object.keys(before).find(beginning);
@@ -339,20 +463,21 @@ for (const { section, needs: skip = {}, prepare, typed = {}, before = {} } of sc
   });
 }
 
-test('every command of docs/operations.md is run above, or said not to be', () => {
-  const sections = new Set(scenes.map(({ section }) => section));
-  const left = commands.filter(({ section, text }) => !sections.has(section) && !isNotRun(text));
-  assert.deepEqual(
-    left.map(({ section, text }) => `${section}: ${text}`),
-    [],
+test('every command of README.md and docs is run above, or said not to be', () => {
+  const told = new Set(scenes.map(({ page }) => page));
+  const left = [...pages].flatMap(([page, commands]) =>
+    told.has(page)
+      ? []
+      : commands.filter(({ text }) => !isNotRun(page, text)).map(({ text }) => `${page}: ${text}`),
   );
-  for (const { command, why } of notRun)
+  assert.deepEqual(left, []);
+  for (const { page, command, why } of notRun)
     assert.ok(
-      commands.some(({ text }) => command.test(text)),
-      why,
+      pages.get(page)?.some(({ text }) => command.test(text)),
+      `${page}: ${why}`,
     );
 });
 
-function isNotRun(text: string): boolean {
-  return notRun.some(({ command }) => command.test(text));
+function isNotRun(page: string, text: string): boolean {
+  return notRun.some((one) => one.page === page && one.command.test(text));
 }
