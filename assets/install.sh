@@ -129,7 +129,7 @@ initialize() {
   IFS=$newline
   # Otherwise GNU ls quotes the names that this script reads.
   unset QUOTING_STYLE
-  # CERTIFICATE_VAULT_* is documented in docs/client-installer.md.
+  # CERTIFICATE_VAULT_* is documented in docs/reference/client-installer.md.
   connect_seconds=$(whole_number "${CERTIFICATE_VAULT_CONNECT_SECONDS:-}" 10)
   fetch_seconds=$(whole_number "${CERTIFICATE_VAULT_FETCH_SECONDS:-}" 60)
   fetch_tries=$(whole_number "${CERTIFICATE_VAULT_FETCH_TRIES:-}" 3)

@@ -26,7 +26,7 @@ export function figureTable(title: string, figures: readonly Figure[]): Table {
   return { title, head: ['', 'measured', ...(hasGoals ? ['to stay'] : [])], rows };
 }
 
-/** A Markdown table for docs/benchmarks.md, with numbers aligned to the right. */
+/** A Markdown table for docs/explanation/benchmarks.md, with numbers aligned to the right. */
 export function markdownOf({ title, head, rows }: Table): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   const isNumber = head.map((_, column) => rows.every((row) => typeof row[column] === 'number'));

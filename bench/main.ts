@@ -1,7 +1,7 @@
 /**
  * `npm run bench` runs the benchmarks against dist/vault, or only those named as arguments. It prints the figures as
  * Markdown and writes them to bench/results.json, to compare two versions on one machine. `--quick` takes a minute or two
- * and gives rough figures; `--docs` also writes the figures to docs/benchmarks.md.
+ * and gives rough figures; `--docs` also writes the figures to docs/explanation/benchmarks.md.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
@@ -62,9 +62,9 @@ const path = join(import.meta.dirname, 'results.json');
 writeFileSync(path, `${JSON.stringify({ machine, results }, null, 2)}\n`);
 if (values.docs) writeDocs();
 
-/** Writes the tables of each benchmark to docs/benchmarks.md, between `<!-- name -->` and `<!-- /name -->`. */
+/** Writes the tables of each benchmark to docs/explanation/benchmarks.md, between `<!-- name -->` and `<!-- /name -->`. */
 function writeDocs(): void {
-  const docs = join(import.meta.dirname, '..', 'docs', 'benchmarks.md');
+  const docs = join(import.meta.dirname, '..', 'docs', 'explanation', 'benchmarks.md');
   const { processor, processors, node, load, pinned } = machine;
   const kept = pinned ? 'server and load each on their own core' : 'not pinned to cores';
   const texts = {

@@ -1,4 +1,4 @@
-/** Installer options for common servers, the same as in docs/client-installer.md. */
+/** Installer options for common servers, the same as in docs/reference/client-installer.md. */
 import type { InstallerChoices } from './shell-command.ts';
 
 type Recipe = {

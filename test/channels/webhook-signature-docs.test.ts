@@ -1,4 +1,4 @@
-/** The lines of docs/operations.md that verify a webhook do so, and take nothing that was changed, is old or is none. */
+/** The lines of docs/how-to/notify-by-webhook.md that verify a webhook do so, and take nothing that was changed, is old or is none. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { signatureHeaders, signingKey, signingSecret } from '../../src/channels/
 type Verifier = (headers: Record<string, string>, body: string, secret: string) => boolean;
 
 test('the few lines that the manual shows verify what the vault signs', async () => {
-  const manual = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+  const manual = readFileSync(new URL('../../docs/how-to/notify-by-webhook.md', import.meta.url), 'utf8');
   const code = /^```js\n([\s\S]*?)^```/m.exec(manual)?.[1];
   assert(code);
   const from = `data:text/javascript,${encodeURIComponent(code)}`;

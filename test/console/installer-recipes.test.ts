@@ -1,11 +1,11 @@
-/** The console has the same recipes as docs/client-installer.md. */
+/** The console has the same recipes as docs/reference/client-installer.md. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { recipes } from '../../assets/console/installer-recipes.ts';
 import { installerCommand } from '../../assets/console/shell-command.ts';
 
-const manual = readFileSync(new URL('../../docs/client-installer.md', import.meta.url), 'utf8');
+const manual = readFileSync(new URL('../../docs/reference/client-installer.md', import.meta.url), 'utf8');
 
 /** The options and the configuration under a heading of the manual. */
 function documented(title: string): { options: string[]; configuration: string } {

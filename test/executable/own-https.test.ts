@@ -27,7 +27,7 @@ async function done(dataDir: string, ...args: readonly string[]): Promise<string
   return stdout;
 }
 
-/** As docs/operations.md gets it. */
+/** As docs/how-to/https.md gets it. */
 async function pinShown(dataDir: string): Promise<string> {
   const shown = await done(dataDir, 'certificate', 'show', '--name', 'vault');
   return /^Public key pin +(sha256\/\/\S{44})$/m.exec(shown)?.[1] ?? assert.fail(shown);

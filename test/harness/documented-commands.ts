@@ -15,15 +15,19 @@ import { fromExecutable } from './vault-process.ts';
 export type DocumentedCommand = {
   /** The heading above it. */
   readonly section: string;
-  /** As it stands behind the prompt; lines that end with a backslash go on. */
+  /** What follows the prompt, with the next line after a backslash, and with the lines of a here-document up to `END`. */
   readonly text: string;
   /** The lines that it prints, standard output and error as a terminal shows them. */
   readonly output: readonly string[];
   readonly line: number;
 };
 
-/** `$` for anybody, `#` for root; a comment of a file begins with `#` too, but with no program. */
-const prompt = /^ {4}(?:\$|#(?= (?:vault|sudo|install|useradd|systemctl|journalctl|chown|chmod)\b)) (.*)$/;
+/** Programs behind a root prompt: without them, a line that begins with `#` is a comment of a file. */
+const rootPrograms =
+  'cat|chmod|chown|cp|head|install|journalctl|mv|openssl|rm|sudo|systemctl|systemd-run|useradd|vault';
+
+/** `$` for any user, `#` for root. */
+const prompt = new RegExp(`^ {4}(?:\\$|#(?= (?:${rootPrograms})\\b)) (.*)$`);
 
 /** All commands with a prompt, in their order. */
 export function documentedCommands(markdown: string): DocumentedCommand[] {
@@ -39,11 +43,15 @@ export function documentedCommands(markdown: string): DocumentedCommand[] {
       open = { section, text: command, output: [], line: index + 1 };
       found.push(open);
     } else if (open !== undefined && line.startsWith('    ')) {
-      if (open.text.endsWith('\\') && open.output.length === 0) open.text += `\n${line.slice(4)}`;
+      if (continues(open.text) && open.output.length === 0) open.text += `\n${line.slice(4)}`;
       else open.output.push(line.slice(4));
     } else if (line !== '' || !all[index + 1]?.startsWith('    ')) open = undefined;
   }
   return found;
+}
+
+function continues(text: string): boolean {
+  return text.endsWith('\\') || (text.includes("<<'END'") && !text.endsWith('\nEND'));
 }
 
 /** What the document says and what stands for it in the sandbox; longer ones first where one begins with another. */
@@ -70,6 +78,18 @@ export type RunOptions = {
   readonly environment?: Readonly<Record<string, string>>;
 };
 
+/** How the commands of a document are run. */
+type Place = {
+  readonly root: string;
+  /** Programs that come before the system's. */
+  readonly programs: string;
+  /** Folders of the document that are folders of the sandbox; longer ones first where one begins with another. */
+  readonly folders: readonly string[];
+  /** What starts the shell. */
+  readonly through: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+};
+
 /** Folders of the document that are folders of the sandbox. */
 const folders = [
   '/var/lib/vault',
@@ -79,6 +99,7 @@ const folders = [
   '/etc/systemd/system',
   '/var/log/vault',
   '/tmp/drill',
+  '/home/me',
 ];
 
 /** A shell with `vault`, and `sudo` that stays who it is. */
@@ -86,44 +107,56 @@ export function sandbox(t: Pick<TestContext, 'after'>): Sandbox {
   const root = tempDir(t);
   const programs = join(root, 'programs');
   mkdirSync(programs);
-  program('vault', `exec ${fromExecutable.join(' ')} "$@"`);
-  program('sudo', '[ "$1" != -u ] || shift 2\nexec "$@"');
-  const path = (documented: string) => join(root, documented);
-  const variables: string[] = [];
-  for (const folder of folders.slice(0, 1)) mkdirSync(path(folder), { recursive: true, mode: 0o700 });
-  for (const folder of ['/backup', '/tmp', '/etc/vault', '/etc/systemd/system', '/var/log/vault']) {
-    mkdirSync(path(folder), { recursive: true, mode: 0o700 });
+  program(programs, 'vault', `exec ${fromExecutable.join(' ')} "$@"`);
+  program(programs, 'sudo', '[ "$1" != -u ] || shift 2\nexec "$@"');
+  for (const folder of folders) {
+    if (!['/var/lib/new', '/tmp/drill'].includes(folder))
+      mkdirSync(join(root, folder), { recursive: true, mode: 0o700 });
   }
+  mkdirSync(join(root, 'tmp'));
+  const { VAULT_DATA_DIR: _, ...inherited } = process.env;
+  const environment = {
+    ...inherited,
+    VAULT_DATA_DIR: join(root, '/var/lib/vault'),
+    // What the documents name elsewhere is here.
+    VAULT_ALLOW_OUTBOUND: loopbackSetting,
+  };
+  return shellIn(t, { root, programs, folders, through: [], environment });
+}
+
+/** A shell script of this name, to be found before the system's program. */
+export function program(folder: string, name: string, body: string): void {
+  const file = join(folder, name);
+  writeFileSync(file, `#!/bin/sh\n${body}\n`);
+  chmodSync(file, 0o755);
+}
+
+/** Runs commands of a document in a place. */
+export function shellIn(t: Pick<TestContext, 'after'>, place: Place): Sandbox {
+  const { root, through } = place;
+  const path = (documented: string) => (place.folders.length === 0 ? documented : join(root, documented));
+  const variables: string[] = [];
   return { root, path, run };
 
-  function program(name: string, body: string): void {
-    const file = join(programs, name);
-    writeFileSync(file, `#!/bin/sh\n${body}\n`);
-    chmodSync(file, 0o755);
-  }
-
   async function run(text: string, { typed = [], standIns = [], environment = {} }: RunOptions = {}) {
-    const all: StandIn[] = [...standIns, ...folders.map((folder): StandIn => [folder, path(folder)])];
+    const all: StandIn[] = [...standIns, ...place.folders.map((folder): StandIn => [folder, path(folder)])];
     const real = all.reduce((command, [documented, stand]) => command.replaceAll(documented, stand), text);
-    const { VAULT_DATA_DIR: _, ...inherited } = process.env;
     const isServer = /^vault serve\b/.test(text);
     const body = isServer
       ? `exec ${real.replace(/ &$/, '')} 2>&1`
       : `{ ${[...variables, real].join('\n')}\n} 2>&1`;
     if (/^\w+=\S*$/.test(text)) variables.push(real);
-    const [file = '', ...args] =
+    const words =
       typed.length > 0
         ? ['script', '--quiet', '--return', '--command', real, '/dev/null']
         : ['/bin/sh', '-c', body];
+    const [file = '', ...args] = [...through, ...words];
     const child = spawn(file, args, {
       cwd: root,
       env: {
-        ...inherited,
+        ...place.environment,
         SHELL: '/bin/sh',
-        PATH: `${programs}:${process.env.PATH}`,
-        VAULT_DATA_DIR: path('/var/lib/vault'),
-        // What the documents name elsewhere is here.
-        VAULT_ALLOW_OUTBOUND: loopbackSetting,
+        PATH: `${place.programs}:${place.environment.PATH}`,
         ...environment,
       },
     });
@@ -188,6 +221,12 @@ export function assertAsDocumented(command: DocumentedCommand, { lines, code }: 
         found.some((line) => pattern.test(line)),
         where,
       );
+    return;
+  }
+  if (command.output.some((line) => line.trim() === '…')) {
+    // A line of dots stands for any lines.
+    const all = patterns.map(({ source }) => (source === '^.*$' ? '(?:.*\n)*' : `${source.slice(1, -1)}\n`));
+    assert.match(`${found.join('\n')}\n`, new RegExp(`^${all.join('')}$`), where);
     return;
   }
   assert.equal(found.length, patterns.length, where);

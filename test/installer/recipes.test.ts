@@ -1,4 +1,4 @@
-/** docs/client-installer.md: every recipe works and installs the documented files, and the documented output is real. */
+/** docs/reference/client-installer.md: every recipe works and installs the documented files, and the documented output is real. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,10 @@ import { finish, type Machine, machine, modeOf } from '../harness/client-install
 import { clientVault } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
 
-const doc = readFileSync(fileURLToPath(new URL('../../docs/client-installer.md', import.meta.url)), 'utf8');
+const doc = readFileSync(
+  fileURLToPath(new URL('../../docs/reference/client-installer.md', import.meta.url)),
+  'utf8',
+);
 const [manual = '', list = ''] = doc.split('\n## Recipes\n');
 const recipes = list
   .split('\n### ')

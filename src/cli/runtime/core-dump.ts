@@ -12,6 +12,6 @@ export function keepMemoryOutOfCoreDumps(): void {
   try {
     writeFileSync(filter, '0');
   } catch {
-    // No Linux, or /proc is not there or read-only: docs/security.md says what else helps.
+    // No Linux, or /proc is not there or read-only: docs/explanation/security.md says what else helps.
   }
 }

@@ -3,6 +3,7 @@
  * defaults. A flag beats the environment, which beats the file, which beats the default.
  */
 
+import { statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { homedir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -199,10 +200,24 @@ function key(name: SettingName): string {
   return name.replaceAll('-', '_');
 }
 
+/** Where the unit of `vault systemd-unit` keeps its data. */
+const serviceDataDir = '/var/lib/vault';
+
+/** The user of the service needs no `--data-dir`: that user's commands find the service's vault once it exists. */
 function defaultDataDir(environment: Environment): string {
   if (environment.STATE_DIRECTORY) return environment.STATE_DIRECTORY.split(':')[0] ?? '';
-  if (userInfo().uid === 0) return '/var/lib/vault';
+  const { uid } = userInfo();
+  if (uid === 0 || ownerOf(join(serviceDataDir, 'vault.db')) === uid) return serviceDataDir;
   return join(environment.XDG_DATA_HOME || join(environment.HOME || homedir(), '.local', 'share'), 'vault');
+}
+
+function ownerOf(path: string): number | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.uid;
+  } catch {
+    // Another user's directory.
+    return undefined;
+  }
 }
 
 function optional<T>(setting: Found | undefined, read: (setting: Found) => T): T | undefined {

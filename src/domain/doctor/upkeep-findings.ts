@@ -155,7 +155,7 @@ export async function authenticityFindings({ db }: DatabaseContext): Promise<Fin
       check,
       status: 'failed',
       message: `${shown}${rest} ${forged.length === 1 ? 'was' : 'were'} modified in the database outside the vault`,
-      hint: 'The vault refuses them. Someone else can write to vault.db: see "When something was stolen" in docs/security.md.',
+      hint: 'The vault refuses them. Someone else can write to vault.db: see docs/how-to/respond-to-theft.md.',
     },
   ];
 }

@@ -1,14 +1,13 @@
-/** docs/operations.md: its table of DNS providers names every type and every field of their secret files, and no other type. */
+/** docs/reference/dns-providers.md: its table of DNS providers names every type and every field of their secret files, and no other type. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { dnsProviderTypes } from '../../../src/dns/providers/provider-types.ts';
 
-const doc = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
-const section = doc.slice(doc.indexOf('\n## DNS providers\n'), doc.indexOf('\n## Renewals\n'));
+const doc = readFileSync(new URL('../../../docs/reference/dns-providers.md', import.meta.url), 'utf8');
 const rows = new Map(
-  [...section.matchAll(/^\| `([a-z0-9][a-z0-9-]*)` \|(.*)$/gm)].map(([, type = '', row = '']) => [type, row]),
+  [...doc.matchAll(/^\| `([a-z0-9][a-z0-9-]*)` \|(.*)$/gm)].map(([, type = '', row = '']) => [type, row]),
 );
 
 /** What may be given to types for an HTTP API, and is of use for tests and proxies only. */

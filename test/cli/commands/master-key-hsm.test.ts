@@ -1,4 +1,4 @@
-/** The recipe of docs/master-key-stores.md for PKCS#11, with SoftHSM as the token: its RSA key alone opens the master key. */
+/** The recipe of docs/how-to/master-key-stores.md for PKCS#11, with SoftHSM as the token: its RSA key alone opens the master key. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -10,7 +10,7 @@ import { needs } from '../../harness/missing-program.ts';
 
 const modules = ['/usr/lib/softhsm', '/usr/lib64/pkcs11', '/usr/lib64/softhsm', '/opt/homebrew/lib/softhsm'];
 const skip = { ...needs('softhsm2-util'), ...needs('pkcs11-tool'), ...needs('openssl') };
-const recipe = readFileSync(new URL('../../../docs/master-key-stores.md', import.meta.url), 'utf8');
+const recipe = readFileSync(new URL('../../../docs/how-to/master-key-stores.md', import.meta.url), 'utf8');
 
 test('a vault opens with a key that only a PKCS#11 token can decrypt', skip, async (t) => {
   const dir = dirname(commandLine(t).data);

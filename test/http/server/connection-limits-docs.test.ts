@@ -1,4 +1,4 @@
-/** docs/operations.md: its table of limits has the numbers that the vault goes by. */
+/** docs/reference/limits.md: its table of limits has the numbers that the vault goes by. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ import {
   usualConnectionLimits,
 } from '../../../src/http/server/connection-limits.ts';
 
-const doc = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
+const doc = readFileSync(new URL('../../../docs/reference/limits.md', import.meta.url), 'utf8');
 
 test('the limits are those of the table', () => {
   const { most, headersMs, requestMs, idleMs, stalledMs, slowest } = usualConnectionLimits;
@@ -19,7 +19,7 @@ test('the limits are those of the table', () => {
     `| request line and headers | ${headerSize / 1024} KiB, ${mostHeaders} headers, ${headersMs / second} seconds |`,
     `| body | ${usualBodyLimit / 1_048_576} MiB, or what the endpoint needs; ${requestMs / second} seconds |`,
     `| a connection between two requests | ${idleMs / second} seconds |`,
-    `| an answer that is not taken | ${stalledMs / second} seconds behind a pace of ${slowest / 1024} KiB a second |`,
+    `| a response that the client does not read | ${stalledMs / second} seconds behind a pace of ${slowest / 1024} KiB a second |`,
     `| connections | \`--max-connections\`, ${most} |`,
     `| ${failurePace.burst} at once, then ${failurePace.perMinute} a minute |`,
   ]) {

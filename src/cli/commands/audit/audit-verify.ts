@@ -69,7 +69,7 @@ export const verifyCommand = command({
       terminal.stdout.write(text);
       if (report.faultCount === 0) return;
       throw new OperatorError('the audit log is not what was recorded', {
-        hint: 'Whoever did it could write to vault.db. Keep a copy of it, and see "When something was stolen" in docs/security.md.',
+        hint: 'Whoever did it could write to vault.db. Keep a copy of it, and see docs/how-to/respond-to-theft.md.',
       });
     });
   },

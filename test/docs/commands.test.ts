@@ -1,0 +1,508 @@
+/**
+ * The pages do what they say: each of their commands is run, page by page, and prints what the page shows. CAs, name servers and
+ * paths are replaced; the executable, the shell and the vault are real.
+ */
+import assert from 'node:assert/strict';
+import { chmodSync, chownSync, copyFileSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { bind, needsBind } from '../harness/bind.ts';
+import {
+  assertAsDocumented,
+  type DocumentedCommand,
+  documentedCommands,
+  program,
+  type RunOptions,
+  type Sandbox,
+  type StandIn,
+  sandbox,
+} from '../harness/documented-commands.ts';
+import { machine, needsNamespaces } from '../harness/documented-machine.ts';
+import { needs, type Skip } from '../harness/missing-program.ts';
+import { makeChain } from '../harness/openssl-chain.ts';
+import { freePort } from '../harness/port.ts';
+import { scriptedAcme } from '../harness/scripted-acme.ts';
+import { Refusal } from '../harness/scripted-acme-jws.ts';
+import { serve } from '../harness/vault-process.ts';
+import { webhookReceiver } from '../harness/webhook-receiver.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+
+/** The commands of each page that has any. */
+const pages: ReadonlyMap<string, readonly DocumentedCommand[]> = new Map(
+  ['README.md', ...globSync('docs/**/*.md', { cwd: root })]
+    .map((page) => [page, documentedCommands(readFileSync(join(root, page), 'utf8'))] as const)
+    .filter(([, commands]) => commands.length > 0),
+);
+
+/** Commands that are shown and not run here, and why. */
+const notRun: readonly { readonly page: string; readonly command: RegExp; readonly why: string }[] = [
+  {
+    page: 'README.md',
+    command: /^npm /,
+    why: 'it needs the registry; the executable that it builds runs here',
+  },
+  {
+    page: 'docs/how-to/roll-back.md',
+    command: /^(systemctl|install) /,
+    why: 'they change the machine; docs/production.md runs such commands',
+  },
+  {
+    page: 'docs/how-to/rotate-master-key.md',
+    command: /^(head|systemctl|systemd-run|mv) /,
+    why: 'they need a running systemd; test/cli/commands/master-key has the same steps',
+  },
+  {
+    page: 'docs/how-to/systemd.md',
+    command: /^systemd-run /,
+    why: 'it needs a running systemd; test/cli/runtime/open-vault tests credentials',
+  },
+];
+
+type Scene = {
+  readonly page: string;
+  readonly needs?: Skip;
+  readonly place?: (t: TestContext) => Sandbox | Promise<Sandbox>;
+  /** Makes what the page takes for granted. */
+  readonly prepare?: (t: TestContext, box: Sandbox) => Promise<Pick<RunOptions, 'standIns' | 'environment'>>;
+  readonly typed?: Readonly<Record<string, NonNullable<RunOptions['typed']>>>;
+  /** Before the command that begins so; what it returns stands in from then on. */
+  readonly before?: Readonly<Record<string, (box: Sandbox) => Promise<StandIn[]>>>;
+};
+
+const asRoot: Skip = process.getuid?.() === 0 ? {} : { skip: 'root is needed' };
+const passphrase = 'a passphrase nobody guesses';
+const askOnce: NonNullable<RunOptions['typed']> = [
+  ['Passphrase for the master key in the backup:', passphrase],
+];
+
+const askTwice: NonNullable<RunOptions['typed']> = [...askOnce, ['The same again:', passphrase]];
+
+const newPassword: NonNullable<RunOptions['typed']> = [
+  ['assword for alice:', passphrase],
+  ['The same again:', passphrase],
+];
+
+async function web(box: Sandbox): Promise<void> {
+  await done(box, 'vault certificate create --name web --domain www.example.com');
+}
+
+/** A vault that is there already. */
+async function some(box: Sandbox): Promise<void> {
+  await done(box, 'vault certificate create --name first --domain first.example.com');
+}
+
+async function done(box: Sandbox, text: string, options?: RunOptions): Promise<void> {
+  const { lines, code } = await box.run(text, options);
+  assert.equal(code, 0, `${text}\n${lines.join('\n')}`);
+}
+
+/** A CA that takes letsencrypt's name and address. */
+async function letsEncrypt(
+  t: TestContext,
+  box: Sandbox,
+  options: Parameters<typeof scriptedAcme>[1] = {},
+): Promise<StandIn[]> {
+  const ca = await scriptedAcme(t, { tls: true, ...options });
+  writeFileSync(join(box.root, 'ca.pem'), ca.ca ?? '');
+  const directory = `--name letsencrypt --directory ${ca.directoryUrl} --ca-file ${join(box.root, 'ca.pem')}`;
+  return [
+    ['issuer add --name letsencrypt', `issuer add ${directory}`],
+    ['acme-v02.api.letsencrypt.org', new URL(ca.directoryUrl).host],
+  ];
+}
+
+const addLetsEncrypt = 'vault issuer add --name letsencrypt --email ops@example.com --accept-terms';
+
+/** The pin of the page is that of the vault. */
+async function ownPin(box: Sandbox): Promise<StandIn[]> {
+  const {
+    lines: [line = ''],
+  } = await box.run('sudo -u vault vault certificate show --name vault | grep pin');
+  return [['pin=sha256//GrDl/NOzsx8xoK6TkXI7llDJIFDwwsxmvlMr3jeMH9M=', `pin=${line.split(' ').at(-1)}`]];
+}
+
+const scenes: readonly Scene[] = [
+  {
+    page: 'docs/production.md',
+    needs: { ...asRoot, ...needs('script'), ...needs('ip'), ...needs('curl'), ...needsNamespaces() },
+    place: machine,
+    typed: { 'sudo -u vault vault admin create': newPassword },
+    before: { 'pin=': ownPin },
+  },
+  {
+    page: 'README.md',
+    needs: { ...needs('curl'), ...needs('openssl') },
+    prepare: async (t, box) => {
+      const crontab = join(box.root, 'crontab');
+      program(
+        join(box.root, 'programs'),
+        'crontab',
+        `case $1 in -l) cat ${crontab} ;; *) cat "$1" >${crontab} ;; esac`,
+      );
+      writeFileSync(crontab, '');
+      const { url } = await serve(t, box.path('/var/lib/vault'));
+      return {
+        standIns: [
+          ['dist/vault ', 'vault '],
+          ['http://127.0.0.1:8080', url],
+        ],
+        environment: {
+          HOME: box.path('/home/me'),
+          CERTIFICATE_VAULT_HOME: box.path('/home/me'),
+        },
+      };
+    },
+  },
+  {
+    page: 'docs/how-to/air-gapped.md',
+    prepare: async (t, box) => {
+      await some(box);
+      const ca = await scriptedAcme(t, { tls: true });
+      writeFileSync(join(box.root, 'root.pem'), ca.ca ?? '');
+      const { url } = await serve(t, box.path('/var/lib/vault'));
+      return {
+        standIns: [
+          ['https://ca.internal/acme/directory', ca.directoryUrl],
+          ['--offline', `--offline --url ${url}`],
+        ],
+      };
+    },
+  },
+  {
+    page: 'docs/how-to/import-certificates.md',
+    needs: needs('openssl'),
+    prepare: async (_, box) => {
+      await some(box);
+      const { fullchainPath, leaf } = makeChain(box.root, {});
+      copyFileSync(fullchainPath, join(box.root, 'fullchain.pem'));
+      copyFileSync(leaf.keyPath, join(box.root, 'private-key.pem'));
+      writeFileSync(join(box.root, 'password.txt'), 'made-up-for-this-test\n');
+      await done(
+        box,
+        'openssl pkcs12 -export -in fullchain.pem -inkey private-key.pem -passout file:password.txt -out shop.p12',
+      );
+      return {};
+    },
+  },
+  { page: 'docs/how-to/systemd.md' },
+  {
+    page: 'docs/reference/http-api.md',
+    needs: needs('curl'),
+    prepare: async (t, box) => {
+      await web(box);
+      const {
+        lines: [key = ''],
+      } = await box.run(
+        'vault api-key create --name www --scope certificates:read --certificate web 2>/dev/null',
+      );
+      await done(
+        box,
+        `printf ${passphrase.replaceAll(' ', '-')} | vault admin create --name alice --password-stdin`,
+      );
+      const credentials = { name: 'alice', password: passphrase.replaceAll(' ', '-') };
+      writeFileSync(join(box.root, 'credentials.json'), JSON.stringify(credentials));
+      const { url } = await serve(t, box.path('/var/lib/vault'));
+      return { standIns: [['http://127.0.0.1:8080', url]], environment: { KEY: key } };
+    },
+  },
+  {
+    page: 'docs/how-to/audit.md',
+    needs: needs('openssl'),
+    prepare: async (_, box) => {
+      await web(box);
+      return {};
+    },
+  },
+  {
+    page: 'docs/reference/files.md',
+    needs: asRoot,
+    prepare: async (_, box) => {
+      await web(box);
+      chmodSync(box.path('/var/lib/vault'), 0o755);
+      return {
+        standIns: [
+          ['belongs to vault,', 'belongs to nobody,'],
+          ['sudo -u vault', 'sudo -u nobody'],
+        ],
+      };
+    },
+    before: {
+      'vault api-key create': async (box) => {
+        chmodSync(box.path('/var/lib/vault'), 0o700);
+        chownSync(box.path('/var/lib/vault'), 65534, 65534);
+        return [];
+      },
+    },
+  },
+  {
+    page: 'docs/how-to/roll-back.md',
+    prepare: async (_, box) => {
+      const old = new URL('../schemas/0005-key-networks/', import.meta.url);
+      const data = box.path('/var/lib/vault');
+      writeFileSync(join(data, 'vault.db'), gunzipSync(readFileSync(new URL('vault.db.gz', old))), {
+        mode: 0o600,
+      });
+      writeFileSync(join(data, 'master.key'), readFileSync(new URL('master.key', old)), { mode: 0o600 });
+      return {};
+    },
+  },
+  {
+    page: 'docs/how-to/troubleshoot.md',
+    needs: needs('openssl'),
+    prepare: async (t, box) => {
+      const standIns = await letsEncrypt(t, box);
+      await web(box);
+      await done(box, addLetsEncrypt, { standIns });
+      const day = 86_400_000;
+      const now = Math.floor(Date.now() / 1000) * 1000;
+      const { fullchainPath, leaf } = makeChain(box.root, {
+        notBefore: now - 80 * day,
+        notAfter: now + 3.5 * day,
+      });
+      const files = `--fullchain ${fullchainPath} --private-key ${leaf.keyPath}`;
+      await done(box, `vault certificate import --name shop ${files}`);
+      const port = await freePort();
+      const data = box.path('/var/lib/vault');
+      writeFileSync(join(data, 'vault.yaml'), `listen: 127.0.0.1:${port}\n`, { mode: 0o600 });
+      await serve(t, data, { listen: `127.0.0.1:${port}` });
+      return { standIns: [...standIns, ['127.0.0.1:8080', `127.0.0.1:${port}`]] };
+    },
+  },
+  {
+    page: 'docs/how-to/https.md',
+    needs: needs('curl'),
+    prepare: async (t, box) => {
+      const port = await freePort();
+      const standIns = await letsEncrypt(t, box);
+      await done(box, addLetsEncrypt, { standIns });
+      const { fullchainPath, leaf } = makeChain(box.root);
+      return {
+        standIns: [
+          ...standIns,
+          ['/etc/letsencrypt/live/vault/fullchain.pem', fullchainPath],
+          ['/etc/letsencrypt/live/vault/privkey.pem', leaf.keyPath],
+          ['serve --tls-cert-file', 'serve --listen 127.0.0.1:0 --tls-cert-file'],
+          ['0.0.0.0:8443', `127.0.0.1:${port}`],
+          ['curl ', `curl --connect-to vault.example.com:8443:127.0.0.1:${port} `],
+        ],
+      };
+    },
+    before: { 'pin=': ownPin },
+  },
+  {
+    page: 'docs/how-to/metrics.md',
+    needs: needs('curl'),
+    prepare: async (_, box) => {
+      await some(box);
+      const port = await freePort();
+      return {
+        standIns: [
+          ['vault serve', 'vault serve --listen 127.0.0.1:0'],
+          ['127.0.0.1:9464', `127.0.0.1:${port}`],
+        ],
+      };
+    },
+  },
+  {
+    page: 'docs/how-to/workers.md',
+    prepare: async (_, box) => {
+      await some(box);
+      const port = await freePort();
+      return {
+        standIns: [
+          ['vault serve', `vault serve --listen 127.0.0.1:${port}`],
+          ['127.0.0.1:8080', `127.0.0.1:${port}`],
+        ],
+      };
+    },
+  },
+  {
+    page: 'docs/how-to/acme.md',
+    prepare: async (t, box) => {
+      await some(box);
+      const standIns = await letsEncrypt(t, box);
+      return {
+        standIns: [
+          ...standIns,
+          ['vault serve', 'vault serve --listen 127.0.0.1:0'],
+          ['0.0.0.0:80', '127.0.0.1:0'],
+        ],
+      };
+    },
+  },
+  {
+    page: 'docs/how-to/dns.md',
+    needs: needsBind(),
+    prepare: async (t, box) => {
+      await some(box);
+      const { keyName, secret, server } = await bind(t, { zones: ['example.com'] });
+      const file = join(box.root, 'ns1.yaml');
+      writeFileSync(file, `server: ${server}\nkey_name: ${keyName}\nsecret: ${secret}\n`, {
+        mode: 0o600,
+      });
+      return { environment: { VAULT_RESOLVER: server } };
+    },
+  },
+  {
+    page: 'docs/how-to/settings-as-code.md',
+    prepare: async (_, box) => {
+      await some(box);
+      return {};
+    },
+    before: {
+      'cat /etc/vault/desired.yaml': async (box) => {
+        const page = pages.get('docs/how-to/settings-as-code.md');
+        const { output } = page?.find(({ text }) => text === 'cat /etc/vault/desired.yaml') ?? {};
+        writeFileSync(box.path('/etc/vault/desired.yaml'), `${output?.join('\n')}\n`);
+        return [];
+      },
+    },
+  },
+  {
+    page: 'docs/how-to/failed-renewals.md',
+    prepare: async (t, box) => {
+      const words =
+        'Get "http://www.example.com/.well-known/acme-challenge/RKNm": dial tcp 127.0.0.1:80: connect: connection refused';
+      const validate = () => new Refusal('connection', words);
+      const standIns = await letsEncrypt(t, box, { validate });
+      await done(box, addLetsEncrypt, { standIns });
+      await box.run(
+        'vault certificate create --name web --domain www.example.com --issuer letsencrypt --wait',
+      );
+      return { standIns };
+    },
+  },
+  {
+    page: 'docs/how-to/revoke.md',
+    prepare: async (t, box) => {
+      const standIns = await letsEncrypt(t, box);
+      await done(box, addLetsEncrypt, { standIns });
+      await done(
+        box,
+        'vault certificate create --name web --domain www.example.com --issuer letsencrypt --wait',
+      );
+      return { standIns };
+    },
+  },
+  {
+    page: 'docs/how-to/backup.md',
+    needs: needs('script'),
+    prepare: async (_, box) => {
+      await web(box);
+      await done(box, 'vault api-key create --name www --scope certificates:read --certificate web');
+      return {};
+    },
+    typed: {
+      'vault backup /backup/full.backup': askTwice,
+    },
+  },
+  {
+    page: 'docs/how-to/restore.md',
+    needs: needs('script'),
+    prepare: async (_, box) => {
+      await web(box);
+      await done(box, 'vault api-key create --name www --scope certificates:read --certificate web');
+      await done(box, 'vault backup /backup/full.backup --with-master-key', { typed: askTwice });
+      return {};
+    },
+    typed: { 'vault restore /backup/full.backup': askOnce },
+  },
+  {
+    page: 'docs/how-to/rotate-master-key.md',
+    prepare: async (_, box) => web(box).then(() => ({})),
+  },
+  {
+    page: 'docs/how-to/seal-master-key.md',
+    needs: needs('script'),
+    prepare: async (_, box) => {
+      await web(box);
+      return {};
+    },
+    typed: {
+      'vault master-key seal': [
+        ['New passphrase for the master key:', passphrase],
+        ['The same again:', passphrase],
+      ],
+      'vault certificate list': [['/vault/master.key:', passphrase]],
+    },
+  },
+  {
+    page: 'docs/how-to/notify-by-webhook.md',
+    prepare: async (t, box) => {
+      await some(box);
+      const receiver = await webhookReceiver(t);
+      return { standIns: [['https://hooks.example.com', new URL(receiver.url).origin]] };
+    },
+  },
+  {
+    page: 'docs/how-to/notify-by-email.md',
+    prepare: async (_, box) => {
+      await some(box);
+      writeFileSync(join(box.root, 'smtp-password.txt'), 'made-up-for-this-test\n');
+      return {};
+    },
+  },
+  {
+    page: 'docs/how-to/administrators.md',
+    prepare: async (_, box) => some(box).then(() => ({})),
+    needs: needs('script'),
+    typed: {
+      'vault admin create': newPassword,
+      'vault admin reset-password': newPassword,
+    },
+  },
+];
+
+for (const { page, needs: skip = {}, place = sandbox, prepare, typed = {}, before = {} } of scenes) {
+  test(`the commands of ${page}`, skip, async (t) => {
+    const box = await place(t);
+    const options = (await prepare?.(t, box)) ?? {};
+    const standIns = [...(options.standIns ?? [])];
+    const own = (pages.get(page) ?? []).filter(({ text }) => !isNotRun(page, text));
+    assert.ok(own.length > 0, 'the page has no commands any more');
+    for (const command of own) {
+      const beginning = (key: string) => command.text.startsWith(key);
+      const first = Object.keys(before).find(beginning);
+      if (first !== undefined) standIns.push(...((await before[first]?.(box)) ?? []));
+      const key = Object.keys(typed).find(beginning);
+      const run = { ...options, standIns, ...(key !== undefined && { typed: typed[key] ?? [] }) };
+      assertAsDocumented(command, await box.run(command.text, run));
+    }
+  });
+}
+
+/** Pages whose commands for `vault` have no prompt, and why none of them is run here. */
+const shownOnly: ReadonlyMap<string, string> = new Map([
+  [
+    'docs/how-to/master-key-stores.md',
+    'they need a store; test/cli/commands/master-key-hsm runs a recipe of the page',
+  ],
+]);
+
+test('a command without a prompt, which nothing runs, is said to be one', () => {
+  const left = ['README.md', ...globSync('docs/**/*.md', { cwd: root })].filter(
+    (page) => !shownOnly.has(page) && /^ {4}vault [a-z]/m.test(readFileSync(join(root, page), 'utf8')),
+  );
+  assert.deepEqual(left, []);
+});
+
+test('every command of README.md and docs is run above, or said not to be', () => {
+  const told = new Set(scenes.map(({ page }) => page));
+  const left = [...pages].flatMap(([page, commands]) =>
+    told.has(page)
+      ? []
+      : commands.filter(({ text }) => !isNotRun(page, text)).map(({ text }) => `${page}: ${text}`),
+  );
+  assert.deepEqual(left, []);
+  for (const { page, command, why } of notRun)
+    assert.ok(
+      pages.get(page)?.some(({ text }) => command.test(text)),
+      `${page}: ${why}`,
+    );
+});
+
+function isNotRun(page: string, text: string): boolean {
+  return notRun.some((one) => one.page === page && one.command.test(text));
+}
