@@ -1,4 +1,4 @@
-/** TXT records at Cloudflare, by its API v4. */
+/** TXT records at Cloudflare, through API v4. */
 import { z } from 'zod';
 import { Secret } from '../../base/secret.ts';
 import type { DnsProviderType, TxtRecord } from '../dns-provider.ts';
@@ -35,7 +35,7 @@ export const cloudflare: DnsProviderType<z.infer<typeof config>> = {
       baseUrl: base_url ?? 'https://api.cloudflare.com/client/v4',
       permission,
       secrets: [token],
-      wordsOf,
+      describeError,
       authorize: () => ({ Authorization: `Bearer ${token.expose()}` }),
     });
     return recordListProvider(async (record, signal) => {
@@ -70,7 +70,7 @@ async function zoneId(api: JsonApi, record: TxtRecord, signal: AbortSignal): Pro
     const query = { name, per_page: 50 };
     const request: ApiRequest = { method: 'GET', path: '/zones', purpose: 'list the zones', query };
     const named = (await pages(api, zones, request, signal)).filter((zone) => zone.name === name);
-    // An account can also hold the name as a zone that is pending or has moved away.
+    // An account can also contain the name as a zone that is pending or has moved away.
     const zone = named.find(({ status }) => status === 'active') ?? named[0];
     if (zone !== undefined) return zone.id;
   }
@@ -81,7 +81,7 @@ async function zoneId(api: JsonApi, record: TxtRecord, signal: AbortSignal): Pro
   );
 }
 
-/** All pages of a list, one after the other. */
+/** All pages of a list. */
 async function pages<T>(
   api: JsonApi,
   schema: z.ZodType<T[]>,
@@ -106,7 +106,7 @@ function codesOf({ body }: ApiAnswer): number[] {
   return errors.safeParse(body).data?.errors.map(({ code }) => code) ?? [];
 }
 
-function wordsOf(body: unknown): string | undefined {
+function describeError(body: unknown): string | undefined {
   const listed = errors.safeParse(body).data?.errors;
   return listed?.map(({ code, message }) => `${message} [${code}]`).join('; ');
 }

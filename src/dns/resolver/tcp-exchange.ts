@@ -1,7 +1,9 @@
 /** DNS over TCP (RFC 7766): one connection, one request, one answer. */
+
 import { connect } from 'node:net';
 import { withDeadline } from '../../base/deadline.ts';
 import { second } from '../../base/duration.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
 import { type GuardedTarget, type OutboundGuard, OutboundRefusal } from '../../net/outbound-guard.ts';
 import { DnsProviderError } from '../dns-provider.ts';
@@ -40,10 +42,12 @@ export async function tcpExchange(
       const how = deadline.ended();
       if (how === 'timeout') throw new DnsProviderError(`${label} did not answer within 15 s`);
       if (how === 'aborted') throw new DnsProviderError(`the request to ${label} was canceled`);
-      const { code, message: words } = error as NodeJS.ErrnoException;
+      const { code } = error as NodeJS.ErrnoException;
       const isCut = code === 'ECONNRESET' || code === 'EPIPE';
       throw new DnsProviderError(
-        isCut ? `${label} closed the connection before it answered` : `cannot connect to ${label}: ${words}`,
+        isCut
+          ? `${label} closed the connection before it answered`
+          : `cannot connect to ${label}: ${describeSystemError(error)}`,
         { cause: error },
       );
     } finally {
