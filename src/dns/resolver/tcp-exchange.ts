@@ -1,4 +1,4 @@
-/** DNS over TCP (RFC 7766): one connection, one request, one answer. */
+/** DNS over TCP (RFC 7766): one connection, one request, one response. */
 
 import { connect } from 'node:net';
 import { withDeadline } from '../../base/deadline.ts';
@@ -11,8 +11,8 @@ import { DnsProviderError } from '../dns-provider.ts';
 export type DnsServer = { readonly host: string; readonly port: number };
 
 /**
- * Sends a message and gives the one that comes back, both without their length. Throws DnsProviderError where the server
- * cannot be reached or may not be, cuts the connection off, or takes more than 15 seconds for everything, and when `signal`
+ * Sends a message and returns the response, both without the length prefix. Throws DnsProviderError if the server is
+ * unreachable or refused by the guard, closes the connection, or takes more than 15 seconds in total, and when `signal`
  * is aborted.
  */
 export async function tcpExchange(
