@@ -1,10 +1,12 @@
-/** Keys that sign requests, in the words of JOSE (RFC 7517, RFC 7518): accounts' keys, and certificates' for revocation. */
+/**
+ * Keys that sign requests, in terms of JOSE (RFC 7517, RFC 7518): account keys, and certificate keys for revocation.
+ */
 import { createPublicKey } from 'node:crypto';
 import type { JWK } from 'jose';
 import type { Secret } from '../base/secret.ts';
 import { keyObject, keyTypeOf } from '../crypto/key-pair.ts';
 
-/** The JWS algorithm of a PKCS#8 key (RFC 8555 §6.2). Throws a plain error for a kind of key that no CA would take. */
+/** The JWS algorithm of a PKCS#8 key (RFC 8555 §6.2). Throws a plain error for a key type that no CA accepts. */
 export function algorithmOf(privateKey: Secret): string {
   const type = keyTypeOf(keyObject(privateKey));
   if (type === 'ec256') return 'ES256';

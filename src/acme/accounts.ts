@@ -1,4 +1,4 @@
-/** Accounts with a CA (RFC 8555 §7.3): made, found, changed, given another key, and ended. */
+/** ACME accounts (RFC 8555 §7.3): register, find, update, roll over the key, deactivate. */
 import { z } from 'zod';
 import type { Secret } from '../base/secret.ts';
 import { type AcmeAnswer, jsonIn, locationOf } from './acme-answer.ts';
@@ -10,11 +10,11 @@ import { externalAccountBinding, keyChange } from './signed-request.ts';
 export type NewAccount = {
   /** PKCS#8: P-256, P-384 or RSA. */
   readonly privateKey: Secret;
-  /** Where the CA may write to; without it, it has no contact. */
+  /** The contact address; if undefined, the account has no contact. */
   readonly email: string | undefined;
-  /** The CA's own name for its customer, and the HMAC key's bytes, decoded (§7.3.4). */
+  /** The CA's identifier for its customer, and the decoded bytes of the HMAC key (§7.3.4). */
   readonly externalAccount: ExternalAccount | undefined;
-  /** Whether a person has agreed to the directory's terms of service. */
+  /** Whether an operator has accepted the terms of service in the directory. */
   readonly termsAgreed: boolean;
 };
 
@@ -24,8 +24,8 @@ export type AcmeAccountState = AcmeAccount & { readonly status: string };
 const schema = z.object({ status: z.string().max(100) });
 
 /**
- * Registers the key, or finds the account that has it already (§7.3.1): it may be repeated after a crash. Throws AcmeError,
- * such as `userActionRequired`, `externalAccountRequired` or `unsupportedContact`.
+ * Registers the key, or finds the existing account of that key (§7.3.1), so it can be repeated after a crash. Throws
+ * AcmeError, such as `userActionRequired`, `externalAccountRequired` or `unsupportedContact`.
  */
 export async function registerAccount(
   client: AcmeClient,
@@ -43,7 +43,7 @@ export async function registerAccount(
   return readAccount(await client.post(url, payload, { privateKey }, signal), privateKey);
 }
 
-/** The account of the key, or undefined where the CA has none (§7.3.1, onlyReturnExisting). Throws AcmeError. */
+/** The account of the key, or undefined if the CA has none (§7.3.1, onlyReturnExisting). Throws AcmeError. */
 export async function findAccount(
   client: AcmeClient,
   privateKey: Secret,
@@ -59,7 +59,7 @@ export async function findAccount(
   }
 }
 
-/** Gives the account this contact, or none (§7.3.2). Throws AcmeError. */
+/** Sets or removes the contact of the account (§7.3.2). Throws AcmeError. */
 export async function updateContact(
   client: AcmeClient,
   account: AcmeAccount,
@@ -70,8 +70,8 @@ export async function updateContact(
 }
 
 /**
- * Gives the account another key (§7.3.5). Keep both until it returns: after a crash it may be repeated with the same new
- * key, and succeeds also where the CA has made the change before. Throws AcmeError.
+ * Replaces the key of the account (§7.3.5). Keep both keys until it returns: after a crash it can be repeated with the
+ * same new key, and succeeds even if the CA has already made the change. Throws AcmeError.
  */
 export async function rolloverKey(
   client: AcmeClient,
@@ -84,14 +84,14 @@ export async function rolloverKey(
   try {
     await client.post(url, await keyChange(url, account, newKey), account, signal);
   } catch (error) {
-    // After the change the CA no longer knows the old key; how it says so differs.
+    // After the change the CA no longer knows the old key; CAs report that differently.
     if (!(error instanceof AcmeError) || error.kind !== 'problem') throw error;
     if (!(await hasKey(client, account, newKey, signal))) throw error;
   }
   return { privateKey: newKey, url: account.url };
 }
 
-/** Ends the account for ever (§7.3.6); its certificates stay valid. Throws AcmeError. */
+/** Deactivates the account permanently (§7.3.6); its certificates stay valid. Throws AcmeError. */
 export async function deactivateAccount(
   client: AcmeClient,
   account: AcmeAccount,
@@ -110,7 +110,7 @@ async function hasKey(
     const found = await findAccount(client, key, signal);
     return found?.url === account.url;
   } catch (error) {
-    // The refusal of the change tells more than that of this question.
+    // The error of the key change is more informative than this one.
     if (error instanceof AcmeError && error.kind === 'problem') return false;
     throw error;
   }

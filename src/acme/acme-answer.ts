@@ -1,30 +1,30 @@
-/** Answers of a CA, and how their JSON is read: strictly, with an error that says what was expected. */
+/** Responses of a CA, and strict parsing of their JSON with errors that name what was expected. */
 import { z } from 'zod';
 import { describeIssue } from '../base/input-issue.ts';
 import { AcmeError } from './acme-error.ts';
 
 export type AcmeAnswer = {
-  /** What was asked. */
+  /** The requested URL. */
   readonly url: string;
   readonly status: number;
-  /** By lower-case name. */
+  /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  /** Milliseconds from the answer on. */
+  /** Milliseconds from the time of the response. */
   readonly retryAfterMs: number | undefined;
 };
 
-/** An absolute URL, as the CA writes it. */
+/** An absolute URL, exactly as the CA wrote it. */
 export const absoluteUrl = z.string().refine((text) => URL.canParse(text), 'must be a URL');
 
-/** The media type without its parameters, in lower case; empty where there is none. */
+/** The media type without parameters, in lower case; empty if missing. */
 export function contentTypeOf({ headers }: Pick<AcmeAnswer, 'headers'>): string {
   return (headers['content-type'] ?? '').split(';', 1).join('').trim().toLowerCase();
 }
 
 /**
- * The answer's JSON in the form of the schema. `what` is what was expected, with its article, such as `an order`. Throws
- * AcmeError `protocol` where it is of another media type, no JSON, or JSON of another form.
+ * The JSON of the response, parsed with the schema. `what` names the expected object with its article, such as `an
+ * order`. Throws AcmeError `protocol` for another media type, invalid JSON, or JSON of another form.
  */
 export function jsonIn<T>(answer: AcmeAnswer, what: string, schema: z.ZodType<T>): T {
   const type = contentTypeOf(answer);
@@ -42,7 +42,9 @@ export function jsonIn<T>(answer: AcmeAnswer, what: string, schema: z.ZodType<T>
   );
 }
 
-/** The absolute URL in the Location header, exactly as the CA writes it, because it names an account or an order. */
+/**
+ * The absolute URL in the Location header, exactly as the CA wrote it, because it identifies an account or an order.
+ */
 export function locationOf(answer: AcmeAnswer, what: string): string {
   const { location = '' } = answer.headers;
   if (URL.canParse(location)) return location;
@@ -52,7 +54,7 @@ export function locationOf(answer: AcmeAnswer, what: string): string {
   return new URL(location, answer.url).href;
 }
 
-/** AcmeError `protocol`: the host answered with something else than `what`. */
+/** An AcmeError `protocol`: the host returned something other than `what`. */
 export function unexpected({ url, status }: AcmeAnswer, what: string, instead: string): AcmeError {
   const host = URL.parse(url)?.host;
   return new AcmeError('protocol', `unexpected response from ${host}: expected ${what}, got ${instead}`, {
@@ -64,7 +66,7 @@ function parsedJson(answer: AcmeAnswer, what: string): unknown {
   try {
     return JSON.parse(answer.body.toString('utf8'));
   } catch {
-    // V8's reason quotes the text, which may be long and is no help to anybody.
+    // V8's message quotes the text, which may be long and does not help.
     throw unexpected(answer, what, 'invalid or incomplete JSON');
   }
 }

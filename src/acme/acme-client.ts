@@ -1,6 +1,6 @@
 /**
- * The client of one CA: signed requests with nonces (RFC 8555 §6), and the CA's directory. What the requests mean stands
- * in the files of accounts, orders and certificates.
+ * The client of one CA: signed requests with nonces (RFC 8555 §6), and the directory of the CA. The requests themselves
+ * are in the files for accounts, orders and certificates.
  */
 import { hour, second } from '../base/duration.ts';
 import type { AcmeAnswer } from './acme-answer.ts';
@@ -12,9 +12,9 @@ import { isNonce, NoncePool } from './nonce-pool.ts';
 import { type AcmePayload, type AcmeSigner, signRequest } from './signed-request.ts';
 
 const directoryLifetime = hour;
-/** CAs with several machines refuse good nonces now and then; Pebble refuses a fifth of them, and it should never matter. */
+/** CAs with several servers sometimes reject valid nonces; Pebble rejects a fifth of them, which must never matter. */
 const mostBadNonces = 8;
-/** Pauses before a request that only reads is sent again over a new connection. */
+/** Pauses before a read request is retried over a new connection. */
 const pauses = [second / 2, 2 * second];
 
 type Post = {
@@ -24,7 +24,7 @@ type Post = {
   readonly accept?: string | undefined;
 };
 
-/** How often a request has failed in ways that allow it to be sent again. */
+/** How often a request has failed in ways that allow a retry. */
 type Failures = { connection: number; nonce: number };
 
 export class AcmeClient {
@@ -35,7 +35,7 @@ export class AcmeClient {
   #directory: { readonly value: AcmeDirectory; readonly until: number } | undefined;
   #fetching: Promise<AcmeDirectory> | undefined;
 
-  /** Sends nothing yet; one client serves all accounts and orders with a CA at the same time. */
+  /** Sends no request; one client serves all accounts and orders at a CA concurrently. */
   constructor(context: AcmeContext, server: AcmeServer) {
     this.context = context;
     this.#server = server;
@@ -43,8 +43,8 @@ export class AcmeClient {
   }
 
   /**
-   * The directory, at most one hour old; after a request has failed for other reasons than a refusal, it is fetched again.
-   * Who asks while it is being fetched shares that answer. Throws AcmeError.
+   * The directory, at most one hour old; downloaded again after a request failed for reasons other than a problem
+   * document. Concurrent callers share one download. Throws AcmeError.
    */
   async directory(signal: AbortSignal): Promise<AcmeDirectory> {
     for (;;) {
@@ -60,8 +60,8 @@ export class AcmeClient {
   }
 
   /**
-   * A signed POST (§6.2). It is sent once: of a failed connection nobody knows how far the request came. Only a nonce that
-   * the CA does not take is replaced, up to eight times. Throws AcmeError.
+   * A signed POST (§6.2). It is sent once, because after a connection failure it is unknown whether the CA received it.
+   * Only a rejected nonce is replaced, up to eight times. Throws AcmeError.
    */
   async post(
     url: string,
@@ -72,7 +72,7 @@ export class AcmeClient {
     return this.#signed({ url, payload, signer }, [], signal);
   }
 
-  /** A signed read (§6.3); sent up to three times where the connection fails. Throws AcmeError. */
+  /** A signed read (§6.3); sent up to three times if the connection fails. Throws AcmeError. */
   async postAsGet(
     url: string,
     account: AcmeAccount,
@@ -82,7 +82,7 @@ export class AcmeClient {
     return this.#signed({ url, payload: '', signer: account, accept }, pauses, signal);
   }
 
-  /** A read without a signature: of the directory and of renewal information. Sent again as `postAsGet`. */
+  /** An unsigned read, of the directory or of renewal information. Retried like `postAsGet`. */
   async get(url: string, signal: AbortSignal): Promise<AcmeAnswer> {
     return this.#read('GET', url, signal);
   }
@@ -100,7 +100,7 @@ export class AcmeClient {
       try {
         return await this.#transport.send({ method: 'POST', url, body, accept }, signal);
       } catch (error) {
-        // The answer that refused a nonce has brought the next one, which the pool hands out first.
+        // The response that rejected a nonce contains the next one, which the pool returns first.
         await this.#mayRepeat(error, failures, repeats, signal);
       }
     }
@@ -117,7 +117,7 @@ export class AcmeClient {
     }
   }
 
-  /** Returns, after a pause, where the request may be sent again; throws the error where not. */
+  /** Returns, after a pause, if the request may be retried; otherwise throws the error. */
   async #mayRepeat(
     error: unknown,
     failures: Failures,
@@ -157,18 +157,18 @@ export class AcmeClient {
     }
   }
 
-  /** A clock that was set back must not keep a directory for a year. */
+  /** A clock that was set back must not extend the lifetime of a directory. */
   #isRecent(until: number): boolean {
     return until - this.context.world.now() <= directoryLifetime;
   }
 }
 
-/** A certificate that is not trusted will not be trusted a second later. */
+/** An untrusted certificate is not worth a retry. */
 function isConnectionFailure({ kind, cause }: AcmeError): boolean {
   return kind === 'network' && (cause as { reason?: unknown } | undefined)?.reason !== 'untrusted';
 }
 
-/** What another caller's request came to, or undefined as soon as the signal is aborted; it never rejects. */
+/** The result of another caller's request, or undefined as soon as the signal is aborted; never rejects. */
 async function settled(shared: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const stop = () => resolve(undefined);

@@ -1,14 +1,14 @@
-/** The one error of this folder: why a CA did not do what it was asked, in a sentence for people. */
+/** The only error of this folder: why a request to a CA failed, in a sentence for people. */
 import { OperatorError } from '../base/operator-error.ts';
 import { shortened } from '../base/printable-text.ts';
 import type { AcmeProblem } from './acme-types.ts';
 
 /**
- * - `problem`: the CA refused, and said why in a problem document (RFC 8555 §6.7).
- * - `network`: it was not reached, its certificate is not trusted, or the connection was cut off.
- * - `protocol`: it answered with something that RFC 8555 does not know or that the vault does not accept.
- * - `timeout`: it did not answer in time.
- * - `aborted`: the caller's signal ended it.
+ * - `problem`: the CA rejected the request with a problem document (RFC 8555 §6.7).
+ * - `network`: the CA is unreachable, its certificate is not trusted, or the connection was closed.
+ * - `protocol`: the response violates RFC 8555 or is not accepted by the vault.
+ * - `timeout`: the CA did not respond in time.
+ * - `aborted`: the caller's signal was aborted.
  */
 export type AcmeErrorKind = 'problem' | 'network' | 'protocol' | 'timeout' | 'aborted';
 
@@ -23,14 +23,14 @@ const longestMessage = 2000;
 
 export class AcmeError extends OperatorError {
   readonly kind: AcmeErrorKind;
-  /** The CA's own document, with `problem`. */
+  /** The problem document of the CA, with `problem`. */
   readonly problem: AcmeProblem | undefined;
-  /** How long the CA asked to wait, from now: its Retry-After with 429, 503 or anything else. */
+  /** How long the CA asked to wait, from now: its Retry-After with any status. */
   readonly retryAfterMs: number | undefined;
-  /** The HTTP status of the answer, where there was one. */
+  /** The HTTP status of the response, if there was one. */
   readonly status: number | undefined;
 
-  /** Control characters are taken out of the message, and what is longer than 2000 characters is cut. */
+  /** Control characters are removed from the message, and it is cut to 2000 characters. */
   constructor(kind: AcmeErrorKind, message: string, options: AcmeErrorOptions = {}) {
     super(shortened(message, longestMessage), { cause: options.cause });
     this.name = 'AcmeError';
@@ -40,7 +40,7 @@ export class AcmeError extends OperatorError {
     this.status = options.status;
   }
 
-  /** The last part of the problem's type, such as `rateLimited` (RFC 8555 §6.7); empty where there is none. */
+  /** The last part of the problem type, such as `rateLimited` (RFC 8555 §6.7); empty if there is none. */
   get type(): string {
     return /^urn:.*:([^:]+)$/.exec(this.problem?.type ?? '')?.[1] ?? '';
   }

@@ -1,6 +1,6 @@
 /**
- * One HTTP exchange with a CA: to its own host only, and either an answer with a good status or an AcmeError. Nonces are
- * collected from whatever comes back.
+ * One HTTP exchange with a CA: only with its own origin, resulting in a 2xx response or an AcmeError. Collects nonces
+ * from all responses.
  */
 
 import { BlockList, isIP } from 'node:net';
@@ -34,14 +34,17 @@ export class AcmeTransport {
     this.#nonces = nonces;
   }
 
-  /** RFC 8555 §6.1: https, but for a CA on this machine. Throws AcmeError `protocol` for that and for a URL elsewhere. */
+  /**
+   * RFC 8555 §6.1: https, except for a CA on this host. Throws AcmeError `protocol` for http and for a URL of another
+   * origin.
+   */
   check(url: string): void {
     checkUrl(url, this.#server.directoryUrl);
   }
 
   /**
-   * The answer, its status is 2xx. Throws AcmeError: `protocol` for a URL elsewhere (nothing is sent then), a redirect, a
-   * failure without a problem document, or too long a body.
+   * The response, with a 2xx status. Throws AcmeError: `protocol` for a URL of another origin (no request is sent), a
+   * redirect, a failure without a problem document, or a body that is too large.
    */
   async send(exchange: AcmeExchange, signal: AbortSignal): Promise<AcmeAnswer> {
     const { method, url, body, accept } = exchange;
@@ -55,7 +58,7 @@ export class AcmeTransport {
     try {
       const request = { method, url, headers, signal, ca, ...(body !== undefined && { body }) };
       const response = await this.#context.outbound(request);
-      // Who asks for a nonce by HEAD takes it from the answer; in the pool somebody else could be faster.
+      // A HEAD request for a nonce uses the nonce of its response; from the pool, another request could take it first.
       if (method !== 'HEAD') this.#nonces.add(response.headers['replay-nonce']);
       const retryAfterMs = parseRetryAfter(response.headers['retry-after'], this.#context.world.now());
       const answer = { url, ...response, retryAfterMs };
@@ -120,7 +123,7 @@ function problemIn({ body, status }: AcmeAnswer) {
   try {
     return readProblem(JSON.parse(body.toString('utf8')), status);
   } catch {
-    // No JSON, or not all of it.
+    // Invalid or incomplete JSON.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** The resources of RFC 8555 as the vault uses them: names are the RFC's, times are UTC milliseconds. */
+/** The resources of RFC 8555 as the vault uses them: names are those of the RFC, times are UTC milliseconds. */
 import type { Log } from '../base/log.ts';
 import type { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
@@ -7,13 +7,13 @@ import type { Outbound } from '../net/outbound-http.ts';
 export type AcmeContext = { readonly world: World; readonly outbound: Outbound; readonly log: Log };
 
 export type AcmeServer = {
-  /** Every request goes to this URL's host, or nowhere. */
+  /** Requests are sent only to the origin of this URL. */
   readonly directoryUrl: string;
-  /** PEM: trusted in place of the public CAs. */
+  /** PEM certificates that replace the public CAs. */
   readonly ca?: string | undefined;
 };
 
-/** The directory (§7.1.1) with what its `meta` says. */
+/** The directory (§7.1.1) with its `meta` object. */
 export type AcmeDirectory = {
   readonly newNonce: string;
   readonly newAccount: string;
@@ -25,16 +25,16 @@ export type AcmeDirectory = {
   readonly termsOfService: string | undefined;
   readonly website: string | undefined;
   readonly externalAccountRequired: boolean;
-  /** Profile name to its description; empty where the CA has none. */
+  /** Profile names and their descriptions; empty if the CA has none. */
   readonly profiles: Readonly<Record<string, string>>;
 };
 
-/** Who signs: the account's key (PKCS#8) and its URL, which is its `kid`. */
+/** The signer: the account key (PKCS#8) and the account URL, which is its `kid`. */
 export type AcmeAccount = { readonly privateKey: Secret; readonly url: string };
 
 export type ExternalAccount = { readonly kid: string; readonly hmacKey: Secret };
 
-/** An identifier of an order (RFC 8555 §9.7.7, RFC 8738); a wildcard keeps its `*.` here. */
+/** An identifier of an order (RFC 8555 §9.7.7, RFC 8738); a wildcard keeps its `*.`. */
 export type AcmeIdentifier = { readonly type: 'dns' | 'ip'; readonly value: string };
 
 export type AcmeOrderStatus = 'pending' | 'ready' | 'processing' | 'valid' | 'invalid';
@@ -48,9 +48,9 @@ export type AcmeOrder = {
   readonly expires: number | undefined;
   readonly profile: string | undefined;
   readonly replaces: string | undefined;
-  /** Why it is invalid. */
+  /** Why the order is invalid. */
   readonly error: AcmeProblem | undefined;
-  /** When to ask again at the earliest, milliseconds from now. */
+  /** Minimum wait before the next request, in milliseconds from now. */
   readonly retryAfterMs: number | undefined;
 };
 
@@ -59,7 +59,7 @@ export type AcmeAuthorizationStatus = 'pending' | 'valid' | 'invalid' | 'deactiv
 export type AcmeAuthorization = {
   readonly url: string;
   readonly status: AcmeAuthorizationStatus;
-  /** Without `*.`; `wildcard` tells of it. */
+  /** Without `*.`; see `wildcard`. */
   readonly identifier: AcmeIdentifier;
   readonly wildcard: boolean;
   readonly challenges: readonly AcmeChallenge[];
@@ -71,21 +71,21 @@ export type AcmeChallenge = {
   readonly type: string;
   readonly url: string;
   readonly status: 'pending' | 'processing' | 'valid' | 'invalid';
-  /** Not every type has one. */
+  /** Missing for some types. */
   readonly token: string | undefined;
   readonly error: AcmeProblem | undefined;
-  /** dns-persist-01: what the record must name. Copied, never derived. */
+  /** dns-persist-01: the account URI for the record. Copied, never derived. */
   readonly accountUri: string | undefined;
   readonly issuerDomainNames: readonly string[];
 };
 
-/** A problem document (RFC 9457, RFC 8555 §6.7) as it is kept for people. */
+/** A problem document (RFC 9457, RFC 8555 §6.7), stored for people. */
 export type AcmeProblem = {
-  /** `urn:ietf:params:acme:error:rateLimited`, `about:blank` where there was none. */
+  /** `urn:ietf:params:acme:error:rateLimited`; `about:blank` if missing. */
   readonly type: string;
   readonly detail: string;
   readonly status: number | undefined;
-  /** A page for people, with userActionRequired. */
+  /** A web page for people, with userActionRequired. */
   readonly instance: string | undefined;
   readonly subproblems: readonly {
     readonly type: string;
@@ -97,15 +97,15 @@ export type AcmeProblem = {
 export type NewOrder = {
   readonly identifiers: readonly AcmeIdentifier[];
   readonly profile?: string | undefined;
-  /** The ARI id of the certificate that this one replaces (RFC 9773 §5). */
+  /** The ARI id of the certificate to replace (RFC 9773 §5). */
   readonly replaces?: string | undefined;
 };
 
-/** The CA's advice on when to renew (RFC 9773 §4.2). */
+/** The suggestion of the CA when to renew (RFC 9773 §4.2). */
 export type RenewalInfo = {
   readonly windowStart: number;
   readonly windowEnd: number;
   readonly explanationUrl: string | undefined;
-  /** When to ask again, milliseconds from now, already within 1 minute to 24 hours. */
+  /** When to query again, in milliseconds from now, limited to 1 minute to 24 hours. */
   readonly retryAfterMs: number;
 };

@@ -7,7 +7,7 @@ import type { AcmeDirectory } from './acme-types.ts';
 const longestText = 500;
 const longestPage = 2000;
 
-/** A page for people. A CA may name it by any scheme; what cannot be seen is written as URLs have it (%1B). */
+/** A web page for people, with any URL scheme; invisible characters are percent-encoded (%1B). */
 const page = absoluteUrl.transform((text) => {
   const written = /^[\x21-\x7e]*$/.test(text) ? text : (URL.parse(text)?.href ?? '');
   return shortened(written, longestPage);
@@ -20,7 +20,7 @@ const schema = z.object({
   revokeCert: absoluteUrl.optional(),
   keyChange: absoluteUrl.optional(),
   renewalInfo: absoluteUrl.optional(),
-  // What only people read must not keep a certificate from being renewed.
+  // Informative members must not prevent a renewal.
   meta: z
     .object({
       termsOfService: page.optional().catch(undefined),
@@ -31,7 +31,7 @@ const schema = z.object({
     .catch({ termsOfService: undefined, website: undefined, externalAccountRequired: false, profiles: {} }),
 });
 
-/** The directory in an answer. Throws AcmeError `protocol` where it is none. */
+/** The directory in a response. Throws AcmeError `protocol` if it is invalid. */
 export function readDirectory(answer: AcmeAnswer): AcmeDirectory {
   const { meta, ...resources } = jsonIn(answer, 'a directory', schema);
   return {

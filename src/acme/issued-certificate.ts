@@ -1,4 +1,4 @@
-/** The certificate that a CA has issued (RFC 8555 §7.4.2): fetched, checked, and with the chain that is preferred. */
+/** Downloads the issued certificate (RFC 8555 §7.4.2), verifies it and selects the preferred chain. */
 import { createPublicKey, type X509Certificate } from 'node:crypto';
 import { parseIdentifier } from '../base/identifier.ts';
 import { chainFrom } from '../crypto/certificate-chain.ts';
@@ -10,22 +10,22 @@ import { AcmeError } from './acme-error.ts';
 import type { AcmeAccount, AcmeIdentifier } from './acme-types.ts';
 import { alternates } from './link-header.ts';
 
-/** The certificate is for another key than ours: the order was shared with one for the same names, and finalized by that. */
+/** The certificate is for another key: the CA reused an order for the same names that another request finalized. */
 export class OtherKeyError extends AcmeError {}
 
 export type WantedCertificate = {
-  /** SPKI DER: whose certificate it must be. */
+  /** SPKI DER of the key that the certificate must have. */
   readonly publicKey: Buffer;
-  /** What it must hold; it may hold more. */
+  /** The names that it must contain; it may contain more. */
   readonly identifiers: readonly AcmeIdentifier[];
   /** The common name of the root, or of another certificate of the chain. */
   readonly preferredChain: string | undefined;
 };
 
-/** DER; the chain goes from the leaf's issuer upwards, without a root. */
+/** DER; the chain goes from the issuing CA upwards, without the root. */
 export type DownloadedCertificate = { readonly leaf: Buffer; readonly chain: Buffer[] };
 
-/** `all` is what the CA sent and what belongs together: leaf, chain, and the root where it was there. */
+/** `all` are the related certificates that the CA sent: leaf, chain, and the root if present. */
 type Candidate = DownloadedCertificate & { readonly all: readonly X509Certificate[] };
 
 const mediaType = 'application/pem-certificate-chain';
@@ -35,9 +35,9 @@ const mostCertificates = 20;
 const mostAlternates = 10;
 
 /**
- * Fetches the certificate of a valid order. With a preferred chain that the default one is not, the alternates are looked
- * through, and the default is taken where none is it. Throws AcmeError; `protocol` for a certificate of another key, without
- * one of the names, or with others that do not issue each other.
+ * Downloads the certificate of a valid order. If the default chain is not the preferred one, the alternates are tried,
+ * and the default is used if none matches. Throws AcmeError; `protocol` for a certificate of another key, one without
+ * all names, or one with unrelated certificates.
  */
 export async function downloadCertificate(
   client: AcmeClient,
@@ -77,7 +77,7 @@ async function preferred(
       const alternate = await client.postAsGet(url, account, signal, mediaType);
       candidates.push(readChain(alternate, wanted, world.now()));
     } catch (error) {
-      // There is a good certificate already: that a better chain cannot be had must not cost it.
+      // A valid certificate has already been downloaded: a failed alternate must not discard it.
       if (!(error instanceof AcmeError) || error.kind === 'aborted') throw error;
       log.warn({ url, reason: error.message }, 'failed to download an alternate chain');
     }
@@ -107,7 +107,10 @@ function readChain(answer: AcmeAnswer, wanted: WantedCertificate, now: number): 
   return { leaf: leaf.raw, chain: chain.map(({ raw }) => raw), all };
 }
 
-/** Each certificate once. Only certificates may be in the text, so that it cannot smuggle in anything else (§9.1). */
+/**
+ * Each certificate once. The text must contain only certificates, so that the CA cannot smuggle in anything else
+ * (§9.1).
+ */
 function certificatesIn(answer: AcmeAnswer): X509Certificate[] {
   const type = contentTypeOf(answer);
   if (type !== mediaType) {
@@ -168,12 +171,12 @@ function isFor(leaf: X509Certificate, publicKey: Buffer): boolean {
   try {
     return createPublicKey({ key: publicKey, format: 'der', type: 'spki' }).equals(leaf.publicKey);
   } catch {
-    // A key that OpenSSL does not know is not ours.
+    // A key type that OpenSSL does not know is not ours.
     return false;
   }
 }
 
-/** Cross-signed twins of a certificate may come along; they are left out like a root. */
+/** Cross-signed versions of a certificate may be included; they are dropped like a root. */
 function isSameAuthority(one: X509Certificate, other: X509Certificate): boolean {
   return one === other || (one.subject === other.subject && one.publicKey.equals(other.publicKey));
 }
@@ -182,7 +185,7 @@ function isIssuedAtTheTopBy({ all }: Candidate, name: string): boolean {
   return commonNamesIn(all.at(-1)?.issuer ?? '').includes(name);
 }
 
-/** Of node's form of a name: one part per line, or several joined by ` + `. */
+/** Parses Node's form of a name: one part per line, or several joined with ` + `. */
 function commonNamesIn(name: string | undefined): string[] {
   const parts = (name ?? '').split(/\n| \+ /);
   return parts.filter((part) => part.startsWith('CN=')).map((part) => part.slice('CN='.length));

@@ -1,4 +1,4 @@
-/** Link headers (RFC 8288), as far as RFC 8555 uses them. */
+/** Parses Link headers (RFC 8288), as far as RFC 8555 uses them. */
 
 const link = /<([^<>]*)>((?:\s*;\s*[^\s;,="]+\s*=\s*(?:"[^"]*"|[^\s;,"]+))*)/g;
 const parameter = /;\s*([^\s;,="]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/g;

@@ -1,9 +1,9 @@
-/** Nonces that a CA has handed out and that no request has used yet (RFC 8555 §6.5). */
+/** Unused nonces from responses of a CA (RFC 8555 §6.5). */
 
 const most = 32;
 const pattern = /^[A-Za-z0-9_-]{1,512}$/;
 
-/** Whether a Replay-Nonce is one: base64url (§6.5.1). */
+/** Whether a Replay-Nonce is valid: base64url (§6.5.1). */
 export function isNonce(text: string): boolean {
   return pattern.test(text);
 }
@@ -11,14 +11,14 @@ export function isNonce(text: string): boolean {
 export class NoncePool {
   readonly #nonces: string[] = [];
 
-  /** Keeps a Replay-Nonce. What is none is ignored, and the oldest gives way to the 33rd. */
+  /** Adds a Replay-Nonce. Invalid ones are ignored; the 33rd replaces the oldest. */
   add(nonce: string | undefined): void {
     if (nonce === undefined || !isNonce(nonce)) return;
     this.#nonces.push(nonce);
     if (this.#nonces.length > most) this.#nonces.shift();
   }
 
-  /** The newest, which is the least likely to have been forgotten by the CA; each is handed out once. */
+  /** The newest nonce, which is the most likely to be still valid; each is returned once. */
   take(): string | undefined {
     return this.#nonces.pop();
   }

@@ -1,4 +1,4 @@
-/** Orders, authorizations and challenges as the CA sends them (RFC 8555 §7.1.3 to §7.1.5), read into their types. */
+/** Parses the orders, authorizations and challenges of a CA (RFC 8555 §7.1.3 to §7.1.5). */
 import { z } from 'zod';
 import { parseTimestamp } from '../base/timestamp.ts';
 import { type AcmeAnswer, absoluteUrl, jsonIn, locationOf } from './acme-answer.ts';
@@ -48,7 +48,10 @@ const authorization = z.object({
   challenges: z.array(challenge).max(most),
 });
 
-/** The order with this URL, or that of the answer's Location. Throws AcmeError `protocol` where the answer holds none. */
+/**
+ * The order with this URL, or with that in the Location header. Throws AcmeError `protocol` if the response contains no
+ * order.
+ */
 export function readOrder(answer: AcmeAnswer, url?: string): AcmeOrder {
   const { expires, ...data } = jsonIn(answer, 'an order', order);
   return {
@@ -65,7 +68,7 @@ export function readOrder(answer: AcmeAnswer, url?: string): AcmeOrder {
   };
 }
 
-/** The authorization that was asked for. Throws AcmeError `protocol` where the answer holds none. */
+/** The requested authorization. Throws AcmeError `protocol` if the response contains none. */
 export function readAuthorization(answer: AcmeAnswer): AcmeAuthorization {
   const data = jsonIn(answer, 'an authorization', authorization);
   return { url: answer.url, ...data, retryAfterMs: answer.retryAfterMs };

@@ -1,4 +1,4 @@
-/** Orders and their authorizations, from newOrder to the finished certificate's URL (RFC 8555 §7.4, §7.5). */
+/** Orders and their authorizations, from newOrder to the URL of the issued certificate (RFC 8555 §7.4, §7.5). */
 import type { AcmeClient } from './acme-client.ts';
 import { AcmeError } from './acme-error.ts';
 import type {
@@ -15,9 +15,9 @@ import { poll } from './polling.ts';
 import { problemOf, problemSentence } from './problem-document.ts';
 
 /**
- * A new order (§7.4), or one of the account that is under way for the same identifiers, as the CA prefers. `replaces` goes
- * to CAs with renewal information only, and where it is what they refuse, the order is made without it (RFC 9773 §5).
- * Throws AcmeError; `protocol` for a profile that the CA does not have or does not give.
+ * Creates an order (§7.4); the CA may return a pending order of the account for the same identifiers. `replaces` is
+ * sent only to CAs with renewal information; if the CA rejects it, the order is created without it (RFC 9773 §5).
+ * Throws AcmeError; `protocol` for a profile that the CA does not offer or ignores.
  */
 export async function newOrder(
   client: AcmeClient,
@@ -49,7 +49,7 @@ export async function newOrder(
   return order;
 }
 
-/** The order as it stands (POST-as-GET). Throws AcmeError. */
+/** The current state of the order (POST-as-GET). Throws AcmeError. */
 export async function fetchOrder(
   client: AcmeClient,
   account: AcmeAccount,
@@ -59,7 +59,7 @@ export async function fetchOrder(
   return readOrder(await client.postAsGet(url, account, signal), url);
 }
 
-/** The authorization as it stands (§7.5): it may be valid from an earlier order. Throws AcmeError. */
+/** The current state of the authorization (§7.5): it may be valid from an earlier order. Throws AcmeError. */
 export async function fetchAuthorization(
   client: AcmeClient,
   account: AcmeAccount,
@@ -69,7 +69,7 @@ export async function fetchAuthorization(
   return readAuthorization(await client.postAsGet(url, account, signal));
 }
 
-/** Tells the CA that the challenge may be looked at now (§7.5.1). Throws AcmeError. */
+/** Asks the CA to validate the challenge (§7.5.1). Throws AcmeError. */
 export async function answerChallenge(
   client: AcmeClient,
   account: AcmeAccount,
@@ -79,7 +79,7 @@ export async function answerChallenge(
   await client.post(url, {}, account, signal);
 }
 
-/** Gives an authorization up (§7.5.2), so that it does not count as pending any longer. Throws AcmeError. */
+/** Deactivates an authorization (§7.5.2), so that it no longer counts as pending. Throws AcmeError. */
 export async function deactivateAuthorization(
   client: AcmeClient,
   account: AcmeAccount,
@@ -90,8 +90,8 @@ export async function deactivateAuthorization(
 }
 
 /**
- * The authorization when it is valid. Asks as `poll` does, for as long as the signal lets it. Throws AcmeError `problem`
- * with the name and the CA's words where a challenge failed, or where the authorization has ended otherwise.
+ * Waits for a valid authorization. Polls with `poll` until the signal is aborted. Throws AcmeError `problem` with the
+ * name and the reason of the CA if a challenge failed or the authorization is in another final state.
  */
 export async function waitForAuthorization(
   client: AcmeClient,
@@ -111,9 +111,9 @@ export async function waitForAuthorization(
 }
 
 /**
- * The order when its status is one of those wanted, or `valid`, which it then stays. Asks as `poll` does, for as long as
- * the signal lets it. Throws AcmeError `problem` where it became invalid, unless that is wanted: with the order's error, or
- * else its authorizations'.
+ * Waits until the order has one of the wanted statuses, or `valid`, which is final. Polls with `poll` until the signal
+ * is aborted. Throws AcmeError `problem` if it became invalid, unless that is wanted: with the error of the order, else
+ * that of its authorizations.
  */
 export async function waitForOrder(
   client: AcmeClient,
@@ -130,7 +130,7 @@ export async function waitForOrder(
   });
 }
 
-/** Hands in the request for the certificate, PKCS#10 DER (§7.4), for an order that is ready. Throws AcmeError. */
+/** Sends the certificate signing request, PKCS#10 DER (§7.4), for a ready order. Throws AcmeError. */
 export async function finalizeOrder(
   client: AcmeClient,
   account: AcmeAccount,
@@ -150,13 +150,13 @@ function checkProfile({ profiles, newOrder: url }: AcmeDirectory, profile: strin
 }
 
 /**
- * CAs refuse a `replaces` by alreadyReplaced (RFC 9773 §7.4), or where they do not know the certificate, find it another
- * account's or see other names in it, by types that mean other things as well: without it the answer is clear.
+ * CAs reject `replaces` with alreadyReplaced (RFC 9773 §7.4). If they do not know the certificate, find it in another
+ * account or see other names in it, they use types with other meanings; a retry without `replaces` tells these apart.
  */
 function mayBeAboutReplaces(error: unknown): error is AcmeError {
   if (!(error instanceof AcmeError) || error.kind !== 'problem') return false;
   const { type, status = 0, message, retryAfterMs } = error;
-  // Pebble says it like this; where the server does fail, asking once more does no harm.
+  // Pebble reports it like this; if the server really fails, one retry does no harm.
   if (type === 'serverInternal' && status === 500) return retryAfterMs === undefined;
   if (status < 400 || status >= 500 || status === 429) return false;
   if (['alreadyReplaced', 'malformed', 'unauthorized', ''].includes(type)) return true;

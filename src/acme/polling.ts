@@ -1,16 +1,16 @@
-/** Asking again until something has happened: soon at first, then less often, and never before the CA wants it. */
+/** Polls until something has happened: quickly at first, then more slowly, and never before the CA's Retry-After. */
 import { minute, second } from '../base/duration.ts';
 import type { World } from '../base/world.ts';
 import { AcmeError } from './acme-error.ts';
 
 const firstPause = second / 4;
 const longestPause = 15 * second;
-/** What a CA asks beyond this is not obeyed: asking once a minute hurts nobody. */
+/** A longer Retry-After is ignored: polling once a minute is harmless. */
 const longestObeyed = minute;
 
 /**
- * Asks until `outcome` finds one in the answer; what it throws ends the asking too. Pauses are 0.25 s, doubled up to 15 s,
- * or as long as the answer's Retry-After wants, up to a minute. Throws AcmeError `aborted` as soon as the signal is.
+ * Polls until `outcome` returns a result or throws. Pauses are 0.25 s, doubled up to 15 s, or those of the Retry-After
+ * header, up to a minute. Throws AcmeError `aborted` as soon as the signal is aborted.
  */
 export async function poll<Answer extends { readonly retryAfterMs: number | undefined }, Outcome>(
   world: World,

@@ -1,4 +1,4 @@
-/** Problem documents (RFC 9457) with the subproblems of RFC 8555 §6.7.1, kept and said for people. */
+/** Problem documents (RFC 9457) with the subproblems of RFC 8555 §6.7.1, stored and formatted for people. */
 import { z } from 'zod';
 import { shortened } from '../base/printable-text.ts';
 import type { AcmeProblem } from './acme-types.ts';
@@ -35,8 +35,8 @@ const schema = z.object({
 });
 
 /**
- * The problem in parsed JSON, cleaned and with its lengths bounded; members of a wrong type count as missing. `status`
- * is that of the HTTP answer, for a document that has none. Undefined where the JSON is no object.
+ * The problem in parsed JSON, cleaned and with bounded lengths; members of the wrong type count as missing. `status` is
+ * that of the HTTP response, for a document without one. Undefined if the JSON is not an object.
  */
 export function readProblem(json: unknown, status?: number): AcmeProblem | undefined {
   const { data } = schema.safeParse(json);
@@ -55,7 +55,7 @@ export function readProblem(json: unknown, status?: number): AcmeProblem | undef
 }
 
 /**
- * The problem in one line: the CA's detail, each subproblem with its identifier, and the page that a person has to visit
+ * The problem on one line: the detail of the CA, each subproblem with its identifier, and the page to visit
  * (userActionRequired).
  */
 export function problemSentence({ type, detail, instance, subproblems }: AcmeProblem): string {
@@ -70,7 +70,7 @@ export function problemSentence({ type, detail, instance, subproblems }: AcmePro
   return `${main}${inner}${visit}`;
 }
 
-/** A problem for what a CA refused without a document of its own. */
+/** A problem for a rejection without a problem document. */
 export function problemOf(detail: string): AcmeProblem {
   return { type: 'about:blank', detail, status: undefined, instance: undefined, subproblems: [] };
 }

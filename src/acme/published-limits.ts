@@ -3,7 +3,10 @@ import { day, hour } from '../base/duration.ts';
 
 export type IssuanceLimit = { readonly count: number; readonly within: number };
 
-/** By what a limit counts: orders of an account, certificates per set of names or per registered domain, failed validations. */
+/**
+ * Limits by what they count: orders of an account, certificates per set of names or per registered domain, failed
+ * validations.
+ */
 export type PublishedLimits = {
   readonly ordersPerAccount: IssuanceLimit;
   readonly certificatesPerSet: IssuanceLimit;
@@ -13,7 +16,7 @@ export type PublishedLimits = {
 
 /**
  * By directory. Let's Encrypt: https://letsencrypt.org/docs/rate-limits/ (2026). Orders that name the certificate they
- * replace (RFC 9773) are exempt; orders for a set of names that it issued before count per set alone.
+ * replace (RFC 9773) are exempt; orders for a set of names that it issued before count only per set.
  */
 const published: Readonly<Record<string, PublishedLimits>> = {
   'https://acme-v02.api.letsencrypt.org/directory': {

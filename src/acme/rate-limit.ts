@@ -12,13 +12,13 @@ export type RateLimit =
   | { readonly scope: 'service' | 'account' | 'names' | 'certificate' }
   | { readonly scope: 'domain'; readonly domain: string };
 
-/** Sentences of Boulder, the software of Let's Encrypt; an older one speaks of domains in place of identifiers. */
+/** Messages of Boulder, the software of Let's Encrypt; an older version says domains instead of identifiers. */
 const sameSet =
   /^too many certificates \(\d{1,9}\) already issued for this exact set of (identifiers|domains)\b/;
 const sameDomain = /^too many certificates \(\d{1,9}\) already issued for "([^"\s]{1,253})"/;
 const sameAccount = /^too many new orders \(\d{1,9}\) from this account\b/;
 
-/** The limit that the CA refused by, or undefined where it refused for another reason. */
+/** The limit that was exceeded, or undefined if the CA rejected the request for another reason. */
 export function rateLimitOf({ status, type, problem }: AcmeError): RateLimit | undefined {
   if (status === 503) return { scope: 'service' };
   if (status !== 429 && type !== 'rateLimited') return undefined;

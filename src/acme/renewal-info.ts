@@ -1,4 +1,4 @@
-/** ACME Renewal Information (RFC 9773): when the CA would like a certificate to be renewed. */
+/** ACME Renewal Information (RFC 9773): when the CA suggests renewing a certificate. */
 import { z } from 'zod';
 import { hour, minute } from '../base/duration.ts';
 import { parseTimestamp } from '../base/timestamp.ts';
@@ -9,7 +9,7 @@ import type { RenewalInfo } from './acme-types.ts';
 
 const soonest = minute;
 const latest = 24 * hour;
-/** RFC 9773 §4.3.3: where the CA does not say. */
+/** RFC 9773 §4.3.3: default if the CA sends no Retry-After. */
 const usual = 6 * hour;
 
 const schema = z.object({
@@ -18,8 +18,8 @@ const schema = z.object({
 });
 
 /**
- * The name of a certificate (DER) in renewal information and in `replaces` (§4.1), or undefined where it has no authority
- * key identifier, as only odd CAs make them.
+ * The id of a certificate (DER) in renewal information and in `replaces` (§4.1), or undefined if it has no authority
+ * key identifier, which is rare.
  */
 export function renewalInfoId(leaf: Buffer): string | undefined {
   const id = serialAndAuthorityKeyId(leaf);
@@ -28,8 +28,8 @@ export function renewalInfoId(leaf: Buffer): string | undefined {
 }
 
 /**
- * What the CA says about the certificate with this id, or undefined where it gives no such advice at all. Throws AcmeError;
- * `protocol` for a window that cannot be read or does not end after it begins (§4.2).
+ * The renewal information for the certificate with this id, or undefined if the CA does not support it. Throws
+ * AcmeError; `protocol` for an unreadable window or one whose end is not after its start (§4.2).
  */
 export async function fetchRenewalInfo(
   client: AcmeClient,

@@ -4,12 +4,12 @@ import type { AcmeClient } from './acme-client.ts';
 import { AcmeError } from './acme-error.ts';
 import type { AcmeAccount } from './acme-types.ts';
 
-/** Who may revoke: the account that holds the names, or whoever has the certificate's own key. */
+/** Who may revoke: the account that controls the names, or the key of the certificate. */
 export type Revoker = { readonly account: AcmeAccount } | { readonly privateKey: Secret };
 
 /**
- * Revokes the certificate (DER) for a reason of RFC 5280 §5.3.1, a number. One that is revoked already is fine. Throws
- * AcmeError, such as `unauthorized` or `badRevocationReason`.
+ * Revokes the certificate (DER) with a reason code of RFC 5280 §5.3.1. An already revoked certificate counts as
+ * success. Throws AcmeError, such as `unauthorized` or `badRevocationReason`.
  */
 export async function revokeCertificate(
   client: AcmeClient,

@@ -1,6 +1,6 @@
 /**
- * The flattened JWS of RFC 8555 §6.2, for requests and for what is signed inside of them. jose is loaded with the first
- * one, so that commands that ask no CA do not wait for it.
+ * The flattened JWS of RFC 8555 §6.2, for requests and for signed objects inside them. jose is loaded for the first
+ * one, so that commands without a CA do not wait for it.
  */
 import type { FlattenedSign } from 'jose';
 import type { Secret } from '../base/secret.ts';
@@ -8,10 +8,12 @@ import { keyObject } from '../crypto/key-pair.ts';
 import { algorithmOf, publicJwk } from './account-key.ts';
 import type { AcmeAccount, ExternalAccount } from './acme-types.ts';
 
-/** An account signs with `kid`, a bare key with `jwk`: for newAccount, and for revocation by a certificate's key. */
+/**
+ * An account signs with `kid`, a bare key with `jwk`: for newAccount, and for revocation with the key of a certificate.
+ */
 export type AcmeSigner = AcmeAccount | { readonly privateKey: Secret; readonly url?: undefined };
 
-/** What JSON.stringify takes; `''` is the empty payload of POST-as-GET (§6.3). */
+/** Input of JSON.stringify; `''` is the empty payload of POST-as-GET (§6.3). */
 export type AcmePayload = Readonly<Record<string, unknown>> | '';
 
 /** The body of a signed POST to `url`. */
@@ -30,7 +32,7 @@ export async function signRequest(
   );
 }
 
-/** The binding of a new account's key to an account with the CA (§7.3.4), signed by HMAC with SHA-256. */
+/** The binding of a new account key to an existing customer of the CA (§7.3.4), signed with HMAC-SHA-256. */
 export async function externalAccountBinding(
   url: string,
   accountKey: Secret,
@@ -41,7 +43,7 @@ export async function externalAccountBinding(
     .sign(new Uint8Array(hmacKey.expose()));
 }
 
-/** The new key's agreement to take over the account (§7.3.5). */
+/** The new key's consent to take over the account (§7.3.5). */
 export async function keyChange(url: string, account: AcmeAccount, newKey: Secret): Promise<AcmePayload> {
   const payload = { account: account.url, oldKey: await publicJwk(account.privateKey) };
   const signed = await (await bytesOf(payload))

@@ -1,8 +1,8 @@
-/** Work on many values with only so much of it at once. */
+/** Concurrent work on many values with an upper limit. */
 
 /**
- * Gives what `work` gives for each value, in their order, with at most `atOnce` under way. After a failure nothing more is
- * begun; what is under way is waited for, and the first failure is thrown.
+ * Maps the values through `work`, keeping their order, with at most `atOnce` calls at a time. After a failure no
+ * further call starts; running calls are awaited, then the first failure is thrown.
  */
 export async function mapBounded<T, R>(
   atOnce: number,

@@ -1,4 +1,4 @@
-/** The ways to prove control of a name that the vault knows (RFC 8555 §8, RFC 8737, draft-ietf-acme-dns-persist). */
+/** The supported challenge types (RFC 8555 §8, RFC 8737, draft-ietf-acme-dns-persist). */
 
 export const challengeTypes = ['http-01', 'tls-alpn-01', 'dns-01', 'dns-persist-01'] as const;
 

@@ -1,17 +1,17 @@
-/** Time limits for what talks to others: one signal that ends with the caller's, or when the time is over. */
+/** Deadlines: one signal that is aborted by the caller's signal or when the time is up. */
 import { minute } from './duration.ts';
 import type { World } from './world.ts';
 
 export type Deadline = {
   /** Aborted by the caller's signal or by the clock. */
   readonly signal: AbortSignal;
-  /** Which of the two it was, or neither so far. */
+  /** What aborted the signal; undefined if nothing has. */
   readonly ended: () => 'timeout' | 'aborted' | undefined;
-  /** Extends a deadline that has not passed by so many milliseconds; a negative number shortens it. */
+  /** Extends a deadline that has not passed by this many milliseconds; a negative number shortens it. */
   readonly extend: (ms: number) => void;
 };
 
-/** Runs `work` with a deadline of `ms` milliseconds. Whatever `work` gives or throws comes out; it must heed the signal. */
+/** Runs `work` with a deadline of `ms` milliseconds and returns its result. `work` must observe the signal. */
 export async function withDeadline<T>(
   world: Pick<World, 'sleep'>,
   ms: number,
@@ -51,8 +51,8 @@ export async function withDeadline<T>(
 }
 
 /**
- * Runs `work` while a deadline stands still: `extend` puts it off by as long as that takes, minute by minute. For work whose
- * parts all have limits of their own.
+ * Runs `work` while a deadline is paused: `extend` postpones it minute by minute for as long as the work takes. For
+ * work whose parts all have their own time limits.
  */
 export async function whileHeld<T>(
   { now, sleep }: Pick<World, 'now' | 'sleep'>,

@@ -1,4 +1,4 @@
-/** Files that must survive the loss of power: a new name is durable only when its directory is. */
+/** Files that must survive a power failure: a new name is durable only when its directory is. */
 import {
   closeSync,
   existsSync,
@@ -12,7 +12,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { day } from './duration.ts';
 
-/** Makes the content of a file, or the names in a directory, durable. */
+/** Makes the content of a file, or the entries of a directory, durable. */
 export function syncPath(path: string): void {
   const descriptor = openSync(path, 'r');
   try {
@@ -23,8 +23,8 @@ export function syncPath(path: string): void {
 }
 
 /**
- * Makes a directory for its owner alone, durably, with those above that are missing. Where it is there already its name is
- * made durable too: whoever made it may have been killed before.
+ * Creates a directory that only its owner can access, durably and with its missing parents. The name of an existing
+ * directory is made durable as well, because its creator may have been killed before doing so.
  */
 export function makeDurableDirectory(path: string): void {
   const whole = resolve(path);
@@ -35,13 +35,14 @@ export function makeDurableDirectory(path: string): void {
   }
 }
 
-/** The first directory that was made. */
+/** The first directory that was created. */
 function makeWithParents(path: string): string | undefined {
   try {
     return mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    // So Node calls every reason that it does not expect, such as a read-only disk: of one directory it tells the true one.
+    // With `recursive`, Node reports any unexpected error as ENOENT, for example for a read-only disk. Creating a
+    // single directory reveals the real one.
     let first = path;
     while (!existsSync(dirname(first))) first = dirname(first);
     mkdirSync(first, { mode: 0o700 });
@@ -50,7 +51,7 @@ function makeWithParents(path: string): string | undefined {
   }
 }
 
-/** As `syncPath`, for a directory that may be somebody else's: what may not be read there is made durable by whoever made it. */
+/** Like `syncPath`, but ignores directories that this user may not read: their owner makes them durable. */
 export function syncIfReadable(path: string): void {
   try {
     syncPath(path);
@@ -60,15 +61,15 @@ export function syncIfReadable(path: string): void {
 }
 
 /**
- * The files in a directory that `isDraft` knows by their names and nobody has written for a day: left by somebody who was
- * killed. None where the directory cannot be read.
+ * Files in a directory that match `isDraft` and have not been written for a day: left behind by a killed process. None
+ * if the directory cannot be read.
  */
 export function staleDrafts(directory: string, isDraft: (name: string) => boolean, now: number): string[] {
   let names: string[];
   try {
     names = readdirSync(directory).filter(isDraft);
   } catch {
-    // Whoever writes there is told what is wrong with it.
+    // Writing to the directory reports the problem.
     return [];
   }
   return names
@@ -76,7 +77,7 @@ export function staleDrafts(directory: string, isDraft: (name: string) => boolea
     .filter((path) => now - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? now) > day);
 }
 
-/** Removes a database that nobody uses, with what SQLite may have left beside it. */
+/** Removes an unused database with the files that SQLite may have left next to it. */
 export function removeDatabase(path: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true });
 }

@@ -1,4 +1,4 @@
-/** Lengths of time as people write them in options: a whole number and a unit. */
+/** Durations as people write them in options: a whole number and a unit. */
 
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000, y: 365 * 86_400_000 } as const;
 
@@ -7,7 +7,7 @@ export const minute = units.m;
 export const hour = units.h;
 export const day = units.d;
 
-/** Milliseconds of `30m`, `160h`, `90d` or `10y` (a year has 365 days), or undefined for anything else. */
+/** Milliseconds of `30m`, `160h`, `90d` or `10y` (a year has 365 days); undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
   const match = /^([1-9]\d{0,5})([mhdy])$/.exec(text);
   if (match === null) return undefined;

@@ -1,9 +1,9 @@
-/** How Node and SQLite say that a disk is full, or what somebody may have of it. */
+/** How Node and SQLite report a full disk or an exceeded quota. */
 
-/** The number of EDQUOT, which Node has no name for: Linux's, and that of macOS and the BSDs. */
+/** The number of EDQUOT, which Node has no name for: on Linux, and on macOS and the BSDs. */
 const quota = /^Unknown system error -(122|69)$/;
 
-/** What an error of the system says, in words also where Node has none. */
+/** The message of a system error, with words for EDQUOT, which Node does not describe. */
 export function wordsOf(error: unknown): string {
   return String((error as Error).message).replace(
     /^(Unknown system error -(?:122|69)): \1/,
@@ -11,7 +11,7 @@ export function wordsOf(error: unknown): string {
   );
 }
 
-/** Whether the error says that there is no space left. */
+/** Whether the error means that there is no space left. */
 export function isNoSpaceError(error: unknown): boolean {
   const { code } = (error ?? {}) as { readonly code?: unknown };
   return typeof code === 'string' && (/^(SQLITE_FULL|ENOSPC|EDQUOT|EFBIG)$/.test(code) || quota.test(code));

@@ -1,25 +1,25 @@
 /**
- * What a certificate is for: DNS names, wildcards and IP addresses, normalised so that the same name is always
- * written the same way (RFC 5280 §4.2.1.6, RFC 8738).
+ * What a certificate is for: DNS names, wildcards and IP addresses, normalized so that equal names are always written
+ * the same way (RFC 5280 §4.2.1.6, RFC 8738).
  */
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 
 declare const brand: unique symbol;
 
-/** A normalised DNS name (`*.` in front allowed), IPv4 or IPv6 address. */
+/** A normalized DNS name (`*.` in front allowed), IPv4 or IPv6 address. */
 export type Identifier = string & { readonly [brand]: 'Identifier' };
 
-/** The host parser of URLs, which knows IDNA, would stop at these, leave them out or decode them. */
+/** The URL host parser, which handles IDNA, would stop at these characters, drop them or decode them. */
 const noPartOfName = /[\s\p{Cc}/\\?#%]/u;
 const longestName = 253;
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** The rule in words, for messages. */
+/** The rule in words, for error messages. */
 export const identifierRule =
   'a domain is a DNS name such as www.example.com, a wildcard such as *.example.com, or an IP address';
 
-/** The normalised name (lower case, A-labels, no trailing dot, shortest IPv6), or undefined where it is none. */
+/** The normalized name (lower case, A-labels, no trailing dot, shortest IPv6), or undefined if invalid. */
 export function parseIdentifier(text: string): Identifier | undefined {
   if (isIP(text) !== 0) return normalAddress(text);
   if (noPartOfName.test(text)) return undefined;
@@ -39,7 +39,7 @@ export function isAddress(identifier: Identifier): boolean {
 
 function normalAddress(text: string): Identifier | undefined {
   if (isIP(text) === 4) return text as Identifier;
-  // A zone (fe80::1%eth0) means something on one host only; a certificate cannot hold it.
+  // A zone (fe80::1%eth0) is only meaningful on one host; a certificate cannot contain it.
   if (text.includes('%')) return undefined;
   return new URL(`http://[${text}]/`).hostname.slice(1, -1) as Identifier;
 }

@@ -20,10 +20,10 @@ const types: Readonly<Record<string, string>> = {
   array: 'a list',
   boolean: 'true or false',
   int: 'a whole number',
-  map: 'a mapping',
+  map: 'an object',
   number: 'a number',
-  object: 'a mapping of names to values',
-  record: 'a mapping of names to values',
+  object: 'an object',
+  record: 'an object',
   string: 'a string',
 };
 

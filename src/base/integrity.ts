@@ -1,6 +1,6 @@
 /**
- * What authenticates rows: tags by a key that is not in the database, so that write access to the database alone cannot forge
- * them. crypto/integrity-key.ts implements it.
+ * Authentication of rows: tags computed with a key that is not in the database, so that write access to the database
+ * does not suffice to forge them. Implemented by crypto/integrity-key.ts.
  */
 
 /** What a tag is computed for. Never rename a purpose that has shipped. */
@@ -13,8 +13,8 @@ export type TagPurpose =
   | 'setup link';
 
 export type Integrity = {
-  /** 32 bytes over a text. */
+  /** The 32-byte tag of a text. */
   readonly tag: (purpose: TagPurpose, text: string) => Buffer;
-  /** Whether the tag is that of the text, in constant time; a missing tag never is. */
+  /** Whether the tag is that of the text, in constant time; false for a missing tag. */
   readonly fits: (purpose: TagPurpose, text: string, tag: Buffer | null | undefined) => boolean;
 };

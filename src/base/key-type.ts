@@ -1,4 +1,4 @@
-/** The kinds of key pair the vault generates. Imported certificates may have others, which are only named. */
+/** Key types that the vault generates. Imported certificates may have others, which are only displayed. */
 
 export const keyTypes = ['ec256', 'ec384', 'rsa2048', 'rsa3072', 'rsa4096', 'ed25519'] as const;
 

@@ -1,6 +1,6 @@
-/** A mutex by key: work under the same key runs in the order in which it came, one at a time or a few at once. */
+/** A mutex by key: work under the same key runs in order of arrival, one or a few at a time. */
 
-/** The signal was aborted before the turn came. */
+/** The signal was aborted before the lock was acquired. */
 export class TurnAborted extends Error {
   constructor() {
     super('waiting for the lock was aborted');
@@ -15,9 +15,8 @@ export class KeyedMutex {
   readonly #queues = new Map<string, Queue>();
 
   /**
-   * Runs `work` as soon as fewer than `atOnce` (one where undefined) are under way under this key and everything that came
-   * before has begun; what is urgent goes before what waits and is not. Throws TurnAborted, without having begun, where
-   * `signal` is aborted first.
+   * Runs `work` as soon as fewer than `atOnce` (default one) run under this key and all earlier work has started; what is urgent goes before what waits and is not.
+   * Throws TurnAborted without starting if * `signal` is aborted first.
    */
   async take<T>(
     key: string,

@@ -1,4 +1,4 @@
-/** What the vault's parts say to the log: fields first, then a sentence. How it is written is the command's business. */
+/** The log interface: fields first, then a message. The command decides how it is written. */
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -7,7 +7,7 @@ export type Log = {
   readonly info: (fields: LogFields, message: string) => void;
   readonly warn: (fields: LogFields, message: string) => void;
   readonly error: (fields: LogFields, message: string) => void;
-  /** The same log, with these fields in each line. */
+  /** The same log with these fields added to each line. */
   readonly with: (fields: LogFields) => Log;
 };
 
@@ -16,7 +16,7 @@ export type LogLevel = (typeof logLevels)[number];
 
 const ignore = () => undefined;
 
-/** A log for commands and tests that have nobody to tell. */
+/** A log that discards everything, for commands and tests. */
 export const silentLog: Log = {
   debug: ignore,
   info: ignore,

@@ -1,16 +1,19 @@
-/** Netstrings (`length in bytes:bytes,`): fields that are hashed together, so that nothing can move from one into the next. */
+/**
+ * Netstrings (`length in bytes:bytes,`): fields that are hashed together, encoded so that no byte can move from one
+ * field to the next.
+ */
 
 /** A text in UTF-8. */
 export function netstring(text: string): string {
   return `${Buffer.byteLength(text)}:${text},`;
 }
 
-/** A text whose characters are bytes, such as hexadecimal. */
+/** A text that consists of single-byte characters, such as hexadecimal. */
 export function asciiNetstring(text: string): string {
   return `${text.length}:${text},`;
 }
 
-/** `-` stands for what is null. */
+/** `-` represents null. */
 export function optionalNetstring(text: string | number | null): string {
   return text === null ? '-' : netstring(String(text));
 }

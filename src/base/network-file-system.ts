@@ -1,6 +1,6 @@
 /**
- * Tells whether a path lies on a network file system. Linux names the type of each mount in /proc/self/mountinfo; elsewhere,
- * and where that cannot be read, the type number from statfs is used.
+ * Detects whether a path is on a network file system. On Linux, /proc/self/mountinfo names the type of each mount;
+ * elsewhere, or if that cannot be read, the type number from statfs is used.
  */
 import { readFileSync, realpathSync, statfsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -30,7 +30,7 @@ const networkNumbers: ReadonlyMap<number, string> = new Map([
   [0x0bd00bd0, 'lustre'],
 ]);
 
-/** The type of the network file system that holds `path`, or will hold it; undefined on a local one. */
+/** The type of the network file system that contains `path` or will contain it; undefined on a local one. */
 export function networkFileSystem(path: string): string | undefined {
   const there = nearest(resolve(path));
   const type = typeOfMount(mounts(), there);
@@ -44,8 +44,8 @@ export function networkFileSystem(path: string): string | undefined {
 }
 
 /**
- * The type of the mount that holds the absolute path, by the text of /proc/self/mountinfo (proc_pid_mountinfo(5)). Of
- * several mounts on one directory the last is the one that is seen.
+ * The type of the mount that contains the absolute path, from the text of /proc/self/mountinfo (proc_pid_mountinfo(5)).
+ * If several mounts share a directory, the last one is visible.
  */
 export function typeOfMount(mountinfo: string, path: string): string | undefined {
   let longest = -1;
@@ -75,14 +75,14 @@ function mounts(): string {
   }
 }
 
-/** The kernel writes blanks and backslashes as three octal digits. */
+/** The kernel writes spaces and backslashes as three octal digits. */
 function unescaped(point: string): string {
   return point.replaceAll(/\\([0-7]{3})/g, (_, digits: string) =>
     String.fromCharCode(Number.parseInt(digits, 8)),
   );
 }
 
-/** The path itself, or the first directory above that is there; without symbolic links. */
+/** The path itself, or its closest existing parent directory; without symbolic links. */
 function nearest(path: string): string {
   try {
     return realpathSync(path);

@@ -1,9 +1,9 @@
 /**
- * What is wrong around the vault (files, settings, the database, a port), told to whoever started the command.
- * It never reaches an HTTP caller: there it counts as a bug and is shown as `internal`.
+ * A problem in the environment of the vault (files, settings, the database, a port), reported to the operator who runs
+ * the command. It never reaches an HTTP client: there it counts as a bug and is shown as `internal`.
  */
 export class OperatorError extends Error {
-  /** A sentence that says what to do now. */
+  /** A sentence that says what to do. */
   readonly hint: string | undefined;
 
   constructor(message: string, options: { readonly hint?: string; readonly cause?: unknown } = {}) {

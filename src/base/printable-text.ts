@@ -1,8 +1,8 @@
-/** Text from others, made fit for terminals, logs and pages: it may be anything, and of any length. */
+/** Cleans text from outside for terminals, logs and pages: it may contain anything and have any length. */
 
-/** Without control and other invisible characters, and cut after `most` characters. */
+/** The text without control and other invisible characters, cut after `most` characters. */
 export function shortened(text: string, most: number): string {
-  // Cut first: nobody should wait for a megabyte to be cleaned.
+  // Cut first, because cleaning a megabyte takes time.
   const clean = text
     .slice(0, 4 * most)
     .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')

@@ -1,6 +1,5 @@
 /**
- * Everything that a caller of the vault may be told is wrong, in one table: code, HTTP status and the sentence that is
- * used when the place that throws has nothing better to say. Anything else that is thrown is a bug.
+ * All errors that an API client can see, in one table: code, HTTP status and default text. Any other error is a bug.
  */
 
 type Row = { readonly status: number; readonly detail: string };
@@ -53,37 +52,38 @@ const table = {
 
 export type ProblemCode = keyof typeof table;
 
-/** One refused part of the input: `path` names it (`domains.0`, `--scope`), `message` says what is wrong with it. */
+/** A rejected part of the input: `path` names it (`domains.0`, `--scope`), `message` says what is wrong. */
 export type InputError = { readonly path: string; readonly message: string };
 
 export type ProblemOptions = {
-  /** A sentence about this case, in place of the table's. */
+  /** Replaces the text of the table. */
   readonly detail?: string;
-  /** A sentence that says what to do now. */
+  /** A sentence that says what to do. */
   readonly hint?: string;
   readonly errors?: readonly InputError[];
-  /** Seconds to wait before trying again. */
+  /** Seconds to wait before retrying. */
   readonly retryAfter?: number;
   readonly cause?: unknown;
 };
 
 const nothingMore: ProblemOptions = {};
 
-/** The body of an error answer (RFC 9457 with the members of the interface specification). */
+/** The body of an error response (RFC 9457 with the members of the interface specification). */
 export type ProblemBody = { status: number; code: ProblemCode; detail: string; errors?: InputError[] };
 
-/** The only kind of error whose text reaches a caller. */
+/** The only kind of error whose text reaches an API client. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly status: number;
   readonly hint: string | undefined;
   readonly errors: readonly InputError[];
   readonly retryAfter: number | undefined;
-  /** Whether its code says it all. */
+  /** Whether it has no text beyond its code. */
   readonly isUsual: boolean;
 
   constructor(code: ProblemCode, options: ProblemOptions = nothingMore) {
-    // It is an answer and no bug: where it comes from is shown to nobody, and a trace costs more than the whole refusal.
+    // A problem is a response, not a bug: nothing shows its stack trace, which would cost more than the rest of the
+    // response.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(options.detail ?? table[code].detail, { cause: options.cause });
@@ -97,7 +97,7 @@ export class Problem extends Error {
     this.isUsual = options === nothingMore;
   }
 
-  /** The answer's JSON; the hint follows the detail as a sentence of its own. */
+  /** The JSON of the response; the hint follows the detail as a separate sentence. */
   get body(): ProblemBody {
     return {
       status: this.status,
@@ -108,7 +108,7 @@ export class Problem extends Error {
   }
 }
 
-/** All codes, in the table's order, for the API's description. */
+/** All codes in the order of the table, for the API description. */
 export const problemCodes = Object.keys(table) as ProblemCode[];
 
 /** The HTTP status of a code. */

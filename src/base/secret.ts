@@ -1,6 +1,6 @@
 /**
- * A value that must not be shown. Printing, serialising or inspecting it gives `[secret]`; `expose()` is the one way
- * in, short to find and rarely called.
+ * A value that must not be shown. Printing, serializing or inspecting it gives `[secret]`; `expose()` is the only
+ * access, easy to find and rarely called.
  */
 import { inspect } from 'node:util';
 
@@ -13,7 +13,7 @@ export class Secret<T extends string | Buffer = Buffer> {
     this.#value = value;
   }
 
-  /** The value itself. Hand it to what needs it at once; never keep, log or put it into an error. */
+  /** The value itself. Pass it on immediately; never store it, log it or put it into an error. */
   expose(): T {
     return this.#value;
   }

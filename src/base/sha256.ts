@@ -1,8 +1,8 @@
-/** SHA-256 (FIPS 180-4) of what is small and needed often: tokens that are presented, links of the audit log. */
+/** SHA-256 (FIPS 180-4) for small, frequent inputs: presented tokens, links of the audit log. */
 import { hash } from 'node:crypto';
 
-/** The 32 bytes of the hash of a text in UTF-8. */
+/** The 32-byte hash of a UTF-8 text. */
 export function sha256(text: string): Buffer {
-  // By way of a string: Node gives each hash that it returns as a Buffer memory of its own, which takes as long again.
+  // Through a string: Node allocates separate memory for each hash that it returns as a Buffer, which doubles the time.
   return Buffer.from(hash('sha256', text, 'latin1'), 'latin1');
 }

@@ -1,4 +1,4 @@
-/** A signal that wakes the one waiter: a notification while nothing waits is remembered, and several count as one. */
+/** A signal for one waiter: a notification without a waiter is remembered, and several count as one. */
 import type { World } from './world.ts';
 
 export class Signal {
@@ -15,7 +15,10 @@ export class Signal {
     this.#wake?.();
   }
 
-  /** Resolves at the next notification, after `ms` milliseconds, or when `signal` is aborted. One waits at a time. */
+  /**
+   * Resolves at the next notification, after `ms` milliseconds, or when `signal` is aborted. Only one caller can wait
+   * at a time.
+   */
   async wait(ms: number, signal: AbortSignal): Promise<void> {
     if (!this.#isNotified) {
       const woken = new AbortController();

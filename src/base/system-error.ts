@@ -1,6 +1,10 @@
-/** Errors of the operating system in plain words, for log lines and messages: Node's own text never reaches a person. */
+/** Errors of the operating system, of TLS and of Node in plain words, for log lines and messages: their own texts never reach a person. */
 
 const words: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'certificate has expired',
+  CERT_NOT_YET_VALID: 'certificate is not valid yet',
+  CERT_REVOKED: 'certificate was revoked',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'self-signed certificate',
   E2BIG: 'argument list too long',
   EACCES: 'permission denied',
   EADDRINUSE: 'address already in use',
@@ -28,9 +32,14 @@ const words: Readonly<Record<string, string>> = {
   ENOTFOUND: 'host name not found in DNS',
   EPERM: 'operation not permitted',
   EPIPE: 'connection closed',
+  EPROTO: 'TLS protocol error',
   EROFS: 'read-only file system',
   ETIMEDOUT: 'connection timed out',
   ETXTBSY: 'file is being written',
+  SELF_SIGNED_CERT_IN_CHAIN: 'certificate issued by an unknown CA',
+  UNABLE_TO_GET_ISSUER_CERT: 'certificate issued by an unknown CA',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'certificate issued by an unknown CA',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'certificate issued by an unknown CA',
   // Node has no name for EDQUOT: these are its numbers on Linux, and on macOS and the BSDs.
   'Unknown system error -122': 'disk quota exceeded',
   'Unknown system error -69': 'disk quota exceeded',
@@ -38,7 +47,25 @@ const words: Readonly<Record<string, string>> = {
 
 /** The words for the error's code, such as `permission denied`; the error's own message if the code has none. */
 export function describeSystemError(error: unknown): string {
-  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
-  if (typeof code === 'string' && Object.hasOwn(words, code)) return words[code] ?? code;
-  return typeof message === 'string' ? message : String(error);
+  const { code, message, reason, cert } = (error ?? {}) as SystemError;
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return wrongName(cert?.subjectaltname);
+  if (typeof code === 'string') {
+    if (Object.hasOwn(words, code)) return words[code] ?? code;
+    // OpenSSL's message names source files; its reason is a short text such as `wrong version number`.
+    if (code.startsWith('ERR_SSL_') && typeof reason === 'string') return `TLS error: ${reason}`;
+  }
+  return typeof message === 'string' ? message.replace(/^Parse Error: /, '') : String(error);
+}
+
+type SystemError = {
+  readonly code?: unknown;
+  readonly message?: unknown;
+  readonly reason?: unknown;
+  readonly cert?: { readonly subjectaltname?: string };
+};
+
+function wrongName(names: string | undefined): string {
+  return names === undefined
+    ? 'certificate has no names'
+    : `certificate is for ${names.replaceAll('DNS:', '')}`;
 }

@@ -1,4 +1,4 @@
-/** Times as people and other programs see them: RFC 3339 outside, UTC milliseconds inside. */
+/** Timestamps: RFC 3339 outside, UTC milliseconds inside. */
 import { day, hour, minute, second } from './duration.ts';
 
 const pattern =
@@ -7,7 +7,7 @@ const pattern =
 const earliest = Date.parse('0000-01-01T00:00:00Z');
 const latest = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** Milliseconds of an RFC 3339 timestamp (§5.6, an offset is required), or undefined where it is none. */
+/** Milliseconds of an RFC 3339 timestamp (§5.6, an offset is required), or undefined if invalid. */
 export function parseTimestamp(text: string): number | undefined {
   const match = pattern.exec(text);
   if (match === null) return undefined;
@@ -23,7 +23,7 @@ export function parseTimestamp(text: string): number | undefined {
   if (month < 1 || month > 12 || day < 1 || day > daysInMonth) return undefined;
   if (hour > 23 || minute > 59 || second > 59) return undefined;
   const ms = Date.parse(text.toUpperCase());
-  // An offset can lead out of the years that RFC 3339 can write.
+  // An offset can lead out of the years that RFC 3339 supports.
   return ms >= earliest && ms <= latest ? ms : undefined;
 }
 
@@ -38,16 +38,16 @@ export function formatTimestamp(ms: number): string {
   return `${dateOf(number)}T${clock}${parts}Z`;
 }
 
-/** The same for what may not have happened. */
+/** Like `formatTimestamp`; null stays null. */
 export function formatTimestampOrNull(ms: number | null): string | null {
   return ms === null ? null : formatTimestamp(ms);
 }
 
-/** Days as they were written before: lists are full of times, and have few days. */
+/** Cache of formatted days: lists contain many timestamps and few days. */
 const dates = new Map<number, string>();
 const mostDates = 1000;
 
-/** The date of the day with this number, counted from 1970. Throws RangeError where there is no such day. */
+/** The date of the day with this number, counted from 1970. Throws RangeError if out of range. */
 function dateOf(number: number): string {
   const known = dates.get(number);
   if (known !== undefined) return known;

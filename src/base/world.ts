@@ -1,6 +1,6 @@
 /**
- * The world as an argument: clock, waiting and randomness enter the vault here and nowhere else, so that tests can
- * set the time and watch what is waited for.
+ * The world as an argument: clock, timers and randomness enter the vault only here, so that tests can set the time and
+ * observe waits.
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
@@ -10,7 +10,10 @@ export type World = {
   readonly now: () => number;
   /** Resolves after `ms` milliseconds, or as soon as `signal` is aborted; it never rejects. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
-  /** Resolves when the event loop has handled the input that is waiting now: what arrived together can go together. */
+  /**
+   * Resolves after the event loop has handled the input that is waiting now, so that input that arrived together can be
+   * processed together.
+   */
   readonly turn: () => Promise<void>;
   /** `size` bytes from the operating system's generator. */
   readonly randomBytes: (size: number) => Buffer;
@@ -20,7 +23,7 @@ export const realWorld: World = {
   now: () => Date.now(),
   sleep: async (ms, signal) => {
     await delay(ms, undefined, signal && { signal }).catch(() => {
-      // The only rejection is the abort, which ends the wait as promised.
+      // The only rejection is the abort, which resolves the wait as documented.
     });
   },
   turn: async () => {

@@ -1,15 +1,15 @@
-/** All kinds of channels. */
+/** All types of notification channels. */
 import type { ChannelType } from './channel.ts';
 import { emailChannel } from './email-channel.ts';
 import { execChannel } from './exec-channel.ts';
 import { webhookChannel } from './webhook-channel.ts';
 
-/** By the word that names each, as the usage shows them. */
+/** By type name, in the order of the help text. */
 export const channelTypes: ReadonlyMap<string, ChannelType> = new Map(
   [checked(webhookChannel), checked(emailChannel), checked(execChannel)].map((type) => [type.type, type]),
 );
 
-/** The type with its settings parsed wherever they are used: they come from where anything may have been stored. */
+/** The type with its settings validated at each use, because stored settings may come from any version. */
 function checked<Config>(type: ChannelType<Config>): ChannelType {
   return {
     ...type,

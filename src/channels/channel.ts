@@ -1,30 +1,30 @@
-/** What a channel of notifications is to the vault: a way to tell somebody outside what has happened. */
+/** Interface of notification channels: ways to send messages to recipients outside the vault. */
 import type { z } from 'zod';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
 import type { OutboundGuard } from '../net/outbound-guard.ts';
 import type { Outbound } from '../net/outbound-http.ts';
 
-/** What is told. Programs get it as JSON, people its subject and text. */
+/** A notification. Programs receive it as JSON, people its subject and text. */
 export type Message = {
-  /** The same at each attempt, so that a receiver knows what it has seen already. */
+  /** The same for all attempts, so that a recipient can detect duplicates. */
   readonly id: string;
   /** `renewal.failed`, `test` … */
   readonly type: string;
-  /** When it happened: RFC 3339. */
+  /** Time of the event, RFC 3339. */
   readonly timestamp: string;
   /** One line. */
   readonly subject: string;
-  /** Plain text with lines of at most 78 characters where its words allow it. */
+  /** Plain text with lines of at most 78 characters where possible. */
   readonly text: string;
-  /** The facts, by the type. */
+  /** The facts; their form depends on the type. */
   readonly data: Readonly<Record<string, unknown>>;
 };
 
 export type Channel = {
   /**
-   * Resolves when the receiver has taken the message, with what people should know of that nevertheless, such as who of
-   * several does not get it. Throws ChannelError.
+   * Resolves when the recipient has accepted the message, with a warning if there is one, such as recipients that were
+   * rejected. Throws ChannelError.
    */
   readonly send: (message: Message, signal: AbortSignal) => Promise<string | undefined>;
 };
@@ -35,31 +35,31 @@ export type ChannelContext = {
   readonly guard: OutboundGuard;
 };
 
-/** A kind of channel: what it must know, and how one is made from that. */
+/** A type of channel: its settings, and how to create a channel from them. */
 export type ChannelType<Config = unknown> = {
   readonly type: 'webhook' | 'email' | 'exec';
-  /** In a few words, for the usage. */
+  /** A few words for the help text. */
   readonly title: string;
-  /** Settings and credentials. Strict: what is not known is refused by name. */
+  /** Settings and credentials. Strict: unknown settings are rejected by name. */
   readonly config: z.ZodType<Config>;
-  /** The key that a secret file with nothing but one line of text stands for, such as `password`. */
+  /** The setting that a secret file with a single line of text provides, such as `password`. */
   readonly plain?: string;
-  /** Where it leads, for lists: nothing in it is secret. */
+  /** The destination, for lists: contains no secrets. */
   readonly target: (config: Config) => string;
-  /** People read it: what waits for it comes as one message. */
+  /** The recipient is a person: pending messages are combined into one. */
   readonly gathers?: true;
-  /** How long an attempt may take, in milliseconds. */
+  /** Time limit of one attempt, in milliseconds. */
   readonly patience: (config: Config) => number;
-  /** The longest that it can be. */
+  /** The largest possible time limit. */
   readonly longestPatience: number;
   readonly create: (config: Config, context: ChannelContext) => Channel;
 };
 
-/** Why a message was not taken. The words are for people and hold no secret. */
+/** Why a message was not delivered. The text is for people and contains no secrets. */
 export class ChannelError extends OperatorError {
-  /** Milliseconds that the receiver asked to wait. */
+  /** Milliseconds to wait, as requested by the recipient. */
   readonly retryAfterMs: number | undefined;
-  /** The receiver wants nothing any more (410 Gone). */
+  /** The recipient accepts no more messages (410 Gone). */
   readonly isGone: boolean;
 
   constructor(

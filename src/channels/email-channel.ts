@@ -1,4 +1,6 @@
-/** Channel `email`: plain text over SMTP, with TLS and a name and password where wished. The library is loaded for the first mail. */
+/**
+ * Channel `email`: plain text over SMTP, with TLS and optional credentials. The library is loaded for the first mail.
+ */
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
 import { isLoopbackHost } from '../base/secure-url.ts';
@@ -32,14 +34,14 @@ const config = z
   })
   .refine(({ username, password }) => (username === undefined) === (password === undefined), {
     path: ['password'],
-    message: 'and username must be set together',
+    message: 'must be set together with username',
   })
   .refine(({ security, password, host }) => security !== 'none' || !password || isLoopbackHost(host), {
     path: ['security'],
     message: 'must be starttls or tls if a password is set (none is allowed only for localhost)',
   });
 
-/** `port`: 587 with STARTTLS, 465 with TLS, 25 without where undefined; `ca` is trusted in place of the public CAs. */
+/** `port` defaults to 587 with STARTTLS, 465 with TLS and 25 without encryption; `ca` replaces the public CAs. */
 export type EmailChannelConfig = z.output<typeof config>;
 
 export const usualPorts = { starttls: 587, tls: 465, none: 25 } as const;
@@ -88,7 +90,7 @@ async function mail(
       text: message.text,
       date: new Date(message.timestamp),
       messageId: `<${message.id}@${from.split('@')[1] ?? 'vault'}>`,
-      // So that nobody's holiday answers it (RFC 3834 §5).
+      // Suppresses automatic replies (RFC 3834 §5).
       headers: { 'Auto-Submitted': 'auto-generated', 'X-Vault-Notification': message.type },
     });
     const refused = rejectedErrors.map(

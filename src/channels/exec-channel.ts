@@ -1,4 +1,4 @@
-/** Channel `exec`: a program of the operator's, which reads the message as JSON on its standard input. Never through a shell. */
+/** Channel `exec`: a local program that reads the message as JSON from standard input. Never run through a shell. */
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
@@ -24,7 +24,7 @@ const config = z.strictObject({
   timeout: z.int().min(1).max(longestTimeout).default(60),
 });
 
-/** `environment`: all it gets besides PATH, HOME, LANG and what tells of the message; `timeout` in seconds. */
+/** `environment`: variables in addition to PATH, HOME, LANG and those describing the message; `timeout` in seconds. */
 export type ExecChannelConfig = z.output<typeof config>;
 
 export const execChannel: ChannelType<ExecChannelConfig> = {

@@ -4,16 +4,16 @@
  */
 import { shortened } from '../base/printable-text.ts';
 
-/** What the library tells of an answer: its text begins with the code. */
+/** What the library reports about a reply: its text begins with the code. */
 export type SmtpFailure = {
   readonly message: string;
-  /** The server's own text, where there was one. */
+  /** The text of the server, if any. */
   readonly response?: string | undefined;
-  /** The command that it answered, or `CONN` for its greeting. */
+  /** The command that was rejected, or `CONN` for the greeting. */
   readonly command?: string | undefined;
 };
 
-/** What people can do about the usual ones. */
+/** What the common reply codes mean. */
 const meanings: Readonly<Record<string, string>> = {
   '421': 'temporarily unavailable',
   '450': 'mailbox temporarily unavailable',
@@ -29,17 +29,20 @@ const meanings: Readonly<Record<string, string>> = {
   '554': 'mail rejected',
 };
 
-/** The failure as the end of a sentence about the server, such as `answered 550 5.1.1 to RCPT TO: there is no such mailbox`. */
+/**
+ * The failure as the end of a sentence about the server, such as `answered 550 5.1.1 to RCPT TO: no such mailbox, or
+ * relaying denied`.
+ */
 export function smtpFailure({ message, response, command }: SmtpFailure): string {
   if (!response) return `failed: ${shortened(message, 300)}`;
   const codes = smtpCodes(response);
   if (codes === undefined) return 'did not respond like a mail server';
   const asked = command === undefined || command === 'CONN' ? '' : ` to ${shortened(command, 40)}`;
   const meaning = meanings[codes.slice(0, 3)];
-  return `answered ${codes}${asked}${meaning === undefined ? '' : `: ${meaning}`}`;
+  return `responded with ${codes}${asked}${meaning === undefined ? '' : `: ${meaning}`}`;
 }
 
-/** The reply code and, where there is one, the enhanced one behind it; undefined where the text begins with none. */
+/** The reply code and the enhanced status code, if present; undefined if the text begins with neither. */
 export function smtpCodes(response: string): string | undefined {
   return /^[2-5]\d\d(?=[ -]|$)(?:[ -][245]\.\d{1,3}\.\d{1,3}(?=\s|$))?/.exec(response)?.[0].replace('-', ' ');
 }

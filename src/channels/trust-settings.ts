@@ -1,11 +1,11 @@
-/** A setting that channels have in common: certificates that are trusted in place of the public CAs. */
+/** A setting shared by channels: certificates that replace the public CAs. */
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 
 const begin = '-----BEGIN CERTIFICATE-----';
 const end = '-----END CERTIFICATE-----';
 
-/** PEM, for receivers with a private CA. */
+/** PEM, for recipients with a private CA. */
 export const trustedCa = z
   .string({ error: 'must be PEM certificates' })
   .max(100_000, { error: 'must be PEM certificates of at most 100 kB' })
@@ -28,7 +28,7 @@ function isCertificate(pem: string): boolean {
   try {
     return new X509Certificate(pem).raw.length > 0;
   } catch {
-    // Whatever OpenSSL calls it.
+    // The error of OpenSSL does not matter.
     return false;
   }
 }

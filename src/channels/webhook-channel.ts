@@ -1,4 +1,4 @@
-/** Channel `webhook`: a POST of JSON, signed as Standard Webhooks has it. The answer's body is never shown to anybody. */
+/** Channel `webhook`: a JSON POST request, signed as in Standard Webhooks. The response body is never shown. */
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
 import { parseRetryAfter } from '../base/retry-after.ts';
@@ -24,11 +24,11 @@ const config = z.strictObject({
   ca: trustedCa,
 });
 
-/** `url` may hold a token, so it is kept as secretly as `secret`; `ca` is trusted in place of the public CAs. */
+/** `url` may contain a token, so it is protected like `secret`; `ca` replaces the public CAs. */
 export type WebhookChannelConfig = z.output<typeof config>;
 
 const patience = 30 * second;
-/** Nobody reads what is answered. */
+/** The response body is not used. */
 const largestAnswer = 64 * 1024;
 
 export const webhookChannel: ChannelType<WebhookChannelConfig> = {
@@ -61,7 +61,7 @@ async function post(
     answer = await outbound({ method: 'POST', url, headers, body, ca, signal, ...limits });
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
-    // Who says more than anybody reads has said yes or no before.
+    // If only the body was too large, the status has already arrived.
     if (error.head === undefined) throw new ChannelError(error.message, { cause: error });
     answer = error.head;
   }
@@ -69,7 +69,7 @@ async function post(
   return undefined;
 }
 
-/** Any 2xx is a yes (RFC 9110 §15.3). */
+/** Any 2xx status means success (RFC 9110 §15.3). */
 function judge(host: string, { status, headers }: ResponseHead, now: number): void {
   if (status >= 200 && status < 300) return;
   if (status === 410)

@@ -6,7 +6,7 @@ import { generatePrivateKey, publicKeyOf } from './key-pair.ts';
 import { encodePem } from './pem.ts';
 import { generalName, nameOf, sign, type X509Terms, x509Library } from './x509-library.ts';
 
-/** As node:tls takes them: PEM, the key as PKCS#8. */
+/** In the form that node:tls takes: PEM, the key as PKCS#8. */
 export type ValidationCertificate = {
   readonly certificate: string;
   readonly privateKey: Secret<string>;
@@ -16,8 +16,8 @@ export type ValidationCertificate = {
 const acmeIdentifier = '1.3.6.1.5.5.7.1.31';
 
 /**
- * A self-signed certificate for the one identifier, without `*.`, with a key of its own and the digest of the key
- * authorization (RFC 8555 §8.1) in a critical extension.
+ * A self-signed certificate for one identifier (without `*.`), with a new key and the digest of the key authorization
+ * (RFC 8555 §8.1) in a critical extension.
  */
 export async function validationCertificate(
   identifier: Identifier,

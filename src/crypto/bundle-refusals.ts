@@ -1,25 +1,25 @@
-/** The sentences for people whose files cannot be used as a certificate: what is wrong with which file, and what to do. */
+/** The errors for files that cannot be imported: what is wrong with which file, and how to fix it. */
 import type { KeyObject, X509Certificate } from 'node:crypto';
 import { Problem } from '../base/problem.ts';
 import { factsOf, issuerOf, titleOf } from './certificate-facts.ts';
 import { keyTypeOf } from './key-pair.ts';
 import { asArgument } from './pkcs12.ts';
 
-/** A certificate, and the file it was in. */
+/** A certificate and the file that contains it. */
 export type Certificate = { readonly x509: X509Certificate; readonly file: string };
-/** A private key, and the file it was in. */
+/** A private key and the file that contains it. */
 export type Key = { readonly key: KeyObject; readonly file: string };
-/** A block of another kind. */
+/** A PEM block of another type. */
 export type Other = { readonly label: string; readonly file: string };
-/** What all files together hold; `read` counts certificates with repetitions. */
+/** The content of all files; `read` counts certificates including duplicates. */
 export type Found = { certificates: Certificate[]; key: Key | undefined; others: Other[]; read: number };
 
-/** A key as messages call it. */
+/** A key as messages name it. */
 export function nameOf({ key, file }: Key): string {
   return `${keyTypeOf(key)} key in ${file}`;
 }
 
-/** The key fits no certificate. */
+/** The key does not match any certificate. */
 export function keyOfNone(key: Key, certificates: readonly Certificate[]): Problem {
   return refusal(
     `The private ${nameOf(key)} does not match any of the certificates: ${listOf(certificates)}.`,
@@ -28,7 +28,7 @@ export function keyOfNone(key: Key, certificates: readonly Certificate[]): Probl
   );
 }
 
-/** The key is a CA's. */
+/** The key is that of a CA. */
 export function keyOfAuthority(key: Key, authority: X509Certificate): Problem {
   return refusal(
     `The private key in ${key.file} belongs to a CA certificate (${titleOf(authority)}), not to a server certificate.`,
@@ -37,7 +37,7 @@ export function keyOfAuthority(key: Key, authority: X509Certificate): Problem {
   );
 }
 
-/** The warning about a leaf that came alone. */
+/** The warning about a leaf without intermediates. */
 export function withoutIntermediate(leaf: X509Certificate): string {
   return `The intermediate certificate of ${titleOf(leaf)} is missing: clients that do not know ${issuerOf(leaf)} may not trust it.`;
 }
@@ -51,7 +51,7 @@ export function unconnected(leaf: X509Certificate, others: readonly Certificate[
   );
 }
 
-/** There is no certificate in the files. */
+/** The files contain no certificate. */
 export function noCertificate({ others }: Found, files: string): Problem {
   const request = others.find(({ label }) => label.endsWith('CERTIFICATE REQUEST'));
   if (request === undefined) {
@@ -65,7 +65,7 @@ export function noCertificate({ others }: Found, files: string): Problem {
   );
 }
 
-/** There is no private key in the files, or none that can be read. */
+/** The files contain no readable private key. */
 export function noKey({ others }: Found, files: string): Problem {
   const encrypted = others.find(({ label }) => label === 'encrypted');
   if (encrypted !== undefined) {
@@ -82,13 +82,13 @@ export function noKey({ others }: Found, files: string): Problem {
   return refusal(`${instead.file} contains ${kind}, not the private key of the certificate.`, hint);
 }
 
-/** More than anybody's certificate takes. */
+/** The files contain more than any certificate needs. */
 export function tooLarge(detail: string): Problem {
   const hint = 'Import only the certificate, its chain and its private key.';
   return new Problem('payload_too_large', { detail, hint });
 }
 
-/** What is wrong, and what to do. */
+/** What is wrong and how to fix it. */
 export function refusal(detail: string, hint: string): Problem {
   return new Problem('invalid_request', { detail, hint });
 }

@@ -1,6 +1,6 @@
 /**
- * What goes to and comes from the process that reads imported files: JSON on its standard input and output, so that no
- * password and no key stands in arguments, environment or files.
+ * The protocol with the process that reads imported files: JSON on its standard input and output, so that passwords and
+ * keys appear neither in arguments, nor in the environment, nor in files.
  */
 import { Problem, type ProblemCode } from '../base/problem.ts';
 import { Secret } from '../base/secret.ts';
@@ -21,7 +21,7 @@ type Answer =
     }
   | { readonly code: ProblemCode; readonly detail: string; readonly hint?: string | undefined };
 
-/** What to read, for the other process. */
+/** The request for the other process. */
 export function bundleRequest({ sources, password, now }: Omit<BundleInput, 'authorities'>): Secret {
   const request: Request = {
     sources: sources.map(({ name, bytes }) => ({ name, base64: bytes.toString('base64') })),
@@ -31,7 +31,7 @@ export function bundleRequest({ sources, password, now }: Omit<BundleInput, 'aut
   return new Secret(Buffer.from(JSON.stringify(request)));
 }
 
-/** Reads what a request asks for, in the other process, and gives the answer's text. Throws what is a bug. */
+/** Runs a request in the other process and returns the text of the response. Throws only bugs. */
 export function bundleAnswer(text: string): string {
   const { sources, password, now } = JSON.parse(text) as Request;
   const files = sources.map(({ name, base64 }) => ({ name, bytes: Buffer.from(base64, 'base64') }));
@@ -40,7 +40,7 @@ export function bundleAnswer(text: string): string {
   );
 }
 
-/** The bundle in an answer. Throws the problem that the other process met. */
+/** The bundle in a response. Throws the problem that the other process reported. */
 export function bundleIn(text: string): CertificateBundle {
   const answer = JSON.parse(text) as Answer;
   if ('code' in answer) {

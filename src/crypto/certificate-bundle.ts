@@ -1,6 +1,6 @@
 /**
- * Turns the files that people have into what the vault stores: the leaf, its intermediates in order without the root,
- * and the private key. What cannot be used is refused here, with a sentence for the person who has to mend it.
+ * Turns imported files into what the vault stores: the leaf, its intermediates in order without the root, and the
+ * private key. Unusable files are rejected here, with a message for the person who has to fix them.
  */
 import { createPrivateKey, type KeyObject, type X509Certificate } from 'node:crypto';
 import { Secret } from '../base/secret.ts';
@@ -23,41 +23,44 @@ import { isSelfSigned, openCertificate, printable, titleOf, validityWarnings } f
 import { copyAgain, type PemBlock, pemText, readPemBlocks } from './pem.ts';
 import { asArgument, looksLikePkcs12, type Pkcs12Contents, readPkcs12 } from './pkcs12.ts';
 
-/** A file: PEM, DER or PKCS#12. `name` is what the person called it, for messages. */
+/** A PEM, DER or PKCS#12 file. `name` is the name that messages use. */
 export type BundleSource = { readonly name: string; readonly bytes: Buffer };
 
 export type BundleInput = {
   /** Certificate, chain and key, in one file or several. */
   readonly sources: readonly BundleSource[];
-  /** Opens PKCS#12. */
+  /** The password of a PKCS#12 file. */
   readonly password?: Secret<string>;
   /** UTC milliseconds, for the warnings about validity. */
   readonly now: number;
-  /** Whether a CA's own certificate may be the leaf, as plain `openssl req -x509` makes them for servers; if not, it is refused. */
+  /**
+   * Whether a CA certificate is accepted as the leaf, because plain `openssl req -x509` creates such certificates for
+   * servers.
+   */
   readonly authorities?: 'refused' | 'taken';
 };
 
 export type CertificateBundle = {
   /** DER. */
   readonly leaf: Buffer;
-  /** DER: from the leaf's issuer upwards, without the self-signed root. */
+  /** DER: from the issuing CA upwards, without the self-signed root. */
   readonly chain: Buffer[];
   /** PKCS#8 DER. */
   readonly privateKey: Secret;
-  /** Sentences about what is accepted but could surprise: validity, missing intermediates, what was left out. */
+  /** Warnings about accepted files: validity, missing intermediates, ignored certificates. */
   readonly warnings: string[];
 };
 
 const maxBytes = 1_048_576;
 const maxCertificates = 100;
 const usableKeys = /^(rsa|rsa-pss|ec|ed25519|ed448|ml-dsa-\d+)$/;
-/** OpenSSL, and with it every client, refuses to verify with more. */
+/** OpenSSL, and therefore every client, refuses to verify with larger keys. */
 const maxRsaBits = 16_384;
 
 /**
- * The clean certificate, chain and key in the files, which may hold more, and in any order. Throws `invalid_request` or
- * `payload_too_large`, naming the file and what to do; no message shows anything of a key. Read untrusted
- * files through `readBundleApart`, because the file decides how long this takes.
+ * The certificate, chain and key in the files, which may contain more, in any order. Throws `invalid_request` or
+ * `payload_too_large` with the file and a fix; messages never show key material. Read untrusted files through
+ * `readBundleApart`, because the file determines how long this takes.
  */
 export function readCertificateBundle({
   sources,
@@ -161,7 +164,7 @@ function addKey(der: Buffer, file: string, found: Found): boolean {
   return true;
 }
 
-/** The key in PKCS#8, PKCS#1 or SEC1, whatever its label says: labels are often edited by hand. */
+/** The key in PKCS#8, PKCS#1 or SEC1, regardless of its label, because labels are often edited by hand. */
 function openKey(der: Buffer): KeyObject | 'encrypted' | undefined {
   for (const type of ['pkcs8', 'pkcs1', 'sec1'] as const) {
     try {

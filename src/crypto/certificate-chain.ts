@@ -1,11 +1,11 @@
-/** Which certificates vouch for which, and which key is behind them. */
+/** Chains of certificates: which certificate issued which, and which key belongs to them. */
 import { type KeyObject, sign, verify, type X509Certificate } from 'node:crypto';
 import { isSelfSigned, isSignedBy } from './certificate-facts.ts';
 
 /**
- * The intermediates of a leaf, upwards and without the self-signed root; of several issuers one that is valid at `now`
- * (UTC milliseconds) comes first, then the order given. `top` is where it ends: the root where it was given, else the
- * last one whose issuer is missing, which may be the leaf itself.
+ * The intermediates of a leaf, upwards and without the self-signed root. Among several issuers, one that is valid at
+ * `now` (UTC milliseconds) comes first, then the order given. `top` is the last certificate: the root if present,
+ * otherwise the last one whose issuer is missing, possibly the leaf itself.
  */
 export function chainFrom(
   leaf: X509Certificate,
@@ -26,8 +26,8 @@ export function chainFrom(
 }
 
 /**
- * Whether what the key signs verifies with the certificate. A damaged private key can still carry the public half that
- * the certificate has, so comparing the halves is not enough.
+ * Whether the certificate verifies what the key signs. A damaged private key can still contain the public half of the
+ * certificate, so comparing public keys is not enough.
  */
 export function signsFor(privateKey: KeyObject, { publicKey }: X509Certificate): boolean {
   const message = Buffer.from('proof of possession');
@@ -39,7 +39,7 @@ export function signsFor(privateKey: KeyObject, { publicKey }: X509Certificate):
   }
 }
 
-/** RFC 5280 §6.1.3: names, extensions and the signature have to agree. */
+/** RFC 5280 §6.1.3: names, extensions and the signature must match. */
 function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
   return certificate.checkIssued(issuer) && isSignedBy(certificate, issuer);
 }

@@ -1,6 +1,6 @@
 /**
- * Serial number and issuer's key of a certificate as their bytes in its encoding: node:crypto shows neither leading zeros
- * nor the authority key identifier, and the X.509 library takes a tenth of a second to load.
+ * Serial number and authority key identifier of a certificate as encoded bytes: node:crypto shows neither leading zeros
+ * nor the authority key identifier, and loading the X.509 library takes a tenth of a second.
  */
 
 type Element = { readonly tag: number; readonly content: Buffer };
@@ -14,12 +14,12 @@ const keyIdentifier = 0x80;
 const authorityKeyIdentifier = Buffer.of(0x55, 0x1d, 0x23);
 
 export type CertificateId = {
-  /** The content of the INTEGER, with the zero in front of a number whose first bit is set. */
+  /** The content of the INTEGER, with a leading zero if the first bit is set. */
   readonly serial: Buffer;
   readonly authorityKeyId: Buffer;
 };
 
-/** Undefined where the bytes are no certificate (DER), or one that does not name its issuer's key. */
+/** Undefined if the bytes are not a certificate (DER), or if it has no authority key identifier. */
 export function serialAndAuthorityKeyId(der: Buffer): CertificateId | undefined {
   const [certificate] = elements(der);
   const [body] = elements(certificate?.content);
@@ -39,7 +39,7 @@ export function serialAndAuthorityKeyId(der: Buffer): CertificateId | undefined 
   return undefined;
 }
 
-/** The elements one after another in the bytes (X.690 §8.1); none where a length does not fit. */
+/** The elements of the bytes in order (X.690 §8.1); none if a length is invalid. */
 function elements(bytes: Buffer = Buffer.alloc(0)): Element[] {
   const found: Element[] = [];
   let at = 0;

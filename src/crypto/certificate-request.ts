@@ -1,4 +1,4 @@
-/** Requests for certificates as CAs take them: PKCS#10 (RFC 2986) with the names in a subjectAltName. */
+/** Certificate signing requests: PKCS#10 (RFC 2986) with the names in a subjectAltName. */
 import { createPublicKey } from 'node:crypto';
 import type { Identifier } from '../base/identifier.ts';
 import type { Secret } from '../base/secret.ts';
@@ -6,9 +6,8 @@ import { keyObject } from './key-pair.ts';
 import { commonNameFor, generalName, nameOf, signatureOf, x509Library } from './x509-library.ts';
 
 /**
- * A request, DER, for a certificate of this PKCS#8 key under these names, of which there is at least one. The subject is the
- * first DNS name that fits into a common name, else it is empty. Throws a plain error for a kind of key that the vault does
- * not make.
+ * A request (DER) for a certificate with this PKCS#8 key and at least one name. The subject is the first DNS name that
+ * fits into a common name, otherwise it is empty. Throws a plain error for an unsupported key type.
  */
 export async function certificateRequest(
   identifiers: readonly Identifier[],

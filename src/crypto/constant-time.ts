@@ -1,13 +1,13 @@
-/** The one place where what somebody presents is compared with a secret, so that how long it takes says nothing about it. */
+/** The only place where presented values are compared with secrets, so that the time reveals nothing about them. */
 import { timingSafeEqual } from 'node:crypto';
 import type { Secret } from '../base/secret.ts';
 
-/** Whether both are the same bytes. Only their lengths, which are no secrets, can be told from the time it takes. */
+/** Whether the bytes are equal. The time reveals only their lengths, which are not secret. */
 export function sameBytes(presented: Buffer, kept: Buffer): boolean {
   return presented.length === kept.length && timingSafeEqual(presented, kept);
 }
 
-/** Whether both secrets are the same, as `sameBytes` has it. */
+/** Whether the secrets are equal, compared as in `sameBytes`. */
 export function sameSecrets(one: Secret, other: Secret): boolean {
   return sameBytes(one.expose(), other.expose());
 }

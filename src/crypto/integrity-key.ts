@@ -1,20 +1,20 @@
 /**
- * The key that authenticates rows of the database: a random secret of the vault's own, sealed under the master key and
- * resealed when another follows, so that tags outlive master keys. Each purpose has a key of its own by HKDF (RFC 5869).
+ * The key that authenticates rows of the database: a random secret of the vault, sealed under the master key and
+ * resealed when that is rotated, so that tags stay valid. Each purpose has its own key, derived by HKDF (RFC 5869).
  */
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import type { Integrity, TagPurpose } from '../base/integrity.ts';
 import type { Secret } from '../base/secret.ts';
 import { sameBytes } from './constant-time.ts';
 
-/** Bytes of the secret. */
+/** Size of the secret in bytes. */
 export const integritySecretSize = 32;
 
 export class IntegrityKey implements Integrity {
   readonly #secret: Secret;
   readonly #derived = new Map<TagPurpose, KeyObject>();
 
-  /** `secret` has 32 random bytes. */
+  /** `secret` contains 32 random bytes. */
   constructor(secret: Secret) {
     if (secret.expose().length !== integritySecretSize) throw new Error('an integrity secret has 32 bytes');
     this.#secret = secret;

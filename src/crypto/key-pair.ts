@@ -1,4 +1,4 @@
-/** Key pairs: made here, named here. Private keys travel as PKCS#8 DER inside a Secret, public keys as SPKI DER. */
+/** Key pairs: generated and named. Private keys travel as PKCS#8 DER inside a Secret, public keys as SPKI DER. */
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { KeyType } from '../base/key-type.ts';
@@ -12,23 +12,23 @@ const curves: Readonly<Record<string, string>> = {
   secp521r1: 'ec521',
 };
 
-/** A new PKCS#8 private key of the type. RSA takes up to seconds, but on libuv's threads, not on ours. */
+/** Generates a PKCS#8 private key. RSA can take seconds, but runs on libuv's threads. */
 export async function generatePrivateKey(type: KeyType): Promise<Secret> {
   const { privateKey } = await generateFor(type);
   return new Secret(privateKey.export({ type: 'pkcs8', format: 'der' }));
 }
 
-/** The SubjectPublicKeyInfo (RFC 5280 §4.1.2.7) that belongs to a PKCS#8 private key. */
+/** The SubjectPublicKeyInfo (RFC 5280 §4.1.2.7) of a PKCS#8 private key. */
 export function publicKeyOf(privateKey: Secret): Buffer {
   return createPublicKey(keyObject(privateKey)).export({ type: 'spki', format: 'der' });
 }
 
-/** The private key as node:crypto's KeyObject. Throws where the bytes are no PKCS#8 key. */
+/** The private key as node:crypto's KeyObject. Throws if the bytes are not a PKCS#8 key. */
 export function keyObject(privateKey: Secret): KeyObject {
   return createPrivateKey({ key: privateKey.expose(), format: 'der', type: 'pkcs8' });
 }
 
-/** How a key is called in `key_type`: one of `KeyType`, or for imported keys also `rsa1024`, `ec521`, `ed448` … */
+/** The name of a key in `key_type`: a `KeyType`, or for imported keys also `rsa1024`, `ec521`, `ed448` … */
 export function keyTypeOf(key: KeyObject): string {
   const { modulusLength, namedCurve } = key.asymmetricKeyDetails ?? {};
   switch (key.asymmetricKeyType) {

@@ -1,7 +1,7 @@
 /**
- * The master keys that this process can find: in the key file, and in the files beside it that a rotation makes. One of them
- * seals; each opens what it has sealed. A key that is not known yet is looked for again, so that a running server finds the
- * next one without being told.
+ * The master keys that this process can find: in the key file, and in the files next to it that a rotation creates. One
+ * of them seals; each opens what it has sealed. An unknown key is searched for again, so that a running server finds
+ * the next key by itself.
  */
 import { readdirSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -10,17 +10,17 @@ import { type KeyFile, keyIn, readKeyFile } from './master-key-file.ts';
 import type { PassphraseKey } from './passphrase-key.ts';
 
 export class Keyring {
-  /** The key file; the others are beside it. */
+  /** The key file; other keys are next to it. */
   readonly path: string;
-  /** What the passphrase of the key file opens, where it is sealed under one. */
+  /** Opens key files that are sealed under this passphrase. */
   readonly lock: PassphraseKey | undefined;
-  /** The name of the key in the key file, when it was read. */
+  /** The name of the key in the key file when it was read. */
   readonly inFile: string;
-  /** By name. A key that was found stays, so that what was read before its file went can still be opened. */
+  /** By name. A key stays here after its file is deleted, so that data that was already read can still be opened. */
   readonly #keys = new Map<string, MasterKey>();
   #current: MasterKey;
 
-  /** `first` is the key that seals until the database says otherwise. */
+  /** `first` seals until the database names another key. */
   constructor(path: string, first: MasterKey, lock?: PassphraseKey) {
     this.path = path;
     this.lock = lock;
@@ -29,20 +29,20 @@ export class Keyring {
     this.#keys.set(first.name, first);
   }
 
-  /** The key that seals, as far as this process knows; who seals asks the database. */
+  /** The key that seals, as far as this process knows; before sealing, ask the database. */
   get current(): MasterKey {
     return this.#current;
   }
 
-  /** All that were found, the current one first. */
+  /** All keys that were found, the current one first. */
   get all(): MasterKey[] {
     return [this.#current, ...[...this.#keys.values()].filter((key) => key !== this.#current)];
   }
 
-  /** The key of this name; its file may have appeared since the last look. */
+  /** The key with this name; searches the files again if it is unknown. */
   find(name: string): MasterKey | undefined {
     const known = this.#keys.get(name);
-    // Standard input has no neighbours, and says what it holds once.
+    // Standard input has no neighboring files, and can be read only once.
     if (known !== undefined || this.path === '-') return known;
     for (const file of keyFilesBeside(this.path)) {
       const key = file.id === name ? keyIn(file, this.lock) : undefined;
@@ -53,12 +53,12 @@ export class Keyring {
     return undefined;
   }
 
-  /** Takes up a key from elsewhere. */
+  /** Adds a key from another source. */
   add(key: MasterKey): void {
     if (!this.#keys.has(key.name)) this.#keys.set(key.name, key);
   }
 
-  /** Makes the key of this name the one that seals. Undefined, and nothing changed, where it cannot be found. */
+  /** Makes this key the one that seals. Returns undefined and changes nothing if it cannot be found. */
   use(name: string): MasterKey | undefined {
     const key = this.find(name);
     if (key !== undefined) this.#current = key;
@@ -66,35 +66,35 @@ export class Keyring {
   }
 }
 
-/** Where a rotation puts the next key. */
+/** Where a rotation writes the next key. */
 export function nextKeyPath(path: string): string {
   return `${realPath(path)}.next`;
 }
 
-/** Where a key stays that is not the current one any more. */
+/** Where a previous key is kept. */
 export function pastKeyPath(path: string, name: string): string {
   return `${realPath(path)}.${name}`;
 }
 
 /**
- * The key files that there are: the key file itself first, then those beside it (`.next`, and `.` with the key's name). What
- * cannot be read, or is no key, is left out, except for the key file itself: there it throws OperatorError.
+ * All key files: the key file itself first, then those next to it (`.next`, and `.` with the name of the key).
+ * Unreadable files and other content are skipped, except for the key file itself, for which OperatorError is thrown.
  */
 export function keyFilesBeside(path: string): KeyFile[] {
   const others = namesBeside(path).flatMap((other) => {
     try {
       return readKeyFile(other) ?? [];
     } catch {
-      // Somebody else's, or gone at this moment: then it is no key of ours.
+      // Belongs to another user, or was just deleted: not one of our keys.
       return [];
     }
   });
-  // Last, because a rotation gives the next key this name: who reads in the other order can miss it under both.
+  // `.next` comes last, because a rotation renames it: reading in the other order could miss the key under both names.
   const own = readKeyFile(path);
   return own === undefined ? others : [own, ...others];
 }
 
-/** Paths of files beside the key file that are called as further keys are. */
+/** Files next to the key file whose names are those of further keys. */
 export function namesBeside(path: string): string[] {
   if (path === '-') return [];
   const real = realPath(path);
@@ -105,17 +105,17 @@ export function namesBeside(path: string): string[] {
       .filter((name) => name.startsWith(own) && /^(next|[0-9a-f]{16})$/.test(name.slice(own.length)))
       .map((name) => join(directory, name));
   } catch {
-    // No directory, no keys in it.
+    // Without a directory there are no keys.
     return [];
   }
 }
 
-/** The file itself, where a symbolic link leads to it: its neighbours are what counts. */
+/** The target of a symbolic link: files next to the target count. */
 export function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    // There is no file yet.
+    // The file does not exist yet.
     return path;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The files that hold master keys: 32 bytes, or those bytes sealed under a passphrase. They are made once, durably, and
- * never overwritten by another key: whoever loses one loses every private key that it sealed.
+ * Master key files: 32 bytes, or those bytes sealed under a passphrase. They are created once, durably, and never
+ * overwritten by another key, because losing a key means losing every private key that it sealed.
  */
 import {
   closeSync,
@@ -23,7 +23,7 @@ import type { World } from '../base/world.ts';
 import { MasterKey, masterKeySize } from './master-key.ts';
 import type { PassphraseKey, PassphraseSealed } from './passphrase-key.ts';
 
-/** What a file says without any passphrase. `id` is the key's, in hexadecimal. */
+/** What is known about a file without a passphrase. `id` is the id of the key, in hexadecimal. */
 export type KeyFile = { readonly path: string; readonly id: string } & (
   | { readonly kind: 'plain'; readonly key: MasterKey }
   | { readonly kind: 'sealed'; readonly sealed: PassphraseSealed }
@@ -47,10 +47,12 @@ const sealedFile = z.strictObject({
 
 const draftName = /^\.master\.key\.[0-9a-f]{16}$/;
 
-/** Larger files are no keys. */
+/** Larger files are not keys. */
 const largestFile = 4096;
 
-/** The file, or undefined where there is none. Throws OperatorError where it cannot hold a key. `-` is standard input. */
+/**
+ * The file, or undefined if it does not exist. Throws OperatorError if it cannot contain a key. `-` is standard input.
+ */
 export function readKeyFile(path: string): KeyFile | undefined {
   let content: Buffer;
   try {
@@ -74,7 +76,7 @@ export function readKeyFile(path: string): KeyFile | undefined {
   );
 }
 
-/** The key in a file that is not sealed, or undefined where there is no file. Throws OperatorError. */
+/** The key in a file that is not sealed, or undefined if the file does not exist. Throws OperatorError. */
 export function readMasterKey(path: string): MasterKey | undefined {
   const file = readKeyFile(path);
   if (file?.kind !== 'sealed') return file?.key;
@@ -83,7 +85,7 @@ export function readMasterKey(path: string): MasterKey | undefined {
   });
 }
 
-/** The key in a file, or undefined where `lock` is none or another's. */
+/** The key in a file, or undefined if `lock` is missing or wrong. */
 export function keyIn(file: KeyFile, lock: PassphraseKey | undefined): MasterKey | undefined {
   if (file.kind === 'plain') return file.key;
   const opened = lock?.open(contextFor(file.id), file.sealed);
@@ -92,7 +94,7 @@ export function keyIn(file: KeyFile, lock: PassphraseKey | undefined): MasterKey
   return key.name === file.id ? key : undefined;
 }
 
-/** What a file with the key holds: sealed, where there is a passphrase. */
+/** The content of a file with the key; sealed if there is a passphrase. */
 export function keyFileContent(world: World, key: MasterKey, lock: PassphraseKey | undefined): Secret {
   if (lock === undefined) return key.exported();
   const sealed = lock.seal(world, contextFor(key.name), key.exported());
@@ -100,7 +102,7 @@ export function keyFileContent(world: World, key: MasterKey, lock: PassphraseKey
   return new Secret(Buffer.from(`${JSON.stringify(said, null, 1)}\n`));
 }
 
-/** What a key that is sealed under a passphrase is said to be; it opens for nothing else. */
+/** The context that binds a sealed key to its id. */
 export function contextFor(keyId: string): string {
   return `certificate-vault v1 master key ${keyId}`;
 }
@@ -111,8 +113,8 @@ export function newMasterKey(world: World): MasterKey {
 }
 
 /**
- * Makes the file with a new key, mode 0600, fsynced with its directory; a file that appears first wins. Returns the key in it,
- * or undefined where another lock has sealed it.
+ * Creates the file with a new key, mode 0600, fsynced with its directory; if the file appears meanwhile, it wins.
+ * Returns the key in it, or undefined if it is sealed under another passphrase.
  */
 export function createMasterKey(path: string, world: World, lock?: PassphraseKey): MasterKey | undefined {
   writeKeyFile(world, path, keyFileContent(world, newMasterKey(world), lock), 'keep');
@@ -123,8 +125,8 @@ export function createMasterKey(path: string, world: World, lock?: PassphraseKey
 }
 
 /**
- * Writes a file of mode 0600 that appears whole and durably under its name. `existing` says what becomes of one that is
- * there: it is kept, and the new one forgotten, or the new one takes its place at once.
+ * Writes a file with mode 0600 that appears atomically and durably under its name. `existing` decides about an existing
+ * file: it is kept and the new one discarded, or it is replaced.
  */
 export function writeKeyFile(
   world: World,
@@ -134,13 +136,13 @@ export function writeKeyFile(
 ): void {
   const draft = join(dirname(path), `.master.key.${world.randomBytes(8).toString('hex')}`);
   try {
-    // Each may be a second name of a key that is to go or to be sealed.
+    // A draft may be another name of a key that is being removed or sealed.
     for (const stale of staleDrafts(dirname(path), (name) => draftName.test(name), world.now())) {
       removeIfThere(stale);
     }
     const file = openSync(draft, 'wx', 0o600);
     try {
-      // All of it, or an error: the system may take less than it is given.
+      // Writes everything or throws: a single write may be partial.
       writeFileSync(file, content.expose());
       fsyncSync(file);
     } finally {
@@ -162,7 +164,7 @@ function removeIfThere(draft: string): void {
   try {
     rmSync(draft, { force: true });
   } catch {
-    // What cannot be removed was not made here, or another error tells of the same.
+    // The draft was not created, or another error already reports the problem.
   }
 }
 
@@ -182,7 +184,7 @@ function sealedIn(content: Buffer): { id: string; sealed: PassphraseSealed } | u
     const { certificate_vault_master_key: _, id, ...sealed } = sealedFile.parse(JSON.parse(`${content}`));
     return { id, sealed };
   } catch {
-    // Whatever it is, it is not what this vault has written; who asks says so.
+    // The content was not written by this vault; the caller reports that.
     return undefined;
   }
 }

@@ -1,11 +1,11 @@
 /**
- * The master key and what is derived from it. The key itself encrypts and signs nothing: every purpose has a key of
- * its own by HKDF (RFC 5869), so that no blob, tag or signature made for one purpose means anything for another.
+ * The master key and the keys derived from it. The master key itself encrypts and signs nothing: every purpose has its
+ * own key, derived by HKDF (RFC 5869), so that a blob, tag or signature for one purpose is useless for another.
  */
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import type { Secret } from '../base/secret.ts';
 
-/** What keys are derived for. A purpose that has shipped keeps its name for ever. */
+/** Purposes of derived keys. A purpose that has shipped keeps its name forever. */
 export type KeyPurpose =
   | 'key id'
   | 'seal: certificate private key'
@@ -21,18 +21,18 @@ export type KeyPurpose =
   | 'authenticate: backup'
   | 'authenticate: vault mark';
 
-/** Bytes of a master key. */
+/** Size of a master key in bytes. */
 export const masterKeySize = 32;
 
-/** Bytes of the id by which a sealed blob names its master key. */
+/** Size in bytes of the id that names the master key in a sealed blob. */
 export const keyIdSize = 8;
 
 export class MasterKey {
   readonly #bytes: Secret;
   readonly #derived = new Map<KeyPurpose, KeyObject>();
-  /** A public name of this key: it shows which key a blob needs and gives nothing away. */
+  /** A public id of this key: names the key that a blob needs and reveals nothing else. */
   readonly id: Buffer;
-  /** The id as people read it. */
+  /** The id in hexadecimal. */
   readonly name: string;
 
   /** `bytes` are the 32 random bytes of the key file. */
@@ -43,7 +43,7 @@ export class MasterKey {
     this.name = this.id.toString('hex');
   }
 
-  /** The 32 bytes themselves, for the key's own file and for sealing them under a passphrase. */
+  /** The 32 bytes themselves, for the key file and for sealing under a passphrase. */
   exported(): Secret {
     return this.#bytes;
   }
@@ -55,7 +55,7 @@ export class MasterKey {
     const info = `certificate-vault v1 ${purpose}`;
     const bytes = Buffer.from(hkdfSync('sha256', this.#bytes.expose(), '', info, 32));
     const key = createSecretKey(bytes);
-    // The key object has a copy of its own, which OpenSSL clears when it goes.
+    // The key object has its own copy, which OpenSSL clears when it is freed.
     bytes.fill(0);
     this.#derived.set(purpose, key);
     return key;

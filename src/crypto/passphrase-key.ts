@@ -1,6 +1,6 @@
 /**
- * A passphrase that Argon2id has been run over once. It opens everything that was sealed with the same salt and costs, and
- * seals more of it, without the passphrase being kept: so a server that was started with it can read the next master key.
+ * The result of running Argon2id over a passphrase once. It opens everything sealed with the same salt and costs, and
+ * seals more of it, without keeping the passphrase: a server started with it can read the next master key.
  */
 import { argon2, createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -10,7 +10,7 @@ import type { HashCost } from './password-hash.ts';
 
 const derive = promisify(argon2);
 
-/** What a blob needs besides the passphrase, in a form for JSON. Bytes are base64. */
+/** What a blob needs besides the passphrase, as JSON. Bytes are base64. */
 export type PassphraseSealed = {
   readonly kdf: 'argon2id';
   /** KiB. */
@@ -24,7 +24,7 @@ export type PassphraseSealed = {
   readonly sealed: string;
 };
 
-/** A file that was tampered with must not take the machine's memory or minutes of its time. */
+/** A manipulated file must not exhaust the memory of the host or take minutes. */
 const highest: HashCost = { memory: 2_097_152, passes: 64, parallelism: 64 };
 
 const saltSize = 16;
@@ -42,13 +42,13 @@ export class PassphraseKey {
     this.#derivation = derivation;
   }
 
-  /** With a salt of its own. Takes a second and 256 MiB at the usual cost. */
+  /** With a new salt. Takes a second and 256 MiB at the default cost. */
   static fresh(world: World, passphrase: Secret<string>, cost: HashCost): Promise<PassphraseKey> {
     const salt = world.randomBytes(saltSize).toString('base64');
     return PassphraseKey.#derived(passphrase, { ...cost, salt });
   }
 
-  /** For what was sealed before; undefined where salt or costs are none that this vault could have written. */
+  /** For an existing sealed blob; undefined if this vault could not have written such a salt or costs. */
   static async for(
     passphrase: Secret<string>,
     { salt, memory, passes, parallelism }: PassphraseSealed,
@@ -60,7 +60,7 @@ export class PassphraseKey {
   static async #derived(passphrase: Secret<string>, derivation: Derivation): Promise<PassphraseKey> {
     const { salt, memory, passes, parallelism } = derivation;
     const bytes = await derive('argon2id', {
-      // Unicode has several ways to write one character, and keyboards differ in theirs: NFC, as RFC 8265 §4.2 has it.
+      // Unicode can encode a character in several ways, and keyboards differ: normalize to NFC (RFC 8265 §4.2).
       message: passphrase.expose().normalize('NFC'),
       nonce: Buffer.from(salt, 'base64'),
       parallelism,
@@ -73,7 +73,7 @@ export class PassphraseKey {
     return new PassphraseKey(key, derivation);
   }
 
-  /** The sealed form of `plaintext`. It opens only with the same `context`, which says what it is and whose. */
+  /** The sealed form of `plaintext`. It opens only with the same `context`, which names what it is and its owner. */
   seal(world: World, context: string, plaintext: Secret): PassphraseSealed {
     const nonce = world.randomBytes(nonceSize);
     const cipher = createCipheriv('aes-256-gcm', this.#key, nonce);
@@ -92,7 +92,7 @@ export class PassphraseKey {
     };
   }
 
-  /** The plaintext, or undefined where the passphrase or the salt is another, or the blob was altered. */
+  /** The plaintext, or undefined if the passphrase, the salt or the blob does not match. */
   open(context: string, { nonce, sealed }: PassphraseSealed): Secret | undefined {
     const [nonceBytes, blob] = [nonce, sealed].map((text) => Buffer.from(text, 'base64'));
     if (nonceBytes?.length !== nonceSize || blob === undefined || blob.length < tagSize) return undefined;
@@ -100,12 +100,12 @@ export class PassphraseKey {
     decipher.setAAD(Buffer.from(context));
     decipher.setAuthTag(blob.subarray(-tagSize));
     try {
-      // All of it comes at once: `final` adds nothing, and a second copy would stay in memory.
+      // Everything is decrypted at once: `final` adds nothing, and a second copy would stay in memory.
       const plaintext = decipher.update(blob.subarray(0, -tagSize));
       decipher.final();
       return new Secret(plaintext);
     } catch {
-      // The tag does not fit: that is the answer, not a fault.
+      // The tag does not match: a regular result, not an error.
       return undefined;
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Passwords as the vault keeps them: Argon2id (RFC 9106) in a PHC string, which carries its parameters and salt, so that
- * hashes made with any parameters go on to work when the vault's own have grown.
+ * Password hashes: Argon2id (RFC 9106) in a PHC string, which contains its parameters and salt, so that older hashes
+ * stay valid after the parameters are raised.
  */
 import { argon2 } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -10,7 +10,7 @@ import { sameBytes } from './constant-time.ts';
 
 const derive = promisify(argon2);
 
-/** What a hash costs. */
+/** The cost parameters of a hash. */
 export type HashCost = {
   /** KiB. */
   readonly memory: number;
@@ -24,7 +24,7 @@ export const hashCost: HashCost = { memory: 65_536, passes: 3, parallelism: 4 };
 const saltSize = 16;
 const tagSize = 32;
 
-/** A row that was tampered with must not take the machine's memory or a minute of its time. */
+/** A manipulated row must not exhaust the memory of the host or take a minute. */
 const highest: HashCost = { memory: 1_048_576, passes: 16, parallelism: 16 };
 
 const pattern =
@@ -42,18 +42,18 @@ export async function hashPassword(
   return phcText(cost, salt, await tagOf(password, salt, cost));
 }
 
-/** The PHC string of a hash that no password has, for comparing in vain. */
+/** The PHC string of a hash without a password, to spend the same time on unknown accounts. */
 export function dummyPasswordHash(world: World, cost: HashCost = hashCost): string {
   return phcText(cost, world.randomBytes(saltSize), world.randomBytes(tagSize));
 }
 
-/** Whether the password is the one that was hashed. Throws where the text is no hash of ours: the row is damaged. */
+/** Whether the password has this hash. Throws if the text is not one of our hashes: the row is damaged. */
 export async function passwordMatches(password: Secret<string>, phc: string): Promise<boolean> {
   const { salt, tag, ...cost } = readHash(phc);
   return sameBytes(await tagOf(password, salt, cost), tag);
 }
 
-/** Whether the hash cost less than one made now would. */
+/** Whether the hash is cheaper than a new one would be. */
 export function isOutgrown(phc: string, cost: HashCost = hashCost): boolean {
   const { memory, passes } = readHash(phc);
   return memory < cost.memory || passes < cost.passes;
@@ -79,7 +79,7 @@ function readHash(phc: string): ReadHash {
   return read;
 }
 
-/** Unicode has several ways to write one character, and keyboards differ in theirs: NFC, as RFC 8265 §4.2 has it. */
+/** Unicode can encode a character in several ways, and keyboards differ: normalize to NFC (RFC 8265 §4.2). */
 async function tagOf(password: Secret<string>, salt: Buffer, cost: HashCost): Promise<Buffer> {
   return derive('argon2id', {
     message: password.expose().normalize('NFC'),

@@ -1,30 +1,30 @@
 /**
- * PEM (RFC 7468, and the headers of RFC 1421): read as people really have it, written in the one strict form. Reading
- * takes time linear in the text, whatever the text is.
+ * PEM (RFC 7468, and the headers of RFC 1421): reads the variants found in practice, writes the strict form. Reading
+ * takes time linear in the text.
  */
 import { Problem } from '../base/problem.ts';
 
 export type PemBlock = {
-  /** What stands after BEGIN, such as `CERTIFICATE`. */
+  /** The label after BEGIN, such as `CERTIFICATE`. */
   readonly label: string;
-  /** The decoded content; ciphertext where a traditional key is encrypted. */
+  /** The decoded content; ciphertext if a traditional key is encrypted. */
   readonly der: Buffer;
-  /** Whether the content can be used only with a password. */
+  /** Whether the content needs a password. */
   readonly encrypted: boolean;
 };
 
 type Marker = { readonly label: string; readonly start: number; readonly end: number };
 
-// Both ends are bounded, so that no text makes the search go back over more than a line.
+// Both ends are bounded, so that the search never backtracks over more than a line.
 const marker = /-----(BEGIN|END) ([^\r\n-]{0,64})-----/g;
 const newline = /\r\n|\r|\n/;
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
-/** Blocks that an import could be after. Others (parameters, CRLs, PGP) are passed over when they are broken. */
+/** Labels that matter for an import. Others (parameters, CRLs, PGP) are skipped if they are broken. */
 const ofInterest = /(CERTIFICATE|CERTIFICATE REQUEST|KEY|PKCS7|CMS)$/;
-/** What to do about a damaged file. */
+/** How to fix a damaged file. */
 export const copyAgain = 'Copy the complete file again from its source.';
 
-/** The text in a file's bytes: UTF-8, or UTF-16 as PowerShell writes it, recognised by its byte order mark. */
+/** The text in a file: UTF-8, or UTF-16 as PowerShell writes it, recognized by its byte order mark. */
 export function pemText(bytes: Buffer): string {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return bytes.toString('utf16le');
   if (bytes[0] === 0xfe && bytes[1] === 0xff && bytes.length % 2 === 0) {
@@ -34,10 +34,10 @@ export function pemText(bytes: Buffer): string {
 }
 
 /**
- * All blocks of a text, in order; anything between them is ignored, and a text without any gives an empty list. Line
- * ends, byte order marks, spaces around lines and a missing newline between two blocks make no difference. Throws
- * `invalid_request` where a block with a certificate or key is cut off, has another END or is not base64; `name` is what
- * the message calls the text, and the message shows nothing of the content.
+ * All blocks of a text, in order; text between them is ignored, and a text without blocks gives an empty list. Line
+ * endings, byte order marks, spaces around lines and a missing newline between two blocks are tolerated. Throws
+ * `invalid_request` if a block with a certificate or key is cut off, has the wrong END line or is not base64; messages
+ * call the text `name` and show none of its content.
  */
 export function readPemBlocks(text: string, name = 'The text'): PemBlock[] {
   const blocks: PemBlock[] = [];
@@ -53,7 +53,7 @@ export function readPemBlocks(text: string, name = 'The text'): PemBlock[] {
   };
   for (const match of text.matchAll(marker)) {
     const found = { label: (match[2] ?? '').trim(), start: match.index, end: match.index + match[0].length };
-    // A marker in the middle of a line is somebody's prose, unless a file without a last newline was joined to another.
+    // A marker in the middle of a line is prose, unless a file without a final newline was concatenated with another.
     const counts = open !== undefined || startsLine(text, found.start, previousEnd);
     if (counts) previousEnd = found.end;
     if (match[1] === 'BEGIN') {
@@ -75,13 +75,13 @@ export function readPemBlocks(text: string, name = 'The text'): PemBlock[] {
   return blocks;
 }
 
-/** One block in the strict form of RFC 7468 §3: 64 columns, LF, and a newline at the end. */
+/** One block in the strict form of RFC 7468 §3: 64 columns, LF, and a final newline. */
 export function encodePem(label: string, der: Buffer): string {
   const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n');
 }
 
-/** Whether only white space, which includes the byte order mark, stands between the index and a newline or `least`. */
+/** Whether there is only white space, including the byte order mark, between the index and a newline or `least`. */
 function startsLine(text: string, index: number, least: number): boolean {
   for (let at = index - 1; at >= least; at--) {
     const character = text.charAt(at);

@@ -1,6 +1,6 @@
 /**
- * Reads PKCS#12 files (.p12, .pfx; RFC 7292) by node:crypto, and says what to do with those that it cannot read: the
- * password is missing or wrong, or the encryption is of the 1990s.
+ * Reads PKCS#12 files (.p12, .pfx; RFC 7292) with node:crypto, and explains how to fix unreadable ones: the password is
+ * missing or wrong, or the encryption is outdated.
  */
 
 import type { KeyObject, X509Certificate } from 'node:crypto';
@@ -9,9 +9,9 @@ import { Problem } from '../base/problem.ts';
 import { Secret } from '../base/secret.ts';
 
 export type Pkcs12Contents = {
-  /** DER; the one that belongs to the key comes first. */
+  /** DER; the certificate that belongs to the key comes first. */
   readonly certificates: readonly Buffer[];
-  /** PKCS#8 DER, or undefined where the file has certificates only. Of several keys, OpenSSL reads the first. */
+  /** PKCS#8 DER, or undefined if the file has only certificates. If there are several keys, OpenSSL reads the first. */
   readonly privateKey: Secret | undefined;
 };
 
@@ -24,21 +24,21 @@ type ParsePkcs12 = (
   readonly additionalCertificates: readonly X509Certificate[];
 };
 
-// Node 26.10 has it; @types/node does not know it yet.
+// Available in Node 26.10, but not yet in @types/node.
 const { parsePKCS12 } = crypto as unknown as { readonly parsePKCS12: ParsePkcs12 };
 
-/** Whether the bytes begin as a PKCS#12 file does: a sequence, whose first member is the version, 3 (RFC 7292 §4). */
+/** Whether the bytes begin like a PKCS#12 file: a sequence whose first member is version 3 (RFC 7292 §4). */
 export function looksLikePkcs12(bytes: Buffer): boolean {
   const [sequence, first = 0] = bytes;
-  // Of a length that is indefinite, or stands in one byte, nothing follows; else so many bytes.
+  // The number of length bytes that follow: none for an indefinite or one-byte length.
   const start = 2 + (first > 0x80 ? first - 0x80 : 0);
   return sequence === 0x30 && bytes.subarray(start, start + 3).equals(Buffer.from([2, 1, 3]));
 }
 
 /**
  * The certificates and the key of a PKCS#12 file; an undefined password stands for an empty one. Throws
- * `invalid_request` with what to do about it; `name` is what the message calls the file. The file decides how long this
- * takes, up to hours: read untrusted files with `readBundleApart`.
+ * `invalid_request` with a fix; messages call the file `name`. The file determines how long this takes, up to hours:
+ * read untrusted files with `readBundleApart`.
  */
 export function readPkcs12(
   bytes: Buffer,
@@ -56,12 +56,12 @@ export function readPkcs12(
         privateKey === null ? undefined : new Secret(privateKey.export({ type: 'pkcs8', format: 'der' })),
     };
   } catch (error) {
-    // Not kept as the cause: node shows the passphrase in the message about one that holds a NUL.
+    // Not kept as the cause: Node shows a passphrase that contains a NUL in its message.
     throw unreadable(error, password, name);
   }
 }
 
-/** A file's name as an argument of a command in a message: `FILE` where a shell would not take the name as it is. */
+/** A file name as a command argument in a message; `FILE` if a shell would need quotes. */
 export function asArgument(name: string): string {
   return /^[\w/.][\w/.@%+=:,-]*$/.test(name) ? name : 'FILE';
 }

@@ -1,14 +1,14 @@
-/** A master key as a program prints it. Key stores differ in what they can print: bytes, or only text. */
+/** A master key as printed by a program. Key stores differ in what they can print: bytes, or only text. */
 import { Secret } from '../base/secret.ts';
 import { masterKeySize } from './master-key.ts';
 
 const hexadecimal = /^[0-9a-f]{64}$/i;
-/** Also with the alphabet of URLs (RFC 4648 §5), with or without padding. */
+/** Also the URL alphabet (RFC 4648 §5), with or without padding. */
 const base64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 /**
- * The key in `printed`: 32 bytes, 64 hexadecimal digits, or base64; text may have white space around it. Undefined for
- * anything else, also for 32 bytes that are all text: they are half a key in hexadecimal, or a password.
+ * The key in `printed`: 32 bytes, 64 hexadecimal digits, or base64; text may be surrounded by white space. Undefined
+ * for anything else, including 32 bytes of plain text, which are half a hexadecimal key or a password.
  */
 export function printedKey(printed: Buffer): Secret | undefined {
   if (printed.length === masterKeySize) return isText(printed) ? undefined : new Secret(Buffer.from(printed));

@@ -1,12 +1,14 @@
-/** Whether strangers trust a certificate: browsers are told to insist on HTTPS only where they can reach it for sure. */
+/**
+ * Whether a certificate is publicly trusted: browsers get HSTS only if they can reach the vault over HTTPS for certain.
+ */
 import { X509Certificate } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
 import { chainFrom } from './certificate-chain.ts';
 import { isSignedBy } from './certificate-facts.ts';
 
 /**
- * Whether the leaf is signed, by way of the intermediates, by one of the roots (PEM), and all are valid at `now` (UTC
- * milliseconds). The roots are those that Node brings, which are Mozilla's, never those of this machine.
+ * Whether one of the roots (PEM) signed the leaf, through the intermediates, and all of them are valid at `now` (UTC
+ * milliseconds). The roots are those built into Node, which come from Mozilla, never those of this host.
  */
 export function isPubliclyTrusted(
   leaf: X509Certificate,

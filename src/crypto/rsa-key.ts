@@ -1,13 +1,15 @@
 /** Private keys that must be RSA, recognized before OpenSSL reads them. */
 import { encodePem } from './pem.ts';
 
-/** Version and algorithm of an RSA key in PKCS#8 (RFC 5208 §5, RFC 8017 §A.1), behind the header of two bytes of length. */
+/**
+ * Version and algorithm of an RSA key in PKCS#8 (RFC 5208 §5, RFC 8017 §A.1), after a header with a two-byte length.
+ */
 const rsaBegins = Buffer.from('020100300d06092a864886f70d0101010500', 'hex');
 const longestKey = 16_384;
 
 /**
- * The key as PEM, or undefined if it is not an RSA key. OpenSSL completes other keys while it reads them,
- * which takes hours if their numbers are large.
+ * The key as PEM, or undefined if it is not an RSA key. OpenSSL completes other keys while it reads them, which takes
+ * hours if their numbers are large.
  */
 export function rsaKeyIn(text: string): string | undefined {
   const [, base64 = ''] =

@@ -1,6 +1,6 @@
 /**
- * Sealing: how secrets rest in the database. AES-256-GCM with a key per purpose; the associated data names table,
- * record and purpose, so a blob that was moved elsewhere, cut or altered does not open.
+ * Sealing: how secrets are stored in the database. AES-256-GCM with one key per purpose; the associated data names
+ * table, record and purpose, so a blob that was moved, truncated or altered cannot be decrypted.
  *
  * Format 1: version (1 byte) | id of the master key (8) | nonce (12) | ciphertext | tag (16).
  */
@@ -9,7 +9,7 @@ import { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
 import { type KeyPurpose, keyIdSize, type MasterKey } from './master-key.ts';
 
-/** Where a blob belongs. `record` must never be given to another row, also after this one is gone. */
+/** The owner of a blob. Never reuse `record` for another row, even after this one is deleted. */
 export type BlobOwner = {
   readonly table: string;
   readonly record: string;
@@ -23,7 +23,7 @@ const headerSize = 1 + keyIdSize;
 const overhead = headerSize + nonceSize + tagSize;
 const algorithm = 'aes-256-gcm';
 
-/** A blob that does not open; `reason` tells a wrong key from damage. */
+/** A blob that cannot be decrypted; `reason` distinguishes a wrong key from damage. */
 export class SealError extends Error {
   readonly reason: 'format' | 'other-key' | 'damaged';
 
@@ -34,7 +34,7 @@ export class SealError extends Error {
   }
 }
 
-/** The sealed form of `plaintext` for its one owner. */
+/** The sealed form of `plaintext` for its owner. */
 export function seal(key: MasterKey, world: World, owner: BlobOwner, plaintext: Secret): Buffer {
   const header = Buffer.concat([Buffer.of(format), key.id]);
   const nonce = world.randomBytes(nonceSize);
@@ -60,7 +60,7 @@ export function open(key: MasterKey, owner: BlobOwner, blob: Buffer): Secret {
   decipher.setAAD(associatedData(blob.subarray(0, headerSize), owner));
   decipher.setAuthTag(blob.subarray(-tagSize));
   try {
-    // All of it comes at once; that it is whole and untouched is known after `final`, which adds nothing.
+    // Everything is decrypted at once; `final` verifies the tag and adds nothing.
     const plaintext = decipher.update(blob.subarray(headerSize + nonceSize, -tagSize));
     decipher.final();
     return new Secret(plaintext);
@@ -72,12 +72,12 @@ export function open(key: MasterKey, owner: BlobOwner, blob: Buffer): Secret {
   }
 }
 
-/** The name of the master key that the blob needs. Throws SealError where the blob is no blob. */
+/** The name of the master key that sealed the blob. Throws SealError if it is not a blob. */
 export function sealedBy(blob: Buffer): string {
   return keyIdOf(blob).toString('hex');
 }
 
-/** Bytes of the plaintext, known without opening. Throws SealError where the blob is no blob. */
+/** Size of the plaintext in bytes, known without opening. Throws SealError if it is not a blob. */
 export function sealedSize(blob: Buffer): number {
   keyIdOf(blob);
   return blob.length - overhead;

@@ -1,7 +1,7 @@
 /**
- * The token in a session's cookie: a JWT (RFC 7519) whose id is random and stands, as SHA-256, in the session's row. The
- * signature lets the vault refuse what it never made without a look into the database; the row is what can be ended.
- * Beside it the token of a setup link, which makes the first session.
+ * The token in a session cookie: a JWT (RFC 7519) with a random id, whose SHA-256 is in the row of the session. The
+ * signature lets the vault reject forged tokens without a database query; deleting the row revokes the session. Also
+ * the token of a setup link, which creates the first session.
  */
 import { Secret } from '../base/secret.ts';
 import { sha256 } from '../base/sha256.ts';
@@ -13,26 +13,26 @@ const algorithm = 'HS256';
 const issuer = 'certificate-vault';
 const purpose = 'sign: session';
 
-/** Ours have about 300 characters; longer ones are not even parsed. */
+/** Our tokens have about 300 characters; longer ones are not parsed. */
 const longestToken = 1000;
 
 export type SessionToken = {
   readonly token: Secret<string>;
-  /** What is kept of its id. */
+  /** The stored hash of its id. */
   readonly idHash: Buffer;
 };
 
-/** Loaded at the first use: it takes a tenth of the time in which a command is done, and most have nothing to do with sessions. */
+/** Loaded at the first use: loading takes a tenth of the run time of a command, and most commands need no sessions. */
 const library = async () => (await import('jsonwebtoken')).default;
 
-/** Creates a token with a new id; `createdAt` and `expiresAt` are UTC milliseconds, and the token knows whole seconds. */
+/** Creates a token with a new id; `createdAt` and `expiresAt` are UTC milliseconds, rounded to seconds in the token. */
 export type CreateSessionToken = (
   world: World,
   masterKey: MasterKey,
   times: { readonly createdAt: number; readonly expiresAt: number },
 ) => SessionToken;
 
-/** Loads what creates tokens. Tokens are created in a write transaction, which must not wait for a library to load. */
+/** Loads the library that creates tokens, because a write transaction must not wait for it. */
 export async function sessionTokenCreator(): Promise<CreateSessionToken> {
   const jwt = await library();
   return (world, masterKey, { createdAt, expiresAt }) => {
@@ -44,8 +44,8 @@ export async function sessionTokenCreator(): Promise<CreateSessionToken> {
 }
 
 /**
- * The hash of the token's id, or undefined where none of the vault's keys signed it, or it is over at `now`. More than one
- * key: nobody is signed out because one has followed another.
+ * The hash of the token's id, or undefined if none of the vault's keys signed it or it has expired at `now`. Several
+ * keys, so that rotating the master key signs no one out.
  */
 export async function readSessionToken(
   masterKeys: readonly MasterKey[],
@@ -73,19 +73,19 @@ async function readSignedBy(masterKey: MasterKey, token: string, now: number): P
     }
     return sha256(claims.jti);
   } catch (error) {
-    // Malformed, forged and expired tokens are all none, and so is what holds no JSON; anything else is a bug.
+    // Malformed, forged and expired tokens count as missing, as does invalid JSON; any other error is a bug.
     if (error instanceof jwt.JsonWebTokenError || error instanceof SyntaxError) return undefined;
     throw error;
   }
 }
 
-/** The secret of a setup link, to be shown once, and what is kept of it. */
+/** The secret of a setup link, to be shown once, with its stored form. */
 export function createSetupToken(world: World): SessionToken {
   const token = world.randomBytes(32).toString('base64url');
   return { token: new Secret(token), idHash: sha256(token) };
 }
 
-/** Whether the text is the setup token whose hash is kept, in constant time. */
+/** Whether the text is the setup token with this stored hash, in constant time. */
 export function setupTokenMatches(presented: Secret<string>, kept: Buffer): boolean {
   return sameBytes(sha256(presented.expose()), kept);
 }

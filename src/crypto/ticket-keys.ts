@@ -1,13 +1,19 @@
-/** The keys of TLS session tickets, made of a seed that several processes may share and of the certificate that they serve. */
+/**
+ * The keys of TLS session tickets, derived from a seed that several processes can share and from the served
+ * certificate.
+ */
 import { hkdfSync } from 'node:crypto';
 
-/** A name, an HMAC key and an encryption key, as node:tls has them. */
+/** A name, an HMAC key and an encryption key, as in node:tls. */
 const ticketKeysSize = 48;
 
-/** Bytes of a seed, which is drawn at random. */
+/** Size of the random seed in bytes. */
 export const ticketSeedSize = 32;
 
-/** Other keys for another certificate (its fingerprint): a resumed session would go on with the one before. */
+/**
+ * Different keys for each certificate (its fingerprint): otherwise a resumed session would keep the previous
+ * certificate.
+ */
 export function ticketKeysFrom(seed: Uint8Array, fingerprint: string): Buffer {
   return Buffer.from(hkdfSync('sha256', seed, '', `session tickets ${fingerprint}`, ticketKeysSize));
 }

@@ -1,4 +1,4 @@
-/** Makes the certificates of the built-in private CA: root, intermediate and leaf (RFC 5280). */
+/** Issues the certificates of the built-in private CA: root, intermediate and leaf (RFC 5280). */
 import { createPublicKey, X509Certificate } from 'node:crypto';
 import type { Extension } from '@peculiar/x509';
 import { type Identifier, isAddress } from '../base/identifier.ts';
@@ -16,7 +16,7 @@ import {
   x509Library,
 } from './x509-library.ts';
 
-/** A certificate of the CA, DER, and its PKCS#8 private key. */
+/** A CA certificate (DER) and its PKCS#8 private key. */
 export type X509Issuer = { readonly certificate: Buffer; readonly privateKey: Secret };
 
 export type RootRequest = X509Terms & { readonly commonName: string; readonly privateKey: Secret };
@@ -36,7 +36,7 @@ export type LeafRequest = X509Terms & {
   readonly issuer: X509Issuer;
 };
 
-/** A self-signed root, DER, that may sign intermediates, and through them leaves (RFC 5280 §4.2.1.9). */
+/** A self-signed root (DER) that may sign intermediates and, through them, leaves (RFC 5280 §4.2.1.9). */
 export async function issueRoot({ commonName, privateKey, ...terms }: RootRequest): Promise<Buffer> {
   const x509 = await x509Library();
   const publicKey = publicKeyOf(privateKey);
@@ -46,8 +46,8 @@ export async function issueRoot({ commonName, privateKey, ...terms }: RootReques
 }
 
 /**
- * An intermediate, DER, that may sign leaves only. Throws a plain error where it would outlive its issuer, or the
- * issuer's key is not that of its certificate.
+ * An intermediate (DER) that may sign only leaves. Throws a plain error if it would outlive its issuer, or if the
+ * issuer's key does not match its certificate.
  */
 export async function issueIntermediate(request: IntermediateRequest): Promise<Buffer> {
   const { commonName, publicKey, issuer, ...terms } = request;
@@ -57,8 +57,8 @@ export async function issueIntermediate(request: IntermediateRequest): Promise<B
 }
 
 /**
- * A leaf, DER, for servers and clients under these names. Where the first DNS name is too long for a common name, or
- * there is none, the subject is empty and the names are critical (RFC 5280 §4.2.1.6). Throws as `issueIntermediate`.
+ * A leaf (DER) for servers and clients with these names. If no DNS name fits into a common name, the subject is empty
+ * and the names are critical (RFC 5280 §4.2.1.6). Throws like `issueIntermediate`.
  */
 export async function issueLeaf(request: LeafRequest): Promise<Buffer> {
   const { identifiers, publicKey, issuer, ...terms } = request;
@@ -89,7 +89,7 @@ async function authorityExtensions(
   ];
 }
 
-/** Only RSA can encipher keys, as TLS 1.2 without ephemeral keys does (RFC 5280 §4.2.1.3). */
+/** Only RSA keys can encipher keys, as in TLS 1.2 without ephemeral keys (RFC 5280 §4.2.1.3). */
 function leafUsages(x509: X509Library, publicKey: Buffer): number {
   const { digitalSignature, keyEncipherment } = x509.KeyUsageFlags;
   const { asymmetricKeyType } = createPublicKey({ key: publicKey, format: 'der', type: 'spki' });

@@ -1,7 +1,4 @@
-/**
- * Queries that requests ask: their text is made once and not at every call, which takes longer than SQLite does to
- * answer.
- */
+/** Queries of requests, compiled once: compiling at each call takes longer than SQLite takes to answer. */
 import {
   type Compilable,
   CompiledQuery,
@@ -16,7 +13,7 @@ import type { Schema } from './schema/schema.ts';
 
 type Value = string | number | null | Buffer;
 
-/** Makes queries and asks nobody. */
+/** Builds queries without executing them. */
 const builder = new Kysely<Schema>({
   dialect: {
     createAdapter: () => new SqliteAdapter(),
@@ -27,9 +24,9 @@ const builder = new Kysely<Schema>({
 });
 
 /**
- * A query whose values are its arguments, each once and in their order. Each stands in it as `+?`, which is the same value: of
- * queries that join from the left, SQLite would make the plan anew for each `?` that it is given, which takes thirty times as
- * long as the answer.
+ * A query whose values are its arguments, each once and in order. Each appears as `+?`, which has the same value: for
+ * queries with left joins, SQLite would prepare the plan again for each bound `?`, which takes thirty times as long as
+ * the result.
  */
 export function compiledQuery<Args extends readonly Value[], Row>(
   build: (db: Kysely<Schema>, ...args: Args) => Compilable<Row>,

@@ -1,6 +1,6 @@
 /**
- * The vault's database: one connection that writes, one that only reads, and a generation by which caches notice that
- * somebody, in this process or another, changed what they hold.
+ * The vault's database: one connection that writes, one that only reads, and a generation number that tells caches when
+ * this or another process changed their content.
  */
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -18,31 +18,31 @@ import { createDatabase, hasContent } from './sqlite/new-database.ts';
 import { sqliteDialect } from './sqlite/sqlite-dialect.ts';
 import { damageIn, isBusy, storageErrorFrom } from './storage-error.ts';
 
-/** What reading queries run on: the reading connection, or the transaction that is under way. */
+/** Executes reads: the reading connection, or the current transaction. */
 export type Reader = Kysely<Schema>;
 
-/** What writing queries run on: only `Database.write` has one to give. */
+/** Executes writes: only `Database.write` provides one. */
 export type Writer = Transaction<Schema> & {
   /** Tags what this transaction writes; undefined until the database is bound to its master key. */
   readonly integrity: Integrity | undefined;
 };
 
-/** What tags rows and tells whether they are the vault's own. Throws where the master key has not been checked yet, which is a bug. */
+/** Creates and checks the tags of rows. Throws if the master key has not been checked yet, which is a bug. */
 export function requireIntegrity({ integrity }: { readonly integrity: Integrity | undefined }): Integrity {
   if (integrity === undefined) throw new Error('the database has no integrity key yet');
   return integrity;
 }
 
-/** Up to this size the whole file is checked when a server starts; larger ones would delay it. */
+/** A server checks files up to this size completely when it starts; larger ones would delay it. */
 const checkedSize = 64 * 1024 * 1024;
 
-/** Who reads for long makes the write-ahead log grow; afterwards it is cut to this. Usually it has 4 MiB. */
+/** Long reads make the write-ahead log grow; afterward it is truncated to this size. Usually it has 4 MiB. */
 const logSizeLimit = 8 * 1024 * 1024;
 
-/** Of each connection. What is asked often is remembered above SQLite, and the rest is in the memory of the system. */
+/** Per connection. Frequent results are cached above SQLite, and the rest is in the page cache of the system. */
 const cacheKiB = 4000;
 
-/** While it opens, a database may wait for another process that makes or migrates it. */
+/** How long opening waits for another process that creates or migrates the database. */
 const openingPatienceMs = 5000;
 
 /** Later a lock may block the event loop only this long; transactions wait for theirs without blocking it. */

@@ -39,7 +39,7 @@ const sentences: readonly { codes: RegExp; message: string; hint: string }[] = [
   },
 ];
 
-/** A StorageError for what SQLite reports about its surroundings; everything else comes back as it was: a bug. */
+/** A StorageError for what SQLite reports about its environment; other errors are bugs and returned unchanged. */
 export function storageErrorFrom(error: unknown, path: string): unknown {
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code !== 'string') return error;
@@ -48,7 +48,7 @@ export function storageErrorFrom(error: unknown, path: string): unknown {
   return new StorageError(`${sentence.message} (${path}, ${code})`, { hint: sentence.hint, cause: error });
 }
 
-/** Whether SQLite refused because somebody else holds the lock. */
+/** Whether SQLite failed because another process holds the lock. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_BUSY/.test(String((error as { code?: unknown } | null)?.code));
 }
@@ -57,15 +57,15 @@ const unread = /error code=(\d+)/g;
 const ioError = 10;
 
 /**
- * What SQLite's check of a database has found, on one line; undefined where all is well. Throws as SQLite does where pages
- * could not be read: that is a disk that fails, and no damage for which a backup would have to be restored.
+ * The findings of SQLite's integrity check on one line; undefined if there are none. Throws an I/O error if pages could
+ * not be read: that is a failing disk, not damage that requires a restore.
  */
 export function damageIn(findings: readonly unknown[]): string | undefined {
   if (findings.length === 1 && findings[0] === 'ok') return undefined;
   const lines = findings.flatMap((finding) => String(finding).split('\n'));
   const told = lines.filter((line) => line !== '' && !line.startsWith('*** in database'));
   const codes = told.map((line) => Number([...line.matchAll(unread)][0]?.[1] ?? 0) % 256);
-  // What was not read lacks everywhere else, so that the rest of what is told follows from it.
+  // Pages that could not be read cause all other findings.
   if (codes.includes(ioError)) {
     const cause = told.join('; ');
     throw Object.assign(new Error('disk I/O error', { cause }), { code: 'SQLITE_IOERR' });

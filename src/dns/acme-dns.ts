@@ -1,6 +1,6 @@
 /**
- * Provider `acme-dns`: a server (github.com/joohoi/acme-dns) with one record per account, which `_acme-challenge.DOMAIN`
- * is an alias of, so that whoever holds these credentials can change nothing else.
+ * Provider `acme-dns`: a server (github.com/joohoi/acme-dns) with one record per account. `_acme-challenge.DOMAIN` is a
+ * CNAME to that record, so these credentials cannot change anything else.
  */
 import { z } from 'zod';
 import { Secret } from '../base/secret.ts';
@@ -17,14 +17,14 @@ const config = z.strictObject({
   fulldomain: credential('the fulldomain of the registration').optional(),
 });
 
-/** What `POST /register` answered. The zone of the provider is the fulldomain. */
+/** The response of `POST /register`. The zone of the provider is the fulldomain. */
 export type AcmeDnsConfig = z.output<typeof config>;
 
 const confirmation = z.object({ txt: z.string() });
 
 /**
- * The server keeps the last two values and drops the older one by itself. So two validations at a time coexist, and
- * `remove` does nothing: there is no request for it.
+ * The server keeps the last two values and drops older ones. So two concurrent validations can coexist, and `remove`
+ * does nothing, because the API has no such request.
  */
 export const acmeDns: DnsProviderType<AcmeDnsConfig> = {
   type: 'acme-dns',
@@ -56,7 +56,7 @@ export const acmeDns: DnsProviderType<AcmeDnsConfig> = {
         }
       },
       remove: async () => {
-        // As said above.
+        // See above.
       },
     };
   },

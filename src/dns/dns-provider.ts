@@ -1,4 +1,4 @@
-/** What a DNS provider is to the vault: somebody who puts a TXT record into a zone and takes it out again. */
+/** Interface of DNS providers: they create and remove TXT records in a zone. */
 import type { z } from 'zod';
 import type { Log } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
@@ -7,41 +7,41 @@ import type { OutboundGuard } from '../net/outbound-guard.ts';
 import type { Outbound } from '../net/outbound-http.ts';
 import type { DnsResolver } from './resolver/dns-resolver.ts';
 
-/** One TXT record of a validation. Names are in lower case, without a dot at the end. */
+/** One TXT record of a validation. Names are in lower case, without a trailing dot. */
 export type TxtRecord = {
-  /** Where the record stands, after CNAMEs were followed: `_acme-challenge.www.example.com`. */
+  /** The name of the record, with CNAMEs resolved: `_acme-challenge.www.example.com`. */
   readonly name: string;
-  /** The one string it holds. */
+  /** The single string of the record. */
   readonly value: string;
-  /** The zone that the provider was configured with and that `name` is in or under. */
+  /** The configured zone of the provider; `name` is in this zone. */
   readonly zone: string;
-  /** The identifier that is validated, without `*.`; hooks want to know it. */
+  /** The validated identifier, without `*.`; hooks receive it. */
   readonly domain: string;
 };
 
 /**
- * Both operations are idempotent: putting a record that is there, and removing one that is not, succeed. Other values at
- * the same name are left alone. They throw DnsProviderError with a sentence for people. Operations on one name never
- * overlap; those on different names may, as `concurrency` says.
+ * Both operations are idempotent: creating an existing record and removing a missing one succeed. Other values at the
+ * same name are preserved. Errors are DnsProviderErrors with a sentence for people. Operations on one name never
+ * overlap; those on different names may, up to `concurrency`.
  */
 export type DnsProvider = {
   readonly present: (record: TxtRecord, signal: AbortSignal) => Promise<void>;
   readonly remove: (record: TxtRecord, signal: AbortSignal) => Promise<void>;
-  /** The same for several records, with fewer requests. Such changes of one provider never overlap. */
+  /** The same for several records, with fewer requests. Batches of one provider never overlap. */
   readonly batch?: {
     readonly present: (records: readonly TxtRecord[], signal: AbortSignal) => Promise<void>;
     readonly remove: (records: readonly TxtRecord[], signal: AbortSignal) => Promise<void>;
   };
   /**
-   * Waits until the provider says that its own servers show the records, where it says so. Called after `present`, beside
-   * other operations. What cannot be found out is left to the look at the DNS itself: it throws only where it was aborted.
+   * Waits until the provider reports that its own servers have the records, if it reports that. Called after `present`,
+   * concurrently with other operations. Throws only if aborted: other failures are left to the propagation check.
    */
   readonly settle?: (records: readonly TxtRecord[], signal: AbortSignal) => Promise<void>;
-  /** Whether each operation ends by itself in good time; else it is ended after two minutes. */
+  /** Whether each operation has its own time limit; otherwise the limit is two minutes. */
   readonly limitsItself?: boolean;
-  /** How many names may be changed at once; 4 where undefined. */
+  /** How many names can be changed at once; default 4. */
   readonly concurrency?: number;
-  /** A person has to make the record: what they must do is in the error or log, and visibility takes as long as they do. */
+  /** A person has to create the record: the log or the error says which, and visibility can take hours. */
   readonly byHand?: boolean;
 };
 
@@ -53,22 +53,24 @@ export type DnsContext = {
   readonly log: Log;
 };
 
-/** A kind of provider: what its secret file must hold, and how one is made from that. */
+/** A type of DNS provider: the content of its secret file, and how to create a provider from it. */
 export type DnsProviderType<Config = unknown> = {
-  /** As `--type` names it. */
+  /** The value of `--type`. */
   readonly type: string;
-  /** In a few words, for the usage. */
+  /** A few words for the help text. */
   readonly title: string;
-  /** The mapping in the secret file (YAML or JSON). Strict: what is not known is refused by name. */
+  /** The mapping in the secret file (YAML or JSON). Strict: unknown settings are rejected by name. */
   readonly config: z.ZodType<Config>;
-  /** The key that a secret file with nothing but one line of text stands for, such as `api_token`. */
+  /** The setting that a secret file with a single line of text provides, such as `api_token`. */
   readonly plain?: string;
   readonly create: (config: Config, context: DnsContext) => DnsProvider;
 };
 
-/** Why a provider did not do it. The message is for people: it has the provider's own words, and no secret. */
+/**
+ * Why an operation of a provider failed. The message is for people: it may quote the provider, but contains no secrets.
+ */
 export class DnsProviderError extends OperatorError {
-  /** Milliseconds that the provider asked to wait, from its Retry-After. */
+  /** Milliseconds to wait, from the Retry-After header of the provider. */
   readonly retryAfterMs: number | undefined;
 
   constructor(

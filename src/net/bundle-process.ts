@@ -1,6 +1,7 @@
 /**
- * Imported files are read in a process of their own, which the system ends when it takes too much time or memory: a file
- * decides itself how long OpenSSL works on it, and nothing within a process can stop that, not even the end of a thread.
+ * Reads imported files in a separate process that the system kills when it exceeds its time or memory limit. An
+ * imported file determines how long OpenSSL works on it, and nothing within a process can stop that, not even
+ * terminating a thread.
  */
 import { type ChildProcessByStdio, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,19 +16,19 @@ import type { BundleSource, CertificateBundle } from '../crypto/certificate-bund
 import { asArgument, looksLikePkcs12 } from '../crypto/pkcs12.ts';
 import { ownProgram } from './own-program.ts';
 
-/** The command of this program that reads a request and ends; no person needs it. */
+/** The command of this program that reads one request and exits; for internal use only. */
 export const bundleReader = 'internal-bundle-reader';
 
-/** Of processor time. A million rounds of password hashing, which no usual file asks for, take up to one. */
+/** CPU seconds. A million rounds of password hashing, far more than usual files need, take at most one. */
 const processorSeconds = 5;
 /** A wall-clock limit for a busy machine; the kernel enforces the CPU limit. */
 const patience = 30 * second;
-/** Of 1024 bytes: a gigabyte, of which Node reserves more than half and uses little. */
+/** In KiB: one gigabyte, of which Node reserves more than half and uses little. */
 const memoryBlocks = 1024 * 1024;
-/** An answer is never larger than what was sent. */
+/** The response is never larger than the request. */
 const largestAnswer = 16 * 1024 * 1024;
 const shell = '/bin/sh';
-/** Where limits are set already that are lower, they stay. */
+/** Lower limits that are already set are kept. */
 const limited = `ulimit -t ${processorSeconds} || :; ulimit -d ${memoryBlocks} || :; ulimit -c 0 || :; exec /proc/self/fd/3 "$@"`;
 
 const atOnce = 2;
@@ -37,13 +38,13 @@ let running = 0;
 
 export type ImportedFiles = {
   readonly sources: readonly BundleSource[];
-  /** Opens PKCS#12. */
+  /** The password of a PKCS#12 file. */
   readonly password?: Secret<string> | undefined;
 };
 
 /**
- * As `readCertificateBundle`, in a process of its own. Throws also `invalid_request` where the files take more than five
- * seconds or a gigabyte to read, and `rate_limited` where too many wait for their turn or no process can be started.
+ * Like `readCertificateBundle`, in a separate process. Also throws `invalid_request` if the files take more than five
+ * CPU seconds or a gigabyte to read, and `rate_limited` if too many requests are waiting or no process can be started.
  */
 export async function readBundleApart(
   world: Pick<World, 'now'>,
@@ -80,11 +81,11 @@ async function turn(): Promise<void> {
   await promise;
 }
 
-/** The answer's text, or undefined where the process came to its limits. */
+/** The text of the response, or undefined if the process exceeded its limits. */
 async function ask(request: Secret): Promise<string | undefined> {
   const child = start();
   child.stdin.on('error', () => {
-    // It ended before it read that; how it ended says why.
+    // The process exited before it read the request; its exit status says why.
   });
   child.stdin.end(request.expose());
   const ended = once(child, 'close').catch((error: unknown) => {
@@ -109,7 +110,7 @@ function start(): Reader {
   if (!path.startsWith('/proc/') || !existsSync(shell)) {
     return spawn(path, args, { ...options, stdio: ['pipe', 'pipe', 'ignore'] });
   }
-  // The shell's own /proc/self/exe is the shell.
+  // In the shell, /proc/self/exe is the shell itself.
   const program = openSync(path, 'r');
   try {
     const stdio: StdioOptions = ['pipe', 'pipe', 'ignore', program];

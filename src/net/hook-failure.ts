@@ -1,7 +1,9 @@
-/** How the end of an operator's program is told to people: one sentence, without the values that it was given in secret. */
+/** Describes how a hook program failed, in one sentence without the secrets that it received. */
 import type { HookEnd, HookRun } from './hook-process.ts';
 
-/** What went wrong, as a sentence, or nothing. `hidden` are values that must not be said again. */
+/**
+ * What went wrong, as a sentence; undefined if the program succeeded. `hidden` lists values that must not appear in it.
+ */
 export function hookFailure(
   { program, timeoutMs }: Pick<HookRun, 'program' | 'timeoutMs'>,
   end: HookEnd,
@@ -22,10 +24,10 @@ const startFailures: Readonly<Record<string, string>> = {
 };
 
 const longestWords = 500;
-/** Shorter values are no secrets, and would be found in ordinary words. */
+/** Shorter values are not secrets, and would match ordinary words. */
 const shortestSecret = 4;
 
-/** The end of stderr, or else of stdout, in one line, without the values that were configured. */
+/** The end of stderr, or of stdout if stderr is empty, on one line and without the hidden values. */
 function lastWords(
   { stdout, stderr }: { stdout: string; stderr: string },
   configured: readonly string[],

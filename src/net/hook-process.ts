@@ -1,32 +1,34 @@
-/** Runs the operator's own programs: with an argument list, a small environment, a deadline, and an end for all of it. */
+/**
+ * Runs hook programs: with an argument list, a small environment and a deadline, and kills their whole process group.
+ */
 import { spawn } from 'node:child_process';
 import { type Deadline, withDeadline } from '../base/deadline.ts';
 import { second } from '../base/duration.ts';
 import type { World } from '../base/world.ts';
 
 export type HookRun = {
-  /** Absolute. */
+  /** An absolute path. */
   readonly program: string;
   readonly args: readonly string[];
-  /** What the program gets besides PATH, HOME and LANG of this process. */
+  /** Environment variables in addition to PATH, HOME and LANG of this process. */
   readonly environment: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** What it reads on its standard input; nothing where undefined. */
+  /** Standard input; none if undefined. */
   readonly input?: string;
-  /** Takes the standard output as it comes, in place of the end of it in `HookEnd`: for secrets. */
+  /** Receives the standard output as it arrives, so that secrets are not kept in `HookEnd`. */
   readonly takeOutput?: (chunk: Buffer) => void;
 };
 
-/** How it ended. `started` is false where the program could not be started: `code` is then the system's, as `ENOENT`. */
+/** How the program ended. If `started` is false, `code` is the error code of the system, such as `ENOENT`. */
 export type HookEnd =
   | { readonly started: false; readonly code: string }
   | {
       readonly started: true;
-      /** Undefined where a signal ended it. */
+      /** Undefined if a signal killed it. */
       readonly exitCode: number | undefined;
-      /** The signal that ended it, ours or somebody else's. */
+      /** The signal that killed it, sent by the vault or by another process. */
       readonly killedBy: string | undefined;
-      /** Why we ended it, where it was us. */
+      /** Why the vault stopped it, if it did. */
       readonly stopped: 'timeout' | 'aborted' | undefined;
       /** The last 4 KiB of each. */
       readonly stdout: string;
@@ -35,12 +37,12 @@ export type HookEnd =
 
 const keptOutput = 4096;
 const graceToEnd = 2 * second;
-/** A daemon that a hook leaves behind holds its output open; what the hook itself said is there by then. */
+/** A daemon that a hook leaves running keeps its output open; the output of the hook itself has arrived by then. */
 const graceForOutput = second;
 
 /**
- * Runs the program to its end. A script without a `#!` line is run by sh, as execvp does it; the arguments stay what they
- * are. On timeout and abort its process group gets SIGTERM, and SIGKILL 2 seconds later.
+ * Runs the program until it exits. A script without a `#!` line is run by sh, as execvp does; arguments are passed
+ * unchanged. On timeout and abort, its process group gets SIGTERM, and SIGKILL 2 seconds later.
  */
 export async function runHook(
   world: Pick<World, 'sleep'>,
@@ -94,13 +96,13 @@ function started({ program, args, environment, input }: HookRun) {
   try {
     return spawn(program, args, {
       cwd: '/',
-      // A process group of its own, so that what it started ends with it.
+      // A separate process group, so that child processes are killed as well.
       detached: true,
       env: { ...inherited(), ...environment },
       stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     });
   } catch (error) {
-    // What the system refuses with other codes than the usual ones is thrown, and not told by an event.
+    // Node throws errors with unusual codes instead of emitting an event.
     return error as Error;
   }
 }
@@ -122,7 +124,7 @@ async function killGroup(
   if (pid === undefined) return;
   signalGroup(pid, 'SIGTERM');
   await world.sleep(graceToEnd, exited);
-  // Also where the first of them has ended: the others may not have heard.
+  // Even if the group leader has exited, other members may still run.
   signalGroup(pid, 'SIGKILL');
 }
 
@@ -130,14 +132,14 @@ function signalGroup(pid: number, name: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(-pid, name);
   } catch {
-    // Nobody of the group is left.
+    // The process group no longer exists.
   }
 }
 
-/** Writes to the program's standard input; a program that does not read it has its reasons. */
+/** Writes to the standard input of the program, which may ignore it. */
 function give(stdin: NodeJS.WritableStream | null | undefined, input: string | undefined): void {
   stdin?.on('error', () => {
-    // It ended, or closed its input, before it had read everything.
+    // The program exited or closed its input before it read everything.
   });
   if (input !== undefined) stdin?.end(input);
 }
@@ -150,7 +152,7 @@ function handed(
   return () => '';
 }
 
-/** What a stream ends with. There is none where the process could not even get the pipe for it (EMFILE). */
+/** Collects the end of a stream. The stream is missing if the process could not get a pipe for it (EMFILE). */
 function tail(stream: NodeJS.ReadableStream | null | undefined): () => string {
   let kept = Buffer.alloc(0);
   stream?.on('data', (chunk: Buffer) => {

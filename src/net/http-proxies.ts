@@ -1,12 +1,12 @@
-/** The proxies of the environment, in the form that Node takes them. */
+/** Reads the HTTP proxies from the environment, in the form that Node expects. */
 import { OperatorError } from '../base/operator-error.ts';
 
-/** What the proxies are read from: HTTP_PROXY, HTTPS_PROXY, NO_PROXY and their lower-case forms. */
+/** The variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY and their lower-case forms. */
 export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The variables with whole URLs. Node passes over a proxy without a scheme, as many write it, or with one that it does not
- * speak, without a word: the latter is refused by OperatorError.
+ * The variables with complete URLs. Node silently ignores a proxy without a scheme, which is common, or with an
+ * unsupported scheme; an unsupported one throws OperatorError.
  */
 export function proxiesIn(environment: ProxyEnvironment): Record<string, string | undefined> {
   const names = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];

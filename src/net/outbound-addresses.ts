@@ -1,17 +1,17 @@
 /**
- * Addresses that belong to the machine itself or its surroundings, in every form that leads to them, and the settings that
- * allow some of them.
+ * Addresses of this host and its local networks, in every form that leads to them, and the `--allow-outbound` settings
+ * that permit some of them.
  */
 import { type IpAddress, type IpNetwork, isInside, parseIpAddress, parseIpNetwork } from './ip-network.ts';
 
 /** An address or network of an `--allow-outbound` setting. */
 export type AllowedOutbound = {
   readonly network: IpNetwork;
-  /** Every port where undefined. */
+  /** All ports if undefined. */
   readonly port: number | undefined;
 };
 
-/** The rule in words, for messages. */
+/** The rule in words, for error messages. */
 export const allowedOutboundRule =
   'addresses and networks, each with an optional port: 127.0.0.1:8443, [::1]:53 or 127.0.0.0/8';
 
@@ -22,7 +22,7 @@ const nets = (...texts: readonly string[]): readonly IpNetwork[] =>
     return network;
   });
 
-/** What is refused, by what messages call it. The first that fits counts. */
+/** Refused networks, by the noun used in messages. The first match counts. */
 const refused: readonly (readonly [kind: string, networks: readonly IpNetwork[]])[] = [
   [
     "a cloud's metadata service",
@@ -34,7 +34,7 @@ const refused: readonly (readonly [kind: string, networks: readonly IpNetwork[]]
   ['a loopback address', nets('127.0.0.0/8', '::1')],
   ['a link-local address', nets('169.254.0.0/16', 'fe80::/10')],
   ['a multicast address', nets('224.0.0.0/4', 'ff00::/8')],
-  // Linux connects to itself where the address is 0.0.0.0 or ::.
+  // Linux connects to the local host for 0.0.0.0 and ::.
   ['the unspecified address', nets('0.0.0.0/8', '::')],
   ['a reserved address', nets('240.0.0.0/4')],
 ];
@@ -43,11 +43,11 @@ type Words = readonly number[];
 
 const last = (words: Words): Words => words.slice(6);
 
-/** IPv6 networks whose addresses carry an IPv4 address that gateways pass packets on to, and where it is in them. */
+/** IPv6 networks whose addresses embed an IPv4 address that gateways forward packets to, and where it is embedded. */
 const carriers: readonly (readonly [networks: readonly IpNetwork[], read: (words: Words) => Words])[] = [
   // IPv4-compatible (RFC 4291), IPv4-translated (RFC 2765) and NAT64 (RFC 6052).
   [nets('::/96', '::ffff:0:0:0/96', '64:ff9b::/96'), last],
-  // NAT64 of one's own (RFC 8215): at the end, or behind a prefix of 48 bits and around the octet that RFC 6052 keeps free.
+  // Local NAT64 (RFC 8215): at the end, or after a 48-bit prefix and around the octet that RFC 6052 reserves.
   [
     nets('64:ff9b:1::/48'),
     (words) => (last(words).some((word) => word !== 0) ? last(words) : behind48(words)),
@@ -55,7 +55,7 @@ const carriers: readonly (readonly [networks: readonly IpNetwork[], read: (words
   [nets('64:ff9b:1::/48'), behind48],
   // 6to4 (RFC 3056).
   [nets('2002::/16'), (words) => words.slice(1, 3)],
-  // Teredo (RFC 4380): the server, and the client with its bits turned over.
+  // Teredo (RFC 4380): the server, and the client with inverted bits.
   [nets('2001::/32'), (words) => words.slice(2, 4)],
   [nets('2001::/32'), (words) => last(words).map((word) => word ^ 0xffff)],
 ];
@@ -65,8 +65,8 @@ function behind48([, , , a = 0, b = 0, c = 0]: Words): Words {
 }
 
 /**
- * Why the vault does not connect to the address, as a noun with its article; undefined where it does. `text` is an
- * address as the system writes it, which may have a zone (`%eth0`).
+ * Why the vault does not connect to the address, as a noun with its article; undefined if it does. `text` is an address
+ * as the system formats it, possibly with a zone (`%eth0`).
  */
 export function refusalOf(
   text: string,
@@ -81,7 +81,7 @@ export function refusalOf(
   return isAllowed ? undefined : kindOf(address);
 }
 
-/** One part of the setting, or undefined where it is none. */
+/** One part of the setting, or undefined if invalid. */
 export function parseAllowedOutbound(text: string): AllowedOutbound | undefined {
   const whole = parseIpNetwork(text);
   if (whole !== undefined) return { network: whole, port: undefined };
@@ -92,7 +92,7 @@ export function parseAllowedOutbound(text: string): AllowedOutbound | undefined 
   return { network, port };
 }
 
-/** The setting that allows exactly this. */
+/** The setting that allows exactly this address and port. */
 export function allowanceFor(address: string, port: number): string {
   const plain = withoutZone(address);
   return plain.includes(':') ? `[${plain}]:${port}` : `${plain}:${port}`;
@@ -117,7 +117,7 @@ function fourOf(words: Words): IpAddress {
   return address;
 }
 
-/** An address without the zone that may follow it: `fe80::1%eth0` (RFC 4007 §11). */
+/** The address without its zone: `fe80::1%eth0` (RFC 4007 §11). */
 function withoutZone(address: string): string {
   const at = address.indexOf('%');
   return at < 0 ? address : address.slice(0, at);

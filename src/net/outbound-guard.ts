@@ -1,31 +1,31 @@
 /**
- * The guard of everything that leaves the machine: no connection to the machine itself or its surroundings, unless a
- * setting allows it. It decides on the very address that is connected to, so that a name that changes in between gains nothing.
+ * Guards all outbound connections: none reaches this host or its local networks unless a setting allows it. The guard
+ * checks the address that is connected to, so changing DNS answers cannot bypass it.
  */
 import { type LookupAddress, lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { OperatorError } from '../base/operator-error.ts';
 import { type AllowedOutbound, allowanceFor, refusalOf } from './outbound-addresses.ts';
 
-/** What `connect` of node:net and node:tls and `request` of node:http take. */
+/** Options of `connect` in node:net and node:tls, and of `request` in node:http. */
 export type GuardedTarget = { readonly host: string; readonly port: number; readonly lookup: LookupFunction };
 
 export type OutboundGuard = {
   /**
-   * The way to a host, which may be a name or an address without brackets. Throws OutboundRefusal for an address; the
-   * lookup fails with one for a name.
+   * Connection options for a host, which is a name or an address without brackets. Throws OutboundRefusal for an
+   * address; for a name, the lookup fails with it.
    */
   readonly target: (host: string, port: number) => GuardedTarget;
 };
 
-/** As `lookup` of node:dns, asked for all addresses. */
+/** Like `lookup` of node:dns with all addresses. */
 export type LookupAll = (
   hostname: string,
   options: { readonly all: true; readonly family?: number | 'IPv4' | 'IPv6' | undefined },
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** Nothing was connected to. The sentence names the address and the setting that would allow it. */
+/** No connection was made. The message names the address and the setting that would allow it. */
 export class OutboundRefusal extends OperatorError {
   constructor(host: string, { address, port, kind }: { address: string; port: number; kind: string }) {
     const what = host === address ? `${host} is ${kind}` : `${host} resolves to ${address}, ${kind}`;
@@ -37,18 +37,18 @@ export class OutboundRefusal extends OperatorError {
   }
 }
 
-/** RFC 6761 §6.3: these names always mean this machine. */
+/** RFC 6761 §6.3: these names always refer to the local host. */
 const loopbacks: readonly LookupAddress[] = [
   { address: '127.0.0.1', family: 4 },
   { address: '::1', family: 6 },
 ];
 
-/** A guard that lets through what is allowed; `resolve` is what the system knows about names. */
+/** Creates a guard with these exceptions; `resolve` is the system's name resolution. */
 export function outboundGuard(
   allowed: readonly AllowedOutbound[] = [],
   resolve: LookupAll = systemLookup,
 ): OutboundGuard {
-  /** The addresses that may be connected to. Throws OutboundRefusal where there is none. */
+  /** The permitted addresses. Throws OutboundRefusal if there are none. */
   const permitted = (host: string, port: number, addresses: readonly LookupAddress[]): LookupAddress[] => {
     const judged = addresses.map((one) => ({ ...one, kind: refusalOf(one.address, port, allowed) }));
     const open = judged.filter(({ kind }) => kind === undefined);
@@ -92,10 +92,10 @@ export function outboundGuard(
   };
 }
 
-/** For an address that the operator names on the command line or in a setting. */
+/** For addresses that the operator specifies on the command line or in a setting. */
 export const unguarded: OutboundGuard = { target: (host, port) => ({ host, port, lookup: systemLookup }) };
 
-/** Whether the name is this machine's by definition. */
+/** Whether the name refers to the local host by definition. */
 export function isLocalhost(host: string): boolean {
   return /^(?:.+\.)?localhost\.?$/i.test(host);
 }

@@ -1,6 +1,6 @@
 /**
- * HTTP towards others: CAs and DNS providers. One request, one answer, within a deadline and a size; redirects are never
- * followed, so that nothing is sent to an unconfigured host, and the guard checks every connection.
+ * Outbound HTTP to CAs and DNS providers: one request, one response, with a deadline and a size limit. Redirects are
+ * never followed, so nothing is sent to an unconfigured host, and the guard checks every connection.
  */
 
 import {
@@ -23,29 +23,29 @@ export type OutboundRequest = {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
-  /** PEM certificates that are trusted in place of the public CAs, for a server with a private CA. */
+  /** PEM certificates that replace the public CAs, for servers with a private CA. */
   readonly ca?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** For the whole exchange, from the connection to the last byte; 30 seconds where undefined. */
+  /** Time limit of the exchange, from connecting to the last byte; 30 seconds if undefined. */
   readonly timeoutMs?: number;
-  /** Largest body that is taken; 1 MiB where undefined. */
+  /** Largest accepted body; 1 MiB if undefined. */
   readonly maxBytes?: number;
 };
 
 export type ResponseHead = {
   readonly status: number;
-  /** By lower-case name; values of repeated headers are joined by `, `. */
+  /** Lower-case names; values of repeated headers are joined with `, `. */
   readonly headers: Readonly<Record<string, string>>;
 };
 
 export type OutboundResponse = ResponseHead & { readonly body: Buffer };
 
-/** Makes one request. Throws OutboundError where there is no whole answer; any status is an answer. */
+/** Sends one request. Throws OutboundError if there is no complete response; any status counts as a response. */
 export type Outbound = (request: OutboundRequest) => Promise<OutboundResponse>;
 
 /**
- * Why there was no response: host unreachable, certificate not trusted, too slow, cut off, too large, told to
- * stop, or an address that the guard refuses.
+ * Why there was no response: host unreachable, certificate not trusted, timeout, connection cut off, response too
+ * large, request aborted, or address refused by the guard.
  */
 export type OutboundReason =
   | 'unreachable'
@@ -58,10 +58,10 @@ export type OutboundReason =
 
 export class OutboundError extends Error {
   readonly reason: OutboundReason;
-  /** How the answer began that was too large. */
+  /** The head of a response whose body was too large. */
   readonly head: ResponseHead | undefined;
 
-  /** The message is for people: it names the host, never the path, the headers or the body. */
+  /** The message is for people: it names the host, never the path, headers or body. */
   constructor(reason: OutboundReason, message: string, cause?: unknown, head?: ResponseHead) {
     super(message, { cause });
     this.name = 'OutboundError';
@@ -72,7 +72,7 @@ export class OutboundError extends Error {
 
 const defaultTimeout = 30 * second;
 const defaultMaxBytes = 1024 * 1024;
-/** Shorter than servers keep an idle connection, so that none is used in the moment in which they close it. */
+/** Shorter than servers keep idle connections, so that no request is sent on a connection that is being closed. */
 const idleConnection = 4 * second;
 
 type Agents = { readonly http: HttpAgent; readonly https: HttpsAgent };
@@ -83,9 +83,9 @@ type Exchange = OutboundRequest & {
 };
 
 /**
- * The real thing, with connections that are kept and reused, through the proxies that the environment names. Throws
- * OperatorError where it names one that is no HTTP proxy. The guard is asked about the host of each request; a proxy is a
- * setting, and resolves names itself.
+ * The real implementation: keeps and reuses connections, and uses the proxies of the environment. Throws OperatorError
+ * if a proxy is not an HTTP proxy. The guard checks the host of each request; a proxy is a setting and resolves names
+ * itself.
  */
 export function outboundHttp(
   world: World,
@@ -117,7 +117,7 @@ export function outboundHttp(
   };
 }
 
-/** Settles at once when the signal is aborted, also while a proxy or a name server keeps the connection waiting. */
+/** Settles as soon as the signal is aborted, even while a proxy or a name server delays the connection. */
 function exchange(wanted: Exchange, agents: Agents, signal: AbortSignal): Promise<OutboundResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<OutboundResponse>();
   const giveUp = () => reject(new Error('ended'));
@@ -127,19 +127,19 @@ function exchange(wanted: Exchange, agents: Agents, signal: AbortSignal): Promis
   }
   const request = open(wanted, agents);
   signal.addEventListener('abort', giveUp, { once: true });
-  // More than one error may come, also after the answer has begun; each must have a listener.
+  // Several errors may occur, even after the response has started; each needs a listener.
   request.on('error', reject);
   let hasAnswer = false;
   request.once('response', (response) => {
     hasAnswer = true;
     collect(response, wanted).then(resolve, reject);
   });
-  // After an answer that asks for another protocol, Node closes the connection without a word.
+  // After a response that asks for another protocol, Node closes the connection silently.
   request.once('close', () => hasAnswer || reject(cutOff()));
   request.end(wanted.body);
   return promise.finally(() => {
     signal.removeEventListener('abort', giveUp);
-    // Ends what is under way; after a whole answer the connection is no longer the request's.
+    // Destroys an unfinished exchange; after a complete response, the connection no longer belongs to the request.
     request.destroy();
   });
 }
@@ -213,7 +213,7 @@ function asOutboundError(
   if (ended.aborted) return new OutboundError('aborted', `the request to ${host} was canceled`, error);
   if (error instanceof OutboundRefusal) return new OutboundError('refused', error.message, error);
   const { code = '' } = error as NodeJS.ErrnoException;
-  const reason = shortened(reasonOf(error), 300);
+  const reason = shortened(reasonOf(error, host), 300);
   if (isCertificateTrouble(code)) {
     return new OutboundError('untrusted', `the certificate of ${host} is not trusted: ${reason}`, error);
   }
@@ -221,15 +221,23 @@ function asOutboundError(
     return new OutboundError('cut-off', `${host} did not respond with HTTP: ${reason}`, error);
   }
   if (['ECONNRESET', 'EPIPE'].includes(code)) {
-    return new OutboundError('cut-off', `${host} closed the connection: ${reason}`, error);
+    return new OutboundError(
+      'cut-off',
+      `${host} closed the connection before the response was complete`,
+      error,
+    );
   }
   return new OutboundError('unreachable', `cannot connect to ${host}: ${reason}`, error);
 }
 
-/** A host with several addresses fails with one error for each, and no sentence of its own. */
-function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError) return [...new Set(error.errors.map(reasonOf))].join(', ');
-  return describeSystemError(error);
+/** A host with several addresses fails with one error for each and no message of its own. */
+function reasonOf(error: unknown, host: string): string {
+  if (error instanceof AggregateError) {
+    return [...new Set(error.errors.map((one) => reasonOf(one, host)))].join(', ');
+  }
+  const { address, port } = error as { readonly address?: string; readonly port?: number };
+  const at = address === undefined || `${address}:${port}` === host ? '' : ` (${address}:${port})`;
+  return describeSystemError(error) + at;
 }
 
 function isCertificateTrouble(code: string): boolean {

@@ -1,11 +1,13 @@
-/** TCP connections of protocols whose libraries would resolve names themselves: made here, so that the guard decides. */
+/**
+ * TCP connections for protocols whose libraries would resolve names themselves; created here so that the guard applies.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { OutboundGuard } from './outbound-guard.ts';
 
 /**
- * A connected socket. Rejects with OutboundRefusal where the guard says no, with the system's error, and when `signal` is
- * aborted before.
+ * A connected socket. Rejects with OutboundRefusal if the guard refuses the address, with the error of the system, or
+ * when `signal` is aborted.
  */
 export async function outboundSocket(
   guard: OutboundGuard,

@@ -1,15 +1,15 @@
-/** This very program, to be started again as another process. */
+/** This program, to start it again as another process. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isSea } from 'node:sea';
 
-/** Also when a newer executable has taken the place of the one that runs. */
+/** Refers to the running executable even after a newer one has replaced it. */
 const self = '/proc/self/exe';
 
 export type OwnProgram = {
-  /** The executable, or the Node that runs the sources. */
+  /** The executable, or Node when running from source. */
   readonly path: string;
-  /** What stands before the arguments. */
+  /** Arguments that come first. */
   readonly script: readonly string[];
 };
 

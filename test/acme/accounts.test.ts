@@ -134,7 +134,7 @@ test('a CA without a change of keys says so', async (t) => {
     return { body };
   });
   const changing = rolloverKey(clientOf(ca), account, account.privateKey, forever);
-  await assert.rejects(changing, isAcmeError('protocol', /offers no change of the account key/));
+  await assert.rejects(changing, isAcmeError('protocol', /does not support account key rollover/));
 });
 
 test('an account that is ended is ended', async (t) => {

@@ -56,7 +56,7 @@ test('values that would change the record of dns-persist-01 are refused', () => 
   ] as const) {
     assert.throws(
       () => dnsPersistValue(domain, account, false),
-      isAcmeError('protocol', /no record can hold/),
+      isAcmeError('protocol', /do not fit into a TXT record/),
     );
   }
 });

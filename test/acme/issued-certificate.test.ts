@@ -103,7 +103,7 @@ test('a chain that does not connect is refused', async (t) => {
   for (const text of texts) {
     await assert.rejects(
       download(parts, reply(text)),
-      isAcmeError('protocol', /does not connect: .* issued none of/),
+      isAcmeError('protocol', /do not form a chain: .* issued none of/),
     );
   }
 });
@@ -124,19 +124,22 @@ test('what is no chain of certificates is refused', async (t) => {
   const whole = pem(leaf, chain.intermediate.certificate);
   const key = encodePem('PRIVATE KEY', chain.leaf.privateKey.expose());
   const cases: readonly [ScriptedReply, RegExp][] = [
-    [reply(whole, 'application/x-pem-file'), /of type application\/x-pem-file$/],
-    [reply(whole, 'text/html'), /of type text\/html$/],
+    [reply(whole, 'application/x-pem-file'), /got application\/x-pem-file$/],
+    [reply(whole, 'text/html'), /got text\/html$/],
     [{ body: whole }, /without a content type$/],
     [reply(''), /no certificate$/],
     [reply(`${whole}${key}`), /text that is not a certificate$/],
-    [reply(`${whole}$(reboot)`), /with more in it/],
-    [reply(`subject=CN = x\n${whole}`), /with more in it/],
-    [reply(whole.slice(0, -20)), /with more in it/],
-    [reply(leaf), /with more in it/],
-    [reply(encodePem('CERTIFICATE', Buffer.from('no certificate'))), /a block that is no certificate$/],
-    [reply(whole.replace('MII', 'M?I')), /damaged: .*base64/],
-    [reply(pem(...Array.from({ length: 21 }, () => leaf))), /of 21 certificates$/],
-    [reply('x'.repeat(2_000_000)), /more than 1048576 bytes$/],
+    [reply(`${whole}$(reboot)`), /text that is not a certificate/],
+    [reply(`subject=CN = x\n${whole}`), /text that is not a certificate/],
+    [reply(whole.slice(0, -20)), /text that is not a certificate/],
+    [reply(leaf), /text that is not a certificate/],
+    [
+      reply(encodePem('CERTIFICATE', Buffer.from('no certificate'))),
+      /a PEM block that is not a certificate$/,
+    ],
+    [reply(whole.replace('MII', 'M?I')), /a damaged one: .*base64/],
+    [reply(pem(...Array.from({ length: 21 }, () => leaf))), /got 21 certificates$/],
+    [reply('x'.repeat(2_000_000)), /larger than 1048576 bytes$/],
   ];
   for (const [answer, message] of cases) {
     await assert.rejects(download(parts, answer), isAcmeError('protocol', message));

@@ -175,7 +175,7 @@ test('an authorization that was given up is never waited for', async (t) => {
   await deactivateAuthorization(client, account, url, forever);
   await assert.rejects(
     waitForAuthorization(client, account, url, forever),
-    isAcmeError('problem', /^example\.com: the authorization is deactivated/),
+    isAcmeError('problem', /^example\.com: the CA set the authorization to deactivated/),
   );
 });
 
@@ -285,7 +285,7 @@ test('a profile is asked for by name, and must be what the order has', async (t)
   const before = ca.requests.length;
   await assert.rejects(
     ask('tlsserver'),
-    isAcmeError('protocol', /no profile tlsserver.*has these profiles: classic, shortlived/),
+    isAcmeError('protocol', /unknown profile tlsserver: .* offers classic, shortlived/),
   );
   assert.equal(ca.requests.length, before);
   const changed =
@@ -295,7 +295,7 @@ test('a profile is asked for by name, and must be what the order has', async (t)
       return { ...reply, body: { ...(body as object), profile } };
     };
   ca.override('newOrder', changed('classic'), changed(undefined));
-  await assert.rejects(ask('shortlived'), isAcmeError('protocol', /made the order with the profile classic/));
+  await assert.rejects(ask('shortlived'), isAcmeError('protocol', /created the order with profile classic/));
   await assert.rejects(ask('shortlived'), isAcmeError('protocol', /made the order without a profile/));
   assert.equal((await ask()).profile, undefined);
   const plain = await registered(t);

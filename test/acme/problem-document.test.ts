@@ -38,9 +38,9 @@ test('a page to visit is told where a person has to act, and only then', () => {
 });
 
 test('a problem without words is told by its type', () => {
-  assert.equal(sentence({ type: urn('caa') }), 'the CA refused with caa');
+  assert.equal(sentence({ type: urn('caa') }), 'the CA rejected the request: caa');
   assert.equal(sentence({ title: 'Not today' }), 'Not today');
-  assert.equal(sentence({}), 'the CA refused with about:blank');
+  assert.equal(sentence({}), 'the CA rejected the request: about:blank');
 });
 
 test('members of a wrong type count as missing', () => {

@@ -105,7 +105,7 @@ test('a window that is none is refused', async (t) => {
     ca.override('renewalInfo', { body: { suggestedWindow: { start, end } } });
     await assert.rejects(
       fetchRenewalInfo(clientOf(ca), id, forever),
-      isAcmeError('protocol', /with a window from/),
+      isAcmeError('protocol', /an invalid window from/),
     );
   }
   const answers: readonly ScriptedReply[] = [

@@ -59,5 +59,5 @@ test('a CA without revocation says so', async (t) => {
     return { body };
   });
   const refused = revokeCertificate(clientOf(ca), { account }, leaf, 0, forever);
-  await assert.rejects(refused, isAcmeError('protocol', /offers no revocation/));
+  await assert.rejects(refused, isAcmeError('protocol', /does not support revocation/));
 });

@@ -37,7 +37,7 @@ test('each kind of refusal is described by what the value must be', () => {
     [{ list: 'a' }, 'must be a list'],
     [{ list: ['a', 'b', 'c'] }, 'must have at most 2 entries'],
     [{ flag: 'yes' }, 'must be true or false'],
-    [{ settings: 'a' }, 'must be a mapping of names to values'],
+    [{ settings: 'a' }, 'must be an object'],
     [{ choice: 'c' }, 'must be one of "a", "b"'],
     [{ fixed: 'y' }, 'must be "x"'],
     [{ link: 'no' }, 'must be a URL'],

@@ -32,3 +32,24 @@ test('an unknown error keeps its message', () => {
   assert.equal(describeSystemError(new Error('plain')), 'plain');
   assert.equal(describeSystemError('text'), 'text');
 });
+
+test('errors of TLS are described without the text of OpenSSL', () => {
+  const wrongName = {
+    code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    cert: { subjectaltname: 'DNS:a.test, DNS:b.test' },
+  };
+  assert.equal(
+    describeSystemError(Object.assign(new Error('x'), wrongName)),
+    'certificate is for a.test, b.test',
+  );
+  const wrongVersion = { code: 'ERR_SSL_WRONG_VERSION_NUMBER', reason: 'wrong version number' };
+  assert.equal(
+    describeSystemError(Object.assign(new Error('0020:error:...'), wrongVersion)),
+    'TLS error: wrong version number',
+  );
+  const untrusted = { code: 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY' };
+  assert.equal(
+    describeSystemError(Object.assign(new Error('unable to get local issuer certificate'), untrusted)),
+    'certificate issued by an unknown CA',
+  );
+});

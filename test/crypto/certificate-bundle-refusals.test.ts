@@ -74,39 +74,39 @@ const refusals: Record<string, Refusal> = {
   },
   'PKCS#12 without its password': {
     files: (f) => ({ 'a.p12': p12('-in', f.leaf.certificatePath, '-inkey', f.leaf.keyPath) }),
-    says: /^a\.p12 is a PKCS#12 file that opens only with its password\.$/,
+    says: /^a\.p12 is a PKCS#12 file that is protected by a password\.$/,
     hint: /`openssl pkcs12 -in a\.p12 -nodes -out converted\.pem`/,
   },
   'PKCS#12 with another password': {
     files: (f) => ({ 'a.p12': p12('-in', f.leaf.certificatePath, '-inkey', f.leaf.keyPath) }),
     password: 'geheim',
-    says: /^The password does not open the PKCS#12 file a\.p12\.$/,
+    says: /^The password of the PKCS#12 file a\.p12 is wrong\.$/,
     hint: /Give its password/,
   },
   'a chain that does not connect': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf, f.upper, f.root) + f.leaf.keyPem }),
-    says: /^CN=www\.example\.com was issued by CN=Test Intermediate 2,O=Test, but none of the other certificates is that: CN=Test Intermediate 1,O=Test \(ec256, in a\.pem\); /,
+    says: /^CN=www\.example\.com was issued by CN=Test Intermediate 2,O=Test, which is not among the other certificates: CN=Test Intermediate 1,O=Test \(ec256, in a\.pem\); /,
     hint: /^Add the certificate of CN=Test Intermediate 2,O=Test/,
   },
   'a CA certificate as the leaf': {
     files: (f) => ({ 'a.pem': pemOf(f.lower, f.upper) + f.lower.keyPem }),
-    says: /^The private key in a\.pem belongs to a CA certificate, CN=Test Intermediate 2,O=Test, /,
+    says: /^The private key in a\.pem belongs to a CA certificate \(CN=Test Intermediate 2,O=Test\), /,
     hint: /^Give the certificate that this CA issued, with its key\./,
   },
   'what openssl req -x509 makes by default': {
     files: (f) => ({ 'a.pem': pemOf(f.accidental) + f.accidental.keyPem }),
-    says: /belongs to a CA certificate, CN=printer\.example\.com/,
+    says: /belongs to a CA certificate \(CN=printer\.example\.com\)/,
     hint: /`-addext basicConstraints=critical,CA:FALSE`\.$/,
   },
   garbage: {
     files: (f) => ({ 'a.pem': '<html>502 Bad Gateway</html>', 'a.key': f.leaf.keyPem }),
-    says: /^a\.pem holds neither a certificate nor a private key\.$/,
+    says: /^a\.pem contains neither a certificate nor a private key\.$/,
     hint: /PKCS#12.*-----BEGIN CERTIFICATE-----/,
   },
   'an empty file': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf), 'a.key': '' }),
     says: /^a\.key is empty\.$/,
-    hint: /Look whether what wrote it has failed/,
+    hint: /Check whether the program that wrote it failed/,
   },
   'a file of white space': {
     files: () => ({ 'a.pem': '\uFEFF \r\n' }),
@@ -115,40 +115,40 @@ const refusals: Record<string, Refusal> = {
   },
   'no file at all': {
     files: () => ({}),
-    says: /^There is no certificate in an import without files\.$/,
+    says: /^No certificate found in an import without files\.$/,
     hint: /./,
   },
   'no certificate': {
     files: (f) => ({ 'a.pem': f.leaf.keyPem, 'b.pem': f.leaf.keyPem }),
-    says: /^There is no certificate in a\.pem and b\.pem\.$/,
+    says: /^No certificate found in a\.pem and b\.pem\.$/,
     hint: /-----BEGIN CERTIFICATE-----/,
   },
   'no key': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf, f.lower) }),
-    says: /^There is no private key in a\.pem\.$/,
+    says: /^No private key found in a\.pem\.$/,
     hint: /-----BEGIN PRIVATE KEY-----/,
   },
   'several different keys': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf) + f.leaf.keyPem, 'b.key': f.rsa.keyPem }),
     says: /^More than one private key found: the ec256 key in a\.pem and the rsa2048 key in b\.key\.$/,
-    hint: /^Give only the one/,
+    hint: /^Import only the key/,
   },
   'a public key': {
     files: (f) => ({
       'a.pem': pemOf(f.leaf),
       'a.key': openssl(dir, 'pkey', '-in', f.leaf.keyPath, '-pubout'),
     }),
-    says: /^a\.key holds a public key, not the private key of the certificate\.$/,
+    says: /^a\.key contains a public key, not the private key of the certificate\.$/,
     hint: /^Give the private key/,
   },
   'an OpenSSH key': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf), 'a.key': encodePem('OPENSSH PRIVATE KEY', Buffer.from('x')) }),
-    says: /^a\.key holds an OpenSSH key, not/,
+    says: /^a\.key contains an OpenSSH key, not/,
     hint: /^Give the private key/,
   },
   'a certificate request': {
     files: (f) => ({ 'a.csr': readFileSync(join(dir, 'test-leaf.csr')), 'a.key': f.leaf.keyPem }),
-    says: /^a\.csr holds a certificate request \(CSR\), not a certificate\.$/,
+    says: /^a\.csr contains a certificate signing request \(CSR\), not a certificate\.$/,
     hint: /^Give the certificate that the CA made/,
   },
   'PKCS#7': {
@@ -156,7 +156,7 @@ const refusals: Record<string, Refusal> = {
       'a.p7b': openssl(dir, 'crl2pkcs7', '-nocrl', '-certfile', f.lower.certificatePath),
       'a.pem': pemOf(f.leaf) + f.leaf.keyPem,
     }),
-    says: /^a\.p7b holds its certificates as PKCS#7\.$/,
+    says: /^a\.p7b contains certificates in the PKCS#7 format, which is not supported\.$/,
     hint: /`openssl pkcs7 -in a\.p7b -print_certs -out chain\.pem`/,
   },
   'a DSA key': {
@@ -176,32 +176,32 @@ const refusals: Record<string, Refusal> = {
       return { 'a.pem': pemOf(f.leaf, f.lower), 'a.key': encodePem('PRIVATE KEY', der) };
     },
     says: /^The private key in a\.key is damaged\.$/,
-    hint: /^Copy the file again/,
+    hint: /^Copy the complete file again/,
   },
   'a certificate that is damaged inside': {
     files: (f) => ({
       'a.pem':
         pemOf(f.leaf) + f.leaf.keyPem + encodePem('CERTIFICATE', raw(f.lower.certificatePem).subarray(9)),
     }),
-    says: /^Block 3 of a\.pem is damaged: it is called CERTIFICATE, but holds none\.$/,
-    hint: /^Copy the file again/,
+    says: /^Block 3 of a\.pem is damaged: its content is not a valid CERTIFICATE\.$/,
+    hint: /^Copy the complete file again/,
   },
   'a block that is cut off': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf) + f.leaf.keyPem.slice(0, -9) }),
     says: /^a\.pem is damaged: the PRIVATE KEY block at line \d+ has no END line\.$/,
-    hint: /^Copy the file again/,
+    hint: /^Copy the complete file again/,
   },
   'a file over 1 MiB': {
     files: () => ({ 'a.pem': Buffer.alloc(2 ** 20 + 1, 'x') }),
     code: 'payload_too_large',
     says: /^a\.pem is larger than 1 MiB\.$/,
-    hint: /^Give only the certificate/,
+    hint: /^Import only the certificate/,
   },
   'more than 100 certificates': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf).repeat(60), 'b.pem': pemOf(f.leaf).repeat(41) + f.leaf.keyPem }),
     code: 'payload_too_large',
-    says: /^More than 100 certificates were given\.$/,
-    hint: /^Give only the certificate/,
+    says: /^Too many certificates: the limit is 100\.$/,
+    hint: /^Import only the certificate/,
   },
   'a file whose name would move the cursor': {
     files: () => ({ 'a\u001b[2J.pem': '' }),

@@ -161,7 +161,7 @@ const warned: Record<
   'an expired intermediate before the one that is valid': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf, f.expiredLower, f.lower) + f.leaf.keyPem }),
     chain: (f) => [f.lower.certificatePem],
-    says: ['In a.pem, left out: CN=Test Intermediate 2,O=Test, which is not part of the chain.'],
+    says: ['CN=Test Intermediate 2,O=Test in a.pem is not part of the chain and was ignored.'],
   },
   'unrelated certificates after the chain': {
     files: (f) => ({
@@ -170,15 +170,15 @@ const warned: Record<
     }),
     chain: (f) => [f.lower.certificatePem, f.upper.certificatePem],
     says: [
-      'In more.pem, left out: CN=www.example.com, which is not part of the chain.',
-      'In more.pem, left out: CN=Stranger Root,O=Stranger, which is not part of the chain.',
+      'CN=www.example.com in more.pem is not part of the chain and was ignored.',
+      'CN=Stranger Root,O=Stranger in more.pem is not part of the chain and was ignored.',
     ],
   },
   'no intermediate': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf) + f.leaf.keyPem }),
     chain: () => [],
     says: [
-      'No intermediate was given for CN=www.example.com: clients may not trust it unless they know CN=Test Intermediate 2,O=Test.',
+      'The intermediate certificate of CN=www.example.com is missing: clients that do not know CN=Test Intermediate 2,O=Test may not trust it.',
     ],
   },
   'the root as the only issuer, which needs no warning': {

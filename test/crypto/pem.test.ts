@@ -84,7 +84,7 @@ const breakages: Record<string, { text: string; says: RegExp }> = {
   },
   'that ends as something else': {
     text: pem.replace('END CERTIFICATE', 'END PRIVATE KEY'),
-    says: /another END line/,
+    says: /END line of another type/,
   },
   'whose BEGIN line is lost in another block': {
     text: '-----BEGIN DH PARAMETERS-----\nAAEC\n-----END CERTIFICATE-----',
@@ -92,16 +92,16 @@ const breakages: Record<string, { text: string; says: RegExp }> = {
   },
   'without a BEGIN line': { text: lines.slice(1).join('\n'), says: /line 4 has an END line without a BEGIN/ },
   'with a sixth dash before BEGIN': { text: `-${pem}`, says: /END line without a BEGIN/ },
-  'with a foreign character': { text: pem.replace('AAEC', 'AA!C'), says: /something else than base64/ },
-  'that misses a character': { text: pem.replace('AAEC', 'AAC'), says: /something else than base64/ },
-  'with padding in the middle': { text: pem.replace('AAEC', 'AA=='), says: /something else than base64/ },
+  'with a foreign character': { text: pem.replace('AAEC', 'AA!C'), says: /is not base64 text/ },
+  'that misses a character': { text: pem.replace('AAEC', 'AAC'), says: /is not base64 text/ },
+  'with padding in the middle': { text: pem.replace('AAEC', 'AA=='), says: /is not base64 text/ },
   'that is empty': {
     text: '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----',
-    says: /something else than base64/,
+    says: /is not base64 text/,
   },
   'of headers only': {
     text: '-----BEGIN PRIVATE KEY-----\na: b\n-----END PRIVATE KEY-----',
-    says: /something else than base64/,
+    says: /is not base64 text/,
   },
 };
 
@@ -114,7 +114,7 @@ for (const [breakage, { text, says }] of Object.entries(breakages)) {
         assert.equal(error.code, 'invalid_request');
         assert.match(error.message, says);
         assert.match(error.message, /^site\.pem is damaged: /);
-        assert.match(error.hint ?? '', /^Copy the file again .*\.$/);
+        assert.match(error.hint ?? '', /^Copy the complete file again .*\.$/);
         return true;
       },
     );

@@ -16,7 +16,7 @@ const owner: BlobOwner = {
 };
 const overhead = 1 + 8 + 12 + 16;
 
-/** Asserts that the blob does not open, and why. */
+/** Asserts that the blob failed to decrypt, and why. */
 function assertRefused(blob: Buffer, reason: SealError['reason'], as = owner, by = key): void {
   assert.throws(
     () => open(by, as, blob),
@@ -74,12 +74,12 @@ const otherOwners: Record<string, BlobOwner> = {
 };
 
 for (const [where, other] of Object.entries(otherOwners)) {
-  test(`a blob that was moved to ${where} does not open`, () => {
+  test(`a blob that was moved to ${where} failed to decrypt`, () => {
     assertRefused(seal(key, world, owner, new Secret(Buffer.from('key'))), 'damaged', other);
   });
 }
 
-test('a blob with one bit flipped does not open, whichever bit it is', () => {
+test('a blob with one bit flipped failed to decrypt, whichever bit it is', () => {
   const blob = seal(key, world, owner, new Secret(Buffer.from('a private key')));
   for (let bit = 0; bit < blob.length * 8; bit += 1) {
     const position = Math.floor(bit / 8);
@@ -89,7 +89,7 @@ test('a blob with one bit flipped does not open, whichever bit it is', () => {
   }
 });
 
-test('a blob that was cut does not open, wherever it was cut', () => {
+test('a blob that was cut failed to decrypt, wherever it was cut', () => {
   const blob = seal(key, world, owner, new Secret(Buffer.from('a private key')));
   for (let length = 0; length < blob.length; length += 1) {
     assertRefused(blob.subarray(0, length), length < overhead ? 'format' : 'damaged');
@@ -106,7 +106,7 @@ test('a blob of another master key is told from a damaged one, and names the key
   assert.throws(() => open(key, owner, blob), { message: new RegExp(other.id.toString('hex')) });
 });
 
-test('a key with the same id but other bytes does not open a blob', () => {
+test('a key with the same id but other bytes failed to decrypt a blob', () => {
   const other = new MasterKey(new Secret(Buffer.alloc(32, 1)));
   const blob = seal(other, world, owner, new Secret(Buffer.from('key')));
   key.id.copy(blob, 1);
@@ -123,13 +123,13 @@ for (const format of [0, 2, 0x30, 255]) {
   });
 }
 
-test('the message about a blob that does not open shows nothing of what is in it', () => {
+test('the message about a blob that failed to decrypt shows nothing of what is in it', () => {
   const blob = seal(key, world, owner, new Secret(Buffer.from('a private key')));
   blob[blob.length - 1] = (blob.at(-1) ?? 0) ^ 1;
   assert.throws(
     () => open(key, owner, blob),
     ({ message }: Error) =>
-      message.startsWith('the sealed certificate private key does not open') &&
+      message.startsWith('the sealed certificate private key failed to decrypt') &&
       !message.includes('a private key') &&
       !message.includes(blob.subarray(21, 30).toString('hex')),
   );

@@ -40,7 +40,7 @@ test('a name that is not delegated to it is refused before anything is sent', as
   const name = '_acme-challenge.www.example.test';
   await assert.rejects(provider.present({ ...record, name }, never), {
     name: 'DnsProviderError',
-    message: `acme-dns serves ${fulldomain} only, not ${name}: let _acme-challenge.www.example.test be a CNAME of that`,
+    message: `acme-dns serves only ${fulldomain}, not ${name}: create a CNAME from _acme-challenge.www.example.test to d420c923.auth.test`,
   });
   assert.equal(server.requests.length, 0);
 });
@@ -50,17 +50,21 @@ suite('refusals', () => {
     [
       '401',
       { status: 401, json: { error: `internal-4711 ${credentials.password}` } },
-      /\(401: Unauthorized\)\. Look/,
+      /\(401: Unauthorized\)\. Check/,
     ],
     [
       'bad value',
       { status: 400, json: { error: 'internal-4711' } },
-      /did not put d420c923\.auth\.test \(400: Bad Request\)$/,
+      /failed to set the TXT record d420c923\.auth\.test \(400: Bad Request\)$/,
     ],
-    ['429', { status: 429, headers: { 'Retry-After': '90' } }, /too many requests .*it asks to wait 90 s/],
+    ['429', { status: 429, headers: { 'Retry-After': '90' } }, /too many requests .*retry after 90 s/],
     ['500', { status: 500, text: 'internal-4711' }, /\(500: Internal Server Error\)$/],
-    ['garbage', { status: 200, text: '<html>internal-4711' }, /answered with something unreadable \(200\)/],
-    ['no confirmation', { status: 200, json: {} }, /did not put .* in a form that is known here: txt/],
+    ['garbage', { status: 200, text: '<html>internal-4711' }, /unreadable response \(200\)/],
+    [
+      'no confirmation',
+      { status: 200, json: {} },
+      /failed to set .*: unexpected response \(txt is missing\)/,
+    ],
     ['another value', { status: 200, json: { txt: 'v-2' } }, /it confirmed another value$/],
   ];
   for (const [what, reply, words] of cases) {

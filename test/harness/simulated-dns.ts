@@ -142,7 +142,7 @@ export class SimulatedDns {
       this.questions?.push({ type, name, server });
       const [zone, index] = this.#serverAt(server);
       if (zone === undefined || !zone.isReachable) {
-        throw new DnsProviderError(`${server} cannot be reached when asked for the ${type} of ${name}`);
+        throw new DnsProviderError(`query for the ${type} of ${name} failed: ${server} is unreachable`);
       }
       return this.zoneOf(name) === zone || type === 'NS' ? this.#answer(type, name, index) : [];
     };

@@ -37,7 +37,7 @@ test('addresses of the machine itself and its surroundings are refused in every 
     for (const address of addresses) assert.equal(refusalOf(address, 443, []), kind, address);
   }
   for (const address of open) assert.equal(refusalOf(address, 443, []), undefined, address);
-  assert.equal(refusalOf('example.com', 443, []), 'no address');
+  assert.equal(refusalOf('example.com', 443, []), 'not an IP address');
 });
 
 test('a setting allows the very address, with a port that port alone', () => {

@@ -1,7 +1,7 @@
 /**
- * The chain of the audit log. Each event's link is a hash over the event before it and over its own fields, which anyone can
- * compute, and a tag over that hash, for which the vault's integrity key is needed: write access to the database alone can
- * neither change an event unseen nor forge one.
+ * The chain of the audit log. The link of each event is a hash over the previous link and its own fields, which anyone
+ * can compute, and a tag over that hash, which requires the vault's integrity key: with write access to the database
+ * alone, events can be neither changed undetected nor forged.
  */
 import { CompiledQuery, type Kysely, type Selectable } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
@@ -10,31 +10,31 @@ import { sha256 } from '../../base/sha256.ts';
 import type { Schema } from '../schema/schema.ts';
 import type { AuditEventsTable } from '../schema/schema-audit.ts';
 
-/** What an event says; the link that binds it to the one before is made from it. */
+/** The fields of an event that its link is computed from. */
 export type ChainedEvent = Omit<Selectable<AuditEventsTable>, 'link'>;
 
-/** The end of a chain, or of a part of it: an event's id and its hash, the first 32 bytes of its link. */
+/** The end of a chain or of a part of it: an event's id and its hash, the first 32 bytes of its link. */
 export type ChainEnd = { readonly id: number; readonly link: Buffer };
 
-/** Before the first event. */
+/** The end of an empty chain. */
 export const chainBeginning: ChainEnd = { id: 0, link: Buffer.alloc(32) };
 
-/** What stands first in every hash, so that another way to make them can follow. */
+/** Prefix of every hash, so that the format can change. */
 const version = netstring('vault-audit-1');
 
-/** What stands first in every tag. */
+/** Prefix of every tag. */
 const tagVersion = netstring('vault-audit-2');
 
-/** Bytes of a hash, and of a link of `vault-audit-1`, which has no tag. */
+/** Size of a hash in bytes, and of a `vault-audit-1` link, which has no tag. */
 const hashSize = 32;
 
 /** How many events are read or chained at once. */
 const eventsAtOnce = 400;
 
 /**
- * The hash of an event after the one whose hash is `previous`: SHA-256 over netstrings (`length in bytes:bytes,`) of the
- * version, `previous` in hexadecimal, id, time in milliseconds, actor, action, resource, detail, address and request id. A
- * `-` stands for what is null.
+ * The hash of an event whose predecessor has the hash `previous`: SHA-256 over netstrings (`length in bytes:bytes,`) of
+ * the version, `previous` in hexadecimal, id, time in milliseconds, actor, action, resource, detail, address and
+ * request id. `-` represents null.
  */
 export function linkOf(previous: Buffer, event: ChainedEvent): Buffer {
   const text =
@@ -51,17 +51,17 @@ export function linkOf(previous: Buffer, event: ChainedEvent): Buffer {
   return sha256(text);
 }
 
-/** The hash in a link; what exports, feeds and checkpoints show. */
+/** The hash in a link, as in exports, feeds and checkpoints. */
 export function hashIn(link: Buffer): Buffer {
   return link.length > hashSize ? link.subarray(0, hashSize) : link;
 }
 
-/** The link that is stored for a hash: the hash, and the tag over it. */
+/** The stored link for a hash: the hash, and the tag over it. */
 export function taggedLink(integrity: Integrity, hash: Buffer): Buffer {
   return Buffer.concat([hash, integrity.tag('audit event', tagText(hash))]);
 }
 
-/** What a link shows: `tagged` by this vault, without a tag as before `vault-audit-2`, or with a tag that is not the vault's. */
+/** The state of a link: `tagged` by this vault, `untagged` as before `vault-audit-2`, or `forged`. */
 export function tagState(integrity: Integrity, link: Buffer): 'tagged' | 'untagged' | 'forged' {
   if (link.length <= hashSize) return 'untagged';
   const tag = link.subarray(hashSize);
@@ -73,8 +73,8 @@ function tagText(hash: Buffer): string {
 }
 
 /**
- * Gives links to all events after the last that has one: for the migration that introduced links, and for nothing else. An
- * event without a link that comes later stays as it is, and shows.
+ * Adds links to all events after the last one that has a link; only for the migration that introduced links. An event
+ * without a link that is added later stays that way, and is detected.
  */
 export async function chainUnlinked(writer: Kysely<Schema>): Promise<void> {
   let end = await lastLinked(writer);
@@ -101,7 +101,7 @@ function updateOf(count: number): string {
   return `update audit_events set link = v.column2 from (values ${pairs}) v where audit_events.id = v.column1`;
 }
 
-/** The last event that has a link, or the beginning. */
+/** The last event with a link, or the beginning of the chain. */
 export async function lastLinked(reader: Kysely<Schema>): Promise<ChainEnd> {
   const last = await reader
     .selectFrom('audit_events')

@@ -1,4 +1,4 @@
-/** The table `audit_events`: who did what, in the order in which it was committed. */
+/** The table `audit_events`: who did what, in commit order. */
 import { CompiledQuery, type Selectable } from 'kysely';
 import { type Reader, requireIntegrity, type Writer } from '../database.ts';
 import type { AuditEventsTable } from '../schema/schema-audit.ts';
@@ -7,10 +7,10 @@ import { chainEnd, writeAuditMark } from './audit-mark.ts';
 
 export type AuditEventRow = Selectable<AuditEventsTable>;
 
-/** An event before it has its place in the log. */
+/** An event before it is added to the log. */
 export type NewAuditEvent = Omit<AuditEventRow, 'id' | 'link'>;
 
-/** One statement for many rows costs less than one for each. There are few statements, so that they are prepared once. */
+/** One statement for many rows is cheaper than one for each. There are few statements, so that they stay prepared. */
 const insertions = [16, 4, 1].map((count) => ({ count, sql: insertionOf(count) }));
 
 function insertionOf(count: number): string {
@@ -19,7 +19,7 @@ function insertionOf(count: number): string {
     values ${rows.join(', ')}`;
 }
 
-/** Adds events in the order given, each chained to the one before it and tagged, and seals the new end of the log. */
+/** Adds events in order, each chained to its predecessor and tagged, and updates the sealed end of the log. */
 export async function insertAuditEvents(writer: Writer, rows: readonly NewAuditEvent[]): Promise<void> {
   if (rows.length === 0) return;
   const integrity = requireIntegrity(writer);
@@ -39,7 +39,7 @@ export async function insertAuditEvents(writer: Writer, rows: readonly NewAuditE
   await writeAuditMark(writer, integrity, { id, link });
 }
 
-/** The next events after the one with the id `after`, in the order of the chain. */
+/** The next events after the id `after`, in chain order. */
 export async function listChainedEvents(
   reader: Reader,
   after: number,
@@ -54,12 +54,12 @@ export async function listChainedEvents(
     .execute();
 }
 
-/** The newest event, or undefined where there is none. */
+/** The newest event, or undefined if there is none. */
 export async function lastAuditEvent(reader: Reader): Promise<AuditEventRow | undefined> {
   return reader.selectFrom('audit_events').selectAll().orderBy('id', 'desc').limit(1).executeTakeFirst();
 }
 
-/** How many there are; reads an index from end to end. */
+/** The number of events; scans an index. */
 export async function countAuditEvents(reader: Reader): Promise<number> {
   const { n } = await reader
     .selectFrom('audit_events')
@@ -68,7 +68,7 @@ export async function countAuditEvents(reader: Reader): Promise<number> {
   return n;
 }
 
-/** The last id that was ever given to an event, also where that event is gone. */
+/** The highest id ever assigned to an event, even if that event is gone. */
 export async function lastGivenId(reader: Reader): Promise<number> {
   const { rows } = await reader.executeQuery<{ seq: number }>(
     CompiledQuery.raw("select seq from sqlite_sequence where name = 'audit_events'"),

@@ -1,6 +1,6 @@
 /**
- * The sealed high-water mark of the audit log: the id and hash of the newest event, tagged, and renewed by each transaction
- * that adds events. New events go on from the mark and not from the rows, so that what was cut off or changed stays visible.
+ * The sealed high-water mark of the audit log: id and hash of the newest event, tagged, and updated by each transaction
+ * that adds events. New events continue from the mark, not from the rows, so that truncation and changes stay visible.
  */
 import { CompiledQuery, type Kysely } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
@@ -13,14 +13,14 @@ const version = netstring('vault-audit-mark-1');
 /** Precedes new events if the mark is missing or forged; no event has this hash, so the break shows. */
 export const brokenLink = Buffer.alloc(32, 0xff);
 
-/** The mark, or undefined where it is missing or not this vault's. */
+/** The mark, or undefined if it is missing or forged. */
 export async function readMark(reader: Kysely<Schema>, integrity: Integrity): Promise<ChainEnd | undefined> {
   return markIn(await readEnd(reader), integrity);
 }
 
 /**
- * Where the next event goes, to be asked in the transaction that adds it: after every id there is and every id the mark knows,
- * chained to the event that the mark names.
+ * Where the next event goes; call it in the transaction that adds the event. The id is greater than all existing ids
+ * and that of the mark, and the event is chained to the event of the mark.
  */
 export async function chainEnd(writer: Kysely<Schema>, integrity: Integrity): Promise<ChainEnd> {
   const row = await readEnd(writer);

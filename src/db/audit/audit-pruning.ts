@@ -1,10 +1,13 @@
-/** How old events leave the audit log: from its beginning, a few at a time, and leaving the link that the rest goes on from. */
+/**
+ * Deletes old events from the beginning of the audit log, in small batches, and keeps the link that the rest continues
+ * from.
+ */
 
 import type { Reader, Writer } from '../database.ts';
 import { putSetting, readSetting } from '../tables/settings.ts';
 import { type ChainEnd, chainBeginning, hashIn } from './audit-chain.ts';
 
-/** The last event that was pruned, or undefined where none was. */
+/** The last pruned event, or undefined if none was. */
 export async function readPrunedThrough(reader: Reader): Promise<ChainEnd | undefined> {
   const value = await readSetting(reader, 'audit-pruned-through');
   const [, id, link] = /^(\d+) ([0-9a-f]{64})(?:[0-9a-f]{64})?$/.exec(String(value ?? '')) ?? [];
@@ -14,8 +17,8 @@ export async function readPrunedThrough(reader: Reader): Promise<ChainEnd | unde
 }
 
 /**
- * The last event before the first one to stay: one that is not older than `before` (UTC milliseconds) and not from the future
- * either, as those are that were written while the clock was ahead. Undefined where all stay.
+ * The last event before the first one to keep: an event that is not older than `before` (UTC milliseconds) and not from
+ * the future, as written while the clock was ahead. Undefined if all events are kept.
  */
 export async function lastToPrune(
   reader: Reader,
@@ -40,7 +43,7 @@ export async function lastToPrune(
 }
 
 /**
- * Removes at most `limit` of the oldest events, up to the one with the id `through`, and returns how many. The rest is still a
+ * Deletes at most `limit` of the oldest events, up to the id `through`, and returns how many. The rest is still a
  * chain.
  */
 export async function pruneAuditEvents(writer: Writer, through: number, limit: number): Promise<number> {
@@ -53,7 +56,7 @@ export async function pruneAuditEvents(writer: Writer, through: number, limit: n
     .execute();
   const last = oldest.at(-1);
   if (last === undefined) return 0;
-  // An event without a link was not written by this vault, whose next event follows its own last one.
+  // An event without a link was not written by this vault; the vault's next event follows its own last one.
   const linked =
     oldest.findLast(({ link }) => link.length > 0)?.link ?? (await readPrunedThrough(writer))?.link;
   const hash = hashIn(linked ?? chainBeginning.link).toString('hex');

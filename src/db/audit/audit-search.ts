@@ -1,12 +1,12 @@
 /**
- * Looking through the audit log: pages of it by who, what, about what and when, without an index that every download would
- * have to write all over.
+ * Searches the audit log: pages of events by actor, action, resource and time, without indexes that every download
+ * would have to update.
  */
 import { sql } from 'kysely';
 import type { Reader } from '../database.ts';
 import type { AuditEventRow } from './audit-events.ts';
 
-/** Which events; what is undefined does not matter. */
+/** Which events to return; undefined members match all. */
 export type AuditFilter = {
   readonly actor?: string | undefined;
   readonly action?: string | undefined;
@@ -16,22 +16,22 @@ export type AuditFilter = {
   readonly until?: number | undefined;
 };
 
-/** How far the clock may have been wrong: events near a bound of time are looked at one by one. */
+/** How far the clock may have been wrong: events near a time bound are checked one by one. */
 const clockSlack = 86_400_000;
 
 export type AuditOrder = 'newest first' | 'oldest first';
 
-/** A page of events: those with ids below `before` and above `after`, where given. */
+/** A page of events: ids below `before` and above `after`, where given. */
 export type AuditPage = {
   readonly before?: number | undefined;
   readonly after?: number | undefined;
   readonly limit: number;
 };
 
-/** Ids of events, both inclusive. */
+/** A range of event ids, both inclusive. */
 type Span = { readonly from: number; readonly to: number };
 
-/** A page of the events that fit. */
+/** A page of the matching events. */
 export async function listAuditEvents(
   reader: Reader,
   filter: AuditFilter,
@@ -59,7 +59,7 @@ export async function listAuditEvents(
 
 type Wanted = { readonly limit: number; readonly order: AuditOrder };
 
-/** By the ids or, where one is wanted, by the index of actions. */
+/** Scans by id or, for an action, by the index of actions. */
 function inOrder(
   reader: Reader,
   { action, since, until }: AuditFilter,
@@ -76,13 +76,13 @@ function inOrder(
     .execute();
 }
 
-/** Ids that share an entry of the indexes by actor and resource: 1,024 of them (migration 0007). */
+/** The indexes by actor and resource have one entry per 1,024 ids (migration 0007). */
 const blockBits = 10;
 const blockSize = 2 ** blockBits;
 
 /**
- * The span in parts of whole blocks, from where the page begins. Whoever does a lot is found in the first; each part is
- * larger than the one before, so that whoever did something once and long ago is found with few questions.
+ * Splits the range into parts of whole blocks, beginning with the start of the page. Frequent actors are found in the
+ * first part; parts grow, so that rare ones are found with few queries.
  */
 function* blocksOf({ from, to }: Span, order: AuditOrder): Generator<Span> {
   let size = 4 * blockSize;
@@ -101,7 +101,7 @@ function* blocksOf({ from, to }: Span, order: AuditOrder): Generator<Span> {
   }
 }
 
-/** A plus before a column keeps SQLite from another index, which would read all that happened. */
+/** A plus before a column keeps SQLite from using another index, which would read all events. */
 function inBlocks(
   reader: Reader,
   { actor, action, resource, since, until }: AuditFilter,
@@ -130,8 +130,8 @@ function inBlocks(
 }
 
 /**
- * The id of the first event at `at` or later, or one above all. Ids are given in the order of time, so that it is found
- * by halving, and no index of times has to be kept for every download.
+ * The id of the first event at `at` or later, or one above all ids. Ids increase with time, so a binary search finds it
+ * without an index of times, which every download would have to update.
  */
 async function firstIdFrom(reader: Reader, at: number): Promise<number> {
   let low = 0;
@@ -155,7 +155,7 @@ async function firstAfter(reader: Reader, id: number): Promise<{ id: number } | 
     .executeTakeFirst();
 }
 
-/** The event of this id, or the next older one. */
+/** The event with this id, or the next older one. */
 async function neighbour(reader: Reader, id: number): Promise<{ id: number; at: number } | undefined> {
   return reader
     .selectFrom('audit_events')

@@ -1,6 +1,7 @@
 /**
- * Tags on API keys with their allowlists, administrators and sessions. A row counts only with the tag over everything in it that
- * gives rights, which needs the integrity key: a row that was added or changed in the database file is refused.
+ * Tags on API keys with their allowlists, administrators and sessions. A row is valid only with a tag over all fields
+ * that grant rights; creating a tag requires the integrity key, so rows that were added or changed in the database file
+ * are rejected.
  */
 import type { Kysely, Selectable } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
@@ -8,7 +9,7 @@ import { asciiNetstring, netstring, optionalNetstring } from '../../base/netstri
 import { type Reader, requireIntegrity, type Writer } from '../database.ts';
 import type { AdministratorsTable, ApiKeysTable, Schema, SessionsTable } from '../schema/schema.ts';
 
-/** A certificate of an allowlist: its id and its name, neither of which may become another's. */
+/** A certificate of an allowlist: its id and name, neither of which may be reused. */
 export type Allowed = readonly [id: number, name: string];
 
 type SessionRow = Selectable<SessionsTable>;
@@ -19,7 +20,7 @@ export type TaggedApiKey = Omit<Selectable<ApiKeysTable>, 'created_at' | 'last_u
 /** The fields of an administrator that grant rights. */
 export type TaggedAdministrator = Omit<Selectable<AdministratorsTable>, 'created_at' | 'last_signed_in_at'>;
 
-/** Whether a key is as the vault wrote it, its allowlist included. */
+/** Whether a key, including its allowlist, is as the vault wrote it. */
 export function apiKeyFits(integrity: Integrity, row: TaggedApiKey, allowlist: readonly Allowed[]): boolean {
   return integrity.fits('api key', apiKeyText(row, allowlist), row.tag);
 }
@@ -32,7 +33,7 @@ export function sessionFits(integrity: Integrity, row: SessionRow): boolean {
   return integrity.fits('session', sessionText(row), row.tag);
 }
 
-/** Whether a key, as it stands now, is as the vault wrote it; false where there is none of this id. */
+/** Whether the current row of a key is as the vault wrote it; false if the id does not exist. */
 export async function isApiKeyAuthentic(writer: Writer, id: number): Promise<boolean> {
   const found = await readApiKey(writer, id);
   return found !== undefined && apiKeyFits(requireIntegrity(writer), found.row, found.allowlist);
@@ -61,7 +62,7 @@ export async function tagSession(writer: Writer, row: Omit<SessionRow, 'tag'>): 
   await writer.updateTable('sessions').set({ tag }).where('id', '=', row.id).execute();
 }
 
-/** Tags all rows there are, and says how many: for a vault from before there were tags. */
+/** Tags all existing rows and returns their number: for a vault from before tags existed. */
 export async function tagAllRows(
   writer: Writer,
 ): Promise<{ api_keys: number; administrators: number; sessions: number }> {
@@ -91,7 +92,7 @@ export async function listForgedRows(reader: Reader, integrity: Integrity): Prom
   return forged;
 }
 
-/** The ids of the keys that are not revoked, and of all sessions there are. */
+/** The ids of the keys that are not revoked, and of all sessions. */
 export async function listLiveIds(
   reader: Reader,
 ): Promise<{ readonly apiKeys: number[]; readonly sessions: number[] }> {

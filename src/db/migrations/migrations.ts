@@ -1,6 +1,6 @@
 /**
- * All migrations in order, and how they are applied: whole or not at all, after a copy of the database was laid beside
- * it, and never on a database that a newer vault has written.
+ * All migrations in order, and how they are applied: in one transaction, after the database was copied, and never to a
+ * database that a newer vault has written.
  */
 import type BetterSqlite3 from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
@@ -21,7 +21,7 @@ import { copyBeside, pruneCopies } from './upgrade-copy.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
-/** Append only: what has shipped is never edited, renamed or reordered. */
+/** Append only: shipped migrations are never edited, renamed or reordered. */
 export const migrations: Migrations = {
   '0001-first-schema': firstSchema,
   '0002-acme': acme,
@@ -39,12 +39,12 @@ export const migrations: Migrations = {
 /** The name of the newest schema. */
 export const schemaVersion = Object.keys(migrations).at(-1) ?? '';
 
-/** Marks the file as a vault's database ("CVlt"); `file` and others show it. */
+/** Identifies the file as a vault database ("CVlt"), as shown by `file` and other programs. */
 const applicationId = 0x43566c74;
 
 /**
- * Brings the database to the newest schema, in one IMMEDIATE transaction, so that of two processes that start at once
- * one migrates and the other finds it done.
+ * Migrates the database to the newest schema in one IMMEDIATE transaction, so that if two processes start at once, one
+ * migrates and the other has nothing to do.
  */
 export async function migrate<S>(
   database: BetterSqlite3.Database,
@@ -67,7 +67,7 @@ export async function migrate<S>(
   });
 }
 
-/** Throws OperatorError where the database is none of ours or comes from a newer vault. Changes nothing. */
+/** Throws OperatorError if the database belongs to another program or comes from a newer vault. Changes nothing. */
 export function refuseForeignDatabase(
   database: BetterSqlite3.Database,
   known: Migrations = migrations,
@@ -90,12 +90,12 @@ export function refuseForeignDatabase(
   }
 }
 
-/** Whether this vault has a migration of this name. */
+/** Whether this vault has a migration with this name. */
 export function isKnownMigration(name: string): boolean {
   return Object.hasOwn(migrations, name);
 }
 
-/** Names of the migrations that the database has seen, oldest first; none where it is new. */
+/** Names of the applied migrations, oldest first; none if the database is new. */
 export function appliedMigrations(database: BetterSqlite3.Database): string[] {
   const table = "select 1 from sqlite_schema where type = 'table' and name = 'kysely_migration'";
   if (database.prepare(table).get() === undefined) return [];

@@ -10,7 +10,9 @@ export type AuditEventsTable = {
   detail: string;
   ip: string | null;
   request_id: string | null;
-  /** What chains it to the event before, and the tag (audit-chain.ts); shorter where an earlier version of the vault wrote it. */
+  /**
+   * The link to the previous event, with its tag (audit-chain.ts); shorter if an earlier version of the vault wrote it.
+   */
   link: Buffer;
 };
 
@@ -18,7 +20,7 @@ export type AuditKeysTable = {
   id: Generated<number>;
   /** SPKI DER. */
   public_key: Buffer;
-  /** PKCS#8 DER; null once another key has taken its place. */
+  /** PKCS#8 DER; null once another key has replaced it. */
   sealed_private_key: Buffer | null;
   created_at: number;
 };

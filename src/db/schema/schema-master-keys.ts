@@ -1,9 +1,9 @@
-/** The table of master keys as the queries see it: names of keys, never a key. */
+/** The table of master keys as queries see it: names of keys, never a key. */
 
 export type MasterKeysTable = {
-  /** The key's name, in hexadecimal. */
+  /** The name of the key, in hexadecimal. */
   id: string;
-  /** `previous` while a rotation goes on: blobs of it may be left. */
+  /** `previous` during a rotation: blobs sealed by it may remain. */
   state: 'current' | 'previous' | 'retired';
   since: number;
   retired_at: number | null;

@@ -1,17 +1,17 @@
-/** The tables of notifications as the queries see them; times are UTC milliseconds, lists are JSON text. */
+/** The notification tables as queries see them; times are UTC milliseconds, lists are JSON text. */
 import type { Generated } from 'kysely';
 
 export type NotificationChannelsTable = {
   id: Generated<number>;
   name: string;
   type: string;
-  /** Where it leads, as lists show it. */
+  /** The destination, as shown in lists. */
   target: string;
   /** JSON of its settings and credentials. */
   sealed_settings: Buffer;
-  /** The events it is told. */
+  /** The events that the channel receives. */
   events: string;
-  /** Patterns of names; none for all certificates. */
+  /** Name patterns; none for all certificates. */
   certificates: string;
   /** `HH:MM` in UTC; null for no digest. */
   digest_at: string | null;
@@ -25,7 +25,7 @@ export type NotificationChannelsTable = {
 
 export type NotificationsTable = {
   id: Generated<number>;
-  /** What receivers know it by. */
+  /** The id of the message that recipients see. */
   message_id: string;
   event: string;
   at: number;
@@ -44,7 +44,7 @@ export type NotificationDeliveriesTable = {
   attempts: Generated<number>;
   queued_at: number;
   next_attempt_at: number;
-  /** After this it is not tried any more. */
+  /** No more attempts after this time. */
   expires_at: number;
   lease_owner: string | null;
   lease_expires_at: number | null;
@@ -53,13 +53,13 @@ export type NotificationDeliveriesTable = {
   error: string | null;
 };
 
-/** What is wrong at this moment, so that it is told once, at growing distances, and when it is over. */
+/** Current problems, so that each is notified once, repeated at growing intervals, and resolved. */
 export type NotificationAlarmsTable = {
   id: Generated<number>;
   event: string;
   certificate_id: number | null;
   api_key_id: number | null;
-  /** How bad it was when it was last told; more is worse. */
+  /** The severity at the last notification; higher is worse. */
   level: number;
   opened_at: number;
   told_at: number;

@@ -1,4 +1,4 @@
-/** The tables of renewals: the queue with its history, and what CAs limit. */
+/** The renewal tables: the queue with its history, and the limits of CAs. */
 import type { Generated } from 'kysely';
 
 export type RenewalStatus = 'queued' | 'running' | 'succeeded' | 'failed';
@@ -11,37 +11,37 @@ export type RenewalsTable = {
   requested_at: number;
   started_at: number | null;
   finished_at: number | null;
-  /** How often a worker has taken it up. */
+  /** How many times a worker has claimed it. */
   claims: Generated<number>;
   lease_owner: string | null;
   lease_expires_at: number | null;
-  /** PKCS#8 DER of the new version's key, there before anything is asked of the issuer. */
+  /** PKCS#8 DER of the new version's key, stored before anything is requested from the issuer. */
   sealed_private_key: Buffer | null;
   version: number | null;
   error: string | null;
-  /** The issuer that was chosen for it. */
+  /** The issuer chosen for it. */
   issuer_id: number | null;
   acme_account_id: number | null;
   /** The order it resumes after a crash. */
   order_url: string | null;
-  /** The names that were ordered, as `certificates.domains` had them then. */
+  /** The ordered names, a copy of `certificates.domains` at that time. */
   order_domains: string | null;
-  /** What it did so far, in words: `[{ "at": …, "text": … }]`. */
+  /** Its steps so far: `[{ "at": …, "text": … }]`. */
   steps: string | null;
-  /** Of those that wait for an issuer, the one with the earliest is taken up first. */
+  /** Among renewals that wait for an issuer, the one with the earliest time is claimed first. */
   urgent_at: Generated<number>;
-  /** Which of the issuer's lanes it waits in: the id of its DNS provider, 0 where no provider has its names. */
+  /** Which lane of the issuer it waits in: the id of its DNS provider, 0 if no provider has its names. */
   dns_lane: Generated<number>;
-  /** A limit of the CA keeps it in the queue until then, and which one that is. */
+  /** A limit of the CA keeps it queued until then, and which one. */
   held_until: number | null;
   hold_reason: string | null;
-  /** The CA refused it with 429 and did not say which limit that was. */
+  /** The CA rejected it with 429 without naming the limit. */
   limited: Generated<0 | 1>;
   /** A digest of the set of its names, independent of their order. */
   name_set: string | null;
 };
 
-/** What a CA refused by a limit on a set of names or a registered domain, for all certificates that it concerns. */
+/** Limits that a CA reported for a set of names or a registered domain; they apply to all affected certificates. */
 export type IssuanceHoldsTable = {
   directory_url: string;
   scope: 'names' | 'domain';

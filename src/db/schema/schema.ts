@@ -1,6 +1,6 @@
 /**
- * The tables as the queries see them. Times are UTC milliseconds, truth is 0 or 1, lists are JSON text; what is
- * `sealed_…` cannot be opened from here.
+ * The tables as queries see them. Times are UTC milliseconds, booleans are 0 or 1, lists are JSON text; `sealed_…`
+ * columns cannot be decrypted here.
  */
 import type { Generated } from 'kysely';
 import type { AuditEventsTable, AuditKeysTable } from './schema-audit.ts';
@@ -34,7 +34,7 @@ export type CertificatesTable = {
   issuer_id: number | null;
   auto_renew: Bit;
   reuse_key: Bit;
-  /** The lifetime asked for, or null for the issuer's default. */
+  /** The requested lifetime; null for the issuer's default. */
   lifetime: number | null;
   current_version: number | null;
   next_renewal_at: number | null;
@@ -44,18 +44,18 @@ export type CertificatesTable = {
   created_at: number;
   /** Neither renewed nor ordered while set. */
   disabled_at: number | null;
-  /** When names or type of key were changed; null again once a version has them. */
+  /** When names or key type were changed; null again once a version has them. */
   changed_at: number | null;
-  /** Who is asked when the issuer keeps failing and the end is near. */
+  /** The issuer to use if the main one keeps failing and the certificate expires soon. */
   fallback_issuer_id: number | null;
-  /** The CA's profile, in place of the issuer's. */
+  /** The profile of the CA; overrides that of the issuer. */
   profile: string | null;
-  /** The challenge type to use, or null to choose by what is configured. */
+  /** The challenge type; null to choose by the configuration. */
   challenge: string | null;
   /** Retry-After of the issuer; the fallback's has its own column. */
   retry_after: number | null;
   fallback_retry_after: number | null;
-  /** The CA's renewal window for the current version (RFC 9773), the moment chosen in it, and when to ask again. */
+  /** The CA's renewal window for the current version (RFC 9773), the chosen moment in it, and when to query again. */
   ari_window_start: number | null;
   ari_window_end: number | null;
   ari_renew_at: number | null;
@@ -78,13 +78,13 @@ export type CertificateVersionsTable = {
   source: 'acme' | 'local-ca' | 'import';
   certificate_pem: string;
   chain_pem: string;
-  /** The private key's PEM. */
+  /** The private key as PEM. */
   sealed_private_key: Buffer;
   certificate_etag: string;
   chain_etag: string;
   fullchain_etag: string;
   private_key_etag: string;
-  /** Whose order it came from, and from which CA; null where it was not ACME. */
+  /** The ACME account and CA that issued it; null if not issued through ACME. */
   acme_account_id: number | null;
   directory_url: string | null;
   revoked_at: number | null;
@@ -97,16 +97,16 @@ export type AcmeAccountsTable = {
   /** The name of the issuer that registered it. */
   issuer: string;
   directory_url: string;
-  /** null until the CA has answered the registration. */
+  /** null until the CA has confirmed the registration. */
   account_url: string | null;
   email: string | null;
   eab_kid: string | null;
   status: AcmeAccountStatus;
   /** PKCS#8 DER. */
   sealed_private_key: Buffer;
-  /** The key that a rollover under way changes to. */
+  /** The new key of a rollover in progress. */
   sealed_next_private_key: Buffer | null;
-  /** When that rollover began; null for one that an older vault began. */
+  /** When that rollover began; null if an older vault began it. */
   rollover_at: number | null;
   created_at: number;
 };
@@ -117,14 +117,14 @@ export type AcmeIssuersTable = {
   email: string | null;
   eab_kid: string | null;
   sealed_eab_key: Buffer | null;
-  /** PEM, trusted for this CA in place of the public roots. */
+  /** PEM; replaces the public roots for this CA. */
   ca_pem: string | null;
   profile: string | null;
   preferred_chain: string | null;
-  /** The terms that were accepted. */
+  /** The accepted terms of service. */
   terms_of_service: string | null;
   account_id: number | null;
-  /** Nothing is asked of it before this. */
+  /** No requests are sent to it before this time. */
   paused_until: number | null;
   pause_reason: string | null;
 };
@@ -140,7 +140,7 @@ export type DnsProvidersTable = {
 
 export type AcmeChallengesTable = {
   id: Generated<number>;
-  /** null once the renewal is gone. */
+  /** null once the renewal is deleted. */
   renewal_id: number | null;
   /** Without `*.`. */
   identifier: string;
@@ -161,14 +161,14 @@ export type ApiKeysTable = {
   hash: Buffer;
   scopes: string;
   any_certificate: Bit;
-  /** None for anywhere. */
+  /** No entry allows any network. */
   allowed_networks: string;
   created_at: number;
   expires_at: number | null;
   revoked_at: number | null;
   last_used_at: number | null;
   last_used_ip: string | null;
-  /** Over all of it but its use, with its allowlist (row-tags.ts). */
+  /** Covers all other columns except usage, and the allowlist (row-tags.ts). */
   tag: Generated<Buffer | null>;
 };
 
@@ -176,7 +176,7 @@ export type ApiKeyCertificatesTable = { api_key_id: number; certificate_id: numb
 
 export type AdministratorsTable = {
   id: Generated<number>;
-  /** Whatever its case, it is taken once. */
+  /** Unique regardless of case. */
   name: string;
   /** A PHC string. */
   password_hash: string;

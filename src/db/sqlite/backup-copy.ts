@@ -1,4 +1,6 @@
-/** What backups ask of SQLite: a copy of the database while others write to it, and the examination of such a copy. */
+/**
+ * SQLite operations for backups: a copy of the database while others write to it, and the examination of such a copy.
+ */
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Database } from '../database.ts';
@@ -7,21 +9,21 @@ import { storageErrorFrom } from '../storage-error.ts';
 import type { MasterKeyRow } from '../tables/master-keys.ts';
 import { refuseDamaged } from './database-examination.ts';
 
-/** A megabyte: about a millisecond, then requests have their turn. */
+/** One megabyte takes about a millisecond; then requests are served. */
 const pagesPerTurn = 256;
 
-/** What a copy holds. */
+/** The contents of a copy. */
 export type CopyFacts = {
-  /** The migrations it has seen, oldest first. */
+  /** The applied migrations, oldest first. */
   readonly schema: readonly string[];
   /** Rows of each table. */
   readonly counts: Readonly<Record<string, number>>;
 };
 
-/** What SQLite reports when it cannot write a copy, whatever it is about. */
+/** Errors that SQLite reports when it cannot write a copy. */
 const cannotWrite = /^SQLITE_(FULL|READONLY|PERM|CANTOPEN|IOERR_(WRITE|FSYNC|TRUNCATE|DIR_FSYNC))/;
 
-/** The copy could not be written; the database itself is well. */
+/** The copy could not be written; the database itself is intact. */
 export class CopyError extends Error {
   readonly isFull: boolean;
 
@@ -33,14 +35,14 @@ export class CopyError extends Error {
 }
 
 /**
- * Copies what is committed now into the empty file `copy`, a few pages at a time. Writers go on: the copy is of one
- * moment, and is never begun anew. Throws CopyError or StorageError.
+ * Copies the committed state into the empty file `copy`, a few pages at a time. Writers are not blocked: the copy is a
+ * snapshot and never restarts. Throws CopyError or StorageError.
  */
 export async function copyDatabase(db: Database, copy: string): Promise<void> {
   await told(db.path, async () => {
     const source = new BetterSqlite3(db.path, { readonly: true, timeout: 5000 });
     try {
-      // An open reading transaction holds its moment; without it SQLite would begin again at each write of another process.
+      // An open read transaction holds the snapshot; without it SQLite would restart at each write of another process.
       source.exec('begin');
       source.prepare('select count(*) from sqlite_schema').get();
       await source.backup(copy, { progress: () => pagesPerTurn });
@@ -51,8 +53,8 @@ export async function copyDatabase(db: Database, copy: string): Promise<void> {
 }
 
 /**
- * Makes a copy one plain file, takes out of it what must not come back (sessions and setup links, with their bytes),
- * and tells what it holds. Throws CopyError.
+ * Turns a copy into a single plain file, deletes what must not be restored (sessions and setup links, including their
+ * bytes), and returns its contents. Throws CopyError.
  */
 export async function tidyCopy(copy: string): Promise<CopyFacts> {
   return told(copy, async () => {
@@ -71,11 +73,11 @@ export async function tidyCopy(copy: string): Promise<CopyFacts> {
   });
 }
 
-/** Which master key seals in a copy, and whether it holds blobs of one before. */
+/** The current master key of a copy, and whether the copy contains blobs of a previous key. */
 export function masterKeysIn(copy: string): { current: string | undefined; isRotating: boolean } {
   const database = new BetterSqlite3(copy, { readonly: true });
   try {
-    // A vault that is open has this table: it is migrated before anything is copied.
+    // The database of an open vault has this table: migrations run before any copy.
     const rows = database.prepare('select id, state from master_keys').all() as Pick<
       MasterKeyRow,
       'id' | 'state'
@@ -90,8 +92,8 @@ export function masterKeysIn(copy: string): { current: string | undefined; isRot
 }
 
 /**
- * Reads all of a copy and tells what it holds. Throws OperatorError where it is damaged, none of a vault's, or from a
- * newer vault; `name` is what it is called then. Writes nothing. Takes seconds where it is large.
+ * Reads a complete copy and returns its contents. Throws OperatorError if it is damaged, not from a vault, or from a
+ * newer vault; messages call it `name`. Writes nothing. Takes seconds for a large copy.
  */
 export function examineCopy(copy: string, name: string): CopyFacts {
   const damaged = (findings: string, cause?: unknown) =>

@@ -1,4 +1,4 @@
-/** Reads a whole database without changing it, and says what is wrong with it. */
+/** Reads a complete database without changing it and reports damage. */
 import { statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -8,15 +8,15 @@ import { refuseEmptyDatabase } from './database-inspection.ts';
 
 export type DatabaseFacts = {
   readonly bytes: number;
-  /** Of the write-ahead log, which is folded in as long as nobody reads for long. */
+  /** Of the write-ahead log, which is checkpointed unless long reads prevent it. */
   readonly logBytes: number;
-  /** Whether this vault works with it as it is; otherwise it upgrades it first. */
+  /** Whether this vault can use it as it is; otherwise it will be upgraded first. */
   readonly isCurrent: boolean;
 };
 
 /**
- * Takes seconds where the file is large. Throws OperatorError or StorageError where it is damaged, none of a vault's, or
- * from a newer vault.
+ * Takes seconds for a large file. Throws OperatorError or StorageError if it is damaged, not from a vault, or from a
+ * newer vault.
  */
 export function examineDatabase(path: string): DatabaseFacts {
   let database: BetterSqlite3.Database | undefined;
@@ -43,7 +43,7 @@ export function examineDatabase(path: string): DatabaseFacts {
 
 const hint = 'Keep a copy of the file, then restore the latest backup.';
 
-/** Reads every page, index and reference; throws what `asError` makes of the first findings. */
+/** Reads every page, index and reference; throws the result of `asError` for the first findings. */
 export function refuseDamaged(
   database: BetterSqlite3.Database,
   asError: (findings: string) => OperatorError,

@@ -1,6 +1,6 @@
 /**
- * What a database file says of itself before it is opened for writing. A read-only connection leaves a log as
- * it is; a writing one would fold it into a file that may be damaged, and delete it.
+ * What a database file reveals before it is opened for writing. A read-only connection leaves a log unchanged; a
+ * writing one would checkpoint it into a file that may be damaged, and delete it.
  */
 import { closeSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -10,19 +10,22 @@ import { storageErrorFrom } from '../storage-error.ts';
 import { lendDirectory } from './embedded-addon.ts';
 import { leftLog, linkedPath, lostDatabaseAdvice } from './new-database.ts';
 
-/** The highest ids that tables have given out, also for rows that are gone: they only ever grow. */
+/** The highest ids that tables have assigned, even if those rows are gone: they never decrease. */
 export type HighWater = { readonly events: number; readonly versions: number };
 
 export type DatabaseInspection = HighWater & {
-  /** Undefined where a vault that gave no ids has written the database last. */
+  /** Undefined if the database was last written by a vault that did not assign ids. */
   readonly vaultId: string | undefined;
   /** Whether a server has the database open, or was killed while it had. */
   readonly isServed: boolean;
-  /** Whether it has, or may have, a write-ahead log that belongs to it. */
+  /** Whether it has, or may have, a write-ahead log. */
   readonly mayHaveLog: boolean;
-  /** Whether Litestream follows it, whose restored databases never have a log. */
+  /** Whether Litestream replicates it; databases restored by Litestream never have a log. */
   readonly isReplicated: boolean;
-  /** How often a log was folded into the file (`Database.foldLog`), as the file and its log say together. */
+  /**
+   * How many times a log was checkpointed into the file (`Database.foldLog`), according to the file and its log
+   * together.
+   */
   readonly folds: number;
 };
 
@@ -30,8 +33,8 @@ export type DatabaseInspection = HighWater & {
 const userVersionAt = 60;
 
 /**
- * How often a log was folded into the file, as the file alone says. Only for a process that does not have the database open:
- * closing the file drops the locks of SQLite.
+ * How many times a log was checkpointed into the file, according to the file alone. Only for a process that does not
+ * have the database open: closing the file drops the locks of SQLite.
  */
 export function foldsInFile(path: string): number {
   const descriptor = openSync(path, 'r');
@@ -44,11 +47,11 @@ export function foldsInFile(path: string): number {
   }
 }
 
-/** Throws OperatorError where something else than a file is in the place of the database, its log or its shared memory. */
+/** Throws OperatorError if the path of the database, its log or its shared memory is not a regular file. */
 export function refuseMisplacedFiles(path: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) {
     const file = suffix === '' ? path : linkedPath(path) + suffix;
-    // A database may be a link to its file; SQLite follows none for the others.
+    // A database may be a link to its file; SQLite follows no links for the other files.
     const stats = (suffix === '' ? statSync : lstatSync)(file, { throwIfNoEntry: false });
     if (stats === undefined || stats.isFile()) continue;
     const kind = stats.isDirectory()
@@ -64,7 +67,7 @@ export function refuseMisplacedFiles(path: string): void {
   }
 }
 
-/** Throws OperatorError where the file is a database without any table, or cannot be read. Changes nothing. */
+/** Throws OperatorError if the file is a database without tables, or cannot be read. Changes nothing. */
 export function refuseEmptyDatabase(path: string): void {
   reading(path, (database) => {
     const tables = database.prepare("select count(*) from sqlite_schema where type = 'table'").pluck().get();
@@ -77,7 +80,7 @@ export function refuseEmptyDatabase(path: string): void {
   });
 }
 
-/** Looks at a database that has tables. Throws StorageError where it cannot be read. */
+/** Inspects a database that has tables. Throws StorageError if it cannot be read. */
 export function inspectDatabase(path: string): DatabaseInspection {
   return reading(path, (database) => {
     const has = (table: string) =>

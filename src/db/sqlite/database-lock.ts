@@ -1,29 +1,29 @@
-/** Takes a database away from everybody, so that another can take its place. */
+/** Locks a database exclusively, so that it can be replaced. */
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../../base/operator-error.ts';
 import { isBusy } from '../storage-error.ts';
 
-/** A database that nobody else can open. */
+/** A database that no other process can open. */
 export type HeldDatabase = {
-  /** `damaged` where SQLite cannot read it; its -wal and -shm are then as they were found. */
+  /** `damaged` if SQLite cannot read it; its -wal and -shm are then left unchanged. */
   readonly state: 'whole' | 'damaged';
-  /** Lets others in again. */
+  /** Releases the lock. */
   readonly release: () => void;
 };
 
 /**
- * Locks the database and folds its write-ahead log in, so that the one file is all of it. Throws OperatorError where
- * another process has it open, having changed nothing.
+ * Locks the database and checkpoints its write-ahead log, so that the file alone is complete. Throws OperatorError if
+ * another process has it open; nothing is changed then.
  */
 export function holdDatabase(path: string): HeldDatabase {
   let database: BetterSqlite3.Database | undefined;
   try {
     lookAt(path);
     database = new BetterSqlite3(path, { fileMustExist: true, timeout: 250 });
-    // Whoever has it open in the mode of the vault holds a lock that makes this fail.
+    // Any process that has it open in WAL mode holds a lock that makes this fail.
     database.pragma('journal_mode = delete');
     database.exec('begin exclusive');
-    // In between somebody may have come and gone back to the vault's mode, in which this lock lets readers in.
+    // Meanwhile another process may have switched back to WAL mode, in which this lock does not exclude readers.
     if (database.pragma('journal_mode', { simple: true }) !== 'delete') throw inUse(path);
     const held = database;
     return { state: 'whole', release: () => held.close() };
@@ -38,7 +38,10 @@ export function holdDatabase(path: string): HeldDatabase {
   }
 }
 
-/** Reading alone changes nothing; a writing connection would fold a log into what may be beyond repair, and remove it. */
+/**
+ * Reading changes nothing; a writing connection would checkpoint a log into a file that may be beyond repair, and
+ * delete it.
+ */
 function lookAt(path: string): void {
   const database = new BetterSqlite3(path, { readonly: true, timeout: 250 });
   try {

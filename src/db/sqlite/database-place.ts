@@ -1,9 +1,12 @@
-/** Where a database may lie: on a local file system. SQLite's log needs locks and shared memory that work (sqlite.org/wal.html). */
+/**
+ * Requires a local file system for the database: SQLite's log needs working locks and shared memory
+ * (sqlite.org/wal.html).
+ */
 import { join } from 'node:path';
 import { networkFileSystem } from '../../base/network-file-system.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 
-/** Throws OperatorError where the database of the data directory is, or would be, on a network file system. */
+/** Throws OperatorError if the database of the data directory is, or would be, on a network file system. */
 export function refuseNetworkPlace(dataDir: string): void {
   // The file may be a link to another disk.
   const type = networkFileSystem(join(dataDir, 'vault.db'));

@@ -1,28 +1,28 @@
 /**
- * Loads SQLite out of the executable. The operating system takes native code only from a file, so the embedded bytes
- * become one for a moment: made afresh, readable by nobody else, trusted from nowhere and gone before the first query.
+ * Loads SQLite from the executable. The operating system loads native code only from files, so the embedded bytes are
+ * written to a new private file, which is deleted before the first query.
  */
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
 
-/** Linux names the open files of a process here, also those that no directory names any more. */
+/** On Linux, lists the open files of a process, including deleted ones. */
 const openFiles = '/proc/self/fd';
 
 const lent = new Set<string>();
 
 /**
- * Names one more directory, tried after the usual ones: that of the database, which must be writable anyway. In a
- * container with a read-only file system it is often the only one.
+ * Adds a directory to try after the default ones: that of the database, which must be writable anyway. In a container
+ * with a read-only file system it is often the only one.
  */
 export function lendDirectory(directory: string): void {
   lent.add(directory);
 }
 
 /**
- * What the native addon with these bytes exports. Throws OperatorError, with the reason of every place that was tried,
- * where none lets a file be written and its code be run.
+ * The exports of the native addon with these bytes. Throws OperatorError with the reason for each tried directory if
+ * none can be written to and executed from.
  */
 export function loadEmbeddedAddon(bytes: Uint8Array): unknown {
   const failures: string[] = [];
@@ -39,8 +39,8 @@ export function loadEmbeddedAddon(bytes: Uint8Array): unknown {
 }
 
 /**
- * First where the operator says (TMPDIR) or the system has temporary files; then what systemd made for the service or
- * the user; then places that are usually there when /tmp is full, read-only or noexec.
+ * First the directory for temporary files (TMPDIR or the system's); then those that systemd created for the service or
+ * the user; then directories that usually exist if /tmp is full, read-only or noexec.
  */
 function places(): Set<string> {
   const { RUNTIME_DIRECTORY = '', XDG_RUNTIME_DIR = '' } = process.env;
@@ -64,7 +64,7 @@ function loadFrom(place: string, bytes: Uint8Array): unknown {
   return addon.exports;
 }
 
-/** The file loses its name while it is still empty: nobody can exchange it, and a kill leaves no copy behind. */
+/** The file is unlinked while it is still empty: it cannot be replaced, and a kill leaves no copy behind. */
 function loadNameless(addon: object, path: string, bytes: Uint8Array): void {
   const descriptor = openSync(path, 'wx', 0o700);
   try {
@@ -80,11 +80,11 @@ function remove(directory: string): void {
   try {
     rmSync(directory, { recursive: true, force: true });
   } catch {
-    // Windows keeps a library that is in use; the system's own cleaning of temporary files gets it later.
+    // Windows does not delete a library that is in use; the system cleans up temporary files later.
   }
 }
 
-/** What the system said, without the temporary names that mean nothing to the reader. */
+/** The error of the system, without the names of temporary files. */
 function reason(error: unknown): string {
   const message = String((error as Error).message);
   const pathAt = message.endsWith("'") ? message.search(/, [a-z]+ '/) : -1;

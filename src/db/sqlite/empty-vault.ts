@@ -1,4 +1,4 @@
-/** Whether a database was never used: it holds no sealed data, events or rights. */
+/** Whether a database was never used: it contains no sealed data, events or rights. */
 import type { Kysely } from 'kysely';
 import type { Schema } from '../schema/schema.ts';
 

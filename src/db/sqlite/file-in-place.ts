@@ -1,6 +1,7 @@
 /**
- * Whether an open database is still the file at its path. SQLite goes on in a file that was moved, replaced or removed, and
- * what it commits there is gone for whoever opens the path next; so nothing may be answered from it.
+ * Checks whether an open database is still the file at its path. SQLite continues in a file that was moved, replaced or
+ * deleted, and what it commits there is lost to the next process that opens the path; so nothing may be read from it
+ * either.
  */
 
 import { type Stats, statSync } from 'node:fs';
@@ -8,7 +9,7 @@ import { StorageError } from '../../base/storage-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
 
-/** How long reads rely on the last look. */
+/** How long reads rely on the last check. */
 const trustedMs = 100;
 
 export class FileInPlace {
@@ -18,7 +19,7 @@ export class FileInPlace {
   readonly #inode: number;
   #lookedAt = Number.NEGATIVE_INFINITY;
 
-  /** `path` is open, and nobody can have moved it yet. */
+  /** Call while `path` is open and cannot have been moved yet. */
   constructor(path: string, world: World) {
     this.#path = path;
     this.#world = world;
@@ -27,7 +28,7 @@ export class FileInPlace {
     this.#inode = ino;
   }
 
-  /** Throws StorageError where another file or none is there. */
+  /** Throws StorageError if the file is missing or another one. */
   require(): void {
     const found = lookAt(this.#path);
     if (found?.ino === this.#inode && found.dev === this.#device) {
@@ -41,7 +42,7 @@ export class FileInPlace {
     });
   }
 
-  /** As `require`, for reads: without a look where the last one was a moment ago. */
+  /** Like `require`, for reads: skips the check if the last one was a moment ago. */
   requireLately(): void {
     if (!(Math.abs(this.#world.now() - this.#lookedAt) < trustedMs)) this.require();
   }

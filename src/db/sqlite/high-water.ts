@@ -1,9 +1,11 @@
-/** How far the database has come: SQLite keeps the highest id of each table that it ever gave out, also for rows that are gone. */
+/**
+ * The progress of the database: SQLite keeps the highest id that each table has assigned, even if those rows are gone.
+ */
 import { sql } from 'kysely';
 import type { Reader } from '../database.ts';
 import type { HighWater } from './database-inspection.ts';
 
-/** The highest ids as the reader sees them: what it sees is durable. */
+/** The highest ids in the committed state that the reader sees. */
 export async function readHighWater(reader: Reader): Promise<HighWater> {
   const { rows } = await sql<{
     name: string;

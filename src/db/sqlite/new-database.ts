@@ -1,6 +1,6 @@
 /**
- * How a database comes to be: filled under another name and published whole, and never where what remains beside the path
- * belongs to a database that was lost. SQLite deletes a log that it finds beside an empty database.
+ * Creates databases: filled under a temporary name and published atomically, and never next to the log of a lost
+ * database, because SQLite deletes a log that it finds next to an empty database.
  */
 import {
   closeSync,
@@ -23,26 +23,26 @@ import { holdDatabase } from './database-lock.ts';
 /** How long to wait for another process that creates or restores a database at the same path. */
 const patienceMs = 5000;
 
-/** Whether the file is there and not empty. Throws the error of the system where that cannot be seen. */
+/** Whether the file exists and is not empty. Throws the error of the system if that is unknown. */
 export function hasContent(path: string): boolean {
   return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
-/** Bytes of a journal's header. A journal with no more has no page in it: locking an empty file leaves one behind. */
+/** Size of a journal header in bytes. A journal of this size has no pages: locking an empty file leaves one behind. */
 const journalHeader = 512;
 
-/** The path beside which SQLite keeps log and journal: where a symbolic link leads, also where nothing is there. */
+/** The path next to which SQLite keeps log and journal: the target of a symbolic link, even if it does not exist. */
 export function linkedPath(path: string): string {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return path;
   try {
     return realpathSync(path);
   } catch {
-    // The link leads to nothing.
+    // The target of the link does not exist.
     return resolve(dirname(path), readlinkSync(path));
   }
 }
 
-/** The write-ahead log or the journal beside a path that still holds data; undefined where neither does. */
+/** The write-ahead log or journal next to a path that still contains data; undefined if neither does. */
 export function leftLog(path: string): string | undefined {
   const size = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   const real = linkedPath(path);
@@ -50,7 +50,7 @@ export function leftLog(path: string): string | undefined {
   return size(`${real}-journal`) > journalHeader ? `${real}-journal` : undefined;
 }
 
-/** Throws OperatorError where the database at `path` is missing or empty while its log holds data. Changes nothing. */
+/** Throws OperatorError if the database at `path` is missing or empty but its log contains data. Changes nothing. */
 export function refuseLeftLog(path: string): void {
   const log = hasContent(path) ? undefined : leftLog(path);
   if (log === undefined) return;
@@ -64,7 +64,7 @@ export function refuseLeftLog(path: string): void {
   );
 }
 
-/** What to do where a database is lost: the end of every refusal to create one in its place. */
+/** What to do about a lost database: the end of every refusal to create a new one in its place. */
 export function lostDatabaseAdvice(path: string): string {
   const directory = dirname(path);
   return (
@@ -75,9 +75,9 @@ export function lostDatabaseAdvice(path: string): string {
 }
 
 /**
- * Creates the database at `path`, mode 0600, durably. `fill` makes a database of the empty file that it is given, and leaves
- * it closed. Of several processes one publishes its file, and the others find it there. Throws OperatorError where the
- * log of a lost database is beside the path.
+ * Creates the database at `path`, mode 0600, durably. `fill` turns the given empty file into a database and leaves it
+ * closed. If several processes do this, one publishes its file and the others use it. Throws OperatorError if the log
+ * of a lost database is next to the path.
  */
 export async function createDatabase(
   path: string,
@@ -103,7 +103,7 @@ export async function createDatabase(
   }
 }
 
-/** Also those of processes that were killed: nothing was ever in them. */
+/** Also removes drafts of killed processes, which were never used. */
 function removeDrafts(directory: string, prefix: string): void {
   for (const name of readdirSync(directory).filter((name) => name.startsWith(prefix))) {
     removeIfPossible(join(directory, name));
@@ -127,7 +127,7 @@ async function publish(draft: string, path: string, world: World): Promise<void>
   }
 }
 
-/** An empty file may be held by a restore that is about to replace it, so it is locked first. */
+/** An empty file may be locked by a restore that is about to replace it, so it is locked first. */
 async function replaceEmpty(draft: string, path: string, world: World): Promise<void> {
   const giveUpAt = world.now() + patienceMs;
   for (;;) {

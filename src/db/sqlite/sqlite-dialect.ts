@@ -1,7 +1,7 @@
 /**
- * Kysely on better-sqlite3, the way the vault needs it: statements are prepared once and remembered by their text,
- * transactions take the write lock at once (BEGIN IMMEDIATE), and waiting for another process's lock does not block
- * the event loop.
+ * Kysely on better-sqlite3 with the behavior the vault needs: statements are prepared once and cached by their text,
+ * transactions take the write lock at once (BEGIN IMMEDIATE), and waiting for the lock of another process does not
+ * block the event loop.
  */
 import type BetterSqlite3 from 'better-sqlite3';
 import {
@@ -18,16 +18,16 @@ import type { World } from '../../base/world.ts';
 import { isBusy, storageErrorFrom } from '../storage-error.ts';
 import type { FileInPlace } from './file-in-place.ts';
 
-/** How long transactions wait for another process's write lock, all together. */
+/** How long all transactions together wait for the write lock of another process. */
 const lockPatienceMs = 5000;
-/** Between two tries, each of which may block the event loop for a moment. */
+/** Between two tries, each of which may block the event loop briefly. */
 const shortestPauseMs = 5;
 const longestPauseMs = 40;
 const rememberedStatements = 500;
 
 /**
- * A dialect over an open database. Closing the database is the caller's business. With `file`, no transaction begins in a
- * file that is not in its place any more, and none is said to be durable that ended there.
+ * A dialect for an open database, which the caller closes. With `file`, no transaction begins in a file that is no
+ * longer in place, and none that ended there is reported as durable.
  */
 export function sqliteDialect(database: BetterSqlite3.Database, world: World, file?: FileInPlace): Dialect {
   return {
@@ -38,7 +38,7 @@ export function sqliteDialect(database: BetterSqlite3.Database, world: World, fi
   };
 }
 
-/** SQLite's DDL is transactional; Kysely's own adapter does not say so, for the sake of migrations that drop tables. */
+/** SQLite's DDL is transactional; Kysely's adapter denies it because of migrations that drop tables. */
 class TransactionalSqliteAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;
@@ -75,7 +75,7 @@ function sqliteDriver(connection: Connection, world: World, file: FileInPlace | 
       file?.require();
     },
     rollbackTransaction: async () => {
-      // SQLite has rolled back by itself after a full disk or an I/O error; a second rollback would hide that error.
+      // SQLite has already rolled back after a full disk or an I/O error; a second rollback would hide that error.
       if (connection.inTransaction) await run('rollback');
     },
     destroy: async () => undefined,
@@ -105,7 +105,7 @@ class Connection implements DatabaseConnection {
     }
   }
 
-  // biome-ignore lint/correctness/useYield: the interface demands a generator, and nothing of the vault streams rows.
+  // biome-ignore lint/correctness/useYield: the interface requires a generator, and the vault streams no rows.
   async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
     throw new Error('queries are not streamed');
   }

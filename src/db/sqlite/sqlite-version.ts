@@ -1,4 +1,4 @@
-/** Which SQLite is in the executable. */
+/** The version of the embedded SQLite. */
 import BetterSqlite3 from 'better-sqlite3';
 
 /** Such as `3.50.4`. */

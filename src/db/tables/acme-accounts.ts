@@ -1,18 +1,18 @@
-/** The table `acme_accounts`: accounts at CAs, with their sealed keys. */
+/** The table `acme_accounts`: accounts at ACME CAs, with their sealed keys. */
 import type { Insertable, Selectable, Updateable } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 import type { AcmeAccountsTable } from '../schema/schema.ts';
 
 export type AcmeAccountRow = Selectable<AcmeAccountsTable>;
 
-/** An account, and the names of the issuers that use it; it is current while there is one. */
+/** An account and the names of the issuers that use it; it is current if there is one. */
 export type AcmeAccountWithIssuers = AcmeAccountRow & { readonly issuers: readonly string[] };
 
 export async function findAcmeAccount(reader: Reader, id: number): Promise<AcmeAccountRow | undefined> {
   return reader.selectFrom('acme_accounts').selectAll().where('id', '=', id).executeTakeFirst();
 }
 
-/** Accounts in the order in which they were made, those after the id `after`, at most `limit`; all without these. */
+/** Accounts in order of creation, after the id `after`, at most `limit`; all if omitted. */
 export async function listAcmeAccounts(
   reader: Reader,
   { after = 0, limit }: { readonly after?: number | undefined; readonly limit?: number } = {},
@@ -59,7 +59,7 @@ export async function updateAcmeAccount(
   await writer.updateTable('acme_accounts').set(changes).where('id', '=', id).execute();
 }
 
-/** Removes an account; versions and renewals that came from it stay. Fails while an issuer uses it. */
+/** Deletes an account; its versions and renewals stay. Fails while an issuer uses it. */
 export async function deleteAcmeAccountRow(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('acme_accounts').where('id', '=', id).execute();
 }

@@ -1,4 +1,6 @@
-/** The table `acme_challenges`: what was put up for a CA to look at, from before it is put up until it is taken down. */
+/**
+ * The table `acme_challenges`: presented challenges, from before they are presented until after they are cleaned up.
+ */
 import { type Insertable, type Selectable, sql } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 import type { AcmeChallengesTable } from '../schema/schema.ts';
@@ -6,7 +8,7 @@ import { isOpen } from './renewals.ts';
 
 export type AcmeChallengeRow = Selectable<AcmeChallengesTable>;
 
-/** The http-01 challenge with this token. The type is a literal so that the partial index answers. */
+/** The http-01 challenge with this token. The type is a literal so that SQLite uses the partial index. */
 export async function findHttpChallenge(
   reader: Reader,
   token: string,
@@ -44,13 +46,13 @@ export async function listRenewalChallenges(reader: Reader, renewalId: number): 
     .execute();
 }
 
-/** Those of the ids that there is a challenge with. */
+/** Which of the ids have a challenge. */
 export async function listChallengeIds(reader: Reader, ids: readonly number[]): Promise<ReadonlySet<number>> {
   const rows = await reader.selectFrom('acme_challenges').select('id').where('id', 'in', ids).execute();
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Challenges that no open renewal needs: what a crash or a failed removal left. */
+/** Challenges that no open renewal needs: left over from a crash or a failed cleanup. */
 export async function listLeftoverChallenges(reader: Reader): Promise<AcmeChallengeRow[]> {
   return reader
     .selectFrom('acme_challenges')
@@ -69,7 +71,7 @@ export async function listLeftoverChallenges(reader: Reader): Promise<AcmeChalle
     .execute();
 }
 
-/** Whether another challenge has the same record up through the same provider. */
+/** Whether another challenge uses the same record at the same provider. */
 export async function isRecordShared(
   reader: Reader,
   { id, dns_provider_id, record_name, record_value }: AcmeChallengeRow,

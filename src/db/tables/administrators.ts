@@ -6,17 +6,17 @@ import type { AdministratorsTable } from '../schema/schema.ts';
 
 export type AdministratorRow = Selectable<AdministratorsTable>;
 
-/** By name, in any case. */
+/** By name, ignoring case. */
 export async function findAdministrator(reader: Reader, name: string): Promise<AdministratorRow | undefined> {
   return reader.selectFrom('administrators').selectAll().where('name', '=', name).executeTakeFirst();
 }
 
-/** All in the order of their names. */
+/** All administrators by name. */
 export async function listAdministrators(reader: Reader): Promise<AdministratorRow[]> {
   return reader.selectFrom('administrators').selectAll().orderBy('name').execute();
 }
 
-/** Whether there is anybody. */
+/** Whether there are any administrators. */
 export async function hasAdministrators(reader: Reader): Promise<boolean> {
   const any = await reader.selectFrom('administrators').select('id').limit(1).executeTakeFirst();
   return any !== undefined;
@@ -40,7 +40,7 @@ export async function setLastSignedIn(writer: Writer, id: number, at: number): P
   await writer.updateTable('administrators').set({ last_signed_in_at: at }).where('id', '=', id).execute();
 }
 
-/** Removes the person and, by cascade, their sessions. */
+/** Deletes the administrator and, by cascade, their sessions. */
 export async function deleteAdministratorRow(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('administrators').where('id', '=', id).execute();
 }

@@ -1,4 +1,4 @@
-/** The table `api_key_certificates`: the allowlists of the keys that are not for any certificate. */
+/** The table `api_key_certificates`: the allowlists of keys that are limited to some certificates. */
 import { sql } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 
@@ -17,7 +17,7 @@ export async function allowlistsOf(
     .execute();
 }
 
-/** Of a statement: databases limit how many values one has. */
+/** Databases limit the number of values per statement. */
 const rowsAtOnce = 500;
 
 export async function insertAllowlist(
@@ -34,12 +34,12 @@ export async function insertAllowlist(
   }
 }
 
-/** Empties the allowlist of one key. */
+/** Deletes the allowlist of one key. */
 export async function clearAllowlist(writer: Writer, apiKeyId: number): Promise<void> {
   await writer.deleteFrom('api_key_certificates').where('api_key_id', '=', apiKeyId).execute();
 }
 
-/** The keys that name a certificate, revoked ones too. */
+/** The keys that list a certificate, including revoked ones. */
 export async function apiKeysNaming(
   reader: Reader,
   certificateId: number,
@@ -53,7 +53,7 @@ export async function apiKeysNaming(
     .execute();
 }
 
-/** Takes a certificate out of every allowlist. */
+/** Removes a certificate from all allowlists. */
 export async function removeFromAllowlists(writer: Writer, certificateId: number): Promise<void> {
   await writer.deleteFrom('api_key_certificates').where('certificate_id', '=', certificateId).execute();
 }

@@ -1,4 +1,4 @@
-/** The table `api_keys`: what is kept of each key, never the raw value. */
+/** The table `api_keys`: what is stored of each key, never the raw value. */
 import { type Selectable, sql } from 'kysely';
 import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
@@ -6,7 +6,7 @@ import type { ApiKeysTable } from '../schema/schema.ts';
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
-/** A key without the hash of its raw value and the row's tag: what lists show. */
+/** A key without the hash of its raw value and the tag of the row, as shown in lists. */
 export type ListedApiKeyRow = Omit<ApiKeyRow, 'hash' | 'tag'>;
 
 const listed = [
@@ -72,7 +72,7 @@ export async function listApiKeysNamed(
     .execute();
 }
 
-/** Keys in the order of their ids, those after the id `after`, at most `limit`. */
+/** Keys in the order of their ids, after the id `after`, at most `limit`. */
 export async function pageApiKeys(
   reader: Reader,
   { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number },
@@ -86,7 +86,7 @@ export async function pageApiKeys(
     .execute();
 }
 
-/** A page of the keys that may read a certificate: those that name it, and those for any. */
+/** A page of the keys that may access a certificate: those that list it, and those for all certificates. */
 export async function pageApiKeysOf(
   reader: Reader,
   certificateId: number,
@@ -100,7 +100,7 @@ export async function pageApiKeysOf(
         .select('api_key_id as id')
         .where('certificate_id', '=', certificateId)
         .union(
-          // A literal, so that the partial index of such keys answers.
+          // A literal, so that SQLite uses the partial index of such keys.
           selectFrom('api_keys')
             .select('id')
             .where(({ eb, lit }) => eb('any_certificate', '=', lit(1))),
@@ -120,7 +120,7 @@ export async function countApiKeys(reader: Reader): Promise<number> {
   return count;
 }
 
-/** Adds a key that is neither revoked nor used, and returns its id. */
+/** Adds an active, unused key and returns its id. */
 export async function insertApiKey(
   writer: Writer,
   row: Omit<ApiKeyRow, 'id' | 'revoked_at' | 'last_used_at' | 'last_used_ip' | 'tag'>,
@@ -130,8 +130,8 @@ export async function insertApiKey(
 }
 
 /**
- * Changes what a key may do. The name is always among what is set: of the columns here, it is one that moves the generation
- * on, and a change of the networks alone must do so too.
+ * Changes the rights of a key. Always sets the name too, because a change of the networks alone would not update the
+ * generation.
  */
 export async function updateApiKey(
   writer: Writer,
@@ -145,7 +145,7 @@ export async function setRevoked(writer: Writer, id: number, at: number): Promis
   await writer.updateTable('api_keys').set({ revoked_at: at }).where('id', '=', id).execute();
 }
 
-/** Removes the key and, by cascade, its allowlist. */
+/** Deletes the key and, by cascade, its allowlist. */
 export async function deleteApiKeyRow(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('api_keys').where('id', '=', id).execute();
 }

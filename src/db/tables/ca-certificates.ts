@@ -5,7 +5,7 @@ import type { CaCertificatesTable } from '../schema/schema.ts';
 
 export type CaCertificateRow = Selectable<CaCertificatesTable>;
 
-/** The authority of this role that lasts longest. */
+/** The CA certificate with this role that expires last. */
 export async function findCaCertificate(
   reader: Reader,
   issuerId: number,
@@ -21,7 +21,7 @@ export async function findCaCertificate(
     .executeTakeFirst();
 }
 
-/** Adds an authority and returns its id. */
+/** Adds a CA certificate and returns its id. */
 export async function insertCaCertificate(
   writer: Writer,
   row: Omit<CaCertificateRow, 'id'>,
@@ -34,7 +34,7 @@ export async function insertCaCertificate(
   return id;
 }
 
-/** Puts the sealed key in place; it is sealed for the row's id, which is known only after the row was added. */
+/** Stores the sealed key; it is sealed for the id of the row, which is known only after the insert. */
 export async function setCaPrivateKey(writer: Writer, id: number, sealed: Buffer): Promise<void> {
   await writer
     .updateTable('ca_certificates')

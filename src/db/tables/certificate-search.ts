@@ -1,6 +1,6 @@
 /**
- * The table `certificates` as people look through it: filtered, sorted and counted. How a certificate is doing is
- * computed from the clock in SQL too, exactly as the domain's `certificateStatus` does it; a test holds them together.
+ * Searches the table `certificates`: filtered, sorted and counted. The status of a certificate is computed in SQL from
+ * the clock, exactly like the domain's `certificateStatus`; a test compares both.
  */
 import { sql } from 'kysely';
 import type { Reader } from '../database.ts';
@@ -12,7 +12,7 @@ import {
   withCurrentVersions,
 } from './certificate-summaries.ts';
 
-/** In the order of the sort by status: what needs a person comes first. */
+/** In sort order by status: what needs attention comes first. */
 export const statusOrder = ['expired', 'expiring', 'pending', 'valid', 'disabled'] as const;
 
 export const certificateSorts = ['name', 'expiry', 'status'] as const;
@@ -20,25 +20,25 @@ export const certificateSorts = ['name', 'expiry', 'status'] as const;
 export type CertificateSearch = Omit<CertificatePage, 'after'> & {
   /** UTC milliseconds, for the status. */
   readonly now: number;
-  /** A part of the name or of one of the domains. */
+  /** Part of the name or of a domain. */
   readonly search?: string | undefined;
   readonly status?: (typeof statusOrder)[number] | undefined;
-  /** The name of the issuer, or null for imported ones. */
+  /** The name of the issuer; null for imported certificates. */
   readonly issuer?: string | null | undefined;
   readonly sort?: (typeof certificateSorts)[number];
-  /** A cursor, as `cursorOf` made it from the last row of the page before. */
+  /** A cursor that `cursorOf` created from the last row of the previous page. */
   readonly after?: SearchCursor | undefined;
 };
 
-/** Where a page ends: the name, and the value that is sorted by where that is another. */
+/** The end of a page: the name, and the sort value if it is not the name. */
 export type SearchCursor = { readonly name: string; readonly key?: number | undefined };
 
 export type FoundCertificate = ShownCertificateRow & { readonly sort_key: number };
 
-/** What has no version yet comes last in the sort by expiry. */
+/** Certificates without a version come last when sorted by expiry. */
 const never = Number.MAX_SAFE_INTEGER;
 
-/** A page of the certificates that fit, in the wanted order, names deciding between equals. */
+/** A page of the matching certificates in the requested order, with ties sorted by name. */
 export async function searchCertificates(
   reader: Reader,
   { now, after, limit, allowlistOf, search, status, issuer, sort = 'name' }: CertificateSearch,
@@ -75,7 +75,7 @@ export async function searchCertificates(
   return rows.map(found);
 }
 
-/** Only what is shown: a page has a thousand rows, and each column of each of them costs. */
+/** Only displayed columns: a page has a thousand rows, and each column of each row costs time. */
 function shown(reader: Reader) {
   return withCurrentVersions(reader)
     .select([
@@ -92,7 +92,7 @@ function shown(reader: Reader) {
 
 type ShownRow = Awaited<ReturnType<ReturnType<typeof shown>['executeTakeFirstOrThrow']>>;
 
-/** A row with the current version as an object of its own. */
+/** A row with the current version as a nested object. */
 function found(row: ShownRow & { readonly sort_key: number }): FoundCertificate {
   return {
     name: row.name,
@@ -111,7 +111,7 @@ function found(row: ShownRow & { readonly sort_key: number }): FoundCertificate 
   };
 }
 
-/** How many certificates are in each status at `now`. */
+/** The number of certificates per status at `now`. */
 export async function countByStatus(
   reader: Reader,
   now: number,
@@ -136,18 +136,18 @@ export async function countByStatus(
 
 const expiry = sql<number>`coalesce(certificate_versions.not_after, ${sql.lit(never)})`;
 
-/** What is told of a certificate to whoever watches over many: when it was made, how long it lasts, and what keeps failing. */
+/** What metrics need per certificate: when it was issued, when it expires, and how often its renewal failed. */
 export type WatchedRow = {
   readonly name: string;
   readonly disabled_at: number | null;
   readonly failed_attempts: number;
-  /** Of the current version; null where there is none. */
+  /** Of the current version; null if there is none. */
   readonly not_before: number | null;
   readonly not_after: number | null;
   readonly created_at: number | null;
 };
 
-/** At most `limit` certificates in the order of their names, those after the name `after`. */
+/** At most `limit` certificates by name, after the name `after`. */
 export async function pageWatched(reader: Reader, after: string, limit: number): Promise<WatchedRow[]> {
   return reader
     .selectFrom('certificates')
@@ -164,7 +164,7 @@ export async function pageWatched(reader: Reader, after: string, limit: number):
     .execute();
 }
 
-/** The index in `statusOrder`. 30 days, and a quarter of the lifetime, as `certificateStatus` has them. */
+/** The index in `statusOrder`. Uses the limits of `certificateStatus`: 30 days, and a quarter of the lifetime. */
 function rank(now: number) {
   return sql<number>`case
     when certificates.disabled_at is not null then 4

@@ -1,24 +1,24 @@
-/** Certificates with the names of their issuers and the facts of their current versions: what is shown of them. */
+/** Certificates with the names of their issuers and the displayed facts of their current versions. */
 
 import { compiledQuery } from '../compiled-query.ts';
 import type { Reader } from '../database.ts';
 import type { ShownVersionRow, VersionSummaryRow } from './certificate-versions.ts';
 import type { CertificateRow } from './certificates.ts';
 
-/** A certificate with the facts of its current version and its issuer that are shown in lists. */
+/** A certificate with the facts of its current version and its issuer that lists show. */
 export type CertificateSummaryRow = CertificateRow & {
   issuer_name: string | null;
   current: VersionSummaryRow | null;
 };
 
-/** Of such a row, what people are shown. */
+/** The displayed part of such a row. */
 export type ShownCertificateRow = Pick<
   CertificateSummaryRow,
   | ('name' | 'domains' | 'key_type' | 'issuer_name' | 'disabled_at' | 'auto_renew' | 'created_at')
   | ('current_version' | 'next_renewal_at' | 'last_error' | 'last_attempt_at')
 > & { current: ShownVersionRow | null };
 
-/** At most `limit` certificates whose names follow `after`; only those in one key's allowlist where it is given. */
+/** At most `limit` certificates after the name `after`; only those in the allowlist of a key, if given. */
 export type CertificatePage = {
   readonly after?: string | undefined;
   readonly limit: number;
@@ -27,7 +27,7 @@ export type CertificatePage = {
 
 const byName = compiledQuery((db, name: string) => summaries(db).where('certificates.name', '=', name));
 
-/** One certificate with its issuer's name and its current version. */
+/** One certificate with the name of its issuer and its current version. */
 export async function findCertificateSummary(
   reader: Reader,
   name: string,
@@ -36,7 +36,7 @@ export async function findCertificateSummary(
   return row && summary(row);
 }
 
-/** A page in the order of names. */
+/** A page by name. */
 export async function listCertificateSummaries(
   reader: Reader,
   { after, limit, allowlistOf }: CertificatePage,
@@ -53,7 +53,7 @@ export async function listCertificateSummaries(
 
 const pageSize = 1000;
 
-/** All of them in the order of names, page by page; the last one is not full, and may be empty. */
+/** All certificates by name, page by page; the last page is not full, and may be empty. */
 export async function* pagesOfSummaries(reader: Reader): AsyncGenerator<CertificateSummaryRow[]> {
   let after: string | undefined;
   for (;;) {
@@ -64,7 +64,7 @@ export async function* pagesOfSummaries(reader: Reader): AsyncGenerator<Certific
   }
 }
 
-/** A certificate with what its plan is made of. */
+/** A certificate with what determines its renewal schedule. */
 export type PlannedRow = CertificateRow & {
   v_not_before: number | null;
   v_not_after: number | null;
@@ -72,12 +72,12 @@ export type PlannedRow = CertificateRow & {
   v_created_at: number | null;
 };
 
-/** Of the certificates that are renewed by themselves, those with these ids. */
+/** Of the certificates that renew automatically, those with these ids. */
 export async function listPlanned(reader: Reader, ids: readonly number[]): Promise<PlannedRow[]> {
   return planned(reader).where('certificates.id', 'in', ids).execute();
 }
 
-/** At most `limit` of them, in the order of their ids, those after the id `after`. */
+/** At most `limit` of them by id, after the id `after`. */
 export async function pagePlanned(reader: Reader, after: number, limit: number): Promise<PlannedRow[]> {
   return planned(reader)
     .where('certificates.id', '>', after)
@@ -92,7 +92,7 @@ function planned(reader: Reader) {
     .where('certificates.issuer_id', 'is not', null);
 }
 
-/** What is shown of the current version that is joined, each column under the name by which `shownVersion` knows it. */
+/** The displayed columns of the joined current version, each under the name that `shownVersion` reads. */
 export const shownOfVersion = [
   'certificate_versions.version as v_version',
   'certificate_versions.serial as v_serial',
@@ -111,7 +111,7 @@ export const shownOfVersion = [
   'certificate_versions.private_key_etag as v_private_key_etag',
 ] as const;
 
-/** The other columns of it. */
+/** Its other columns. */
 const restOfVersion = [
   'certificate_versions.id as v_id',
   'certificate_versions.acme_account_id as v_acme_account_id',
@@ -119,7 +119,7 @@ const restOfVersion = [
   'certificate_versions.revoked_at as v_revoked_at',
 ] as const;
 
-/** Certificates with their issuers and current versions, for queries of this folder. */
+/** Certificates with their issuers and current versions, for queries in this folder. */
 export function withCurrentVersions(reader: Reader) {
   return reader
     .selectFrom('certificates')
@@ -140,7 +140,7 @@ function summaries(reader: Reader) {
 
 type JoinedRow = Awaited<ReturnType<ReturnType<typeof summaries>['executeTakeFirstOrThrow']>>;
 
-/** A row of `summaries` with the current version as an object of its own. */
+/** A row of `summaries` with the current version as a nested object. */
 function summary(row: JoinedRow): CertificateSummaryRow {
   const shown = shownVersion(row);
   if (shown === null) return { ...row, current: null };
@@ -154,12 +154,12 @@ function summary(row: JoinedRow): CertificateSummaryRow {
   return { ...row, current: { ...shown, ...rest } };
 }
 
-/** What columns of a version are called where it is joined, and what they are where there is none. */
+/** The columns of a joined version; null if there is none. */
 type Joined<Row> = { readonly [Column in keyof Row & string as `v_${Column}`]: Row[Column] | null };
 
 /**
- * The current version in a row that has joined `shownOfVersion`, or null where there is none. Each column is written out:
- * objects that are made of computed names are slow to make and slow to read, and lists make thousands.
+ * The current version in a row that joined `shownOfVersion`, or null if there is none. Each column is written out,
+ * because objects with computed property names are slow, and lists create thousands.
  */
 export function shownVersion(row: Joined<ShownVersionRow>): ShownVersionRow | null {
   const version = {

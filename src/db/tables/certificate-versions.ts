@@ -1,4 +1,4 @@
-/** The table `certificate_versions`: every version ever made of a certificate that still exists. */
+/** The table `certificate_versions`: every version of each existing certificate. */
 import type { Insertable, Selectable } from 'kysely';
 import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
@@ -6,13 +6,13 @@ import type { CertificateVersionsTable } from '../schema/schema.ts';
 
 export type CertificateVersionRow = Selectable<CertificateVersionsTable>;
 
-/** A version without its PEM and its key: what lists show. */
+/** A version without its PEM and its key, as shown in lists. */
 export type VersionSummaryRow = Omit<
   CertificateVersionRow,
   'certificate_pem' | 'chain_pem' | 'sealed_private_key'
 >;
 
-/** Of a version, what people are shown. */
+/** The displayed part of a version. */
 export type ShownVersionRow = Omit<
   VersionSummaryRow,
   'id' | 'certificate_id' | 'acme_account_id' | 'directory_url' | 'revoked_at'
@@ -23,7 +23,7 @@ const handedOutColumns = [
   ...(['certificate_etag', 'chain_etag', 'fullchain_etag', 'private_key_etag'] as const),
 ] as const;
 
-/** Of a version, what is handed out. */
+/** The downloadable part of a version. */
 export type HandedOutRow = Pick<CertificateVersionRow, (typeof handedOutColumns)[number]>;
 
 const currentOf = compiledQuery((db, name: string) =>
@@ -38,7 +38,7 @@ const currentOf = compiledQuery((db, name: string) =>
     .where('certificates.name', '=', name),
 );
 
-/** A certificate's id and, where it has one, its current version. */
+/** The id of a certificate and its current version, if any. */
 export async function findCurrentVersion(
   reader: Reader,
   name: string,
@@ -65,7 +65,7 @@ export async function findVersion(
   return (await oneVersion(reader, certificateId, version))[0];
 }
 
-/** At most `limit` versions, newest first, beginning below `before` where given. */
+/** At most `limit` versions, newest first, below `before` if given. */
 export async function listVersions(
   reader: Reader,
   certificateId: number,

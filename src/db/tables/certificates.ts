@@ -1,4 +1,4 @@
-/** The table `certificates`: what each certificate shall be and which version is current. */
+/** The table `certificates`: the settings of each certificate and which version is current. */
 import type { Insertable, Selectable, Updateable } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 import type { CertificatesTable } from '../schema/schema.ts';
@@ -10,7 +10,7 @@ export async function findCertificate(reader: Reader, name: string): Promise<Cer
   return reader.selectFrom('certificates').selectAll().where('name', '=', name).executeTakeFirst();
 }
 
-/** How many names one query asks for: databases limit how many values a statement has. */
+/** How many names one query contains: databases limit the number of values per statement. */
 const namesAtOnce = 500;
 
 /** The ids of the certificates that exist, by name. */
@@ -40,7 +40,7 @@ export async function listCertificateNames(reader: Reader, limit: number): Promi
   return rows.map(({ name }) => name);
 }
 
-/** Certificates whose moment of renewal has come and that have no renewal open. */
+/** Certificates that are due for renewal and have no open renewal. */
 export async function listDueCertificates(
   reader: Reader,
   now: number,
@@ -50,7 +50,7 @@ export async function listDueCertificates(
     reader
       .selectFrom('certificates')
       .selectAll()
-      // A literal, not a parameter: only then does SQLite see that the partial index answers this.
+      // A literal, not a parameter: only then does SQLite use the partial index.
       .where(({ eb, lit }) => eb('auto_renew', '=', lit(1)))
       .where('next_renewal_at', 'is not', null)
       .where('next_renewal_at', '<=', now)
@@ -70,7 +70,7 @@ export async function listDueCertificates(
   );
 }
 
-/** The first moment after `now` at which a renewal is due, or undefined. */
+/** The first time after `now` at which a renewal is due, or undefined. */
 export async function nextMoment(reader: Reader, now: number): Promise<number | undefined> {
   const row = await reader
     .selectFrom('certificates')
@@ -83,7 +83,7 @@ export async function nextMoment(reader: Reader, now: number): Promise<number | 
   return row?.next_renewal_at ?? undefined;
 }
 
-/** Certificates about whose renewal window the CA is to be asked now. */
+/** Certificates whose renewal window is due to be queried from the CA. */
 export async function listAriDue(reader: Reader, now: number, limit: number): Promise<CertificateRow[]> {
   return reader
     .selectFrom('certificates')
@@ -98,8 +98,8 @@ export async function listAriDue(reader: Reader, now: number, limit: number): Pr
 }
 
 /**
- * Puts off until `until` what is due at `now` of the renewal windows of this directory's certificates, at most `limit` of
- * them. Returns how many were put off.
+ * Postpones to `until` the queries of renewal windows that are due at `now` for certificates of this directory, at most
+ * `limit` of them. Returns how many were postponed.
  */
 export async function postponeAri(
   writer: Writer,
@@ -147,7 +147,7 @@ export async function updateCertificate(
   await writer.updateTable('certificates').set(changes).where('id', '=', id).execute();
 }
 
-/** Removes the certificate and, by cascade, its versions and renewals. Fails while an allowlist names it. */
+/** Deletes the certificate and, by cascade, its versions and renewals. Fails while an allowlist names it. */
 export async function deleteCertificateRow(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('certificates').where('id', '=', id).execute();
 }

@@ -1,4 +1,4 @@
-/** The table `dns_providers`: who can put records into which zones, with sealed credentials. */
+/** The table `dns_providers`: providers, their zones and sealed credentials. */
 import type { Insertable, Selectable } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 import type { DnsProvidersTable } from '../schema/schema.ts';
@@ -27,12 +27,12 @@ export async function insertDnsProvider(writer: Writer, row: Insertable<DnsProvi
   return id;
 }
 
-/** Puts the sealed secret in place; it is sealed for the row's id, which is known only after the row was added. */
+/** Stores the sealed secret; it is sealed for the id of the row, which is known only after the insert. */
 export async function setDnsProviderSecret(writer: Writer, id: number, sealed: Buffer): Promise<void> {
   await writer.updateTable('dns_providers').set({ sealed_secret: sealed }).where('id', '=', id).execute();
 }
 
-/** Changes type and zones; the secret is sealed anew beside it, by which other processes see that it was changed. */
+/** Changes type and zones; the secret is resealed as well, which tells other processes that it changed. */
 export async function updateDnsProvider(
   writer: Writer,
   id: number,

@@ -1,9 +1,9 @@
-/** The table `issuance_holds`, and how much a CA has issued and refused lately, as its limits count it. */
+/** The table `issuance_holds`, and how much a CA has issued and rejected recently, as its limits count it. */
 import { sql } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 import type { IssuanceHoldsTable } from '../schema/schema-renewals.ts';
 
-/** What holds orders at this directory back at `now`. */
+/** Limits that hold back orders at this directory at `now`. */
 export async function listHolds(
   reader: Reader,
   directoryUrl: string,
@@ -17,7 +17,7 @@ export async function listHolds(
     .execute();
 }
 
-/** Stores what the CA refused, in place of what it said about the same before; what has passed is deleted. */
+/** Stores a limit reported by the CA, replacing an earlier one for the same subject; expired ones are deleted. */
 export async function storeHold(writer: Writer, hold: IssuanceHoldsTable, now: number): Promise<void> {
   await writer.deleteFrom('issuance_holds').where('until', '<=', now).execute();
   await writer.replaceInto('issuance_holds').values(hold).execute();
@@ -46,7 +46,7 @@ export async function issuedForNames(
     .innerJoin('acme_issuers', 'acme_issuers.issuer_id', 'renewals.issuer_id')
     .select('renewals.finished_at')
     .where('renewals.name_set', '=', nameSetOf)
-    // A literal, so that the partial index of successes answers.
+    // A literal, so that SQLite uses the partial index of successes.
     .where(sql<boolean>`renewals.status = 'succeeded'`)
     .where('acme_issuers.directory_url', '=', directoryUrl)
     .orderBy('renewals.finished_at', 'desc')
@@ -77,7 +77,7 @@ export async function issuedWithoutSet(
   }));
 }
 
-/** Versions of this CA since `since` that may have names under the domain, newest first; the caller looks closer. */
+/** Versions from this CA since `since` that may have names in the domain, newest first; the caller checks exactly. */
 export async function issuedNear(
   reader: Reader,
   directoryUrl: string,
@@ -94,7 +94,10 @@ export async function issuedNear(
     .execute();
 }
 
-/** When the order was made that is the `count`th newest of the account; undefined where it made fewer. One under way counts as made now. */
+/**
+ * When the `count`th newest order of the account was created; undefined if there are fewer. A pending one counts as
+ * created now.
+ */
 export async function orderedBefore(
   reader: Reader,
   accountId: number,
@@ -132,7 +135,7 @@ export async function failedOrders(
     .select(columns)
     .where('certificate_id', '=', certificate.id)
     .orderBy('id', 'desc')
-    // The one that is asked about is among them.
+    // The certificate itself is among them.
     .limit(limit + 1)
     .execute();
   const others = await reader
@@ -154,7 +157,7 @@ export async function failedOrders(
   });
 }
 
-/** The names of the certificates that this issuer works for now. */
+/** The names of the certificates that this issuer is currently processing. */
 export async function namesUnderWay(
   reader: Reader,
   issuerId: number,

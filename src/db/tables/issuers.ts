@@ -1,4 +1,4 @@
-/** The tables `issuers` and `acme_issuers`: who can make versions of certificates, and how a CA is reached. */
+/** The tables `issuers` and `acme_issuers`: which issuers exist, and how to reach their CAs. */
 import type { Insertable, Selectable, Updateable } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 import type { AcmeIssuersTable, IssuersTable } from '../schema/schema.ts';
@@ -24,12 +24,12 @@ export async function insertIssuer(writer: Writer, row: Omit<IssuerRow, 'id'>): 
   return id;
 }
 
-/** Removes an issuer. Fails while a certificate uses it. */
+/** Deletes an issuer. Fails while a certificate uses it. */
 export async function deleteIssuerRow(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('issuers').where('id', '=', id).execute();
 }
 
-/** The CA behind an issuer of the type `acme`. */
+/** The CA of an issuer of type `acme`. */
 export async function findAcmeIssuer(reader: Reader, issuerId: number): Promise<AcmeIssuerRow | undefined> {
   return reader.selectFrom('acme_issuers').selectAll().where('issuer_id', '=', issuerId).executeTakeFirst();
 }
@@ -46,13 +46,13 @@ export async function updateAcmeIssuer(
   await writer.updateTable('acme_issuers').set(changes).where('issuer_id', '=', issuerId).execute();
 }
 
-/** Makes every pause end at `latest` at the latest. */
+/** Shortens every pause to end no later than `latest`. */
 export async function shortenPauses(writer: Writer, latest: number): Promise<void> {
   const changes = { paused_until: latest };
   await writer.updateTable('acme_issuers').set(changes).where('paused_until', '>', latest).execute();
 }
 
-/** Names of certificates that this issuer makes, or would make as their fallback; at most `limit`. */
+/** Names of certificates that use this issuer, directly or as fallback; at most `limit`. */
 export async function certificatesOfIssuer(
   reader: Reader,
   issuerId: number,
@@ -68,7 +68,7 @@ export async function certificatesOfIssuer(
   return rows.map(({ name }) => name);
 }
 
-/** Any issuer with this directory: the trust root is the same for all of them. */
+/** Any issuer with this directory: all of them have the same trust root. */
 export async function findCaOfDirectory(
   reader: Reader,
   directoryUrl: string,

@@ -1,13 +1,13 @@
-/** Names for the completion of shells: read at once, without migrating or making anything. */
+/** Names for shell completion: read directly, without migrating or creating anything. */
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 
-/** What has names that commands take. */
+/** Kinds of names that commands accept. */
 export const knownNames = ['certificates', 'issuers', 'dns-providers'] as const;
 
 export type KnownNames = (typeof knownNames)[number];
 
-/** At most a thousand names of the vault in the directory, in order. Throws where there is none. */
+/** At most a thousand names in the vault at this directory, in order. Throws if there is no vault. */
 export function readKnownNames(dataDir: string, kind: KnownNames): string[] {
   const database = new BetterSqlite3(join(dataDir, 'vault.db'), { readonly: true, fileMustExist: true });
   try {

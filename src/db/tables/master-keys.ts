@@ -5,12 +5,12 @@ import type { MasterKeysTable } from '../schema/schema-master-keys.ts';
 
 export type MasterKeyRow = Selectable<MasterKeysTable>;
 
-/** All that the vault has had, oldest first. */
+/** All keys the vault has had, oldest first. */
 export async function listMasterKeys(reader: Reader): Promise<MasterKeyRow[]> {
   return reader.selectFrom('master_keys').selectAll().orderBy('since').orderBy('id').execute();
 }
 
-/** The name of the key that seals; undefined where the database is new. */
+/** The name of the key that seals; undefined if the database is new. */
 export async function currentMasterKey(reader: Reader): Promise<string | undefined> {
   const row = await reader
     .selectFrom('master_keys')
@@ -20,13 +20,13 @@ export async function currentMasterKey(reader: Reader): Promise<string | undefin
   return row?.id;
 }
 
-/** Puts a key down as the one that seals; the one that did is `previous` from then on. */
+/** Makes a key the current one; the one before becomes `previous`. */
 export async function setCurrentMasterKey(writer: Writer, id: string, since: number): Promise<void> {
   await writer.updateTable('master_keys').set({ state: 'previous' }).where('state', '=', 'current').execute();
   await writer.insertInto('master_keys').values({ id, state: 'current', since, retired_at: null }).execute();
 }
 
-/** Nothing needs the previous keys any more. */
+/** Marks the previous keys as no longer needed. */
 export async function retirePreviousMasterKeys(writer: Writer, at: number): Promise<void> {
   await writer
     .updateTable('master_keys')

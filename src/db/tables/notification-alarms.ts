@@ -1,11 +1,11 @@
-/** The table `notification_alarms`: what is wrong at this moment, and when it was last told. */
+/** The table `notification_alarms`: current problems, and when they were last notified. */
 import type { Insertable, Selectable, Updateable } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 import type { NotificationAlarmsTable } from '../schema/schema-notifications.ts';
 
 export type AlarmRow = Selectable<NotificationAlarmsTable>;
 
-/** What an alarm is about: a certificate, an API key, or the vault as a whole where neither is there. */
+/** The subject of an alarm: a certificate, an API key, or the vault as a whole if neither is set. */
 export type AlarmSubject = { readonly certificateId?: number; readonly apiKeyId?: number };
 
 export async function findAlarm(

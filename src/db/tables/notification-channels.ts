@@ -1,4 +1,4 @@
-/** The table `notification_channels`: who is told what, with sealed settings. */
+/** The table `notification_channels`: the recipients of notifications, with sealed settings. */
 import type { Insertable, Selectable, Updateable } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 import type { NotificationChannelsTable } from '../schema/schema-notifications.ts';
@@ -14,7 +14,7 @@ export async function findChannelById(reader: Reader, id: number): Promise<Chann
   return reader.selectFrom('notification_channels').selectAll().where('id', '=', id).executeTakeFirst();
 }
 
-/** All of them by name; there are a few. */
+/** All channels by name; there are few. */
 export async function listChannels(reader: Reader): Promise<ChannelRow[]> {
   return reader.selectFrom('notification_channels').selectAll().orderBy('name').execute();
 }
@@ -36,7 +36,7 @@ export async function updateChannel(writer: Writer, id: number, changes: Channel
   await writer.updateTable('notification_channels').set(changes).where('id', '=', id).execute();
 }
 
-/** Removes a channel with its deliveries. */
+/** Deletes a channel with its deliveries. */
 export async function deleteChannelRow(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('notification_channels').where('id', '=', id).execute();
 }

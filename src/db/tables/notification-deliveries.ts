@@ -1,4 +1,4 @@
-/** The table `notification_deliveries`: to whom something is told, and how that went. */
+/** The table `notification_deliveries`: which channel receives which notification, and the state of the delivery. */
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 import type { DeliveryStatus, NotificationDeliveriesTable } from '../schema/schema-notifications.ts';
@@ -6,7 +6,7 @@ import type { DeliveryStatus, NotificationDeliveriesTable } from '../schema/sche
 export type DeliveryRow = Selectable<NotificationDeliveriesTable>;
 export type DeliveryChanges = Updateable<NotificationDeliveriesTable>;
 
-/** A literal, so that the partial index of open deliveries answers. */
+/** A literal, so that SQLite uses the partial index of open deliveries. */
 const isOpen = sql<boolean>`notification_deliveries.status in ('queued', 'sending')`;
 
 /** Adds a delivery and returns its id. */
@@ -29,16 +29,16 @@ export async function findDelivery(reader: Reader, id: number): Promise<Delivery
 export type DueLimits = {
   readonly exceptChannels?: readonly number[];
   readonly onlyChannel?: number;
-  /** Nobody waits or leases for longer: what says so was written by a clock that was ahead. */
+  /** No wait or lease is longer: longer ones were written while the clock was ahead. */
   readonly longestWait: number;
 };
 
-/** A delivery with the event that it tells. */
+/** A delivery with its event. */
 export type DueDeliveryRow = DeliveryRow & { readonly event: string };
 
 /**
- * Deliveries that are due at `now`, or whose lease has run out, first those that have been due for longest; none of a
- * channel that is disabled, and none whose time is over.
+ * Deliveries that are due at `now` or whose lease has expired, longest due first; none of a disabled channel, and none
+ * past its deadline.
  */
 export async function listDueDeliveries(
   reader: Reader,
@@ -78,7 +78,7 @@ export type RecentlyNotified = {
   readonly notOf: readonly string[];
 };
 
-/** Channels of these types over which at least so many notices, other than of these events, were delivered lately. */
+/** Channels of these types that delivered at least this many notifications recently, not counting these events. */
 export async function channelsNotifiedSince(
   reader: Reader,
   types: readonly string[],
@@ -122,7 +122,7 @@ export async function updateLeasedDelivery(
   return result.numUpdatedRows === 1n;
 }
 
-/** A delivery with what it tells and to whom. */
+/** A delivery with its notification and channel. */
 export type NamedDeliveryRow = DeliveryRow & {
   readonly channel: string;
   readonly message_id: string;
@@ -134,7 +134,7 @@ export type DeliveryPage = {
   readonly channelId?: number | undefined;
   readonly status?: DeliveryStatus | undefined;
   readonly attemptedOnly?: boolean;
-  /** Only those that are older than the one with this id. */
+  /** Only deliveries older than the one with this id. */
   readonly before?: number | undefined;
   readonly limit: number;
 };
@@ -159,7 +159,7 @@ export async function listDeliveries(
   return query.execute();
 }
 
-/** How many deliveries of a channel have not ended. */
+/** The number of open deliveries of a channel. */
 export async function countOpen(reader: Reader, channelId: number): Promise<number> {
   const { count } = await reader
     .selectFrom('notification_deliveries')
@@ -170,7 +170,7 @@ export async function countOpen(reader: Reader, channelId: number): Promise<numb
   return count;
 }
 
-/** How many deliveries were not taken when they were attempted, and are attempted again. */
+/** The number of deliveries that failed and will be retried. */
 export async function countUntaken(reader: Reader): Promise<number> {
   const { count } = await reader
     .selectFrom('notification_deliveries')
@@ -181,7 +181,7 @@ export async function countUntaken(reader: Reader): Promise<number> {
   return count;
 }
 
-/** Gives up what was not delivered in its time, and is in nobody's hand. */
+/** Fails deliveries that passed their deadline and that no worker is sending. */
 export async function expireDeliveries(writer: Writer, now: number, error: string): Promise<number> {
   const result = await writer
     .updateTable('notification_deliveries')
@@ -194,7 +194,10 @@ export async function expireDeliveries(writer: Writer, now: number, error: strin
   return Number(result.numUpdatedRows);
 }
 
-/** Whether there is anything to prune, and up to which id: what ended before `endedBefore` or is beyond the newest `most`. */
+/**
+ * Whether there is anything to prune, and up to which id: what finished before `endedBefore` or exceeds the newest
+ * `most`.
+ */
 export async function oldDeliveries(
   reader: Reader,
   { endedBefore, most }: { readonly endedBefore: number; readonly most: number },
@@ -218,7 +221,7 @@ export async function oldDeliveries(
   return rows.map(({ id }) => id);
 }
 
-/** Removes deliveries, and the notifications that nobody is told any more. */
+/** Deletes deliveries, and notifications without any. */
 export async function deleteDeliveries(writer: Writer, ids: readonly number[]): Promise<void> {
   if (ids.length > 0) await writer.deleteFrom('notification_deliveries').where('id', 'in', ids).execute();
   await writer

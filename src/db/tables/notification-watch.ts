@@ -1,8 +1,11 @@
-/** What the clock alone brings about: certificates and API keys whose end has come nearer than was told so far. */
+/** Expiry notifications: certificates and API keys that are closer to expiry than the last notification said. */
 import { sql } from 'kysely';
 import type { Reader } from '../database.ts';
 
-/** How near the end is; more is worse. What nobody renews is told of earlier, because a person must act. */
+/**
+ * How close the expiry is; higher is worse. Without automatic renewal the notification is sent earlier, because a
+ * person must act.
+ */
 export const nearness = { far: 0, near: 1, emergency: 2, over: 3 } as const;
 
 export type NearExpiry = {
@@ -10,7 +13,7 @@ export type NearExpiry = {
   readonly name: string;
   readonly ends_at: number;
   readonly level: number;
-  /** What was told so far; null where nothing was. */
+  /** The level of the last notification; null if there was none. */
   readonly told: number | null;
 };
 
@@ -29,10 +32,10 @@ export type ExpiringApiKey = NearExpiry & {
 
 const longestNotice = 30 * 86_400_000;
 
-/** Those with greater ids than the first, up to the last. */
+/** Ids greater than `after`, up to `last`. */
 export type IdRange = { readonly after: number; readonly last: number };
 
-/** The range of the next `count` ids after `after`, or undefined where there are none. */
+/** The range of the next `count` ids after `after`, or undefined if there are none. */
 export async function nextRange(
   reader: Reader,
   table: 'certificates' | 'api_keys',
@@ -49,8 +52,8 @@ export async function nextRange(
 }
 
 /**
- * Of the certificates in a range those about whose end more is to be told at `now`, or whose alarm is over, those that end
- * first in front.
+ * Certificates in a range that are due for another expiry notification at `now`, or whose alarm is resolved, earliest
+ * expiry first.
  */
 export async function listExpiringCertificates(
   reader: Reader,
@@ -85,7 +88,7 @@ export async function listExpiringCertificates(
     .execute();
 }
 
-/** Of the API keys in a range those that are not revoked and about whose end more is to be told, or whose alarm is over. */
+/** API keys in a range that are not revoked and are due for another expiry notification, or whose alarm is resolved. */
 export async function listExpiringApiKeys(
   reader: Reader,
   now: number,
@@ -114,7 +117,7 @@ export async function listExpiringApiKeys(
     .execute();
 }
 
-/** Worse than what was told, or not bad at all any more though something was told. */
+/** Worse than the last notification, or no longer a problem after one was sent. */
 function moreToTell(level: ReturnType<typeof sql<number>>) {
   return sql<boolean>`(${level} > coalesce(a.level, 0) or (${level} = 0 and a.level is not null))`;
 }
@@ -122,8 +125,8 @@ function moreToTell(level: ReturnType<typeof sql<number>>) {
 export type Upcoming = { readonly name: string; readonly ends_at: number };
 
 /**
- * Certificates that end before `until` and for which a person may be needed: nobody renews them, or who should has not,
- * though the last quarter of their lifetime (at most 30 days) has begun at `now`. The first to end in front.
+ * Certificates that expire before `until` and may need attention: they do not renew automatically, or their renewal is
+ * overdue because the last quarter of their lifetime (at most 30 days) has begun at `now`. Earliest expiry first.
  */
 export async function certificatesExpiringBefore(
   reader: Reader,
@@ -146,7 +149,7 @@ export async function certificatesExpiringBefore(
     .execute();
 }
 
-/** API keys that are not revoked and end between `now` and `until`, the first in front. */
+/** API keys that are not revoked and expire between `now` and `until`, earliest first. */
 export async function apiKeysExpiringBefore(
   reader: Reader,
   now: number,
@@ -163,7 +166,7 @@ export async function apiKeysExpiringBefore(
   return rows.map(({ id, name, expires_at }) => ({ id, name, ends_at: expires_at ?? 0 }));
 }
 
-/** Certificates that have a version since `since`, by name. */
+/** Certificates with a version issued since `since`, by name. */
 export async function certificatesIssuedSince(reader: Reader, since: number): Promise<{ name: string }[]> {
   return reader
     .selectFrom('certificates as c')
@@ -176,7 +179,7 @@ export async function certificatesIssuedSince(reader: Reader, since: number): Pr
     .execute();
 }
 
-/** Certificates whose last attempt at a renewal failed, unless they are disabled, by name, with what was said. */
+/** Certificates whose last renewal failed, unless they are disabled, by name, with the error. */
 export async function failingCertificates(
   reader: Reader,
 ): Promise<{ name: string; last_error: string | null }[]> {

@@ -1,4 +1,4 @@
-/** The table `notifications`: what is to be told, whoever hears it. */
+/** The table `notifications`: the notifications, independent of their recipients. */
 import type { Insertable, Selectable } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 import type { NotificationsTable } from '../schema/schema-notifications.ts';
@@ -18,7 +18,7 @@ export async function insertNotification(
   return id;
 }
 
-/** Those of these ids that are there, oldest first. */
+/** The notifications with these ids that exist, oldest first. */
 export async function listNotifications(reader: Reader, ids: readonly number[]): Promise<NotificationRow[]> {
   return reader.selectFrom('notifications').selectAll().where('id', 'in', ids).orderBy('id').execute();
 }

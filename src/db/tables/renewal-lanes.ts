@@ -1,17 +1,17 @@
 /**
- * The queue of renewals as lanes, one for each issuer and DNS provider, and the head of each. What is read grows with
- * the lanes, not with the queue: each question is one step in the index of what is queued.
+ * The queue of renewals as lanes, one per issuer and DNS provider, and the head of each. The cost grows with the number
+ * of lanes, not with the queue: each query is one step in the index of queued renewals.
  */
 import { sql } from 'kysely';
 import type { Reader } from '../database.ts';
 
-/** Whose slots a renewal needs. */
+/** The issuer and provider whose slots a renewal needs. */
 export type Lane = {
-  /** null once the issuer is gone. */
+  /** null once the issuer is deleted. */
   readonly issuer_id: number | null;
   /** The id of the DNS provider; 0 for none. */
   readonly dns_lane: number;
-  /** Whether the issuer is an ACME CA; the private CA answers at once. */
+  /** Whether the issuer is an ACME CA; the private CA issues immediately. */
   readonly is_acme: 0 | 1;
   /** Whether people create the records of the DNS provider: that takes hours. */
   readonly is_by_hand: 0 | 1;
@@ -21,14 +21,14 @@ const isByHand = sql.raw(
   "exists (select 1 from dns_providers where id = renewals.dns_lane and type = 'manual') as is_by_hand",
 );
 
-/** The renewal that is the next of its lane. */
+/** The next renewal of its lane. */
 export type LaneHead = Lane & { readonly id: number; readonly urgent_at: number };
 
 const queued = sql.raw("renewals.status = 'queued'");
 
 /**
- * The next renewal of each lane at `now`, the most urgent lane first. Lanes of a paused issuer are left out, and renewals
- * that a limit holds back are passed over.
+ * The next renewal of each lane at `now`, most urgent lane first. Skips lanes of a paused issuer, and renewals that a
+ * limit holds back.
  */
 export async function listLaneHeads(reader: Reader, now: number): Promise<LaneHead[]> {
   const { rows } = await sql<LaneHead>`
@@ -71,7 +71,7 @@ export async function listLaneHeads(reader: Reader, now: number): Promise<LaneHe
   return rows;
 }
 
-/** Renewals whose worker died, the most urgent first: their lease has run out at `now`, and their issuer is not paused. */
+/** Renewals whose worker died, most urgent first: their lease has expired at `now`, and their issuer is not paused. */
 export async function listLeftRenewals(reader: Reader, now: number): Promise<LaneHead[]> {
   const { rows } = await sql<LaneHead>`
     select renewals.id, renewals.issuer_id, renewals.dns_lane, renewals.urgent_at,

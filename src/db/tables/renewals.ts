@@ -7,8 +7,8 @@ export type RenewalRow = Selectable<RenewalsTable>;
 export type RenewalChanges = Updateable<RenewalsTable>;
 
 /**
- * The condition that a renewal is queued or running. The states are literals, not parameters: only then does SQLite
- * see that the partial index of open renewals answers it, however long the history is.
+ * The condition that a renewal is queued or running. The states are literals, not parameters: only then does SQLite use
+ * the partial index of open renewals, regardless of the size of the history.
  */
 export const isOpen = sql<boolean>`renewals.status in ('queued', 'running')`;
 
@@ -16,7 +16,7 @@ export async function findRenewal(reader: Reader, id: number): Promise<RenewalRo
   return reader.selectFrom('renewals').selectAll().where('id', '=', id).executeTakeFirst();
 }
 
-/** The renewal of a certificate that is queued or running; there is at most one. */
+/** The queued or running renewal of a certificate; there is at most one. */
 export async function findOpenRenewal(
   reader: Reader,
   certificateId: number,
@@ -30,7 +30,7 @@ export async function findOpenRenewal(
 }
 
 /**
- * Whether the renewal can be taken up at `now`: it is queued or its lease has run out, and neither a pause of its issuer
+ * The renewal, if it can be claimed at `now`: it is queued or its lease has expired, and neither a pause of its issuer
  * nor a limit of the CA holds it back.
  */
 export async function findClaimableRenewal(
@@ -78,7 +78,7 @@ export async function updateRenewal(writer: Writer, id: number, changes: Renewal
 
 /**
  * Changes a running renewal, but only while `owner` still holds its lease. Returns whether it did: a worker that lost
- * the lease must not write over what the next one does.
+ * the lease must not overwrite the changes of the next one.
  */
 export async function updateLeased(
   writer: Writer,
@@ -96,14 +96,14 @@ export async function updateLeased(
   return result.numUpdatedRows === 1n;
 }
 
-/** A renewal with the name of its certificate, and of the issuer it asks. */
+/** A renewal with the names of its certificate and issuer. */
 export type NamedRenewalRow = RenewalRow & { readonly certificate: string; readonly issuer: string | null };
 
 export type RenewalPage = {
   readonly certificateId?: number | undefined;
   readonly failedOnly?: boolean;
   readonly status?: RenewalStatus | undefined;
-  /** Only those that are older than the one with this id. */
+  /** Only renewals older than the one with this id. */
   readonly before?: number | undefined;
   readonly limit: number;
 };
@@ -114,18 +114,18 @@ export async function listRenewals(
   { certificateId, failedOnly = false, status, before = Number.MAX_SAFE_INTEGER, limit }: RenewalPage,
 ): Promise<NamedRenewalRow[]> {
   const isOpenOnly = status === 'queued' || status === 'running';
-  // With the plus SQLite takes the few open renewals and sorts them; by the bare id it reads the whole history.
+  // With the plus, SQLite reads the few open renewals and sorts them; with the bare id, it reads the complete history.
   const id = isOpenOnly ? sql<number>`+renewals.id` : sql<number>`renewals.id`;
   let query = named(reader).where(id, '<', before).orderBy(id, 'desc').limit(limit);
   if (isOpenOnly) query = query.where(isOpen);
   if (certificateId !== undefined) query = query.where('renewals.certificate_id', '=', certificateId);
-  // A literal, so that the partial index of failed renewals answers.
+  // A literal, so that SQLite uses the partial index of failed renewals.
   if (failedOnly || status === 'failed') query = query.where(sql<boolean>`renewals.status = 'failed'`);
   else if (status !== undefined) query = query.where('renewals.status', '=', status);
   return query.execute();
 }
 
-/** One renewal with the names. */
+/** One renewal with its names. */
 export async function findNamedRenewal(reader: Reader, id: number): Promise<NamedRenewalRow | undefined> {
   return named(reader).where('renewals.id', '=', id).executeTakeFirst();
 }
@@ -139,7 +139,7 @@ function named(reader: Reader) {
     .select(['certificates.name as certificate', 'issuers.name as issuer']);
 }
 
-/** A text that is another one whenever a renewal was queued, taken up, got a step further or ended. */
+/** A text that changes whenever a renewal is queued, claimed, progresses or finishes. */
 export async function renewalsState(reader: Reader): Promise<string> {
   const newest = await reader
     .selectFrom('renewals')
@@ -157,7 +157,7 @@ export async function renewalsState(reader: Reader): Promise<string> {
   return [newest?.id, open.count, open.claims, open.steps].join(' ');
 }
 
-/** How many renewals wait, and how many somebody works on. */
+/** The number of queued and of running renewals. */
 export async function countOpenRenewals(reader: Reader): Promise<{ queued: number; running: number }> {
   const rows = await reader
     .selectFrom('renewals')
@@ -169,7 +169,7 @@ export async function countOpenRenewals(reader: Reader): Promise<{ queued: numbe
   return { queued: of('queued'), running: of('running') };
 }
 
-/** Makes every lease end at `latest` at the latest. */
+/** Shortens every lease to end no later than `latest`. */
 export async function shortenLeases(writer: Writer, latest: number): Promise<void> {
   const changes = { lease_expires_at: latest };
   await writer

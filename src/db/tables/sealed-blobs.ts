@@ -1,11 +1,11 @@
 /**
- * Every column that holds sealed blobs, and how to go through them when a master key follows another. A blob tells its key
- * without being opened: after a byte for the format come eight for the key.
+ * All columns with sealed blobs, and how to iterate over them during a master key rotation. A blob reveals its key
+ * without being opened: one format byte is followed by eight bytes with the id of the key.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 
-/** `record` is the SQL of what the blob is sealed for (`BlobOwner.record`). A new column named `sealed_…` belongs here. */
+/** `record` is the SQL of the owner of the blob (`BlobOwner.record`). Every new `sealed_…` column belongs here. */
 export const sealedPlaces = {
   'certificate_versions.sealed_private_key': {
     table: 'certificate_versions',
@@ -52,7 +52,7 @@ export const sealedPlaceNames = Object.keys(sealedPlaces) as SealedPlace[];
 
 export type SealedRow = { readonly row: number; readonly record: string; readonly blob: Buffer };
 
-/** How many blobs of each place each key has sealed. Reads all rows, which takes a second where there are 100,000. */
+/** The number of blobs per column and master key. Reads all rows, which takes a second for 100,000. */
 export async function countSealedBlobs(
   reader: Reader,
 ): Promise<{ place: SealedPlace; key: string; blobs: number }[]> {
@@ -67,7 +67,7 @@ export async function countSealedBlobs(
   return counts;
 }
 
-/** Blobs of a place that another key than `key` has sealed, `limit` at most, in the order of their rows from `after` on. */
+/** Blobs in a column sealed by keys other than `key`, at most `limit`, by row, after the row `after`. */
 export async function listBlobsOfOtherKeys(
   reader: Reader,
   place: SealedPlace,
@@ -81,7 +81,7 @@ export async function listBlobsOfOtherKeys(
   return rows;
 }
 
-/** Puts a blob in the place of another. */
+/** Replaces a blob. */
 export async function replaceBlob(
   writer: Writer,
   place: SealedPlace,

@@ -1,4 +1,4 @@
-/** The table `sessions`: who is signed in, from where, since when. A row that is gone is a session that is over. */
+/** The table `sessions`: who is signed in, from where, since when. Deleting a row ends the session. */
 import type { Selectable } from 'kysely';
 import { type TaggedAdministrator, tagSession } from '../audit/row-tags.ts';
 import type { Reader, Writer } from '../database.ts';
@@ -6,7 +6,7 @@ import type { SessionsTable } from '../schema/schema.ts';
 
 export type SessionRow = Selectable<SessionsTable>;
 
-/** With the person. */
+/** A session with its administrator. */
 export async function findSessionByToken(
   reader: Reader,
   tokenHash: Buffer,
@@ -39,7 +39,7 @@ export async function findSessionById(reader: Reader, id: number): Promise<Sessi
   return reader.selectFrom('sessions').selectAll().where('id', '=', id).executeTakeFirst();
 }
 
-/** Those of one person, the newest first. */
+/** The sessions of one administrator, newest first. */
 export async function listSessions(reader: Reader, administratorId: number): Promise<SessionRow[]> {
   return reader
     .selectFrom('sessions')
@@ -66,7 +66,7 @@ export async function deleteSession(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('sessions').where('id', '=', id).execute();
 }
 
-/** Ends all sessions of a person but one, and says how many there were. */
+/** Deletes all sessions of an administrator except one, and returns how many. */
 export async function deleteOtherSessions(
   writer: Writer,
   administratorId: number,
@@ -80,7 +80,7 @@ export async function deleteOtherSessions(
   return Number(numDeletedRows);
 }
 
-/** Removes those that are over at `now`, or were not used since `idleSince`. */
+/** Deletes sessions that have expired at `now`, or that were not used since `idleSince`. */
 export async function deleteExpiredSessions(
   writer: Writer,
   { now, idleSince }: { readonly now: number; readonly idleSince: number },

@@ -1,4 +1,4 @@
-/** The table `settings`: single values that belong to the database as a whole. */
+/** The table `settings`: single values for the database as a whole. */
 import type { Reader, Writer } from '../database.ts';
 
 /** Names of the values kept here. */
@@ -9,22 +9,22 @@ export type SettingKey =
   | 'setup-token-tag'
   /** UTC milliseconds. */
   | 'last-backup-at'
-  /** Random, of this database alone: a restored one gets another. */
+  /** Random, unique to this database: a restored one gets a new id. */
   | 'vault-id'
-  /** UTC milliseconds: when it got the id. */
+  /** UTC milliseconds: when the id was assigned. */
   | 'vault-id-since'
-  /** UTC milliseconds; there while a server has the database open. */
+  /** UTC milliseconds; present while a server has the database open. */
   | 'served-since'
   /** Id and hash of the newest event, and the tag over them (audit-mark.ts). */
   | 'audit-mark'
-  /** Id and hash of the last event that was pruned. */
+  /** Id and hash of the last pruned event. */
   | 'audit-pruned-through'
-  /** Since when the clock runs without a jump, and when it was last looked at: UTC milliseconds. */
+  /** Since when the clock has run without a jump, and when it was last checked: UTC milliseconds. */
   | 'steady-clock'
-  /** Id of the last event that was delivered there. */
+  /** Id of the last delivered event. */
   | 'audit-file-cursor'
   | 'audit-syslog-cursor'
-  /** JSON: targets of before there was a guard, as `--allow-outbound` has them. */
+  /** JSON: targets from before the guard existed, in the form of `--allow-outbound`. */
   | 'kept-outbound-targets';
 
 export async function readSetting(
@@ -35,7 +35,7 @@ export async function readSetting(
   return row?.value;
 }
 
-/** Sets a value, whether or not the key has one. */
+/** Sets a value, whether or not the key exists. */
 export async function putSetting(
   writer: Writer,
   key: SettingKey,
@@ -48,7 +48,7 @@ export async function putSetting(
     .execute();
 }
 
-/** Takes values away, where they are. */
+/** Deletes values, if they exist. */
 export async function deleteSettings(writer: Writer, keys: readonly SettingKey[]): Promise<void> {
   await writer.deleteFrom('settings').where('key', 'in', keys).execute();
 }

@@ -1,4 +1,4 @@
-/** Questions about the queue of renewals as a whole: what waits for too long, and how an issuer has answered lately. */
+/** Queries about the queue of renewals as a whole: what waits for too long, and the recent results of an issuer. */
 import { sql } from 'kysely';
 import type { Reader } from '../database.ts';
 import { findRenewal, isOpen, type RenewalRow } from './renewals.ts';
@@ -48,7 +48,7 @@ export async function findNeglectedRenewal(
 
 /**
  * Queued renewals that wait at `now` although their certificate has another issuer: the issuer is paused, a limit holds
- * them, or they were queued before `since`. The most urgent first, at most `limit`.
+ * them back, or they were queued before `since`. Most urgent first, at most `limit`.
  */
 export async function listWaitingRenewals(
   reader: Reader,
@@ -62,7 +62,7 @@ export async function listWaitingRenewals(
       .innerJoin('certificates', 'certificates.id', 'renewals.certificate_id')
       .leftJoin('acme_issuers', 'acme_issuers.issuer_id', 'renewals.issuer_id')
       .selectAll('renewals')
-      // A literal, so that the partial index of what is queued answers.
+      // A literal, so that SQLite uses the partial index of queued renewals.
       .where(sql<boolean>`renewals.status = 'queued'`)
       .where('certificates.fallback_issuer_id', 'is not', null)
       .where(({ or, and, eb, ref }) =>
@@ -81,7 +81,7 @@ export async function listWaitingRenewals(
   );
 }
 
-/** The outcomes of this issuer's most recently queued renewals, the last to finish first. */
+/** The results of this issuer's most recently queued renewals, last finished first. */
 export async function listEndedRenewals(
   reader: Reader,
   issuerId: number,

@@ -1,19 +1,19 @@
-/** Settings that secret files of DNS providers have in common, with messages for whoever wrote the file. */
+/** Settings shared by secret files of DNS providers, with error messages for their authors. */
 import { z } from 'zod';
 import { isSecureUrl } from '../../base/secure-url.ts';
 
-/** A text of visible ASCII, such as a token or a key id; `what` ends "is missing:" and "must be". */
+/** A string of visible ASCII characters, such as a token or a key id; `what` follows "must be". */
 export const credential = (what: string) =>
   z
     .string({ error: `is missing or not a string: it must be ${what}` })
     .regex(/^[\x21-\x7e]+$/, { error: `must be ${what}, without spaces or line breaks` });
 
-/** Where an API is found. Tokens go there, so it must be https, except on this very machine. */
+/** The URL of an API. Tokens are sent there, so it must be https, except on localhost. */
 export const apiUrl = z.string({ error: 'must be a URL' }).refine(isApiUrl, {
   error: 'must be an https:// URL without user, query and fragment (http:// only for localhost)',
 });
 
-/** Where the APIs are that the vault knows. */
+/** The built-in API URLs. */
 const publicApis: ReadonlySet<string> = new Set([
   ...['api.cloudflare.com', 'route53.amazonaws.com', 'management.azure.com', 'login.microsoftonline.com'],
   ...['dns.googleapis.com', 'oauth2.googleapis.com', 'api.digitalocean.com', 'api.hetzner.cloud'],
@@ -21,8 +21,8 @@ const publicApis: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether what answers at the URL is the provider itself, whose words may be shown. Behind an address that was configured
- * may be anything, and a session must not read there.
+ * Whether the URL is that of the provider itself, whose error texts may be shown. A configured URL may lead to any
+ * server, whose responses must not be readable through the vault.
  */
 export function isPublicApi(url: string): boolean {
   const { protocol, host } = new URL(url);

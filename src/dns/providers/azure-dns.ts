@@ -1,4 +1,4 @@
-/** TXT records at Azure DNS, by Azure Resource Manager: etags keep changes by others from getting lost. */
+/** TXT records at Azure DNS, through Azure Resource Manager: etags protect concurrent changes by others. */
 import { z } from 'zod';
 import { second } from '../../base/duration.ts';
 import { Secret } from '../../base/secret.ts';
@@ -28,7 +28,7 @@ const title = 'Azure DNS';
 const permission =
   'Check tenant_id, client_id and client_secret (it may have expired), and that the application has the role DNS Zone Contributor on the zone or its resource group.';
 const version = '2018-05-01';
-/** Somebody changed the set, or is just doing it. */
+/** Another client changed the record set or is changing it. */
 const conflicts = [409, 412];
 
 const zonePage = z.object({ value: z.array(z.object({ name: z.string() })), nextLink: z.string().nullish() });
@@ -43,7 +43,7 @@ const setSchema = z.object({
 });
 type HeldSet = z.infer<typeof setSchema>;
 
-/** State: the set as Azure has it; undefined where there is none. */
+/** State: the record set at Azure; undefined if there is none. */
 export const azureDns: DnsProviderType<Settings> = {
   type: 'azure-dns',
   title,
@@ -98,11 +98,11 @@ export const azureDns: DnsProviderType<Settings> = {
   },
 };
 
-/** The API with its tokens, which come from the login server of the tenant. */
+/** The API with its tokens, which the login server of the tenant issues. */
 function resourceManager(settings: Settings, context: DnsContext): JsonApi {
   const secret = new Secret(settings.client_secret);
   const baseUrl = settings.base_url ?? 'https://management.azure.com';
-  const common = { context, permission, secrets: [secret], wordsOf };
+  const common = { context, permission, secrets: [secret], describeError };
   const login = jsonApi({
     ...common,
     title: 'The Azure login',
@@ -166,8 +166,8 @@ async function zonesOf(api: JsonApi, path: string, signal: AbortSignal): Promise
   }
 }
 
-/** Azure's own errors, and those of its login. */
-function wordsOf(body: unknown): string | undefined {
+/** Error texts of Azure and of its login server. */
+function describeError(body: unknown): string | undefined {
   const resource = z
     .object({ error: z.object({ code: z.string(), message: z.string() }) })
     .safeParse(body).data;

@@ -1,4 +1,4 @@
-/** Access tokens that are fetched, used until shortly before they expire, and fetched again. */
+/** Access tokens that are requested, used until shortly before they expire, and requested again. */
 import { minute } from '../../base/duration.ts';
 import { Secret } from '../../base/secret.ts';
 import type { World } from '../../base/world.ts';
@@ -6,13 +6,13 @@ import type { World } from '../../base/world.ts';
 export type IssuedToken = { readonly token: string; readonly lifetimeMs: number };
 
 export type BearerToken = {
-  /** The header that carries it. */
+  /** The Authorization header with the token. */
   readonly headers: (signal: AbortSignal) => Promise<{ readonly Authorization: string }>;
-  /** The next request fetches a new one. */
+  /** Makes the next request obtain a new token. */
   readonly forget: () => void;
 };
 
-/** Keeps one token. Requests that come while it is fetched may fetch one too; the last one stays. */
+/** Caches one token. Concurrent requests may each obtain a token; the last one is kept. */
 export function bearerToken(
   world: World,
   fetchToken: (signal: AbortSignal) => Promise<IssuedToken>,

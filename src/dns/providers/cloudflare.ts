@@ -1,4 +1,4 @@
-/** TXT records at Cloudflare, by its API v4. */
+/** TXT records at Cloudflare, through API v4. */
 import { z } from 'zod';
 import { Secret } from '../../base/secret.ts';
 import type { DnsProviderType, TxtRecord } from '../dns-provider.ts';
@@ -37,7 +37,7 @@ export const cloudflare: DnsProviderType<z.infer<typeof config>> = {
       baseUrl: base_url ?? 'https://api.cloudflare.com/client/v4',
       permission,
       secrets: [token],
-      wordsOf,
+      describeError,
       authorize: () => ({ Authorization: `Bearer ${token.expose()}` }),
     });
     const recent = new RecentZones<CloudflareZone>(context.world);
@@ -81,7 +81,7 @@ async function zoneId(
     const named =
       recent.get(name) ?? (await pages(api, zones, request, signal)).filter((zone) => zone.name === name);
     asked.set(name, named);
-    // An account can also hold the name as a zone that is pending or has moved away.
+    // An account can also contain the name as a zone that is pending or has moved away.
     const zone = named.find(({ status }) => status === 'active') ?? named[0];
     if (zone === undefined) continue;
     for (const [candidate, found] of asked) recent.set(candidate, found);
@@ -94,7 +94,7 @@ async function zoneId(
   );
 }
 
-/** All pages of a list, one after the other. */
+/** All pages of a list. */
 async function pages<T>(
   api: JsonApi,
   schema: z.ZodType<T[]>,
@@ -119,7 +119,7 @@ function codesOf({ body }: ApiAnswer): number[] {
   return errors.safeParse(body).data?.errors.map(({ code }) => code) ?? [];
 }
 
-function wordsOf(body: unknown): string | undefined {
+function describeError(body: unknown): string | undefined {
   const listed = errors.safeParse(body).data?.errors;
   return listed?.map(({ code, message }) => `${message} [${code}]`).join('; ');
 }

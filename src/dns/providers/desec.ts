@@ -1,4 +1,4 @@
-/** TXT records at deSEC, by its API v1. */
+/** TXT records at deSEC, through API v1. */
 import { z } from 'zod';
 import { Secret } from '../../base/secret.ts';
 import type { DnsProviderType, TxtRecord } from '../dns-provider.ts';
@@ -18,7 +18,7 @@ const permission =
   'The token must not have expired, must allow the address of this machine, and its policies must let it write TXT records of the domain.';
 const domains = z.array(z.object({ name: z.string(), minimum_ttl: z.number().default(3600) }));
 
-/** State: the records as deSEC has them; undefined where there is no set. */
+/** State: the records at deSEC; undefined if there is no record set. */
 export const desec: DnsProviderType<z.infer<typeof config>> = {
   type: 'desec',
   title,
@@ -32,7 +32,7 @@ export const desec: DnsProviderType<z.infer<typeof config>> = {
       baseUrl: base_url ?? 'https://desec.io/api/v1',
       permission,
       secrets: [token],
-      wordsOf: (body) => textsIn(body).join(' '),
+      describeError: (body) => textsIn(body).join(' '),
       authorize: () => ({ Authorization: `Token ${token.expose()}` }),
     });
     return recordSetProvider<readonly string[] | undefined>(context, title, async (record, signal) => {
@@ -63,7 +63,7 @@ export const desec: DnsProviderType<z.infer<typeof config>> = {
           const purpose = `create the TXT record ${name}`;
           const answer = await api.send({ method: 'POST', path: sets, purpose, json, accept: [400] }, signal);
           if (answer.status !== 400) return undefined;
-          // Made by somebody in the meantime; any other 400 is about what was sent.
+          // Another client created the set meanwhile; any other 400 is about the request.
           if (textsIn(answer.body).some((text) => /\bexists?\b/i.test(text))) return api.refusal(answer);
           throw api.refusal(answer);
         },

@@ -1,4 +1,4 @@
-/** TXT records at DigitalOcean, by its API v2. */
+/** TXT records at DigitalOcean, through API v2. */
 import { z } from 'zod';
 import { Secret } from '../../base/secret.ts';
 import type { DnsProviderType, TxtRecord } from '../dns-provider.ts';
@@ -34,7 +34,7 @@ export const digitalocean: DnsProviderType<z.infer<typeof config>> = {
       baseUrl: base_url ?? 'https://api.digitalocean.com/v2',
       permission,
       secrets: [token],
-      wordsOf: (body) => z.object({ message: z.string() }).safeParse(body).data?.message,
+      describeError: (body) => z.object({ message: z.string() }).safeParse(body).data?.message,
       authorize: () => ({ Authorization: `Bearer ${token.expose()}` }),
     });
     return recordListProvider(async (record, signal) => {
@@ -81,7 +81,7 @@ async function zoneName(api: JsonApi, record: TxtRecord, signal: AbortSignal): P
   );
 }
 
-/** All pages of a list: each names the next one. */
+/** All pages of a list; each links to the next one. */
 async function pages<T extends { links?: z.infer<typeof links> }>(
   api: JsonApi,
   schema: z.ZodType<T>,

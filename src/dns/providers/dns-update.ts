@@ -1,4 +1,4 @@
-/** What a dynamic update (RFC 2136) asks, and what a refusal of it means for whoever set the provider up. */
+/** Records for dynamic updates (RFC 2136), and explanations of their error codes for operators. */
 import { second } from '../../base/duration.ts';
 import type { TxtRecord } from '../dns-provider.ts';
 import {
@@ -13,20 +13,20 @@ import { tsigError, type Verdict } from './tsig.ts';
 
 type Txt = Pick<TxtRecord, 'name' | 'value'>;
 
-/** Adds one TXT record to those of its name; nothing where it is there already (RFC 2136 §2.5.1). `ttl` in seconds. */
+/** Adds one TXT record to its name; no effect if it exists (RFC 2136 §2.5.1). `ttl` in seconds. */
 export function additionOf({ name, value }: Txt, ttl: number): ResourceRecord {
   return { name, type: recordType.txt, class: recordClass.in, ttl, data: encodeTxt(value) };
 }
 
-/** Takes away the TXT record with this value, and no other; nothing where there is none (RFC 2136 §2.5.4). */
+/** Deletes the TXT record with this value only; no effect if it does not exist (RFC 2136 §2.5.4). */
 export function removalOf({ name, value }: Txt): ResourceRecord {
   return { name, type: recordType.txt, class: recordClass.none, ttl: 0, data: encodeTxt(value) };
 }
 
 /**
- * The zone that an answer to a question for the SOA of `name` tells: that of the record itself, or of the one in the
- * authority section that goes with "there is no such record" (RFC 2308 §2). Undefined where the answer tells of none, or
- * of the root alone, which means that the server does not know the name.
+ * The zone in a response to a SOA query for `name`: from the record itself, or from the authority section of a negative
+ * response (RFC 2308 §2). Undefined if the response names no zone, or only the root, which means that the server does
+ * not know the name.
  */
 export function zoneIn({ answers, authorities }: DnsAnswer, name: string): string | undefined {
   const all = [...answers, ...authorities];
@@ -34,7 +34,7 @@ export function zoneIn({ answers, authorities }: DnsAnswer, name: string): strin
   return soa?.name || undefined;
 }
 
-/** Header codes (RFC 1035 §4.1.1, RFC 2136 §2.2): the name, and what to do about it. */
+/** Response codes (RFC 1035 §4.1.1, RFC 2136 §2.2): the name, and what to do. */
 const refusals: Readonly<Record<number, readonly [string, string]>> = {
   1: ['FORMERR', 'it does not support dynamic updates, or a middlebox changed the message'],
   2: ['SERVFAIL', 'a server failure, for example because it cannot write the zone; see its log'],
@@ -51,13 +51,13 @@ const refusals: Readonly<Record<number, readonly [string, string]>> = {
   10: ['NOTZONE', 'the name is not in the zone; check the setting zone'],
 };
 
-/** Why an answer with this header code was no success, as the second half of a sentence about the server. */
+/** Why a response with this code is a failure, as the second half of a sentence about the server. */
 export function refusal(rcode: number): string {
   const [name, advice] = refusals[rcode] ?? [`code ${rcode}`, 'see its log'];
   return `answered ${name}: ${advice}`;
 }
 
-/** What is wrong with the signatures, as the second half of a sentence about the server. `now`: UTC milliseconds. */
+/** What is wrong with the signature, as the second half of a sentence about the server. `now`: UTC milliseconds. */
 export function signatureRefusal(verdict: Verdict, now: number): string {
   switch (verdict.kind) {
     case 'good':
@@ -89,13 +89,13 @@ function reasonOf(error: number, serverTime: number | undefined, now: number): s
 }
 
 function clocks(serverTime: number, now: number): string {
-  // A signature has whole seconds.
+  // Signatures have a resolution of one second.
   const apart = Math.floor(serverTime / second) - Math.floor(now / second);
   const direction = apart < 0 ? 'behind' : 'ahead of';
   return `the clock of the server is ${Math.abs(apart)} s ${direction} the vault's; synchronize both with NTP`;
 }
 
-/** Whether an answer goes with a request of this id and kind (RFC 1035 §4.1.1). */
+/** Whether a response belongs to a request with this id and opcode (RFC 1035 §4.1.1). */
 export function isAnswerTo(answer: DnsAnswer, id: number, kind: number): boolean {
   return answer.isAnswer && answer.id === id && answer.opcode === kind;
 }

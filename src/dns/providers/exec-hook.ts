@@ -1,4 +1,4 @@
-/** Provider `exec`: a program of the operator's, called as lego, dehydrated or certbot call theirs. Never through a shell. */
+/** Provider `exec`: a local program, called like a hook of lego, dehydrated or certbot. Never run through a shell. */
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { second } from '../../base/duration.ts';
@@ -33,14 +33,14 @@ const config = z
   });
 
 /**
- * `command`: a program, or a list of it and its first arguments; `environment`: all it gets besides PATH, HOME and LANG;
- * `timeout` in seconds; `concurrency`: how many of the hooks may run at once, never two for one name.
+ * `command`: a program, or a list of a program and its first arguments; `environment`: variables in addition to PATH,
+ * HOME and LANG; `timeout` in seconds; `concurrency`: how many hooks run at once, never two for one name.
  */
 export type ExecHookConfig = z.output<typeof config>;
 type Verb = 'present' | 'remove';
 type Call = { readonly words: readonly string[]; readonly environment?: Readonly<Record<string, string>> };
 
-/** Whether values coexist, and whether a second call for the same does harm, is the program's affair. */
+/** The program decides whether several values can coexist and whether repeated calls are harmless. */
 export const execHook: DnsProviderType<ExecHookConfig> = {
   type: 'exec',
   title: 'a local program, called like a hook of lego, dehydrated or certbot',
@@ -72,7 +72,7 @@ async function call(
   log.debug({ program, name: record.name }, `hook succeeded: ${verb}`);
 }
 
-/** How the style calls it; undefined where it has no call for that. */
+/** The call of this style; undefined if it has none for the operation. */
 function callFor(
   { style, command: main, cleanup_command: cleanup }: ExecHookConfig,
   verb: Verb,
@@ -85,7 +85,7 @@ function callFor(
       return { words: [...words, verb === 'present' ? 'present' : 'cleanup', `${record.name}.`, value] };
     case 'dehydrated': {
       const call = verb === 'present' ? 'deploy_challenge' : 'clean_challenge';
-      // The second is the name of a file that only http-01 has.
+      // The second argument is the token file name, which only http-01 uses.
       return { words: [...words, call, domainFor(style, record), '-', value] };
     }
     case 'certbot': {
@@ -99,7 +99,7 @@ function callFor(
 
 const prefix = '_acme-challenge.';
 
-/** These hooks are told a domain and put the prefix before it themselves. */
+/** These hooks receive a domain and add the prefix themselves. */
 function domainFor(style: string, { name }: TxtRecord): string {
   if (name.startsWith(prefix)) return name.slice(prefix.length);
   throw new DnsProviderError(

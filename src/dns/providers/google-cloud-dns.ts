@@ -1,6 +1,6 @@
 /**
- * TXT records at Google Cloud DNS. A change names exactly the set that it replaces, so that Google refuses it where
- * somebody changed the set in between.
+ * TXT records at Google Cloud DNS. A change names exactly the record set that it replaces, so Google rejects it if
+ * another client changed the set meanwhile.
  */
 import { z } from 'zod';
 import { second } from '../../base/duration.ts';
@@ -15,7 +15,7 @@ import { bearerToken, type IssuedToken } from './bearer-token.ts';
 import { type JsonApi, jsonApi } from './json-api.ts';
 import { purposeOfChanges, zoneChangeProvider } from './zone-changes.ts';
 
-/** The file that Google gives for a service account. Its other fields are of no use here. */
+/** The key file of a service account. Its other fields are not needed. */
 const keyFile = z.object({
   client_email: z.string({ error: 'is missing; it must be the address of the service account' }),
   private_key: z
@@ -52,7 +52,7 @@ const title = 'Google Cloud DNS';
 const permission =
   'The service account needs the role DNS Administrator (roles/dns.admin) in the project, and the Cloud DNS API must be enabled there.';
 const scope = 'https://www.googleapis.com/auth/ndev.clouddns.readwrite';
-/** The set that the change deletes is another one by now, or the one that it adds is there. */
+/** The set to delete has changed, or the set to add exists. */
 const conflicts = [404, 409, 412];
 
 const zoneSchema = z.object({ name: z.string(), dnsName: z.string(), visibility: z.string().optional() });
@@ -121,12 +121,12 @@ export const googleCloudDns: DnsProviderType<Settings> = {
   },
 };
 
-/** The API with its tokens, which the key of the service account is exchanged for (RFC 7523). */
+/** The API with its tokens, obtained with the key of the service account (RFC 7523). */
 function cloudDns(settings: Settings, key: KeyFile, context: DnsContext): JsonApi {
   const privateKey = new Secret(key.private_key);
   const lines = key.private_key.split('\n').map((line) => new Secret(line.trimEnd()));
   const tokenUri = settings.token_uri ?? key.token_uri ?? 'https://oauth2.googleapis.com/token';
-  const common = { context, permission, secrets: [privateKey, ...lines], wordsOf };
+  const common = { context, permission, secrets: [privateKey, ...lines], describeError };
   const oauth = jsonApi({ ...common, title: 'The Google login', baseUrl: tokenUri });
   const token = bearerToken(context.world, async (signal): Promise<IssuedToken> => {
     const { importPKCS8, SignJWT } = await import('jose');
@@ -135,7 +135,7 @@ function cloudDns(settings: Settings, key: KeyFile, context: DnsContext): JsonAp
     const pem = rsaKeyIn(privateKey.expose());
     if (pem === undefined) throw refused();
     const signer = await importPKCS8(pem, 'RS256').catch(() => {
-      // The reason is not passed on: what the parser says may have parts of the key.
+      // The reason is dropped: the message of the parser may contain parts of the key.
       throw refused();
     });
     const now = Math.floor(context.world.now() / second);
@@ -219,8 +219,8 @@ function reasonsOf(body: unknown): string[] {
   return reasons.safeParse(body).data?.error.errors.map(({ reason }) => reason) ?? [];
 }
 
-/** Google's own errors, and those of its login. */
-function wordsOf(body: unknown): string | undefined {
+/** Error texts of Google and of its login. */
+function describeError(body: unknown): string | undefined {
   const resource = z.object({ error: z.object({ message: z.string() }) }).safeParse(body).data;
   if (resource !== undefined) return resource.error.message;
   const login = z
@@ -233,7 +233,7 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // What it is not is said by the schema.
+    // The schema reports what is wrong.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** TXT records at Hetzner, by the DNS part of its Cloud API: changes are actions, which are waited for. */
+/** TXT records at Hetzner, through the DNS part of its Cloud API: changes are asynchronous actions. */
 import { z } from 'zod';
 import { second } from '../../base/duration.ts';
 import { Secret } from '../../base/secret.ts';
@@ -18,7 +18,7 @@ const title = 'Hetzner';
 const permission =
   'The API token needs Read & Write and must be created in the Cloud Console (Security, API tokens) of the project that holds the zone.';
 const polls = 60;
-/** The set is in use, was changed, or does not fit to what was sent: reading it again tells. */
+/** The set is locked, was changed, or does not match the request: reading it again tells which. */
 const conflicts = [409, 422, 423];
 
 const zoneSchema = z.object({ id: z.number(), name: z.string(), mode: z.string().optional() });
@@ -32,7 +32,7 @@ const actionSchema = z.object({
   action: z.object({ id: z.number(), status: z.string(), error: problem.nullish() }),
 });
 
-/** State: the records as Hetzner has them; undefined where there is no set. */
+/** State: the records at Hetzner; undefined if there is no record set. */
 export const hetzner: DnsProviderType<z.infer<typeof config>> = {
   type: 'hetzner',
   title: 'Hetzner (Cloud API)',
@@ -46,7 +46,7 @@ export const hetzner: DnsProviderType<z.infer<typeof config>> = {
       baseUrl: base_url ?? 'https://api.hetzner.cloud/v1',
       permission,
       secrets: [token],
-      wordsOf: (body) => {
+      describeError: (body) => {
         const said = z.object({ error: problem }).safeParse(body).data?.error;
         return said === undefined ? undefined : `${said.message} [${said.code}]`;
       },
@@ -95,7 +95,7 @@ export const hetzner: DnsProviderType<z.infer<typeof config>> = {
           const held = api.read(setSchema, answer).rrset.records.map(({ value }) => value);
           return { values: held.map(unquoteTxt), state: held };
         },
-        // The TTL of a set that exists must not be given another value here.
+        // The TTL of an existing set must not be changed here.
         add: (value, { state }) =>
           change('add', {
             records: [{ value: quoteTxt(value) }],

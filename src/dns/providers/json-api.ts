@@ -1,6 +1,6 @@
 /**
- * HTTP APIs of DNS providers: JSON in and out, credentials on every attempt, short waits when a provider asks for them,
- * and errors that say in a sentence what did not work, in the provider's words and without a secret.
+ * HTTP APIs of DNS providers: JSON requests and responses, credentials for each attempt, short waits if a provider asks
+ * for them, and errors that say in a sentence what failed, quoting the provider but no secrets.
  */
 
 import { STATUS_CODES } from 'node:http';
@@ -17,16 +17,18 @@ import { isPublicApi } from './api-settings.ts';
 
 export type ApiRequest = {
   readonly method: OutboundRequest['method'];
-  /** Appended to the base URL with its slash; or a whole URL that the API gave, on the same host. */
+  /**
+   * A path that is appended to the base URL, beginning with a slash; or a complete URL from the API, on the same host.
+   */
   readonly path: string;
-  /** What this is for, after "did not": `list the zones`. */
+  /** The purpose of the request, after "failed to": `list the zones`. */
   readonly purpose: string;
   readonly query?: Readonly<Record<string, string | number>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: unknown;
   readonly form?: Readonly<Record<string, string>>;
   readonly xml?: string;
-  /** Statuses that the caller understands besides 2xx. */
+  /** Status codes that the caller handles in addition to 2xx. */
   readonly accept?: readonly number[];
 };
 
@@ -34,44 +36,47 @@ export type ApiAnswer = {
   readonly request: ApiRequest;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Undefined where it is empty, or where an error has a body that cannot be read. */
+  /** Undefined if it is empty, or if an error response has an unreadable body. */
   readonly body: unknown;
-  /** The token or signature that went out in Authorization. */
+  /** The token or signature in the Authorization header. */
   readonly sent: Secret<string> | undefined;
 };
 
 export type ApiOptions = {
   readonly context: DnsContext;
-  /** As people know the provider. */
+  /** The name of the provider. */
   readonly title: string;
   readonly baseUrl: string;
-  /** A sentence: what the credentials must be allowed to do. */
+  /** A sentence: the permissions that the credentials need. */
   readonly permission: string;
-  /** Never to be seen in a message, whoever wrote it. */
+  /** Never shown in a message, even if the provider returns it. */
   readonly secrets: readonly Secret<string>[];
-  /** The provider's own words for what went wrong, from the body of an error. They are shown where it is the public API. */
-  readonly wordsOf?: (body: unknown) => string | undefined;
-  /** Headers with the credentials, for each attempt anew. */
+  /** The error text of the provider, from the body of an error response. It is shown only for public APIs. */
+  readonly describeError?: (body: unknown) => string | undefined;
+  /** Headers with the credentials, created for each attempt. */
   readonly authorize?: (
     request: OutboundRequest,
     signal: AbortSignal,
   ) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;
-  /** Forgets a token that the provider does not take any more; the request is made once more. */
+  /** Drops a token that the provider rejects; the request is sent once more. */
   readonly renew?: () => void;
-  /** JSON where undefined. Throws where the text is not in the format. */
+  /** JSON if undefined. Throws if the text does not have the format. */
   readonly decode?: (text: string) => unknown;
-  /** Errors that go away when asked again, besides 429 and 5xx. */
+  /** Transient errors other than 429 and 5xx. */
   readonly isTransient?: (answer: ApiAnswer) => boolean;
 };
 
 export type JsonApi = {
-  /** An answer with a 2xx status or an accepted one. Throws DnsProviderError for everything else. */
+  /** A response with a 2xx or accepted status. Throws DnsProviderError for any other. */
   readonly send: (request: ApiRequest, signal: AbortSignal) => Promise<ApiAnswer>;
-  /** The body, checked. Throws DnsProviderError where it is in another form. */
+  /** The parsed body. Throws DnsProviderError if it has another form. */
   readonly read: <T>(schema: z.ZodType<T>, answer: ApiAnswer) => T;
-  /** What `send` would have thrown for an answer that was accepted. */
+  /** The error that `send` would have thrown for an accepted response. */
   readonly refusal: (answer: ApiAnswer) => DnsProviderError;
-  /** The provider's words as they may be shown: one line, not too long, without secrets; undefined where none are left or it is not the public API. */
+  /**
+   * Provider text fit for messages: one short line without secrets; undefined if nothing is left or it is not the
+   * public API.
+   */
   readonly shown: (words: string) => string | undefined;
 };
 
@@ -138,7 +143,7 @@ export function jsonApi(options: ApiOptions): JsonApi {
 
   const refusal = (answer: ApiAnswer): DnsProviderError => {
     const { status, request } = answer;
-    const words = answer.body === undefined || !isKnown ? undefined : options.wordsOf?.(answer.body);
+    const words = answer.body === undefined || !isKnown ? undefined : options.describeError?.(answer.body);
     const secrets = answer.sent === undefined ? options.secrets : [answer.sent, ...options.secrets];
     const said = presentable(secrets, words ?? '') ?? STATUS_CODES[status];
     const because = said === undefined ? String(status) : `${status}: ${said}`;
@@ -151,7 +156,7 @@ export function jsonApi(options: ApiOptions): JsonApi {
     if (status === 429) {
       const wait = retryAfterMs === undefined ? '' : `; retry after ${Math.ceil(retryAfterMs / second)} s`;
       return new DnsProviderError(
-        `${title} rate limit exceeded: failed to ${request.purpose} (${because})${wait}`,
+        `${title} failed to ${request.purpose}: too many requests (${because})${wait}`,
         { retryAfterMs },
       );
     }
@@ -164,14 +169,14 @@ export function jsonApi(options: ApiOptions): JsonApi {
     const [issue] = parsed.error.issues;
     const where = issue?.path.join('.') || 'the response';
     throw new DnsProviderError(
-      `${title} sent an unexpected response to: ${request.purpose} (${where} ${issue === undefined ? 'is invalid' : describeIssue(issue)})`,
+      `${title} failed to ${request.purpose}: unexpected response (${where} ${issue === undefined ? 'is invalid' : describeIssue(issue)})`,
     );
   };
 
   return { send, read, refusal, shown };
 }
 
-/** Waits. Throws DnsProviderError where the wait is given up. */
+/** Waits. Throws DnsProviderError if aborted. */
 export async function pause(
   { world }: DnsContext,
   title: string,
@@ -182,7 +187,7 @@ export async function pause(
   if (signal.aborted) throw new DnsProviderError(`the request to ${title} was canceled`);
 }
 
-/** Every text in a value, for providers whose errors have many forms. */
+/** All strings in a value, for providers whose errors have many forms. */
 export function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null) return [];
@@ -218,7 +223,7 @@ function decoded(text: string, decode: (text: string) => unknown): unknown {
   try {
     return decode(text);
   } catch {
-    // The text itself is not shown: it may be a whole page, and nobody knows what is in it.
+    // The text is not shown: it may be a complete page with unknown content.
     return unreadable;
   }
 }

@@ -1,4 +1,4 @@
-/** Provider `manual`: a person makes the record, told by the log what it has to be. */
+/** Provider `manual`: a person creates the record that the log shows. */
 import { z } from 'zod';
 import type { DnsProviderType } from '../dns-provider.ts';
 

@@ -1,4 +1,4 @@
-/** TXT records at OVHcloud, by its API 1.0: requests are signed, and a zone is published by a step of its own. */
+/** TXT records at OVHcloud, through API 1.0: requests are signed, and a separate step publishes the zone. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { hour, second } from '../../base/duration.ts';
@@ -36,7 +36,7 @@ const recordSchema = z.object({
   target: z.string(),
 });
 
-/** What signs a request, per OVH's "First Steps with the API": `$1$` and a SHA-1 in hex. `time` in seconds. */
+/** The signature of a request, per OVH's "First Steps with the API": `$1$` and a SHA-1 in hex. `time` in seconds. */
 export function ovhSignature(
   keys: { readonly applicationSecret: string; readonly consumerKey: string },
   { method, url, body = '' }: Pick<OutboundRequest, 'method' | 'url' | 'body'>,
@@ -59,11 +59,11 @@ export const ovh: DnsProviderType<z.infer<typeof config>> = {
       baseUrl: settings.base_url ?? endpoints[settings.endpoint],
       permission,
       secrets: [applicationSecret, consumerKey, new Secret(settings.application_key)],
-      wordsOf,
+      describeError,
     };
     const clock = jsonApi(common);
     let offset: { readonly seconds: number; readonly until: number } | undefined;
-    /** OVH's time in seconds: a signature with another one is refused. */
+    /** OVH's time in seconds: signatures with another time are rejected. */
     const time = async (signal: AbortSignal): Promise<number> => {
       const now = context.world.now();
       if (offset === undefined || offset.until <= now) {
@@ -140,7 +140,7 @@ async function zoneName(api: JsonApi, record: TxtRecord, signal: AbortSignal): P
   const purpose = 'list the zones';
   const answer = await api.send({ method: 'GET', path: '/domain/zone', purpose, accept: [403] }, signal);
   if (answer.status === 403) {
-    // A consumer key may be limited to the records of one zone, and then may not list zones.
+    // A consumer key may be limited to the records of one zone, and then cannot list zones.
     for (const name of zoneCandidates(record)) {
       const path = `/domain/zone/${encodeURIComponent(name)}/record`;
       const query = { fieldType: 'TXT', subDomain: relativeName(record.name, name) };
@@ -159,7 +159,7 @@ async function zoneName(api: JsonApi, record: TxtRecord, signal: AbortSignal): P
   );
 }
 
-function wordsOf(body: unknown): string | undefined {
+function describeError(body: unknown): string | undefined {
   const said = z.object({ message: z.string(), errorCode: z.string().optional() }).safeParse(body).data;
   if (said === undefined) return undefined;
   return said.errorCode === undefined ? said.message : `${said.message} [${said.errorCode}]`;

@@ -1,4 +1,4 @@
-/** All kinds of DNS providers, and how the secret file of one is read. */
+/** All types of DNS providers, and the parser of their secret files. */
 
 import type { z } from 'zod';
 import { describeIssue } from '../../base/input-issue.ts';
@@ -17,7 +17,7 @@ import { rfc2136 } from './rfc2136.ts';
 import { route53 } from './route53.ts';
 import { webhook } from './webhook.ts';
 
-/** By `--type`; generic ones first, as the usage shows them. */
+/** By `--type`; generic ones first, in the order of the help text. */
 export const dnsProviderTypes: ReadonlyMap<string, DnsProviderType> = new Map(
   [
     ...[checked(rfc2136), checked(execHook), checked(webhook), checked(acmeDns), checked(manual)],
@@ -27,24 +27,24 @@ export const dnsProviderTypes: ReadonlyMap<string, DnsProviderType> = new Map(
 );
 
 /**
- * What the text of a secret file says: a mapping in YAML or JSON, checked and with the defaults filled in, which may be
- * kept as JSON and given to `create`. For a type with a `plain` key it may also be that value alone, in one line. Throws
- * DnsProviderError that names what is missing, wrong or unknown, and never shows a value.
+ * Parses a secret file: a mapping in YAML or JSON, validated and with defaults filled in, which can be stored as JSON
+ * and passed to `create`. For a type with a `plain` setting, it can also be that value alone on one line. Throws
+ * DnsProviderError with the missing, invalid or unknown settings, and never shows a value.
  */
 export async function readProviderConfig(type: SecretFileType, text: string): Promise<unknown> {
   return checkedConfig(type, await readSecretMapping(type, text));
 }
 
-/** What a secret file is read for: the part of a DNS provider, or of whatever else has such a file. */
+/** What a secret file belongs to: a DNS provider, or another type with such a file. */
 export type SecretFileType = Pick<DnsProviderType, 'type' | 'config' | 'plain'>;
 
-/** The same as it stands there, before it is checked. */
+/** The same without validation. */
 export async function readSecretMapping(
   type: Omit<SecretFileType, 'config'>,
   text: string,
 ): Promise<Readonly<Record<string, unknown>>> {
   const trimmed = text.trim();
-  // Without a blank it cannot be `key: value`; JSON begins with a brace.
+  // Without a space it cannot be `key: value`; JSON begins with a brace.
   const isPlain = type.plain !== undefined && /^[^\s{]\S*$/.test(trimmed);
   const isKey = isPlain && /^["']?(\w+)["']?[:=]/.exec(trimmed)?.[1] === type.plain;
   if (isKey) throw new DnsProviderError(`the secret file needs a space after "${type.plain}:"`);
@@ -62,20 +62,20 @@ async function mapping(
   throw new DnsProviderError(`the secret file must be a mapping of names to values${orPlain}`);
 }
 
-/** What comes over HTTP is JSON, and never reaches the parser of YAML: its time grows with the square of the keys. */
+/** Input from HTTP is JSON and never reaches the YAML parser, whose run time is quadratic in the number of keys. */
 function jsonIn(text: string): unknown {
   if (!text.startsWith('{')) return undefined;
   try {
     return JSON.parse(text);
   } catch {
-    // YAML may begin with a brace too, and its parser tells the line of what is wrong.
+    // YAML may begin with a brace too, and its parser reports the line of an error.
     return undefined;
   }
 }
 
 async function yamlIn(text: string): Promise<unknown> {
   const { parseDocument } = await import('yaml');
-  // Its warnings would quote the text, and so do the messages of its errors.
+  // Its warnings and error messages would quote the text.
   const document = parseDocument(text, { prettyErrors: true, logLevel: 'error' });
   const [error] = document.errors;
   if (error !== undefined) {
@@ -91,12 +91,12 @@ function aliasesResolved(document: { toJS: (options: { maxAliasCount: number }) 
   try {
     return document.toJS({ maxAliasCount: 10 });
   } catch {
-    // Whatever the parser says would quote the text.
+    // The message of the parser would quote the text.
     throw new DnsProviderError('the secret file has unresolved YAML aliases, or too many of them');
   }
 }
 
-/** The type with its configuration checked at `create` too, because it comes from where anything may have been stored. */
+/** The type with its settings validated again by `create`, because stored settings may come from any version. */
 function checked<Config>(type: DnsProviderType<Config>): DnsProviderType {
   return { ...type, create: (config, context) => type.create(checkedConfig(type, config), context) };
 }
@@ -124,7 +124,7 @@ function complaintsOf(issue: z.core.$ZodIssue): string[] {
   return [path === '' ? message : `${path} ${message}`];
 }
 
-/** A value that was written where a key belongs must not be shown. */
+/** A value that was written in place of a key must not be shown. */
 function shownKey(key: string): string {
   return /^[A-Za-z][A-Za-z_-]{0,30}$/.test(key) ? key : 'a key that is not a name';
 }

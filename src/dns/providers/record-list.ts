@@ -1,20 +1,20 @@
-/** Providers that keep TXT records one by one, each with an id: how a value is added there and taken away. */
+/** Providers that store each TXT record separately, with an id: how to add and remove a value. */
 import type { DnsProvider, TxtRecord } from '../dns-provider.ts';
 
 /** The TXT records at one name. */
 export type RecordList = {
   readonly list: () => Promise<readonly { readonly id: string; readonly value: string }[]>;
-  /** Makes one and gives its id; undefined where the provider says that it is there already. */
+  /** Creates a record and returns its id; undefined if the provider reports that it exists. */
   readonly create: (value: string) => Promise<string | undefined>;
-  /** Succeeds where it is gone already. */
+  /** Succeeds if the record does not exist. */
   readonly delete: (id: string) => Promise<void>;
-  /** Makes changes visible, where that is a step of its own. */
+  /** Publishes changes, if the provider has a separate step for that. */
   readonly publish?: () => Promise<void>;
 };
 
 /**
- * A provider on such lists. Ids of new records are remembered until they are removed, for lists that show a record only
- * a while after it was made.
+ * A provider for such lists. Ids of new records are remembered until they are removed, because some lists show a record
+ * only some time after its creation.
  */
 export function recordListProvider(
   open: (record: TxtRecord, signal: AbortSignal) => Promise<RecordList>,
@@ -32,7 +32,7 @@ export function recordListProvider(
         const key = keyOf(record);
         if (id !== undefined) made.set(key, new Set([...(made.get(key) ?? []), id]));
       }
-      // Also for a record that was there: whoever made it may have been stopped before this step.
+      // Also for an existing record: its creator may have been stopped before this step.
       await records.publish?.();
     },
     remove: async (record, signal) => {

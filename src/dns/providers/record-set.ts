@@ -1,30 +1,30 @@
 /**
- * Providers that keep all TXT values of a name as one set: how a value is added and taken away without losing what others
- * put there at the same time.
+ * Providers that store all TXT values of a name as one set: how to add and remove a value without losing concurrent
+ * changes by others.
  */
 import { second } from '../../base/duration.ts';
 import type { DnsContext, DnsProvider, DnsProviderError, TxtRecord } from '../dns-provider.ts';
 import { pause } from './json-api.ts';
 
-/** The set as it was read; `state` is what the provider needs to notice that somebody changed it since. */
+/** The set as it was read; `state` lets the provider detect that another client changed it since. */
 export type RecordSetState<State> = { readonly values: readonly string[]; readonly state: State };
 
 /** The set at one name. */
 export type RecordSet<State> = {
   readonly read: () => Promise<RecordSetState<State>>;
-  /** Undefined when done; the provider's refusal where the set was changed by somebody since it was read. */
+  /** Undefined if done; the error of the provider if another client changed the set after it was read. */
   readonly add: (value: string, before: RecordSetState<State>) => Promise<DnsProviderError | undefined>;
-  /** As `add`. The value is in the set that was read. */
+  /** Like `add`. The value is in the set that was read. */
   readonly remove: (value: string, before: RecordSetState<State>) => Promise<DnsProviderError | undefined>;
 };
 
 const attempts = 8;
-/** How often a set is read again in which a value that was just put there does not show yet. */
+/** How often to read the set again while a value that was just added is missing. */
 const rereads = 4;
 const firstPause = 0.25 * second;
 const longestPause = 4 * second;
 
-/** A provider on such sets. Changes at one name go one after the other. */
+/** A provider for such sets. Changes at one name run one after the other. */
 export function recordSetProvider<State>(
   context: DnsContext,
   title: string,
@@ -47,7 +47,7 @@ export function recordSetProvider<State>(
     }
   };
 
-  /** Until `change` is through, which says why it is not yet. */
+  /** Retries until `change` succeeds; it returns the reason why it did not. */
   const persist = async (
     signal: AbortSignal,
     change: (attempt: number) => Promise<DnsProviderError | 'unseen' | undefined>,

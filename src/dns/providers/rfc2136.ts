@@ -1,4 +1,4 @@
-/** Provider `rfc2136`: dynamic updates (RFC 2136) at the zone's primary server, signed with a TSIG key. */
+/** Provider `rfc2136`: dynamic updates (RFC 2136) to the primary server of the zone, signed with a TSIG key. */
 import { isIP, isIPv6 } from 'node:net';
 import { z } from 'zod';
 import { mapBounded } from '../../base/bounded.ts';
@@ -18,7 +18,7 @@ import { type DnsServer, tcpExchange } from '../resolver/tcp-exchange.ts';
 import { additionOf, isAnswerTo, refusal, removalOf, signatureRefusal, zoneIn } from './dns-update.ts';
 import { sign, type TsigKey, tsigAlgorithms, verify } from './tsig.ts';
 
-/** Questions for the zones of many names, at the same time. */
+/** Concurrent queries for the zones of many names. */
 const zonesAskedAtOnce = 10;
 
 const wrongServer = 'must be HOST or HOST:PORT of the primary server of the zone';
@@ -40,7 +40,7 @@ const config = z
   })
   .refine(({ key_name, secret }) => (key_name === undefined) === (secret === undefined), {
     path: ['secret'],
-    message: 'and key_name must be set together',
+    message: 'must be set together with key_name',
   })
   .refine(({ unsigned, key_name }) => unsigned === undefined || key_name === undefined, {
     path: ['unsigned'],
@@ -48,12 +48,12 @@ const config = z
   });
 
 /**
- * `server`: the primary server; `key_name`, `algorithm`, `secret`: as tsig-keygen prints them; `unsigned: true` where the
- * server goes by address alone; `zone`: where it is not to be asked for; `ttl` in seconds.
+ * `server`: the primary server; `key_name`, `algorithm`, `secret`: as printed by tsig-keygen; `unsigned: true` if the
+ * server authorizes by address only; `zone`: to skip querying for it; `ttl` in seconds.
  */
 export type Rfc2136Config = z.output<typeof config>;
 
-/** Several values at a name coexist by nature: an update adds or deletes single records, as many as fit in. */
+/** Several values at a name coexist: an update adds or deletes single records, as many as fit in. */
 export const rfc2136: DnsProviderType<Rfc2136Config> = {
   type: 'rfc2136',
   title: 'dynamic updates with TSIG (BIND, Knot, PowerDNS …)',
@@ -100,8 +100,8 @@ export const rfc2136: DnsProviderType<Rfc2136Config> = {
 };
 
 /**
- * The zone that a name is in, as the server sees it; undefined where it does not tell. It is asked for the SOA of the
- * name, and of those above it as long as the answers are empty (a referral, or a server that leaves the SOA out).
+ * The zone of a name according to the server; undefined if it does not say. Queries the SOA of the name, and of its
+ * parents while the responses are empty (a referral, or a server that omits the SOA).
  */
 async function askForZone(
   settings: Rfc2136Config,
@@ -120,7 +120,7 @@ async function askForZone(
   return undefined;
 }
 
-/** One request and its answer, whose signature is right; any header code. Throws DnsProviderError for everything else. */
+/** One request and its response with a valid signature and any response code. Throws DnsProviderError for any other. */
 async function converse(
   settings: Rfc2136Config,
   { world, guard }: DnsContext,
@@ -142,7 +142,7 @@ async function converse(
   if (key === undefined || signed === undefined) return answer;
   const verdict = verify(bytes, answer, key, signed.mac, world.now());
   if (verdict.kind === 'good') return answer;
-  // An unsigned refusal proves nothing, but it says more than the lack of a signature.
+  // An unsigned error proves nothing, but explains more than a missing signature.
   const isPlainRefusal = verdict.kind === 'missing' && answer.rcode !== 0;
   const why = isPlainRefusal ? refusal(answer.rcode) : signatureRefusal(verdict, world.now());
   throw new DnsProviderError(`${server} ${why}`);
@@ -161,7 +161,7 @@ function keyOf({ key_name: name, algorithm, secret }: Rfc2136Config): TsigKey | 
   return { name: plainName(name), algorithm, secret: new Secret(Buffer.from(secret, 'base64')) };
 }
 
-/** HOST, HOST:PORT, [IPV6]:PORT or a bare IPv6 address; the port is 53 without one. */
+/** HOST, HOST:PORT, [IPV6]:PORT or a bare IPv6 address; the default port is 53. */
 export function serverIn(text: string): DnsServer | undefined {
   if (isIPv6(text)) return { host: text, port: 53 };
   const match = /^(?:\[([^\]]+)\]|([^:[\]\s/]+))(?::(\d{1,5}))?$/.exec(text);

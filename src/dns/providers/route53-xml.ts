@@ -1,9 +1,9 @@
 /**
- * The little XML that Route 53 speaks: elements without attributes of interest, texts with the five entities. Read by
- * searching forward only, so that hostile input costs no more than its length.
+ * The XML subset of Route 53: elements whose attributes do not matter, and texts with the five entities. Reads strictly
+ * forward, so that hostile input costs only linear time.
  */
 
-/** Contents of every element of this name, from outside in, none within another. */
+/** Contents of all elements with this name, outermost first and not nested. */
 export function elementsOf(xml: string, name: string): string[] {
   const found: string[] = [];
   for (let at = 0; ; ) {
@@ -16,13 +16,13 @@ export function elementsOf(xml: string, name: string): string[] {
   }
 }
 
-/** Text of the first element of this name, entities resolved; undefined where there is none. */
+/** Text of the first element with this name, entities resolved; undefined if there is none. */
 export function textOf(xml: string, name: string): string | undefined {
   const [content] = elementsOf(xml, name);
   return content === undefined ? undefined : unescapeXml(content.trim());
 }
 
-/** As it may stand in an element. */
+/** Escapes a text for an element. */
 export function escapeXml(text: string): string {
   const entities: Record<string, string> = {
     '<': '&lt;',
@@ -34,7 +34,7 @@ export function escapeXml(text: string): string {
   return text.replace(/[<>&"']/g, (mark) => entities[mark] ?? mark);
 }
 
-/** The text, where it looks like XML. Throws for anything else. */
+/** The text, if it looks like XML. Throws for anything else. */
 export function assertXml(text: string): string {
   if (
     !text.trimStart().startsWith('<') ||

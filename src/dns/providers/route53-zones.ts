@@ -1,4 +1,4 @@
-/** Which hosted zone of a Route 53 account a record belongs to. */
+/** Finds the hosted zone of a Route 53 account for a record. */
 import { z } from 'zod';
 import type { TxtRecord } from '../dns-provider.ts';
 import { plainName } from '../resolver/dns-name.ts';
@@ -10,14 +10,14 @@ import { elementsOf, textOf } from './route53-xml.ts';
 export const title = 'Route 53';
 export const version = '/2013-04-01';
 
-/** Far more than an account may have. */
+/** Far more than an account can have. */
 const mostPages = 200;
 
 export type HostedZone = { readonly id: string; readonly name: string };
 
 /**
- * The id of the public zone with the longest name that the record is in. The zones under the shortest name that may be it
- * are asked for together, once a minute. Throws DnsProviderError where there is none.
+ * The id of the public zone with the longest name that contains the record. The zones under the shortest candidate are
+ * listed together, at most once a minute. Throws DnsProviderError if there is none.
  */
 export async function zoneId(
   api: JsonApi,
@@ -55,7 +55,7 @@ async function zonesUnder(api: JsonApi, base: string, signal: AbortSignal): Prom
       const id = textOf(zone, 'Id')?.replace('/hostedzone/', '');
       if (id !== undefined && textOf(zone, 'PrivateZone') !== 'true') found.push({ id, name: nameIn(zone) });
     }
-    // Zones come in the order of their labels from the right: those under this name may go on on the next page.
+    // Zones are sorted by their reversed labels: those under this name may continue on the next page.
     const next = plainName(textOf(xml, 'NextDNSName') ?? '');
     const isMore = textOf(xml, 'IsTruncated') === 'true' && fromTheRight(next).startsWith(fromTheRight(base));
     query = isMore
@@ -72,13 +72,13 @@ function fromTheRight(name: string): string {
   return name.split('.').reverse().join('.');
 }
 
-/** The name in an element, in lower case. Names may have octal escapes, `\052` for a star. */
+/** The name in an element, in lower case. Names may contain octal escapes, such as `\052` for a star. */
 export function nameIn(element: string): string {
   const name = textOf(element, 'Name') ?? '';
   return plainName(name.replace(/\\([0-7]{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8))));
 }
 
-/** The text of an answer, which `assertXml` has looked at. */
+/** The text of a response that `assertXml` has checked. */
 export function xmlOf(api: JsonApi, answer: ApiAnswer): string {
   return api.read(z.string(), answer);
 }

@@ -1,6 +1,6 @@
 /**
- * TXT records at Amazon Route 53. A set is replaced by deleting exactly the one that was read and creating the new one
- * in one batch, which Route 53 refuses where somebody changed the set in between.
+ * TXT records at Amazon Route 53. One batch deletes exactly the record set that was read and creates the new one; Route
+ * 53 rejects it if another client changed the set meanwhile.
  */
 import { z } from 'zod';
 import { second } from '../../base/duration.ts';
@@ -53,7 +53,7 @@ export const route53: DnsProviderType<z.infer<typeof config>> = {
       baseUrl: settings.base_url ?? 'https://route53.amazonaws.com',
       permission,
       secrets: [secretKey, ...(session === undefined ? [] : [session])],
-      wordsOf,
+      describeError,
       decode: assertXml,
       isTransient: (answer) => answer.status >= 400 && transient.includes(codeOf(answer) ?? ''),
       authorize: (request) =>
@@ -69,7 +69,7 @@ export const route53: DnsProviderType<z.infer<typeof config>> = {
         ),
     });
     const zones = new RecentZones<HostedZone>(context.world);
-    /** By record: the change that it is part of, for those that are not known to be in sync. */
+    /** Pending changes by record, until they are known to be in sync. */
     const pending = new Map<string, string>();
     const keyOf = ({ name, value }: Pick<TxtRecord, 'name' | 'value'>) => `${name} ${value}`;
     const operations = zoneChangeProvider<HeldSet>(context, title, async (record, signal) => {
@@ -130,7 +130,7 @@ async function read(
   const query = { name: `${name}.`, type: 'TXT', maxitems: 1 };
   const purpose = `read the TXT records of ${name}`;
   const xml = xmlOf(api, await api.send({ method: 'GET', path, purpose, query }, signal));
-  // The list begins at the name and goes on with others.
+  // The list starts at the name and continues with other names.
   const set = elementsOf(xml, 'ResourceRecordSet').find(
     (one) => nameIn(one) === name && textOf(one, 'Type') === 'TXT',
   );
@@ -160,13 +160,13 @@ function changeBatch(changes: readonly SetChange<HeldSet>[]): string {
 }
 
 /**
- * Waits until all servers of Route 53 have the change, usually within a minute. What cannot be found out, because it takes
- * too long, is not allowed or fails, is left to the look at the DNS itself.
+ * Waits until all servers of Route 53 have the change, usually within a minute. Timeouts, missing permissions and
+ * failures are ignored, because the propagation check follows.
  */
 async function inSync(api: JsonApi, context: DnsContext, change: string, signal: AbortSignal): Promise<void> {
   const path = `${version}/change/${change}`;
   const purpose = 'return the status of the change';
-  // An account may make five requests a second, and many orders may wait.
+  // An account may send five requests per second, and many orders may be waiting.
   for (let poll = 0, wait = firstPoll; poll < polls; poll += 1, wait = Math.min(1.5 * wait, longestPoll)) {
     await pause(context, title, wait, signal);
     try {
@@ -184,7 +184,7 @@ function codeOf({ body }: ApiAnswer): string | undefined {
   return textOf(body, 'Code') ?? (body.includes('<InvalidChangeBatch') ? 'InvalidChangeBatch' : undefined);
 }
 
-function wordsOf(body: unknown): string | undefined {
+function describeError(body: unknown): string | undefined {
   if (typeof body !== 'string') return undefined;
   const code = textOf(body, 'Code');
   const messages = elementsOf(body, 'Message').flatMap((one) => textOf(`<m>${one}</m>`, 'm') ?? []);

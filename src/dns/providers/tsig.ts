@@ -1,4 +1,4 @@
-/** Transaction signatures (RFC 8945): they prove to a name server who asks, and to us that it is the server that answers. */
+/** Transaction signatures (RFC 8945): authenticate our requests to the name server, and its responses to us. */
 import { createHmac } from 'node:crypto';
 import type { Secret } from '../../base/secret.ts';
 import { sameBytes } from '../../crypto/constant-time.ts';
@@ -11,7 +11,7 @@ import {
 } from '../resolver/dns-message.ts';
 import { encodeName, plainName, readName } from '../resolver/dns-name.ts';
 
-/** hmac-sha256 first: every server has to know it. */
+/** hmac-sha256 first: every server must support it. */
 export const tsigAlgorithms = [
   'hmac-sha256',
   'hmac-sha512',
@@ -25,25 +25,25 @@ export type TsigAlgorithm = (typeof tsigAlgorithms)[number];
 
 export type TsigKey = { readonly name: string; readonly algorithm: TsigAlgorithm; readonly secret: Secret };
 
-/** TSIG's own errors (RFC 8945 §3), which stand in the signature and not in the header. */
+/** TSIG errors (RFC 8945 §3), which are in the signature, not in the header. */
 export const tsigError = { badSig: 16, badKey: 17, badTime: 18, badTrunc: 22 } as const;
 
-/** Seconds that two clocks may differ (RFC 8945 §10). */
+/** Allowed difference between two clocks, in seconds (RFC 8945 §10). */
 const fudge = 300;
 
-/** A request with its signature, and the MAC that the signature of the answer covers too. */
+/** A signed request, and its MAC, which the signature of the response covers too. */
 export type Signed = { readonly message: Buffer; readonly mac: Buffer };
 
 /**
- * What the signature of an answer is worth. `refused`: the server did not accept ours; `serverTime` (UTC milliseconds) is
- * what it told about its clock. `stale`: signed by the server, but too long ago or too far ahead.
+ * Result of verifying the signature of a response. `refused`: the server rejected our signature; `serverTime` (UTC
+ * milliseconds) is the time of its clock, if reported. `stale`: signed by the server, but too old or in the future.
  */
 export type Verdict =
   | { readonly kind: 'good' | 'missing' | 'forged' }
   | { readonly kind: 'stale'; readonly serverTime: number }
   | { readonly kind: 'refused'; readonly error: number; readonly serverTime?: number };
 
-/** Signs a request that has no signature yet. `now`: UTC milliseconds. */
+/** Signs an unsigned request. `now`: UTC milliseconds. */
 export function sign(request: Buffer, key: TsigKey, now: number): Signed {
   const time = Math.floor(now / 1000);
   const mac = hmac(key, [request, variables(key, { time, fudge, error: 0, other: Buffer.alloc(0) })]);
@@ -65,8 +65,8 @@ export function sign(request: Buffer, key: TsigKey, now: number): Signed {
 }
 
 /**
- * Checks the signature of an answer to a request that had `requestMac`. `now`: UTC milliseconds. A `refused` for a wrong
- * key or signature comes without a signature of its own (RFC 8945 §5.3.2), so anybody may have written it.
+ * Verifies the signature of a response to a request with `requestMac`. `now`: UTC milliseconds. A `refused` for a wrong
+ * key or signature is unsigned (RFC 8945 §5.3.2), so it may be forged.
  */
 export function verify(
   message: Buffer,
@@ -107,7 +107,7 @@ type Signature = {
   readonly other: Buffer;
 };
 
-/** The fields of RFC 8945 §4.2, or undefined where the data has another form. */
+/** The fields of RFC 8945 §4.2, or undefined if the data has another form. */
 function readSignature({ data }: ResourceRecord): Signature | undefined {
   try {
     const { name: algorithm, next: at } = readName(data, 0);
@@ -122,12 +122,12 @@ function readSignature({ data }: ResourceRecord): Signature | undefined {
       error: data.readUInt16BE(macEnd + 2),
     };
   } catch {
-    // It is shorter than it says: no signature of anybody.
+    // Shorter than its length field says: not a valid signature.
     return undefined;
   }
 }
 
-/** What is signed besides the message (RFC 8945 §4.3.3). */
+/** The signed data besides the message (RFC 8945 §4.3.3). */
 function variables(
   key: TsigKey,
   { time, fudge, error, other }: Pick<Signature, 'time' | 'fudge' | 'error' | 'other'>,

@@ -1,4 +1,4 @@
-/** Provider `webhook`: somebody's own HTTP server, spoken to as lego's httpreq does in its default mode. */
+/** Provider `webhook`: your own HTTP server, called in the format of lego's httpreq in its default mode. */
 import { z } from 'zod';
 import { Secret } from '../../base/secret.ts';
 import type { DnsContext, DnsProviderType } from '../dns-provider.ts';
@@ -17,7 +17,7 @@ const config = z
   })
   .refine(({ username, password }) => (username === undefined) === (password === undefined), {
     path: ['password'],
-    message: 'and username must be set together',
+    message: 'must be set together with username',
   });
 
 /** `username`, `password`: for HTTP Basic authentication (RFC 7617). */
@@ -55,12 +55,12 @@ function apiOf({ url, username, password }: WebhookConfig, context: DnsContext):
   });
 }
 
-/** The format says nothing about bodies: many answer `OK`. */
+/** The format does not specify response bodies: many servers return `OK`. */
 function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Not JSON, then: it is text for people.
+    // Plain text.
     return text;
   }
 }

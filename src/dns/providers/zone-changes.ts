@@ -1,12 +1,12 @@
 /**
- * Providers that change several record sets of a zone in one request, all or none of them, and refuse it where a set is
- * not the one that the request says it replaces. So what was left there last is believed and not read again.
+ * Providers that change several record sets of a zone atomically in one request, and reject it if a set differs from
+ * the one that the request replaces. The vault therefore trusts the state it wrote last and does not read it again.
  */
 import { second } from '../../base/duration.ts';
 import type { DnsContext, DnsProvider, DnsProviderError, TxtRecord } from '../dns-provider.ts';
 import { pause } from './json-api.ts';
 
-/** What becomes of the set at one name; undefined where there is none. */
+/** The change of the set at one name; undefined if the set does not exist before or after. */
 export type SetChange<Held> = {
   readonly name: string;
   readonly before: Held | undefined;
@@ -19,23 +19,23 @@ export type ChangeableZone<Held> = {
   readonly id: string;
   readonly read: (name: string) => Promise<Held | undefined>;
   readonly valuesOf: (held: Held) => readonly string[];
-  /** The set with these values, at least one, in place of the current ones. */
+  /** A set with these values (at least one) that replaces the current one. */
   readonly withValues: (name: string, held: Held | undefined, values: readonly string[]) => Held;
-  /** Undefined when done; the provider's refusal where a set is another than it should replace. */
+  /** Undefined if done; the error of the provider if a set differs from the one to replace. */
   readonly apply: (changes: readonly SetChange<Held>[]) => Promise<DnsProviderError | undefined>;
 };
 
 type Verb = 'present' | 'remove';
 
 const attemptsForOne = 8;
-/** Reading every set of a large batch again and again would be slow; each of them can be tried by itself. */
+/** Reading all sets of a large batch repeatedly would be slow; they can be retried one by one. */
 const attemptsForMany = 3;
-/** How often a set is read again in which a value that was just put there does not show yet. */
+/** How often to read a set again while a value that was just added is missing. */
 const rereads = 4;
 const firstPause = 0.25 * second;
 const longestPause = 4 * second;
 
-/** The operations on such zones; `open` finds the zone of a record. */
+/** The operations for such zones; `open` finds the zone of a record. */
 export function zoneChangeProvider<Held>(
   context: DnsContext,
   title: string,
@@ -107,7 +107,7 @@ export function zoneChangeProvider<Held>(
   };
 }
 
-/** For messages: what a change is for. */
+/** The purpose of a change, for messages. */
 export function purposeOfChanges(changes: readonly { readonly name: string }[]): string {
   const what = changes.length === 1 ? (changes[0]?.name ?? '') : `${changes.length} names`;
   return `change the TXT records of ${what}`;

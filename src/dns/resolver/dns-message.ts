@@ -1,6 +1,6 @@
 /**
- * DNS messages as bytes (RFC 1035 §4): written for the requests that the vault makes itself, read with care, because
- * anybody may have sent them.
+ * Encodes and parses DNS messages (RFC 1035 §4). Only the requests of the vault are encoded; responses are parsed
+ * defensively, because they may be forged.
  */
 import { encodeName, readName } from './dns-name.ts';
 
@@ -13,22 +13,22 @@ export const headerSize = 12;
 export type Question = { readonly name: string; readonly type: number };
 
 export type ResourceRecord = {
-  /** In lower case, without a dot at the end. */
+  /** In lower case, without a trailing dot. */
   readonly name: string;
   readonly type: number;
   readonly class: number;
   /** seconds */
   readonly ttl: number;
-  /** The data as it stands in the message: names in it may be compressed. */
+  /** The raw data: names in it may be compressed. */
   readonly data: Buffer;
 };
 
 export type DnsRequest = {
   readonly id: number;
   readonly opcode: number;
-  /** For an update it names the zone (RFC 2136 §2.3). */
+  /** For an update, the zone (RFC 2136 §2.3). */
   readonly question: Question;
-  /** The third section: what an update changes (RFC 2136 §2.5). */
+  /** The third section: the changes of an update (RFC 2136 §2.5). */
   readonly updates?: readonly ResourceRecord[];
 };
 
@@ -40,11 +40,11 @@ export type DnsAnswer = {
   readonly answers: readonly ResourceRecord[];
   readonly authorities: readonly ResourceRecord[];
   readonly additionals: readonly ResourceRecord[];
-  /** Where the last record of the message begins; its length where there is none. */
+  /** Offset of the last record in the message; the length of the message if there is none. */
   readonly lastRecordAt: number;
 };
 
-/** The bytes of a request, without the length that TCP puts before them. Throws DnsProviderError for what is no name. */
+/** The bytes of a request, without the TCP length prefix. Throws DnsProviderError for an invalid name. */
 export function encodeRequest(request: DnsRequest): Buffer {
   const updates = request.updates ?? [];
   const header = Buffer.alloc(headerSize);
@@ -58,7 +58,7 @@ export function encodeRequest(request: DnsRequest): Buffer {
   return Buffer.concat([header, encodeName(request.question.name), end, ...updates.map(encodeRecord)]);
 }
 
-/** One record as it stands in a message. */
+/** The encoded record. */
 export function encodeRecord({ name, type, class: recordsClass, ttl, data }: ResourceRecord): Buffer {
   const middle = Buffer.alloc(10);
   middle.writeUInt16BE(type, 0);
@@ -68,7 +68,7 @@ export function encodeRecord({ name, type, class: recordsClass, ttl, data }: Res
   return Buffer.concat([encodeName(name), middle, data]);
 }
 
-/** The data of a TXT record (RFC 1035 §3.3.14): strings of at most 255 bytes, each with its length before it. */
+/** The data of a TXT record (RFC 1035 §3.3.14): strings of at most 255 bytes, each with a length prefix. */
 export function encodeTxt(value: string): Buffer {
   const bytes = Buffer.from(value);
   const count = Math.max(1, Math.ceil(bytes.length / 255));
@@ -76,7 +76,7 @@ export function encodeTxt(value: string): Buffer {
   return Buffer.concat(strings.flatMap((one) => [Buffer.of(one.length), one]));
 }
 
-/** What an answer says. Throws RangeError where the bytes are no DNS message, or one with something after its end. */
+/** Parses a response. Throws RangeError if the bytes are not a DNS message, or have trailing bytes. */
 export function parseAnswer(message: Buffer): DnsAnswer {
   const flags = message.readUInt16BE(2);
   let at = headerSize;

@@ -1,24 +1,24 @@
-/** Domain names: what is above and under them, and how they travel (RFC 1035 §3.1). */
+/** Domain names: parents and children, and the wire format (RFC 1035 §3.1). */
 import { DnsProviderError } from '../dns-provider.ts';
 
-/** The name as the vault writes it: in lower case and without a dot at its end. */
+/** The name in the form the vault uses: lower case, without a trailing dot. */
 export function plainName(name: string): string {
   return name.toLowerCase().replace(/\.$/, '');
 }
 
-/** The name and all above it, without the root: `a.b.c` gives `a.b.c`, `b.c`, `c`. */
+/** The name and its parents, without the root: `a.b.c` gives `a.b.c`, `b.c`, `c`. */
 export function upwards(name: string): string[] {
   const labels = plainName(name).split('.');
   return labels.map((_, index) => labels.slice(index).join('.'));
 }
 
-/** Whether `name` is the zone or under it, by whole labels. The empty zone is the root, which everything is under. */
+/** Whether `name` is the zone or a descendant of it. The empty zone is the root, which contains every name. */
 export function isWithin(name: string, zone: string): boolean {
   const [inner, outer] = [plainName(name), plainName(zone)];
   return outer === '' || inner === outer || inner.endsWith(`.${outer}`);
 }
 
-/** The name uncompressed and in lower case, as TSIG wants it too. Throws DnsProviderError where it is no name. */
+/** The uncompressed name in lower case, as TSIG requires. Throws DnsProviderError for an invalid name. */
 export function encodeName(name: string): Buffer {
   const plain = plainName(name);
   const labels = plain === '' ? [] : plain.split('.');
@@ -29,8 +29,8 @@ export function encodeName(name: string): Buffer {
 }
 
 /**
- * The name at `offset` of a message, in lower case, and where the next thing begins. Pointers (RFC 1035 §4.1.4) may only
- * lead backwards, so that none leads in circles. Throws RangeError where the bytes are no name.
+ * The name at `offset` of a message, in lower case, and the offset after it. Pointers (RFC 1035 §4.1.4) may only point
+ * backward, so that they cannot loop. Throws RangeError for an invalid name.
  */
 export function readName(message: Buffer, offset: number): { readonly name: string; readonly next: number } {
   const labels: string[] = [];
@@ -51,7 +51,7 @@ export function readName(message: Buffer, offset: number): { readonly name: stri
     size += length + 1;
     const end = at + 1 + length;
     if (length > 63 || size > 254 || end > message.length) throw new RangeError('a label is too long');
-    // A dot inside of a label must not look like a border.
+    // A dot inside a label must not look like a separator.
     labels.push(
       message
         .toString('latin1', at + 1, end)

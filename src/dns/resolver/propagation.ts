@@ -1,6 +1,7 @@
 /**
- * Waiting until records can be seen where a CA looks: at every authoritative server of their zone, because the CA may ask
- * any of them. Caches are asked last, since they keep for the SOA's minimum that a name does not exist (RFC 2308).
+ * Waits until records are visible where a CA looks: at every authoritative server of their zone, because the CA may
+ * query any of them. Caching resolvers are queried last, because they cache a missing name for the SOA minimum (RFC
+ * 2308).
  */
 import { mapBounded } from '../../base/bounded.ts';
 import { hour, minute, second } from '../../base/duration.ts';
@@ -10,7 +11,7 @@ import { type ServerPlace, type ServersOfZone, ZoneServers } from './zone-server
 
 export type Wait = {
   readonly timeoutMs: number;
-  /** Called before each pause, with a sentence about who does not show a record yet. */
+  /** Called before each pause, with a sentence about the servers that do not have a record yet. */
   readonly onWaiting?: ((state: string) => void) | undefined;
 };
 
@@ -29,7 +30,7 @@ const longestPause = 15 * second;
 const longestPauseForPeople = 45 * second;
 /** An outage of two seconds may be the very restart that loads the record; three failures in a row are not. */
 const failuresTolerated = 3;
-/** After this, servers that show something else inside than outside are assumed, and a configured resolver is asked too. */
+/** After this time, a split-horizon zone is assumed, and a configured resolver is queried too. */
 const resolverAskedAfter = 5 * minute;
 /** How many names are polled at once. */
 const namesAtOnce = 10;
@@ -72,7 +73,7 @@ export async function waitUntilVisible(
   }
 }
 
-/** One record, and what was seen of it. */
+/** One record and its latest poll results. */
 class Look {
   readonly record: Wanted;
   readonly #resolver: DnsResolver;
@@ -95,7 +96,7 @@ class Look {
       this.#servers ??= await servers.above(this.record.name);
       this.isSeen = await this.#isVisible(servers, this.#servers, elapsed);
     } catch (error) {
-      // Whoever names the servers may be back at the next look.
+      // The servers may be found at the next poll.
       this.state = error instanceof Error ? error.message : String(error);
     }
   }
@@ -181,7 +182,10 @@ async function sightOf(
   try {
     return { label, values: await question() };
   } catch (error) {
-    return { label, failure: `did not answer: ${error instanceof Error ? error.message : String(error)}` };
+    return {
+      label,
+      failure: `could not be queried: ${error instanceof Error ? error.message : String(error)}`,
+    };
   }
 }
 

@@ -1,4 +1,4 @@
-/** The zones of an account, remembered for a minute: a certificate of many names asks for them again and again. */
+/** Caches the zones of an account for a minute: a certificate with many names looks them up repeatedly. */
 import { minute } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
 
@@ -10,7 +10,7 @@ export class RecentZones<Zone> {
     this.#world = world;
   }
 
-  /** What was remembered under this key less than a minute ago. */
+  /** The value cached under this key less than a minute ago. */
   get(key: string): readonly Zone[] | undefined {
     const known = this.#known.get(key);
     return known !== undefined && Math.abs(this.#world.now() - known.at) < minute ? known.zones : undefined;

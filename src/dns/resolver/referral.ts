@@ -1,6 +1,6 @@
 /**
- * Referrals (RFC 1034 §4.3.2): the name servers that a zone's server names for a zone below its own. They stand in the
- * authority section, which node's resolver does not show.
+ * Referrals (RFC 1034 §4.3.2): name servers that a zone delegates a child zone to. They are in the authority section,
+ * which Node's resolver does not return.
  */
 import type { World } from '../../base/world.ts';
 import type { OutboundGuard } from '../../net/outbound-guard.ts';
@@ -9,8 +9,8 @@ import { plainName, readName } from './dns-name.ts';
 import { type DnsServer, tcpExchange } from './tcp-exchange.ts';
 
 /**
- * The name servers of the zone whose apex is `name`, as this server of the zone above, or of both, has them; empty where
- * that is no zone of its own. Throws DnsProviderError or RangeError where there is no answer that can be read.
+ * The name servers of the zone with the apex `name`, according to this server of the parent zone or of both; empty if
+ * it is not a separate zone. Throws DnsProviderError or RangeError if there is no readable response.
  */
 export async function referredServers(
   { world, guard }: { readonly world: Pick<World, 'sleep' | 'randomBytes'>; readonly guard: OutboundGuard },

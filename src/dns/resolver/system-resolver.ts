@@ -1,4 +1,4 @@
-/** Questions over the network: node's resolver (c-ares), with limits that suit somebody who asks again anyway. */
+/** DNS queries over the network with Node's resolver (c-ares), with limits for callers that poll. */
 import { Resolver } from 'node:dns/promises';
 import { second } from '../../base/duration.ts';
 import { realWorld, type World } from '../../base/world.ts';
@@ -8,15 +8,15 @@ import type { DnsResolver } from './dns-resolver.ts';
 import { referredServers } from './referral.ts';
 import type { DnsServer } from './tcp-exchange.ts';
 
-/** How long one server may take to answer, and how often it is asked. A silent one costs the product of both. */
+/** Timeout of one query to a server, and number of tries. A silent server costs the product of both. */
 export type Patience = { readonly timeoutMs: number; readonly tries: number };
 
 const usual: Patience = { timeoutMs: 2000, tries: 3 };
 
 /**
- * Asks `configured` (`ip:port`), or else what the system is set to. Nothing is kept between two questions: a change of the
- * system's settings counts at once. Both are this machine's settings; the guard is asked about servers that zones name.
- * Throws DnsProviderError where there is no answer, or one that is an error.
+ * Queries `configured` (`ip:port`), or else the system's resolver. Nothing is cached between queries, so changed system
+ * settings apply immediately. Both are settings of this host; the guard checks servers that zones name. Throws
+ * DnsProviderError if there is no response, or an error response.
  */
 export function systemResolver(
   configured: string | undefined,
@@ -72,7 +72,7 @@ export function systemResolver(
     nameServers: async (name, server) => {
       const asked = ask(`the NS of ${name}`, (resolver) => resolver.resolveNs(name), server);
       if (server === undefined) return inZone(name, await asked);
-      // A server that also resolves for others may fail on what it would only refer to.
+      // A server that also resolves recursively may fail where it would otherwise refer.
       const names = await asked.catch(() => []);
       return names.length > 0 ? inZone(name, names, server) : referral(name, server);
     },
@@ -93,7 +93,7 @@ export function systemResolver(
   };
 }
 
-/** Throws OutboundRefusal for an `ip:port` that may not be asked. */
+/** Throws OutboundRefusal for an `ip:port` that must not be queried. */
 function refuse(guard: OutboundGuard, server: string): void {
   const { host, port } = addressOf(server);
   guard.target(host, port);
@@ -105,7 +105,7 @@ function addressOf(server: string): DnsServer {
   return { host: server.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(server.slice(at + 1)) };
 }
 
-/** c-ares' words for people, by error code. */
+/** Descriptions of c-ares error codes. */
 const reasons: Readonly<Record<string, string>> = {
   ETIMEOUT: 'did not answer',
   ECONNREFUSED: 'is unreachable',

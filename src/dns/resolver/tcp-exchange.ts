@@ -1,7 +1,9 @@
-/** DNS over TCP (RFC 7766): one connection, one request, one answer. */
+/** DNS over TCP (RFC 7766): one connection, one request, one response. */
+
 import { connect } from 'node:net';
 import { withDeadline } from '../../base/deadline.ts';
 import { second } from '../../base/duration.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
 import { type GuardedTarget, type OutboundGuard, OutboundRefusal } from '../../net/outbound-guard.ts';
 import { DnsProviderError } from '../dns-provider.ts';
@@ -9,8 +11,8 @@ import { DnsProviderError } from '../dns-provider.ts';
 export type DnsServer = { readonly host: string; readonly port: number };
 
 /**
- * Sends a message and gives the one that comes back, both without their length. Throws DnsProviderError where the server
- * cannot be reached or may not be, cuts the connection off, or takes more than 15 seconds for everything, and when `signal`
+ * Sends a message and returns the response, both without the length prefix. Throws DnsProviderError if the server is
+ * unreachable or refused by the guard, closes the connection, or takes more than 15 seconds in total, and when `signal`
  * is aborted.
  */
 export async function tcpExchange(
@@ -40,10 +42,12 @@ export async function tcpExchange(
       const how = deadline.ended();
       if (how === 'timeout') throw new DnsProviderError(`${label} did not answer within 15 s`);
       if (how === 'aborted') throw new DnsProviderError(`the request to ${label} was canceled`);
-      const { code, message: words } = error as NodeJS.ErrnoException;
+      const { code } = error as NodeJS.ErrnoException;
       const isCut = code === 'ECONNRESET' || code === 'EPIPE';
       throw new DnsProviderError(
-        isCut ? `${label} closed the connection before it answered` : `cannot connect to ${label}: ${words}`,
+        isCut
+          ? `${label} closed the connection before it answered`
+          : `cannot connect to ${label}: ${describeSystemError(error)}`,
         { cause: error },
       );
     } finally {

@@ -1,21 +1,21 @@
-/** TXT data in the form of zone files, which several providers speak: strings in quotes (RFC 1035 §5.1). */
+/** TXT data in zone file format, which several providers use: quoted strings (RFC 1035 §5.1). */
 
-/** In quotes, cut into strings of at most 255 bytes. The value is ASCII. */
+/** The quoted value, split into strings of at most 255 bytes. The value is ASCII. */
 export function quoteTxt(value: string): string {
   const strings = value.match(/[\s\S]{1,255}/g) ?? [''];
   return strings.map((text) => `"${text.replace(/[\\"]/g, '\\$&')}"`).join(' ');
 }
 
-/** What it says: the strings joined, escapes resolved. Text without quotes is taken as it is. */
+/** The unquoted value: strings concatenated, escapes resolved. Text without quotes is returned unchanged. */
 export function unquoteTxt(data: string): string {
   const text = data.trim();
   if (!text.startsWith('"')) return text;
-  // The closing quote is optional in the pattern, so that one that is missing does not start the search again.
+  // The closing quote is optional in the pattern, so that a missing one does not restart the search.
   const strings = [...text.matchAll(/"((?:[^"\\]|\\[\s\S])*)("?)/g)].filter(([, , end]) => end === '"');
   return strings.map(([, quoted = '']) => unescapeTxt(quoted)).join('');
 }
 
-/** These values in quotes; those that are held already, in quotes too, as they are held. */
+/** The quoted values; existing ones keep their current form. */
 export function replacedTxt(held: readonly string[], values: readonly string[]): string[] {
   const kept = held.filter((data) => values.includes(unquoteTxt(data)));
   const known = kept.map(unquoteTxt);

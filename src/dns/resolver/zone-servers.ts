@@ -1,23 +1,23 @@
 /**
- * The authoritative name servers of a name, found through the resolver and then asked directly: what they say is not from
- * a cache, and what they are asked stays in none.
+ * The authoritative name servers of a name, found through the resolver and then queried directly, so that no cache is
+ * involved.
  */
 import { isIPv6 } from 'node:net';
 import { plainName, upwards } from './dns-name.ts';
 import type { DnsResolver } from './dns-resolver.ts';
 
-/** A name server at one of its addresses. `at` is `ip:port`, and missing where it has no address. */
+/** A name server at one of its addresses. `at` is `ip:port`, and missing if it has no address. */
 export type ServerPlace = { readonly label: string; readonly at?: string };
 
-/** Name servers of a zone; neither a zone nor servers where the resolver knows of none. */
+/** Name servers of a zone; no zone and no servers if the resolver knows none. */
 export type ServersOfZone = {
   readonly zone: string | undefined;
   readonly places: readonly ServerPlace[];
-  /** Whether there may be a closer zone, because the resolver failed when it was asked for one. */
+  /** Whether there may be a closer zone, because the resolver failed to look it up. */
   readonly isUnsure?: boolean;
 };
 
-/** Remembers what it has found, for one piece of work about many names. */
+/** Caches what it has found, for one task with many names. */
 export class ZoneServers {
   readonly resolver: DnsResolver;
   readonly #names = new Map<string, Promise<readonly string[]>>();
@@ -28,10 +28,9 @@ export class ZoneServers {
   }
 
   /**
-   * The servers of the closest zone above the name. The resolver is asked for domains above it only: the name itself may
-   * not exist yet, and the resolver would keep that. Where it fails for one of them, as it does where hosts are served by
-   * devices that know no NS records, those above are asked all the same. Throws DnsProviderError where it knows of none
-   * and failed.
+   * The servers of the closest parent zone. The resolver is queried only for parent domains: the name itself may not
+   * exist yet, and the resolver would cache that. If it fails for one of them, as with devices that do not support NS
+   * records, the other parents are still queried. Throws DnsProviderError if it found none and failed.
    */
   async above(name: string): Promise<ServersOfZone> {
     const [own = '', ...above] = upwards(plainName(name));
@@ -50,8 +49,8 @@ export class ZoneServers {
   }
 
   /**
-   * The servers of the zone that the name itself is the apex of, as those above refer to them; undefined where it is none.
-   * The first of `places` that answers says so.
+   * The servers of the zone whose apex is the name itself, according to the referrals of its parents; undefined if it
+   * is not an apex. The first of `places` that responds decides.
    */
   async delegated(name: string, places: readonly ServerPlace[]): Promise<ServersOfZone | undefined> {
     for (const { at } of places) {
@@ -81,7 +80,7 @@ export class ZoneServers {
     return addresses.map((ip) => ({ label: `${server} (${ip})`, at: this.#address(ip) }));
   }
 
-  /** Port 53, unless it is the configured resolver's own address: that one says where it listens. */
+  /** Port 53, unless it is the address of the configured resolver, which includes the port. */
   #address(ip: string): string {
     const { configured } = this.resolver;
     const host = isIPv6(ip) ? `[${ip}]` : ip;

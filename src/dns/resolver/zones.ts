@@ -1,4 +1,4 @@
-/** Where the record of a validation goes: the name, what it is an alias of, and whose zone that is in. */
+/** Where the record of a validation belongs: its name, with CNAMEs resolved, and the provider of its zone. */
 
 import { DnsProviderError } from '../dns-provider.ts';
 import { isWithin, plainName } from './dns-name.ts';
@@ -7,8 +7,8 @@ import type { ZoneServers } from './zone-servers.ts';
 const mostHops = 10;
 
 /**
- * The provider with the longest zone that `name` is in or under, and that zone in lower case without a dot at the end.
- * Where two have the same zone it is the first of them.
+ * The provider with the longest zone that contains `name`, and that zone in lower case without a trailing dot. If two
+ * have the same zone, the first one wins.
  */
 export function longestZone<T extends { readonly zones: readonly string[] }>(
   name: string,
@@ -26,16 +26,15 @@ export function longestZone<T extends { readonly zones: readonly string[] }>(
   );
 }
 
-/** Where the CA looks for the TXT record of a domain (RFC 8555 §8.4); for `*.example.com` at the same as for `example.com`. */
+/** The name of the TXT record for a domain (RFC 8555 §8.4); the same for `*.example.com` and `example.com`. */
 export function challengeName(domain: string): string {
   return `_acme-challenge.${plainName(domain).replace(/^\*\./, '')}`;
 }
 
 /**
- * The name that `name` is an alias of at the end of all CNAME records, or itself; it need not exist. The name servers of
- * its zone are asked directly, because a cache would keep that the name does not exist yet; the resolver only where none
- * of them answers. Throws DnsProviderError if the records loop or take more than ten hops, and if no server
- * answers.
+ * The final target of the CNAME records of `name`, or `name` itself; it need not exist. Queries the name servers of its
+ * zone directly, because a cache would keep that the name does not exist yet, and the resolver only if none of them
+ * responds. Throws DnsProviderError if the records loop or take more than ten hops, and if no server responds.
  */
 export async function followCnames(servers: ZoneServers, name: string, signal: AbortSignal): Promise<string> {
   const trail = [plainName(name)];

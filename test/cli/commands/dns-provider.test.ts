@@ -95,7 +95,7 @@ test('what is missing, wrong or unknown in a secret file is named, and no value 
     [
       'rfc2136',
       '{"server": "ns1.a.test", "key_name": "hunter2"}',
-      /: secret and key_name must be set together\n/,
+      /: secret must be set together with key_name\n/,
     ],
     ['rfc2136', 'server: ns1.a.test', /: key_name is missing \(unsigned: true goes without a key\)\n/],
     ['exec', 'command: /bin/true\nstyle: hunter2', /: style .*"lego"/],

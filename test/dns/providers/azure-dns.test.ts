@@ -82,7 +82,7 @@ test('a client secret that Azure does not take is told with the name of the logi
   const { message } = await refused(made(fakeAzureDns.wrong(fake.url)).present(record, signal));
   assert.match(
     message,
-    /^The Azure login refused to give a token \(401: AADSTS7000215: .*\[secret\] \[invalid_client\]\)/,
+    /^The Azure login refused to issue a token \(401: AADSTS7000215: .*\[secret\] \[invalid_client\]\)/,
   );
 });
 

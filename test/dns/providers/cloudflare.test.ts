@@ -26,7 +26,7 @@ test('a refusal to create is an error unless it says that the record exists', as
   const { provider, signal } = bench(fakeCloudflare, fake);
   fake.interrupt(fakeCloudflare.error(400, 'DNS Validation Error'), ({ method }) => method === 'POST');
   const { message } = await refused(provider.present(record, signal));
-  assert.match(message, /did not create the TXT record .+ \(400: DNS Validation Error \[1000\]\)$/);
+  assert.match(message, /failed to create the TXT record .+ \(400: DNS Validation Error \[1000\]\)$/);
 });
 
 test('zones are asked for once a minute, however many records there are', async () => {

@@ -39,5 +39,5 @@ test('a refusal that names a field is shown', async () => {
   const json = { records: ['Record content malformed.'] };
   fake.interrupt({ status: 400, json }, ({ method }) => method === 'POST');
   const { message } = await refused(provider.present(record, signal));
-  assert.match(message, /did not create the TXT record .+ \(400: Record content malformed\.\)$/);
+  assert.match(message, /failed to create the TXT record .+ \(400: Record content malformed\.\)$/);
 });

@@ -19,7 +19,7 @@ test('a next page on another host is not asked for', async () => {
   const next = 'https://evil.example/v2/domains?page=2';
   fake.interrupt({ status: 200, json: { domains: [], links: { pages: { next } } } });
   const { message } = await refused(provider.present(record, signal));
-  assert.match(message, /on another host, evil\.example; nothing is sent there/);
+  assert.match(message, /on another host, evil\.example; no request was sent/);
 });
 
 test('pages that lead in a circle end', async () => {

@@ -51,7 +51,10 @@ test('an answer goes with its question by id and kind', () => {
 });
 
 test('every header code is named, with what to do', () => {
-  assert.match(refusal(5), /^answered REFUSED: the key may not change TXT records at this name: /);
+  assert.match(
+    refusal(5),
+    /^answered REFUSED: the key is not permitted to change TXT records at this name; /,
+  );
   assert.match(refusal(9), /^answered NOTAUTH: it is not the primary server of this zone/);
   assert.match(refusal(10), /^answered NOTZONE: the name is not in that zone/);
   assert.match(refusal(4), /^answered NOTIMP: it does not do dynamic updates/);
@@ -62,15 +65,15 @@ test('every trouble with signatures says what to look at', () => {
   const now = Date.parse('2026-11-21T12:00:00Z');
   const words = (verdict: Parameters<typeof signatureRefusal>[0]) => signatureRefusal(verdict, now);
   assert.match(words({ kind: 'missing' }), /^answered without a signature/);
-  assert.match(words({ kind: 'forged' }), /not from our key: look at secret and algorithm/);
+  assert.match(words({ kind: 'forged' }), /by another key; check secret and algorithm/);
   assert.match(words({ kind: 'refused', error: 16 }), /^answered BADSIG: .*look at secret/);
   assert.match(words({ kind: 'refused', error: 17 }), /^answered BADKEY: .*look at key_name/);
   assert.match(words({ kind: 'refused', error: 22 }), /^answered BADTRUNC/);
   assert.match(words({ kind: 'refused', error: 99 }), /^answered the TSIG error 99/);
   assert.equal(
     words({ kind: 'refused', error: 18, serverTime: now + 3_600_000 }),
-    'answered BADTIME: the server’s clock is 3600 s ahead of ours: set the clocks of both by NTP',
+    "answered BADTIME: the clock of the server is 3600 s ahead of the vault's; synchronize both with NTP",
   );
   assert.equal(words({ kind: 'refused', error: 18 }), 'answered BADTIME: the clocks differ');
-  assert.match(words({ kind: 'stale', serverTime: now - 400_000 }), /400 s behind ours/);
+  assert.match(words({ kind: 'stale', serverTime: now - 400_000 }), /400 s behind the vault's/);
 });

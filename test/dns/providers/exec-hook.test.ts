@@ -79,7 +79,7 @@ suite('styles', () => {
     for (const style of ['dehydrated', 'certbot']) {
       await assert.rejects(providerFor({ command: hook.command, style }).present(elsewhere, never), {
         name: 'DnsProviderError',
-        message: `a hook of the style ${style} can only make records called _acme-challenge.DOMAIN, not abc.hosts.test: use the style lego`,
+        message: `a hook of the style ${style} can only create records named _acme-challenge.DOMAIN, not abc.hosts.test; use the style lego`,
       });
     }
     assert.equal(hook.calls().length, 4);
@@ -126,15 +126,15 @@ suite('failures', () => {
   test('say which signal or limit ended it', async (t) => {
     const dir = tempDir(t);
     const killed = hookScript(dir, `process.kill(process.pid, 'SIGKILL');`);
-    assert.match(await failure({ command: killed }), /was ended by the signal SIGKILL, without any output$/);
+    assert.match(await failure({ command: killed }), /was killed by SIGKILL, without any output$/);
     const endless = hookScript(dir, `console.error('hm'); setInterval(() => {}, 1000);`);
     assert.match(
       await failure({ command: endless, timeout: 90 }, never, new JumpingWorld()),
-      /was ended after 90 s(: hm|, without any output)$/,
+      /was killed after 90 s \(timeout\)(: hm|, without any output)$/,
     );
     assert.match(
       await failure({ command: endless }, AbortSignal.abort()),
-      /was ended because the vault gave up/,
+      /was killed because the attempt was canceled/,
     );
   });
 
@@ -142,7 +142,7 @@ suite('failures', () => {
     const missing = `${tempDir(t)}/hook --flag`;
     assert.match(
       await failure({ command: missing }),
-      /hook --flag cannot be started: there is no such file, .*\[PATH, ARG/,
+      /^failed to start .*hook --flag: no such file, .*\[PATH, ARG/,
     );
   });
 });
@@ -177,7 +177,7 @@ suite('settings', () => {
   test('have a program for cleaning up in the style that needs one', () => {
     assert.match(
       issues({ command: '/a', cleanup_command: '/b' }).join(),
-      /cleanup_command: is for the style certbot/,
+      /cleanup_command: is only for the style certbot/,
     );
     assert.deepEqual(issues({ command: '/a', cleanup_command: ['/b', 'c'], style: 'certbot' }), []);
   });

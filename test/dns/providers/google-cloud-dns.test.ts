@@ -91,7 +91,7 @@ test('a key file that is none is refused without being shown', async () => {
     assert.doesNotMatch(error?.message ?? '', /topsecret/);
   }
   const { project_id: _, ...homeless } = key;
-  assert.throws(() => made({ service_account: homeless }), /needs project/);
+  assert.throws(() => made({ service_account: homeless }), /project is missing/);
   // OpenSSL would work on the last two for seconds and for days.
   const bombs = [1500, 100_000].map((size) => encodePem('PRIVATE KEY', dsaBomb(size)));
   for (const private_key of [

@@ -19,7 +19,7 @@ test('an action that fails is an error in its words', async () => {
   const json = { action: { id: failedAction, status: 'running', error: null } };
   fake.interrupt({ status: 201, json }, ({ method }) => method === 'POST');
   const { message } = await refused(provider.present(record, signal));
-  assert.match(message, /^Hetzner did not add a TXT record at .+: Action failed for \[secret\]$/);
+  assert.match(message, /^Hetzner failed to add a TXT record at .+: Action failed for \[secret\]$/);
 });
 
 test('an action that never ends is given up', async () => {
@@ -28,7 +28,7 @@ test('an action that never ends is given up', async () => {
   const running = { status: 201, json: { action: { id: 7, status: 'running', error: null } } };
   fake.interrupt(running, ({ method }) => method === 'POST');
   for (let poll = 0; poll < 100; poll += 1) fake.interrupt(running, ({ path }) => path === '/v1/actions/7');
-  assert.match((await refused(provider.present(record, signal))).message, /takes too long to add/);
+  assert.match((await refused(provider.present(record, signal))).message, /took too long to add/);
   assert.equal(world.waits.length, 60);
 });
 

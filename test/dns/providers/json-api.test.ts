@@ -19,7 +19,7 @@ async function withApi(options: Partial<ApiOptions> = {}) {
     baseUrl: `${fake.url}/api/`,
     permission: 'The token needs everything.',
     secrets: [new Secret('a/secret'), new Secret('')],
-    wordsOf: (body) => textsIn(body).join(' '),
+    describeError: (body) => textsIn(body).join(' '),
     ...options,
   });
   return { fake, api, world: context.world, get: { method: 'GET', path: '/x', purpose: 'do it' } as const };
@@ -40,7 +40,7 @@ test('a URL that the API names is followed on the same host only', async () => {
   assert.equal((await api.send({ ...get, path: `${fake.url}/api/next` }, signal)).body, 'here');
   for (const path of ['https://evil.example/', fake.url.replace('https:', 'http:'), 'http://127.0.0.1:1/']) {
     const { message } = await refused(api.send({ ...get, path }, signal));
-    assert.match(message, /on another host, .+; nothing is sent there$/);
+    assert.match(message, /on another host, .+; no request was sent \(do it\)$/);
   }
   assert.equal(fake.requests.length, 1);
 });
@@ -59,7 +59,7 @@ test('credentials are made for each attempt, and a token that went out is not sh
     json: { said: `${headers.authorization} a/secret a%2Fsecret` },
   });
   const { message } = await refused(api.send(get, signal));
-  assert.equal(message, 'Example DNS did not do it (500: Bearer [secret] [secret] [secret])');
+  assert.equal(message, 'Example DNS failed to do it (500: Bearer [secret] [secret] [secret])');
   assert.deepEqual(
     fake.requests.map(({ headers }) => headers.authorization),
     [1, 2, 3, 4].map((n) => `Bearer token-${n}`),
@@ -103,11 +103,14 @@ test('an answer of more than a megabyte is not taken, and the form of another is
   const { fake, api, get } = await withApi();
   await using _ = fake;
   fake.handler = () => ({ status: 200, json: 'x'.repeat(2 ** 20) });
-  assert.match((await refused(api.send(get, signal))).message, /did not do it: .* more than 1048576 bytes/);
+  assert.match(
+    (await refused(api.send(get, signal))).message,
+    /failed to do it: .* larger than 1048576 bytes/,
+  );
   fake.handler = () => ({ status: 200, json: { zones: [{ id: true }] } });
   const answer = await api.send(get, signal);
   const schema = z.object({ zones: z.array(z.object({ id: z.string() })) });
-  assert.throws(() => api.read(schema, answer), /zones\.0\.id: .*expected string/);
+  assert.throws(() => api.read(schema, answer), /unexpected response \(zones\.0\.id must be a string\)/);
 });
 
 test('a connection that is cut off is made anew', async () => {
@@ -118,7 +121,7 @@ test('a connection that is cut off is made anew', async () => {
   const { message } = await refused(api.send(get, signal));
   assert.match(
     message,
-    /^Example DNS did not do it: 127\.0\.0\.1:\d+ (cannot be reached|cut the connection off)/,
+    /^Example DNS failed to do it: (cannot connect to 127\.0\.0\.1:\d+|127\.0\.0\.1:\d+ closed the connection): /,
   );
   assert.deepEqual(world.waits, [1000, 2000, 4000]);
 });

@@ -43,7 +43,7 @@ test('a configuration that is not right is refused when the provider is made, to
     () => typeNamed('webhook').create({ url: 's3cret' }, fakeContext()),
     (error: Error) => {
       assert(error instanceof DnsProviderError);
-      assert.match(error.message, /^the settings of webhook are not right: url must be an https:\/\/ URL/);
+      assert.match(error.message, /^invalid settings for webhook: url must be an https:\/\/ URL/);
       return true;
     },
   );
@@ -100,44 +100,44 @@ suite('a secret file', () => {
   });
 
   const bad: readonly (readonly [string, string, string])[] = [
-    ['', 'an empty file', 'the settings of example are not right: api_token is missing'],
-    ['zone_id: s3cret', 'a missing key', 'the settings of example are not right: api_token is missing'],
+    ['', 'an empty file', 'invalid settings for example: api_token is missing'],
+    ['zone_id: s3cret', 'a missing key', 'invalid settings for example: api_token is missing'],
     [
       'api_token: s3cret\nfoo: s3cret\nbar_Baz: s3cret',
       'unknown keys',
-      'the settings of example are not right: foo is unknown; bar_Baz is unknown',
+      'invalid settings for example: foo is unknown; bar_Baz is unknown',
     ],
     [
       'api_token: s3cret\nnested: {inner: x, s3cret-9: x}',
       'an unknown key that may be a value',
-      'the settings of example are not right: nested.a key that is not a name is unknown',
+      'invalid settings for example: nested.a key that is not a name is unknown',
     ],
     [
       'api_token: s3cret\nttl: s3cret',
       'a value of the wrong kind',
-      'the settings of example are not right: ttl Invalid input: expected number, received string',
+      'invalid settings for example: ttl must be a number',
     ],
-    ['api_token:s3cret', 'no blank after the key', 'the secret file needs a blank after "api_token:"'],
-    ['api_token=s3cret', 'an equals sign', 'the secret file needs a blank after "api_token:"'],
+    ['api_token:s3cret', 'no blank after the key', 'the secret file needs a space after "api_token:"'],
+    ['api_token=s3cret', 'an equals sign', 'the secret file needs a space after "api_token:"'],
     [
       'two s3cret words',
       'text of several words',
-      'the secret file must be a mapping of names to values, or the api_token alone in one line',
+      'the secret file must be a mapping of names to values, or a single line with the api_token',
     ],
     [
       '- s3cret\n- s3cret',
       'a list',
-      'the secret file must be a mapping of names to values, or the api_token alone in one line',
+      'the secret file must be a mapping of names to values, or a single line with the api_token',
     ],
     [
       'api_token: s3cret\n  x: "s3cret',
       'broken YAML',
-      'the secret file is neither YAML nor JSON: BLOCK_AS_IMPLICIT_KEY in line 1',
+      'the secret file is neither valid YAML nor JSON: BLOCK_AS_IMPLICIT_KEY in line 1',
     ],
     [
       'api_token: s3cret\napi_token: s3cret',
       'the same key twice',
-      'the secret file is neither YAML nor JSON: DUPLICATE_KEY in line 2',
+      'the secret file is neither valid YAML nor JSON: DUPLICATE_KEY in line 2',
     ],
     [
       'api_token: *s3cret\n',
@@ -147,7 +147,7 @@ suite('a secret file', () => {
     [
       'api_token: s3cret\n---\napi_token: s3cret',
       'two documents',
-      'the secret file is neither YAML nor JSON: MULTIPLE_DOCS in line 2',
+      'the secret file is neither valid YAML nor JSON: MULTIPLE_DOCS in line 2',
     ],
   ];
   for (const [text, what, message] of bad) {
@@ -179,7 +179,7 @@ suite('a secret file', () => {
     }
     await assert.rejects(
       readProviderConfig(unplain, lines.join('\n')),
-      /aliases that lead nowhere, or too many/,
+      /unresolved YAML aliases, or too many/,
     );
   });
 

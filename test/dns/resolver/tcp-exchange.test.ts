@@ -61,7 +61,7 @@ suite('no answer', () => {
         tcpExchange({ world: new TestWorld(), guard: loopbackGuard }, addressOf(server), message, never),
         {
           name: 'DnsProviderError',
-          message: `${server} cut the connection off before it had answered`,
+          message: `${server} closed the connection before it answered`,
         },
       );
     });
@@ -77,7 +77,10 @@ suite('no answer', () => {
     );
     await assert.rejects(exchange, (error: Error) => {
       assert(error instanceof DnsProviderError);
-      assert.match(error.message, new RegExp(`^127\\.0\\.0\\.1:${port} is unreachable: .*ECONNREFUSED`));
+      assert.match(
+        error.message,
+        new RegExp(`^cannot connect to 127\\.0\\.0\\.1:${port}: connection refused$`),
+      );
       return true;
     });
   });
@@ -113,7 +116,7 @@ suite('no answer', () => {
     );
     await asked;
     stop.abort();
-    const givenUp = { name: 'DnsProviderError', message: `the request to ${server} was given up` };
+    const givenUp = { name: 'DnsProviderError', message: `the request to ${server} was canceled` };
     await assert.rejects(exchange, givenUp);
     await assert.rejects(
       tcpExchange({ world: new TestWorld(), guard: loopbackGuard }, addressOf(server), message, stop.signal),
