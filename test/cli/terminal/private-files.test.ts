@@ -46,13 +46,13 @@ const list = ['certificate', 'list', '--json'];
 async function refusedUntilMended(
   dir: string,
   what: string,
-  recreate: string,
+  mend: string,
   { args = [], launch = {} }: { readonly args?: readonly string[]; readonly launch?: Launch } = {},
 ): Promise<void> {
   const run = () => vault([...list, '--data-dir', dir, ...args], launch);
   const { code, stdout, stderr } = await run();
-  assert.deepEqual([code, stdout, stderr], [1, '', `vault: ${what}\n  Mend it: ${recreate}\n`]);
-  execFileSync('sh', ['-c', recreate]);
+  assert.deepEqual([code, stdout, stderr], [1, '', `vault: ${what}\n  Mend it: ${mend}\n`]);
+  execFileSync('sh', ['-c', mend]);
   const mended = await run();
   assert.equal(mended.code, 0, mended.stderr);
   assert.match(mended.stdout, /"name": ?"web"/);
