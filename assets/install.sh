@@ -2052,7 +2052,7 @@ run_job() {
   [ -z "$changed" ] || swap
   if [ -n "$changed" ] || [ -e "$run_state/pending" ]; then
     reload_and_verify
-    outcome="installed version $pinned in $destination"
+    outcome="version $pinned is installed in $destination"
     commit "$scratch/next"
     info "$outcome"
   else
