@@ -244,7 +244,13 @@ export function fakeContext(
     outbound,
     guard: loopbackGuard,
     resolver: {
-      ...{ txt: unavailable, cname: unavailable, nameServers: unavailable, addresses: unavailable, negativeTtl: unavailable },
+      ...{
+        txt: unavailable,
+        cname: unavailable,
+        nameServers: unavailable,
+        addresses: unavailable,
+        negativeTtl: unavailable,
+      },
       configured: undefined,
     },
     log: new Proxy({} as DnsContext['log'], {

@@ -107,8 +107,8 @@ for (const awk of ['mawk', 'original-awk', 'busybox']) {
         }
       }
     }
-    const told = execFileSync('sh', ['-c', script], { input: rows.join(''), encoding: 'utf8' });
-    assert.deepEqual(told.trim().split('\n'), wanted);
+    const output = execFileSync('sh', ['-c', script], { input: rows.join(''), encoding: 'utf8' });
+    assert.deepEqual(output.trim().split('\n'), wanted);
   });
 }
 

@@ -258,7 +258,7 @@ export async function endure(
   const isOver = within(spanMs);
   const vitals = spanMs >= longMs ? watchVitals(scene) : undefined;
   const making =
-    trouble.hidesVault || trouble.leave?.drops ? undefined : tryToMakeKey(scene, 'made in trouble');
+    trouble.hidesVault || trouble.leave?.drops ? undefined : tryToMakeKey(scene, 'created during a fault');
   try {
     await live(scene, during, isOver, trouble.leave);
   } finally {

@@ -60,7 +60,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
   let alone = 0;
   let errors = '';
   await crowd.pause();
-  const everybody = crowd.run();
+  const crowdDone = crowd.run();
   let running: Started | undefined;
   try {
     for (let kills = 0; kills < options.kills; ) {
@@ -109,7 +109,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
     crowd.serveAt(undefined);
     await running?.kill();
     crowd.leave();
-    await everybody;
+    await crowdDone;
   }
 
   async function look(server: Server, everything: boolean): Promise<void> {

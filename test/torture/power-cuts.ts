@@ -113,7 +113,7 @@ async function record(
     ground,
   );
   await crowd.pause();
-  const everybody = crowd.run();
+  const crowdDone = crowd.run();
   try {
     for (let run = 0; run < runs; run++) {
       const started = startServer(place);
@@ -131,7 +131,7 @@ async function record(
     }
   } finally {
     crowd.leave();
-    await everybody;
+    await crowdDone;
     marks.close();
   }
   assert.deepEqual(crowd.broken, []);
