@@ -21,7 +21,7 @@ test('root keeps jobs in /etc and state in /var/lib', asRoot, async (t) => {
   const dry = await client.run(args, { environment: { CERTIFICATE_VAULT_HOME: undefined } });
   assert.match(
     dry.stdout,
-    /kept in {6}\/etc\/certificate-vault\/jobs\/web-(\d+) and \/var\/lib\/certificate-vault\/web-\1\n/,
+    /stored in {4}\/etc\/certificate-vault\/jobs\/web-(\d+) and \/var\/lib\/certificate-vault\/web-\1\n/,
   );
 });
 
