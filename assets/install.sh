@@ -445,7 +445,7 @@ Try: a directory owned by root, or --owner $walk_user to write as that user"
     *-l*) return 0 ;;
     inner-d????????[tT]*) return 0 ;;
     *-d???????w*) walk_who='any user' ;;
-    *-d????w*) walk_who='its group' ;;
+    *-d????w*) walk_who='the group' ;;
     *-d*) return 0 ;;
     *)
       walk_problem="$walk_path is not a directory"
@@ -2052,7 +2052,7 @@ run_job() {
   [ -z "$changed" ] || swap
   if [ -n "$changed" ] || [ -e "$run_state/pending" ]; then
     reload_and_verify
-    outcome="installed version $pinned in $destination"
+    outcome="version $pinned is installed in $destination"
     commit "$scratch/next"
     info "$outcome"
   else

@@ -34,9 +34,9 @@ test('every link of the console points into the vault or is a WebLink', () => {
   );
   assert.ok(links.length > 20);
   // Besides literal paths: values that components receive from callers, which are checked too, and lists of pages.
-  const handedOn = ['href', 'item.href', 'page.path', 'path', "exportPath('csv')", "exportPath('jsonl')"];
+  const fromCallers = ['href', 'item.href', 'page.path', 'path', "exportPath('csv')", "exportPath('jsonl')"];
   assert.deepEqual(
-    links.filter((link) => !/^`?\/(?!\/)|^#/.test(link) && !handedOn.includes(link)),
+    links.filter((link) => !/^`?\/(?!\/)|^#/.test(link) && !fromCallers.includes(link)),
     [],
   );
 });

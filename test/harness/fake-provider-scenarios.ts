@@ -13,7 +13,7 @@ export const record: TxtRecord = {
   domain: 'www.example.com',
 };
 export const another: TxtRecord = { ...record, value: 'value-of-ours_2' };
-const other = 'somebody-elses';
+const other = 'other-client';
 
 export type Bench<Config> = {
   readonly api: FakeApi<Config>;

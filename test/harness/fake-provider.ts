@@ -238,18 +238,24 @@ export function fakeContext(
   world = new JumpingWorld(),
   outbound: Outbound = loopbackOutbound,
 ): DnsContext & { readonly world: JumpingWorld } {
-  const nobody = () => Promise.reject(new Error('providers ask no name servers'));
+  const unavailable = () => Promise.reject(new Error('providers must not query name servers'));
   return {
     world,
     outbound,
     guard: loopbackGuard,
     resolver: {
-      ...{ txt: nobody, cname: nobody, nameServers: nobody, addresses: nobody, negativeTtl: nobody },
+      ...{
+        txt: unavailable,
+        cname: unavailable,
+        nameServers: unavailable,
+        addresses: unavailable,
+        negativeTtl: unavailable,
+      },
       configured: undefined,
     },
     log: new Proxy({} as DnsContext['log'], {
       get: () => () => {
-        throw new Error('providers log nothing');
+        throw new Error('providers must not log');
       },
     }),
   };

@@ -53,14 +53,14 @@ const scopesOfKeys = {
 } as const satisfies Record<string, readonly Scope[]>;
 
 export const callerKinds = [
-  ...['nobody', 'a stranger', 'garbage', 'a revoked key', 'an expired key', 'a deleted key'],
+  ...['noRights', 'a stranger', 'garbage', 'a revoked key', 'an expired key', 'a deleted key'],
   ...Object.keys(scopesOfKeys),
   ...['a key for everything', 'an administrator', "an administrator's other site", 'a session that is over'],
 ] as readonly CallerKind[];
 
 export type CallerKind =
   | keyof typeof scopesOfKeys
-  | 'nobody'
+  | 'noRights'
   | 'a stranger'
   | 'garbage'
   | 'a revoked key'
@@ -86,7 +86,7 @@ export type FuzzVault = {
   /** A caller of this kind with valid credentials. */
   readonly caller: (kind: CallerKind) => Promise<Caller>;
   /** Creates missing objects again. */
-  readonly mend: () => Promise<void>;
+  readonly recreate: () => Promise<void>;
   /** A certificate with its chain and key as PEM, for imports. */
   readonly bundle: string;
   /** Secrets by name, which no response may contain, except that downloads may contain private keys. */
@@ -111,7 +111,7 @@ export async function fuzzVault(t: TestContext): Promise<FuzzVault> {
   const secrets = new Map<string, string>();
   const keys = new Map<string, { readonly id: number; readonly raw: string }>();
 
-  async function mend(): Promise<void> {
+  async function recreate(): Promise<void> {
     const { reader } = vault.db;
     const lacks = async (name: string) => (await findCertificate(reader, certName.parse(name))) === undefined;
     if (await lacks('www')) {
@@ -170,7 +170,7 @@ export async function fuzzVault(t: TestContext): Promise<FuzzVault> {
   let token: string | undefined;
   async function session(): Promise<string> {
     if (token !== undefined && (await sessions.find(token)) !== undefined) return token;
-    await mend();
+    await recreate();
     const createToken = await sessionTokenCreator();
     const begun = await vault.db.write(async (writer) => {
       const row = await findAdministrator(writer, 'alice');
@@ -189,26 +189,26 @@ export async function fuzzVault(t: TestContext): Promise<FuzzVault> {
   });
   const limited = [certificates.www];
   const spent = await spentCredentials(server, sessions);
-  const nobody = { scopes: [], limited: true, isAdministrator: false } as const;
+  const noRights = { scopes: [], limited: true, isAdministrator: false } as const;
 
   async function caller(kind: CallerKind): Promise<Caller> {
     switch (kind) {
-      case 'nobody':
-        return { kind, ...nobody, headers: {} };
+      case 'noRights':
+        return { kind, ...noRights, headers: {} };
       case 'a stranger':
-        return { kind, ...nobody, headers: bearer(`vk_${'a'.repeat(12)}.${'b'.repeat(43)}`) };
+        return { kind, ...noRights, headers: bearer(`vk_${'a'.repeat(12)}.${'b'.repeat(43)}`) };
       case 'garbage':
         return {
           kind,
-          ...nobody,
+          ...noRights,
           headers: { Authorization: 'Basic Og==, Bearer', Cookie: 'vault_session=x.y.z; vault_session=' },
         };
       case 'a revoked key':
       case 'an expired key':
       case 'a deleted key':
-        return { kind, ...nobody, headers: bearer(spent[kind]) };
+        return { kind, ...noRights, headers: bearer(spent[kind]) };
       case 'a session that is over':
-        return { kind, ...nobody, headers: page(spent[kind], 'same-origin') };
+        return { kind, ...noRights, headers: page(spent[kind], 'same-origin') };
       case 'a key for everything': {
         const scopes: Scope[] = ['certificates:read', 'private_keys:read', 'renewals:trigger'];
         return {
@@ -259,8 +259,8 @@ export async function fuzzVault(t: TestContext): Promise<FuzzVault> {
   const bundle = await makeBundle(vault);
   // The second line, because the first is the same for all keys of a type.
   secrets.set('an imported key', bundle.split('BEGIN PRIVATE KEY-----\n')[1]?.split('\n')[1] ?? 'no key');
-  await mend();
-  return { server, caller, mend, secrets, bundle };
+  await recreate();
+  return { server, caller, recreate, secrets, bundle };
 }
 
 /** Credentials that are no longer valid. */

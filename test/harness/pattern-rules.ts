@@ -8,7 +8,7 @@ import { parseSync } from '@swc/core';
 process.env.RECHECK_SYNC_BACKEND = 'pure';
 const { checkSync } = await import('recheck');
 
-/** `RegExp` objects made from strings, which no tool can judge, and why they cannot come from outside. */
+/** `RegExp` objects built from strings, which no tool can check, and why they contain no outside input. */
 export const constructed: Readonly<Record<string, string>> = {
   'src/domain/audit/audit-checkpoint.ts': 'a constant that is too long for one line',
 };

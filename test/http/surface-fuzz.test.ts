@@ -98,7 +98,7 @@ async function surface(t: TestContext): Promise<Surface> {
     refuseFailure(server.log.lines, document, answer);
     refuseBreach(document, caller, answer);
     refuseLeak(vault, document, answer);
-    if (answer.status < 300 && request.method !== 'GET' && request.method !== 'HEAD') await vault.mend();
+    if (answer.status < 300 && request.method !== 'GET' && request.method !== 'HEAD') await vault.recreate();
     return answer;
   };
   return { vault, places, document, words, ask };
@@ -156,8 +156,8 @@ function refuseLeak({ secrets }: FuzzVault, document: ApiDocument, answer: Answe
 
 /** The vault is well, its database sound, and what it holds can still be handed out. */
 async function assertSound({ vault, ask }: Surface): Promise<void> {
-  const { server, mend } = vault;
-  await mend();
+  const { server, recreate } = vault;
+  await recreate();
   await server.vault.audit.drain();
   const get = (target: string) =>
     ask({ method: 'GET', target, headers: {}, body: undefined }, 'an administrator');

@@ -18,13 +18,13 @@ done`;
 
 /** The script's calendar lines for each schedule, or undefined if it rejects one, for which it must give a reason. */
 function readByScript(schedules: readonly string[]): (readonly string[] | undefined)[] {
-  const told = execFileSync('sh', ['-c', functions + loop], {
+  const output = execFileSync('sh', ['-c', functions + loop], {
     input: schedules.map((schedule) => `${schedule}\n`).join(''),
     env: { PATH: process.env.PATH },
     timeout: 60_000,
     encoding: 'utf8',
   });
-  return told
+  return output
     .split('\n.\n')
     .slice(0, -1)
     .map((answer) => {

@@ -199,18 +199,18 @@ async function tryCell(
     ? vault.install(client, ['--schedule', '6 6 * * *'], { environment, signal })
     : client.run([`--${action}`, job], { environment, signal })
   ).catch(hung);
-  const told = `${file} ${state}, ${action}: ${outcome.code} ${outcome.stderr}${outcome.stdout}`;
-  assert(outcome.code !== null && codes.includes(outcome.code), told);
-  if (isNamed(cell, works)) assert.equal(outcome.code, 0, told);
-  if (isNamed(cell, refused)) assert.notEqual(outcome.code, 0, told);
+  const summary = `${file} ${state}, ${action}: ${outcome.code} ${outcome.stderr}${outcome.stdout}`;
+  assert(outcome.code !== null && codes.includes(outcome.code), summary);
+  if (isNamed(cell, works)) assert.equal(outcome.code, 0, summary);
+  if (isNamed(cell, refused)) assert.notEqual(outcome.code, 0, summary);
   if (outcome.code !== 0) {
-    assert.match(outcome.stderr + outcome.stdout, /certificate-vault: |problem {6}|last run/, told);
+    assert.match(outcome.stderr + outcome.stdout, /certificate-vault: |problem {6}|last run/, summary);
     // The raw error of a program alone is not a message for people.
-    assert.doesNotMatch(outcome.stderr, /syntax error|unbound|parameter not set|not found/, told);
+    assert.doesNotMatch(outcome.stderr, /syntax error|unbound|parameter not set|not found/, summary);
   }
-  assert.equal(readFileSync(elsewhere, 'utf8'), 'not ours\n', told);
-  assert.equal(statSync(elsewhere).mode & 0o777, 0o640, told);
-  if (file !== 'crontab') assert(client.crontab().startsWith(foreign), told);
+  assert.equal(readFileSync(elsewhere, 'utf8'), 'not ours\n', summary);
+  assert.equal(statSync(elsewhere).mode & 0o777, 0o640, summary);
+  if (file !== 'crontab') assert(client.crontab().startsWith(foreign), summary);
   const leaf = join(client.destination, 'tls.crt');
   const isFile = (name: string) => {
     const at = join(client.destination, name);
@@ -218,9 +218,9 @@ async function tryCell(
   };
   // After a successful run both files exist and match.
   if (outcome.code === 0 && (action === 'run' || action === 'install')) {
-    assert(existsSync(dirname(leaf)), told);
+    assert(existsSync(dirname(leaf)), summary);
     assertPair(client);
   } else if (!file.startsWith('tls') && isFile('tls.crt')) assertPair(client);
   if (action === 'uninstall' && outcome.code !== 0 && !file.startsWith('vault/jobs'))
-    assert(existsSync(client.copy(job)), told);
+    assert(existsSync(client.copy(job)), summary);
 }

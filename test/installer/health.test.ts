@@ -18,7 +18,7 @@ const troubles: readonly [string, RegExp, (client: Machine) => void][] = [
     /problem {6}the job missed its last two scheduled runs; is cron running\?/,
     (client) => {
       const state = join(client.home, 'vault', 'state', client.jobs()[0] ?? '', 'last-run');
-      writeFileSync(state, '2025-01-01T00:00:00Z 0 installed version 1\n');
+      writeFileSync(state, '2025-01-01T00:00:00Z 0 version 1 is installed\n');
     },
   ],
   [
@@ -107,8 +107,8 @@ for (const awk of ['mawk', 'original-awk', 'busybox']) {
         }
       }
     }
-    const told = execFileSync('sh', ['-c', script], { input: rows.join(''), encoding: 'utf8' });
-    assert.deepEqual(told.trim().split('\n'), wanted);
+    const output = execFileSync('sh', ['-c', script], { input: rows.join(''), encoding: 'utf8' });
+    assert.deepEqual(output.trim().split('\n'), wanted);
   });
 }
 

@@ -186,7 +186,7 @@ test('messages also go to syslog, and a run without changes prints nothing', cur
   await vault.stop();
   const failed = await client.run(['--run'], { environment: { CERTIFICATE_VAULT_FETCH_TRIES: '1' } });
   assert.equal(failed.code, 10);
-  assert.match(client.syslog(), /-p daemon\.info web-\d+: installed version 1/);
+  assert.match(client.syslog(), /-p daemon\.info web-\d+: version 1 is installed/);
   assert.match(client.syslog(), /-p daemon\.info web-\d+: unchanged, version 1/);
   assert.match(client.syslog(), /-p daemon\.err web-\d+: http:.*Failed to connect/);
   assert.equal(client.syslog().includes(vault.key), false);

@@ -53,18 +53,20 @@ for (const schedule of schedules) {
     const calendars = await calendarOf(schedule);
     const base = '2027-01-30 22:30:00';
     const args = ['calendar', `--base-time=${base} UTC`, '--iterations=40', ...calendars];
-    const told = execFileSync('systemd-analyze', args, {
+    const output = execFileSync('systemd-analyze', args, {
       env: { ...process.env, TZ: 'UTC' },
       encoding: 'utf8',
     });
-    const times = [...told.matchAll(/(?:Next elapse|Iteration #\d+|Iter\. #\d+): \w+ ([\d-]+ [\d:]+) UTC/g)];
+    const times = [
+      ...output.matchAll(/(?:Next elapse|Iteration #\d+|Iter\. #\d+): \w+ ([\d-]+ [\d:]+) UTC/g),
+    ];
     // Each calendar is listed separately; up to the earliest end, all lists are complete.
     const perCalendar = calendars.map((_, index) =>
       times.slice(index * 40, index * 40 + 40).map(([, at]) => at ?? ''),
     );
     assert(
       perCalendar.every((list) => list.length === 40),
-      told,
+      output,
     );
     const end = perCalendar.map((list) => list.at(-1) ?? '').sort()[0] ?? '';
     const systemd = [...new Set(perCalendar.flat())].filter((at) => at <= end).sort();

@@ -1,6 +1,5 @@
 /**
- * Whether the audit log is whole, and agrees with every checkpoint that was printed: asked of the executable itself, as
- * whoever suspects something would.
+ * Verifies with the executable that the audit log is complete and matches every printed checkpoint.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,17 +10,17 @@ export class AuditTruth {
   readonly #folder: string;
   readonly #files: string[] = [];
   #verified = 0;
-  /** How many checkpoints, and logs as a whole, were held against what was recorded. */
+  /** The number of verified checkpoints and logs. */
   compared = 0;
 
-  /** `folder` is for the checkpoints, as files. */
+  /** `folder` stores the checkpoints as files. */
   constructor(folder: string) {
     this.#folder = folder;
   }
 
   /**
-   * Walks the whole log of the vault; returns the promises that are broken. With `everything` it is held against all
-   * checkpoints, else against those that are new since the last time: the chain binds the older ones to them.
+   * Verifies the whole log of the vault and returns the broken promises. With `everything` it checks all checkpoints, else
+   * only new ones, because the chain covers the older ones.
    */
   async ofLog(
     place: Place,

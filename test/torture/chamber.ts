@@ -1,39 +1,39 @@
-/** What every chamber of the torture has in common: what it is handed, what it hands back, and chance that can be repeated. */
+/** The shared types of the torture chambers, and repeatable random numbers. */
 import { createHash } from 'node:crypto';
 
-/** One count or time of the table at the end. */
+/** A row of the table at the end. */
 export type Finding = { readonly name: string; readonly value: number; readonly unit?: string };
 
 export type Order = {
   /** The executable. */
   readonly program: string;
-  /** An empty folder, gone afterwards. */
+  /** An empty folder, which is removed afterwards. */
   readonly folder: string;
-  /** Everything random comes from it. */
+  /** The only source of randomness. */
   readonly chance: Chance;
-  /** `--kills`, `--minutes` and so on: as on the command line, or undefined where the chamber decides. */
+  /** Amounts from the command line, such as `--kills`; undefined for the default of the chamber. */
   readonly amount: (name: string) => number | undefined;
-  /** One line about how it goes. */
+  /** Prints a line about the progress. */
   readonly say: (line: string) => void;
 };
 
-/** A chamber throws when the vault breaks a promise, saying which; else it hands back what it did. */
+/** A chamber throws if the vault breaks a promise; else it returns its findings. */
 export type Chamber = (order: Order) => Promise<readonly Finding[]>;
 
-/** Random numbers that are the same again for the same seed. */
+/** Random numbers from a seed. */
 export type Chance = {
-  /** From 0 to below 1. */
+  /** A number from 0 to below 1. */
   readonly fraction: () => number;
-  /** From `least` to `most`, whole. */
+  /** An integer from `least` to `most`. */
   readonly whole: (least: number, most: number) => number;
   readonly one: <T>(of: readonly T[]) => T;
-  /** True so many times in 1. */
+  /** True with this probability. */
   readonly happens: (share: number) => boolean;
-  /** Another chance, for something that goes on at the same time. */
+  /** An independent source for a concurrent task. */
   readonly child: (name: string) => Chance;
 };
 
-/** Numbers by counting through SHA-256: slow and simple, and the same everywhere. */
+/** Numbers from SHA-256 in counter mode: slow, simple, and the same on every system. */
 export function chanceFrom(seed: string): Chance {
   let count = 0;
   const fraction = () =>
@@ -44,7 +44,7 @@ export function chanceFrom(seed: string): Chance {
     whole,
     one: (of) => {
       const chosen = of[whole(0, of.length - 1)];
-      if (chosen === undefined) throw new Error('nothing to choose from');
+      if (chosen === undefined) throw new Error('cannot choose from an empty list');
       return chosen;
     },
     happens: (share) => fraction() < share,

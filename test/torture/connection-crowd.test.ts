@@ -1,11 +1,11 @@
-/** The short form of the crowd of connections: how fast answers come depends on the machine, so that is not looked at. */
+/** The short form of the connection crowd. Does not check response times, which depend on the machine. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crowdFor, memoryBound } from './connection-crowd.ts';
 import { shortOrder } from './short-order.ts';
 
 for (const scheme of ['http', 'https'] as const) {
-  test(`beside connections that mean no good, over ${scheme}, a good client is answered and memory is bounded`, async (t) => {
+  test(`despite hostile connections over ${scheme}, a good client gets responses and memory is bounded`, async (t) => {
     const facts = await crowdFor(shortOrder(t), { scheme, connections: 600, ms: 4000 });
     t.diagnostic(JSON.stringify(facts));
     assert.ok(facts.asked > 0);

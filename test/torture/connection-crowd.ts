@@ -1,7 +1,7 @@
 /**
- * A crowd of connections, most of which mean no good: they never read, send thousands of requests ahead, stop in the middle
- * of one, read a little, or come and go. Beside them a client that behaves well asks again and again, and is answered, while
- * the server's memory stays within its bound.
+ * A crowd of mostly hostile connections: they never read, pipeline thousands of requests, stop in the middle of one, read
+ * slowly, or reconnect all the time. Meanwhile a well-behaved client must get responses, and the server's memory must stay
+ * within its bound.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ const documents = request('/api/v1/openapi.json').repeat(1000);
 const scripts = request('/client/install.sh').repeat(1000);
 const questions = request('/api/v1/health').repeat(1000);
 
-/** What a connection of each kind does when it is there; it comes again when it is cut. */
+/** What a connection of each kind does once it is open. It reconnects when it is cut. */
 const kinds: Readonly<Record<string, (socket: Socket, chance: Chance) => void>> = {
   'never reads': (socket, chance) => {
     socket.pause().write(chance.one([documents, scripts, questions]));
@@ -44,7 +44,7 @@ const kinds: Readonly<Record<string, (socket: Socket, chance: Chance) => void>> 
   },
   'comes and goes': (socket, chance) => {
     socket.resume().write(request('/api/v1/health'));
-    // A TLS connection cannot be reset by its own hand.
+    // A TLS socket has no reset of its own.
     const canReset = !('encrypted' in socket) && chance.happens(0.5);
     setTimeout(() => (canReset ? socket.resetAndDestroy() : socket.destroy()), 100);
   },
@@ -55,7 +55,7 @@ const kinds: Readonly<Record<string, (socket: Socket, chance: Chance) => void>> 
 
 type Crowd = { readonly leave: () => void; readonly opened: () => number };
 
-/** So many connections at a time, each kind as often as the others; some of them over TLS where the server speaks it. */
+/** Keeps this many connections open, evenly split between the kinds; some use TLS if the server does. */
 function gather(url: string, count: number, chance: Chance): Crowd {
   const { hostname, port, protocol } = new URL(url);
   const sockets = new Set<Socket>();
@@ -70,7 +70,7 @@ function gather(url: string, count: number, chance: Chance): Crowd {
     sockets.add(socket);
     socket
       .once(protocol === 'https:' ? 'secureConnect' : 'connect', () => behave(socket, own))
-      // To be cut is what these connections are for.
+      // Expected: the server cuts these connections.
       .on('error', () => socket.destroy())
       .once('close', () => {
         sockets.delete(socket);
@@ -81,7 +81,7 @@ function gather(url: string, count: number, chance: Chance): Crowd {
   for (let index = 0; index < count; index += 1) {
     const [name, behave] = behaviors[index % behaviors.length] as (typeof behaviors)[number];
     const own = chance.child(`${name} ${index}`);
-    // They come over some seconds, as a flood from outside would.
+    // Connect over some seconds, as in a real flood.
     setTimeout(() => enter(behave, own), (index / count) * 2000);
   }
   return {
@@ -93,7 +93,7 @@ function gather(url: string, count: number, chance: Chance): Crowd {
   };
 }
 
-/** A client on a thread of its own, since the crowd keeps this one busy. It asks twenty times a second. */
+/** A client on its own thread, because the crowd keeps this one busy. It sends twenty requests per second. */
 const client = `
   const { parentPort, workerData } = require('node:worker_threads');
   const { Agent, request } = require(workerData.url.startsWith('https:') ? 'node:https' : 'node:http');
@@ -114,7 +114,7 @@ const client = `
     while (!isOver) {
       const began = performance.now();
       let status = 0;
-      // A connection that was closed while it was idle is no fault: clients ask again.
+      // A connection that was closed while idle is fine: clients retry.
       for (let attempt = 0; attempt < 3 && status !== 200; attempt += 1) {
         if (attempt > 0) again += 1;
         status = await ask();
@@ -131,9 +131,9 @@ const client = `
 type Answers = { readonly times: readonly number[]; readonly unanswered: number; readonly again: number };
 
 export type CrowdFacts = {
-  /** MB, the most that was seen. */
+  /** Peak memory in MB. */
   readonly memory: number;
-  /** Milliseconds in which 99 of 100 questions of the good client were answered. */
+  /** The 99th percentile of the good client's response times, in milliseconds. */
   readonly p99: number;
   readonly asked: number;
   readonly unanswered: number;
@@ -141,7 +141,7 @@ export type CrowdFacts = {
   readonly opened: number;
 };
 
-/** Lets a crowd loose on a server for so long, over HTTP or HTTPS, and looks what becomes of memory and of a good client. */
+/** Runs a crowd against a server over HTTP or HTTPS, and measures memory and a good client. */
 export async function crowdFor(
   { program, folder, chance }: Order,
   { scheme, connections, ms }: { scheme: 'http' | 'https'; connections: number; ms: number },
@@ -188,7 +188,7 @@ export async function crowdFor(
   };
 }
 
-/** MB that the server may have. */
+/** The memory limit in MB. */
 export const memoryBound = 400;
 
 /** Milliseconds. */
@@ -202,9 +202,9 @@ export async function crowd(order: Order): Promise<readonly Finding[]> {
   for (const scheme of ['http', 'https'] as const) {
     const facts = await crowdFor(order, { scheme, connections, ms });
     order.say(`${scheme}: ${JSON.stringify(facts)}`);
-    assert.equal(facts.unanswered, 0, `${scheme}: the good client was not always answered`);
+    assert.equal(facts.unanswered, 0, `${scheme}: the good client got no response`);
     assert.ok(facts.memory < memoryBound, `${scheme}: ${facts.memory} MB`);
-    assert.ok(facts.p99 < p99Bound, `${scheme}: 99 of 100 answers took ${facts.p99} ms`);
+    assert.ok(facts.p99 < p99Bound, `${scheme}: the p99 response time is ${facts.p99} ms`);
     findings.push(
       { name: `${scheme}: connections opened`, value: facts.opened },
       { name: `${scheme}: questions of the good client`, value: facts.asked },

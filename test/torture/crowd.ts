@@ -1,6 +1,6 @@
 /**
- * Everybody who wants something from a vault at once: clients that download, people who sign in and import, and commands
- * that make, revoke and delete. Each asks, notes down question and answer in the ledger, and looks at once whether it is so.
+ * Concurrent users of a vault: clients that download, people who sign in and import, and commands that create, revoke and
+ * delete. Each records request and response in the ledger, and immediately checks the result.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { ask, type Place, type Question, runCommand } from './running-vault.ts';
 
 export const administrator = { name: 'torturer', password: 'correct horse battery staple' };
 
-/** So long may a kind of answer take that a kill waits for, in milliseconds. */
+/** How long a kill waits for each kind of response, in milliseconds. */
 const patience = 90_000;
 
 export type CrowdOptions = {
@@ -25,16 +25,16 @@ export type CrowdOptions = {
   readonly folder: string;
   readonly ledger: Ledger;
   readonly chance: Chance;
-  /** How many clients download at a time. */
+  /** The number of concurrent downloads. */
   readonly clients: number;
   /** The share of commands that are killed at some moment. */
   readonly killedCommands: number;
 };
 
-/** A key that is never revoked, for all certificates. */
+/** A permanent key for all certificates. */
 type MasterOfAll = { readonly raw: string };
 
-/** Made once before the crowd comes. */
+/** Created once before the crowd starts. */
 export type Ground = {
   readonly chain: PrivateChain;
   readonly all: MasterOfAll;
@@ -43,7 +43,7 @@ export type Ground = {
 
 const scopes = ['certificates:read', 'private_keys:read', 'renewals:trigger'].flatMap((s) => ['--scope', s]);
 
-/** Makes the vault, its administrator, certificates to download and a key for all of them, called `all`. */
+/** Creates the vault, its administrator, certificates to download and a key `all` for all of them. */
 export async function layGround(place: Place, ledger: Ledger): Promise<Ground> {
   const done = async (args: string[], input = '') => {
     const { code, stdout, stderr } = await runCommand(place, args, { input });
@@ -69,9 +69,9 @@ export class Crowd {
   readonly #options: CrowdOptions;
   readonly #ground: Ground;
   readonly facts = new Facts();
-  /** Promises that were seen broken. */
+  /** The broken promises so far. */
   readonly broken: string[] = [];
-  /** What commands and answers refused, and how often. */
+  /** Rejections with their counts. */
   readonly refusals = new Map<string, number>();
   readonly #agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
   #applied = 0;
@@ -82,7 +82,7 @@ export class Crowd {
   #names = 0;
   #wanted: readonly Deed['kind'][] = [];
   #sessions: readonly { readonly name: string; readonly cookie: string }[] = [];
-  /** Keys that clients use beside the one for all, by name. */
+  /** Other keys that clients use, by name. */
   readonly #lent = new Map<string, { raw: string; certificate: string }>();
 
   constructor(options: CrowdOptions, ground: Ground) {
@@ -90,7 +90,7 @@ export class Crowd {
     this.#ground = ground;
   }
 
-  /** Everybody does what they do until `leave` is called. */
+  /** Runs all users until `leave` is called. */
   run(): Promise<unknown> {
     const { clients, chance } = this.#options;
     const each = (name: string, count: number, once: (chance: Chance) => Promise<void>) =>
@@ -107,12 +107,12 @@ export class Crowd {
     ]);
   }
 
-  /** Where the server is now; undefined while there is none. */
+  /** The URL of the server; undefined while it is down. */
   serveAt(url: string | undefined): void {
     this.#url = url;
   }
 
-  /** Nobody begins anything new; resolves when what was begun has ended. */
+  /** Stops all users. Resolves when their current operations are done. */
   async pause(): Promise<void> {
     this.#gate ??= Promise.withResolvers();
     while (this.#busy > 0) await delay(5);
@@ -129,8 +129,7 @@ export class Crowd {
   }
 
   /**
-   * Waits until each of these has been answered once more; whoever has a choice chooses so that it comes. Ends early where a
-   * promise was broken.
+   * Waits until each of these kinds got another response; users prefer these kinds. Returns early if a promise was broken.
    */
   async answersOf(kinds: readonly Deed['kind'][]): Promise<void> {
     const count = (kind: Deed['kind']) => this.known().answers.get(kind) ?? 0;
@@ -140,12 +139,12 @@ export class Crowd {
       this.#wanted = kinds.filter((kind) => count(kind) === before.get(kind));
       if (this.#wanted.length === 0 || this.broken.length > 0) return;
       if (performance.now() > deadline)
-        throw new Error(`in ${patience / 1000} s nobody was answered: ${this.#wanted.join(', ')}`);
+        throw new Error(`no response within ${patience / 1000} s: ${this.#wanted.join(', ')}`);
       await delay(5);
     }
   }
 
-  /** The facts of all answers so far. */
+  /** The facts from all responses so far. */
   known(): Facts {
     const { entries } = this.#options.ledger;
     for (; this.#applied < entries.length; this.#applied++) {
@@ -170,12 +169,12 @@ export class Crowd {
       } finally {
         this.#busy -= 1;
       }
-      // Where there is no server, whoever needs one would ask in a circle.
+      // Without a server, users that need one would retry in a busy loop.
       if (this.#url === undefined) await delay(5);
     }
   }
 
-  /** Notes a deed down with what became of it. Rejects as `work` does. */
+  /** Records a deed and its result. Rejects like `work`. */
   async #deed<T extends Outcome>(begun: Deed, work: () => Promise<T>): Promise<T> {
     const { ledger } = this.#options;
     const deed = ledger.begin(begun);
@@ -203,7 +202,7 @@ export class Crowd {
     return { is: 'refused' };
   }
 
-  /** A command; refused where it says so, unknown where it was killed. */
+  /** Runs a command: rejected if it says so, unknown if it was killed. */
   async #command(
     chance: Chance,
     deed: Deed,
@@ -255,12 +254,12 @@ export class Crowd {
     const own = [...this.#lent.values()].filter((key) => key.certificate === certificate);
     const { raw } = chance.one([this.#ground.all, ...own]);
     const { status, body } = await this.#artifact(raw, certificate, artifact);
-    // A key may be revoked between the choice and the question.
+    // A key may be revoked before the request.
     if (status === 401 && raw !== this.#ground.all.raw) return;
     this.#expect(status === 200, `${artifact} of ${certificate}: ${status} ${body}`);
   }
 
-  /** A chain, and then the key of the same version: they belong together whatever was renewed in between. */
+  /** Downloads a chain and then the key of the same version, which must match despite renewals in between. */
   async #downloadPair(chance: Chance): Promise<void> {
     const certificate = chance.one(this.#ground.certificates);
     const { raw } = this.#ground.all;
@@ -271,11 +270,11 @@ export class Crowd {
       return;
     }
     const fits = new X509Certificate(chain.body).checkPrivateKey(createPrivateKey(key.body));
-    this.#expect(fits, `the chain and the key of ${certificate} ${chain.version} do not belong together`);
+    this.#expect(fits, `the chain and the key of ${certificate} ${chain.version} do not match`);
     await delay(chance.whole(5, 50));
   }
 
-  /** A key's life: made, used, revoked, deleted; each step has to be true at the next request. */
+  /** The life of an API key: created, used, revoked, deleted. Each step must take effect at the next request. */
   async #changeKeys(chance: Chance): Promise<void> {
     const name = this.#name('key');
     const certificate = chance.happens(0.5) ? '*' : chance.one(this.#ground.certificates);
@@ -310,7 +309,7 @@ export class Crowd {
 
   async #expectKey(raw: string, certificate: string, statuses: number[], why: string): Promise<void> {
     const headers = { Authorization: `Bearer ${raw}` };
-    // Commands go on without a server; what they did is asked of the next one.
+    // Commands continue without a server; their results are checked at the next one.
     const answer = await this.#ask(`/api/v1/certificates/${certificate}`, { headers }).catch((error) => {
       if (!isCutOff(error)) throw error;
     });
@@ -319,16 +318,16 @@ export class Crowd {
     this.#expect(statuses.includes(status), `${why}, and the next request with it got ${status}`);
   }
 
-  /** The id is what commands need, and what `api-key create` does not say. */
+  /** Returns the id, which commands need and `api-key create` does not print. */
   async #idOf(name: string): Promise<number> {
     const { code, stdout, stderr } = await runCommand(this.#options.place, ['api-key', 'list']);
     if (code !== 0) throw new Error(`vault api-key list: ${stderr}`);
     const found = (JSON.parse(stdout) as { id: number; name: string }[]).find((key) => key.name === name);
-    if (found === undefined) throw new Error(`${name} was made, and is not in the list`);
+    if (found === undefined) throw new Error(`${name} was created but is not in the list`);
     return found.id;
   }
 
-  /** Imports, and certificates that come and go, by commands. */
+  /** Imports, creates and deletes certificates by commands. */
   async #changeCertificates(chance: Chance): Promise<void> {
     const isForced = this.#wants('create certificate', 'delete certificate') && !this.#wants('import');
     if (chance.happens(0.5) && !isForced) {
@@ -347,19 +346,19 @@ export class Crowd {
     const made = await this.#command(chance, { kind: 'create certificate', certificate }, args);
     if (made.is !== 'done') return;
     const { status } = await this.#artifact(this.#ground.all.raw, certificate, 'private.key');
-    this.#expect(status === 200, `${certificate} was made, and its key cannot be downloaded: ${status}`);
+    this.#expect(status === 200, `${certificate} was created, but its key cannot be downloaded: ${status}`);
     if (chance.happens(0.3) && !this.#wants('delete certificate')) return;
     const remove = ['certificate', 'delete', '--name', certificate];
     const removed = await this.#command(chance, { kind: 'delete certificate', certificate }, remove);
     if (removed.is !== 'done') return;
     const gone = await this.#artifact(this.#ground.all.raw, certificate, 'private.key');
-    this.#expect(gone.status === 404, `${certificate} was deleted, and its key is answered ${gone.status}`);
+    this.#expect(gone.status === 404, `${certificate} was deleted, but its key returned ${gone.status}`);
   }
 
   async #renew(chance: Chance): Promise<void> {
     const certificate = chance.one(this.#ground.certificates);
     if (chance.happens(0.2)) {
-      // Where a worker has died, it would wait for its lease to run out: a minute.
+      // After the death of a worker, it would wait a minute for the lease to expire.
       const args = ['certificate', 'renew', '--name', certificate, '--wait'];
       const { code, stderr } = await runCommand(this.#options.place, args, { killAfter: 1500 });
       this.#expect(code !== 1 || !/\n\s+at /.test(stderr), `vault ${args.join(' ')}: ${stderr}`);
@@ -395,7 +394,7 @@ export class Crowd {
     this.#sessions = [...earlier, { name: session, cookie }];
     const { status } = await this.#ask('/api/v1/session', { headers: headers(cookie) });
     this.#expect(status === 200, `${session} was opened, and the next request got ${status}`);
-    // One stays open at a time: the vault ends the oldest of too many by itself. Several are open where a kill came between.
+    // Keep one session open, because the vault ends the oldest of too many. After a kill several may be open.
     for (const last of earlier) {
       this.#sessions = this.#sessions.filter((other) => other !== last);
       const old = headers(last.cookie);
@@ -426,7 +425,7 @@ export class Crowd {
       const session = this.#sessions.at(-1);
       const headers = { Cookie: session?.cookie ?? '', Origin: this.#url ?? '' };
       const answer = await this.#ask('/api/v1/imports', { method: 'POST', headers, body });
-      // Signed out while it was on its way.
+      // Signed out during the request.
       if (answer.status === 403 && session !== this.#sessions.at(-1))
         return this.#refused('import: the session is over');
       if (answer.status !== 201) throw new Error(`import: ${answer.status} ${answer.body}`);
@@ -435,7 +434,7 @@ export class Crowd {
     await delay(chance.whole(20, 200));
   }
 
-  /** Where the audit log stands, as somebody keeps it elsewhere: it must never fall back behind that. */
+  /** Prints a checkpoint of the audit log, which the log must never fall behind. */
   async #keepCheckpoint(chance: Chance): Promise<void> {
     const said = (checkpoint: string) => ({ checkpoint });
     await this.#command(chance, { kind: 'checkpoint' }, ['audit', 'checkpoint'], said);
@@ -459,7 +458,7 @@ export class Crowd {
 
 class CutOff extends Error {}
 
-/** The server was killed under it, or is not there: nothing that it promised. */
+/** The server was killed during the request, or is down, so it promised nothing. */
 function isCutOff(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return error instanceof CutOff || /^(ECONNRESET|ECONNREFUSED|EPIPE)$/.test(String(code));

@@ -1,7 +1,7 @@
-/** The log that disk-shim.c writes: its records in order, and the marks that a test puts between them. */
+/** Reads the log of disk-shim.c: its records in order, and the marks of a test between them. */
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 
-/** `inode` tells files apart that are there at the same time; the number of a file that is gone is used again. */
+/** `inode` identifies existing files; the number of a removed file is reused. */
 export type DiskRecord =
   | { readonly type: 'create'; readonly path: string; readonly inode: number }
   | { readonly type: 'truncate'; readonly inode: number; readonly size: number }
@@ -10,16 +10,16 @@ export type DiskRecord =
   | { readonly type: 'rename' | 'link'; readonly from: string; readonly to: string }
   | { readonly type: 'unlink' | 'mkdir'; readonly path: string }
   | { readonly type: 'mark'; readonly number: number }
-  /** Everything up to here counts as durable. */
+  /** Everything up to this record counts as durable. */
   | { readonly type: 'settled' };
 
-/** Bytes before paths and data: sizes, inode, offset, type. */
+/** The size of the header before paths and data: sizes, inode, offset, type. */
 const headSize = 32;
 
-/** What a test adds to a log while programs write to it: everything before has happened before. */
+/** Adds marks to a log while programs write to it. */
 export type DiskMarks = {
   readonly mark: (number: number) => void;
-  /** Makes all so far durable. */
+  /** Marks everything so far as durable. */
   readonly settle: () => void;
   readonly close: () => void;
 };
@@ -41,7 +41,7 @@ export function markLog(path: string): DiskMarks {
   };
 }
 
-/** All records of a log. Throws where a record is not whole. */
+/** Reads all records of a log. Throws if a record is incomplete. */
 export function* diskRecords(path: string): Generator<DiskRecord> {
   const log = openSync(path, 'r');
   try {
@@ -80,7 +80,7 @@ function recordIn(bytes: Buffer): DiskRecord {
     case 'T':
       return { type: 'truncate', inode, size: offset };
     case 'W':
-      // A copy: the buffer it lies in is much larger.
+      // A copy, because the buffer is much larger.
       return { type: 'write', inode, offset, data: Buffer.from(bytes.subarray(otherEnd)) };
     case 'S':
       return { type: 'sync', path, inode };

@@ -1,23 +1,23 @@
 /*
- * A disk that records what is done to it, or fails on demand, for one folder: preloaded (LD_PRELOAD) into the executable
- * and everything it starts. test/torture/disk-shim.ts compiles it and writes its control file; disk-log.ts reads its log.
+ * A disk that records all changes to one folder, or fails on demand. It is preloaded (LD_PRELOAD) into the executable and
+ * its child processes. test/torture/disk-shim.ts compiles it and writes its control file; disk-log.ts reads its log.
  *
- * VAULT_DISK_ROOT    the folder: an absolute path without symbolic links. What lies elsewhere is left alone.
- * VAULT_DISK_LOG     a file, outside of the folder, to which each change under it is added, with its content: everything
- *                    that a power cut could lose, and what was made durable (fsync, fdatasync, also of directories).
- *                    Several processes share a log; its order is the order in which things happened.
- * VAULT_DISK_FAULTS  a control file, outside of the folder, looked at before each operation, so that faults begin and end
- *                    while a program runs. It may be absent. Each line is a fault:
+ * VAULT_DISK_ROOT    the folder: an absolute path without symbolic links. Other files are not affected.
+ * VAULT_DISK_LOG     a file outside the folder that records each change under it with its content: everything that a power
+ *                    cut could lose, and what was made durable (fsync, fdatasync, also of directories). Several processes
+ *                    share a log, in the order of the operations.
+ * VAULT_DISK_FAULTS  a control file outside the folder, read before each operation, so that faults can begin and end while
+ *                    a program runs. It may be missing. Each line is a fault:
  *
  *                        OPERATION ERROR PATTERN [skip=N] [times=N]
  *
  *                    OPERATION is open, read, write, sync, truncate, name (rename, link, unlink, mkdir, rmdir), or change
- *                    (write, truncate, name, and open where it makes or may change a file). ERROR is ENOSPC, EDQUOT, EIO,
- *                    EROFS, EACCES, EMFILE or ENFILE. PATTERN (fnmatch) is compared with the path inside the folder; `*`
- *                    is everything, also below. The first N matches of each process are let through (skip), and N more fail
- *                    (times), where given. Write it beside and rename it, so that nobody reads half of it.
+ *                    (write, truncate, name, and open if it creates or may change a file). ERROR is ENOSPC, EDQUOT, EIO,
+ *                    EROFS, EACCES, EMFILE or ENFILE. PATTERN (fnmatch) is matched with the path inside the folder; `*`
+ *                    matches everything, including subfolders. The first N matches of each process succeed (skip), and N
+ *                    more fail (times), if given. Replace the file by a rename, so that no process reads half of it.
  *
- * What is memory-mapped is not seen: of a vault that is SQLite's -shm alone, which is made anew from the log.
+ * Memory-mapped writes are not recorded. In a vault that is only SQLite's -shm, which is rebuilt from the log.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -40,7 +40,7 @@
 #define WATCHED_FDS 65536
 #define MAX_FAULTS 32
 
-/* An open file under the folder. Never freed: another thread may still look at it, and there are few. */
+/* An open file under the folder. Never freed, because another thread may still use it, and there are few. */
 struct watched {
   char path[PATH_MAX];
   uint64_t inode;
@@ -120,7 +120,7 @@ static int is_inside(int directory, const char *path, char *inside) {
   return 1;
 }
 
-/* libuv closes by the bare system call, so a descriptor may be something else by now: then it is none of ours. */
+/* libuv closes with the raw system call, so a descriptor may have been reused by another file. */
 static struct watched *file_of(int fd) {
   struct watched *file = fd < 0 || fd >= WATCHED_FDS ? NULL : __atomic_load_n(&watched[fd], __ATOMIC_ACQUIRE);
   struct stat status;
@@ -187,7 +187,7 @@ static void read_faults(void) {
   }
 }
 
-/* The error that this operation shall meet, or 0. */
+/* The error for this operation, or 0. */
 static int fault_for(const char *operation, int changes, const char *path) {
   if (faults_path == NULL) return 0;
   int kept = errno, error = 0;
@@ -217,7 +217,7 @@ static int fault_for(const char *operation, int changes, const char *path) {
     }                                                        \
   } while (0)
 
-/* The log. Each record is one write to a file that is only added to, made while the operation still excludes all others. */
+/* The log. Each record is one append, written while the operation still holds the lock. */
 
 struct record {
   uint32_t size; /* of all of it */
@@ -332,7 +332,7 @@ READING(ssize_t, readv, fd, (int fd, const struct iovec *to, int count), (fd, to
 READING(ssize_t, preadv, fd, (int fd, const struct iovec *to, int count, off_t at), (fd, to, count, at))
 READING(ssize_t, preadv64, fd, (int fd, const struct iovec *to, int count, off64_t at), (fd, to, count, at))
 
-/* Writing. `at` is -1 where the file's own position counts. */
+/* Writing. `at` is -1 for the file's own position. */
 
 static ssize_t written(int fd, const struct iovec *from, int count, off64_t at) {
   struct watched *file = file_of(fd);
@@ -376,7 +376,7 @@ int ftruncate64(int fd, off64_t size) {
 }
 int ftruncate(int fd, off_t size) { return ftruncate64(fd, size); }
 
-/* Making durable. A real fsync is left out while the log says what is: nobody cuts the power of this machine. */
+/* Making durable. Skips the real fsync while recording, because the power cut is only simulated. */
 
 static int synced(int fd, int (*sync)(int)) {
   struct watched *file = file_of(fd);

@@ -1,4 +1,4 @@
-/** The disk that the other chambers stand on: it fails what it is told to fail, and only while it is told so. */
+/** Tests the failing disk of the other chambers: it fails the selected operations, and only while a fault is set. */
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { tempDir } from '../harness/temp-dir.ts';
 import { vault } from '../harness/vault-process.ts';
 import { diskShim } from './disk-shim.ts';
 
-test('a command on a disk that fails says so, and works again when the disk does', needs('cc'), async (t) => {
+test('a command on a failing disk reports the error, and works again after the fault', needs('cc'), async (t) => {
   const scratch = tempDir(t);
   const root = join(scratch, 'disk');
   mkdirSync(root);

@@ -1,4 +1,4 @@
-/** Compiles the disk that records or fails (disk-shim.c, which says what it does) and puts it under programs. */
+/** Compiles the disk that records or fails (disk-shim.c) and preloads it into programs. */
 import { spawnSync } from 'node:child_process';
 import { realpathSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,24 +8,24 @@ import { findProgram } from '../harness/missing-program.ts';
 export type DiskFault = {
   readonly operation: 'open' | 'read' | 'write' | 'sync' | 'truncate' | 'name' | 'change';
   readonly error: 'ENOSPC' | 'EDQUOT' | 'EIO' | 'EROFS' | 'EACCES' | 'EMFILE' | 'ENFILE';
-  /** Compared with the path inside the folder (fnmatch): `*` for all, `vault.db*` for the database with its log. */
+  /** Matched with the path inside the folder (fnmatch): `*` for all, `vault.db*` for the database with its log. */
   readonly pattern: string;
-  /** So many matches of each process are let through first. */
+  /** The number of matches of each process that succeed first. */
   readonly skip?: number;
-  /** So many fail then; without it all. */
+  /** The number of matches that then fail; by default all. */
   readonly times?: number;
 };
 
 export type DiskShim = {
-  /** What a program is started with, to be under it; hand it to `serve` and `vault` of test/harness/vault-process.ts. */
+  /** The environment that preloads it, for `serve` and `vault` of test/harness/vault-process.ts. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Puts these faults in place of those before; from the next operation on. */
+  /** Replaces the faults, from the next operation on. */
   readonly fail: (...faults: readonly DiskFault[]) => void;
 };
 
 /**
- * Puts the disk under what lies in `root`. `scratch` is a folder outside of it, for the compiled shim and its control
- * file. With `log`, a file outside of `root`, everything is recorded there.
+ * Prepares the disk for files under `root`. `scratch` is a folder outside of it for the compiled shim and its control file.
+ * With `log`, a file outside of `root`, all changes are recorded there.
  */
 export function diskShim(scratch: string, root: string, { log }: { readonly log?: string } = {}): DiskShim {
   const control = join(scratch, 'disk-faults');
@@ -35,7 +35,7 @@ export function diskShim(scratch: string, root: string, { log }: { readonly log?
       LD_PRELOAD: compiled(scratch),
       VAULT_DISK_ROOT: realpathSync(root),
       VAULT_DISK_FAULTS: control,
-      // What goes through io_uring would pass the C library by.
+      // io_uring would bypass the C library.
       UV_USE_IO_URING: '0',
       ...(log !== undefined && { VAULT_DISK_LOG: log }),
     },

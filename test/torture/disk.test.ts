@@ -1,4 +1,4 @@
-/** The disk that loses power: what it must keep, what it may lose, and that the same chance loses the same. */
+/** The simulated disk: what survives a power cut, what may be lost, and that a seed repeats the same losses. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,29 +18,29 @@ const write = (text: string, offset = 0): DiskRecord => ({
 const syncFile: DiskRecord = { type: 'sync', path: 'a', inode: 1 };
 const syncFolder: DiskRecord = { type: 'sync', path: '', inode: 9 };
 
-/** What is done, and which files with which content a cut leaves that takes all it can; `null` where there is none. */
+/** The operations, and the files with their contents after a cut that loses as much as possible; `null` for no file. */
 const cases: readonly [title: string, records: DiskRecord[], left: Record<string, string | null>][] = [
-  ['what was never synced is gone', [create, write('x')], { a: null }],
+  ['a file that was never synced is gone', [create, write('x')], { a: null }],
   ['a file whose folder was not synced has no name', [create, write('x'), syncFile], { a: null }],
   ['a file that was not synced itself is empty', [create, write('x'), syncFolder], { a: '' }],
-  ['what was synced is kept', [create, write('x'), syncFile, syncFolder], { a: 'x' }],
+  ['a synced file is kept', [create, write('x'), syncFile, syncFolder], { a: 'x' }],
   [
-    'what came after the sync is gone',
+    'a write after the sync is gone',
     [create, write('x'), syncFile, syncFolder, write('y'), write('z', 1)],
     { a: 'x' },
   ],
   [
-    'a size that was not synced is the old one',
+    'a size that was not synced is lost',
     [create, write('xyz'), syncFile, syncFolder, { type: 'truncate', inode: 1, size: 0 }],
     { a: 'xyz' },
   ],
   [
-    'a new name counts once its folder is synced',
+    'a new name is durable once its folder is synced',
     [create, write('x'), syncFile, { type: 'rename', from: 'a', to: 'b' }, syncFolder],
     { a: null, b: 'x' },
   ],
   [
-    'a rename that was not synced did not happen, and neither half of it did',
+    'a rename that was not synced is lost as a whole',
     [create, write('x'), syncFile, syncFolder, { type: 'rename', from: 'a', to: 'b' }],
     { a: 'x', b: null },
   ],
@@ -50,7 +50,7 @@ const cases: readonly [title: string, records: DiskRecord[], left: Record<string
     { a: 'x' },
   ],
   [
-    'a folder is gone with all in it where the one above was not synced',
+    'a folder is gone with its contents if its parent was not synced',
     [
       { type: 'mkdir', path: 'd' },
       { type: 'create', path: 'd/a', inode: 1 },
@@ -60,7 +60,7 @@ const cases: readonly [title: string, records: DiskRecord[], left: Record<string
     { d: null },
   ],
   [
-    'a new file that has the number of a removed one is another',
+    'a new file with the inode of a removed one is a different file',
     [create, write('x'), syncFile, syncFolder, { type: 'unlink', path: 'a' }, create, write('y'), syncFolder],
     { a: '' },
   ],
@@ -79,7 +79,7 @@ for (const [title, records, left] of cases) {
   });
 }
 
-test('what is not durable may be left in part, and all of it is left where nothing is lost', (t) => {
+test('non-durable writes may survive in part, and all survive if nothing is lost', (t) => {
   const dir = tempDir(t);
   const disk = new Disk();
   const size = 16 * 512;
@@ -97,7 +97,7 @@ test('what is not durable may be left in part, and all of it is left where nothi
   assert.equal(readFileSync(join(dir, 'whole', 'a'), 'utf8'), 'x'.repeat(size));
 });
 
-test('the same seed loses the same', () => {
+test('the same seed causes the same losses', () => {
   const losses = (seed: string) => {
     const chance = chanceFrom(seed);
     return Array.from({ length: 20 }, () => someLoss(chance));

@@ -1,7 +1,7 @@
 /**
- * A disk whose power can be cut: told everything that happened on it, it knows what is durable and what was only written,
- * and puts down what may be left of it. Durable is what fsync made so: the content of a file when the file was synced, a
- * name when its folder was. Of the rest anything may be left, sector by sector, torn and out of order.
+ * A simulated disk whose power can be cut. From the record of all operations it knows what is durable and what was only
+ * written, and creates a possible state after the cut. fsync of a file makes its content durable, fsync of a folder its
+ * names. Of everything else any part may survive, sector by sector, torn and out of order.
  */
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,22 +10,22 @@ import type { DiskRecord } from './disk-log.ts';
 
 type Change =
   | { readonly offset: number; readonly data: Buffer }
-  /** The size that it was cut or stretched to. */
+  /** The size after a truncate. */
   | { readonly size: number };
 
-/** Its content as it is durable, and the changes since, oldest first. */
+/** The durable content, and the changes since, oldest first. */
 class DiskFile {
   durable: Buffer = Buffer.alloc(0);
   changes: Change[] = [];
 }
 
 class Folder {
-  /** Names as programs see them, and those that are durable. */
+  /** The names as programs see them, and the durable ones. */
   readonly seen = new Map<string, DiskFile | Folder>();
   readonly durable = new Map<string, DiskFile | Folder>();
 }
 
-/** What is done to one name; undefined takes it away. */
+/** The change of one name; undefined removes it. */
 type Naming = {
   readonly folder: Folder;
   readonly name: string;
@@ -35,18 +35,18 @@ type Naming = {
 /** Names that change together or not at all: a rename is one. */
 type Renaming = readonly Naming[];
 
-/** How much of what is not durable a cut leaves. */
+/** How much of the non-durable changes survives a cut. */
 export type Loss = {
-  /** Of names: none, those up to some moment, any of them, or all. */
+  /** Names: none, those up to some moment, any of them, or all. */
   readonly names: 'none' | 'first' | 'any' | 'all';
-  /** Of each sector that was written, the share that is left. */
+  /** The share of written sectors that survive. */
   readonly share: number;
   readonly sector: 512 | 4096;
-  /** What is in a sector that a file got and that was never written. */
+  /** The content of an allocated sector that was never written. */
   readonly unwritten: 'zeros' | 'garbage';
 };
 
-/** One of the ways in which a disk may lose power. */
+/** Picks a random loss. */
 export function someLoss(chance: Chance): Loss {
   return {
     names: chance.one(['none', 'first', 'any', 'all']),
@@ -56,7 +56,7 @@ export function someLoss(chance: Chance): Loss {
   };
 }
 
-/** Nothing is lost: what a disk has after a kill. */
+/** Nothing is lost, as after a kill. */
 export const noLoss: Loss = { names: 'all', share: 1, sector: 4096, unwritten: 'zeros' };
 
 export class Disk {
@@ -108,7 +108,7 @@ export class Disk {
     }
   }
 
-  /** Puts down in the new folder `target` what is left when the power is cut now. */
+  /** Writes the state after a power cut to the new folder `target`. */
   cut(target: string, { names, share, sector, unwritten }: Loss, chance: Chance): void {
     const all = this.#renamings;
     const kept =
@@ -188,7 +188,7 @@ function changed(content: Buffer, change: Change): Buffer {
   return room;
 }
 
-/** The same bytes with this length, in the same memory where it has room. */
+/** The same bytes with this length, in the same memory if it has room. */
 function resized(content: Buffer, size: number): Buffer {
   if (size <= content.length) return content.subarray(0, size);
   const { buffer, byteOffset, length } = content;
@@ -224,7 +224,7 @@ function leftOf(
   return content;
 }
 
-/** A write in pieces that a disk writes as a whole. */
+/** Splits a write into pieces that a disk writes atomically. */
 function* sectorsOf({ offset, data }: { offset: number; data: Buffer }, sector: number) {
   for (let at = 0; at < data.length; ) {
     const size = Math.min(sector - ((offset + at) % sector), data.length - at);

@@ -1,6 +1,6 @@
 /**
- * A vault in trouble and the people around it: clients that download, poll and try keys that do not count, commands that
- * make keys, and what all of them were answered. Every answer is held against what the vault may say in trouble.
+ * A vault during a fault and its users: clients that download, poll and use invalid keys, and commands that create keys.
+ * Every response is checked against what the vault may answer during a fault.
  */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
@@ -12,9 +12,9 @@ import BetterSqlite3 from 'better-sqlite3';
 import { type Launch, type RunningVault, serve, vault } from '../harness/vault-process.ts';
 
 export type Scene = {
-  /** Outside of what fails. */
+  /** A folder that the fault does not affect. */
   readonly scratch: string;
-  /** What the faults are about: everything of the vault lies in it. */
+  /** The folder of the vault, which the fault affects. */
   readonly root: string;
   readonly dataDir: string;
   readonly launch: Launch;
@@ -25,22 +25,22 @@ export type Scene = {
 
 type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: string };
 
-/** How often each question was answered how. */
+/** The count of each response by request. */
 export type Tally = Map<string, number>;
 
-/** What may happen in a certain trouble beside the usual. */
+/** Additional results that a fault may cause. */
 export type Leave = {
-  /** Connections may be closed or refused without an answer. */
+  /** Connections may be closed or refused without a response. */
   readonly drops?: boolean;
-  /** Downloads may be refused, and may go on. */
+  /** Downloads may fail or succeed. */
   readonly mayRefuse?: boolean;
 };
 
 const unknownKey = `vk_${'a'.repeat(12)}.${'b'.repeat(43)}`;
-/** A request that takes longer than this has no answer. */
+/** The time limit of a request. */
 const patience = 20_000;
 
-/** A vault with the certificate `web`, a key that may download and one that was revoked, served by the executable. */
+/** A vault with the certificate `web`, a valid key and a revoked one, served by the executable. */
 export async function openScene(
   t: Pick<TestContext, 'after'>,
   scratch: string,
@@ -64,7 +64,7 @@ export async function openScene(
   return { scratch, root, dataDir, launch, server, key, revoked };
 }
 
-/** Makes requests and commands until `until` says that it is enough, and counts what came. */
+/** Sends requests and runs commands until `until` returns true, and counts the results. */
 export async function live(
   { server: { url }, key, revoked }: Scene,
   tally: Tally,
@@ -96,7 +96,7 @@ export async function live(
     },
     chain: () => ask('chain', `${path}/fullchain.crt`, { key }, [200, 503]),
     metadata: () => ask('metadata', path, { key }, [200, 503]),
-    // Too many of these get 429, which is a refusal as well.
+    // Too many of these get 429, which is also a rejection.
     revoked: () => ask('revoked', `${path}/private.key`, { key: revoked }, [401, 429, 503]),
     unknown: () => ask('unknown', `${path}/private.key`, { key: unknownKey }, [401, 429, 503]),
     health: () => ask('health', '/api/v1/health', {}, [200]),
@@ -121,12 +121,12 @@ export async function live(
     tally.set(`${name} ${status}`, (tally.get(`${name} ${status}`) ?? 0) + 1);
   }
 
-  // One after the other in each of a few lines: a flood would only make waiting lines longer.
+  // A few sequential lanes: a flood would only make queues longer.
   const line = async (offset: number) => {
     const all = Object.values(questions);
     for (let turn = offset; !until(); turn += 1) {
       await all[turn % all.length]?.();
-      // Dropped connections would be asked for without end.
+      // Dropped connections would be retried endlessly.
       if (drops) await delay(20);
     }
   };
@@ -139,23 +139,23 @@ export async function live(
 
 function assertUnavailable({ headers, body }: Answer): void {
   assert.equal(headers['content-type'], 'application/problem+json');
-  assert.ok(Number(headers['retry-after']) > 0, 'Retry-After says when to try again');
+  assert.ok(Number(headers['retry-after']) > 0, 'Retry-After is missing');
   const problem = JSON.parse(body) as Record<string, unknown>;
   assert.deepEqual([problem.status, problem.code], [503, 'unavailable']);
 }
 
-/** Makes a key by the command line. Its raw value, or undefined where that was refused as it should be. */
+/** Creates a key on the command line. Returns the raw key, or undefined if the command failed as expected. */
 export async function tryToMakeKey({ dataDir, launch }: Scene, name: string): Promise<string | undefined> {
   const options = ['--scope=certificates:read', '--certificate=web', '--data-dir', dataDir];
   const { code, stdout, stderr } = await vault(['api-key', 'create', '--name', name, ...options], launch);
   if (code === 0) return stdout.trim();
   assert.equal(stdout, '');
-  assert.match(stderr, /^vault: \S.+\n( {2}\S.+\n)*$/, 'one sentence, and what to do');
+  assert.match(stderr, /^vault: \S.+\n( {2}\S.+\n)*$/, 'not an error with a hint');
   assert.doesNotMatch(stderr, /\n\s+at /);
   return undefined;
 }
 
-/** A download as soon as there is one again, by the same process; throws where there is none for ten seconds. */
+/** Retries a download until the same process serves it again; throws after ten seconds. */
 export async function recovered({ server: { url, log }, key }: Scene): Promise<number> {
   const agent = new Agent();
   const began = performance.now();
@@ -168,7 +168,7 @@ export async function recovered({ server: { url, log }, key }: Scene): Promise<n
   }
 }
 
-/** How many downloads the database says there were; read from outside, and sound. */
+/** The number of downloads in the audit log, read from outside; also checks the integrity of the database. */
 export function recordedDownloads({ dataDir }: Pick<Scene, 'dataDir'>): number {
   const db = new BetterSqlite3(join(dataDir, 'vault.db'), { readonly: true });
   try {
@@ -180,7 +180,7 @@ export function recordedDownloads({ dataDir }: Pick<Scene, 'dataDir'>): number {
   }
 }
 
-/** 200 answers that hand something out. */
+/** The number of responses with status 200 that download a file. */
 export function handedOut(tally: Tally): number {
   return ['download', 'chain', 'poll'].reduce((sum, name) => sum + (tally.get(`${name} 200`) ?? 0), 0);
 }
@@ -197,7 +197,7 @@ export function logBytes({ dataDir }: Pick<Scene, 'dataDir'>): number {
   return existsSync(path) ? statSync(path).size : 0;
 }
 
-/** Status 0 where there was no answer. */
+/** Status 0 if there was no response. */
 export function get(
   agent: Agent,
   url: string,
@@ -220,7 +220,7 @@ export function get(
       .on('end', () => resolve({ status: reply.statusCode ?? 0, headers: reply.headers, body }));
   })
     .on('timeout', function (this: { destroy: (error: Error) => void }) {
-      this.destroy(new Error('no answer in time'));
+      this.destroy(new Error('request timed out'));
     })
     .on('error', none)
     .end();

@@ -1,4 +1,4 @@
-/** The short form of each trouble: begins under a serving executable, lasts a second, ends, and all is well. */
+/** The short form of each fault: it begins while the executable serves, lasts a second and ends. */
 import { test } from 'node:test';
 import { needs } from '../harness/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
@@ -6,7 +6,11 @@ import { endure, troubles } from './faults.ts';
 
 for (const trouble of troubles) {
   const isThere = trouble.needs === undefined ? {} : needs(trouble.needs);
-  test(`in trouble nothing untrue is answered, and it passes: ${trouble.title}`, isThere, async (t) => {
-    t.diagnostic(JSON.stringify(await endure(t, tempDir(t), trouble, 1500)));
-  });
+  test(
+    `responses are correct during a fault, and the server recovers: ${trouble.title}`,
+    isThere,
+    async (t) => {
+      t.diagnostic(JSON.stringify(await endure(t, tempDir(t), trouble, 1500)));
+    },
+  );
 }

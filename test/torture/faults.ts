@@ -1,6 +1,6 @@
 /**
- * Each trouble that a vault can get into on its machine: it begins while the executable serves, lasts a while, and ends. In
- * it nothing is answered that is not true; after it the same process serves again, and its books are right.
+ * Faults of the machine that begin while the executable serves, last a while, and end. During a fault all responses must be
+ * correct. After it the same process must serve again, and its records must be complete.
  */
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdtempSync, renameSync, writeFileSync } from 'node:fs';
@@ -26,24 +26,24 @@ import {
 } from './fault-scene.ts';
 import { watchVitals } from './vitals.ts';
 
-/** What a trouble has to do with its means: the disk under the vault, where it stands on one that fails. */
+/** The input of a fault: the scene and, if used, the failing disk. */
 type Means = { readonly scene: Scene; readonly disk: DiskShim | undefined };
 
 export type Trouble = {
   readonly title: string;
-  /** A program of the system without which it cannot be made. */
+  /** A program that the fault needs. */
   readonly needs?: string;
-  /** Whether the vault stands on the disk that fails on demand. */
+  /** Whether the vault uses the failing disk. */
   readonly onDisk?: true;
   readonly launch?: (scratch: string) => Launch;
-  /** Begins it and hands back what ends it. */
+  /** Starts the fault and returns a function that ends it. */
   readonly begin: (means: Means) => (() => void) | Promise<() => void>;
-  /** Whether downloads are refused as long as it lasts, because they cannot be recorded; else they all go on. */
+  /** Whether downloads fail during the fault, because they cannot be recorded; else they all succeed. */
   readonly refuses: boolean;
-  /** Whether commands find another vault, or none, while it lasts. */
+  /** Whether commands find another vault, or none, during the fault. */
   readonly hidesVault?: true;
   readonly leave?: Leave;
-  /** What must hold besides when it is over. */
+  /** Additional checks after the fault. */
   readonly then?: (scene: Scene) => Promise<void>;
 };
 
@@ -96,7 +96,7 @@ export const troubles: readonly Trouble[] = [
   onDisk('the disk is full', { operation: 'write', error: 'ENOSPC', pattern: '*' }),
   onDisk('the quota is used up', { operation: 'write', error: 'EDQUOT', pattern: '*' }),
   onDisk('the disk cannot be written', { operation: 'write', error: 'EIO', pattern: '*' }),
-  onDisk('what is written cannot be made durable', { operation: 'sync', error: 'EIO', pattern: '*' }),
+  onDisk('writes cannot be made durable', { operation: 'sync', error: 'EIO', pattern: '*' }),
   onDisk(
     'the disk can neither be read nor written',
     { operation: 'read', error: 'EIO', pattern: '*' },
@@ -189,12 +189,12 @@ export const troubles: readonly Trouble[] = [
 
 const executable = join(import.meta.dirname, '..', '..', 'dist', 'vault');
 
-/** Somebody who connects, says nothing, and comes back a while after the vault has closed that. */
+/** A client that connects, sends nothing, and reconnects a while after the vault closed the connection. */
 class SilentConnection {
   readonly #to: [number, string];
   #socket: Socket;
   #isOver = false;
-  /** When it is connected, or has been refused: both take up what there is. */
+  /** Resolves when it is connected or refused; both use resources. */
   readonly begun: Promise<void>;
 
   constructor(...to: [number, string]) {
@@ -230,15 +230,15 @@ export type Endured = {
   readonly recoveryMs: number;
   readonly megabytesGrown: number;
   readonly logMegabytes: number;
-  /** In a trouble that lasts: the means of its second half, which do not rise. */
+  /** For long faults: the mean values of the second half, which must not rise. */
   readonly memory?: number;
   readonly descriptors?: number;
 };
 
-/** From here on a trouble lasts: nothing may pile up in it. */
+/** Faults of at least this duration are checked for leaks. */
 const longMs = 60_000;
 
-/** Lives through the trouble for `spanMs` and checks all that must hold in it and after it. */
+/** Runs the fault for `spanMs` and checks everything during and after it. */
 export async function endure(
   t: Pick<TestContext, 'after'>,
   scratch: string,
@@ -258,7 +258,7 @@ export async function endure(
   const isOver = within(spanMs);
   const vitals = spanMs >= longMs ? watchVitals(scene) : undefined;
   const making =
-    trouble.hidesVault || trouble.leave?.drops ? undefined : tryToMakeKey(scene, 'made in trouble');
+    trouble.hidesVault || trouble.leave?.drops ? undefined : tryToMakeKey(scene, 'created during a fault');
   try {
     await live(scene, during, isOver, trouble.leave);
   } finally {
@@ -274,9 +274,9 @@ export async function endure(
   const told = JSON.stringify([...during]);
   if (trouble.refuses) assert.ok(refused > 0 && gone === 0, told);
   else if (trouble.leave === undefined) assert.ok(refused === 0 && gone > 0, told);
-  // One more is the download that showed that it has recovered.
+  // One more, for the download that showed the recovery.
   const downloads = handedOut(calm) + handedOut(during) + 1;
-  assert.equal(recordedDownloads(scene), downloads, 'each download is recorded, and nothing else is');
+  assert.equal(recordedDownloads(scene), downloads, 'the audit log does not match the downloads');
   const megabytesGrown = residentMegabytes(scene) - before;
   const logMegabytes = logBytes(scene) / 2 ** 20;
   assert.ok(logMegabytes <= 8, `the write-ahead log has ${logMegabytes} MB`);
@@ -284,13 +284,13 @@ export async function endure(
   await trouble.then?.(scene);
 
   await scene.server.end('SIGKILL');
-  assert.equal(recordedDownloads(scene), downloads, 'what was recorded is there after kill -9');
+  assert.equal(recordedDownloads(scene), downloads, 'kill -9 lost recorded downloads');
   const again = { ...scene, server: await serve(t, scene.dataDir, scene.launch) };
   await recovered(again);
   const metadata = `${again.server.url}/api/v1/certificates/web`;
   if (made !== undefined)
-    assert.equal((await ask(metadata, made)).status, 200, 'a key that was printed works');
-  assert.equal((await ask(metadata, scene.revoked)).status, 401, 'a revoked key is refused');
+    assert.equal((await ask(metadata, made)).status, 200, 'a created key does not work');
+  assert.equal((await ask(metadata, scene.revoked)).status, 401, 'a revoked key works');
   await again.server.end();
   return {
     refusedDownloads: refused,
@@ -311,10 +311,10 @@ function within(ms: number): () => boolean {
   return () => performance.now() >= over;
 }
 
-/** In these most would pile up: requests that wait or fail, and connections. */
+/** The faults that accumulate the most waiting or failing requests and connections. */
 const worst = ['the disk is full', 'another process holds the write lock', 'no file descriptor is left'];
 
-/** `--seconds` is how long each lasts; `--hold` is that for the worst three, and leaves the others out. */
+/** `--seconds` is the duration of each fault; `--hold` runs only the worst three, for this long. */
 export const faults: Chamber = async ({ folder, amount, say }) => {
   const hold = amount('hold');
   const span = (hold ?? amount('seconds') ?? 30) * 1000;
@@ -327,7 +327,7 @@ export const faults: Chamber = async ({ folder, amount, say }) => {
       const endured = await endure(t, mkdtempSync(join(folder, 'fault-')), trouble, span);
       say(`${trouble.title}: ${JSON.stringify(endured)}`);
       findings.push({ name: `${trouble.title}: refused`, value: endured.refusedDownloads });
-      findings.push({ name: `${trouble.title}: well again after`, value: endured.recoveryMs, unit: 'ms' });
+      findings.push({ name: `${trouble.title}: recovered after`, value: endured.recoveryMs, unit: 'ms' });
     } finally {
       for (const end of ends) await end();
     }

@@ -1,4 +1,4 @@
-/** The chamber of power cuts around files in its short form: the moments that are hard, and those alone. */
+/** The short form of the chamber of power cuts around files: only the critical moments. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { needs } from '../harness/missing-program.ts';
@@ -6,7 +6,7 @@ import { cutFiles } from './file-cuts.ts';
 import { shortOrder } from './short-order.ts';
 
 test(
-  'when the power is cut right after a first start, a backup, a restore or a migration, it is done and whole',
+  'a first start, a backup, a restore and a migration are complete after a power cut',
   needs('cc'),
   async (t) => {
     const findings = await cutFiles(shortOrder(t), { cuts: 0 });

@@ -1,7 +1,7 @@
 /**
- * Power cuts while files come and go under their names: the first start, backups, restores to the same and to another
- * place, and a migration. Each is recorded, and the power is cut at its moments: before, after, and everywhere between,
- * what is under a name is whole, and what was said to be done is.
+ * Power cuts while files are created and replaced: the first start, backups, restores to the same and to another
+ * directory, and a migration. Each is recorded, and the power is cut at many moments: every file is complete or missing,
+ * and everything that was reported as done is done.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,15 +14,15 @@ import { diskRecords, markLog } from './disk-log.ts';
 import { diskShim } from './disk-shim.ts';
 import { type Place, runCommand } from './running-vault.ts';
 
-/** The names of the certificates in everything that the disk may hold; what is not there is left out. */
+/** The names of the certificates in every vault and backup on the disk; missing ones are left out. */
 type World = {
   readonly vault?: string;
   readonly backup?: string;
-  /** Where the backup is restored beside, with its master key in a third folder. */
+  /** Another directory to restore the backup to, with its master key in a third one. */
   readonly second?: string;
-  /** A vault of the schema before the last, until it is opened. */
+  /** A vault with the previous schema, until it is opened. */
   readonly old?: string;
-  /** The copy that its migration makes, and the vault that a restore puts aside. */
+  /** The copy that its migration creates, and the vault that a restore moves aside. */
   readonly copy?: string;
   readonly kept?: string;
 };
@@ -31,16 +31,16 @@ type Step = { readonly name: string; readonly args: readonly string[]; readonly 
 
 type Holding = keyof World;
 
-/** In the order in which they are looked at: a look at the old vault migrates it where that was not done yet. */
+/** In the order of the checks: reading the old vault migrates it if necessary. */
 const holdings: readonly Holding[] = ['vault', 'backup', 'second', 'old', 'copy', 'kept'];
 
-/** The one vault is looked at whatever the step is about, the other things where it changes them. */
+/** The vault is always checked, the other items if the step changes them. */
 const isConcerned = (holding: Holding, before: World, after: World) =>
   before[holding] !== after[holding] ||
   holding === 'vault' ||
   (holding === 'old' && before.copy !== after.copy);
 
-/** Where things are, in the recorded folder or in what is left of it. */
+/** The paths in the recorded folder or in what is left of it. */
 const placesIn = (root: string) => ({
   vault: join(root, 'vault', 'data'),
   backup: join(root, 'backups', 'x.backup'),
@@ -49,7 +49,7 @@ const placesIn = (root: string) => ({
   old: join(root, 'old'),
 });
 
-/** One after the other, from a disk with nothing but the old vault and the folder for backups. */
+/** The steps in order, starting with only the old vault and the folder for backups. */
 function stepsIn(root: string, passphrase: string): readonly Step[] {
   const { vault, backup, old } = placesIn(root);
   const create = (name: string) => [
@@ -83,12 +83,12 @@ function restoreBeside(root: string, passphrase: string): string[] {
   ];
 }
 
-/** `--file-cuts N`: at so many of the moments (250). */
+/** `--file-cuts N`: the number of cuts (250). */
 export async function tortureFileCuts(order: Order): Promise<readonly Finding[]> {
   return cutFiles(order, { cuts: order.amount('file-cuts') ?? 250 });
 }
 
-/** At the hard moments all is lost that can be; the other cuts are anywhere, and lose what chance wants. */
+/** At critical moments everything non-durable is lost; the other cuts are at random moments with random losses. */
 export async function cutFiles(
   order: Order,
   { cuts }: { readonly cuts: number },
@@ -100,7 +100,7 @@ export async function cutFiles(
   writeFileSync(passphrase, 'correct horse battery staple\n');
   const steps = stepsIn(root, passphrase);
   await record(order, root, log, steps);
-  // What is left lies where it was recorded: a restore that was cut off knows its files by whole paths.
+  // Use the recorded paths, because an interrupted restore stores absolute paths.
   renameSync(root, join(folder, 'recorded'));
   const moments = choose(log, cuts, order);
   const disk = new Disk();
@@ -171,8 +171,8 @@ async function record(
 }
 
 /**
- * Moments of the log, and whether all is lost there that can be: right after each step, and wherever one of the two folders
- * was synced in which a database and its master key must appear together.
+ * Moments of the log, and whether everything non-durable is lost: after each step, and after each sync of one of the two
+ * folders in which a database and its master key must appear together.
  */
 function choose(log: string, cuts: number, { chance }: Order): ReadonlyMap<number, boolean> {
   const hard: number[] = [];
@@ -193,16 +193,16 @@ function choose(log: string, cuts: number, { chance }: Order): ReadonlyMap<numbe
 }
 
 type Look = {
-  /** As it was before the step and as it is afterwards: either will do. */
+  /** The states before and after the step; either is fine. */
   readonly worlds: readonly [World, World];
-  /** What is looked at. */
+  /** The items to check. */
   readonly concerned: readonly Holding[];
   readonly passphrase: string;
-  /** Whether a restore that is not there is tried again, which takes long. */
+  /** Whether to retry a missing restore, which is slow. */
   readonly retries: boolean;
 };
 
-/** What is neither as it was nor as it shall be, in what is left of the disk. */
+/** The items that match neither the old nor the new state. */
 async function brokenIn(
   place: Place,
   root: string,
@@ -218,16 +218,16 @@ async function brokenIn(
   const found: Readonly<Record<Holding, () => Promise<Found>>> = {
     vault: async () => {
       const now = await namesIn(place, ['--data-dir', vault]);
-      // A vault without any certificate is what the first command makes on its way.
+      // The first command first creates a vault without certificates.
       if (now.names !== undefined && now.names !== '') return now;
-      await must(create, 'the first start cannot be tried again');
+      await must(create, 'retrying the first start failed');
       return { ...now, names: undefined };
     },
     backup: () => namesInBackup(place, root, backup, vault),
     second: async () => {
       const now = await namesIn(place, ['--data-dir', second, '--master-key-file', secondKey]);
       const again = restoreBeside(root, passphrase);
-      if (retries && now.names === undefined) await must(again, 'the restore cannot be tried again');
+      if (retries && now.names === undefined) await must(again, 'retrying the restore failed');
       return now;
     },
     old: () => namesIn(place, ['--data-dir', old]),
@@ -238,7 +238,7 @@ async function brokenIn(
     const { names, stderr } = await found[holding]();
     if (worlds.some((world) => world[holding] === names)) continue;
     const allowed = worlds.map((world) => world[holding] ?? 'nothing').join(', or ');
-    broken.push(`${holding} holds ${names ?? 'nothing'} in place of ${allowed}: ${stderr}`);
+    broken.push(`${holding} has ${names ?? 'nothing'} instead of ${allowed}: ${stderr}`);
   }
   for (const data of [vault, old, second]) {
     const path = join(data, 'vault.db');
@@ -249,7 +249,7 @@ async function brokenIn(
 
 type Found = { readonly names: string | undefined; readonly stderr: string };
 
-/** As a command finds it, with an audit log that is whole; undefined where it says that there is none. */
+/** Reads a vault with commands and verifies its audit log; undefined if there is no vault. */
 async function namesIn(place: Place, where: readonly string[]): Promise<Found> {
   const { code, stdout, stderr } = await run(place, ['certificate', 'list', '--json', ...where]);
   if (code === 0) {
@@ -260,7 +260,7 @@ async function namesIn(place: Place, where: readonly string[]): Promise<Found> {
   return { names: /^vault: there is no vault in /.test(stderr) ? undefined : `something broken`, stderr };
 }
 
-/** A backup that can be restored beside the vault that it is of, or nothing under its name. */
+/** Restores a backup to another directory; undefined if there is no backup. */
 async function namesInBackup(place: Place, root: string, backup: string, vault: string): Promise<Found> {
   if (!existsSync(backup)) return { names: undefined, stderr: '' };
   const target = join(root, 'try');
@@ -272,7 +272,7 @@ async function namesInBackup(place: Place, root: string, backup: string, vault: 
   return found;
 }
 
-/** In the database whose name is like this; undefined where there is none. */
+/** Reads the database with a matching name; undefined if there is none. */
 function namesInFile(folder: string, pattern: RegExp): Found {
   const name = existsSync(folder) ? readdirSync(folder).find((name) => pattern.test(name)) : undefined;
   if (name === undefined) return { names: undefined, stderr: '' };
@@ -296,7 +296,7 @@ function integrityOf(path: string): unknown {
   }
 }
 
-/** A vault as the version before the last migration left it, with a certificate that has nothing issued yet. */
+/** A vault with the schema before the last migration, and a certificate without a version. */
 function makeOldVault(data: string, environment: Readonly<Record<string, string>>): void {
   const script = `
     import { realWorld } from '${sourceUrl('base/world.ts')}';
@@ -323,7 +323,7 @@ function makeOldVault(data: string, environment: Readonly<Record<string, string>
   if (status !== 0) throw new Error(stderr);
 }
 
-/** Commands of this chamber name their data directories themselves. */
+/** Runs a command without --data-dir, which the caller gives. */
 async function run(place: Place, args: readonly string[]) {
   const at = args.indexOf('--data-dir');
   const rest = args.filter((_, index) => index !== at && index !== at + 1);

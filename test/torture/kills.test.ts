@@ -1,4 +1,4 @@
-/** The chamber of kill -9 in its short form. */
+/** The short form of the chamber of kills. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Finding } from './chamber.ts';
@@ -6,11 +6,11 @@ import { kill } from './kills.ts';
 import { deedKinds } from './ledger.ts';
 import { shortOrder } from './short-order.ts';
 
-/** Each kind of answer was given, and compared with what is there afterwards. */
+/** Asserts that every kind of response occurred and was checked. */
 function assertAnswered(findings: readonly Finding[], kills: number): (name: string) => number {
   const of = (name: string) => findings.find((finding) => finding.name === name)?.value ?? 0;
   assert.equal(of('kills'), kills);
-  // Less would be no load.
+  // Otherwise there was no real load.
   assert.ok(of('answers') >= 20, JSON.stringify(findings));
   const missed = deedKinds.filter((kind) => of(`  ${kind}`) === 0);
   assert.deepEqual(missed, [], JSON.stringify(findings));
@@ -18,11 +18,11 @@ function assertAnswered(findings: readonly Finding[], kills: number): (name: str
   return of;
 }
 
-test('killed five times under full load, the vault has kept every answer that it gave', async (t) => {
+test('after five kills under full load, every response of the vault still holds', async (t) => {
   assertAnswered(await kill(shortOrder(t), { kills: 5, leases: 'ended', clients: 8 }), 5);
 });
 
-test('it has as well where it is several processes, and some of these are killed alone', async (t) => {
+test('the same holds with several processes, some of which are killed alone', async (t) => {
   const options = { kills: 2, leases: 'ended', clients: 4, workers: 2 } as const;
   const of = assertAnswered(await kill(shortOrder(t), options), 2);
   assert.ok(of('workers killed alone before that') > 0);

@@ -1,6 +1,6 @@
 /**
- * kill -9: the executable, and some of the commands beside it, at random moments under full load; after each kill it starts
- * again, and everything that it answered has to be true.
+ * kill -9 of the executable and of some commands, at random moments under full load. After each kill it starts again, and
+ * every response that it gave must still hold.
  */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
@@ -17,25 +17,25 @@ import { WantedAnswers } from './wanted-answers.ts';
 
 export type KillsOptions = {
   readonly kills: number;
-  /** What becomes of renewals whose worker was killed, at the end: their leases are waited for, or ended at once. */
+  /** Whether to wait for the leases of killed workers at the end, or to expire them at once. */
   readonly leases: 'waited for' | 'ended';
-  /** How many clients download at a time. */
+  /** The number of concurrent downloads. */
   readonly clients: number;
-  /** `--workers`: with more than one, some of them are killed alone, and go on being killed with the process above them. */
+  /** `--workers`: with more than one, some workers are also killed alone. */
   readonly workers?: number;
 };
 
-/** So many answers have been given at the least when a kill comes. */
+/** The minimum number of responses before a kill. */
 const leastAnswers = 5;
 
-/** The full form: `--kills N`, 200 without; `--workers N` for a server of several processes. */
+/** The full form: `--kills N` (200); `--workers N` for a server with several processes. */
 export async function tortureByKills(order: Order): Promise<readonly Finding[]> {
   const kills = order.amount('kills') ?? 200;
   const clients = order.amount('clients') ?? 8;
   return kill(order, { kills, leases: 'waited for', clients, workers: order.amount('workers') ?? 1 });
 }
 
-/** Kills and looks as often as wanted. Throws with all promises that were found broken. */
+/** Kills and checks repeatedly. Throws with all broken promises. */
 export async function kill(order: Order, options: KillsOptions): Promise<readonly Finding[]> {
   const { folder, program, chance, say } = order;
   const temporary = join(folder, 'tmp');
@@ -60,14 +60,14 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
   let alone = 0;
   let errors = '';
   await crowd.pause();
-  const everybody = crowd.run();
+  const crowdDone = crowd.run();
   let running: Started | undefined;
   try {
     for (let kills = 0; kills < options.kills; ) {
       const began = performance.now();
       const started = startServer(place, more);
       running = started;
-      // Some die before they have said that they listen.
+      // Some are killed before they listen.
       const roundsLeft = options.kills - kills;
       const isCutShort = chance.happens(0.1) && !wanted.mustWant(roundsLeft);
       const cutShort = isCutShort ? delay(chance.whole(0, 400)).then(() => started.kill()) : undefined;
@@ -78,21 +78,21 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
         young += server === undefined ? 1 : 0;
         continue;
       }
-      if (server === undefined) throw new Error('nobody killed it, and it is not there');
+      if (server === undefined) throw new Error('the server is not running');
       startups.push(performance.now() - began);
       await look(server, false);
       crowd.serveAt(server.url);
       const before = crowd.known().answered;
       crowd.resume();
       await delay(chance.whole(50, 1200));
-      // On a machine with much else to do, a second may be too short for any load.
+      // On a busy machine, a second may be too short for any load.
       while (crowd.known().answered < before + leastAnswers && crowd.broken.length === 0) await delay(5);
       if (workers > 1 && (chance.happens(0.5) || alone === 0)) {
         process.kill(chance.one(workersOf(server.pid)), 'SIGKILL');
         alone += 1;
         await delay(chance.whole(0, 800));
       }
-      // These come from the workers that are left, and from those that take the places of others.
+      // The responses come from the remaining workers and their replacements.
       await crowd.answersOf(wanted.next(roundsLeft));
       await delay(chance.whole(0, 50));
       const orphans = workers > 1 ? workersOf(server.pid) : [];
@@ -109,7 +109,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
     crowd.serveAt(undefined);
     await running?.kill();
     crowd.leave();
-    await everybody;
+    await crowdDone;
   }
 
   async function look(server: Server, everything: boolean): Promise<void> {
@@ -119,13 +119,13 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
       ...truths.ofDatabase(place.data, facts, { settle: true }),
       ...(await truths.ofServer(server.url, facts, { everything })),
       ...(await auditTruth.ofLog(place, facts, { everything })),
-      ...strangeFiles(place.data).map((name) => `${name} is left in the data directory`),
+      ...strangeFiles(place.data).map((name) => `${name} is left over in the data directory`),
       ...crowd.broken,
     ];
     if (broken.length > 0) throw new Error(`broken promises:\n${broken.slice(0, 20).join('\n')}`);
   }
 
-  /** The last start: every renewal that was cut off comes to its end, and everything is looked at once more. */
+  /** The last start: every interrupted renewal finishes, and everything is checked once more. */
   async function settle(): Promise<Finding[]> {
     const open = options.leases === 'ended' ? endLeases(place.data) : openRenewals(place.data);
     const started = startServer(place, more);
@@ -141,9 +141,9 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
     assert.equal(await server.kill('SIGTERM'), '0');
     errors += complaintsIn(started.log(), workers);
     const left = readdirSync(place.data).sort();
-    assert.deepEqual(left, ['master.key', 'vault.db', 'vault.mark'], 'an orderly end leaves no log');
-    assert.equal(errors, '', 'the server complained');
-    return [{ name: 'renewals that the last kills had cut off', value: open }];
+    assert.deepEqual(left, ['master.key', 'vault.db', 'vault.mark'], 'a normal stop left a write-ahead log');
+    assert.equal(errors, '', 'errors in the log of the server');
+    return [{ name: 'renewals interrupted by the last kills', value: open }];
   }
 
   function counts(): Finding[] {
@@ -157,8 +157,8 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
       { name: 'longest start after a kill', value: sorted.at(-1) ?? 0, unit: 'ms' },
       { name: 'answers', value: answered },
       ...[...answers].sort().map(([kind, value]) => ({ name: `  ${kind}`, value })),
-      { name: 'questions without an answer, found done', value: truths.doubts.done },
-      { name: 'questions without an answer, found not done', value: truths.doubts.undone },
+      { name: 'requests without a response, found done', value: truths.doubts.done },
+      { name: 'requests without a response, found not done', value: truths.doubts.undone },
       ...[...crowd.refusals].map(([by, value]) => ({ name: `refused: ${by.slice(0, 60)}`, value })),
       { name: 'comparisons', value: truths.compared + auditTruth.compared },
       { name: 'empty folders left by commands in TMPDIR', value: readdirSync(temporary).length },
@@ -176,7 +176,7 @@ function openRenewals(data: string): number {
   }
 }
 
-/** As if the minute were over for which a worker that died still has its renewal. */
+/** Expires the leases of dead workers, which last a minute. */
 function endLeases(data: string): number {
   const database = new BetterSqlite3(join(data, 'vault.db'));
   try {
@@ -187,22 +187,22 @@ function endLeases(data: string): number {
   }
 }
 
-/** The processes that a server has started. */
+/** The child processes of a server. */
 function workersOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 }
 
-/** Workers whose server was killed end by themselves: waits until they have, ten seconds at most. */
+/** Waits up to ten seconds until the workers of a killed server exit. */
 async function ended(pids: readonly number[]): Promise<void> {
   const deadline = performance.now() + 10_000;
   while (pids.some((pid) => existsSync(`/proc/${pid}`))) {
     if (performance.now() > deadline)
-      throw new Error('a worker goes on ten seconds after its server was killed');
+      throw new Error('a worker is still running ten seconds after its server was killed');
     await delay(10);
   }
 }
 
-/** Lines of a server's log that tell of an error; that a worker was killed is none, nor what Node says in a worker that begins without a server. */
+/** Error lines in a server's log, except for killed workers, and for messages of Node in a worker that starts without a server. */
 function complaintsIn(log: string, workers: number): string {
   const isComplaint = (line: string) =>
     /"level":"?(error|fatal)/.test(line) || (workers === 1 && /^\s+at /.test(line));

@@ -1,9 +1,9 @@
 /**
- * What was asked of a vault and what it answered, in order; and what follows from that for what the vault must hold. An
- * answer narrows what may be, a question without one widens it: whoever was cut off does not know.
+ * Records the requests to a vault and their responses in order, and derives the possible states of the vault. A response
+ * narrows the possible states; a request without a response widens them.
  */
 
-/** What somebody asks for. Names are never used twice, so that each answer is about one thing. */
+/** A request. Names are never reused, so that each response is about one object. */
 export type Deed =
   | { readonly kind: 'download'; readonly certificate: string; readonly artifact: string }
   | { readonly kind: 'create key'; readonly name: string; readonly certificate: string }
@@ -19,7 +19,7 @@ export const deedKinds = [
   ...['delete certificate', 'renew', 'sign in', 'sign out', 'checkpoint'],
 ] as readonly Deed['kind'][];
 
-/** What the vault said; which of it is there depends on the deed. */
+/** The result; its members depend on the deed. */
 export type Said = {
   readonly requestId?: string;
   readonly version?: number;
@@ -29,7 +29,7 @@ export type Said = {
   readonly checkpoint?: string;
 };
 
-/** `refused` claims that nothing was changed. */
+/** `refused` means that nothing was changed. */
 export type Outcome =
   | { readonly is: 'done'; readonly said: Said }
   | { readonly is: 'refused' }
@@ -44,10 +44,10 @@ export class Ledger {
   readonly #told: (entry: number) => void;
   #deeds = 0;
 
-  /** `told` is called with the number of each entry, in order, at the moment of the question or the answer. */
+  /** `told` is called with the number of each entry, in order, at the time of the request or response. */
   constructor(
     told: (entry: number) => void = () => {
-      // Nobody wants to know.
+      // By default, no listener.
     },
   ) {
     this.#told = told;
@@ -74,12 +74,12 @@ export type Download = {
   readonly version: number;
 };
 
-/** Something, and the states that it may be in. */
+/** An object and its possible states. */
 type May<S, More = unknown> = { may: ReadonlySet<S> } & More;
 
-/** What must and may be, after the entries that were applied. */
+/** The possible states after the applied entries. */
 export class Facts {
-  /** Each of them was answered with 200. */
+  /** Downloads with status 200. */
   readonly downloads: Download[] = [];
   readonly keys = new Map<string, May<KeyState, { certificate: string; raw?: string }>>();
   /** By fingerprint. */
@@ -88,9 +88,9 @@ export class Facts {
   /** By id. */
   readonly renewals = new Map<number, { certificate: string }>();
   readonly sessions = new Map<string, May<Presence, { cookie?: string }>>();
-  /** Of the audit log, in the order in which they were printed. */
+  /** Checkpoints of the audit log, in the order in which they were printed. */
   readonly checkpoints: string[] = [];
-  /** Answers that these facts come from, by kind. */
+  /** The number of responses by kind. */
   readonly answers = new Map<Deed['kind'], number>();
   readonly #open = new Map<number, { deed: Deed; undo: () => void }>();
 
@@ -100,7 +100,7 @@ export class Facts {
       return;
     }
     const open = this.#open.get(entry.deed);
-    if (open === undefined) throw new Error(`deed ${entry.deed} ended and never began`);
+    if (open === undefined) throw new Error(`deed ${entry.deed} ended without a start`);
     this.#open.delete(entry.deed);
     if (entry.ended.is === 'refused') open.undo();
     if (entry.ended.is !== 'done') return;
@@ -108,7 +108,7 @@ export class Facts {
     this.#narrow(open.deed, entry.ended.said);
   }
 
-  /** How many answers these facts come from. */
+  /** The number of responses. */
   get answered(): number {
     return this.answers.values().reduce((sum, count) => sum + count, 0);
   }
@@ -133,7 +133,7 @@ export class Facts {
         return widened(this.sessions, deed.session, 'absent');
       default:
         return () => {
-          // Leaves nothing that could be there or not.
+          // Leaves no object with uncertain existence.
         };
     }
   }
@@ -178,7 +178,7 @@ export class Facts {
   }
 }
 
-/** Adds a state, to nothing but `absent` where it is new; returns what takes it back. */
+/** Adds a possible state; a new object starts as `absent`. Returns a function that undoes it. */
 function widened<S, M extends object>(
   things: Map<string, May<S, M>>,
   name: string,
@@ -195,6 +195,6 @@ function widened<S, M extends object>(
 
 function narrow<S>(things: Map<string, May<S>>, name: string, state: S): void {
   const thing = things.get(name);
-  if (thing === undefined) throw new Error(`${name} was never asked for`);
+  if (thing === undefined) throw new Error(`${name} was never requested`);
   thing.may = new Set([state]);
 }

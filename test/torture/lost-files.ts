@@ -1,7 +1,7 @@
 /**
- * Files that get lost or emptied under a vault, at random moments: the database moved away while a server runs and commands
- * go on, emptied beside its log, copied without it. Whatever was answered is there when the file is back, and no command
- * takes what is left for a new vault.
+ * Files that are lost or emptied at random moments: the database is moved away while a server and commands run, emptied
+ * beside its write-ahead log, or copied without it. Everything that was reported as done is there once the file is back,
+ * and no command mistakes the rest for a new vault.
  */
 import assert from 'node:assert/strict';
 import {
@@ -20,14 +20,14 @@ import { type Place, type Ran, runCommand, type Started, startServer, untilReady
 
 type Round = {
   readonly place: Place;
-  /** Certificates that a command has said are there. */
+  /** Certificates that a command reported as created. */
   readonly names: string[];
   readonly started: Started;
   readonly chance: Order['chance'];
   readonly scratch: string;
 };
 
-/** What a loss does with a vault whose server runs. It leaves the server killed and the vault's files as they were. */
+/** A loss under a running server. Afterwards the server is killed and the files are restored. */
 type Loss = { readonly title: string; readonly endure: (round: Round) => Promise<void> };
 
 const creating = [
@@ -45,7 +45,7 @@ const losses: readonly Loss[] = [
       renameSync(path, `${path}.moved`);
       const before = picture(place.data);
       refused(await create(place, chance), place, /vault\.db is missing, but its (log|mark) /);
-      assert.deepEqual(picture(place.data), before, 'the refused command changed nothing');
+      assert.deepEqual(picture(place.data), before, 'the rejected command changed files');
       await started.kill();
       renameSync(`${path}.moved`, path);
     },
@@ -58,12 +58,12 @@ const losses: readonly Loss[] = [
       renameSync(path, `${path}.moved`);
       const before = picture(place.data);
       refused(await create(place, chance), place, /vault\.db is missing, but its (log|mark) /);
-      assert.deepEqual(picture(place.data), before, 'the refused command changed nothing');
+      assert.deepEqual(picture(place.data), before, 'the rejected command changed files');
       renameSync(`${path}.moved`, path);
     },
   },
   {
-    title: 'vault.db emptied beside its log, creating commands, put back from a copy of then',
+    title: 'vault.db emptied beside its log, creating commands, restored from a copy',
     endure: async ({ place, started, chance }) => {
       await started.kill();
       const path = join(place.data, 'vault.db');
@@ -73,7 +73,7 @@ const losses: readonly Loss[] = [
       for (let times = 0; times < 2; times += 1) {
         refused(await create(place, chance), place, /vault\.db is empty, but its (log|mark) /);
       }
-      assert.deepEqual(picture(place.data), before, 'the refused commands changed nothing');
+      assert.deepEqual(picture(place.data), before, 'the rejected commands changed files');
       writeFileSync(path, content);
     },
   },
@@ -91,11 +91,11 @@ const losses: readonly Loss[] = [
   {
     title: 'the log lost after kill -9, with something in it',
     endure: async ({ place, started, chance, names }) => {
-      // Orderly commands beside a server leave their changes in the log; a stop and a start write the mark behind them.
+      // Commands beside a server leave their changes in the write-ahead log; a stop and a start write the mark.
       await started.kill();
       const again = startServer(place);
       const server = await again.listening;
-      if (server === undefined) throw new Error('nobody killed it');
+      if (server === undefined) throw new Error('the server is not running');
       const path = join(place.data, 'vault.db');
       const older = readFileSync(path);
       const name = `late-${names.length}`;
@@ -114,12 +114,12 @@ const losses: readonly Loss[] = [
   },
 ];
 
-/** `--rounds N`: how often each loss is tried, 5 times without. */
+/** `--rounds N`: the number of rounds per loss (5). */
 export async function loseFiles(order: Order): Promise<readonly Finding[]> {
   return lose(order, { rounds: order.amount('rounds') ?? 5 });
 }
 
-/** Loses files as often as wanted, one vault for all. Throws where a promise is broken. */
+/** Loses files repeatedly, with one vault for all. Throws if a promise is broken. */
 export async function lose(
   { program, folder, chance, say }: Order,
   { rounds }: { readonly rounds: number },
@@ -132,7 +132,7 @@ export async function lose(
       const started = startServer(place);
       try {
         const server = await started.listening;
-        if (server === undefined) throw new Error('nobody killed it');
+        if (server === undefined) throw new Error('the server is not running');
         await untilReady(server.url);
         for (let count = chance.whole(1, 2); count > 0; count -= 1) {
           const name = `a${names.length}`;
@@ -165,7 +165,7 @@ function done({ code, stderr }: Ran): void {
   assert.equal(code, 0, stderr);
 }
 
-/** One sentence about what is wrong, and what to do. */
+/** An error message with a hint. */
 function refused({ code, stdout, stderr }: Ran, { data }: Place, sentence: RegExp): void {
   assert.deepEqual([code, stdout], [1, ''], stderr);
   assert.match(stderr, sentence);
@@ -183,7 +183,7 @@ async function everythingIsThere(place: Place, names: readonly string[], title: 
   assert.equal(verified.code, 0, `${title}: ${verified.stdout}`);
 }
 
-/** Sizes and contents, without the shared memory, which any look may change. */
+/** Sizes and contents, without the shared memory, which any read may change. */
 function picture(data: string): Record<string, string> {
   const names = readdirSync(data).filter((name) => !name.endsWith('-shm') && existsSync(join(data, name)));
   return Object.fromEntries(

@@ -1,7 +1,7 @@
 /**
- * `npm run torture`: runs the chambers against dist/vault, or only those named as arguments. Amounts are options
- * (`--kills 200`, `--minutes 30`), `--seed` repeats what chance did, `--program` names another executable. Ends with a
- * table of what was done.
+ * `npm run torture` runs the chambers against dist/vault, or only those named as arguments. Amounts are options
+ * (`--kills 200`, `--minutes 30`), `--seed` repeats a run, `--program` selects another executable. Prints a table of the
+ * findings at the end.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -39,7 +39,7 @@ const failed: string[] = [];
 for (const name of names.length > 0 ? names : Object.keys(chambers)) {
   const chamber = chambers[name];
   if (chamber === undefined) {
-    throw new Error(`no chamber is called ${name}; there are ${Object.keys(chambers).join(', ')}`);
+    throw new Error(`unknown chamber ${name}; use one of ${Object.keys(chambers).join(', ')}`);
   }
   const folder = mkdtempSync(join(tmpdir(), 'vault-torture-'));
   const started = performance.now();
@@ -58,7 +58,7 @@ for (const name of names.length > 0 ? names : Object.keys(chambers)) {
   } catch (error) {
     failed.push(name);
     console.error(error);
-    console.error(`  broken; what it left is in ${folder}, and --seed ${seed} does the same again`);
+    console.error(`  failed; the files are in ${folder}; repeat with --seed ${seed}`);
   }
 }
 if (failed.length > 0) console.error(`\nbroken: ${failed.join(', ')}`);

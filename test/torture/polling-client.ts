@@ -1,21 +1,21 @@
 /**
- * The client installer's run as a model: the same requests in the same order with the same headers, the same patience and
- * the same checks before anything is installed. year.test.ts holds it to what assets/install.sh really sends.
+ * A model of a run of the client installer: the same requests in the same order with the same headers, retries and checks.
+ * year.test.ts compares it with the real requests of assets/install.sh.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { type Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 
-/** As the script has them where nobody sets CERTIFICATE_VAULT_*. */
+/** The defaults of the script for CERTIFICATE_VAULT_*. */
 const fetchTries = 3;
 const pauseSeconds = 3;
 
-/** What a job downloads, in its order. */
+/** The files of a job, in order. */
 export const jobFiles = ['fullchain.crt', 'private.key'] as const;
 
 type File = (typeof jobFiles)[number];
 
 export type Answer = {
-  /** 0 where there was none. */
+  /** 0 if there was no response. */
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -23,22 +23,22 @@ export type Answer = {
 
 export type Asked = { readonly path: string; readonly ifNoneMatch: string | undefined };
 
-/** What the model needs of the world around it. */
+/** The environment of the model. */
 export type Surroundings = {
   readonly url: () => string;
   readonly agent: Agent;
   readonly now: () => number;
-  /** Waits between two tries. */
+  /** Waits between two attempts. */
   readonly pause: (ms: number) => Promise<void>;
-  /** Told of every try. */
+  /** Called for every attempt. */
   readonly seen: (asked: Asked, answer: Answer) => void;
-  /** Happens after the first file has come and before the second is asked for. */
+  /** Called between the first and the second download. */
   readonly between?: (certificate: string) => Promise<void>;
 };
 
 type Installed = { readonly etag: string; readonly body: string };
 
-/** The files on the disk of a client. */
+/** The files of a client. */
 export type Pair = {
   readonly version: number;
   /** UTC milliseconds. */
@@ -63,7 +63,7 @@ export class PollingClient {
     this.#surroundings = surroundings;
   }
 
-  /** What the schedule starts: fetch, check, install. Nothing is installed unless all of it belongs together. */
+  /** A scheduled run: downloads, checks and installs. Installs nothing unless all files match. */
   async run(): Promise<RunOutcome> {
     const next = new Map<File, Installed>();
     let pinned = '';
@@ -119,14 +119,14 @@ export class PollingClient {
   }
 }
 
-/** The end of a certificate and key that belong together, or what is wrong with them. */
+/** The expiry of a matching certificate and key, or the error. */
 function readPair(files: ReadonlyMap<File, Installed>): { notAfter: number } | string {
   const chain = files.get('fullchain.crt')?.body ?? '';
   const key = files.get('private.key')?.body ?? '';
-  if (!/^-----BEGIN CERTIFICATE-----\n.+-----END CERTIFICATE-----\n$/s.test(chain)) return 'no whole chain';
-  if (!/^-----BEGIN PRIVATE KEY-----\n.+-----END PRIVATE KEY-----\n$/s.test(key)) return 'no whole key';
+  if (!/^-----BEGIN CERTIFICATE-----\n.+-----END CERTIFICATE-----\n$/s.test(chain)) return 'incomplete chain';
+  if (!/^-----BEGIN PRIVATE KEY-----\n.+-----END PRIVATE KEY-----\n$/s.test(key)) return 'incomplete key';
   const leaf = new X509Certificate(chain);
-  if (!leaf.checkPrivateKey(createPrivateKey(key))) return 'the key does not belong to the certificate';
+  if (!leaf.checkPrivateKey(createPrivateKey(key))) return 'the key does not match the certificate';
   return { notAfter: leaf.validToDate.getTime() };
 }
 

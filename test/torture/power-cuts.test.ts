@@ -1,4 +1,4 @@
-/** The chamber of power cuts in its short form. */
+/** The short form of the chamber of power cuts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { needs } from '../harness/missing-program.ts';
@@ -6,7 +6,7 @@ import { cutPower } from './power-cuts.ts';
 import { shortOrder } from './short-order.ts';
 
 test(
-  'whenever the power is cut, and whatever is lost that was not durable, no answer becomes untrue',
+  'every response still holds after a power cut at any moment with any loss of non-durable data',
   needs('cc'),
   async (t) => {
     const options = { cuts: 10, runs: 1, seconds: 1, clients: 4 };

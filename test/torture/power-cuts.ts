@@ -1,7 +1,6 @@
 /**
- * Power cuts: one run under full load on a disk that records everything, then the power is cut at many moments of it, each
- * time with another loss of what was not durable. What is left has to be a vault that starts and knows every answer that
- * was given before the cut.
+ * Power cuts: one run under full load on a recording disk, whose power is then cut at many moments, each time with another
+ * loss of non-durable data. The vault must start on what is left, and every response before the cut must still hold.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -19,7 +18,7 @@ import { strangeFiles, Truths } from './truths.ts';
 
 export type PowerCutsOptions = {
   readonly cuts: number;
-  /** How often the server is started, loaded and stopped in the recorded run, and for how long each time. */
+  /** The number and duration of server starts in the recorded run. */
   readonly runs: number;
   readonly seconds: number;
   readonly clients: number;
@@ -34,7 +33,7 @@ export async function torturePowerCuts(order: Order): Promise<readonly Finding[]
   });
 }
 
-/** Records, cuts and looks. Throws with all promises that were found broken at the first cut where one was. */
+/** Records a run, cuts and checks. Throws with all broken promises of the first failing cut. */
 export async function cutPower(order: Order, options: PowerCutsOptions): Promise<readonly Finding[]> {
   const { folder, program, chance, say } = order;
   const root = join(folder, 'disk');
@@ -80,7 +79,7 @@ export async function cutPower(order: Order, options: PowerCutsOptions): Promise
     const started = startServer(place);
     try {
       const server = await started.listening;
-      if (server === undefined) throw new Error('nobody killed it');
+      if (server === undefined) throw new Error('the server is not running');
       const broken = [
         ...truths.ofDatabase(place.data, known, { settle: false }),
         ...(await truths.ofServer(server.url, known, { everything: true })),
@@ -96,7 +95,7 @@ export async function cutPower(order: Order, options: PowerCutsOptions): Promise
   }
 }
 
-/** One run under load on the disk that records; what was asked and answered. */
+/** Runs the load on the recording disk. Returns the requests and responses. */
 async function record(
   { program, folder, chance }: Order,
   { runs, seconds, clients }: PowerCutsOptions,
@@ -114,7 +113,7 @@ async function record(
     ground,
   );
   await crowd.pause();
-  const everybody = crowd.run();
+  const crowdDone = crowd.run();
   try {
     for (let run = 0; run < runs; run++) {
       const started = startServer(place);
@@ -132,7 +131,7 @@ async function record(
     }
   } finally {
     crowd.leave();
-    await everybody;
+    await crowdDone;
     marks.close();
   }
   assert.deepEqual(crowd.broken, []);
@@ -140,7 +139,7 @@ async function record(
   return ledger.entries;
 }
 
-/** How many records there are, and after which of them an answer had been given. */
+/** The number of records, and the positions of the responses between them. */
 function survey(log: string, entries: readonly Entry[]): { records: number; answers: number[] } {
   const answers: number[] = [];
   let records = 0;
@@ -153,7 +152,7 @@ function survey(log: string, entries: readonly Entry[]): { records: number; answ
   return { records, answers };
 }
 
-/** Half of the moments right after an answer, when most is promised and least is durable; the others anywhere. */
+/** Random moments, half of them right after a response, when the most is promised and the least is durable. */
 function moments({ chance }: Order, count: number, records: number, answers: readonly number[]): number[] {
   const chosen = new Set<number>();
   while (chosen.size < Math.min(count, records - 1)) {
@@ -162,15 +161,15 @@ function moments({ chance }: Order, count: number, records: number, answers: rea
   return [...chosen].sort((a, b) => a - b);
 }
 
-/** The record is whole: put down without a loss it is what the real disk holds. What is mapped into memory is not in it. */
+/** Checks that the record is complete: without losses it must match the real disk, except for memory-mapped files. */
 function assertSame(disk: Disk, root: string, target: string, { chance }: Order): void {
   disk.cut(target, noLoss, chance);
   const data = (folder: string) => join(folder, 'data');
   const names = readdirSync(data(root)).sort();
-  assert.deepEqual(readdirSync(data(target)).sort(), names, 'the record knows the names of all files');
+  assert.deepEqual(readdirSync(data(target)).sort(), names, 'the record has other file names than the disk');
   for (const name of names.filter((name) => !name.endsWith('-shm'))) {
     const [kept, real] = [target, root].map((folder) => readFileSync(join(data(folder), name)));
-    assert.ok(real !== undefined && kept?.equals(real), `the record knows what is in ${name}`);
+    assert.ok(real !== undefined && kept?.equals(real), `the record of ${name} differs from the disk`);
   }
 }
 

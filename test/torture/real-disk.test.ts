@@ -1,6 +1,6 @@
 /**
- * File systems that are really small, and really read-only, under the real executable: mounted where nobody else sees them.
- * What a disk is only said to do elsewhere, the kernel does here.
+ * Real file systems that are small or read-only under the real executable, mounted in a private namespace. Here the kernel
+ * returns the errors that other tests simulate.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -18,11 +18,11 @@ import { get } from './fault-scene.ts';
 
 const small = 'mount -t tmpfs -o size=6m,mode=700 tmpfs "$DIR"';
 
-/** A file system that the kernel makes read-only by itself when something is wrong with it, as most are set up. */
+/** A file system that the kernel remounts read-only after an error, the usual configuration. */
 const failing = `truncate -s 32M "$DIR.img" && mkfs.ext4 -q "$DIR.img" && mount -o loop,errors=remount-ro "$DIR.img" "$DIR"
   chmod 700 "$DIR"`;
 
-/** Does what it reads, line by line, where the file system is mounted; says so with the exit code, between everything else that is said. */
+/** A shell script that runs each input line where the file system is mounted, and prints the exit code after its output. */
 const script = `
   { eval "$MOUNT"; } >&2 || exit 99
   vault() { verb="$1"; shift; timeout 60 "$VAULT" $verb --data-dir "$DIR/data" "$@"; }
@@ -36,7 +36,7 @@ const script = `
   kill -9 "$server" 2>/dev/null
 `;
 
-/** A shell where the file system is mounted. It ends with the test, and the file system with it. */
+/** A shell where the file system is mounted. Both are removed when the test ends. */
 async function inside(t: TestContext, mount: string) {
   const DIR = join(tempDir(t), 'disk');
   mkdirSync(DIR, { mode: 0o700 });
@@ -60,16 +60,16 @@ async function inside(t: TestContext, mount: string) {
     const said: string[] = [];
     for (;;) {
       const { value, done } = await lines.next();
-      if (done) throw new Error(`it has ended: ${complaints}`);
+      if (done) throw new Error(`the shell has exited: ${complaints}`);
       const [, code] = /^did (\d+)$/.exec(value) ?? [];
       if (code !== undefined) return [...said, code];
       said.push(value);
     }
   };
   return {
-    /** What a line of shell says on stdout, and then its exit code. */
+    /** Runs a line of shell. Returns its stdout, followed by the exit code. */
     run,
-    /** The address of a server that begins now. */
+    /** Starts a server and returns its address. */
     serve: async (): Promise<string> => {
       const [said = ''] = await run('serve');
       return said.replace('listening on ', '');
@@ -80,12 +80,12 @@ async function inside(t: TestContext, mount: string) {
 
 type Inside = Awaited<ReturnType<typeof inside>>;
 
-/** Root needs no other user to mount what a plain user may not. */
+/** Root can mount without a user namespace. */
 function namespaceFor(mount: string): string[] {
   return mount === small ? ['--mount', '--map-root-user'] : ['--mount'];
 }
 
-/** Skips where the kernel or the container does not let this user mount it; what is not installed is another matter. */
+/** Skips the test if the kernel or the container does not let this user mount the file system. */
 function mayMount(mount: string, ...programs: string[]): Skip {
   for (const program of ['unshare', 'mount', ...programs]) {
     const { skip } = needs(program, ['/usr/sbin', '/sbin']);
@@ -108,7 +108,7 @@ const agent = new Agent();
 const download = (url: string, key: string) =>
   get(agent, `${url}/api/v1/certificates/web/private.key`, { key });
 
-/** Downloads until one is refused; how many were answered. */
+/** Downloads until one fails. Returns the number of successful ones. */
 async function untilRefused(url: string, key: string): Promise<number> {
   for (let answered = 0; answered < 5000; answered += 1) {
     const { status, headers, body } = await download(url, key);
@@ -118,7 +118,7 @@ async function untilRefused(url: string, key: string): Promise<number> {
     assert.doesNotMatch(body, /PRIVATE KEY|SQLITE|vault\.db/);
     return answered;
   }
-  throw new Error('nothing is refused');
+  throw new Error('no download failed');
 }
 
 async function untilAnswered(url: string, key: string): Promise<void> {
@@ -131,7 +131,7 @@ async function untilAnswered(url: string, key: string): Promise<void> {
   }
 }
 
-/** How many downloads the audit log has; it verifies, too. */
+/** Verifies the audit log and returns its number of downloads. */
 async function recorded({ run }: Inside): Promise<number> {
   assert.deepEqual(await run('vault "audit verify" >/dev/null'), ['0']);
   const [count] = await run('vault "audit export" | grep -c certificate.download');
@@ -139,7 +139,7 @@ async function recorded({ run }: Inside): Promise<number> {
 }
 
 test(
-  'on a disk that fills up under it a server refuses what it cannot record, and goes on when there is space again',
+  'on a full disk a server rejects what it cannot record, and recovers when there is space',
   mayMount(small),
   async (t) => {
     const disk = await inside(t, small);
@@ -163,7 +163,7 @@ test(
 );
 
 test(
-  'on a disk that is mounted read-only a server refuses to start with a sentence, and starts when it can be written',
+  'on a read-only disk a server fails to start with an error message, and starts once the disk is writable',
   mayMount(small),
   async (t) => {
     const disk = await inside(t, small);
@@ -182,7 +182,7 @@ test(
 );
 
 test(
-  'when the kernel makes the disk read-only under it a server refuses, and what it answered is there after the next mount',
+  'after the kernel remounts the disk read-only a server rejects requests, and recorded data survives the next mount',
   mayMount(failing, 'mkfs.ext4', 'findmnt'),
   async (t) => {
     const disk = await inside(t, failing);

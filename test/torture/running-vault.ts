@@ -1,4 +1,4 @@
-/** The executable as the chambers use it: a server that may die at any moment, commands that may too, and requests. */
+/** The executable for the chambers: a server and commands that may be killed at any moment, and requests. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as http from 'node:http';
@@ -17,17 +17,17 @@ export type Server = {
 };
 
 export type Started = {
-  /** The server when it listens; undefined where it was killed before. Rejects where it ended by itself, with what it said. */
+  /** Resolves when the server listens, or to undefined if it was killed before. Rejects with its output if it exited. */
   readonly listening: Promise<Server | undefined>;
-  /** Ends it; says how it ended. */
+  /** Stops it and returns how it exited. */
   readonly kill: (signal?: NodeJS.Signals) => Promise<string>;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<string>;
-  /** What it said on stderr. */
+  /** Its stderr. */
   readonly log: () => string;
 };
 
-/** Starts `vault serve` on a port of its own. */
+/** Starts `vault serve` on a free port. */
 export function startServer({ program, data, environment }: Place, more: readonly string[] = []): Started {
   const args = [
     'serve',
@@ -66,14 +66,14 @@ export function startServer({ program, data, environment }: Place, more: readonl
   });
   ended.then(([code, by]) => {
     if (isKilled) resolve(undefined);
-    else reject(new Error(`vault serve ended by itself (${by ?? code}): ${log}`));
+    else reject(new Error(`vault serve exited (${by ?? code}): ${log}`));
   }, reject);
   return { listening, kill, ended: ended.then(([code, by]) => String(by ?? code)), log: () => log };
 }
 
 export type Ran = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 
-/** Runs a command to its end, or kills it after some milliseconds; its code is null then. */
+/** Runs a command until it exits, or kills it after some milliseconds; then its code is null. */
 export async function runCommand(
   { program, data, environment }: Place,
   args: readonly string[],
@@ -92,7 +92,7 @@ export async function runCommand(
     stderr += chunk;
   });
   child.stdin.on('error', () => {
-    // It ended without reading what was sent to it.
+    // It exited without reading its input.
   });
   child.stdin.end(input);
   const timer = killAfter === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), killAfter);
@@ -112,18 +112,20 @@ export type Question = {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   readonly agent?: http.Agent;
-  /** Called with status and headers, before the body is there: whoever sees them was answered. */
+  /** Called with status and headers before the body arrives, because they already count as a response. */
   readonly answered?: (answer: Omit<Answer, 'body'>) => void;
 };
 
-/** One request. Rejects where the connection breaks. */
+/** Sends one request. Rejects if the connection breaks. */
 export async function ask(url: string, { body, answered, ...init }: Question = {}): Promise<Answer> {
   const sent = http.request(url, {
     ...init,
     headers: { ...init.headers, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
     timeout: 20_000,
   });
-  sent.on('timeout', () => sent.destroy(new Error(`no answer in 20 s: ${init.method ?? 'GET'} ${url}`)));
+  sent.on('timeout', () =>
+    sent.destroy(new Error(`no response within 20 s: ${init.method ?? 'GET'} ${url}`)),
+  );
   sent.end(body === undefined ? undefined : JSON.stringify(body));
   const [reply] = (await once(sent, 'response')) as [http.IncomingMessage];
   const { statusCode: status = 0, headers } = reply;
@@ -133,7 +135,7 @@ export async function ask(url: string, { body, answered, ...init }: Question = {
   return { status, headers, body: text };
 }
 
-/** Waits until the vault says that it is ready, for ten seconds at most. */
+/** Waits up to ten seconds until the vault is ready. */
 export async function untilReady(url: string): Promise<void> {
   const deadline = performance.now() + 10_000;
   for (;;) {

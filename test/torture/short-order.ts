@@ -1,4 +1,4 @@
-/** Chambers as tests of `npm test`: short, with a seed of their own that the report shows. */
+/** Short runs of chambers for `npm test`, with a random seed that the report shows. */
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import { tempDir } from '../harness/temp-dir.ts';

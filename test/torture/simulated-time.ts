@@ -1,13 +1,13 @@
 /**
- * A year that passes as fast as the vault can work: the clock goes from one moment at which something is due to the next,
- * and stands still until the jobs of the vault and the clients have done what they do at that moment.
+ * A year that passes as fast as the vault can work: the clock jumps from one due time to the next, and stands still until
+ * the jobs of the vault and the clients have finished their work at that time.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
 import { TestWorld } from '../harness/test-world.ts';
 
-/** Milliseconds of real time after which a moment that does not end is given up. */
+/** The limit of real time for one moment of the simulation, in milliseconds. */
 const patience = 60_000;
 
 export class SimulatedTime {
@@ -30,7 +30,7 @@ export class SimulatedTime {
     this.world = new TestWorld(start);
   }
 
-  /** From now on so many jobs of a vault are awaited, whose database is looked at from outside. */
+  /** Waits for this many jobs of a vault from now on, whose database is read from outside. */
   attend(path: string, jobs: number): void {
     const database = new BetterSqlite3(path, { readonly: true });
     this.#jobs = jobs;
@@ -47,14 +47,14 @@ export class SimulatedTime {
     this.#questions = undefined;
   }
 
-  /** A client's wait between two tries, which moves the clock when nobody else has anything to do. */
+  /** A client's wait between two attempts, which moves the clock when no one else is busy. */
   readonly pause = async (ms: number): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#pauses.add({ until: this.world.now() + ms, end: resolve });
     await promise;
   };
 
-  /** A client's run, which the moment it began in waits for. */
+  /** A run of a client; the current moment lasts until it is done. */
   begin(run: Promise<unknown>): void {
     const watched = run
       .catch((error: unknown) => {
@@ -64,7 +64,7 @@ export class SimulatedTime {
     this.#running.add(watched);
   }
 
-  /** Lets time pass until `moment`, never by more than `longest` at once and never past what is due. */
+  /** Lets time pass until `moment`, at most `longest` at once and never past a due time. */
   async until(moment: number, longest: number): Promise<void> {
     await this.settle();
     while (this.world.now() < moment) {
@@ -75,7 +75,7 @@ export class SimulatedTime {
     }
   }
 
-  /** Waits until all clients have ended their runs and all jobs sleep with nothing left in the queue. Throws what a run threw. */
+  /** Waits until all runs of clients are done and all jobs sleep with an empty queue. Throws errors of runs. */
   async settle(): Promise<void> {
     const giveUpAt = performance.now() + patience;
     for (let looks = 0; ; looks += 1) {
@@ -86,7 +86,7 @@ export class SimulatedTime {
         continue;
       }
       if (this.#running.size === 0 && this.#isIdle()) return;
-      // Keys are made and answers travel in real time; spinning would only slow them down.
+      // Key generation and network traffic take real time; spinning would only slow them down.
       if (looks % 20 === 19) await delay(1);
       assert.ok(performance.now() < giveUpAt, 'a moment of the simulation does not end');
     }

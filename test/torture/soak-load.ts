@@ -1,6 +1,7 @@
 /**
- * The mixed load of a soak, over HTTPS: clients that poll and download, strangers, people who sign in, listen and make keys,
- * renewals, and connections that come and go. Each keeps count of what it was answered, for the books at the end.
+ * The mixed load of a soak test over HTTPS: clients that poll and download, callers with invalid keys, people who sign in,
+ * listen for events and create keys, renewals, and short connections. Each counts its responses for the comparison at the
+ * end.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -11,14 +12,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 export const administrator = { name: 'soaker', password: 'correct horse battery staple' };
 
 export type Books = {
-  /** Of clients: `304`, `200`, … */
+  /** Responses to clients: `304`, `200`, … */
   readonly answers: Map<string, number>;
   downloads: number;
   signIns: number;
   signOuts: number;
   keysMade: number;
   keysDeleted: number;
-  /** Of the API: refusals of keys that had been revoked. */
+  /** Rejections of revoked keys. */
   revokedRefused: number;
   renewalsAsked: number;
   listeners: number;
@@ -53,7 +54,7 @@ export class SoakLoad {
     this.#certificates = certificates;
   }
 
-  /** How many requests a second come back when eight ask as fast as they can. */
+  /** The requests per second of eight clients without pauses. */
   async capacity(ms: number): Promise<number> {
     const before = this.#answered();
     const over = performance.now() + ms;
@@ -65,7 +66,7 @@ export class SoakLoad {
     return ((this.#answered() - before) * 1000) / ms;
   }
 
-  /** Everybody goes on until `leave`, clients with so many requests a second together. Rejects with what goes wrong first. */
+  /** Runs the load until `leave`, with this many requests per second of all clients. Rejects with the first error. */
   async run(rate: number): Promise<void> {
     const lines = 8;
     const every = (lines * 1000) / rate;
@@ -74,7 +75,7 @@ export class SoakLoad {
     );
     await Promise.all([
       ...clients,
-      // As many as one for five clients: what is kept of each who is refused would be seen.
+      // One for every five clients, enough to show a leak per rejected caller.
       this.#paced(5000 / rate, () => this.#stranger()),
       this.#paced(1000, () => this.#newConnections()),
       this.#paced(2000, () => this.#keysLife()),
@@ -91,7 +92,7 @@ export class SoakLoad {
     this.#kept.destroy();
   }
 
-  /** Begins once every so many milliseconds; what comes too late is left out, as people give up. */
+  /** Starts at a fixed interval; skips late starts. */
   async #paced(every: number, work: (turn: number) => Promise<void>): Promise<void> {
     const { signal } = this.#over;
     let due = performance.now();
@@ -103,7 +104,7 @@ export class SoakLoad {
     }
   }
 
-  /** Of ten requests six find nothing new, two download and two read metadata. */
+  /** Of ten requests, six get a 304, two download and two read metadata. */
   async #clientsTurn(turn: number): Promise<void> {
     const name = this.#certificates[turn % this.#certificates.length];
     const path = `/api/v1/certificates/${name}`;
@@ -134,11 +135,11 @@ export class SoakLoad {
   async #stranger(): Promise<void> {
     const headers = { Authorization: `Bearer vk_${'a'.repeat(12)}.${'b'.repeat(43)}` };
     const { status } = await this.#call('/api/v1/certificates', { agent: this.#kept, headers });
-    assert.ok(status === 401 || status === 429, `a stranger was answered with ${status}`);
+    assert.ok(status === 401 || status === 429, `an invalid key got status ${status}`);
     this.#count(String(status));
   }
 
-  /** Five clients that come, ask and go, with a handshake each. */
+  /** Five clients with a new connection for each request. */
   async #newConnections(): Promise<void> {
     for (let count = 0; count < 5; count += 1) {
       const agent = new Agent({ maxCachedSessions: 0, rejectUnauthorized: false });
@@ -158,7 +159,7 @@ export class SoakLoad {
     await this.#signOut(session);
   }
 
-  /** A key is made by a person, used, revoked, refused, and deleted. */
+  /** A person creates a key, which is used, revoked, rejected and deleted. */
   async #keysLife(): Promise<void> {
     const session = await this.#signIn();
     const body = { name: 'short-lived', scopes: ['certificates:read'], certificates: ['*'] };
@@ -177,8 +178,8 @@ export class SoakLoad {
     });
     assert.equal(revoked.status, 200, revoked.body);
     const { status } = await use();
-    assert.ok(status === 401 || status === 429, `a revoked key was answered with ${status}`);
-    // Whoever is told to wait was recorded too: what strangers fail with must not keep that out of the audit log.
+    assert.ok(status === 401 || status === 429, `a revoked key got status ${status}`);
+    // Rate-limited requests of the revoked key must also be recorded.
     this.books.revokedRefused += 1;
     const deleted = await this.#call(`${path}/${id}`, {
       method: 'DELETE',
@@ -222,7 +223,7 @@ export class SoakLoad {
     this.books.signOuts += 1;
   }
 
-  /** Over a connection of its own, which ends with it. */
+  /** Sends a request over a new connection. */
   async #listen(session: Readonly<Record<string, string>>): Promise<{ destroy: () => void }> {
     const sent = request(new URL('/api/v1/events', this.#url), {
       headers: session,
@@ -243,7 +244,7 @@ export class SoakLoad {
   async #call(path: string, { body, ...init }: Question): Promise<Reply> {
     const headers = { ...init.headers, ...(body !== undefined && { 'Content-Type': 'application/json' }) };
     const sent = request(new URL(path, this.#url), { ...init, headers, timeout: 30_000 });
-    sent.on('timeout', () => sent.destroy(new Error(`no answer in 30 s: ${path}`)));
+    sent.on('timeout', () => sent.destroy(new Error(`no response within 30 s: ${path}`)));
     sent.end(body === undefined ? undefined : JSON.stringify(body));
     const [reply] = (await once(sent, 'response')) as [IncomingMessage];
     let text = '';

@@ -1,6 +1,6 @@
 /**
- * Whether a row of measurements is flat: by the straight line that fits its second part best. The first part is left out,
- * because caches fill and the runtime takes what it will keep.
+ * Checks whether a series of measurements is flat, with a linear fit of its second part. The first part is ignored, because
+ * caches fill and the runtime allocates memory that it keeps.
  */
 
 export type Sample = {
@@ -11,18 +11,18 @@ export type Sample = {
 
 export type Trend = {
   readonly mean: number;
-  /** How much the line rises from the beginning of the second part to its end. */
+  /** The rise of the line over the second part. */
   readonly rise: number;
-  /** The rise may be off by so much, because values go up and down: two standard errors. */
+  /** The uncertainty of the rise: two standard errors. */
   readonly error: number;
   /** The same for an hour. */
   readonly perHour: number;
 };
 
-/** The line through the second part, by least squares. Throws where there are fewer than four samples in it. */
+/** The least squares line through the second part. Throws if it has fewer than four samples. */
 export function trendOf(samples: readonly Sample[]): Trend {
   const part = samples.slice(Math.floor(samples.length / 2));
-  if (part.length < 4) throw new Error(`${samples.length} samples are too few to tell a trend`);
+  if (part.length < 4) throw new Error(`${samples.length} samples are too few for a trend`);
   const meanAt = meanOf(part.map(({ at }) => at));
   const mean = meanOf(part.map(({ value }) => value));
   let together = 0;
@@ -38,10 +38,10 @@ export function trendOf(samples: readonly Sample[]): Trend {
   return { mean, rise: slope * span, error, perHour: slope * 3600 };
 }
 
-/** What may rise over the second part: a share of the mean, or so much, whichever is more. */
+/** The allowed rise over the second part: a share of the mean or an absolute value, whichever is greater. */
 export type Allowance = { readonly share: number; readonly least: number };
 
-/** Whether the rise, as far as it is one, is within what is allowed. What falls is flat. */
+/** Whether the rise is within the limit. A falling series is flat. */
 export function isFlat({ mean, rise, error }: Trend, { share, least }: Allowance): boolean {
   return rise - error <= Math.max(mean * share, least);
 }

@@ -1,11 +1,11 @@
-/** The short form of the soak, of which the books count and not the figures; and what is called flat. */
+/** The short form of the soak, which checks the records but not the figures, and tests of the trend. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { shortOrder } from './short-order.ts';
 import { soakFor } from './soak.ts';
 import { isFlat, type Sample, trendOf } from './soak-trend.ts';
 
-test('after a few seconds of everything at once the audit log holds exactly what was answered', async (t) => {
+test('after a few seconds of mixed load the audit log matches all responses', async (t) => {
   const { rows, books, rate } = await soakFor(shortOrder(t), 6000, 500);
   for (const [name, samples] of rows)
     assert.ok(samples.length >= 10 && samples.every(({ value }) => value > 0), name);
@@ -22,13 +22,13 @@ const row = (value: (at: number) => number): Sample[] =>
 
 const verdicts: readonly [title: string, samples: Sample[], flat: boolean][] = [
   ['what stays', row(() => 150), true],
-  ['what goes up and down', row((at) => 150 + 20 * (at % 2)), true],
-  ['what rises in the first part and stays then', row((at) => Math.min(at, 50) + 100), true],
+  ['an oscillating series', row((at) => 150 + 20 * (at % 2)), true],
+  ['a rise in the first part only', row((at) => Math.min(at, 50) + 100), true],
   ['what falls', row((at) => 200 - at), true],
-  ['what rises a little', row((at) => 150 + at / 10), true],
+  ['a small rise', row((at) => 150 + at / 10), true],
   ['what rises steadily', row((at) => 150 + at / 2), false],
-  ['what rises under all its noise', row((at) => 150 + at + 20 * (at % 2)), false],
-  ['what begins to rise late', row((at) => 150 + Math.max(0, at - 70)), false],
+  ['a rise with noise', row((at) => 150 + at + 20 * (at % 2)), false],
+  ['a late rise', row((at) => 150 + Math.max(0, at - 70)), false],
 ];
 
 for (const [title, samples, flat] of verdicts) {
@@ -37,6 +37,6 @@ for (const [title, samples, flat] of verdicts) {
   });
 }
 
-test('a few samples tell no trend', () => {
+test('too few samples have no trend', () => {
   assert.throws(() => trendOf(row(() => 1).slice(0, 6)), /too few/);
 });

@@ -1,6 +1,6 @@
 /**
- * Half of what the vault can do, mixed, for half an hour: memory, descriptors, log and the delay of its answers must be flat,
- * and at the end the audit log must hold exactly what everybody was answered.
+ * A mixed load at half of the maximum rate for half an hour: memory, descriptors, log size and response times must be flat,
+ * and at the end the audit log must match all responses.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { type Place, type Ran, runCommand, startServer } from './running-vault.t
 import { administrator, type Books, SoakLoad } from './soak-load.ts';
 import { type Allowance, isFlat, type Sample, trendOf } from './soak-trend.ts';
 
-/** What is watched, in which unit, and how much of a rise over the second part of the run is none. */
+/** The watched values, their units, and the allowed rise over the second part of the run. */
 const watched: Readonly<Record<string, { readonly unit: string; readonly allowed: Allowance }>> = {
   memory: { unit: 'MB', allowed: { share: 0.05, least: 8 } },
   descriptors: { unit: '', allowed: { share: 0.1, least: 4 } },
@@ -29,7 +29,7 @@ export type Soaked = {
 
 const certificates = ['web', 'mail', 'db'];
 
-/** `--minutes` is how long. */
+/** `--minutes` is the duration. */
 export const soak: Chamber = async (order) => {
   const { rows, books, rate } = await soakFor(order, (order.amount('minutes') ?? 30) * 60_000, 5000);
   const findings: Finding[] = [{ name: 'requests a second, half of what it can do', value: rate }];
@@ -48,7 +48,7 @@ export const soak: Chamber = async (order) => {
   return findings;
 };
 
-/** Lives through so many milliseconds with a sample every `every`, checks the books, and hands back what was measured. */
+/** Runs the load with a sample every `every` milliseconds, checks the records, and returns the measurements. */
 export async function soakFor(
   { program, folder, say }: Pick<Order, 'program' | 'folder' | 'say'>,
   ms: number,
@@ -64,7 +64,7 @@ export async function soakFor(
     const { url, pid } = server;
     load = new SoakLoad(url, key, certificates);
     const rate = (await load.capacity(Math.min(10_000, ms / 5))) / 2;
-    say(`${rate.toFixed(0)} requests a second are half of what it can do here`);
+    say(`${rate.toFixed(0)} requests per second are half of the maximum rate here`);
     const running = load.run(rate);
     const rows = await Promise.race([
       measure(pid, place.data, url, ms, every, say),
@@ -73,7 +73,7 @@ export async function soakFor(
     load.leave();
     await running;
     assert(rows);
-    assert.equal(started.log(), '', 'the server complained');
+    assert.equal(started.log(), '', 'errors in the log of the server');
     await started.kill('SIGTERM');
     checkBooks(place.data, load.books);
     return { rows, books: load.books, rate };
@@ -132,7 +132,7 @@ async function measure(
   }
 }
 
-/** The least until a moment: what a sign-in needs for an instant, and what is collected next, is not kept. */
+/** The minimum of an interval, which excludes short peaks such as sign-ins and uncollected garbage. */
 async function leastMemory(pid: number, until: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   do {
@@ -143,7 +143,7 @@ async function leastMemory(pid: number, until: number): Promise<number> {
   return least;
 }
 
-/** The median of nine answers that cost nothing: what they wait for is the event loop. */
+/** The median of nine trivial requests, which measures the delay of the event loop. */
 async function delayOf(agent: Agent, url: string): Promise<number> {
   const times: number[] = [];
   for (let count = 0; count < 9; count += 1) {
@@ -158,7 +158,7 @@ async function delayOf(agent: Agent, url: string): Promise<number> {
   return times.sort((one, other) => one - other)[4] ?? 0;
 }
 
-/** The audit log holds what everybody was answered, to the last entry, and the database is sound. */
+/** Checks that the audit log matches all responses, and the integrity of the database. */
 function checkBooks(data: string, books: Books): void {
   const db = new BetterSqlite3(join(data, 'vault.db'), { readonly: true });
   try {
@@ -186,8 +186,8 @@ function checkBooks(data: string, books: Books): void {
       },
     );
     const renewed = db.prepare("select count(*) from renewals where status = 'succeeded'").pluck().get();
-    assert.equal(renewed, books.renewalsAsked, 'each renewal that was asked for has succeeded');
-    assert.equal(db.prepare('select count(*) from sessions').pluck().get(), 0, 'no session is left');
+    assert.equal(renewed, books.renewalsAsked, 'a requested renewal did not succeed');
+    assert.equal(db.prepare('select count(*) from sessions').pluck().get(), 0, 'a session is left');
   } finally {
     db.close();
   }

@@ -1,4 +1,4 @@
-/** The chamber of starts in trouble in its short form: each trouble once, and a disk that begins to fail somewhere in a start. */
+/** The short form of the chamber of failing starts: each fault once, and a disk that starts to fail during a start. */
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -11,11 +11,11 @@ import type { DiskFault } from './disk-shim.ts';
 import { shortOrder } from './short-order.ts';
 import { StartScene, situations, startTroubles } from './start-faults.ts';
 
-/** What each may come to; where it is not here it has to be refused. */
+/** The allowed results of each fault; by default the start must fail. */
 const served = /may be open|write lock|durable|names/;
 
 suite(
-  'a start in trouble serves what is true or is refused with one sentence, and the next one is as usual',
+  'a start with a fault serves correctly or fails with one error message, and the next start works',
   needs('cc'),
   () => {
     const folder = mkdtempSync(join(tmpdir(), 'vault-starts-'));
@@ -26,7 +26,7 @@ suite(
     after(() => rmSync(folder, { recursive: true, force: true }));
 
     for (const trouble of startTroubles) {
-      // Each on one of the vaults that it can meet: all of them are the chamber's.
+      // Each with one of the possible vaults; the chamber runs all of them.
       test(trouble.title, async (t) => {
         const { chance } = shortOrder(t);
         const situation = chance.one(situations.slice(trouble.needsVault ? 1 : 0));

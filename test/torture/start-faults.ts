@@ -1,7 +1,6 @@
 /**
- * Starts in trouble: the executable begins on a disk that fails from some operation on, or once, without descriptors, without
- * its key, behind a lock. Either it serves and answers what is true, or it refuses with one sentence; when the trouble is
- * over it starts as if nothing had been.
+ * Starts with a fault: a disk that fails once or from some operation on, missing descriptors, a missing key, or a lock. The
+ * executable either serves correct responses or fails with one error message. After the fault it starts normally.
  */
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,28 +22,28 @@ import {
 } from './running-vault.ts';
 import { strangeFiles } from './truths.ts';
 
-/** What lies in the data directory when it starts. */
+/** The content of the data directory before the start. */
 export const situations = ['nothing', 'a vault', 'a vault that was killed', 'an old vault'] as const;
 export type Situation = (typeof situations)[number];
 
-/** A certificate that can be downloaded, and the key for it. */
+/** A certificate to download, and an API key. */
 type Client = { readonly certificate: string; readonly key: string };
 
-/** Something that keeps a vault from starting as it should. */
+/** A fault during a start. */
 export type StartTrouble = {
   readonly title: string;
   readonly faults?: readonly DiskFault[];
-  /** Only so many files may be open. */
+  /** The limit of open files. */
   readonly descriptors?: number;
-  /** Not on the disk that fails: begins it, and returns what ends it. */
+  /** A fault without the failing disk: starts it and returns a function that ends it. */
   readonly begin?: (data: string) => () => void;
-  /** Whether there has to be a vault. */
+  /** Whether the fault needs an existing vault. */
   readonly needsVault?: true;
 };
 
 export type Tried = 'served' | 'refused';
 
-/** A start that takes longer neither serves nor refuses. */
+/** The time limit of a start. */
 const longestStart = 40_000;
 
 const withWriteLock = (sql: string) => (data: string) => {
@@ -89,15 +88,15 @@ export const startTroubles: readonly StartTrouble[] = [
   })),
 ];
 
-/** Vaults to start in trouble, each made once, on a disk that fails on demand. */
+/** Vaults for failing starts, each created once, on the failing disk. */
 export class StartScene {
   readonly #program: string;
   readonly #folder: string;
   readonly #root: string;
   readonly #disk: DiskShim;
-  /** None for an empty directory. */
+  /** Undefined for an empty directory. */
   readonly #templates = new Map<Situation, { readonly folder: string; readonly client: Client }>();
-  /** What was said where it refused, and how often. */
+  /** The error messages with their counts. */
   readonly sentences = new Map<string, number>();
 
   private constructor({ program, folder }: Pick<Order, 'program' | 'folder'>) {
@@ -116,7 +115,7 @@ export class StartScene {
     return scene;
   }
 
-  /** Starts in trouble, with `more` options, and once more after it. Throws where anything is not as it should be. */
+  /** Starts with a fault and `more` options, and again after it. Throws if a check fails. */
   async endure(situation: Situation, trouble: StartTrouble, more: readonly string[] = []): Promise<Tried> {
     const data = join(this.#root, 'data');
     rmSync(this.#root, { recursive: true, force: true });
@@ -134,12 +133,12 @@ export class StartScene {
       else {
         tried = 'served';
         downloads += await askInTrouble(server, client).catch((error: unknown) => {
-          // Who has no descriptor for a connection closes it.
+          // Without a descriptor for a connection, the server closes it.
           if (trouble.descriptors === undefined) throw error;
           return 0;
         });
         begun.end();
-        // A process keeps the limit that it began with.
+        // The limit of a process cannot be lifted later.
         if (trouble.descriptors === undefined) downloads += await recovered(server, client);
         assert.equal(await server.kill('SIGTERM'), '0', started.log());
       }
@@ -149,7 +148,7 @@ export class StartScene {
     }
     if (template !== undefined) {
       const key = readFileSync(join(template.folder, 'master.key'));
-      assert.deepEqual(readFileSync(join(data, 'master.key')), key, 'the master key is what it was');
+      assert.deepEqual(readFileSync(join(data, 'master.key')), key, 'the master key has changed');
     }
     await this.#startsAgain(data, client, downloads);
     return tried;
@@ -173,7 +172,7 @@ export class StartScene {
     return { place: { program, data, environment } satisfies Place, end };
   }
 
-  /** The server, or undefined where it ended by itself. Throws where it is neither there nor gone after a while. */
+  /** The server, or undefined if it exited. Throws if it neither listens nor exits in time. */
   async #soon({ listening, ended, kill, log }: Started): Promise<Server | undefined> {
     const tooLate = new AbortController();
     const late = delay(longestStart, 'late' as const, { signal: tooLate.signal }).catch(
@@ -183,10 +182,10 @@ export class StartScene {
     tooLate.abort();
     if (first !== 'late') return first;
     await kill();
-    throw new Error(`after ${longestStart / 1000} s it neither serves nor has refused: ${log()}`);
+    throw new Error(`after ${longestStart / 1000} s it neither serves nor has exited: ${log()}`);
   }
 
-  /** It said one sentence, with what to do; nothing of how it is made. */
+  /** Checks that it printed one error message with a hint and without internals. */
   #refused(code: string, log: string): void {
     const said = log.replaceAll(/^\{.*\}\n/gm, '');
     assert.equal(code, '1', log);
@@ -196,7 +195,7 @@ export class StartScene {
     this.sentences.set(sentence, (this.sentences.get(sentence) ?? 0) + 1);
   }
 
-  /** Without trouble: what was there is there, what was handed out is recorded, and nothing else is left. */
+  /** Checks after the fault: nothing is lost, all downloads are recorded, and no other files are left. */
   async #startsAgain(data: string, client: Client | undefined, downloads: number): Promise<void> {
     const place: Place = { program: this.#program, data, environment: this.#disk.environment };
     const started = startServer(place);
@@ -210,18 +209,18 @@ export class StartScene {
   async #isAsUsual(place: Place, started: Started, client: Client | undefined, downloads: number) {
     const { data } = place;
     const server = await this.#soon(started);
-    if (server === undefined) throw new Error(`it does not start after the trouble: ${started.log()}`);
+    if (server === undefined) throw new Error(`it does not start after the fault: ${started.log()}`);
     const more = await recovered(server, client);
     const made = await runCommand(place, ['certificate', 'create', '--name', 'next', '--domain', 'a.test']);
     assert.equal(made.code, 0, made.stderr);
     const verified = await runCommand(place, ['audit', 'verify']);
     assert.equal(verified.code, 0, verified.stdout);
     assert.equal(await server.kill('SIGTERM'), '0', started.log());
-    assert.equal(downloadsIn(data), downloads + more, 'each download is recorded, and nothing else is');
-    // A draft of a key that could not be removed is in nobody's way.
+    assert.equal(downloadsIn(data), downloads + more, 'the audit log does not match the downloads');
+    // A temporary key file that could not be removed is harmless.
     const mayStay = /^(vault\.db\.before-.*|\.master\.key\.[0-9a-f]{16})$/;
     const left = strangeFiles(data).filter((name) => !mayStay.test(name));
-    assert.deepEqual(left, [], 'nothing half made is left');
+    assert.deepEqual(left, [], 'incomplete files are left');
   }
 
   async #make(situation: Situation): Promise<void> {
@@ -237,15 +236,15 @@ export class StartScene {
     const client = { certificate: 'web', key: await done('api-key', 'create', '--name=client', ...rights) };
     if (situation === 'a vault that was killed') {
       const server = await startServer(place).listening;
-      if (server === undefined) throw new Error('nobody killed it yet');
+      if (server === undefined) throw new Error('the server is not running');
       assert.equal((await download(server, client)).status, 200);
       await server.kill();
-      assert.ok(existsSync(join(folder, 'vault.db-wal')), 'a kill leaves the log');
+      assert.ok(existsSync(join(folder, 'vault.db-wal')), 'no write-ahead log after a kill');
     }
     this.#templates.set(situation, { folder, client });
   }
 
-  /** Of the schema before the audit log was chained. */
+  /** With the schema before the audit log was chained. */
   #unpackOld(): void {
     const fixture = join(import.meta.dirname, '..', 'schemas', '0005-key-networks');
     const folder = join(this.#folder, 'an-old-vault');
@@ -274,7 +273,7 @@ function download({ url }: Server, { certificate, key }: Client): Promise<Answer
   return ask(`${url}/api/v1/certificates/${certificate}/private.key`, { headers });
 }
 
-/** How many downloads were answered; each other answer says that it cannot be given now. */
+/** The number of successful downloads; all other responses must be temporary errors. */
 async function askInTrouble(server: Server, client: Client | undefined): Promise<number> {
   assert.equal((await ask(`${server.url}/api/v1/health`)).status, 200);
   const ready = await ask(`${server.url}/api/v1/ready`);
@@ -291,7 +290,7 @@ async function askInTrouble(server: Server, client: Client | undefined): Promise
   return 0;
 }
 
-/** Waits until it works, for ten seconds at most; how many downloads were answered for that. */
+/** Waits up to ten seconds until it works. Returns the number of downloads used for that. */
 async function recovered(server: Server, client: Client | undefined): Promise<number> {
   await untilReady(server.url);
   if (client === undefined) return 0;
@@ -300,7 +299,7 @@ async function recovered(server: Server, client: Client | undefined): Promise<nu
   return 1;
 }
 
-/** The same error in each place where the disk can begin to fail, and once in each of them alone. */
+/** The same error at each operation of a start, once persistently and once only at that operation. */
 const sweeps: readonly Pick<DiskFault, 'operation' | 'error'>[] = [
   { operation: 'change', error: 'ENOSPC' },
   { operation: 'sync', error: 'EIO' },
@@ -308,10 +307,10 @@ const sweeps: readonly Pick<DiskFault, 'operation' | 'error'>[] = [
   { operation: 'open', error: 'EMFILE' },
 ];
 
-/** So many starts in a row that nothing kept from serving have passed all operations of a start. */
+/** After this many successful starts in a row, the fault is beyond the last operation of a start. */
 const enoughServed = 12;
 
-/** `--starts N` skips all but each Nth place of a sweep. */
+/** `--starts N` runs every Nth operation of a sweep only. */
 export const startFaults: Chamber = async ({ program, folder, amount, say }) => {
   const scene = await StartScene.open({ program, folder });
   const counts = { served: 0, refused: 0 };

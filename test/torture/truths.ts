@@ -1,6 +1,6 @@
 /**
- * Whether every answer that was given is true of a vault, and nothing in it is half made: asked of the database file and of
- * a server on it. What may be either way is taken as it is found.
+ * Checks that a vault matches every response it gave and has no incomplete objects, with the database file and a server on
+ * it. Uncertain states are accepted as found.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -10,21 +10,21 @@ import BetterSqlite3 from 'better-sqlite3';
 import type { Download, Facts, KeyState, Presence } from './ledger.ts';
 import { ask, untilReady } from './running-vault.ts';
 
-/** Remembers what has been looked at, so that a look after each of many kills stays short. */
+/** Remembers what was checked, so that repeated checks stay fast. */
 export class Truths {
   #downloads = 0;
   #events = 0;
   readonly #pairs = new Set<string>();
   readonly #settled = new Set<string>();
   readonly #agent = new Agent({ keepAlive: true });
-  /** How many things were compared with what was answered. */
+  /** The number of comparisons with responses. */
   compared = 0;
-  /** Questions without an answer, and how often what they asked for was found done. */
+  /** Requests without a response, and how many of them were found done. */
   readonly doubts = { done: 0, undone: 0 };
 
   /**
-   * Everything that can be asked of the database alone. Returns the promises that are broken. `settle`: what is found in a
-   * doubt is held to from then on, for a vault that goes on living.
+   * Runs all checks on the database and returns the broken promises. With `settle`, an uncertain state becomes certain as
+   * found, for a vault that continues to run.
    */
   ofDatabase(data: string, facts: Facts, { settle }: { readonly settle: boolean }): string[] {
     const database = new BetterSqlite3(join(data, 'vault.db'), { readonly: true });
@@ -35,7 +35,7 @@ export class Truths {
         if (!holds) broken.push(sentence);
       };
       expect(database.pragma('integrity_check', { simple: true }) === 'ok', 'integrity_check finds damage');
-      expect(database.prepare('pragma foreign_key_check').get() === undefined, 'rows refer to what is gone');
+      expect(database.prepare('pragma foreign_key_check').get() === undefined, 'rows violate foreign keys');
       this.#recorded(database, facts, expect);
       this.#keys(database, facts, expect, settle);
       this.#certificates(database, facts, expect, settle);
@@ -46,7 +46,7 @@ export class Truths {
     }
   }
 
-  /** What only a server can show: who gets in, and that keys open and belong to their chains. */
+  /** Runs the checks that need a server: authentication, and that private keys decrypt and match their chains. */
   async ofServer(url: string, facts: Facts, { everything }: { readonly everything: boolean }) {
     const broken: string[] = [];
     const get = (path: string, headers: Record<string, string>) =>
@@ -74,7 +74,7 @@ export class Truths {
       this.#settled.add(seen);
     }
     const all = facts.keys.get('all')?.raw;
-    // It is made last of what a vault begins with.
+    // It is created last in a new vault.
     if (all === undefined) return broken;
     const bearer = { Authorization: `Bearer ${all}` };
     const listed = await get('/api/v1/certificates', bearer);
@@ -99,7 +99,7 @@ export class Truths {
     return broken;
   }
 
-  /** From the next time on everything is looked at again, also what was found right before. */
+  /** Makes the next check complete. */
   forget(): void {
     this.#downloads = 0;
     this.#events = 0;
@@ -117,7 +117,7 @@ export class Truths {
     for (const download of downloads.slice(this.#downloads)) {
       const event = events.get(download.requestId);
       const isSo = event?.count === 1 && tellsOf(event, download);
-      expect(isSo, `a download was answered and is not recorded once: ${JSON.stringify(download)}`);
+      expect(isSo, `a successful download is not recorded exactly once: ${JSON.stringify(download)}`);
     }
     this.#downloads = downloads.length;
     this.#events = last;
@@ -127,13 +127,13 @@ export class Truths {
     const rows = database
       .prepare<[], { id: number; name: string; revoked_at: number | null }>('select * from api_keys')
       .all();
-    for (const { name } of rows) expect(keys.has(name), `nobody asked for the key ${name}`);
+    for (const { name } of rows) expect(keys.has(name), `the key ${name} was never requested`);
     const found = new Map(
       rows.map(({ name, revoked_at }) => [name, revoked_at === null ? 'active' : 'revoked']),
     );
     for (const [name, key] of keys) {
       const state = (found.get(name) ?? 'absent') as KeyState;
-      expect(key.may.has(state), `${name} is ${state} and can only be ${[...key.may].join(' or ')}`);
+      expect(key.may.has(state), `${name} is ${state} but can only be ${[...key.may].join(' or ')}`);
       this.#settle(key, state, settle);
     }
   }
@@ -147,7 +147,7 @@ export class Truths {
     const names = new Set(database.prepare('select name from certificates').pluck().all());
     for (const [name, certificate] of certificates) {
       const state = names.has(name) ? 'present' : 'absent';
-      expect(certificate.may.has(state), `${name} is ${state}, which it cannot be`);
+      expect(certificate.may.has(state), `${name} is ${state}, which is impossible`);
       this.#settle(certificate, state, settle);
     }
     const prints = database.prepare('select fingerprint_sha256 from certificate_versions').pluck().all();
@@ -163,7 +163,7 @@ export class Truths {
       this.#settle(one, state, settle);
     }
     const known = new Set(database.prepare('select id from renewals').pluck().all());
-    for (const id of renewals.keys()) expect(known.has(id), `renewal ${id} was accepted and is not there`);
+    for (const id of renewals.keys()) expect(known.has(id), `renewal ${id} was accepted but is missing`);
   }
 
   #settle<S extends KeyState | Presence>(thing: { may: ReadonlySet<S> }, state: S, settle: boolean): void {
@@ -183,9 +183,9 @@ function tellsOf({ resource, detail }: { resource: string; detail: string }, dow
   return isIt && artifact === download.artifact;
 }
 
-/** Queries that find what no transaction of a sound vault leaves behind. Each has to be empty. */
+/** Queries for inconsistencies. Each must return no rows. */
 const halfMade: Readonly<Record<string, string>> = {
-  'a certificate whose versions do not lead up to the current one': `
+  'a certificate with a gap in its versions': `
     select c.name from certificates c left join certificate_versions v on v.certificate_id = c.id
     group by c.id having c.current_version is not max(v.version) or max(v.version) is not count(v.id)`,
   'a version without a key or a chain': `
@@ -202,26 +202,26 @@ const halfMade: Readonly<Record<string, string>> = {
   'a revocation without its event, or an event without its revocation': `
     with told as (select resource from audit_events where action = 'api_key.revoke')
     select id from api_keys where (revoked_at is not null) is not ('api-key:' || id in told)`,
-  'a key that is there and was deleted': `
+  'an existing key that was deleted': `
     select id from api_keys where 'api-key:' || id in
       (select resource from audit_events where action = 'api_key.delete')`,
-  'a key for a certificate that names none': `
+  'a key with an empty allowlist': `
     select id from api_keys where any_certificate = 0 and id not in (select api_key_id from api_key_certificates)`,
   'a renewal that succeeded without a version': `
     select r.id from renewals r left join certificate_versions v
       on v.certificate_id = r.certificate_id and v.version = r.version
     where r.status = 'succeeded' and v.id is null`,
-  'a renewal that runs and belongs to nobody, or for longer than a lease': `
+  'a running renewal without an owner, or for longer than a lease': `
     select id from renewals where status = 'running'
       and (lease_owner is null or lease_expires_at > unixepoch() * 1000 + 62000)`,
-  'a renewal that has ended and still has an owner or a key': `
+  'a finished renewal with an owner or a key': `
     select id from renewals where status in ('succeeded', 'failed')
       and (lease_owner is not null or sealed_private_key is not null)`,
-  'a renewal that failed': `select id, error from renewals where status = 'failed'`,
+  'a failed renewal': `select id, error from renewals where status = 'failed'`,
   'a session without its event': `
     select id from sessions where 'session:' || id not in
       (select resource from audit_events where action = 'session.create')`,
-  'a private CA that is not one root and one intermediate': `
+  'a private CA without exactly one root and one intermediate': `
     select * from (select count(*) as count, count(distinct role) as roles from ca_certificates)
     where count <> 2 or roles <> 2`,
 };
@@ -233,7 +233,7 @@ function nothingHalfMade(database: BetterSqlite3.Database, expect: Expect): void
   }
 }
 
-/** Files in a data directory that a vault does not leave there, whatever ends it. */
+/** Unexpected files in a data directory. */
 export function strangeFiles(data: string): string[] {
   const usual = /^(vault\.db(-wal|-shm)?|vault\.mark(\.draft)?|master\.key)$/;
   return readdirSync(data).filter((name) => !usual.test(name));

@@ -1,6 +1,5 @@
 /**
- * Memory and descriptors of a vault in a trouble that lasts: what piles up while nothing can be done would take down more
- * than the trouble itself.
+ * Watches memory and descriptors of a vault during a long fault, because a leak would do more damage than the fault itself.
  */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
@@ -16,13 +15,13 @@ const watched = {
 } as const satisfies Record<string, Allowance>;
 
 export type Vitals = {
-  /** Looks no more. */
+  /** Stops watching. */
   readonly stop: () => void;
-  /** Throws where something rose until the end; what each was on average otherwise. */
+  /** Throws if a value rose until the end. Otherwise returns the averages. */
   readonly means: () => { readonly memory: number; readonly descriptors: number };
 };
 
-/** Looks four times a second; of five seconds the least counts, when what can be given back has been. */
+/** Samples four times per second and uses the minimum of every five seconds, after garbage collection. */
 export function watchVitals(scene: Pick<Scene, 'server'>): Vitals {
   const samples: Record<keyof typeof watched, Sample[]> = { memory: [], descriptors: [] };
   const began = performance.now();
@@ -44,7 +43,7 @@ export function watchVitals(scene: Pick<Scene, 'server'>): Vitals {
     means: () => {
       const [memory, descriptors] = (['memory', 'descriptors'] as const).map((name) => {
         const trend = trendOf(samples[name]);
-        const told = `${name} rises while the trouble lasts: ${JSON.stringify(samples[name])}`;
+        const told = `${name} rises during the fault: ${JSON.stringify(samples[name])}`;
         assert.ok(isFlat(trend, watched[name]), told);
         return trend.mean;
       });

@@ -1,6 +1,6 @@
 /**
- * Which answers have to come before the next kill: each kind in turn, so that a run has them all however busy the machine
- * is. Some rounds want nothing, and the kill comes whenever it comes.
+ * Selects the kinds of responses to wait for before the next kill, each in turn, so that a run covers all of them even on a
+ * busy machine. Some rounds wait for none, so that the kill comes at a random moment.
  */
 import type { Chance } from './chamber.ts';
 import { type Deed, deedKinds } from './ledger.ts';
@@ -14,11 +14,11 @@ export class WantedAnswers {
 
   constructor(rounds: number, chance: Chance) {
     this.#chance = chance;
-    // Twice as many as are needed, for the rounds that want nothing.
+    // Twice as many as needed, for the rounds that wait for none.
     this.#perRound = Math.ceil((2 * deedKinds.length) / rounds);
   }
 
-  /** Whether kinds would never have been wanted if this round, one of so many that are left, wanted none. */
+  /** Whether the remaining rounds are too few to skip this one. */
   mustWant(roundsLeft: number): boolean {
     return deedKinds.length - this.#given > this.#perRound * (roundsLeft - 1);
   }

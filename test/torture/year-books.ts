@@ -1,6 +1,6 @@
 /**
- * The books of a simulated year: what the clients got, what the server's log says that it answered, and what stands in the
- * database. Each was kept without looking at the others; here they are compared, entry by entry.
+ * The records of a simulated year: the results of the clients, the log of the server, and the database. Each is kept
+ * independently; this file compares them entry by entry.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -10,12 +10,12 @@ import { type Log, type LogFields, silentLog } from '../../src/base/log.ts';
 import type { Answer, Asked, PollingClient, RunOutcome } from './polling-client.ts';
 
 export const lifetime = 45 * day;
-/** How far from its end a certificate is renewed, at the latest. */
+/** The latest time before expiry at which a certificate is renewed. */
 export const renewalLead = lifetime / 3;
-/** The earliest moment differs from the latest by this jitter. */
+/** The jitter between the earliest and the latest time. */
 const jitter = lifetime / 50;
 export const pollPeriod = day;
-/** The scheduler looks once a minute, and a renewal takes a moment. */
+/** The scheduler runs once a minute, and a renewal takes a moment. */
 const slack = 2 * minute;
 
 export type YearPlan = {
@@ -24,11 +24,11 @@ export type YearPlan = {
   readonly days: number;
   /** The clock is never moved by more than this at once. */
   readonly longestStep: number;
-  /** After every so-manieth first file, the certificate is renewed before the second is asked for. */
+  /** How often a certificate is renewed between the first and the second download. */
   readonly renewBetweenEvery: number;
-  /** When the server is down, and for how long. */
+  /** The outages of the server. */
   readonly outages: readonly { readonly day: number; readonly hours: number }[];
-  /** So many clients' keys are revoked in the middle of the year; they go on polling. */
+  /** The number of clients whose keys are revoked in the middle of the year; they keep polling. */
   readonly revoked: number;
 };
 
@@ -43,16 +43,16 @@ export type YearFigures = {
   readonly renewals: number;
   readonly renewalsBetweenTwoFiles: number;
   readonly auditEvents: number;
-  /** The least that any client ever had left of its certificate's life, in days. */
+  /** The shortest remaining lifetime of any client's certificate, in days. */
   readonly leastDaysLeft: number;
   readonly clockMoves: number;
 };
 
-/** What the server's log says, counted as it comes. */
+/** Counts the lines of the server's log. */
 export class ServerBook {
-  /** How often each status was answered on the routes of artifacts. */
+  /** The counts of each status on the routes of artifacts. */
   readonly statuses = new Map<number, number>();
-  /** Renewals that somebody asked for. */
+  /** Requested renewals. */
   readonly asked = new Set<number>();
   readonly complaints: string[] = [];
   readonly log: Log = this.#logWith({});
@@ -66,7 +66,7 @@ export class ServerBook {
         this.statuses.set(Number(status), (this.statuses.get(Number(status)) ?? 0) + 1);
       },
       warn: ({ err }, message) => {
-        // It is stopped without patience, and connections are kept alive.
+        // The server stops without waiting for persistent connections.
         if (message !== 'closed connections with requests in flight')
           this.complaints.push(`${message} ${err}`);
       },
@@ -76,18 +76,18 @@ export class ServerBook {
   }
 }
 
-/** What one client asked and got. */
+/** The requests and responses of one client. */
 export class ClientBook {
   readonly client: PollingClient;
-  /** When it polls, in milliseconds of the day. */
+  /** Its poll time, in milliseconds of the day. */
   readonly slot: number;
   readonly keyId: number;
   readonly actor: string;
   revokedAt: number | undefined;
   readonly statuses = new Map<number, number>();
-  /** What came with 200, by `artifact version`. */
+  /** Downloads with status 200, by `artifact version`. */
   readonly received = new Map<string, number>();
-  /** When it polled with success, and the version it had then. */
+  /** The times of successful polls, with the version. */
   readonly held: { readonly at: number; readonly version: number }[] = [];
   failedRuns = 0;
   leastLeft = Number.POSITIVE_INFINITY;
@@ -105,16 +105,16 @@ export class ClientBook {
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
     if (status === 304) {
       assert.equal(body, '');
-      assert.equal(headers.etag, ifNoneMatch, 'a 304 for another entity tag');
+      assert.equal(headers.etag, ifNoneMatch, 'a 304 for another ETag');
     }
     if (status !== 200) return;
-    assert.notEqual(headers.etag, ifNoneMatch, 'a 200 though nothing has changed');
+    assert.notEqual(headers.etag, ifNoneMatch, 'a 200 without a change');
     const artifact = new URL(path, 'http://client').pathname.split('/').at(-1);
     const what = `${artifact} ${headers['certificate-version']}`;
     this.received.set(what, (this.received.get(what) ?? 0) + 1);
   }
 
-  /** What the client holds has been served by its machine until now: it must have been good for all that time. */
+  /** Checks that the client's certificate was valid until now, because its machine served it all that time. */
   before(at: number, isDown: boolean): void {
     this.#isDown = isDown;
     const pair = this.client.pair;
@@ -126,7 +126,7 @@ export class ClientBook {
   }
 
   after(at: number, outcome: RunOutcome): void {
-    if (outcome.kind === 'check') assert.fail(`${this.actor}: refused what came: ${outcome.reason}`);
+    if (outcome.kind === 'check') assert.fail(`${this.actor}: rejected a download: ${outcome.reason}`);
     if (outcome.kind === 'fetch') {
       const mayFail = this.#isDown ? '0' : this.revokedAt === undefined ? undefined : '401';
       assert.equal(outcome.reason, mayFail, `${this.actor}: a run failed`);
@@ -154,12 +154,12 @@ export type Year = {
   readonly plan: YearPlan;
   readonly books: readonly ClientBook[];
   readonly server: ServerBook;
-  /** When the clients began. */
+  /** The start time of the clients. */
   readonly first: number;
   readonly moves: number;
 };
 
-/** Throws where the books disagree; the database is read from outside, when the server has ended. */
+/** Throws if the records differ. Reads the database from outside after the server has stopped. */
 export function checkBooks({ dataDir, plan, books, server, first, moves }: Year): YearFigures {
   const db = new BetterSqlite3(join(dataDir, 'vault.db'), { readonly: true });
   try {
@@ -193,7 +193,7 @@ export function checkBooks({ dataDir, plan, books, server, first, moves }: Year)
   }
 }
 
-/** Every renewal has succeeded, made exactly one version, and was asked for or due; and none is missing. */
+/** Every renewal succeeded, issued exactly one version, and was requested or due; none is missing. */
 function checkRenewals(
   db: BetterSqlite3.Database,
   versions: readonly VersionRow[],
@@ -216,14 +216,14 @@ function checkRenewals(
     )
     .all();
   assert.deepEqual([...new Set(rows.map(({ status }) => status))], ['succeeded']);
-  assert.equal(versions.length, certificates + rows.length, 'each renewal made one version');
+  assert.equal(versions.length, certificates + rows.length, 'renewals and versions differ in number');
   const made = new Map(rows.map((row) => [`${row.name} ${row.version}`, row]));
   assert.equal(made.size, rows.length);
   const byHand = rows.filter(({ requested_by }) => requested_by !== 'system').map(({ id }) => id);
   assert.deepEqual(
     byHand.filter((id) => !asked.has(id)),
     [],
-    'somebody unknown asked for a renewal',
+    'a renewal was requested by an unknown actor',
   );
   const ends = outages.map((outage) => first + outage.day * day + outage.hours * hour);
   const over = first + days * day;
@@ -247,7 +247,7 @@ function checkRenewals(
   return rows.length;
 }
 
-/** Whoever polls has the newest version that was there when the poll began, or one that came meanwhile. */
+/** Each poll gets the newest version at its start, or a newer one. */
 function checkHeld(versions: readonly VersionRow[], books: readonly ClientBook[]): void {
   const byName = Map.groupBy(versions, ({ certificate }) => certificate);
   for (const { client, held, actor } of books) {
@@ -258,13 +258,13 @@ function checkHeld(versions: readonly VersionRow[], books: readonly ClientBook[]
       assert.ok(version >= (all[newest - 1]?.version ?? 1), `${actor} has version ${version} at ${at}`);
       assert.ok(
         (all[version - 1]?.created_at ?? Number.POSITIVE_INFINITY) <= at + slack,
-        'a version before it was made',
+        'a version before it was issued',
       );
     }
   }
 }
 
-/** What clients got is what the server's log says and, for each client and file, what the audit log says. */
+/** The results of clients match the server's log and, for each client and file, the audit log. */
 function checkAnswers(
   db: BetterSqlite3.Database,
   books: readonly ClientBook[],
@@ -288,7 +288,7 @@ function checkAnswers(
   }
 }
 
-/** The audit log has exactly these events and no other; returns how many. */
+/** Checks that the audit log has exactly these events. Returns their number. */
 function checkAudit(
   db: BetterSqlite3.Database,
   counts: { plan: YearPlan; downloads: number; refused: number; renewals: number; versions: number },

@@ -1,4 +1,4 @@
-/** The short form of the simulated year, and that its clients are the installer's. */
+/** The short form of the simulated year, and a comparison of its clients with the installer. */
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { clientVault } from '../harness/client-vault.ts';
 import { PollingClient } from './polling-client.ts';
 import { simulateYear } from './year.ts';
 
-test('ten clients live through a year of renewals and outages, and all books agree to the last entry', async (t) => {
+test('after a year of renewals and outages with ten clients, all records match', async (t) => {
   const plan = {
     ...{ clients: 10, certificates: 4, days: 365, longestStep: day, renewBetweenEvery: 211, revoked: 1 },
     outages: [
@@ -18,14 +18,14 @@ test('ten clients live through a year of renewals and outages, and all books agr
   };
   const figures = await simulateYear(plan);
   assert.equal(figures.polls, 3650);
-  // A year has twelve renewals of each and a bit, of those that nobody asked for.
+  // Each certificate has a little more than twelve scheduled renewals per year.
   assert.ok(figures.renewals - figures.renewalsBetweenTwoFiles > 24, JSON.stringify(figures));
   assert.ok(figures.renewalsBetweenTwoFiles > 10);
   assert.ok(figures.refused > 100 && figures.failedRuns > figures.refused);
   t.diagnostic(JSON.stringify(figures));
 });
 
-test('the clients of the simulation ask exactly what the installer asks', async (t) => {
+test('the clients of the simulation send the same requests as the installer', async (t) => {
   const vault = await clientVault(t);
   const before = await vault.relay();
   const asked = async (run: () => Promise<unknown>) => {
@@ -44,7 +44,7 @@ test('the clients of the simulation ask exactly what the installer asks', async 
   const install = () => vault.install(client, ['--server', before.url]);
   const runs: Record<string, () => Promise<unknown>> = {
     'the first': install,
-    'one that finds nothing new': () => client.run(['--run']),
+    'a run without changes': () => client.run(['--run']),
   };
   for (const [title, run] of Object.entries(runs)) {
     assert.deepEqual(await asked(() => model.run()), await asked(run), title);
@@ -59,5 +59,5 @@ test('the clients of the simulation ask exactly what the installer asks', async 
   const environment = { CERTIFICATE_VAULT_PAUSE_SECONDS: '0' };
   const failing = await asked(() => client.run(['--run'], { environment }));
   assert.equal(failing.length, 4);
-  assert.deepEqual(await asked(() => model.run()), failing, 'where the vault cannot do it now');
+  assert.deepEqual(await asked(() => model.run()), failing, 'when the vault is unavailable');
 });

@@ -1,6 +1,6 @@
 /**
- * A year of a fleet: clients that poll once a day as the installer does, the real server and the real renewal engine, and
- * a clock that passes a year in minutes. At its end the books of clients, server and database must agree to the last entry.
+ * A year of a fleet in minutes: clients that poll once a day like the installer, the real server, the real renewal engine
+ * and a fast clock. At the end the records of clients, server and database must match.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { Agent } from 'node:http';
@@ -61,12 +61,12 @@ function wordsOf(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** Lives through the year and throws where anything does not add up. `tell` hears once a simulated month. */
+/** Simulates the year and throws if a check fails. Calls `tell` once per simulated month. */
 export async function simulateYear(
   plan: YearPlan,
   tell: (line: string) => void = () => undefined,
 ): Promise<YearFigures> {
-  // In memory where there is such a place: what survives power loss is for other chambers, and each poll would wait for the disk.
+  // In memory if possible, because each poll would wait for the disk. Other chambers test durability.
   const dataDir = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'vault-year-'));
   const time = new SimulatedTime('2026-01-01T00:00:00Z');
   const server = new YearServer(dataDir, time);
@@ -92,7 +92,7 @@ export async function simulateYear(
   }
 }
 
-/** Makes the certificates and, for each client, its key; they begin to poll a day later. */
+/** Creates the certificates and a key for each client. The clients start to poll a day later. */
 async function equip(
   plan: YearPlan,
   server: YearServer,
@@ -103,7 +103,7 @@ async function equip(
   const begun = time.world.now();
   const operator = await makeKey(vault, 'operator', ['renewals:trigger'], '*');
   const names = Array.from({ length: plan.certificates }, (_, index) => `site-${index}`);
-  // Made over a day, as people make them: not all are due in the same minute.
+  // Created over a day, so that not all are due in the same minute.
   for (const [index, name] of names.entries()) {
     await time.until(begun + Math.floor((index * day) / names.length), plan.longestStep);
     const input = { name, domains: [`${name}.example.test`], lifetime: `${lifetime / day}d` };
@@ -124,7 +124,7 @@ async function equip(
       url: () => server.url,
       seen: (asked, answer) => book.enter(asked, answer),
     });
-    // The script's own arithmetic on two random bytes.
+    // The script's computation with two random bytes.
     const slot = (time.world.randomBytes(2).readUInt16LE() % 1440) * minute;
     const book = new ClientBook(client, slot, key.id, `api-key:${key.id}:${name}`);
     books.push(book);
@@ -164,7 +164,7 @@ type Moment =
   | { readonly at: number; readonly kind: 'down' | 'up' | 'revoke' | 'month' }
   | { readonly at: number; readonly kind: 'polls'; readonly books: readonly ClientBook[] };
 
-/** All that happens from outside, in its order. */
+/** All outside events, in order. */
 function* momentsOf(first: number, plan: YearPlan, books: readonly ClientBook[]): Generator<Moment> {
   const bySlot = Map.groupBy(books, ({ slot }) => slot);
   const slots = [...bySlot.keys()].sort((one, other) => one - other);
@@ -194,7 +194,7 @@ async function makeKey(vault: Vault, name: string, scopes: readonly string[], ce
   return { id, raw: raw.expose() };
 }
 
-/** The vault with its server and jobs, which starts and ends several times in its year. */
+/** The vault with its server and jobs, which stops and starts several times. */
 class YearServer {
   readonly book = new ServerBook();
   readonly #dataDir: string;
@@ -215,7 +215,7 @@ class YearServer {
     return this.#running;
   }
 
-  /** Where nobody listens while it is down. */
+  /** An address where nothing listens, for outages. */
   get url(): string {
     return this.#running?.url ?? 'http://127.0.0.1:1';
   }
@@ -244,7 +244,7 @@ class YearServer {
     await running?.end();
   }
 
-  /** Asks for a new version over HTTP and waits until it is there. */
+  /** Requests a renewal over HTTP and waits for the new version. */
   async renew(key: string, certificate: string): Promise<void> {
     const { vault, url } = this.running;
     const asked = await fetch(new URL(`/api/v1/certificates/${certificate}/renew`, url), {
