@@ -30,7 +30,7 @@ export function checkCertificate(draft: CertificateDraft, isAcme: boolean): Reco
   const found: Record<string, string> = {};
   if (parseNewCertName(draft.name) === undefined)
     found.name = `${quoted(draft.name)} is not a name: ${newCertNameRule}`;
-  if (draft.domains.length === 0) found.domains = 'at least one domain is needed';
+  if (draft.domains.length === 0) found.domains = 'at least one domain is required';
   if (draft.domains.length > 100) found.domains = 'a certificate has at most 100 domains';
   for (const [index, domain] of draft.domains.entries()) {
     if (!isIdentifier(domain))
@@ -40,7 +40,7 @@ export function checkCertificate(draft: CertificateDraft, isAcme: boolean): Reco
     found.lifetime = `${quoted(draft.lifetime)} is not a lifetime: write a number and m, h, d or y, from 1h to 3650d, such as 90d`;
   }
   if (draft.profile !== '' && !/^[\x21-\x7e]{1,64}$/.test(draft.profile)) {
-    found.profile = 'a profile is a word such as shortlived';
+    found.profile = 'a profile is one word such as shortlived';
   }
   if (Object.keys(found).length === 0) Object.assign(found, unsuitable(draft, isAcme));
   return found;

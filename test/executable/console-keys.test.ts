@@ -24,8 +24,8 @@ test('what the vault refuses of a new key stands at the fields', browser, async 
   await open('/api-keys/new');
   expectComplaint(/status of 400/);
   await page.getByRole('button', { name: 'Make the key' }).click();
-  await page.locator('.field-error', { hasText: 'a name is needed' }).waitFor();
-  await page.locator('.field-error', { hasText: 'at least one certificate name is needed' }).waitFor();
+  await page.locator('.field-error', { hasText: 'name is missing' }).waitFor();
+  await page.locator('.field-error', { hasText: 'at least one certificate name is required' }).waitFor();
 });
 
 test(

@@ -132,12 +132,12 @@ test('what is written wrongly is refused before anybody is asked', async (t) => 
   await refused(
     ['issuer', 'add', '--name', 'a b', '--directory', 'ca.test', '--email', 'nobody', '--profile', 'a b'],
     'vault: a name has up to 64 letters, digits, dots, dashes and underscores\n' +
-      'vault: "ca.test" is not a directory: it is an address such as https://ca.example/acme/directory\n' +
-      'vault: that is not an email address\n' +
-      'vault: a profile is a word such as shortlived\n',
+      'vault: "ca.test" is not a directory URL such as https://ca.example/acme/directory\n' +
+      'vault: not an email address\n' +
+      'vault: a profile is one word such as shortlived\n',
   );
   await refused(
     commandWords('issuer add --name ca --directory https://user:password@ca.test/directory'),
-    /^vault: .* is not a directory: /,
+    /^vault: .* is not a directory URL /,
   );
 });

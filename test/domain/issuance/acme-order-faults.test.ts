@@ -133,7 +133,7 @@ test('an order that is processed for long is waited for', async (t) => {
 test('an order that never ends is given up after an hour, with what was waited for', async (t) => {
   const opened = await engine(t, { processing: Number.POSITIVE_INFINITY, zones: ['example.test'] });
   const before = opened.world.now();
-  const { ended } = await fails(opened, /^Given up after 1 h: the wait for the CA was given up/);
+  const { ended } = await fails(opened, /^Timed out after 1 h: the wait for the CA was given up/);
   const passed = opened.world.now() - before;
   assert(passed >= hour && passed < hour + minute, String(passed));
   assert.equal(stepsOf(ended).at(-1)?.text, 'waiting for ca to issue');
@@ -145,7 +145,7 @@ test('an authorization that never ends is given up after an hour, and its record
     validate: () => new Promise(() => undefined),
   });
   const { zone } = opened;
-  await fails(opened, /^Given up after 1 h: /);
+  await fails(opened, /^Timed out after 1 h: /);
   assert.deepEqual(zone.done, [
     'present _acme-challenge.www.example.test',
     'remove _acme-challenge.www.example.test',

@@ -43,7 +43,7 @@ test('nothing, both of two opposites, and what does not fit are refused, and not
   await refused(update('--domain a..b'), /^vault: "a\.\.b" is not a domain: /);
   await refused(
     commandWords('certificate update --name wab --disable'),
-    'vault: There is no certificate called "wab".\n  Did you mean "web"?\n',
+    'vault: Unknown certificate "wab".\n  Did you mean "web"?\n',
   );
   await refused(update('--issuer cb'), 'vault: there is no issuer called "cb"\n  Did you mean "ca"?\n');
   assert.deepEqual(await json('certificate', 'list'), before);
@@ -101,7 +101,7 @@ test('a disabled certificate is shown as such and renewed by nobody until it is 
   assert.deepEqual([view?.status, view?.auto_renew], ['disabled', false]);
   await refused(
     commandWords('certificate renew --name web'),
-    'vault: The certificate is disabled.\n  Enable it with "vault certificate update --name web --enable".\n',
+    'vault: The certificate is disabled.\n  Fix: vault certificate update --name web --enable\n',
   );
   await done(...update('--enable --auto-renew'));
   assert.equal(
