@@ -51,22 +51,24 @@ function unsuitable(draft: CertificateDraft, isAcme: boolean): Record<string, st
   const { issuer, keyType, challenge, domains } = draft;
   if (!isAcme) {
     const extra = (['profile', 'challenge'] as const).find((option) => draft[option] !== '');
-    return extra === undefined ? {} : { [extra]: `${issuer} is not an ACME CA and knows no ${extra}` };
+    return extra === undefined
+      ? {}
+      : { [extra]: `issuer ${issuer} is not an ACME CA and does not support ${extra}s` };
   }
   if (keyType === 'ed25519') {
-    return { key_type: 'ACME CAs issue no certificates for Ed25519 keys; use ec256, ec384 or RSA' };
+    return { key_type: 'ACME CAs do not issue certificates for Ed25519 keys; use ec256, ec384 or RSA' };
   }
   if (draft.lifetime !== '') {
-    return { lifetime: `${issuer} decides on the lifetime itself; choose a profile instead` };
+    return { lifetime: `issuer ${issuer} chooses the lifetime itself; choose a profile instead` };
   }
   const byDns = challenge.startsWith('dns-');
   const wildcard = domains.find(isWildcard);
   if (wildcard !== undefined && challenge !== '' && !byDns) {
-    return { challenge: `${wildcard} can be proved by dns-01 only` };
+    return { challenge: `${wildcard} can only be validated with dns-01` };
   }
   const address = domains.find(isAddress);
   if (address !== undefined && byDns) {
-    return { challenge: `${address} can be proved by http-01 or tls-alpn-01 only` };
+    return { challenge: `${address} can only be validated with http-01 or tls-alpn-01` };
   }
   return {};
 }

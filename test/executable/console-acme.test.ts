@@ -98,9 +98,9 @@ async function watchIssue(alice: Person): Promise<void> {
   const renewal = page.locator('.renewal');
   const step = (text: string) => renewal.getByRole('listitem').filter({ hasText: text }).waitFor();
   await renewal.getByText('Working').waitFor();
-  await step('proving control of www.example.test by http-01');
+  await step('validating www.example.test with http-01');
   await renewal.getByText('It made version 1.').waitFor();
-  await step('fetching the certificate');
+  await step('downloading the certificate');
   await page.getByRole('link', { name: 'private.key' }).waitFor();
 
   await page.getByRole('button', { name: 'Renew now' }).click();
@@ -157,7 +157,7 @@ async function proveByDns({ alice, dns }: World): Promise<void> {
 
   await order(alice, '*.example.test', '');
   const renewal = page.locator('.renewal');
-  await renewal.getByText('proving control of example.test by dns-01').waitFor();
+  await renewal.getByText('validating example.test with dns-01').waitFor();
   await renewal.getByText('It made version 1.').waitFor();
 }
 

@@ -9,7 +9,7 @@ import { deleteCertificateRow, findCertificate, insertCertificate } from '../../
 import type { IssuerRow } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import { type CreateCertificateInput, newCertificateName, parseInput } from '../inputs.ts';
-import { refuseSameFallback, refuseUnsuitable, requireIssuer } from '../issuance/issuers.ts';
+import { refuseSameFallback, refuseUnsuitable, requireIssuer, sentence } from '../issuance/issuers.ts';
 import { issueFromLocalCa } from '../issuance/local-ca.ts';
 import { notifyIssued } from '../notifications/certificate-notices.ts';
 import { queueRenewal } from '../renewals/renewal-queue.ts';
@@ -106,7 +106,7 @@ export function refuseUnsuitableFallback(
   if (fallback?.type !== 'acme' || keyType !== 'ed25519') return;
   const message = `fallback issuer ${fallback.name} is an ACME CA, and ACME CAs do not issue certificates for Ed25519 keys`;
   throw new Problem('invalid_request', {
-    detail: `${message.charAt(0).toUpperCase()}${message.slice(1)}.`,
+    detail: sentence(message),
     errors: [{ path: 'fallback_issuer', message }],
   });
 }

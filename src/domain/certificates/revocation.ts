@@ -14,7 +14,7 @@ import { type CertificateVersionRow, setVersionRevoked } from '../../db/tables/c
 import { updateCertificate } from '../../db/tables/certificates.ts';
 import { findCaOfDirectory } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import { lossOf, ownAccount, settleRollover } from '../issuance/acme-account.ts';
+import { ownAccount, settleRollover, unusableStatus } from '../issuance/acme-account.ts';
 import { queueRenewal } from '../renewals/renewal-queue.ts';
 import type { Vault } from '../vault.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
@@ -108,7 +108,7 @@ async function revokeAt(
     await revokeCertificate(client, { account }, leaf, reason, signal);
   } catch (error) {
     if (!(error instanceof AcmeError)) throw error;
-    if ((await lossOf(client, account, error, signal)) === undefined) throw error;
+    if ((await unusableStatus(client, account, error, signal)) === undefined) throw error;
     await byOwnKey();
   }
 }

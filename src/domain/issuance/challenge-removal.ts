@@ -15,19 +15,19 @@ import type { TxtRecord } from '../../dns/dns-provider.ts';
 import type { Vault } from '../vault.ts';
 import { inTurns, OperationTimeout, removeRecords } from './dns-records.ts';
 
-/** A record that could not be removed for this long is left to people. */
-const givenUpAfter = 7 * day;
+/** A record that could not be removed for this long must be removed by hand. */
+const abandonedAfter = 7 * day;
 
 /** A challenge, and the record that was presented for it. */
 type Presented = TxtRecord & { readonly row: AcmeChallengeRow };
 
-/** The record of a challenge, where it has one. */
+/** The DNS record of a challenge, if it has one. */
 export function recordOf(row: AcmeChallengeRow): TxtRecord | undefined {
   const { record_name: name, record_value: value, record_zone: zone, identifier: domain } = row;
   return name === null || value === null || zone === null ? undefined : { name, value, zone, domain };
 }
 
-/** Removes these challenges in the background: vault.removals knows when that is done. */
+/** Removes these challenges in the background; `vault.removals` tracks the work. */
 export function beginRemoval(vault: Vault, rows: readonly AcmeChallengeRow[]): void {
   if (rows.length === 0) return;
   // The work logs its own errors.
@@ -35,8 +35,8 @@ export function beginRemoval(vault: Vault, rows: readonly AcmeChallengeRow[]): v
 }
 
 /**
- * Removes these challenges, except those that are being removed already. What cannot be removed now is logged and stays in
- * the table for the next round; it never makes a certificate fail.
+ * Removes these challenges, except those that are already being removed. Errors are logged and the challenges stay in the table
+ * for the next round; they never make a renewal fail.
  */
 export async function removeChallenges(vault: Vault, rows: readonly AcmeChallengeRow[]): Promise<void> {
   await vault.removals.begin(rows, async (mine, signal) => {
@@ -48,7 +48,7 @@ export async function removeChallenges(vault: Vault, rows: readonly AcmeChalleng
   });
 }
 
-/** Removes what crashes and failed removals left. Returns how many there were. */
+/** Removes the challenges that crashes and failed removals left behind. Returns how many there were. */
 export async function removeLeftoverChallenges(vault: Vault): Promise<number> {
   const rows = await listLeftoverChallenges(vault.db.reader);
   await removeChallenges(vault, rows);
@@ -77,13 +77,13 @@ async function removeAll(
   await Promise.all(work);
 }
 
-/** Whether only a person can remove the record; logs that. */
+/** Whether the record can only be removed by hand; logs it. */
 function isLost(
   { world, log }: Vault,
   { created_at: createdAt, record_name: record, record_value: value }: AcmeChallengeRow,
   provider: DnsProviderRow | undefined,
 ): boolean {
-  if (provider !== undefined && world.now() - createdAt <= givenUpAfter) return false;
+  if (provider !== undefined && world.now() - createdAt <= abandonedAfter) return false;
   log.warn({ record, value }, 'challenge record left in place; remove it by hand');
   return true;
 }

@@ -86,7 +86,7 @@ for (const kind of ['order', 'authorization', 'challenge', 'finalize', 'certific
     const ended = await issuesOnce(opened);
     assert.equal(countOf(opened.ca, 'newOrder'), 1);
     assert(opened.world.now() - before >= 14 * second);
-    assert(stepsOf(ended).some(({ text }) => text === 'waiting to go on: busy'));
+    assert(stepsOf(ended).some(({ text }) => text === 'waiting to retry: busy'));
   });
 
   test(`a connection that is cut at ${kind} is made again, and the same order goes on`, async (t) => {
@@ -119,13 +119,13 @@ test('an order that is processed for long is waited for', async (t) => {
   assert.deepEqual(
     stepsOf(ended).map(({ text }) => text),
     [
-      'asking ca for its directory and the account',
-      'ordering from ca',
-      'proving control of www.example.test by http-01',
-      'waiting for ca to accept the proofs',
-      'sending the certificate request',
-      'waiting for ca to issue',
-      'fetching the certificate',
+      'contacting ca: directory and account',
+      'creating an order at ca',
+      'validating www.example.test with http-01',
+      'waiting for ca to complete the validation',
+      'finalizing the order',
+      'waiting for ca to issue the certificate',
+      'downloading the certificate',
     ],
   );
 });
@@ -136,7 +136,7 @@ test('an order that never ends is given up after an hour, with what was waited f
   const { ended } = await fails(opened, /^Timed out after 1 h: the wait for the CA was given up/);
   const passed = opened.world.now() - before;
   assert(passed >= hour && passed < hour + minute, String(passed));
-  assert.equal(stepsOf(ended).at(-1)?.text, 'waiting for ca to issue');
+  assert.equal(stepsOf(ended).at(-1)?.text, 'waiting for ca to issue the certificate');
 });
 
 test('an authorization that never ends is given up after an hour, and its record is taken down', async (t) => {

@@ -286,7 +286,7 @@ api_keys:
   for (const [index, expected] of [
     /^3: issuers\.ca\.eab_kid: name the file with its HMAC key too/,
     /^5: dns_providers\.cloudflare\.secret: the vault has no such provider of this type yet/,
-    /^10: certificates\.shop\.challenge: \*\.example\.test can be proved by dns-01 only/,
+    /^10: certificates\.shop\.challenge: \*\.example\.test can only be validated with dns-01/,
     /^13: certificates\.web\.issuer: there is no issuer called "letsencrypt": name it among the issuers/,
     /^15: imported_certificates\.mail: the vault has none of this name yet/,
     /^17: api_keys\.twice: 2 API keys have this name: write the one you mean as "twice \(id 1\)" or "twice \(id 2\)"/,
@@ -468,7 +468,10 @@ test('an issuer is added, changed and removed with its certificates, after a loo
       'desired.yaml',
     );
   const path = document('');
-  await line.refused(['apply', '-f', path], /the CA has terms of service: https:\/\/ca\.example\/terms/);
+  await line.refused(
+    ['apply', '-f', path],
+    /the CA requires you to accept its terms of service: https:\/\/ca\.example\/terms/,
+  );
   const full =
     '    accept_terms: true\n    email: ops@example.test\n    eab_kid: me\n    eab_hmac_key: {file: hmac.key}\n    profile: shortlived\n';
   const web = 'certificates:\n  web: {domains: [a.test], issuer: ca}\n';
