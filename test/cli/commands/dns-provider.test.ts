@@ -130,7 +130,7 @@ test('an unknown type, what is no zone, and a name that is taken are refused', a
       '  Use one of: rfc2136, exec, webhook, acme-dns, manual, cloudflare, route53, azure-dns, google-cloud-dns, ' +
       'digitalocean, hetzner, ovh, desec.\n',
   );
-  const noZone = (text: string) => `vault: "${text}" is not a zone: it is a DNS name such as example.com\n`;
+  const noZone = (text: string) => `vault: "${text}" is not a zone such as example.com\n`;
   await refused(
     add('--type manual --zone *.a.test --zone 192.0.2.1 --zone a..b'),
     noZone('*.a.test') + noZone('192.0.2.1') + noZone('a..b'),
