@@ -30,7 +30,7 @@ export function checkCertificate(draft: CertificateDraft, isAcme: boolean): Reco
   const found: Record<string, string> = {};
   if (parseNewCertName(draft.name) === undefined)
     found.name = `${quoted(draft.name)} is not a name: ${newCertNameRule}`;
-  if (draft.domains.length === 0) found.domains = 'at least one domain is needed';
+  if (draft.domains.length === 0) found.domains = 'at least one domain is required';
   if (draft.domains.length > 100) found.domains = 'a certificate has at most 100 domains';
   for (const [index, domain] of draft.domains.entries()) {
     if (!isIdentifier(domain))
@@ -40,7 +40,7 @@ export function checkCertificate(draft: CertificateDraft, isAcme: boolean): Reco
     found.lifetime = `${quoted(draft.lifetime)} is not a lifetime: write a number and m, h, d or y, from 1h to 3650d, such as 90d`;
   }
   if (draft.profile !== '' && !/^[\x21-\x7e]{1,64}$/.test(draft.profile)) {
-    found.profile = 'a profile is a word such as shortlived';
+    found.profile = 'a profile is one word such as shortlived';
   }
   if (Object.keys(found).length === 0) Object.assign(found, unsupported(draft, isAcme));
   return found;
@@ -51,22 +51,24 @@ function unsupported(draft: CertificateDraft, isAcme: boolean): Record<string, s
   const { issuer, keyType, challenge, domains } = draft;
   if (!isAcme) {
     const extra = (['profile', 'challenge'] as const).find((option) => draft[option] !== '');
-    return extra === undefined ? {} : { [extra]: `${issuer} is not an ACME CA and knows no ${extra}` };
+    return extra === undefined
+      ? {}
+      : { [extra]: `issuer ${issuer} is not an ACME CA and does not support ${extra}s` };
   }
   if (keyType === 'ed25519') {
-    return { key_type: 'ACME CAs issue no certificates for Ed25519 keys; use ec256, ec384 or RSA' };
+    return { key_type: 'ACME CAs do not issue certificates for Ed25519 keys; use ec256, ec384 or RSA' };
   }
   if (draft.lifetime !== '') {
-    return { lifetime: `${issuer} decides on the lifetime itself; choose a profile instead` };
+    return { lifetime: `issuer ${issuer} chooses the lifetime itself; choose a profile instead` };
   }
   const byDns = challenge.startsWith('dns-');
   const wildcard = domains.find(isWildcard);
   if (wildcard !== undefined && challenge !== '' && !byDns) {
-    return { challenge: `${wildcard} can be proved by dns-01 only` };
+    return { challenge: `${wildcard} can only be validated with dns-01` };
   }
   const address = domains.find(isAddress);
   if (address !== undefined && byDns) {
-    return { challenge: `${address} can be proved by http-01 or tls-alpn-01 only` };
+    return { challenge: `${address} can only be validated with http-01 or tls-alpn-01` };
   }
   return {};
 }

@@ -1,10 +1,10 @@
 /**
- * What can go wrong with the database itself, in words for whoever runs the vault. Commands print it; over HTTP it
- * becomes `unavailable`, because the caller may succeed later and must learn nothing about the inside.
+ * Problems of the database itself, in words for the operator. Commands print them; over HTTP they become `unavailable`,
+ * because the client may succeed later and must not learn internals.
  */
 import { OperatorError } from './operator-error.ts';
 
-/** The database, or the disk below it, is in trouble; trying again later may help. */
+/** The database or the disk below it failed; retrying later may help. */
 export class StorageError extends OperatorError {
   constructor(message: string, options: { readonly hint?: string; readonly cause?: unknown } = {}) {
     super(message, options);

@@ -1,4 +1,4 @@
-/** What somebody may have meant who wrote a name that does not exist. */
+/** Suggests existing names for an unknown one. */
 import { distance } from 'fastest-levenshtein';
 
 /** Up to three candidates that differ from `name` in at most a third of its letters, the closest first. */
@@ -12,7 +12,7 @@ export function closestNames(name: string, candidates: readonly string[]): strin
     .map(({ candidate }) => candidate);
 }
 
-/** A sentence that offers the closest candidates, or `otherwise` where none is close. */
+/** A question with the closest candidates, or `otherwise` if none is close. */
 export function didYouMean(name: string, candidates: readonly string[], otherwise: string): string {
   const close = closestNames(name, candidates).map((candidate) => `"${candidate}"`);
   return close.length > 0 ? `Did you mean ${close.join(' or ')}?` : otherwise;

@@ -1,4 +1,4 @@
-/** What people and programs may ask for, checked in one place for every way in; types come out as brands. */
+/** Input schemas shared by the API and the command line; parsed names are brands. */
 import { z } from 'zod';
 import { certNameRule, newCertNameRule, parseCertName, parseNewCertName } from '../base/cert-name.ts';
 import { challengeTypes } from '../base/challenge-type.ts';
@@ -10,7 +10,7 @@ import { isScope, scopes } from '../base/scope.ts';
 import { parseTimestamp } from '../base/timestamp.ts';
 import { ipNetworkRule, parseIpNetwork } from '../net/ip-network.ts';
 
-/** A string that `parse` turns into something better, or a message built by `refuse`. */
+/** A string converted by `parse`; if that returns undefined, the message comes from `refuse`. */
 function parsed<T>(parse: (text: string) => T | undefined, refuse: (text: string) => string) {
   return z.string().transform((text, context) => {
     const value = parse(text);
@@ -56,18 +56,18 @@ const lifetime = parsed(
     `${quoted(text)} is not a lifetime: write a number and m, h, d or y, from 1h to 3650d, such as 90d`,
 );
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a name shown in tables and logs must not have.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: names shown in tables and logs must not contain them.
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
-/** How many characters the name of an API key has at most. */
+/** The maximum length of an API key's name. */
 export const longestLabel = 128;
 
 const label = z
   .string()
   .trim()
-  .min(1, 'a name is needed')
+  .min(1, 'name is missing')
   .max(longestLabel, `a name has at most ${longestLabel} characters`)
-  .refine((text) => !controlCharacters.test(text), 'a name has no control characters');
+  .refine((text) => !controlCharacters.test(text), 'a name must not contain control characters');
 
 const allowed = parsed(
   (text) => (text === '*' ? text : parseCertName(text)),
@@ -81,7 +81,7 @@ const network = parsed(
 
 const domains = z
   .array(identifier)
-  .min(1, 'at least one domain is needed')
+  .min(1, 'at least one domain is required')
   .max(100, 'a certificate has at most 100 domains')
   .transform((list) => [...new Set(list)]);
 
@@ -90,7 +90,7 @@ const challenge = parsed(
   (text) => `${quoted(text)} is not a challenge: use one of ${challengeTypes.join(', ')}`,
 );
 
-const profile = z.string().regex(/^[\x21-\x7e]{1,64}$/, 'a profile is a word such as shortlived');
+const profile = z.string().regex(/^[\x21-\x7e]{1,64}$/, 'a profile is one word such as shortlived');
 
 export const createCertificateInput = z.strictObject({
   name: newCertName,
@@ -108,7 +108,7 @@ export const newCertificateName = createCertificateInput.pick({ name: true });
 
 export type CreateCertificateInput = z.output<typeof createCertificateInput>;
 
-/** What of a certificate may change; null takes a wish back. */
+/** Changes to a certificate; null clears a setting. */
 export const updateCertificateInput = z.strictObject({
   domains: domains.optional(),
   issuer: z.string().optional(),
@@ -129,10 +129,10 @@ const acmeDirectory = parsed(
     const url = URL.parse(text);
     return url !== null && /^https?:$/.test(url.protocol) && url.username === '' ? url.href : undefined;
   },
-  (text) => `${quoted(text)} is not a directory: it is an address such as https://ca.example/acme/directory`,
+  (text) => `${quoted(text)} is not a directory URL such as https://ca.example/acme/directory`,
 );
 
-const email = z.string().regex(/^[^\s@,?]+@[^\s@,?]+$/, 'that is not an email address');
+const email = z.string().regex(/^[^\s@,?]+@[^\s@,?]+$/, 'not an email address');
 
 export const issuerName = z
   .string()
@@ -152,7 +152,7 @@ export const createIssuerInput = z.strictObject({
 
 export type CreateIssuerInput = z.output<typeof createIssuerInput>;
 
-/** What of an issuer may change; null takes a wish back. */
+/** Changes to an issuer; null clears a setting. */
 export const updateIssuerInput = createIssuerInput.omit({ name: true }).partial().extend({
   email: email.nullable().optional(),
   eab_kid: createIssuerInput.shape.eab_kid.nullable(),
@@ -167,7 +167,7 @@ const zone = parsed(
     const found = parseIdentifier(text);
     return found === undefined || isAddress(found) || found.startsWith('*.') ? undefined : found;
   },
-  (text) => `${quoted(text)} is not a zone: it is a DNS name such as example.com`,
+  (text) => `${quoted(text)} is not a zone such as example.com`,
 );
 
 export const createDnsProviderInput = z.strictObject({
@@ -175,7 +175,7 @@ export const createDnsProviderInput = z.strictObject({
   type: z.string(),
   zones: z
     .array(zone)
-    .min(1, 'at least one zone is needed')
+    .min(1, 'at least one zone is required')
     .transform((list) => [...new Set(list)]),
 });
 
@@ -185,20 +185,20 @@ type Names = z.output<typeof allowed>[];
 
 const allowlisted = (names: Names) => (names.includes('*') ? ('any' as const) : [...new Set(names)]);
 
-/** An allowlist that may be empty: what is left of one whose certificates were all deleted. */
+/** An allowlist that may be empty, as after all its certificates were deleted. */
 export const anyAllowlist = z.array(allowed).transform(allowlisted);
 
 export const createApiKeyInput = z.strictObject({
   name: label,
   scopes: z
     .array(scope)
-    .min(1, `at least one scope is needed: ${scopes.join(', ')}`)
+    .min(1, `at least one scope is required: ${scopes.join(', ')}`)
     .transform((list) => scopes.filter((known) => list.includes(known))),
   certificates: z
     .array(allowed)
-    .min(1, 'at least one certificate name is needed, or "*" for any certificate')
+    .min(1, 'at least one certificate name is required, or "*" for any certificate')
     .transform(allowlisted),
-  /** Where the key counts; anywhere where there are none, or one is "*". */
+  /** The networks the key works from; empty, or with "*", for any. */
   allowed_networks: z
     .array(network)
     .max(100, 'a key has at most 100 networks')
@@ -209,23 +209,41 @@ export const createApiKeyInput = z.strictObject({
 
 export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;
 
-/** What the schema makes of the value. Throws `invalid_request` that names every part it refuses. */
+/** Parses the value with the schema. Throws `invalid_request` that lists all invalid parts. */
 export function parseInput<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const errors = result.error.issues.map((issue) => ({
     path: issue.path.join('.'),
-    message: issue.code === 'unrecognized_keys' ? unrecognized(issue.keys) : issue.message,
+    message: complaint(issue),
   }));
-  const first = errors[0] ?? { path: '', message: 'it is not valid' };
+  const first = errors[0] ?? { path: '', message: 'the input is not valid' };
   throw new Problem('invalid_request', {
     detail: `${first.path === '' ? 'Input' : first.path}: ${first.message}.`,
     errors,
   });
 }
 
-/** A value that was written where a name belongs, such as a token, must not be said back. */
-function unrecognized(keys: readonly string[]): string {
-  const names = keys.map((key) => (/^[A-Za-z][\w.-]{0,30}$/.test(key) ? `"${key}"` : 'one that is no name'));
-  return `Unrecognized key${names.length === 1 ? '' : 's'}: ${names.join(', ')}`;
+const typeNames: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+};
+
+/** What is wrong, in our words: zod's own messages are for programmers. */
+export function complaint(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'unrecognized_keys') return unknownFields(issue.keys);
+  if (issue.code !== 'invalid_type' || !issue.message.startsWith('Invalid input:')) return issue.message;
+  const what = String(issue.path.findLast((part) => typeof part === 'string') ?? 'the input');
+  const isMissing = issue.message.endsWith('received undefined');
+  return isMissing ? `${what} is missing` : `${what} must be ${typeNames[issue.expected] ?? issue.expected}`;
+}
+
+/** Does not repeat a key that is not a plausible name, because it may be a secret in the wrong place. */
+function unknownFields(keys: readonly string[]): string {
+  const names = keys.map((key) => (/^[A-Za-z][\w.-]{0,30}$/.test(key) ? `"${key}"` : '(not a name)'));
+  return `unknown field${names.length === 1 ? '' : 's'} ${names.join(', ')}`;
 }

@@ -1,4 +1,4 @@
-/** How secrets rest in the database: what each is sealed for, and what is sealed. */
+/** Seals and opens the secrets in the database, each bound to its table, record and purpose. */
 import type { Secret } from '../base/secret.ts';
 import type { MasterKey } from '../crypto/master-key.ts';
 import { type BlobOwner, open, SealError, seal, sealedBy } from '../crypto/sealing.ts';
@@ -6,7 +6,7 @@ import type { Reader, Writer } from '../db/database.ts';
 import { currentMasterKey } from '../db/tables/master-keys.ts';
 import type { KeyringContext, SealingContext } from './contexts.ts';
 
-/** A version's key, sealed as the PEM that is handed out. */
+/** The private key of a version, sealed as the PEM that clients download. */
 export function versionKeyOwner(certificateId: number, version: number): BlobOwner {
   return {
     table: 'certificate_versions',
@@ -15,7 +15,7 @@ export function versionKeyOwner(certificateId: number, version: number): BlobOwn
   };
 }
 
-/** The key of a version that is yet to be issued, sealed as PKCS#8 DER. */
+/** The key of a version that is being issued, sealed as PKCS#8 DER. */
 export function renewalKeyOwner(renewalId: number): BlobOwner {
   return { table: 'renewals', record: String(renewalId), purpose: 'seal: certificate private key' };
 }
@@ -44,7 +44,7 @@ export function externalAccountKeyOwner(issuerId: number): BlobOwner {
   return { table: 'acme_issuers', record: `${issuerId}`, purpose: 'seal: external account key' };
 }
 
-/** The credentials of a DNS provider, sealed as the text of the file they came in. */
+/** The credentials of a DNS provider, sealed as the text of their file. */
 export function dnsSecretOwner(providerId: number): BlobOwner {
   return { table: 'dns_providers', record: `${providerId}`, purpose: 'seal: dns provider secret' };
 }
@@ -64,8 +64,8 @@ export function channelSettingsOwner(channelId: number): BlobOwner {
 }
 
 /**
- * Seals with the key that the database names as the current one. `writer` is the transaction that stores the blob: no
- * rotation can come in between, so that nothing is ever sealed by a key that is on its way out.
+ * Seals with the current master key of the database. `writer` must be the transaction that stores the blob, so that a rotation
+ * cannot replace the key in between.
  */
 export async function sealFor(
   vault: SealingContext,
@@ -76,18 +76,19 @@ export async function sealFor(
   return seal(await currentKey(vault, writer), vault.world, owner, plaintext);
 }
 
-/** The key that the database names as the current one. Throws SealError where it cannot be found. */
+/** The current master key of the database. Throws SealError if the keyring does not have it. */
 export async function currentKey({ keyring }: KeyringContext, reader: Reader): Promise<MasterKey> {
   const name = await currentMasterKey(reader);
   const key = name === undefined ? keyring.current : keyring.use(name);
-  if (key === undefined) throw new SealError('other-key', `the master key ${name} cannot be found`);
+  if (key === undefined) throw new SealError('other-key', `master key ${name} not found`);
   return key;
 }
 
-/** Throws SealError, which is shown as `internal`, where the blob is damaged or its master key cannot be found. */
+/** Opens a sealed blob. Throws SealError, shown as `internal`, if it is damaged or its master key is missing. */
 export function openFor({ keyring }: KeyringContext, owner: BlobOwner, blob: Buffer): Secret {
   const name = sealedBy(blob);
   const key = keyring.find(name);
-  if (key === undefined) throw new SealError('other-key', `sealed by master key ${name}, which is not here`);
+  if (key === undefined)
+    throw new SealError('other-key', `sealed with master key ${name}, which is not loaded`);
   return open(key, owner, blob);
 }

@@ -1,6 +1,6 @@
 /**
- * What every operation of the vault works with. The commands build one; domain functions take it as their first
- * argument and find the world, the database, the master key and the shared memory of the process in it.
+ * The context of all operations. Commands build it; domain functions take it, or a part of it, as their first argument. It has
+ * the world, the database, the master key and the caches of the process.
  */
 
 import type { KeyedMutex } from '../base/keyed-mutex.ts';
@@ -29,32 +29,32 @@ export type Vault = {
   readonly log: Log;
   readonly db: Database;
   readonly keyring: Keyring;
-  /** Audit events of requests, committed together. */
+  /** Collects audit events of requests and commits them together. */
   readonly audit: AuditBatch;
-  /** Refusals on their way into the audit log, and those that are only counted. */
+  /** Records refusals in the audit log, or counts them. */
   readonly refusals: Refusals;
   readonly disk: DiskSpace;
   readonly freshness: Freshness;
-  /** Tells whoever watches that something has changed. */
+  /** Notifies watchers of changes. */
   readonly changes: Changes;
   readonly keyUse: KeyUse;
-  /** Rung when a renewal was queued in this process. */
+  /** Notified when this process queued a renewal. */
   readonly renewalQueued: Signal;
-  /** Rung when a renewal has ended in this process, and the next moment of its certificate is known. */
+  /** Notified when a renewal of this process has ended and the next one is scheduled. */
   readonly renewalEnded: Signal;
   readonly renewalHeartbeat: Heartbeat;
-  /** HTTP towards CAs and DNS providers. */
+  /** HTTP client for CAs and DNS providers. */
   readonly outbound: Outbound;
-  /** Where connections may lead. */
+  /** The addresses that outbound connections may use. */
   readonly guard: OutboundGuard;
   readonly acme: AcmeClients;
   readonly dns: OpenedDnsProviders;
-  /** One registration per issuer and one change per DNS record at a time. */
+  /** Serializes account registrations per issuer and changes per DNS record. */
   readonly turns: KeyedMutex;
-  /** Challenges that are being removed in the background. */
+  /** Challenge removals running in the background. */
   readonly removals: ChallengeRemovals;
   readonly backupHealth: BackupHealth;
   readonly meter: Meter;
-  /** Challenge types that are still drafts may be used. */
+  /** Whether draft challenge types may be used. */
   readonly allowsDrafts: boolean;
 };

@@ -93,7 +93,7 @@ suite('in the middle of an order', needsAcme(), () => {
       const found = renewals(vault);
       return found.at(-1)?.status === 'succeeded' ? found : undefined;
     });
-    assert.equal(rows[0]?.error, 'other names or another type of key are wanted now');
+    assert.equal(rows[0]?.error, 'the names or the key type were changed');
     const versions = vault.query<{ domains: string }>('select domains from certificate_versions');
     assert.deepEqual(versions, [{ domains: '["other.example.test"]' }]);
     assert.equal(issuedBy(vault.ca), 1);

@@ -147,7 +147,7 @@ test(
 
     await vault.serve('--acme-drafts');
     const missing = await vault.refused(...create, '--name', 'web', ...persist);
-    const record = /the record (\S+) TXT "([^"]+)" is not there/.exec(missing);
+    const record = /missing record: (\S+) TXT "([^"]+)"/.exec(missing);
     assert.equal(record?.[1], '_validation-persist.example.test', missing);
     assert.match(record[2] ?? '', /^[\w.]+; ?accounturi=https:\/\//);
     await putRecord(vault.dns, record[1], record[2] ?? '');

@@ -24,7 +24,7 @@ suite('issuers', needsAcme(), () => {
     const { directoryUrl, caFile } = vault.ca;
     const args = ['--name', 'again', '--directory', directoryUrl, '--email', 'ops@example.test'];
     const complaint = await vault.refused('issuer', 'add', ...args, '--ca-file', caFile);
-    assert.match(complaint, /the CA has terms of service: \S+\n.*--accept-terms/);
+    assert.match(complaint, /the CA requires you to accept its terms of service: \S+\n.*--accept-terms/);
     assert.match(
       await vault.refused('issuer', 'add', ...args, '--accept-terms'),
       /certificate/i,

@@ -20,7 +20,7 @@ suite('listeners', needsAcme(), () => {
       await vault.issue(name, '--domain', domain, '--challenge', challenge);
       const { body } = await client(server, name, 'certificate.crt');
       assert.equal(new X509Certificate(body).subjectAltName, san);
-      const step = `proving control of ${domain} by ${challenge}`;
+      const step = `validating ${domain} with ${challenge}`;
       const [row] = vault.query<{ steps: string }>('select steps from renewals order by id desc limit 1');
       assert.ok(row?.steps.includes(step), step);
     }

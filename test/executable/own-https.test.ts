@@ -192,7 +192,7 @@ suite('HTTPS is refused at the start', () => {
   test('without a name for the certificate', async (t) => {
     assert.match(
       await refused(t, ...own, '--listen', '0.0.0.0:0'),
-      /^vault: there is no certificate called "vault" yet, and nothing says for which host to make it\n {2}Name the address where clients find the vault, such as --public-url https:/,
+      /^vault: cannot create the HTTPS certificate "vault": the vault does not know its own host name\n {2}Set the URL that clients use, such as --public-url https:/,
     );
   });
 });

@@ -197,12 +197,12 @@ function addRenewal(
   if (from !== 'letsencrypt') return;
   const domain = domains ?? name;
   const texts = [
-    'asking letsencrypt for its directory and the account',
-    'ordering from letsencrypt',
-    `proving control of ${domain} by http-01`,
-    'waiting for letsencrypt to accept the proofs',
+    'contacting letsencrypt: directory and account',
+    'creating an order at letsencrypt',
+    `validating ${domain} with http-01`,
+    'waiting for letsencrypt to complete the validation',
     ...(state === undefined
-      ? ['sending the certificate request', 'waiting for letsencrypt to issue', 'fetching the certificate']
+      ? ['finalizing the order', 'waiting for letsencrypt to issue', 'downloading the certificate']
       : []),
   ];
   const began = state === 'pending' ? at + 2 * hour - 8000 : at;

@@ -1,4 +1,4 @@
-/** Administrators: made, listed, given a new password, deleted. Every change and its audit event are one transaction. */
+/** Creates, lists and deletes administrators, and resets passwords. Every change shares a transaction with its audit event. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
@@ -23,13 +23,13 @@ export const administratorName = z
   .string()
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/,
-    'a name has up to 64 letters, digits and . _ @ + -, and begins with a letter or digit',
+    'a name has up to 64 letters, digits and . _ @ + -, and starts with a letter or digit',
   );
 
-/** A password as it comes in; what it must be like depends on the name too, and is asked of `Passwords.choose`. */
+/** A password as typed. `Passwords.choose` checks a new one against the policy, which depends on the name too. */
 export const typedPassword = z
   .string()
-  .min(1, 'a password is needed')
+  .min(1, 'password is missing')
   .max(longestPassword, `a password has at most ${longestPassword} bytes`)
   .transform((text) => new Secret(text));
 
@@ -40,7 +40,7 @@ export type CreateAdministratorInput = z.output<typeof createAdministratorInput>
 /** An administrator as lists show it; never the hash of the password. */
 export type AdministratorView = { name: string; created_at: string; last_signed_in_at: string | null };
 
-/** Makes an administrator. Throws `administrator_exists`, and `invalid_request` where the password is refused. */
+/** Creates an administrator. Throws `administrator_exists`, and `invalid_request` for a bad password. */
 export async function createAdministrator(
   { db, world }: TimedContext,
   passwords: Passwords,
@@ -53,7 +53,7 @@ export async function createAdministrator(
   );
 }
 
-/** Adds the row, records it, and ends the setup link, in the caller's transaction. Throws `administrator_exists`. */
+/** Adds the row, records it and revokes the setup link, in the caller's transaction. Throws `administrator_exists`. */
 export async function addAdministrator(
   writer: Writer,
   actor: Actor,
@@ -64,7 +64,7 @@ export async function addAdministrator(
   const existing = await findAdministrator(writer, name);
   if (existing !== undefined) {
     throw new Problem('administrator_exists', {
-      detail: `There is an administrator called "${existing.name}".`,
+      detail: `Administrator "${existing.name}" already exists.`,
     });
   }
   const row = await insertAdministrator(writer, { name, password_hash: passwordHash, created_at: now });
@@ -73,14 +73,14 @@ export async function addAdministrator(
   return row;
 }
 
-/** All in the order of their names. */
+/** All administrators, sorted by name. */
 export async function viewAdministrators({ db }: DatabaseContext): Promise<AdministratorView[]> {
   return (await listAdministrators(db.reader)).map(administratorView);
 }
 
 /**
- * Gives a person a new password without asking for the old one, and ends all their sessions; returns how many. Throws
- * `administrator_not_found`, and `invalid_request` where the password is refused.
+ * Sets a new password without asking for the old one, and ends all sessions of the administrator. Returns how many. Throws
+ * `administrator_not_found`, and `invalid_request` for a bad password.
  */
 export async function resetPassword(
   { db, world }: TimedContext,
@@ -96,7 +96,7 @@ export async function resetPassword(
   });
 }
 
-/** Stores the hash, ends the person's other sessions and records it, in the caller's transaction. */
+/** Stores the hash, ends the other sessions and records it, in the caller's transaction. Returns how many sessions ended. */
 export async function replacePassword(
   writer: Writer,
   actor: Actor,
@@ -111,8 +111,9 @@ export async function replacePassword(
 }
 
 /**
- * Removes a person and ends their sessions; says whether they were the last. `theLast` says what happens then: who has a
- * shell can make another, who is signed in could not. Throws `administrator_not_found` and `last_administrator`.
+ * Deletes an administrator and ends their sessions. Returns whether it was the last one. `theLast` says whether the last one
+ * may be deleted: the command line can create another, but the console could not. Throws `administrator_not_found` and
+ * `last_administrator`.
  */
 export async function deleteAdministrator(
   { db, world }: TimedContext,
@@ -155,6 +156,7 @@ async function requireAdministrator(
   const row = await findAdministrator(reader, name);
   if (row !== undefined) return row;
   throw new Problem('administrator_not_found', {
-    hint: 'List those that exist with "vault admin list".',
+    detail: `Unknown administrator ${JSON.stringify(name)}.`,
+    hint: 'Try: vault admin list',
   });
 }

@@ -1,4 +1,4 @@
-/** Changing what an API key may do, while its secret stays: the rights of a fleet change more often than its keys should. */
+/** Changes the rights of an API key and keeps its secret, so that a fleet does not need new keys. */
 import { Problem } from '../../base/problem.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
@@ -11,9 +11,9 @@ import type { CreateApiKeyInput } from '../inputs.ts';
 import { certificateIds, refusePast, requireApiKey } from './api-keys.ts';
 
 /**
- * Gives a key these rights in place of its own, in the caller's transaction. They count at its next request. Throws
- * `api_key_not_found`, and `invalid_request` for certificates that do not exist, a new expiry that is over, and a key that was
- * changed by other means than the vault: its secret may be someone else's.
+ * Replaces the rights of a key in the caller's transaction; they apply to its next request. Throws `api_key_not_found`, and
+ * `invalid_request` for unknown certificates, a new expiry in the past, and a key that was modified outside the vault, because
+ * its secret may belong to an attacker.
  */
 export async function storeApiKeyChange(
   { world }: WorldContext,
@@ -49,10 +49,10 @@ export async function storeApiKeyChange(
 }
 
 function altered(id: number): Problem {
-  const message = `API key ${id} was changed in the database by other means than the vault, and is refused`;
+  const message = `API key ${id} is refused: its database row was modified outside the vault`;
   return new Problem('invalid_request', {
     detail: `${message}.`,
     errors: [{ path: 'id', message }],
-    hint: `Revoke it with "vault api-key revoke --id ${id}", and create a new one.`,
+    hint: `Create a new key and revoke this one with "vault api-key revoke --id ${id}".`,
   });
 }

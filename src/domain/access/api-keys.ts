@@ -1,4 +1,4 @@
-/** API keys: made, listed, revoked, deleted. Every change and its audit event are one transaction. */
+/** Creates, lists, revokes and deletes API keys. Every change shares a transaction with its audit event. */
 import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
 import type { Secret } from '../../base/secret.ts';
@@ -32,7 +32,7 @@ export type ApiKeyView = {
   prefix: string;
   scopes: Scope[];
   certificates: string[];
-  /** Where it counts; anywhere where there are none. */
+  /** The networks it works from; empty for any. */
   allowed_networks: string[];
   created_at: string;
   expires_at: string | null;
@@ -43,8 +43,8 @@ export type ApiKeyView = {
 };
 
 /**
- * Makes a key and returns its raw value, which can never be seen again. Throws `invalid_request` where the expiry is
- * not in the future or an allowed certificate does not exist.
+ * Creates a key and returns its raw value, which cannot be shown again. Throws `invalid_request` if the expiry is not in the
+ * future or an allowed certificate does not exist.
  */
 export async function createApiKey(
   vault: TimedContext,
@@ -63,7 +63,7 @@ export async function isStoredKey(reader: Reader, raw: string): Promise<boolean>
   return token !== undefined && key !== undefined && tokenMatches(token, key.hash);
 }
 
-/** `createApiKey` in the caller's transaction, with a token that the caller has made. Returns the id of the key. */
+/** `createApiKey` in the caller's transaction, with a token from the caller. Returns the id of the key. */
 export async function storeApiKey(
   { world }: WorldContext,
   writer: Writer,
@@ -98,16 +98,16 @@ export async function storeApiKey(
   return id;
 }
 
-/** Throws `invalid_request` for an expiry that is over. */
+/** Throws `invalid_request` for an expiry in the past. */
 export function refusePast(expiresAt: number | undefined, now: number): void {
   if (expiresAt === undefined || expiresAt > now) return;
   throw refused('expires_at', `${formatTimestamp(expiresAt)} is not in the future`);
 }
 
-/** How many keys are read at once where all are shown: a few milliseconds of work. */
+/** Keys per page when all are read: a few milliseconds of work. */
 const keysAtOnce = 500;
 
-/** All keys in the order of their ids, page by page. */
+/** All keys by id, page by page. */
 export async function* allApiKeys(vault: TimedContext): AsyncGenerator<ApiKeyView[]> {
   let after: number | undefined;
   for (;;) {
@@ -118,7 +118,7 @@ export async function* allApiKeys(vault: TimedContext): AsyncGenerator<ApiKeyVie
   }
 }
 
-/** Which part of a list: at most `limit` keys after the id `after`. */
+/** A page of a list: at most `limit` keys after the id `after`. */
 export type ApiKeyPage = { readonly after?: number | undefined; readonly limit: number };
 
 /** A page of all keys, or of those that may read the certificate of this name. Throws `certificate_not_found`. */
@@ -139,7 +139,7 @@ export async function pageOfApiKeys(
 export async function viewApiKey({ db, world }: TimedContext, id: number): Promise<ApiKeyView> {
   const row = await requireApiKey(db.reader, id);
   const [view] = views([row], await allowlistsOf(db.reader, [id]), world.now());
-  if (view === undefined) throw new Error('one row makes one view');
+  if (view === undefined) throw new Error('viewApiKey: no view for a row');
   return view;
 }
 
@@ -165,7 +165,7 @@ function views(
   }));
 }
 
-/** Ends a key at once. Revoking it again changes nothing and is no error. Throws `api_key_not_found`. */
+/** Revokes a key with immediate effect. Revoking it again does nothing. Throws `api_key_not_found`. */
 export async function revokeApiKey(vault: TimedContext, actor: Actor, id: number): Promise<void> {
   await vault.db.write((writer) => storeRevocation(vault, writer, actor, id));
 }
@@ -185,14 +185,14 @@ export async function storeRevocation(
   await record(writer, { actor, action: 'api_key.revoke', ...subject(key) }, world.now());
 }
 
-/** Removes a revoked key. Throws `api_key_not_found` and, where it is not revoked, `api_key_active`. */
+/** Deletes a revoked key. Throws `api_key_not_found`, and `api_key_active` if it is not revoked. */
 export async function deleteApiKey({ db, world }: TimedContext, actor: Actor, id: number): Promise<void> {
   await db.write(async (writer) => {
     const key = await requireApiKey(writer, id);
     if (key.revoked_at === null) {
       throw new Problem('api_key_active', {
         detail: `API key ${id} (${key.name}) is not revoked; only revoked keys can be deleted.`,
-        hint: `Revoke it first with "vault api-key revoke --id ${id}".`,
+        hint: `Fix: vault api-key revoke --id ${id}`,
       });
     }
     await deleteApiKeyRow(writer, id);
@@ -209,8 +209,8 @@ export async function requireApiKey(reader: Reader, id: number): Promise<ApiKeyR
   const key = await findApiKey(reader, id);
   if (key !== undefined) return key;
   throw new Problem('api_key_not_found', {
-    detail: `There is no API key ${id}.`,
-    hint: 'List those that exist with "vault api-key list".',
+    detail: `Unknown API key ${id}.`,
+    hint: 'Try: vault api-key list',
   });
 }
 
@@ -219,11 +219,7 @@ export async function certificateIds(reader: Reader, names: readonly string[]): 
   const ids = await findCertificateIds(reader, names);
   const unknown = names.find((name) => !ids.has(name));
   if (unknown === undefined) return [...ids.values()];
-  throw refused(
-    'certificates',
-    `there is no certificate called "${unknown}"`,
-    await suggestName(reader, unknown),
-  );
+  throw refused('certificates', `unknown certificate "${unknown}"`, await suggestName(reader, unknown));
 }
 
 function refused(path: string, message: string, hint?: string): Problem {

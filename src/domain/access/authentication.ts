@@ -1,4 +1,4 @@
-/** From a raw API key to an identity. Unknown, wrong, revoked and expired keys take the same path and end the same. */
+/** Authenticates raw API keys. Unknown, wrong, revoked and expired keys take the same path and get the same answer. */
 
 import { LRUCache } from 'lru-cache';
 import { isScope, type Scope } from '../../base/scope.ts';
@@ -12,7 +12,7 @@ import type { DatabaseContext, LogContext, LoggedContext } from '../contexts.ts'
 import type { ApiKeyIdentity } from './identity.ts';
 
 export type Authentication = {
-  /** The key that was presented, also when it is revoked or expired, so that the refusal can be recorded. */
+  /** The presented key, even if revoked or expired, so that the refusal can be recorded. */
   readonly identity: ApiKeyIdentity;
   readonly state: ApiKeyState;
 };
@@ -24,29 +24,28 @@ type KnownKey = {
   readonly identity: ApiKeyIdentity;
 };
 
-const rememberedKeys = 10_000;
+const cachedKeys = 10_000;
 
-/** Of strangers, who must not push out the keys of the others. */
-const rememberedRefusals = 10_000;
+/** A cache of its own, so that unknown callers cannot evict valid keys. */
+const cachedRefusals = 10_000;
 
 type AuthenticationContext = LoggedContext & { readonly freshness: Freshness };
 
 export class Authenticator {
   readonly #vault: AuthenticationContext;
   readonly #known: FreshCache<string, KnownKey>;
-  /** What was found under each prefix that was presented with a key that does not count. */
-  readonly #refused: FreshCache<string, KnownKey | 'nobody'>;
+  /** What each prefix stands for that was presented with an invalid key. */
+  readonly #refused: FreshCache<string, KnownKey | 'unknown'>;
 
   constructor(vault: AuthenticationContext) {
     this.#vault = vault;
-    this.#known = new FreshCache(vault.freshness, rememberedKeys);
-    this.#refused = new FreshCache(vault.freshness, rememberedRefusals);
+    this.#known = new FreshCache(vault.freshness, cachedKeys);
+    this.#refused = new FreshCache(vault.freshness, cachedRefusals);
   }
 
   /**
-   * The key behind a raw value, or undefined where it is no key's; at once where what is known of it is remembered. The first
-   * refusal under a prefix costs one look into the database, also where the key was remembered, and those after it none:
-   * whether there is such a key cannot be told from the time.
+   * The key of a raw value, or undefined if there is none; synchronous if cached. The first refusal of a prefix costs one
+   * database query even if the key is cached, and later ones cost none, so that timing does not reveal whether a key exists.
    */
   authenticate(raw: string): Authentication | undefined | Promise<Authentication | undefined> {
     const token = readToken(raw);
@@ -62,7 +61,7 @@ export class Authenticator {
   async #find(token: ApiKeyToken): Promise<Authentication | undefined> {
     const { prefix } = token;
     const began = this.#vault.freshness.generation;
-    const found = (await this.#known.get(prefix, () => loadKey(this.#vault, prefix))) ?? 'nobody';
+    const found = (await this.#known.get(prefix, () => loadKey(this.#vault, prefix))) ?? 'unknown';
     const judged = this.#judge(token, found);
     if (judged?.state !== 'active') this.#refused.put(prefix, found, began);
     return judged;
@@ -75,14 +74,14 @@ export class Authenticator {
     return judged;
   }
 
-  #judge(token: ApiKeyToken, found: KnownKey | 'nobody'): Authentication | undefined {
-    const known = found === 'nobody' ? undefined : found;
+  #judge(token: ApiKeyToken, found: KnownKey | 'unknown'): Authentication | undefined {
+    const known = found === 'unknown' ? undefined : found;
     if (!tokenMatches(token, known?.row.hash) || known === undefined) return undefined;
     return { identity: known.identity, state: apiKeyState(known.row, this.#vault.world.now()) };
   }
 }
 
-/** Whether a key counts at `now`; revocation outlasts expiry. */
+/** The state of a key at `now`; a revoked key stays revoked after its expiry. */
 export function apiKeyState(row: Pick<ApiKeyRow, 'expires_at' | 'revoked_at'>, now: number): ApiKeyState {
   if (row.revoked_at !== null) return 'revoked';
   return row.expires_at !== null && row.expires_at <= now ? 'expired' : 'active';
@@ -93,7 +92,7 @@ const unknownKey: TaggedApiKey = {
   ...{ allowed_networks: '[]', expires_at: null, revoked_at: null, tag: Buffer.alloc(32) },
 };
 
-/** A key as it is cached; a key without a valid tag counts as unknown. */
+/** Loads a key for the cache; a key without a valid tag counts as unknown. */
 async function loadKey(
   { db, log }: DatabaseContext & LogContext,
   prefix: string,
@@ -124,7 +123,7 @@ async function loadKey(
   };
 }
 
-/** Thousands of keys have the same few scopes, and share one set of them. */
+/** Thousands of keys have the same few scopes, so they share the sets. */
 const scopeSets = new LRUCache<string, ReadonlySet<Scope>>({ max: 100 });
 
 function scopesOf(text: string): ReadonlySet<Scope> {
@@ -135,7 +134,7 @@ function scopesOf(text: string): ReadonlySet<Scope> {
   return scopes;
 }
 
-/** What cannot be read is no network, and never anywhere. */
+/** Drops unreadable networks; that never widens the list to `any`. */
 function networksOf(row: ApiKeyRow): 'any' | readonly IpNetwork[] {
   const texts = JSON.parse(row.allowed_networks) as string[];
   if (texts.length === 0) return 'any';

@@ -1,4 +1,4 @@
-/** Who is asking, and the one function that says what they may do. */
+/** The identity of a caller, and the one function that says what it may do. */
 
 import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
@@ -10,18 +10,18 @@ export type ApiKeyIdentity = {
   readonly name: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly certificates: 'any' | ReadonlySet<string>;
-  /** Where it counts. */
+  /** The networks it works from. */
   readonly networks: 'any' | readonly IpNetwork[];
 };
 
-/** A person with a session. */
+/** An administrator with a session. */
 export type AdministratorIdentity = {
   readonly kind: 'administrator';
   readonly name: string;
   readonly session: SessionFacts;
 };
 
-/** The session that a person came with; times are UTC milliseconds. */
+/** The session of a request; times are UTC milliseconds. */
 export type SessionFacts = {
   readonly id: number;
   readonly administratorId: number;
@@ -29,13 +29,12 @@ export type SessionFacts = {
   readonly expiresAt: number;
 };
 
-/** Someone whose credentials are valid. */
+/** A caller with valid credentials. */
 export type Identity = ApiKeyIdentity | AdministratorIdentity;
 
 /**
- * Whether the identity may do this with the certificate called `name`, or, without a name, with certificates at all.
- * The name may be anything that a caller asks for: a certificate that does not exist is in no allowlist.
- * Administrators may do whatever keys can.
+ * Whether the identity has this scope for the certificate `name`, or without a name, for any certificate. The name may be any
+ * text from a request: a certificate that does not exist is in no allowlist. Administrators may do everything that keys can.
  */
 export function allows(identity: Identity, scope: Scope, name?: string): boolean {
   if (identity.kind === 'administrator') return true;
@@ -43,45 +42,45 @@ export function allows(identity: Identity, scope: Scope, name?: string): boolean
   return name === undefined || identity.certificates === 'any' || identity.certificates.has(name);
 }
 
-/** Whether the key counts at this address; one that is not known is nowhere. */
+/** Whether the key works from this address; an unknown address is in no network. */
 export function isAllowedFrom({ networks }: ApiKeyIdentity, ip: string | undefined): boolean {
   if (networks === 'any') return true;
   const address = ip === undefined ? undefined : parseIpAddress(ip);
   return address !== undefined && isInside(address, networks);
 }
 
-/** What a key is told where it does not count. */
+/** The error for a key used outside its networks. */
 export function forbiddenByNetwork(ip: string | undefined): Problem {
   return new Problem('forbidden', {
-    detail: `This API key does not count at the address that the request comes from (${ip ?? 'unknown'}).`,
-    hint: 'Its networks are those of "vault api-key create --allow-ip".',
+    detail: `This API key may not be used from the address ${ip ?? 'unknown'}.`,
+    hint: 'The networks of a key are set with "vault api-key create --allow-ip".',
   });
 }
 
-/** Throws `forbidden` unless `allows`; the answer does not tell whether the certificate exists. */
+/** Throws `forbidden` unless `allows`. The error does not reveal whether the certificate exists. */
 export function requireScope(identity: Identity, scope: Scope, name?: string): void {
   if (identity.kind === 'administrator' || allows(identity, scope, name)) return;
   if (!identity.scopes.has(scope)) {
     throw new Problem('forbidden', {
       detail: `This API key lacks the scope ${scope}.`,
-      hint: 'Make a key that has it with "vault api-key create --scope".',
+      hint: 'Create a key with this scope: vault api-key create --scope',
     });
   }
   throw new Problem('forbidden', {
     detail: 'This certificate is not in the allowlist of the API key.',
-    hint: 'Make a key for it with "vault api-key create --certificate".',
+    hint: 'Create a key for this certificate: vault api-key create --certificate',
   });
 }
 
-/** What everybody but an administrator is told where one is needed: one answer for keys, whatever they may do, and for nobody. */
+/** The error where an administrator is needed: the same for every API key and for anonymous callers. */
 export function administratorNeeded(): Problem {
   return new Problem('forbidden', {
-    detail: "This needs an administrator's session; API keys cannot do it.",
+    detail: 'This requires the session of an administrator; API keys cannot do it.',
     hint: 'Sign in as an administrator.',
   });
 }
 
-/** How the audit log calls the identity. */
+/** The name of the identity in the audit log. */
 export function actorName(identity: Identity): string {
   if (identity.kind === 'administrator') return `admin:${identity.name}`;
   return `api-key:${identity.id}:${identity.name}`;

@@ -1,6 +1,6 @@
 /**
- * How often API keys may fail and be used. A key that counts is never kept out by failures, its own address's or any
- * others: only what has failed anyway is answered with a pause.
+ * Rate limits for API keys. Failures never block a valid key, not even one from the same address: only requests that failed
+ * anyway are answered with a pause.
  */
 import { second } from '../../base/duration.ts';
 import { Problem } from '../../base/problem.ts';
@@ -9,10 +9,10 @@ import { neighborhood } from '../../net/ip-network.ts';
 import { HourlyCounts } from './hourly-counts.ts';
 import { type Pace, TokenBuckets } from './token-buckets.ts';
 
-/** A fleet behind one address whose key was revoked fails often too, and should be told why. */
+/** Generous, because a whole fleet behind one address may use a revoked key and should learn why it fails. */
 export const failurePace: Pace = { burst: 100, perMinute: 60 };
 
-/** What is counted. */
+/** The things that are counted. */
 export type KeyCount =
   | 'failures'
   | 'recordedFailures'
@@ -22,28 +22,27 @@ export type KeyCount =
   | 'recordedRefusals';
 
 /**
- * How many requests that leave an audit event one key may make where no rate is set: 100 a second, which no fleet comes near,
- * and which keeps a key that was stolen from filling the disk.
+ * The default rate of recorded requests per key: 100 per second, far more than a fleet needs, but it keeps a stolen key from
+ * filling the disk.
  */
 export const recordPace: Pace = { burst: 10_000, perMinute: 6000 };
 
-/** Refusals of one kind of one caller that are recorded in full in an hour; those after that are counted. */
+/** Refusals per caller, kind and hour that are recorded in full; further ones are only counted. */
 export const refusalsPerHour = 100;
 
 type Counter = Pick<TokenBuckets, 'take' | 'takenElsewhere'>;
 
-/** Is told of whatever was counted here, so that the other processes of the vault count it too. */
+/** Called for everything counted here, so that the other processes of the vault count it too. */
 export type ReportCount = (count: KeyCount, name: string) => void;
 
 export class KeyLimits {
   readonly #buckets: Readonly<Record<KeyCount, Counter | undefined>>;
-  readonly #tell: ReportCount | undefined;
+  readonly #report: ReportCount | undefined;
 
   /**
-   * `perMinute` requests of any kind with one key; as many as come where it is 0; undefined limits only those that are recorded,
-   * by `recordPace`.
+   * `perMinute` limits all requests of a key, 0 limits none, and undefined limits only recorded requests, by `recordPace`.
    */
-  constructor(world: World, perMinute: number | undefined, tell?: ReportCount) {
+  constructor(world: World, perMinute: number | undefined, report?: ReportCount) {
     this.#buckets = {
       failures: new TokenBuckets(world, failurePace),
       recordedFailures: new TokenBuckets(world, failurePace),
@@ -52,39 +51,38 @@ export class KeyLimits {
       recordedExcesses: new TokenBuckets(world, { burst: 1, perMinute: 1 }),
       recordedRefusals: new HourlyCounts(world, refusalsPerHour),
     };
-    this.#tell = tell;
+    this.#report = report;
   }
 
-  /** Counts what another process of the vault has counted. */
+  /** Adds what another process of the vault counted. */
   takenElsewhere(count: KeyCount, name: string, times: number): void {
     this.#buckets[count]?.takenElsewhere(name, times);
   }
 
-  /** Counts a key that did not count at this address. Throws `rate_limited` where there were too many. */
+  /** Counts an invalid key from this address. Throws `rate_limited` after too many. */
   fail(address: string | undefined): void {
-    const wait = this.#take('failures', placeOf(address));
-    if (wait > 0) throw paused('Too many API keys that do not count came from this address', wait);
+    const wait = this.#take('failures', networkOf(address));
+    if (wait > 0) throw paused('Too many invalid API keys from this address', wait);
   }
 
   /**
-   * Counts a failure of a key that is known, before it is recorded. Throws `rate_limited` where so many were recorded
-   * lately that one more tells nothing new.
+   * Counts a failure of a known key before it is recorded. Throws `rate_limited` if enough failures were recorded lately.
    */
   failKnown(id: number, address: string | undefined): void {
-    const wait = this.#take('recordedFailures', `${id} ${placeOf(address)}`);
-    if (wait > 0) throw paused('This API key does not count, and came too often', wait);
+    const wait = this.#take('recordedFailures', `${id} ${networkOf(address)}`);
+    if (wait > 0) throw paused('Too many requests with this invalid API key', wait);
   }
 
-  /** Counts a request with a key that counts: the problem where there were too many. */
+  /** Counts a request with a valid key. Returns the problem if there were too many. */
   limitExceeded(id: number): Problem | undefined {
     const wait = this.#take('requests', String(id));
-    return wait > 0 ? paused('There were too many requests with this API key', wait) : undefined;
+    return wait > 0 ? paused('Too many requests with this API key', wait) : undefined;
   }
 
-  /** Counts a request that is about to be recorded: the problem where there were too many. */
+  /** Counts a request before it is recorded. Returns the problem if there were too many. */
   recordExcessOf(id: number): Problem | undefined {
     const wait = this.#take('records', String(id));
-    return wait > 0 ? paused('There were too many requests with this API key', wait) : undefined;
+    return wait > 0 ? paused('Too many requests with this API key', wait) : undefined;
   }
 
   /** Whether a refusal of this kind (`Refusals.kindOf`) is recorded in full, or only counted. */
@@ -92,25 +90,25 @@ export class KeyLimits {
     return this.#take('recordedRefusals', kind) === 0 ? 'in full' : 'counted';
   }
 
-  /** Whether this excess of a key is to be recorded: one a minute is. */
+  /** Whether to record this rate limit violation of a key; one per minute is recorded. */
   isFirstReport(id: number): boolean {
     return this.#take('recordedExcesses', String(id)) === 0;
   }
 
   #take(count: KeyCount, name: string): number {
     const wait = this.#buckets[count]?.take(name) ?? 0;
-    if (wait === 0) this.#tell?.(count, name);
+    if (wait === 0) this.#report?.(count, name);
     return wait;
   }
 }
 
-function placeOf(address: string | undefined): string {
+function networkOf(address: string | undefined): string {
   return address === undefined ? 'unknown' : neighborhood(address);
 }
 
 function paused(what: string, wait: number): Problem {
   return new Problem('rate_limited', {
-    detail: `${what}; wait as long as Retry-After says.`,
+    detail: `${what}; retry after the time in Retry-After.`,
     retryAfter: Math.ceil(wait / second),
   });
 }

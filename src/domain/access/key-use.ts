@@ -1,4 +1,4 @@
-/** When and from where each API key was last used, written behind: at most once a minute per key, many in one go. */
+/** Records when and from where each API key was last used, in the background and at most once a minute per key. */
 import { minute } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
 import type { Database } from '../../db/database.ts';
@@ -15,7 +15,7 @@ export class KeyUse {
     this.#world = world;
   }
 
-  /** Notes that the key was used now; free where it was noted within the last minute. */
+  /** Notes a use of the key, unless one was noted within the last minute. */
   note(id: number, ip: string | undefined): void {
     const now = this.#world.now();
     const last = this.#noted.get(id);
@@ -24,7 +24,7 @@ export class KeyUse {
     this.#unwritten.set(id, { id, at: now, ip: ip ?? null });
   }
 
-  /** Writes what was noted since the last call. What cannot be written stays noted for the next. */
+  /** Writes the uses noted since the last call. After an error they stay noted for the next call. */
   async write(): Promise<void> {
     if (this.#unwritten.size === 0) return;
     const uses = this.#unwritten;

@@ -1,6 +1,6 @@
 /**
- * From where administrators have signed in. The audit log has it, so that it outlives restarts and all processes that serve
- * a vault know the same.
+ * The networks from which administrators have signed in before. They come from the audit log, so that they survive restarts
+ * and are the same in all processes.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -8,14 +8,14 @@ import { listAuditEvents } from '../../db/audit/audit-search.ts';
 import type { Reader } from '../../db/database.ts';
 import { neighborhood } from '../../net/ip-network.ts';
 
-/** Sign-ins that are looked at after a start; only right passwords count, so strangers add none. */
+/** Sign-ins read after a start. Only successful ones are recorded as such, so attackers cannot add any. */
 const mostRead = 1000;
 
 export class KnownPlaces {
   readonly #places = new LRUCache<string, true>({ max: mostRead });
   #readTo = 0;
 
-  /** Whether the person of this name has signed in from the network of this address before. */
+  /** Whether this administrator has signed in from the network of this address before. */
   async has(reader: Reader, name: string, address: string | undefined): Promise<boolean> {
     const page = { after: this.#readTo, limit: mostRead };
     const signIns = await listAuditEvents(reader, { action: 'session.create' }, page);
@@ -27,7 +27,7 @@ export class KnownPlaces {
   }
 }
 
-/** Names differ in more than case. */
+/** Names are compared without case. */
 function placeOf(actor: string, address: string): string {
   return `${actor.toLowerCase()} ${neighborhood(address)}`;
 }

@@ -1,17 +1,17 @@
-/** Which passwords people may choose: long ones that nobody tries first. Pure, and it never repeats what was typed. */
+/** The password policy: long passwords that are not among the common ones. Its messages never repeat the password. */
 import common from './common-passwords.json' with { type: 'json' };
 
 const shortest = 12;
 
-/** Bytes, because hashing takes as many as it is given. */
+/** In bytes, because they determine the cost of hashing. */
 export const longestPassword = 1024;
 
 const fewestDifferent = 5;
 
-/** What people have chosen most, in lower case: long ones as they are, of the shorter ones what remains without padding. */
+/** Common passwords in lower case: long ones as they are, shorter ones without padding. */
 const commonWords: ReadonlySet<string> = new Set(common.words.split(' '));
 
-/** Why the password is refused to the person of this name, as the end of a sentence; undefined where it is fine. */
+/** Why the password is not acceptable for this name, as a clause; undefined if it is. */
 export function passwordComplaint(name: string, password: string): string | undefined {
   const characters = [...password.normalize('NFC')];
   if (characters.length < shortest) return `a password has at least ${shortest} characters`;
@@ -20,7 +20,7 @@ export function passwordComplaint(name: string, password: string): string | unde
   const unpadded = withoutPadding(lower);
   const own = name.toLowerCase();
   if (lower.includes(own) && lower.length - own.length < shortest) {
-    return 'the password is little more than the name; several words in a row make a good one';
+    return 'the password is too similar to the name; use several unrelated words';
   }
   if (
     new Set(characters).size < fewestDifferent ||
@@ -28,19 +28,19 @@ export function passwordComplaint(name: string, password: string): string | unde
     commonWords.has(unpadded) ||
     commonWords.has(unit(lower))
   ) {
-    return 'this password is among the first that are tried; several words in a row make a good one';
+    return 'the password is too common; use several unrelated words';
   }
   return undefined;
 }
 
-/** `password1234!` is no better than `password`. */
+/** The text without leading and trailing digits and symbols: `password1234!` is as weak as `password`. */
 function withoutPadding(text: string): string {
   const characters = [...text];
   const isLetter = (character: string) => /^\p{L}$/u.test(character);
   return characters.slice(characters.findIndex(isLetter), characters.findLastIndex(isLetter) + 1).join('');
 }
 
-/** What is only repeated: `secret` in `secretsecret`. */
+/** The repeated part of a text: `secret` in `secretsecret`. */
 function unit(text: string): string {
   return text.slice(0, (text + text).indexOf(text, 1));
 }

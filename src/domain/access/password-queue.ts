@@ -1,6 +1,6 @@
 /**
- * Who comes next when passwords are hashed: a few at a time, those first whom the vault knows, and the others fairly by
- * network, so that strangers from everywhere cannot keep administrators out.
+ * The order in which passwords are hashed: a few at a time, known callers first, and the others fairly by network, so that
+ * strangers cannot keep administrators from signing in.
  */
 
 import { Problem } from '../../base/problem.ts';
@@ -8,10 +8,10 @@ import { wideNetwork } from '../../net/ip-network.ts';
 
 const atOnce = 2;
 
-/** Of those whom the vault knows, and of strangers, each. */
+/** For known callers and strangers each. */
 const mostWaiting = 16;
 
-/** Known: a session, a setup link, or a person at an address from which they have signed in before. */
+/** Known: a session, a setup link, or an administrator at an address from which they have signed in before. */
 export type Origin = 'known' | { readonly address: string | undefined };
 
 type Waiting = {
@@ -25,7 +25,7 @@ export class PasswordQueue {
   readonly #strangers: Waiting[] = [];
   #running = 0;
 
-  /** Runs `work` in its turn. Throws `rate_limited` where too many wait. */
+  /** Runs `work` in its turn. Throws `rate_limited` if too many are waiting. */
   async run<T>(origin: Origin, work: () => Promise<T>): Promise<T> {
     if (this.#running < atOnce) this.#running += 1;
     else await this.#wait(origin);
@@ -62,7 +62,7 @@ export class PasswordQueue {
 
 function tooMany(): Problem {
   return new Problem('rate_limited', {
-    detail: 'Too many people are signing in at this moment.',
+    detail: 'Too many people are signing in right now.',
     retryAfter: 5,
   });
 }

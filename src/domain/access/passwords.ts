@@ -1,6 +1,6 @@
 /**
- * Hashing passwords, a few at a time: each takes 64 MiB and a quarter of a second, so that callers who send many wait or
- * are refused, and never take the server down.
+ * Hashes passwords, a few at a time. Each takes 64 MiB and a quarter of a second, so callers wait or are refused instead of
+ * overloading the server.
  */
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
@@ -19,18 +19,17 @@ import { type Origin, PasswordQueue } from './password-queue.ts';
 export class Passwords {
   readonly #world: World;
   readonly #cost: HashCost;
-  readonly #nobodys: string;
+  readonly #dummyHash: string;
   readonly #queue = new PasswordQueue();
 
   constructor(world: World, cost: HashCost = hashCost) {
     this.#world = world;
     this.#cost = cost;
-    this.#nobodys = dummyPasswordHash(world, cost);
+    this.#dummyHash = dummyPasswordHash(world, cost);
   }
 
   /**
-   * The hash of a password that a person of this name chooses. Throws `invalid_request` where it is too short, too
-   * common or the name itself, and `rate_limited`.
+   * The hash of a new password for this name. Throws `invalid_request` if it violates the password policy, and `rate_limited`.
    */
   async choose(name: string, password: Secret<string>, path = 'password'): Promise<string> {
     const message = passwordComplaint(name, password.expose());
@@ -40,21 +39,21 @@ export class Passwords {
     return this.hash(password);
   }
 
-  /** The hash at today's cost. Throws `rate_limited`. */
+  /** The hash at the current cost. Throws `rate_limited`. */
   hash(password: Secret<string>): Promise<string> {
     return this.#queue.run('known', () => hashPassword(this.#world, password, this.#cost));
   }
 
   /**
-   * Whether the password is the one that was hashed; for nobody's hash (undefined) it takes as long to say no. Throws
-   * `rate_limited` where too many wait already.
+   * Whether the password matches the hash. Without a hash it returns false after the same time. Throws `rate_limited` if too
+   * many are waiting.
    */
   async matches(password: Secret<string>, hash: string | undefined, origin: Origin): Promise<boolean> {
-    const known = hash ?? this.#nobodys;
+    const known = hash ?? this.#dummyHash;
     return (await this.#queue.run(origin, () => passwordMatches(password, known))) && hash !== undefined;
   }
 
-  /** Whether the hash should be made anew, now that the password is at hand. */
+  /** Whether the hash has a lower cost than today's and should be replaced. */
   isOutgrown(hash: string): boolean {
     return isOutgrown(hash, this.#cost);
   }

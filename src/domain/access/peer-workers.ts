@@ -1,17 +1,17 @@
 /**
- * What the processes that serve one vault hold in common beside the database, so that what is limited is limited for all of
- * them together. A process that serves alone has none.
+ * The state that the processes of one vault share beside the database, so that rate limits apply to all of them together. A
+ * process that serves alone has none.
  */
 import type { KeyCount, ReportCount } from './key-limits.ts';
 import type { SignInPauses } from './sign-in-backoff.ts';
 
 export type PeerWorkers = {
-  /** Attempts at passwords are counted in one place, before they are made. */
+  /** Sign-in attempts are counted in one process, before the password is checked. */
   readonly signInPauses: SignInPauses;
-  /** Requests and failures of API keys are counted here at once, and told to the others a moment later. */
+  /** Reports requests and failures of API keys, which were counted here, to the other processes a moment later. */
   readonly tellTaken: ReportCount;
-  /** Is to be called with what the others told, before the first request. */
+  /** Registers the listener for counts of the other processes; call it before the first request. */
   readonly hearTaken: (listener: (count: KeyCount, name: string, times: number) => void) => void;
-  /** What the keys of session tickets are made of (`TicketSeed` of http/), so that any process can resume a session. */
+  /** The seed of the TLS session ticket keys (`TicketSeed` in http/), so that any process can resume a session. */
   readonly ticketSeed: () => Buffer;
 };

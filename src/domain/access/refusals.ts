@@ -1,6 +1,6 @@
 /**
- * Refusals in the audit log: in full, or counted and recorded together after an hour, so that a caller who is refused a thousand
- * times a second cannot fill the disk. What is counted is written when its hour is over and at an orderly stop.
+ * Refusals in the audit log: recorded in full, or counted and recorded as one event per hour, so that a caller who is refused a
+ * thousand times a second cannot fill the disk. Counts are written when their hour is over and at an orderly stop.
  */
 import { hour } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
@@ -13,15 +13,15 @@ export type Refusal = {
   readonly actor: Actor;
   /** Method and path. */
   readonly target: string;
-  /** Who was refused, as the audit log names it: `api-key:3`. */
+  /** The refused caller as named in the audit log: `api-key:3`. */
   readonly subject: string;
-  /** What is alike in refusals of one kind: code, scope, reason. */
+  /** What refusals of one kind have in common: code, scope, reason. */
   readonly detail: Readonly<Record<string, string>>;
 };
 
 type Counted = Omit<Refusal, 'target'> & { count: number; readonly since: number; until: number };
 
-/** Kinds of refusals of all callers together that are counted at once; each takes about half a kilobyte. */
+/** Kinds of refusals of all callers that are counted at once; each takes about half a kilobyte. */
 const mostKinds = 10_000;
 
 export class Refusals {
@@ -43,14 +43,14 @@ export class Refusals {
     this.#most = most;
   }
 
-  /** By what refusals are counted: one caller and one kind. */
+  /** The key by which refusals are counted: one caller and one kind. */
   static kindOf({ actor, detail }: Pick<Refusal, 'actor' | 'detail'>): string {
     return `${actor.name} ${JSON.stringify(detail)}`;
   }
 
   /**
-   * Resolves once the refusal is durable, or at once where it is only counted: it is not among the first of its hour, or space
-   * runs out, and then recording refusals is what stops first. Rejects with a StorageError.
+   * Resolves when the refusal is durable, or immediately if it is only counted: because it is not among the first of its hour,
+   * or because disk space is critical. Rejects with a StorageError.
    */
   async record(refusal: Refusal, how: 'in full' | 'counted'): Promise<void> {
     if (how === 'in full' && this.#disk.state() !== 'critical') {
@@ -61,7 +61,7 @@ export class Refusals {
     await this.#count(refusal);
   }
 
-  /** Writes the counts whose hour is over, or all. What cannot be written stays counted, and rejects with a StorageError. */
+  /** Writes the counts whose hour is over, or all. Rejects with a StorageError; unwritten counts are kept. */
   async write(which: 'due' | 'all'): Promise<void> {
     if (which === 'due' && this.#disk.state() === 'critical') return;
     const now = this.#world.now();

@@ -1,4 +1,4 @@
-/** Sessions of administrators: begun at sign-in, found by their token at every request, ended by a row that goes. */
+/** Sessions of administrators: created at sign-in, looked up by token at every request, ended by deleting the row. */
 import { hour, minute } from '../../base/duration.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
@@ -25,15 +25,15 @@ import { type AdministratorIdentity, actorName } from './identity.ts';
 
 /** In milliseconds. */
 export type SessionLimits = {
-  /** Without a request for so long, a session is over. */
+  /** A session ends after this time without a request. */
   readonly idle: number;
-  /** So long after sign-in it is over in any case. */
+  /** A session ends at the latest this long after sign-in. */
   readonly lifetime: number;
 };
 
 export const defaultSessionLimits: SessionLimits = { idle: 30 * minute, lifetime: 12 * hour };
 
-/** A session as its owner sees it in a list. */
+/** A session in the list of its owner. */
 export type SessionView = {
   id: number;
   created_at: string;
@@ -44,13 +44,13 @@ export type SessionView = {
   current: boolean;
 };
 
-/** Someone who has just signed in; the token is for their cookie, and for nothing else. */
+/** A new session; the token belongs only in the cookie. */
 export type SignedIn = { readonly identity: AdministratorIdentity; readonly token: Secret<string> };
 
-/** Where somebody signs in from. */
+/** The client of a sign-in. */
 export type Visitor = { readonly actor: Actor; readonly userAgent: string | undefined };
 
-/** Older ones end when a person signs in once more. */
+/** Sessions per administrator; the next sign-in ends the oldest. */
 const mostSessions = 20;
 
 const longestUserAgent = 256;
@@ -58,14 +58,14 @@ const longestUserAgent = 256;
 export class Sessions {
   readonly #vault: SecretsContext & LogContext;
   readonly limits: SessionLimits;
-  readonly #beingNoted = new Map<number, Promise<void>>();
+  readonly #pendingUses = new Map<number, Promise<void>>();
 
   constructor(vault: SecretsContext & LogContext, limits: SessionLimits = defaultSessionLimits) {
     this.#vault = vault;
     this.limits = limits;
   }
 
-  /** Begins a session in the transaction of the sign-in, and records it. `createToken` was loaded before the transaction. */
+  /** Creates a session in the transaction of the sign-in and records it. `createToken` was loaded before the transaction. */
   async begin(
     writer: Writer,
     { id: administratorId, name }: AdministratorRow,
@@ -98,7 +98,7 @@ export class Sessions {
     return { identity, token };
   }
 
-  /** Who has the session of this token, which counts as used now; undefined where it is over or never was. */
+  /** The administrator of this session token, and notes the use; undefined if the session has ended or never existed. */
   async find(token: string): Promise<AdministratorIdentity | undefined> {
     const { db, world } = this.#vault;
     const now = world.now();
@@ -120,13 +120,13 @@ export class Sessions {
     };
   }
 
-  /** Undefined where the token is none of the vault's. */
+  /** The hash of the session id; undefined if the vault did not issue the token. */
   async #idHashOf(token: string, now: number): Promise<Buffer | undefined> {
     const { db, keyring } = this.#vault;
     const known = keyring.all;
     const idHash = await readSessionToken(known, token, now);
     if (idHash !== undefined) return idHash;
-    // Another process may have made it with a key that followed, of which nobody has told this one.
+    // Another process may have issued it with a rotated master key that this one has not loaded yet.
     const name = await currentMasterKey(db.reader);
     const current = name === undefined ? undefined : keyring.use(name);
     return current === undefined || known.includes(current)
@@ -134,14 +134,14 @@ export class Sessions {
       : readSessionToken([current], token, now);
   }
 
-  /** Whether the session with this id is not over. Asking does not count as its use. */
+  /** Whether this session is still valid. Does not count as a use. */
   async isLive(id: number): Promise<boolean> {
     const { db, world } = this.#vault;
     const row = await findSessionById(db.reader, id);
     return row !== undefined && this.#isLive(row, world.now()) && sessionFits(requireIntegrity(db), row);
   }
 
-  /** Whether session and person are as the vault wrote them. */
+  /** Whether the rows of session and administrator have valid integrity tags. */
   #isAuthentic(row: SessionRow, person: TaggedAdministrator): boolean {
     const { db, log } = this.#vault;
     const integrity = requireIntegrity(db);
@@ -151,7 +151,7 @@ export class Sessions {
     return false;
   }
 
-  /** Those of the same person that are not over, the newest first. */
+  /** The valid sessions of the same administrator, newest first. */
   async view({ session }: AdministratorIdentity): Promise<SessionView[]> {
     const { db, world } = this.#vault;
     const now = world.now();
@@ -169,7 +169,7 @@ export class Sessions {
       }));
   }
 
-  /** Ends a session of the same person at once, theirs or another. Throws `session_not_found`. */
+  /** Ends this or another session of the same administrator. Throws `session_not_found`. */
   async end(actor: Actor, { session }: AdministratorIdentity, id: number): Promise<void> {
     const { db, world } = this.#vault;
     await db.write(async (writer) => {
@@ -183,7 +183,7 @@ export class Sessions {
     });
   }
 
-  /** The settings may have become shorter since it began. */
+  /** The configured lifetime may have been reduced since sign-in. */
   #endOf({ created_at, expires_at }: SessionRow): number {
     return Math.min(expires_at, created_at + this.limits.lifetime);
   }
@@ -192,16 +192,16 @@ export class Sessions {
     return now < this.#endOf(row) && now - row.last_used_at < this.limits.idle;
   }
 
-  /** Requests that come together note it once. A disk that is full must not sign people out. */
+  /** Concurrent requests write once. Errors are only logged, so that a full disk does not sign people out. */
   #noteUse(id: number, now: number): Promise<void> {
     const { db, log } = this.#vault;
-    const noting =
-      this.#beingNoted.get(id) ??
+    const pending =
+      this.#pendingUses.get(id) ??
       db
         .write((writer) => setSessionUsed(writer, id, now))
         .catch((error: unknown) => log.warn({ err: error }, 'failed to record the last use of a session'))
-        .finally(() => this.#beingNoted.delete(id));
-    this.#beingNoted.set(id, noting);
-    return noting;
+        .finally(() => this.#pendingUses.delete(id));
+    this.#pendingUses.set(id, pending);
+    return pending;
   }
 }

@@ -1,4 +1,4 @@
-/** The first administrator: a one-time link that a vault without any shows at its start, and what comes of it. */
+/** The setup link: a one-time link that creates the first administrator, shown at the start of a vault without any. */
 import { z } from 'zod';
 import { day } from '../../base/duration.ts';
 import type { Integrity } from '../../base/integrity.ts';
@@ -15,8 +15,8 @@ import { addAdministrator, createAdministratorInput } from './administrators.ts'
 import type { SignedIn, Visitor } from './sessions.ts';
 import type { SignIn, SignInContext } from './sign-in.ts';
 
-/** How long a setup link is good for, in milliseconds. */
-export const setupPatience = day;
+/** How long a setup link is valid, in milliseconds. */
+export const setupLifetime = day;
 
 export const setupInput = createAdministratorInput.extend({
   token: z
@@ -27,12 +27,12 @@ export const setupInput = createAdministratorInput.extend({
 
 export type SetupInput = z.output<typeof setupInput>;
 
-/** Whether there is no administrator, so that a setup link can make the first. */
+/** Whether there is no administrator yet. */
 export async function needsSetup({ db }: DatabaseContext): Promise<boolean> {
   return !(await hasAdministrators(db.reader));
 }
 
-/** A new setup token where there is no administrator, in place of any earlier one; undefined where there is one. */
+/** A new setup token, which replaces any earlier one; undefined if there is an administrator. */
 export async function offerSetup(
   { db, world }: TimedContext,
   actor: Actor,
@@ -40,7 +40,7 @@ export async function offerSetup(
   if (await hasAdministrators(db.reader)) return undefined;
   const { token, idHash } = createSetupToken(world);
   await db.write(async (writer) => {
-    const expiresAt = world.now() + setupPatience;
+    const expiresAt = world.now() + setupLifetime;
     await record(writer, { actor, action: 'setup_link.create', resource: 'setup' }, world.now());
     await putSetting(writer, 'setup-token-hash', idHash);
     await putSetting(writer, 'setup-token-expires-at', expiresAt);
@@ -51,8 +51,8 @@ export async function offerSetup(
 }
 
 /**
- * Makes the first administrator and signs them in. Throws `forbidden`, one answer for wrong, expired, replaced and used
- * tokens; `invalid_request` where the password is refused, and `rate_limited`.
+ * Creates the first administrator and signs them in. Throws `forbidden`, the same for wrong, expired, replaced and used tokens;
+ * `invalid_request` for a bad password, and `rate_limited`.
  */
 export async function completeSetup(
   { db, world, audit, meter }: SignInContext,
@@ -61,7 +61,7 @@ export async function completeSetup(
   visitor: Visitor,
 ): Promise<SignedIn> {
   const attempt = await signIn.backoff.begin(undefined, visitor.actor.ip, 'stranger');
-  if (!(await isOpenTo(db.reader, requireIntegrity(db), token, world.now()))) {
+  if (!(await isValidToken(db.reader, requireIntegrity(db), token, world.now()))) {
     meter.authenticationFailed('setup_link');
     const reason = 'setup link not valid';
     await audit.append({
@@ -76,8 +76,8 @@ export async function completeSetup(
   const hash = await signIn.passwords.choose(name, password);
   const createToken = await sessionTokenCreator();
   return db.write(async (writer) => {
-    // Two may have come with the same link.
-    if (!(await isOpenTo(writer, requireIntegrity(writer), token, world.now()))) throw notValid();
+    // Another request may have used the same link meanwhile.
+    if (!(await isValidToken(writer, requireIntegrity(writer), token, world.now()))) throw notValid();
     const person = { ...visitor.actor, name: `admin:${name}` };
     const row = await addAdministrator(writer, person, name, hash, world.now());
     await setLastSignedIn(writer, row.id, world.now());
@@ -85,7 +85,7 @@ export async function completeSetup(
   });
 }
 
-async function isOpenTo(
+async function isValidToken(
   reader: Reader,
   integrity: Integrity,
   token: Secret<string>,
@@ -111,7 +111,7 @@ function tagText(idHash: Buffer, expiresAt: number): string {
 
 function notValid(): Problem {
   return new Problem('forbidden', {
-    detail: 'This setup link is not valid: it was used, has expired or was replaced by a newer one.',
-    hint: "Create a new one on the vault's host: vault admin setup-link",
+    detail: 'This setup link is invalid: it was used, has expired or was replaced by a newer one.',
+    hint: 'Create a new one on the host of the vault: vault admin setup-link',
   });
 }

@@ -1,7 +1,7 @@
 /**
- * How often passwords may be tried: a few times for free, then with growing pauses, by name and by address. A pause
- * always ends, so nobody is locked out for good; and a person at an address where they have signed in before has a
- * count of their own there, so that strangers cannot use the pauses up in their place.
+ * Limits sign-in attempts: a few are free, then pauses grow, counted by name and by address. Every pause ends, so no account is
+ * locked permanently. An administrator at an address from which they have signed in before has a separate count, so that
+ * attackers cannot cause pauses for them.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -14,28 +14,28 @@ type Limit = { readonly free: number; readonly longest: number };
 
 const byName: Limit = { free: 5, longest: 5 * minute };
 
-/** Many people can share one address, all of them behind the same proxy. */
+/** Many people can share an address behind a proxy. */
 const byAddress: Limit = { free: 20, longest: minute };
 
-/** A count is forgotten when nothing has failed for so long. */
+/** A count is dropped after this time without failures. */
 const memory = 60 * minute;
 
 const mostRemembered = 10_000;
 
 type Count = { readonly failures: number; readonly at: number };
 
-/** An attempt under way, which counts as failed until it says otherwise. */
+/** An attempt, which counts as failed until one of these is called. */
 export type Attempt = {
-  /** The password was right: the name begins anew. */
+  /** The password was right: resets the count of the name. */
   readonly succeeded: () => void;
-  /** It was never decided. */
+  /** The password was not checked. */
   readonly withdrawn: () => void;
 };
 
-/** Whether the person has signed in from this address before. */
+/** Whether the administrator has signed in from this address before. */
 export type AddressStanding = 'known' | 'stranger';
 
-/** What is asked before a password is tried: by the one process that serves, or, for all that do, by the first of them. */
+/** Permits sign-in attempts. With several processes, the first one counts for all. */
 export type SignInPauses = {
   /** Begins an attempt. Throws `rate_limited`. */
   readonly begin: (
@@ -45,15 +45,15 @@ export type SignInPauses = {
   ) => Attempt | Promise<Attempt>;
 };
 
-/** What an attempt is told that comes too early. `retryAfter` in seconds. */
+/** The error for an attempt during a pause. `retryAfter` in seconds. */
 export function tooManyAttempts(retryAfter: number): Problem {
   return new Problem('rate_limited', {
-    detail: 'Too many attempts have failed; wait as long as Retry-After says.',
+    detail: 'Too many failed attempts; retry after the time in Retry-After.',
     retryAfter,
   });
 }
 
-/** How long after the last of so many failures nothing is tried, in milliseconds: 1, 2, 4, … seconds. */
+/** The pause after this many failures, in milliseconds: 1, 2, 4, … seconds. */
 export function pauseAfter(failures: number, { free, longest }: Limit): number {
   return failures < free ? 0 : Math.min(longest, second * 2 ** Math.min(failures - free, 30));
 }
@@ -68,8 +68,8 @@ export class SignInBackoff implements SignInPauses {
   }
 
   /**
-   * Begins an attempt, counted at once, so that many in parallel are as many as one after the other. Throws
-   * `rate_limited` with the time to wait; such an attempt does not count.
+   * Starts an attempt and counts it immediately, so that parallel attempts get no advantage. Throws `rate_limited` with the time
+   * to wait; such an attempt does not count.
    */
   begin(name: string | undefined, address: string | undefined, standing: AddressStanding): Attempt {
     const place = address === undefined ? 'unknown' : neighborhood(address);
@@ -101,7 +101,7 @@ export class SignInBackoff implements SignInPauses {
   #wait(key: string, limit: Limit): number {
     const { failures, at } = this.#find(key);
     const pause = pauseAfter(failures, limit);
-    // When the clock was set back, no pause gets longer.
+    // A clock that was set back must not extend the pause.
     return Math.min(pause, at + pause - this.#world.now());
   }
 

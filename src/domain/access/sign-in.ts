@@ -1,4 +1,4 @@
-/** Signing in with name and password. Unknown names and wrong passwords take the same path and end the same. */
+/** Sign-in with name and password. Unknown names and wrong passwords take the same path and get the same answer. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
@@ -23,7 +23,7 @@ import type { Sessions, SignedIn, Visitor } from './sessions.ts';
 import { type AddressStanding, type Attempt, SignInBackoff, type SignInPauses } from './sign-in-backoff.ts';
 
 export const signInInput = z.strictObject({
-  name: z.string().min(1, 'a name is needed').max(256, 'no name is that long'),
+  name: z.string().min(1, 'name is missing').max(256, 'a name has at most 256 characters'),
   password: typedPassword,
 });
 
@@ -57,7 +57,7 @@ export class SignIn {
     this.backoff = backoff;
   }
 
-  /** Begins a session. Throws `unauthenticated`, one answer for every failure, and `rate_limited`. */
+  /** Creates a session. Throws `unauthenticated`, the same for every failure, and `rate_limited`. */
   async signIn({ name, password }: SignInInput, visitor: Visitor): Promise<SignedIn> {
     const { db, world } = this.#vault;
     const { row, attempt } = await this.#check(
@@ -69,14 +69,14 @@ export class SignIn {
     );
     try {
       const isOld = this.passwords.isOutgrown(row.password_hash);
-      const anew = isOld ? await this.passwords.hash(password) : undefined;
+      const rehashed = isOld ? await this.passwords.hash(password) : undefined;
       const createToken = await sessionTokenCreator();
       const signedIn = await db.write(async (writer) => {
-        // Meanwhile the person may have been removed, or the password changed.
+        // The administrator may have been deleted, or the password changed, meanwhile.
         const now = await findAdministrator(writer, name);
         // biome-ignore lint/plugin/compared-secrets: two hashes from the database.
         if (now?.password_hash !== row.password_hash) throw wrongCredentials();
-        if (anew !== undefined) await setPasswordHash(writer, row.id, anew);
+        if (rehashed !== undefined) await setPasswordHash(writer, row.id, rehashed);
         await setLastSignedIn(writer, row.id, world.now());
         return this.sessions.begin(writer, row, visitor, createToken);
       });
@@ -89,8 +89,8 @@ export class SignIn {
   }
 
   /**
-   * Changes one's own password and ends one's other sessions. Throws `invalid_request` where the current one is wrong
-   * or the new one is refused, and `rate_limited`.
+   * Changes the administrator's own password and ends their other sessions. Throws `invalid_request` if the current password
+   * is wrong or the new one is not acceptable, and `rate_limited`.
    */
   async changePassword(
     actor: Actor,
@@ -113,7 +113,7 @@ export class SignIn {
     return (await this.#places.has(this.#vault.db.reader, name, ip)) ? 'known' : 'stranger';
   }
 
-  /** An administrator that the vault did not write to the database counts as unknown. */
+  /** An administrator without a valid integrity tag counts as unknown. */
   #authentic(row: AdministratorRow | undefined): AdministratorRow | undefined {
     const { db, log } = this.#vault;
     if (row === undefined || administratorFits(requireIntegrity(db), row)) return row;
@@ -122,7 +122,7 @@ export class SignIn {
     return undefined;
   }
 
-  /** The person whose password this is. Failures are recorded, but nothing that was typed: it may be a password. */
+  /** Checks a password. Records failures without the typed name, which may be a password. */
   async #check(
     name: string,
     password: Secret<string>,
@@ -154,7 +154,7 @@ export class SignIn {
 }
 
 function wrongCredentials(): Problem {
-  return new Problem('unauthenticated', { detail: 'The name or the password is wrong.' });
+  return new Problem('unauthenticated', { detail: 'Wrong name or password.' });
 }
 
 function wrongCurrent(): Problem {

@@ -1,17 +1,17 @@
-/** How often something may happen: some times at once, and then again as time goes by, by whatever name it is counted. */
+/** Token buckets by name: a burst, then a steady rate. */
 
 import { LRUCache } from 'lru-cache';
 import { minute } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
 
 export type Pace = {
-  /** So many at once. */
+  /** Tokens in a full bucket. */
   readonly burst: number;
-  /** So many more in each minute. */
+  /** Tokens added per minute. */
   readonly perMinute: number;
 };
 
-/** Counted in parts of one, a minute's worth of milliseconds, so that no sum is rounded. */
+/** `left` counts in 1/60,000 of a token (milliseconds of a minute), so that no sum is rounded. */
 type Bucket = { readonly left: number; readonly at: number };
 
 export class TokenBuckets {
@@ -19,19 +19,19 @@ export class TokenBuckets {
   readonly #pace: Pace;
   readonly #buckets: LRUCache<string, Bucket>;
 
-  /** Of more than `most` names, those that were counted longest ago begin anew. */
+  /** With more than `most` names, the oldest buckets are dropped. */
   constructor(world: World, pace: Pace, most = 10_000) {
     this.#world = world;
     this.#pace = pace;
     this.#buckets = new LRUCache({ max: most });
   }
 
-  /** How many names are remembered. */
+  /** The number of buckets. */
   get size(): number {
     return this.#buckets.size;
   }
 
-  /** Takes one for this name: 0 where there was one, and else the milliseconds until there is. */
+  /** Takes a token. Returns 0 if there was one, otherwise the milliseconds until there is. */
   take(name: string): number {
     const now = this.#world.now();
     const there = this.#left(name, now);
@@ -40,7 +40,7 @@ export class TokenBuckets {
     return isThere ? 0 : Math.ceil((minute - there) / this.#pace.perMinute);
   }
 
-  /** Counts what another process has taken, also where it was more than there is: what comes later makes up for it. */
+  /** Subtracts tokens that another process took. The bucket may become negative and refills later. */
   takenElsewhere(name: string, times: number): void {
     const now = this.#world.now();
     const left = Math.max(-this.#pace.burst * minute, this.#left(name, now) - times * minute);
@@ -50,7 +50,7 @@ export class TokenBuckets {
   #left(name: string, now: number): number {
     const { burst, perMinute } = this.#pace;
     const { left, at } = this.#buckets.get(name) ?? { left: burst * minute, at: now };
-    // When the clock was set back, nothing is added, and nobody waits until it has caught up.
+    // A clock that was set back adds nothing, and takes nothing away.
     return Math.min(burst * minute, left + Math.max(0, now - at) * perMinute);
   }
 }

@@ -1,4 +1,4 @@
-/** Certificates that were made elsewhere: the first import makes the certificate, each further one a new version. */
+/** Imports of certificates issued elsewhere: the first import creates the certificate, each further one adds a version. */
 import { type CertName, parseNewCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import type { CertificateBundle } from '../../crypto/certificate-bundle.ts';
@@ -13,10 +13,10 @@ import { notifyRecovered } from '../notifications/certificate-notices.ts';
 import { neverRenewed } from '../versions/renewal-plan.ts';
 import { addVersion } from '../versions/versions.ts';
 
-/** The files as people have them, with the names to use in messages. */
+/** The files to import, with their names for error messages. */
 export type ImportRequest = ImportedFiles & { readonly name: CertName };
 
-/** What files were understood to hold. */
+/** What the files contain. */
 export type ImportPreview = {
   readonly leaf: CertificateFacts;
   /** From the leaf's issuer upwards, without the root. */
@@ -25,8 +25,8 @@ export type ImportPreview = {
 };
 
 /**
- * Reads the files as an import would, and stores nothing. Throws `invalid_request`, `payload_too_large` and `rate_limited`
- * as that does.
+ * Reads the files like an import, but stores nothing. Throws the same errors: `invalid_request`, `payload_too_large` and
+ * `rate_limited`.
  */
 export async function previewImport({ world }: WorldContext, files: ImportedFiles): Promise<ImportPreview> {
   const bundle = await readBundleApart(world, files);
@@ -52,8 +52,9 @@ export async function suggestedName(
 export type ImportResult = { readonly version: number; readonly warnings: readonly string[] };
 
 /**
- * Stores what the files hold as the newest version. Throws `invalid_request` or `payload_too_large` where they cannot
- * be used, `rate_limited` where too many are read already, and `certificate_exists` where the name belongs to a certificate that an issuer makes; nothing is stored then.
+ * Stores the certificate and key of the files as the newest version. Throws `invalid_request` or `payload_too_large` for files
+ * that cannot be used, `rate_limited` during too many imports, and `certificate_exists` if an issuer renews the certificate of
+ * this name; nothing is stored then.
  */
 export async function importCertificate(
   vault: SecretsContext,
@@ -78,8 +79,8 @@ export async function storeImport(
   const existing = await findCertificate(writer, name);
   if (existing !== undefined && existing.issuer_id !== null) {
     throw new Problem('certificate_exists', {
-      detail: `"${name}" is made and renewed by an issuer; an import would be replaced at its next renewal.`,
-      hint: 'Import under another name, or delete that certificate first.',
+      detail: `Certificate "${name}" is renewed by an issuer; its next renewal would replace the import.`,
+      hint: 'Import under another name, or delete the existing certificate first.',
     });
   }
   if (existing === undefined) parseInput(newCertificateName, { name });

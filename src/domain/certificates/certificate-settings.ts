@@ -1,4 +1,4 @@
-/** What a certificate shall be, as administrators see and change it, beside what it is. */
+/** The settings of a certificate as administrators see and change them. */
 import { day, hour, minute } from '../../base/duration.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import { findIssuerById } from '../../db/tables/issuers.ts';
@@ -11,7 +11,7 @@ export type CertificateSettingsView = {
   key_type: string;
   issuer: string | null;
   fallback_issuer: string | null;
-  /** As `lifetime` is written when a certificate is made. */
+  /** In the format of the `lifetime` input, such as 90d. */
   lifetime: string | null;
   profile: string | null;
   challenge: string | null;
@@ -19,7 +19,7 @@ export type CertificateSettingsView = {
   auto_renew: boolean;
   disabled: boolean;
   failed_attempts: number;
-  /** The CA asked not to be asked again before this. */
+  /** Retry-After of the CA, as a time. */
   retry_after: string | null;
   /** The CA's renewal window (RFC 9773) for the current version. */
   renewal_window: { start: string; end: string } | null;
@@ -53,7 +53,7 @@ export async function certificateSettings(
   };
 }
 
-/** A lifetime as inputs write it: the same number of milliseconds again when it is parsed. */
+/** A lifetime in the format of the input; parsing it gives the same milliseconds. */
 export function formatLifetime(ms: number): string {
   if (ms % day === 0) return `${ms / day}d`;
   return ms % hour === 0 ? `${ms / hour}h` : `${ms / minute}m`;

@@ -1,4 +1,4 @@
-/** How a certificate is doing: derived from the clock and its current version, never stored. */
+/** The status of a certificate, derived from the clock and its current version, never stored. */
 import { day } from '../../base/duration.ts';
 
 export const certificateStatuses = ['pending', 'valid', 'expiring', 'expired', 'disabled'] as const;
@@ -8,8 +8,8 @@ export type CertificateStatus = (typeof certificateStatuses)[number];
 type Validity = { readonly not_before: number; readonly not_after: number };
 
 /**
- * `pending` without a version, `expired` from `not_after` on, `expiring` in the last quarter of the lifetime (at most
- * 30 days): later than a renewal is due, so that it means trouble, and early enough to mend it. `disabled` above all.
+ * `pending` without a version, `expired` from `not_after` on, `expiring` in the last quarter of the lifetime (at most 30 days):
+ * after a renewal was due, so that it signals a problem, and early enough to fix it. `disabled` takes precedence.
  */
 export function certificateStatus(
   current: Validity | null,

@@ -1,4 +1,4 @@
-/** Changing a certificate: its names, its key's type, its issuers and how it is renewed. */
+/** Changes to a certificate: names, key type, issuers and renewal settings. */
 import { Problem } from '../../base/problem.ts';
 import type { Writer } from '../../db/database.ts';
 import { findVersion } from '../../db/tables/certificate-versions.ts';
@@ -15,8 +15,8 @@ import { nextRenewalAt } from '../versions/renewal-plan.ts';
 import { refuseUnsuitableFallback } from './certificates.ts';
 
 /**
- * Changes the certificate and, where other names or another type of key are wanted, queues a renewal at once, whose id
- * is returned. Throws `certificate_not_found`, `not_renewable` for imported ones that get no issuer, `invalid_request`.
+ * Changes the certificate and queues a renewal if names or key type changed. Returns the id of that renewal. Throws
+ * `certificate_not_found`, `invalid_request`, and `not_renewable` for an imported certificate that gets no issuer.
  */
 export async function changeCertificate(
   vault: QueueContext,
@@ -29,7 +29,7 @@ export async function changeCertificate(
   return renewal;
 }
 
-/** `changeCertificate` in the caller's transaction; notify `renewalQueued` after the commit where it returns a renewal. */
+/** `changeCertificate` in the caller's transaction; if it returns a renewal, notify `renewalQueued` after the commit. */
 export async function storeCertificateChange(
   vault: WorldContext,
   writer: Writer,
@@ -50,7 +50,7 @@ export async function storeCertificateChange(
       : input.fallback_issuer;
   const changes = changesFor(before, input, issuer, fallback, now);
   const after = { ...before, ...changes };
-  refuseUnsuitable(issuer, wanted(after));
+  refuseUnsuitable(issuer, issuanceSettings(after));
   refuseSameFallback(issuer, after.fallback_issuer_id);
   refuseUnsuitableFallback(await findIssuerById(writer, after.fallback_issuer_id ?? 0), after.key_type);
   const number = before.current_version;
@@ -70,7 +70,7 @@ export async function storeCertificateChange(
   return (await queueRenewal(vault, writer, actor, after)).id;
 }
 
-/** A renewal that nobody has begun asks the new issuer; one under way sees by itself that it is not wanted any more. */
+/** Moves a queued renewal to the new issuer. A running renewal notices the change itself. */
 async function redirectQueued(writer: Writer, certificateId: number, issuerId: number): Promise<void> {
   const open = await findOpenRenewal(writer, certificateId);
   if (open?.status !== 'queued') return;
@@ -87,21 +87,21 @@ function changesFor(
   const domains = input.domains && JSON.stringify(input.domains);
   const hasOtherNames = domains !== undefined && !sameNames(domains, before.domains);
   const hasOtherKey = input.key_type !== undefined && input.key_type !== before.key_type;
-  const isElsewhere = issuer.id !== before.issuer_id;
+  const hasOtherIssuer = issuer.id !== before.issuer_id;
   const wasImported = before.issuer_id === null;
   return {
     ...(hasOtherNames && { domains }),
     ...(hasOtherKey && { key_type: input.key_type ?? before.key_type }),
     ...((hasOtherNames || hasOtherKey || wasImported) && { changed_at: now }),
-    // What failed before says nothing about what is wanted now.
-    ...((hasOtherNames || hasOtherKey || isElsewhere) && {
+    // Earlier failures say nothing about the changed certificate.
+    ...((hasOtherNames || hasOtherKey || hasOtherIssuer) && {
       failed_attempts: 0,
       retry_after: null,
       fallback_retry_after: null,
     }),
-    ...(isElsewhere && { issuer_id: issuer.id }),
-    // An ACME CA decides on it itself.
-    ...(isElsewhere && issuer.type === 'acme' && { lifetime: null }),
+    ...(hasOtherIssuer && { issuer_id: issuer.id }),
+    // An ACME CA chooses the lifetime itself.
+    ...(hasOtherIssuer && issuer.type === 'acme' && { lifetime: null }),
     ...(input.lifetime !== undefined && { lifetime: input.lifetime }),
     ...(wasImported && { auto_renew: 1 as const }),
     ...(fallbackId !== undefined && { fallback_issuer_id: fallbackId }),
@@ -120,7 +120,7 @@ function sameNames(one: string, other: string): boolean {
   return sorted(one) === sorted(other);
 }
 
-function wanted({ domains, key_type, profile, challenge, lifetime }: CertificateRow) {
+function issuanceSettings({ domains, key_type, profile, challenge, lifetime }: CertificateRow) {
   return {
     domains: JSON.parse(domains) as never[],
     key_type: key_type as never,

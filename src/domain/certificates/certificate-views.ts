@@ -57,14 +57,14 @@ export type RenewalView = {
 
 /** A renewal as administrators see it. */
 export type RenewalDetailView = RenewalView & {
-  /** The issuer that is asked; null where it is gone, or nothing was asked yet. */
+  /** The issuer of this renewal; null if it was deleted or not chosen yet. */
   issuer: string | null;
-  /** An actor as the audit log names it. */
+  /** An actor in the format of the audit log. */
   requested_by: string;
   steps: { at: string; text: string }[];
 };
 
-/** `base` is what comes before `/api/v1` in the artifacts' URLs; empty makes them relative. */
+/** `base` precedes `/api/v1` in the URLs of the artifacts; empty for relative URLs. */
 export function certificateView(row: ShownCertificateRow, now: number, base: string): CertificateView {
   return viewAs(row, statusAt(row, now), base);
 }
@@ -83,10 +83,10 @@ export async function currentCertificate(
   return certificateView(summary, context.world.now(), base);
 }
 
-/** How rows were last shown, for as long as somebody remembers them. */
+/** The last JSON text of each cached row. */
 const shown = new WeakMap<ShownCertificateRow, { status: CertificateStatus; base: string; text: string }>();
 
-/** `certificateView` as JSON. A row that does not change is asked for again and again, and so it is made once. */
+/** `certificateView` as JSON, cached per row because clients poll unchanged certificates. */
 export function certificateText(row: ShownCertificateRow, now: number, base: string): string {
   const status = statusAt(row, now);
   const last = shown.get(row);
@@ -100,7 +100,7 @@ function statusAt({ current, disabled_at }: ShownCertificateRow, now: number): C
   return certificateStatus(current, now, disabled_at !== null);
 }
 
-/** Does not know the time: its status is all of it that time changes. */
+/** Takes the status instead of the time, because nothing else in the view depends on time. */
 function viewAs(row: ShownCertificateRow, status: CertificateStatus, base: string): CertificateView {
   const { current } = row;
   const domains = JSON.parse(row.domains) as string[];
@@ -127,7 +127,7 @@ export function versionView(row: ShownVersionRow, currentVersion: number | null)
   return viewOf(row, currentVersion);
 }
 
-/** `domains` are the version's, where somebody has read them already. */
+/** `domains` are those of the version, if already parsed. */
 function viewOf(
   row: ShownVersionRow,
   currentVersion: number | null,
@@ -162,7 +162,7 @@ export function renewalView(row: Renewal): RenewalView {
   };
 }
 
-/** With its steps and by whom it was asked for. */
+/** A renewal with its steps and who requested it. */
 export function renewalDetailView(row: NamedRenewalRow): RenewalDetailView {
   return {
     ...renewalView(row),

@@ -1,4 +1,4 @@
-/** Certificates come into being, are looked up, and are removed. */
+/** Creates and deletes certificates. */
 import type { CertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import { generatePrivateKey } from '../../crypto/key-pair.ts';
@@ -10,7 +10,7 @@ import type { IssuerRow } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';
 import { type CreateCertificateInput, newCertificateName, parseInput } from '../inputs.ts';
-import { refuseSameFallback, refuseUnsuitable, requireIssuer } from '../issuance/issuers.ts';
+import { refuseSameFallback, refuseUnsuitable, requireIssuer, sentence } from '../issuance/issuers.ts';
 import { issueFromLocalCa } from '../issuance/local-ca.ts';
 import { notifyIssued } from '../notifications/certificate-notices.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
@@ -18,9 +18,8 @@ import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { addVersion, type VersionMaterial } from '../versions/versions.ts';
 
 /**
- * Makes a certificate. Where the private CA issues it, version 1 is there at once; for an ACME CA its first renewal is
- * queued, and the id of that is returned. All of it is one transaction: either it is there afterwards, or nothing.
- * Throws `certificate_exists` and `invalid_request`.
+ * Creates a certificate in one transaction. The private CA issues version 1 immediately; for an ACME CA, the first renewal is
+ * queued and its id returned. Throws `certificate_exists` and `invalid_request`.
  */
 export async function createCertificate(
   vault: SecretsContext & QueueContext,
@@ -34,15 +33,15 @@ export async function createCertificate(
   return renewal;
 }
 
-/** A certificate to be made; one that is disabled is neither issued nor ordered yet. */
+/** A certificate to create; a disabled one is not issued yet. */
 export type NewCertificate = CreateCertificateInput & {
   readonly auto_renew?: boolean;
   readonly disabled?: boolean;
 };
 
 /**
- * The part of `createCertificate` that writes, in the caller's transaction. `first` is what the private CA has issued;
- * without it, the first version is ordered, and the renewal's id returned: then notify `renewalQueued` after the commit.
+ * The part of `createCertificate` that writes, in the caller's transaction. `first` is the version that the private CA issued.
+ * Without it, a renewal is queued and its id returned; then notify `renewalQueued` after the commit.
  */
 export async function storeCertificate(
   vault: SealingContext,
@@ -82,7 +81,7 @@ export async function storeCertificate(
   return undefined;
 }
 
-/** The issuers of a new certificate. Throws where there are none of these names, or they could never make it. */
+/** The issuers of a new certificate. Throws if they do not exist or cannot issue it. */
 async function suitableIssuers(
   reader: Reader,
   input: CreateCertificateInput,
@@ -95,24 +94,24 @@ async function suitableIssuers(
   refuseUnsuitable(issuer, input);
   refuseSameFallback(issuer, fallback?.id ?? null);
   refuseUnsuitableFallback(fallback, input.key_type);
-  await refuseTaken(reader, input.name);
+  await refuseExisting(reader, input.name);
   return { issuer, fallback };
 }
 
-/** Throws `invalid_request` where the fallback could never stand in; wishes that it does not know are none of it. */
+/** Throws `invalid_request` if the fallback cannot issue this key type. It ignores settings that it does not support. */
 export function refuseUnsuitableFallback(
   fallback: Pick<IssuerRow, 'name' | 'type'> | undefined,
   keyType: string,
 ): void {
   if (fallback?.type !== 'acme' || keyType !== 'ed25519') return;
-  const message = `${fallback.name} is an ACME CA, and those issue no certificates for Ed25519 keys`;
+  const message = `fallback issuer ${fallback.name} is an ACME CA, and ACME CAs do not issue certificates for Ed25519 keys`;
   throw new Problem('invalid_request', {
-    detail: `${message}.`,
+    detail: sentence(message),
     errors: [{ path: 'fallback_issuer', message }],
   });
 }
 
-/** What the private CA issues for a new certificate, with a new key. */
+/** The first version of a new certificate from the private CA, with a new key. */
 export async function firstVersion(
   vault: SecretsContext,
   input: CreateCertificateInput,
@@ -123,17 +122,17 @@ export async function firstVersion(
   return { source: 'local-ca', ...issued, privateKey };
 }
 
-async function refuseTaken(reader: Reader, name: CertName): Promise<void> {
+async function refuseExisting(reader: Reader, name: CertName): Promise<void> {
   if ((await findCertificate(reader, name)) === undefined) return;
   throw new Problem('certificate_exists', {
-    detail: `A certificate called "${name}" exists already.`,
-    hint: `Change it with "vault certificate update --name ${name}", or choose another name.`,
+    detail: `Certificate "${name}" already exists.`,
+    hint: `Choose another name, or change it with "vault certificate update --name ${name}".`,
   });
 }
 
 /**
- * Removes a certificate with all its versions and keys. Throws `certificate_not_found`, and `certificate_in_use` while
- * the allowlist of a key that is not revoked names it, unless `force` is set; then it leaves all allowlists.
+ * Deletes a certificate with all its versions and keys. Throws `certificate_not_found`, and `certificate_in_use` if the
+ * allowlist of an unrevoked API key names it; with `force`, it is removed from all allowlists instead.
  */
 export async function deleteCertificate(
   vault: TimedContext,
@@ -158,8 +157,8 @@ export async function eraseCertificate(
   if (active.length > 0 && !force) {
     const keys = active.slice(0, 5).map((key) => `${key.id} (${key.name})`);
     throw new Problem('certificate_in_use', {
-      detail: `API keys still name "${name}" in their allowlists: ${keys.join(', ')}${active.length > 5 ? ' …' : ''}.`,
-      hint: 'Revoke them first, or take the certificate out of their allowlists with --force.',
+      detail: `API keys have "${name}" in their allowlists: ${keys.join(', ')}${active.length > 5 ? ' …' : ''}.`,
+      hint: 'Revoke these keys first, or remove the certificate from their allowlists with --force.',
     });
   }
   const authentic: number[] = [];

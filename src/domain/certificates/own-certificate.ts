@@ -1,6 +1,6 @@
 /**
- * The certificate that the vault serves HTTPS with: a row like all others, so that it is renewed, imported and moved to
- * another issuer like all others. Where there is none yet, the private CA makes one.
+ * The certificate that the vault serves HTTPS with. It is an ordinary certificate that can be renewed, imported and moved to
+ * another issuer. If it does not exist yet, the private CA issues it.
  */
 import type { CertName } from '../../base/cert-name.ts';
 import type { Identifier } from '../../base/identifier.ts';
@@ -20,7 +20,7 @@ import { openVersionKey } from '../versions/versions.ts';
 import { createCertificate } from './certificates.ts';
 
 export type OwnCertificate = {
-  /** Undefined for one that is only made for the moment, and not kept. */
+  /** Undefined for a temporary certificate, which is not stored. */
   readonly version: number | undefined;
   /** Leaf and intermediates, PEM. */
   readonly fullchain: string;
@@ -30,8 +30,8 @@ export type OwnCertificate = {
 };
 
 /**
- * Makes the certificate where no certificate has this name: from the private CA, for these names, with a key that stays
- * the same at renewals, so that clients can pin it. Says whether it did. Throws OperatorError without a name to make it for.
+ * Creates the certificate if it does not exist: from the private CA, for these domains, with a key that renewals keep so that
+ * clients can pin it. Returns whether it was created. Throws OperatorError if `domains` is empty.
  */
 export async function ensureOwnCertificate(
   vault: SecretsContext & QueueContext,
@@ -41,9 +41,9 @@ export async function ensureOwnCertificate(
   if ((await findCertificate(vault.db.reader, name)) !== undefined) return false;
   if (domains.length === 0) {
     throw new OperatorError(
-      `there is no certificate called "${name}" yet, and nothing says for which host to make it`,
+      `cannot create the HTTPS certificate "${name}": the vault does not know its own host name`,
       {
-        hint: 'Name the address where clients find the vault, such as --public-url https://vault.example.com, or listen on one address instead of all.',
+        hint: 'Set the URL that clients use, such as --public-url https://vault.example.com, or listen on a single address.',
       },
     );
   }
@@ -57,13 +57,13 @@ export async function ensureOwnCertificate(
     });
     return true;
   } catch (error) {
-    // Another process was faster.
+    // Another process created it first.
     if (error instanceof Problem && error.code === 'certificate_exists') return false;
     throw error;
   }
 }
 
-/** The current version of the certificate; undefined while nothing was issued for it, or where it was deleted. */
+/** The current version of the certificate; undefined if nothing was issued yet or the certificate was deleted. */
 export async function currentOwnCertificate(
   vault: DatabaseContext & KeyringContext,
   name: CertName,
@@ -78,8 +78,8 @@ export async function currentOwnCertificate(
 }
 
 /**
- * A certificate of the private CA for the names of one that cannot be served yet, with a key of its own; it is not kept.
- * Whoever waits for a public CA, or has to mend something, reaches the vault meanwhile.
+ * A temporary certificate from the private CA, with its own key, for the names of a certificate that is not available yet. It
+ * keeps the vault reachable over HTTPS while a public CA issues or an administrator fixes a problem. It is not stored.
  */
 export async function temporaryCertificate(
   vault: SecretsContext,

@@ -1,6 +1,6 @@
 /**
- * Revoking a version (RFC 8555 §7.6): by the account that ordered it, or by its own key where the account is gone or the
- * key is compromised.
+ * Revokes a version (RFC 8555 §7.6): with the account that ordered it, or with its own key if the account is gone or the key
+ * is compromised.
  */
 import { X509Certificate } from 'node:crypto';
 import type { AcmeClient } from '../../acme/acme-client.ts';
@@ -15,13 +15,13 @@ import { updateCertificate } from '../../db/tables/certificates.ts';
 import { findCaOfDirectory } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SecretsContext } from '../contexts.ts';
-import { lossOf, ownAccount, settleRollover } from '../issuance/acme-account.ts';
 import type { CaContext } from '../issuance/issuance-contexts.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
+import { ownAccount, settleRollover, unusableStatus } from '../issuance/acme-account.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { requireVersion, versionPrivateKey } from '../versions/versions.ts';
 
-/** Reasons by their names in RFC 5280 §5.3.1, as far as subscribers may give them. */
+/** The reasons of RFC 5280 §5.3.1 that subscribers may give. */
 export const revocationReasons = {
   unspecified: 0,
   keyCompromise: 1,
@@ -33,10 +33,10 @@ export const revocationReasons = {
 export type RevocationReason = keyof typeof revocationReasons;
 
 /**
- * Asks the CA to revoke a version, the current one where none is named, and marks it. When that is the current version
- * of a certificate that is renewed, a renewal is queued at once. Returns the version's number and the renewal's id.
- * Throws `certificate_not_found`, `version_not_found`, `no_current_version`, `not_renewable` for what no ACME CA issued,
- * and AcmeError with the CA's words.
+ * Revokes a version at the CA, by default the current one, and marks it as revoked. If it is the current version of a
+ * certificate that renews automatically, a renewal is queued. Returns the number of the version and the id of the renewal.
+ * Throws `certificate_not_found`, `version_not_found`, `no_current_version`, `not_renewable` if no ACME CA issued the version,
+ * and AcmeError with the error of the CA.
  */
 export async function revokeVersion(
   vault: SecretsContext & QueueContext & CaContext,
@@ -49,12 +49,12 @@ export async function revokeVersion(
   const version = await requireVersion(vault.db.reader, certificate, number);
   if (version.directory_url === null) {
     throw new Problem('not_renewable', {
-      detail: `Version ${version.version} was not issued by an ACME CA; its own CA has to revoke it.`,
+      detail: `Version ${version.version} was not issued by an ACME CA; revoke it at the CA that issued it.`,
     });
   }
   if (version.revoked_at !== null) {
     throw new OperatorError(
-      `version ${version.version} of ${name} was revoked at ${formatTimestamp(version.revoked_at)} already`,
+      `version ${version.version} of ${name} was already revoked at ${formatTimestamp(version.revoked_at)}`,
     );
   }
   const ca = await findCaOfDirectory(vault.db.reader, version.directory_url);
@@ -69,7 +69,7 @@ export async function revokeVersion(
     const isServed = certificate.current_version === version.version;
     if (!isServed || certificate.issuer_id === null || certificate.disabled_at !== null) return undefined;
     if (certificate.auto_renew === 0) return undefined;
-    // A revoked certificate is as good as none: whatever fails now is tried again soon. Its key is not used again.
+    // A revoked certificate is as useless as none, so failures are retried soon. Its key is not reused.
     await updateCertificate(writer, certificate.id, { changed_at: now, next_renewal_at: now });
     return (await queueRenewal(vault, writer, actor, certificate)).id;
   });
@@ -94,7 +94,7 @@ async function revokeAt(
   if (row?.status !== 'valid') return byOwnKey();
   if (reason === revocationReasons.keyCompromise) {
     try {
-      // A CA that sees the key itself sign blocks it for every certificate; for an account it revokes only this one.
+      // If the key itself signs the request, the CA blocks it for all certificates; the account revokes only this one.
       return await byOwnKey();
     } catch (error) {
       if (
@@ -109,7 +109,7 @@ async function revokeAt(
     await revokeCertificate(client, { account }, leaf, reason, signal);
   } catch (error) {
     if (!(error instanceof AcmeError)) throw error;
-    if ((await lossOf(client, account, error, signal)) === undefined) throw error;
+    if ((await unusableStatus(client, account, error, signal)) === undefined) throw error;
     await byOwnKey();
   }
 }

@@ -1,4 +1,4 @@
-/** What people do with accounts at CAs: change their key, or close them (RFC 8555 §7.3.5, §7.3.6). */
+/** Key rollover and deactivation of ACME accounts (RFC 8555 §7.3.5, §7.3.6). */
 import { deactivateAccount, rolloverKey } from '../../acme/accounts.ts';
 import type { AcmeClient } from '../../acme/acme-client.ts';
 import { AcmeError } from '../../acme/acme-error.ts';
@@ -14,9 +14,9 @@ import { adoptKey, ownAccount, settleRollover } from './acme-account.ts';
 import type { CaContext } from './issuance-contexts.ts';
 
 /**
- * Gives the account a new key. The new one is stored before the CA hears of it: whichever of the two the CA knows after
- * a crash is found at the next use. A rollover that may still be under way is repeated with its own new key, so that two
- * at once end with the same one. Throws `acme_account_not_found` and AcmeError.
+ * Changes the key of an account. The new key is stored before the request, so that after a crash the next use finds out which
+ * key the CA has. A rollover that may still be running is repeated with the same new key, so that two concurrent ones agree.
+ * Throws `acme_account_not_found` and AcmeError.
  */
 export async function rolloverAccount(
   vault: SecretsContext & CaContext,
@@ -31,7 +31,7 @@ export async function rolloverAccount(
   try {
     await rolloverKey(client, ownAccount(vault, settled), next, signal);
   } catch (error) {
-    // The CA has answered: unless another rollover goes on, the next use may settle which key counts.
+    // The CA answered, so unless another rollover is running, the next use may settle which key is valid.
     if (error instanceof AcmeError && error.kind === 'problem') await endRollover(vault, row.id, now);
     throw error;
   }
@@ -42,7 +42,7 @@ export async function rolloverAccount(
   });
 }
 
-/** The key that the account changes to: stored now, with the moment, or by a rollover that has not ended. */
+/** The new key of the account, stored now or by an unfinished rollover. */
 async function nextKey(vault: SecretsContext, id: number, now: number): Promise<Secret> {
   const fresh = await generatePrivateKey('ec256');
   const owner = nextAccountKeyOwner(id);
@@ -64,7 +64,7 @@ async function endRollover({ db }: DatabaseContext, id: number, begunAt: number)
   });
 }
 
-/** Closes the account at the CA for ever. Issuers that use it register another at their next order. */
+/** Deactivates the account at the CA permanently. Its issuers register a new one with their next order. */
 export async function closeAccount(
   vault: SecretsContext & CaContext,
   actor: Actor,
@@ -88,7 +88,7 @@ async function openAccount(
   const account = /^[1-9]\d{0,14}$/.test(id) ? await findAcmeAccount(vault.db.reader, Number(id)) : undefined;
   if (account === undefined) {
     throw new Problem('acme_account_not_found', {
-      hint: 'List them with "vault acme-account list".',
+      hint: 'Try: vault acme-account list',
     });
   }
   const ca = await findCaOfDirectory(vault.db.reader, account.directory_url);

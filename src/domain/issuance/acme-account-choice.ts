@@ -1,4 +1,4 @@
-/** Which account an issuer orders with: one per directory, contact and customer of the CA. */
+/** Chooses the ACME account of an issuer: one per directory, contact and external account (EAB). */
 import type { Secret } from '../../base/secret.ts';
 import { generatePrivateKey } from '../../crypto/key-pair.ts';
 import type { Writer } from '../../db/database.ts';
@@ -14,7 +14,7 @@ import { type AcmeIssuerRow, type IssuerRow, updateAcmeIssuer } from '../../db/t
 import type { DatabaseContext, SealingContext, SecretsContext } from '../contexts.ts';
 import { accountKeyOwner, sealFor } from '../sealed-secrets.ts';
 
-/** The issuer's account, else one of the same directory, contact and customer, else a new one with its key. */
+/** The issuer's account, or one with the same directory, contact and EAB key id, or a new one. */
 export async function chosenAccount(
   vault: SecretsContext,
   issuer: IssuerRow,
@@ -37,7 +37,7 @@ function isUsable(row: AcmeAccountRow, ca: AcmeIssuerRow): boolean {
   return isAlive && row.directory_url === ca.directory_url && row.eab_kid === ca.eab_kid;
 }
 
-/** An account that others use too keeps its contact: who wants another one gets another account. */
+/** An account shared by several issuers keeps its contact, so a different contact needs another account. */
 async function suits({ db }: DatabaseContext, row: AcmeAccountRow, ca: AcmeIssuerRow): Promise<boolean> {
   return row.email === ca.email || (await issuersOfAcmeAccount(db.reader, row.id)).length < 2;
 }
@@ -62,7 +62,7 @@ async function insertAccount(
     created_at: vault.world.now(),
   };
   const id = await insertAcmeAccount(writer, row);
-  // Sealed for the row's id, which is known only now.
+  // The seal is bound to the row's id, which is known only now.
   const sealed = await sealFor(vault, writer, accountKeyOwner(id), privateKey);
   await updateAcmeAccount(writer, id, { sealed_private_key: sealed });
   return { ...row, id, sealed_private_key: sealed };

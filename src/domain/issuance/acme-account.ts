@@ -1,6 +1,6 @@
 /**
- * The account at a CA that an issuer orders with: registered on first use, its key stored before the CA hears of it, so
- * that a crash in between finds the same account again.
+ * The ACME account of an issuer. It is registered on first use; its key is stored before the request, so that after a crash the
+ * same account is found again.
  */
 import { findAccount, registerAccount, updateContact } from '../../acme/accounts.ts';
 import type { AcmeClient } from '../../acme/acme-client.ts';
@@ -36,19 +36,19 @@ import {
 import { chosenAccount } from './acme-account-choice.ts';
 import type { AccountContext } from './issuance-contexts.ts';
 
-/** An account that can sign, with its id in the vault. */
+/** An account with its key, and its id in the vault. */
 export type OwnAccount = AcmeAccount & { readonly id: number };
 
-/** The issuer's CA. Throws where the issuer is none of ACME. */
+/** The issuer's CA. Throws OperatorError if the issuer is not an ACME CA. */
 export async function requireAcmeIssuer({ db }: DatabaseContext, issuer: IssuerRow): Promise<AcmeIssuerRow> {
   const row = await findAcmeIssuer(db.reader, issuer.id);
   if (row !== undefined) return row;
-  throw new OperatorError(`the issuer ${issuer.name} is not an ACME CA`);
+  throw new OperatorError(`issuer ${issuer.name} is not an ACME CA`);
 }
 
 /**
- * The issuer's account, registered now where there is none, with the issuer's contact. One at a time per issuer: a
- * hundred renewals that begin together register once. Throws AcmeError.
+ * The issuer's account with the issuer's contact; registers one if there is none. Runs one at a time per issuer, so that a
+ * hundred concurrent renewals register once. Throws AcmeError.
  */
 export async function ensureAccount(
   vault: AccountContext,
@@ -61,7 +61,7 @@ export async function ensureAccount(
     const row = await chosenAccount(vault, issuer, ca);
     if (row.status === 'valid' && row.account_url !== null) {
       const settled = await settleRollover(vault, client, row, signal);
-      await followContact(vault, client, settled, ca, signal);
+      await syncContact(vault, client, settled, ca, signal);
       return ownAccount(vault, settled);
     }
     const privateKey = accountKey(vault, row);
@@ -88,29 +88,29 @@ export async function ensureAccount(
 }
 
 /**
- * Whether a refusal means that the account is of no use any more: the CA does not know it or its key, or it was closed
- * there. Asks the CA where the refusal alone does not tell.
+ * Whether an error means that the account is unusable: the CA does not know the account or its key, or the account is
+ * deactivated. Queries the CA if the error alone is not conclusive.
  */
-export async function lossOf(
+export async function unusableStatus(
   client: AcmeClient,
   { privateKey }: OwnAccount,
   refusal: AcmeError,
   signal: AbortSignal,
 ): Promise<'gone' | 'deactivated' | undefined> {
   if (refusal.type === 'accountDoesNotExist') return 'gone';
-  // Of a closed account, or a key that is not the account's; challenges that fail have no status of their own.
+  // These errors may mean a deactivated account or a wrong key. Failed challenges have no HTTP status.
   if (!['unauthorized', 'malformed'].includes(refusal.type) || refusal.status === undefined) return undefined;
   try {
     const found = await findAccount(client, privateKey, signal);
     if (found === undefined) return 'gone';
     return found.status === 'valid' ? undefined : 'deactivated';
   } catch (error) {
-    // The refusal tells more than what else went wrong.
+    // Report the original error instead of this one.
     return error instanceof AcmeError && error.type === 'unauthorized' ? 'deactivated' : undefined;
   }
 }
 
-/** Forgets an account that is of no use any more; the next use registers another. */
+/** Marks an account as unusable; the next use registers a new one. */
 export async function forgetAccount(
   { db }: DatabaseContext,
   issuer: IssuerRow,
@@ -124,9 +124,9 @@ export async function forgetAccount(
   });
 }
 
-/** The account's key and URL. Throws where it was never registered. */
+/** The account's key and URL. Throws OperatorError if it was never registered. */
 export function ownAccount(vault: KeyringContext, row: AcmeAccountRow): OwnAccount {
-  if (row.account_url === null) throw new OperatorError(`the ACME account ${row.id} was never registered`);
+  if (row.account_url === null) throw new OperatorError(`ACME account ${row.id} was never registered`);
   return {
     id: row.id,
     url: row.account_url,
@@ -135,8 +135,8 @@ export function ownAccount(vault: KeyringContext, row: AcmeAccountRow): OwnAccou
 }
 
 /**
- * Whether the account got another key since it was opened, so that its signatures do not count any more. Where a rollover
- * may be under way the CA is asked.
+ * Whether the key of the account changed since it was opened, so that its signatures are invalid. Queries the CA if a rollover
+ * may be running.
  */
 export async function hasOtherKey(
   vault: SecretsContext,
@@ -150,22 +150,21 @@ export async function hasOtherKey(
     const settled = await settleRollover(vault, client, row, signal);
     return !sameSecrets(accountKey(vault, settled), privateKey);
   } catch (error) {
-    // What went wrong before tells more than that the CA could not be asked.
+    // Report the original error instead of this one.
     if (error instanceof AcmeError) return false;
     throw error;
   }
 }
 
 /**
- * A rollover that began less than this ago may still reach the CA, from whichever process: its key is not dropped before,
- * or an answer that is lost would take the account with it.
+ * A rollover that started less than this ago may still reach the CA from some process. Its key is kept that long, because
+ * dropping it could lose the account.
  */
-const rolloverPatience = hour;
+const rolloverTimeout = hour;
 
 /**
- * The row with the key that the CA knows the account by, where a rollover is under way or was cut off: the CA is asked,
- * and the new key is stored as the account's once the CA has it. Where the CA does not have it, it is dropped only after
- * an hour; until then both stay, and the row is returned as it is.
+ * Settles an unfinished rollover and returns the row with the key that the CA has. If the CA knows the new key, it becomes the
+ * account's key. If not, it is dropped after an hour; until then both keys stay and the row is returned unchanged.
  */
 export async function settleRollover(
   vault: SecretsContext,
@@ -178,19 +177,19 @@ export async function settleRollover(
   const next = openFor(vault, owner, row.sealed_next_private_key);
   const known = await findAccount(client, next, signal);
   const age = vault.world.now() - (row.rollover_at ?? 0);
-  if (known === undefined && age >= 0 && age < rolloverPatience) return row;
+  if (known === undefined && age >= 0 && age < rolloverTimeout) return row;
   const key = known === undefined ? accountKey(vault, row) : next;
   return vault.db.write(async (writer) => {
     const now = await findAcmeAccount(writer, row.id);
-    // Whoever changes the key may have ended it since, or begun again.
+    // Another rollover may have finished or started meanwhile.
     const sealed = now?.sealed_next_private_key ?? null;
-    // Keys are compared, not blobs: a new master key seals the same ones anew.
+    // Compare keys, not blobs, because a rotation of the master key seals them again.
     const isStillNext = sealed !== null && sameSecrets(openFor(vault, owner, sealed), next);
     return isStillNext ? adoptKey(vault, writer, row, key) : (now ?? row);
   });
 }
 
-/** Makes `key` the account's key and forgets the one it was changing to. */
+/** Stores `key` as the account's key and ends the rollover. */
 export async function adoptKey(
   vault: SealingContext,
   writer: Writer,
@@ -206,8 +205,8 @@ export async function adoptKey(
   return { ...row, ...changes };
 }
 
-/** Tells the CA where to write to, once the issuer's contact is another than the account's. */
-async function followContact(
+/** Updates the contact at the CA if the issuer's contact changed. */
+async function syncContact(
   vault: DatabaseContext & KeyringContext & LogContext,
   client: AcmeClient,
   row: AcmeAccountRow,
@@ -218,7 +217,7 @@ async function followContact(
   try {
     await updateContact(client, ownAccount(vault, row), ca.email ?? undefined, signal);
   } catch (error) {
-    // An address that the CA does not like is no reason for certificates to expire.
+    // A rejected contact must not stop renewals.
     if (!(error instanceof AcmeError) || error.kind !== 'problem') throw error;
     vault.log.warn(
       { err: error, account: row.id },

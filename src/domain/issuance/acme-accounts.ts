@@ -1,4 +1,4 @@
-/** Accounts at ACME CAs as administrators see them, and how those that no issuer uses any more are removed. */
+/** Lists ACME accounts for administrators and deletes unused ones. */
 import { Problem } from '../../base/problem.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { AcmeAccountStatus } from '../../db/schema/schema.ts';
@@ -14,17 +14,17 @@ import type { DatabaseContext, TimedContext } from '../contexts.ts';
 
 export type AcmeAccountView = {
   id: string;
-  /** The names of the issuers that use it, joined by commas; else of the one that registered it. */
+  /** The issuers that use it, separated by commas, or the one that registered it. */
   issuer: string;
   directory_url: string;
   email: string | null;
   status: AcmeAccountStatus;
-  /** An issuer uses it. */
+  /** Whether an issuer uses it. */
   current: boolean;
   created_at: string;
 };
 
-/** Accounts in the order in which they were made: those after the id `after`, at most `limit`. */
+/** Accounts by id, at most `limit` after the id `after`. */
 export async function listAccounts(
   { db }: DatabaseContext,
   page: { readonly after?: number | undefined; readonly limit?: number } = {},
@@ -47,21 +47,21 @@ export function acmeAccountView(account: AcmeAccountWithIssuers): AcmeAccountVie
 }
 
 /**
- * Forgets an account and its key; the CA is not told. Throws `acme_account_not_found`, also for what cannot be an id,
- * and `acme_account_current` while an issuer uses it.
+ * Deletes an account and its key in the vault, but not at the CA. Throws `acme_account_not_found`, also for an invalid id, and
+ * `acme_account_current` while an issuer uses it.
  */
 export async function deleteAccount({ db, world }: TimedContext, actor: Actor, id: string): Promise<void> {
   await db.write(async (writer) => {
     const number = accountNumber(id);
     const account = number === undefined ? undefined : await findAcmeAccount(writer, number);
     if (account === undefined) {
-      throw new Problem('acme_account_not_found', { hint: 'List them with "vault acme-account list".' });
+      throw new Problem('acme_account_not_found', { hint: 'Try: vault acme-account list' });
     }
     const issuers = await issuersOfAcmeAccount(writer, account.id);
     if (issuers.length > 0) {
       throw new Problem('acme_account_current', {
-        detail: `ACME account ${id} cannot be deleted: it is the account of ${issuers.join(', ')}.`,
-        hint: 'Remove the issuer first, or give it another directory.',
+        detail: `ACME account ${id} cannot be deleted: issuer ${issuers.join(', ')} uses it.`,
+        hint: 'Remove the issuer first, or change its directory.',
       });
     }
     await deleteAcmeAccountRow(writer, account.id);

@@ -38,15 +38,14 @@ type Proof = ChosenProof & {
   readonly row: AcmeChallengeRow | undefined;
 };
 
-/** CNAME look-ups, and validations that the CA is asked for, at the same time. */
+/** Concurrent CNAME lookups and validations. */
 const atOnce = 10;
 
 /**
- * Brings every authorization of the order that is still pending to valid: all records are presented, then all
- * are waited for, then the CA is asked to look. The attempt's deadline stands still until then, since a
- * provider's operations and the wait for the DNS have limits of their own. Throws AcmeError with the CA's
- * words, DnsProviderError or OperatorError. Presented records are removed in the background, unless the vault
- * stops or another worker has claimed the renewal: then that worker continues with them.
+ * Validates every pending authorization of the order: presents all records, waits until all are visible, then requests the
+ * validations. The attempt's deadline is suspended until the records are visible, because DNS operations and propagation have
+ * their own limits. Throws AcmeError with the error of the CA, DnsProviderError or OperatorError. Presented records are removed
+ * in the background, unless the vault stops or another worker claimed the renewal and continues with them.
  */
 export async function satisfyAuthorizations(
   vault: ChallengeContext & ProofContext,
@@ -67,16 +66,16 @@ export async function satisfyAuthorizations(
     proofs = await store(vault, attempt, account, chosen);
     await whileHeld(vault.world, attempt.extend, async () => {
       await present(vault, attempt, proofs);
-      await beVisible(vault, attempt, proofs);
+      await waitVisible(vault, attempt, proofs);
     });
-    await mapBounded(atOnce, proofs, (proof) => prove(vault, attempt, { client, account, order }, proof));
+    await mapBounded(atOnce, proofs, (proof) => validate(vault, attempt, { client, account, order }, proof));
   } catch (error) {
     isLost = error instanceof LeaseLost;
     throw error;
   } finally {
     const isOurs = !signal.aborted || signal.reason === 'deadline' || signal.reason === 'superseded';
     if (isOurs && !isLost) {
-      // What was stored here, also where the renewal is gone with its certificate, and what an earlier worker left.
+      // Both the challenges stored here, even if the renewal was deleted, and those of an earlier worker.
       const own = proofs.flatMap(({ row }) => row ?? []);
       const left = await listRenewalChallenges(vault.db.reader, attempt.renewal.id);
       beginRemoval(vault, [...own, ...left.filter(({ id }) => own.every((row) => row.id !== id))]);
@@ -87,8 +86,8 @@ export async function satisfyAuthorizations(
 type Chosen = ChosenProof & { readonly authorization: AcmeAuthorization };
 
 /**
- * Stores what will be presented, all of it in one transaction; where an earlier worker stored it, it is the same row.
- * Nothing is presented for dns-persist-01.
+ * Stores the challenges before they are presented, in one transaction; reuses the rows of an earlier worker. There is no row
+ * for dns-persist-01, which presents nothing.
  */
 async function store(
   vault: ChallengeContext,
@@ -104,7 +103,7 @@ async function store(
     // biome-ignore lint/plugin/compared-secrets: a challenge's token is part of a public URL.
     return { proof, token, answer, row: known.find((row) => row.token === token && row.type === type) };
   });
-  // The account has got another key since.
+  // The key of the account changed since these were stored.
   const outdated = answered.flatMap(({ row, answer }) =>
     row !== undefined && row.key_authorization !== answer ? row : [],
   );
@@ -131,7 +130,7 @@ async function insert(
   answer: string,
 ): Promise<AcmeChallengeRow> {
   if (place !== undefined && (await findDnsProviderById(writer, place.provider.id)) === undefined) {
-    throw new OperatorError(`the DNS provider ${place.provider.name} was removed`);
+    throw new OperatorError(`DNS provider ${place.provider.name} was removed`);
   }
   return insertChallenge(writer, {
     renewal_id: renewalId,
@@ -175,8 +174,8 @@ async function present(vault: ChallengeContext, attempt: Attempt, proofs: readon
   );
 }
 
-/** Waits until what was presented, and what people have created, can be seen. */
-async function beVisible(vault: ChallengeContext, attempt: Attempt, proofs: readonly Proof[]): Promise<void> {
+/** Waits until all records are visible, including those created by hand. */
+async function waitVisible(vault: ChallengeContext, attempt: Attempt, proofs: readonly Proof[]): Promise<void> {
   const persistent = proofs.filter(({ challenge }) => challenge.type === 'dns-persist-01');
   await settled([
     ...persistent.map(({ authorization, challenge }) =>
@@ -186,7 +185,7 @@ async function beVisible(vault: ChallengeContext, attempt: Attempt, proofs: read
       const provider = await findDnsProviderById(vault.db.reader, id);
       if (provider === undefined) return;
       if (!(await isByHand(vault, provider))) {
-        await step(vault, attempt, `waiting until ${namesOf(records)} can be seen`);
+        await step(vault, attempt, `waiting until ${namesOf(records)} is visible`);
       }
       await awaitVisible(vault, provider, records, attempt.signal);
     }),
@@ -200,13 +199,13 @@ function namesOf(records: readonly TxtRecord[]): string {
   return names.size === 1 && first !== undefined ? first : `${records.length} challenge records`;
 }
 
-async function prove(
+async function validate(
   vault: LoggedContext,
   attempt: Attempt,
   { client, account }: OrderUnderWay,
   { authorization, challenge }: Proof,
 ): Promise<void> {
-  await step(vault, attempt, `proving control of ${authorization.identifier.value} by ${challenge.type}`);
+  await step(vault, attempt, `validating ${authorization.identifier.value} with ${challenge.type}`);
   if (isUnanswered(challenge)) await answerChallenge(client, account, challenge, attempt.signal);
   await waitForAuthorization(client, account, authorization.url, attempt.signal);
 }
@@ -215,7 +214,7 @@ function isUnanswered({ status }: AcmeChallenge): boolean {
   return status === 'pending';
 }
 
-/** Waits for all of them, and then throws what the first of those that failed threw. */
+/** Waits for all promises, then throws the error of the first one that failed. */
 async function settled(work: readonly Promise<void>[]): Promise<void> {
   const results = await Promise.allSettled(work);
   const failed = results.find((result) => result.status === 'rejected');

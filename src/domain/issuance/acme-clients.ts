@@ -1,4 +1,4 @@
-/** The ACME clients of this process: one per CA, so that its nonces and its directory serve all renewals. */
+/** The ACME clients of this process: one per CA, so that all renewals share its nonces and directory. */
 import { AcmeClient } from '../../acme/acme-client.ts';
 import type { AcmeContext } from '../../acme/acme-types.ts';
 import type { AcmeIssuerRow } from '../../db/tables/issuers.ts';
@@ -11,13 +11,13 @@ export class AcmeClients {
     this.#context = context;
   }
 
-  /** The client for a CA; the same one while directory and trust root are the same. */
+  /** The client of a CA; cached per directory and trust root. */
   at({ directory_url, ca_pem }: Pick<AcmeIssuerRow, 'directory_url' | 'ca_pem'>): AcmeClient {
     const key = JSON.stringify([directory_url, ca_pem]);
     const known = this.#clients.get(key);
     if (known !== undefined) return known;
-    const made = new AcmeClient(this.#context, { directoryUrl: directory_url, ca: ca_pem ?? undefined });
-    this.#clients.set(key, made);
-    return made;
+    const client = new AcmeClient(this.#context, { directoryUrl: directory_url, ca: ca_pem ?? undefined });
+    this.#clients.set(key, client);
+    return client;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A certificate from an ACME CA: the order of RFC 8555 §7.4 as a walk from whatever state it is in to the certificate.
- * Its URL is stored as soon as it is known, so that a crash or a cut connection goes on with the same order.
+ * Issues a certificate from an ACME CA: continues the order (RFC 8555 §7.4) from its current state. Its URL is stored as soon
+ * as it is known, so that the same order continues after a crash or a lost connection.
  */
 import { X509Certificate } from 'node:crypto';
 import type { AcmeClient } from '../../acme/acme-client.ts';
@@ -23,25 +23,25 @@ import {
   ensureAccount,
   forgetAccount,
   hasOtherKey,
-  lossOf,
   type OwnAccount,
   requireAcmeIssuer,
+  unusableStatus,
 } from './acme-account.ts';
 import { satisfyAuthorizations } from './acme-authorizations.ts';
 import { type Attempt, keep, LeaseLost, step } from './attempt.ts';
 import type { OrderContext } from './issuance-contexts.ts';
-import { refuseSuperseded, whileWanted } from './still-wanted.ts';
+import { refuseSuperseded, runUnlessSuperseded } from './still-wanted.ts';
 
-/** How often, and after how long, an order goes on after the connection failed or the CA was too busy. */
-const patience = [second, 2 * second, 5 * second, 15 * second, 30 * second, minute, 2 * minute];
+/** Delays before retries of an order after network errors and short overloads of the CA. */
+const retryDelays = [second, 2 * second, 5 * second, 15 * second, 30 * second, minute, 2 * minute];
 
-/** How often in one attempt the account may turn out to be gone or to have another key. */
-const mostAccountTroubles = 2;
+/** How often the account may turn out to be unusable or to have another key in one attempt. */
+const mostAccountErrors = 2;
 
-/** How often in one attempt an order may turn out to be finalized by another renewal of the same names. */
+/** How often another renewal of the same names may finalize a shared order in one attempt. */
 const mostSharedOrders = 3;
 
-/** A CA that asks to wait longer than this gets its wait between attempts, not within one. */
+/** A longer Retry-After ends the attempt; the next one is scheduled accordingly. */
 const shortWait = 2 * minute;
 
 type Ordering = {
@@ -53,11 +53,11 @@ type Ordering = {
   readonly account: OwnAccount;
   readonly identifiers: readonly Identifier[];
   readonly privateKey: Secret;
-  /** The order under way; in the row, and here because the row that was claimed is older. */
+  /** The current order. The row stores it too, but the claimed copy of the row is older. */
   readonly state: { orderUrl: string | null };
 };
 
-/** Orders and fetches the certificate for the attempt. Throws AcmeError, DnsProviderError, Superseded or LeaseLost. */
+/** Orders and downloads the certificate. Throws AcmeError, DnsProviderError, Superseded or LeaseLost. */
 export async function issueFromAcme(
   vault: OrderContext,
   attempt: Attempt,
@@ -69,28 +69,28 @@ export async function issueFromAcme(
   const identifiers = JSON.parse(attempt.certificate.domains) as Identifier[];
   const parts = { vault, attempt, issuer, ca, client, identifiers, privateKey };
   for (let tries = 0; ; tries += 1) {
-    await step(vault, attempt, `asking ${issuer.name} for its directory and the account`);
+    await step(vault, attempt, `contacting ${issuer.name}: directory and account`);
     const account = await ensureAccount(vault, issuer, client, attempt.signal);
     const state = { orderUrl: await resumedOrder(vault, attempt, account) };
     try {
-      const issued = await alone({ ...parts, account, state });
+      const issued = await issueUnshared({ ...parts, account, state });
       const acme = { directoryUrl: ca.directory_url, accountId: account.id };
       return { source: 'acme', ...issued, privateKey, acme };
     } catch (error) {
-      if (!(error instanceof AcmeError) || tries === mostAccountTroubles) throw error;
-      const isOpenedAnew = await hasOtherKey(vault, client, account, attempt.signal);
-      const loss = isOpenedAnew ? undefined : await lossOf(client, account, error, attempt.signal);
-      if (loss === undefined && !isOpenedAnew) throw error;
-      vault.log.warn(
-        { err: error, issuer: issuer.name, account: account.id },
-        'ACME account rejected by the CA; looking it up again',
-      );
-      if (loss !== undefined) await forgetAccount(vault, issuer, account.id, loss);
+      if (!(error instanceof AcmeError) || tries === mostAccountErrors) throw error;
+      const isKeyChanged = await hasOtherKey(vault, client, account, attempt.signal);
+      const unusable = isKeyChanged
+        ? undefined
+        : await unusableStatus(client, account, error, attempt.signal);
+      if (unusable === undefined && !isKeyChanged) throw error;
+      const fields = { err: error, issuer: issuer.name, account: account.id };
+      vault.log.warn(fields, 'ACME account rejected by the CA; looking it up again');
+      if (unusable !== undefined) await forgetAccount(vault, issuer, account.id, unusable);
     }
   }
 }
 
-/** The order that an earlier worker began, where it is this account's and for the names that are still wanted. */
+/** The order of an earlier worker, if it belongs to this account and has the same names. */
 async function resumedOrder(
   { db }: DatabaseContext,
   { renewal: { id }, certificate }: Attempt,
@@ -102,72 +102,70 @@ async function resumedOrder(
   return isOurs ? renewal.order_url : null;
 }
 
-/** Orders again where the CA gave two renewals of the same names one order, and the other finalized it with its own key. */
-async function alone(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buffer[] }> {
+/** Creates a new order if the CA gave two renewals of the same names one order and the other one finalized it. */
+async function issueUnshared(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buffer[] }> {
   const { vault, attempt, issuer, state } = ordering;
   for (let shared = 0; ; shared += 1) {
     try {
-      return await throughTrouble(ordering);
+      return await issueWithRetries(ordering);
     } catch (error) {
       if (!(error instanceof OtherKeyError) || shared === mostSharedOrders) throw error;
-      vault.log.info(
-        { issuer: issuer.name, order: state.orderUrl },
-        'order already finalized with another key; creating a new order',
-      );
+      const fields = { issuer: issuer.name, order: state.orderUrl };
+      vault.log.info(fields, 'order already finalized with another key; creating a new order');
       await keep(vault, attempt, { order_url: null, order_domains: null });
       state.orderUrl = null;
     }
   }
 }
 
-/** Goes on with the order after connections that failed and short waits the CA asks for. */
-async function throughTrouble(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buffer[] }> {
+/** Retries the order after network errors and short overloads of the CA. */
+async function issueWithRetries(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buffer[] }> {
   const { vault, attempt, issuer, state } = ordering;
-  for (let troubles = 0; ; troubles += 1) {
+  for (let failures = 0; ; failures += 1) {
     try {
-      return await fulfil(ordering);
+      return await issueOnce(ordering);
     } catch (error) {
-      const wait = patience[troubles];
-      if (wait === undefined || state.orderUrl === null || !isPassing(error)) throw error;
+      const wait = retryDelays[failures];
+      if (wait === undefined || state.orderUrl === null || !isTransient(error)) throw error;
       vault.log.warn({ err: error, issuer: issuer.name }, 'order interrupted; retrying');
-      await step(vault, attempt, `waiting to go on: ${error.message}`);
+      await step(vault, attempt, `waiting to retry: ${error.message}`);
       await vault.world.sleep(Math.max(wait, error.retryAfterMs ?? 0), attempt.signal);
       attempt.signal.throwIfAborted();
     }
   }
 }
 
-function isPassing(error: unknown): error is AcmeError {
+function isTransient(error: unknown): error is AcmeError {
   if (!(error instanceof AcmeError)) return false;
   if (error.kind === 'network' || error.kind === 'timeout') return true;
   const isBusy = (error.status ?? 0) >= 500 || error.status === 429;
   return isBusy && (error.retryAfterMs ?? 0) <= shortWait;
 }
 
-async function fulfil(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buffer[] }> {
+async function issueOnce(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buffer[] }> {
   const { vault, attempt, issuer, ca, client, account, identifiers, privateKey } = ordering;
   const { signal } = attempt;
-  let order = (await orderUnderWay(ordering)) ?? (await orderAnew(ordering));
+  let order = (await currentOrder(ordering)) ?? (await createOrder(ordering));
   if (order.status === 'pending') {
     const { url } = order;
-    const underWay = { client, account, order };
-    order = await whileWanted(vault, attempt, async (watched) => {
-      await satisfyAuthorizations(vault, watched, underWay);
-      await step(vault, watched, `waiting for ${issuer.name} to accept the proofs`);
+    const current = { client, account, order };
+    order = await runUnlessSuperseded(vault, attempt, async (watched) => {
+      await satisfyAuthorizations(vault, watched, current);
+      await step(vault, watched, `waiting for ${issuer.name} to complete the validation`);
       return waitForOrder(client, account, url, ['ready', 'processing', 'valid'], watched.signal);
     });
   }
   if (order.status === 'ready') {
     await refuseSuperseded(vault, attempt);
-    await step(vault, attempt, 'sending the certificate request');
+    await step(vault, attempt, 'finalizing the order');
     const request = await certificateRequest(identifiers, privateKey);
     order = await finalize(ordering, order, request);
   }
   if (order.status !== 'valid' || order.certificate === undefined) {
-    await step(vault, attempt, `waiting for ${issuer.name} to issue`);
+    await step(vault, attempt, `waiting for ${issuer.name} to issue the certificate`);
     order = await waitForOrder(client, account, order.url, ['valid'], signal);
   }
-  await step(vault, attempt, 'fetching the certificate');
+  await step(vault, attempt, 'downloading the certificate');
   return downloadCertificate(
     client,
     account,
@@ -181,7 +179,7 @@ async function fulfil(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buffer
   );
 }
 
-/** Hands in the request; where another renewal of the same names was faster, the order as that left it. */
+/** Finalizes the order. If another renewal of the same names already did, returns the order as it is. */
 async function finalize(
   { client, account, attempt }: Ordering,
   order: AcmeOrder,
@@ -197,13 +195,13 @@ async function finalize(
   }
 }
 
-/** The stored order as the CA has it now; undefined where it does not know it (any more), or refused it. */
-async function orderUnderWay({ client, account, attempt, state }: Ordering): Promise<AcmeOrder | undefined> {
+/** The stored order as the CA has it now; undefined if there is none. */
+async function currentOrder({ client, account, attempt, state }: Ordering): Promise<AcmeOrder | undefined> {
   if (state.orderUrl === null) return undefined;
   try {
     const order = await fetchOrder(client, account, state.orderUrl, attempt.signal);
     if (order.status !== 'invalid') return order;
-    // What it was refused for is told by the waiting for it.
+    // waitForOrder throws the error of the invalid order.
     return await waitForOrder(client, account, order.url, ['valid'], attempt.signal);
   } catch (error) {
     const isUnknown = error instanceof AcmeError && [404, 410].includes(error.status ?? 0);
@@ -212,12 +210,12 @@ async function orderUnderWay({ client, account, attempt, state }: Ordering): Pro
   }
 }
 
-async function orderAnew(ordering: Ordering): Promise<AcmeOrder> {
+async function createOrder(ordering: Ordering): Promise<AcmeOrder> {
   const { vault, attempt, issuer, ca, client, account, identifiers, state } = ordering;
-  await step(vault, attempt, `ordering from ${issuer.name}`);
+  await step(vault, attempt, `creating an order at ${issuer.name}`);
   const request = {
     identifiers: identifiers.map(acmeIdentifier),
-    profile: wantedProfile(attempt, ca),
+    profile: orderProfile(attempt, ca),
     replaces: await replacedId(vault, attempt, ca),
   };
   const order = await newOrder(client, account, request, attempt.signal);
@@ -230,13 +228,13 @@ async function orderAnew(ordering: Ordering): Promise<AcmeOrder> {
   return order;
 }
 
-/** The certificate's own wish is for its issuer; a fallback may not know such a profile. */
-function wantedProfile({ certificate, renewal }: Attempt, ca: AcmeIssuerRow): string | undefined {
+/** The certificate's profile applies only to its issuer; a fallback may not support it. */
+function orderProfile({ certificate, renewal }: Attempt, ca: AcmeIssuerRow): string | undefined {
   const own = renewal.issuer_id === certificate.issuer_id ? certificate.profile : null;
   return own ?? ca.profile ?? undefined;
 }
 
-/** What the CA calls the current version (RFC 9773 §4.1), where it made it. */
+/** The ARI certificate id of the current version (RFC 9773 §4.1), if this CA issued it. */
 async function replacedId(
   { db }: DatabaseContext,
   { certificate }: Attempt,

@@ -1,4 +1,4 @@
-/** Which challenge to answer for an authorization: what the certificate asks for, else what is configured and offered. */
+/** Chooses the challenge for an authorization: the one set on the certificate, or one that is configured and offered. */
 import type { AcmeAuthorization, AcmeChallenge } from '../../acme/acme-types.ts';
 import { dns01Value } from '../../acme/challenge-answers.ts';
 import type { ChallengeType } from '../../base/challenge-type.ts';
@@ -10,15 +10,15 @@ import type { ProofContext } from './issuance-contexts.ts';
 
 export type ChosenProof = {
   readonly challenge: AcmeChallenge;
-  /** Where the record goes, for dns-01. */
+  /** The provider and name of the record, for dns-01. */
   readonly place: Place | undefined;
-  /** What the TXT record holds, for a key authorization; null where there is no record. */
+  /** The value of the TXT record for a key authorization; null if there is no record. */
   readonly recordValue: (keyAuthorization: string) => string | null;
 };
 
 /**
- * The challenge to answer. Without a wish: dns-01 where a DNS provider has the zone, else http-01; for a wildcard dns-01
- * alone. Throws OperatorError that says what is missing.
+ * The challenge to answer. If the certificate does not set one: dns-01 if a DNS provider has the zone, otherwise http-01; for a
+ * wildcard only dns-01. Throws OperatorError that names what is missing.
  */
 export async function chooseProof(
   vault: ProofContext,
@@ -27,36 +27,36 @@ export async function chooseProof(
   servers: ZoneServers = zoneServers(vault),
 ): Promise<ChosenProof> {
   const name = wildcard ? `*.${identifier.value}` : identifier.value;
-  const wish = certificate.challenge as ChallengeType | null;
+  const preferred = certificate.challenge as ChallengeType | null;
   const place =
-    identifier.type === 'dns' && (wish === null || wish === 'dns-01')
+    identifier.type === 'dns' && (preferred === null || preferred === 'dns-01')
       ? await placeOf(
           vault,
           identifier.value,
           signal,
           servers,
-          wildcard || wish !== null ? 'dns-01' : 'any challenge',
+          wildcard || preferred !== null ? 'dns-01' : 'any challenge',
         )
       : undefined;
   const offered = new Map(challenges.map((challenge) => [challenge.type, challenge]));
-  const candidates = wish === null ? usualTypes(wildcard, place !== undefined) : [wish];
+  const candidates = preferred === null ? usualTypes(wildcard, place !== undefined) : [preferred];
   const type = candidates.find((candidate) => offered.has(candidate));
   const challenge = type && offered.get(type);
   if (challenge === undefined) {
     throw new OperatorError(
-      `the CA offers no usable way to prove control of ${name}: it offers ${[...offered.keys()].join(', ') || 'none'}, ` +
-        `and ${candidates.join(' or ')} is wanted`,
-      { hint: 'Choose another with "vault certificate update --challenge".' },
+      `no usable challenge for ${name}: the CA offers ${[...offered.keys()].join(', ') || 'none'}, ` +
+        `but the certificate needs ${candidates.join(' or ')}`,
+      { hint: 'Choose another challenge with "vault certificate update --challenge".' },
     );
   }
   if (type === 'dns-persist-01' && !vault.allowsDrafts) {
     throw new OperatorError('dns-persist-01 is still a draft', {
-      hint: 'Allow it with the setting --acme-drafts of "vault serve", or choose another challenge.',
+      hint: 'Allow it with --acme-drafts of "vault serve", or choose another challenge.',
     });
   }
   if (type !== 'dns-01') return { challenge, place: undefined, recordValue: () => null };
   if (place === undefined) {
-    throw new OperatorError(`no DNS provider has a zone for ${name}, which only dns-01 can prove`, {
+    throw new OperatorError(`no DNS provider has a zone for ${name}, which requires dns-01`, {
       hint: 'Add one with "vault dns-provider add".',
     });
   }

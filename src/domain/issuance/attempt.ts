@@ -1,11 +1,11 @@
-/** One attempt at a renewal: what is worked on, under which lease, and how its progress is put down. */
+/** One attempt at a renewal, with its lease and its stored progress. */
 
 import type { Writer } from '../../db/database.ts';
 import type { CertificateRow } from '../../db/tables/certificates.ts';
 import { type RenewalChanges, type RenewalRow, updateLeased } from '../../db/tables/renewals.ts';
 import type { DatabaseContext, LoggedContext } from '../contexts.ts';
 
-/** Why an attempt is told to stop: the vault stops, another worker has it, it took too long, or nobody wants it any more. */
+/** Why an attempt stops: the vault stops, another worker has it, it timed out, or the certificate was changed. */
 export type StopReason = 'shutdown' | 'lease lost' | 'deadline' | 'superseded';
 
 export type ClaimedRenewal = { readonly renewal: RenewalRow; readonly owner: string };
@@ -14,15 +14,15 @@ export type Attempt = ClaimedRenewal & {
   readonly certificate: CertificateRow;
   /** Aborted with a StopReason. */
   readonly signal: AbortSignal;
-  /** Puts the deadline of the attempt off by so many milliseconds, where it has one. */
+  /** Extends the deadline of the attempt by this many milliseconds, if it has one. */
   readonly extend?: (ms: number) => void;
-  /** Stops everything that is under way for the attempt, because another worker has the renewal. */
+  /** Stops the attempt because another worker has the renewal. */
   readonly loseLease?: () => void;
-  /** What was done so far, also by earlier workers. */
+  /** The steps so far, including those of earlier workers. */
   readonly steps: Step[];
 };
 
-/** Another worker has the renewal now, or it is gone with its certificate. */
+/** Another worker has the renewal, or it was deleted with its certificate. */
 export class LeaseLost extends Error {
   constructor() {
     super('the lease of the renewal was lost');
@@ -30,7 +30,7 @@ export class LeaseLost extends Error {
   }
 }
 
-/** What was wanted has changed while it was being ordered; the renewal ends, and the next begins anew. */
+/** The certificate was changed during the order; this renewal ends and a new one starts. */
 export class Superseded extends Error {
   constructor(message: string) {
     super(message);
@@ -53,18 +53,18 @@ export async function keep(
   throw new LeaseLost();
 }
 
-/** What a renewal did at a moment (UTC milliseconds), in words. */
+/** A step of a renewal, at a time in UTC milliseconds. */
 export type Step = { readonly at: number; readonly text: string };
 
-/** More are not kept: an order that is interrupted again and again would fill the table. */
+/** Steps kept per renewal, so that an order with many interruptions does not fill the table. */
 const mostSteps = 100;
 
-/** The steps that were put down with a renewal, oldest first. */
+/** The recorded steps of a renewal, oldest first. */
 export function stepsOf({ steps }: Pick<RenewalRow, 'steps'>): readonly Step[] {
   return steps === null ? [] : (JSON.parse(steps) as Step[]);
 }
 
-/** Says, for whoever waits or asks afterwards, what the attempt does now. */
+/** Records the current step, for people who watch or review the renewal. */
 export async function step(vault: LoggedContext, attempt: Attempt, text: string): Promise<void> {
   const { certificate, renewal, steps } = attempt;
   if (steps.at(-1)?.text === text) return;

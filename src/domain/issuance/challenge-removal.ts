@@ -16,19 +16,19 @@ import type { DatabaseContext, LogContext, WorldContext } from '../contexts.ts';
 import { inTurns, OperationTimeout, removeRecords } from './dns-records.ts';
 import type { ChallengeContext, DnsProviderContext } from './issuance-contexts.ts';
 
-/** A record that could not be removed for this long is left to people. */
-const givenUpAfter = 7 * day;
+/** A record that could not be removed for this long must be removed by hand. */
+const abandonedAfter = 7 * day;
 
 /** A challenge, and the record that was presented for it. */
 type Presented = TxtRecord & { readonly row: AcmeChallengeRow };
 
-/** The record of a challenge, where it has one. */
+/** The DNS record of a challenge, if it has one. */
 export function recordOf(row: AcmeChallengeRow): TxtRecord | undefined {
   const { record_name: name, record_value: value, record_zone: zone, identifier: domain } = row;
   return name === null || value === null || zone === null ? undefined : { name, value, zone, domain };
 }
 
-/** Removes these challenges in the background: vault.removals knows when that is done. */
+/** Removes these challenges in the background; `vault.removals` tracks the work. */
 export function beginRemoval(vault: ChallengeContext, rows: readonly AcmeChallengeRow[]): void {
   if (rows.length === 0) return;
   // The work logs its own errors.
@@ -36,8 +36,8 @@ export function beginRemoval(vault: ChallengeContext, rows: readonly AcmeChallen
 }
 
 /**
- * Removes these challenges, except those that are being removed already, each provider's by themselves. What cannot be
- * removed now is logged and stays in the table for the next round; it never makes a certificate fail.
+ * Removes these challenges, except those that are already being removed, each provider's separately. Errors are logged and the
+ * challenges stay in the table for the next round; they never make a renewal fail.
  */
 export async function removeChallenges(
   vault: ChallengeContext,
@@ -56,7 +56,7 @@ export async function removeChallenges(
   await Promise.all(work);
 }
 
-/** Removes what crashes and failed removals left and nothing is removing yet. Returns how many there were. */
+/** Removes the challenges that crashes and failed removals left behind. Returns how many there were. */
 export async function removeLeftoverChallenges(vault: ChallengeContext): Promise<number> {
   const rows = vault.removals.idleOf(await listLeftoverChallenges(vault.db.reader));
   await removeChallenges(vault, rows);
@@ -82,13 +82,13 @@ async function removeOf(
   if (provider !== undefined) await removeThrough(vault, provider, presented, signal);
 }
 
-/** Whether only a person can remove the record; logs that. */
+/** Whether the record can only be removed by hand; logs it. */
 function isLost(
   { world, log }: WorldContext & LogContext,
   { created_at: createdAt, record_name: record, record_value: value }: AcmeChallengeRow,
   provider: DnsProviderRow | undefined,
 ): boolean {
-  if (provider !== undefined && world.now() - createdAt <= givenUpAfter) return false;
+  if (provider !== undefined && world.now() - createdAt <= abandonedAfter) return false;
   log.warn({ record, value }, 'challenge record left in place; remove it by hand');
   return true;
 }

@@ -1,4 +1,4 @@
-/** Removals of challenges that go on in the background: which challenges they are about, and how they are waited for. */
+/** Tracks challenge removals that run in the background. */
 
 export class ChallengeRemovals {
   readonly #running = new Set<Promise<void>>();
@@ -6,8 +6,8 @@ export class ChallengeRemovals {
   #stop = new AbortController();
 
   /**
-   * Begins to remove those of the rows that are not being removed already. `work` must not fail, and must heed the signal,
-   * which is aborted when the process stops.
+   * Starts `work` on the rows that are not already being removed. `work` must not reject and must obey the signal, which is
+   * aborted when the process stops.
    */
   begin<Row extends { readonly id: number }>(
     rows: readonly Row[],
@@ -28,12 +28,12 @@ export class ChallengeRemovals {
     return rows.filter(({ id }) => !this.#rows.has(id));
   }
 
-  /** Resolves when nothing is being removed. */
+  /** Resolves when no removal is running. */
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
 
-  /** Ends the removals under way where they are; their challenges stay in the table for the next process. */
+  /** Stops the running removals; their challenges stay in the table for the next process. */
   async end(): Promise<void> {
     this.#stop.abort();
     this.#stop = new AbortController();

@@ -1,4 +1,4 @@
-/** dns-persist-01 (draft): a record that a person makes once and that stays; the vault shows and checks it. */
+/** dns-persist-01 (draft): an administrator creates a permanent record once; the vault shows and checks it. */
 import type { AcmeAuthorization, AcmeChallenge } from '../../acme/acme-types.ts';
 import { dnsPersistValue } from '../../acme/challenge-answers.ts';
 import { second } from '../../base/duration.ts';
@@ -10,9 +10,8 @@ import { zoneServers } from './dns-records.ts';
 import type { DnsContext } from './issuance-contexts.ts';
 
 /**
- * Throws OperatorError with the record to create, unless one is there that names the CA, by any of its issuer domain
- * names, and the account, and that has not ended. One for a wildcard does for the domain itself too. Nothing is ever
- * written or removed.
+ * Throws OperatorError with the record to create, unless there is a record that names the account and one of the CA's issuer
+ * domain names and has not expired. A wildcard record is valid for the domain itself too. Never writes or removes records.
  */
 export async function checkPersistentRecord(
   vault: WorldContext & DnsContext,
@@ -22,7 +21,7 @@ export async function checkPersistentRecord(
 ): Promise<void> {
   const [issuer] = issuerDomainNames;
   if (accountUri === undefined || issuer === undefined) {
-    throw new OperatorError('the CA offers dns-persist-01 without saying what the record must name');
+    throw new OperatorError('the CA offers dns-persist-01 without the values for its record');
   }
   signal.throwIfAborted();
   const name = `_validation-persist.${identifier.value}`;
@@ -35,20 +34,20 @@ export async function checkPersistentRecord(
       (!wildcard || record.parameters.get('policy')?.toLowerCase() === 'wildcard'),
   );
   const now = vault.world.now();
-  if (ours.some((record) => endOf(record) > now)) return;
+  if (ours.some((record) => expiryOf(record) > now)) return;
   const [ended] = ours;
   if (ended === undefined) {
-    throw new OperatorError(`the record ${name} TXT "${value}" is not there`, {
-      hint: 'Create it once; it stays, and later renewals need nothing more.',
+    throw new OperatorError(`missing record: ${name} TXT "${value}"`, {
+      hint: 'Create it once; later renewals use the same record.',
     });
   }
   const until = ended.parameters.get('persistuntil') ?? '';
   throw new OperatorError(`the record ${name} TXT has expired: persistUntil=${until}`, {
-    hint: `Create "${value}" in its place, with a later persistUntil or none.`,
+    hint: `Replace it with "${value}", with a later persistUntil or none.`,
   });
 }
 
-/** Queries the name servers; a cache would keep a negative answer for long. */
+/** Queries the authoritative servers, because a cache would keep a negative answer for long. */
 async function valuesAt(vault: DnsContext, name: string, signal: AbortSignal): Promise<readonly string[]> {
   const servers = zoneServers(vault);
   const target = await followCnames(servers, name, signal);
@@ -59,13 +58,13 @@ async function valuesAt(vault: DnsContext, name: string, signal: AbortSignal): P
       return await servers.resolver.txt(target, at);
     } catch (error) {
       if (!(error instanceof DnsProviderError)) throw error;
-      // Another server may answer; if none does, the resolver is queried.
+      // Try the next server, then the resolver.
     }
   }
   return servers.resolver.txt(target);
 }
 
-/** A record as CAA writes issuers and their parameters (RFC 8659 §4.2): the names in lower case. */
+/** An issuer with parameters, in the syntax of CAA (RFC 8659 §4.2), with names in lower case. */
 type PersistentRecord = { readonly issuer: string; readonly parameters: ReadonlyMap<string, string> };
 
 function persistentRecord(text: string): PersistentRecord {
@@ -77,8 +76,8 @@ function persistentRecord(text: string): PersistentRecord {
   return { issuer: issuer.toLowerCase().replace(/\.$/, ''), parameters: new Map(parameters) };
 }
 
-/** UTC milliseconds; persistUntil is in seconds since 1970. What is no number is no valid record. */
-function endOf({ parameters }: PersistentRecord): number {
+/** The expiry in UTC milliseconds. persistUntil is in seconds since 1970; an invalid value counts as expired. */
+function expiryOf({ parameters }: PersistentRecord): number {
   const until = parameters.get('persistuntil');
   if (until === undefined) return Number.POSITIVE_INFINITY;
   return /^\d{1,15}$/.test(until) ? Number(until) * second : 0;

@@ -1,4 +1,4 @@
-/** Changing a DNS provider in place, so that records that it has put up are still taken down. */
+/** Changes a DNS provider in place, so that the records it presented are still removed. */
 import type { Secret } from '../../base/secret.ts';
 import type { Writer } from '../../db/database.ts';
 import {
@@ -12,14 +12,14 @@ import type { CreateDnsProviderInput } from '../inputs.ts';
 import { dnsSecretOwner, openFor, sealFor } from '../sealed-secrets.ts';
 import { requireDnsProvider } from './dns-providers.ts';
 
-/** The text of the secret file that a provider was made of. */
+/** The text of the provider's secret file. */
 export function dnsProviderSecret(vault: KeyringContext, { id, sealed_secret }: DnsProviderRow): Secret {
   return openFor(vault, dnsSecretOwner(id), sealed_secret);
 }
 
 /**
- * Gives a provider this type, these zones and this secret in the caller's transaction; `checkDnsProvider` comes before.
- * What was opened of it in any process is opened again.
+ * Replaces type, zones and secret of a provider in the caller's transaction; call `checkDnsProvider` first. All processes
+ * reopen the provider afterwards.
  */
 export async function storeDnsProviderChange(
   vault: SealingContext,

@@ -1,4 +1,4 @@
-/** DNS providers as people add, list, try and remove them. */
+/** Adding, testing and removing DNS providers. */
 
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
@@ -35,19 +35,19 @@ import {
 } from './dns-records.ts';
 import type { DnsChangeContext, DnsContext } from './issuance-contexts.ts';
 
-/** The provider of this name. Throws OperatorError that offers those that exist. */
+/** The provider of this name. Throws OperatorError that suggests similar names. */
 export async function requireDnsProvider(reader: Reader, name: string): Promise<DnsProviderRow> {
   const row = await findDnsProvider(reader, name);
   if (row !== undefined) return row;
   const known = (await listDnsProviders(reader)).map((provider) => provider.name);
-  throw new OperatorError(`there is no DNS provider called "${name}"`, {
-    hint: didYouMean(name, known, 'List those that exist with "vault dns-provider list".'),
+  throw new OperatorError(`unknown DNS provider "${name}"`, {
+    hint: didYouMean(name, known, 'Try: vault dns-provider list'),
   });
 }
 
 /**
- * Adds a provider; `secret` is the text of its secret file, checked against what its type needs and sealed. Throws
- * OperatorError or DnsProviderError; nothing is added then.
+ * Adds a provider; `secret` is the text of its secret file, which is checked and sealed. Throws OperatorError or
+ * DnsProviderError before anything is stored.
  */
 export async function addDnsProvider(
   vault: SecretsContext & DnsContext,
@@ -59,7 +59,7 @@ export async function addDnsProvider(
   await vault.db.write((writer) => storeDnsProvider(vault, writer, actor, input, secret));
 }
 
-/** Whether a provider of this type can be made of the text of its secret file. Throws as `addDnsProvider`. */
+/** Checks the secret file of a provider of this type. Throws like `addDnsProvider`. */
 export async function checkDnsProvider(vault: DnsContext, type: string, secret: Secret): Promise<void> {
   const kind = providerType(type);
   const config = await readProviderConfig(kind, secret.expose().toString('utf8'));
@@ -75,8 +75,8 @@ export async function storeDnsProvider(
   secret: Secret,
 ): Promise<void> {
   if ((await findDnsProvider(writer, name)) !== undefined) {
-    throw new OperatorError(`there is a DNS provider called ${name} already`, {
-      hint: 'Choose another name, or remove that one with "vault dns-provider remove".',
+    throw new OperatorError(`a DNS provider named ${name} already exists`, {
+      hint: `Choose another name, or remove the existing provider.\n  Try: vault dns-provider remove --name ${name}`,
     });
   }
   const now = vault.world.now();
@@ -92,7 +92,7 @@ export async function storeDnsProvider(
   await record(writer, event, now);
 }
 
-/** Removes a provider with its credentials. Records that it put up and that are still there are left to people. */
+/** Removes a provider with its credentials. Its remaining challenge records must be removed by hand. */
 export async function removeDnsProvider(vault: TimedContext, actor: Actor, name: string): Promise<void> {
   await vault.db.write((writer) => eraseDnsProvider(vault, writer, actor, name));
 }
@@ -111,8 +111,8 @@ export async function eraseDnsProvider(
 }
 
 /**
- * Puts a record up for the domain as a validation would, waits until it can be seen, and takes it down again. `onStep`
- * hears what happens. Throws OperatorError or DnsProviderError.
+ * Presents a record for the domain like a validation, waits until it is visible, and removes it. Reports progress to `onStep`.
+ * Throws OperatorError or DnsProviderError.
  */
 export async function tryDnsProvider(
   vault: DatabaseContext & DnsChangeContext,
@@ -126,9 +126,9 @@ export async function tryDnsProvider(
   const record = await followCnames(zoneServers(vault), wanted, signal);
   const found = longestZone(record, [{ zones }]);
   if (found === undefined) {
-    const alias = record === wanted ? wanted : `${wanted}, which is an alias of ${record},`;
+    const alias = record === wanted ? wanted : `${wanted} (a CNAME of ${record})`;
     throw new OperatorError(`${alias} is in none of the zones of ${name}: ${zones.join(', ')}`, {
-      hint: 'Add the provider with that zone, or point a CNAME at a name in one of these.',
+      hint: 'Add the zone to the provider, or point a CNAME to a name in one of its zones.',
     });
   }
   const value = vault.world.randomBytes(32).toString('base64url');
@@ -136,22 +136,22 @@ export async function tryDnsProvider(
   onStep(
     (await isByHand(vault, provider))
       ? `Create the record ${record} TXT "${value}"`
-      : `Writing ${record} TXT "${value}"`,
+      : `Creating ${record} TXT "${value}"`,
   );
   const tried = await outcomeOf(async () => {
     await presentRecords(vault, provider, [txt], signal);
-    onStep('Waiting until it can be seen');
+    onStep('Waiting until the record is visible');
     await awaitVisible(vault, provider, [txt], signal);
-    onStep('Seen');
+    onStep('Record is visible');
   });
   const removed = await outcomeOf(async () => {
-    // Also after ^C: what was written goes.
+    // Also after Ctrl-C: remove the record.
     await inTurns(vault, provider, [txt], new AbortController().signal, (records, deadline) =>
       removeRecords(vault, provider, records, deadline),
     );
-    onStep('Removed');
+    onStep('Record removed');
   });
-  // What went wrong first tells more.
+  // Report the first error.
   for (const outcome of [tried, removed]) if (outcome?.status === 'rejected') throw outcome.reason;
 }
 

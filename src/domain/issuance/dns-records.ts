@@ -1,7 +1,7 @@
 /**
- * Records for validations: which provider a name belongs to, and presenting and removing records through it. Changes of one
- * name never overlap, because many providers replace the values of a name as a whole; those of different names do, a few
- * at a time, or in one request if the provider supports it. No turn includes a wait for propagation.
+ * DNS records for validations: finds the provider of a name, and presents and removes records with it. Changes to one name
+ * never overlap, because many providers replace all values of a name. Changes to different names run a few at a time, or in one
+ * request if the provider supports it. Waiting for propagation blocks no other change.
  */
 import { mapBounded } from '../../base/bounded.ts';
 import { withDeadline } from '../../base/deadline.ts';
@@ -28,31 +28,31 @@ import type {
   DnsProviderContext,
 } from './issuance-contexts.ts';
 
-/** How long a record may take until the authoritative servers show it. */
-const propagationPatience = 10 * minute;
+/** Time limit for a record to appear on the authoritative servers. */
+const propagationTimeout = 10 * minute;
 
-/** What one operation of a provider that does not limit itself may take. */
-const operationPatience = 2 * minute;
+/** Time limit of one operation of a provider, unless it has its own. */
+const operationTimeout = 2 * minute;
 
-/** Names that a provider changes at once, unless it says otherwise. */
+/** Concurrent changes per provider, unless it says otherwise. */
 const usualConcurrency = 4;
 
-/** Records of one batch: small enough for every API that has batches. */
+/** Records per batch, few enough for every API with batches. */
 const mostInBatch = 50;
 
-/** Where a name's record belongs. */
+/** The provider and zone of a record. */
 export type Place = {
   readonly provider: DnsProviderRow;
-  /** Of the record, after CNAMEs were followed. */
+  /** The name of the record, after following CNAMEs. */
   readonly name: string;
   readonly zone: string;
 };
 
-/** The kind of provider. Throws OperatorError for one that this vault does not know. */
+/** The provider type. Throws OperatorError for an unknown one. */
 export function providerType(type: string): DnsProviderType {
   const known = dnsProviderTypes.get(type);
   if (known !== undefined) return known;
-  throw new OperatorError(`there is no kind of DNS provider called "${type}"`, {
+  throw new OperatorError(`unknown DNS provider type "${type}"`, {
     hint: didYouMean(
       type,
       [...dnsProviderTypes.keys()],
@@ -61,15 +61,15 @@ export function providerType(type: string): DnsProviderType {
   });
 }
 
-/** For one piece of work about many names: finds the name servers of each zone once. */
+/** Name servers by zone, cached for one piece of work on many names. */
 export function zoneServers(vault: DnsContext): ZoneServers {
   return new ZoneServers(vault.dns.context.resolver);
 }
 
 /**
- * Where the record that validates `domain` (without `*.`) belongs: its CNAMEs are followed, and the longest zone of all
- * providers wins. Undefined where no provider has a zone for it. Throws DnsProviderError where a CNAME cannot be looked up,
- * unless any challenge would do and no provider has the name without the CNAME: then dns-01 is not expected.
+ * The place of the record that validates `domain` (without `*.`): follows CNAMEs and takes the longest zone of all providers.
+ * Undefined if no provider has a zone for it. Throws DnsProviderError if a CNAME lookup fails, unless any challenge is possible
+ * and no provider has the name itself, because dns-01 is unlikely then.
  */
 export async function placeOf(
   vault: DnsLookupContext,
@@ -97,8 +97,8 @@ export async function placeOf(
 }
 
 /**
- * Presents the records; other values at their names stay. Resolves when the provider has them, and where it can tell, when
- * its own servers do. Throws DnsProviderError; some of the records may then be there.
+ * Presents the records and keeps other values of the same names. Resolves when the provider has them and, if it reports this,
+ * its servers do. Throws DnsProviderError; some records may exist then.
  */
 export async function presentRecords(
   vault: DnsChangeContext,
@@ -115,7 +115,7 @@ export async function presentRecords(
   await provider.settle?.(records, signal);
 }
 
-/** Removes the records in one change, or one record; those that are gone already are fine. Throws DnsProviderError. */
+/** Removes the records, in one batch if possible; missing ones are ignored. Throws DnsProviderError. */
 export async function removeRecords(
   vault: DnsProviderContext,
   row: DnsProviderRow,
@@ -127,14 +127,14 @@ export async function removeRecords(
   else for (const record of records) await remove(record, signal);
 }
 
-/** A change of a provider took longer than it may. */
+/** A change by a provider exceeded its time limit. */
 export class OperationTimeout extends DnsProviderError {}
 
 /**
- * Runs `work` on all records when their turns come: on batches one after the other where the provider has batches, else on
- * each record, a few at a time and never two at one name; urgent work goes before what waits for the same provider.
- * The deadline of an operation begins with its turn. After a failure no more is begun, and the first failure is thrown. Throws OperationTimeout, and DnsProviderError where
- * `signal` is aborted while a turn is waited for.
+ * Runs `work` on all records: on one batch after the other if the provider has batches, otherwise on each record, a few at a
+ * time and never two of one name; urgent work goes before what waits for the same provider. The time limit of an operation
+ * starts with its turn. After an error nothing more starts, and the first error is thrown. Throws OperationTimeout, and
+ * DnsProviderError if `signal` is aborted while waiting.
  */
 export async function inTurns<R extends TxtRecord>(
   vault: DnsChangeContext,
@@ -149,14 +149,14 @@ export async function inTurns<R extends TxtRecord>(
   const turn = { signal, isUrgent };
   const timed = async (some: readonly R[]) => {
     if (limitsItself === true) return work(some, signal);
-    return withDeadline(vault.world, operationPatience, signal, async (deadline) => {
+    return withDeadline(vault.world, operationTimeout, signal, async (deadline) => {
       try {
         await work(some, deadline.signal);
       } catch (error) {
         if (deadline.ended() !== 'timeout') throw error;
         const what = some.length === 1 ? some[0]?.name : `${some.length} records`;
         throw new OperationTimeout(
-          `${row.name} did not change ${what} within ${operationPatience / second} s`,
+          `DNS provider ${row.name} did not change ${what} within ${operationTimeout / second} s`,
           { cause: error },
         );
       }
@@ -179,13 +179,15 @@ export async function inTurns<R extends TxtRecord>(
     );
   } catch (error) {
     if (!(error instanceof TurnAborted)) throw error;
-    throw new DnsProviderError(`the wait for ${row.name} was given up`, { cause: signal.reason });
+    throw new DnsProviderError(`canceled while waiting for DNS provider ${row.name}`, {
+      cause: signal.reason,
+    });
   }
 }
 
 /**
- * Waits until the records are visible where the CA will look for them: a day for records created by hand,
- * otherwise ten minutes. Throws a DnsProviderError that lists what each server shows.
+ * Waits until the records are visible to the CA: up to a day for records created by hand, otherwise ten minutes. Throws a
+ * DnsProviderError that lists what each server returns.
  */
 export async function awaitVisible(
   vault: DnsProviderContext,
@@ -193,11 +195,11 @@ export async function awaitVisible(
   records: readonly TxtRecord[],
   signal: AbortSignal,
 ): Promise<void> {
-  const timeoutMs = (await isByHand(vault, row)) ? day : propagationPatience;
+  const timeoutMs = (await isByHand(vault, row)) ? day : propagationTimeout;
   await waitUntilVisible(vault.dns.context, records, { timeoutMs }, signal);
 }
 
-/** Whether somebody has to make the provider's records by hand. */
+/** Whether the records of this provider are created by hand. */
 export async function isByHand(vault: DnsProviderContext, row: DnsProviderRow): Promise<boolean> {
   return (await openProvider(vault, row)).byHand === true;
 }

@@ -1,4 +1,4 @@
-/** Whether a limit of the CA holds a renewal back: one that the CA has told, or one that it publishes, counted before it has to refuse. */
+/** Rate limits that hold renewals back: limits that the CA reported, and published limits that the vault counts itself. */
 import { hash } from 'node:crypto';
 import { type IssuanceLimit, publishedLimits } from '../../acme/published-limits.ts';
 import type { RateLimit } from '../../acme/rate-limit.ts';
@@ -19,17 +19,17 @@ import { type AcmeIssuerRow, findAcmeIssuer } from '../../db/tables/issuers.ts';
 import type { RenewalRow } from '../../db/tables/renewals.ts';
 import { registeredDomains } from './registered-domain.ts';
 
-/** Until when (UTC milliseconds) a renewal is held back, and by which limit, for people. */
+/** Until when (UTC milliseconds) a renewal is held back, and the limit in words. */
 export type Hold = { readonly until: number; readonly reason: string };
 
-/** A digest that is the same for the same set of names, however they are ordered. */
+/** A digest of a set of names, independent of their order. */
 export function nameSetOf(names: readonly string[]): string {
   return hash('sha256', names.toSorted().join(' '), 'base64url').slice(0, 22);
 }
 
 /**
- * What holds the renewal back, or undefined. An order under way is always gone on with, and one that replaces a
- * certificate of the same account at a CA with renewal information (RFC 9773 §5) is limited by failures alone.
+ * The limit that holds the renewal back, or undefined. Existing orders always continue. An order that replaces a certificate of
+ * the same account at a CA with ARI (RFC 9773 §5) is limited only by failed validations.
  */
 export async function holdOn(reader: Reader, renewal: RenewalRow, now: number): Promise<Hold | undefined> {
   if (renewal.issuer_id === null || renewal.order_url !== null) return undefined;
@@ -75,8 +75,8 @@ export async function holdOn(reader: Reader, renewal: RenewalRow, now: number): 
 }
 
 /**
- * What to store of a refusal so that other certificates heed it too; undefined where it concerns the one certificate, or
- * names a domain that is none of the certificate's.
+ * The hold to store for a reported rate limit so that it applies to other certificates too; undefined if it concerns only this
+ * certificate, or names a domain that the certificate does not have.
  */
 export async function sharedHold(
   limit: RateLimit,
@@ -124,7 +124,7 @@ async function heldByFailures(
   return holds.toSorted((one, other) => other.until - one.until)[0];
 }
 
-/** Whether the order will name the certificate that it replaces, at the CA and by the account that issued that. */
+/** Whether the order replaces a certificate of the same CA and account. */
 async function isExempt(
   reader: Reader,
   { id, current_version: number, ari_window_start }: CertificateRow,
@@ -135,7 +135,7 @@ async function isExempt(
   return version?.directory_url === ca.directory_url && version.acme_account_id === ca.account_id;
 }
 
-/** Whether the current version is of this CA and has exactly the names that are wanted: then the order is a renewal. */
+/** Whether the current version is from this CA and has exactly the same names, so that the order is a renewal. */
 async function hasCurrentNames(
   reader: Reader,
   { id, current_version: number, domains }: CertificateRow,
@@ -146,7 +146,7 @@ async function hasCurrentNames(
   return nameSetOf(JSON.parse(version.domains)) === nameSetOf(JSON.parse(domains));
 }
 
-/** Holds until the oldest of as many moments as the limit allows is out of its window; `more` are about to be added. */
+/** Holds until the oldest event that counts leaves the window of the limit; `more` events are about to be added. */
 function held(
   times: readonly number[],
   limit: IssuanceLimit,

@@ -1,6 +1,5 @@
 /**
- * ACME CAs are added, changed and removed by people; the private CA is always there. What a CA's directory says is asked
- * before the transaction, so that several changes can be one.
+ * Adding, changing and removing ACME issuers. Directories are fetched before the transaction, which several changes can share.
  */
 import type { AcmeDirectory } from '../../acme/acme-types.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -24,14 +23,14 @@ import type { CaContext } from './issuance-contexts.ts';
 import { type IssuerSecrets, requireIssuer } from './issuers.ts';
 import { localCaName } from './local-ca.ts';
 
-/** A CA whose directory has answered, and which can be added. */
+/** A CA whose directory was checked. */
 export type CheckedIssuer = {
   readonly input: CreateIssuerInput;
   readonly secrets: IssuerSecrets;
   readonly directory: AcmeDirectory;
 };
 
-/** A change of a CA whose directory has answered: the whole row afterwards. */
+/** A change to a CA whose directory was checked: the whole row afterwards. */
 export type CheckedIssuerChange = {
   readonly name: string;
   readonly row: Parameters<typeof updateAcmeIssuer>[2];
@@ -40,8 +39,8 @@ export type CheckedIssuerChange = {
 };
 
 /**
- * Adds an ACME CA after a look at its directory: it must answer, its terms must be accepted, and it must not want more
- * than is given. Throws AcmeError, OperatorError and `invalid_request`; nothing is added then.
+ * Adds an ACME CA after checking its directory: it must be reachable, its terms must be accepted, and everything it requires
+ * must be given. Throws AcmeError, OperatorError and `invalid_request` before anything is stored.
  */
 export async function addIssuer(
   vault: SecretsContext & CaContext,
@@ -54,7 +53,7 @@ export async function addIssuer(
   await vault.db.write((writer) => storeIssuer(vault, writer, actor, checked));
 }
 
-/** The part of `addIssuer` that asks the CA, and throws. */
+/** The part of `addIssuer` that contacts the CA. */
 export async function checkIssuer(
   vault: CaContext,
   input: CreateIssuerInput,
@@ -96,8 +95,8 @@ export async function storeIssuer(
 }
 
 /**
- * Changes an ACME issuer. Another directory or another customer (EAB) means another account: the old one stays, and is
- * no longer current. A new contact is told to the CA at the next use. Throws as `addIssuer`.
+ * Changes an ACME issuer. A different directory or EAB key id means another account; the old one stays but is no longer
+ * current. The next use updates a changed contact at the CA. Throws like `addIssuer`.
  */
 export async function updateIssuer(
   vault: SecretsContext & CaContext,
@@ -111,7 +110,7 @@ export async function updateIssuer(
   await vault.db.write((writer) => storeIssuerChange(vault, writer, actor, checked));
 }
 
-/** The part of `updateIssuer` that asks the CA, and throws. */
+/** The part of `updateIssuer` that contacts the CA. */
 export async function checkIssuerChange(
   vault: CaContext,
   name: string,
@@ -121,19 +120,20 @@ export async function checkIssuerChange(
 ): Promise<CheckedIssuerChange> {
   const issuer = await requireIssuer(vault.db.reader, name);
   const ca = await findAcmeIssuer(vault.db.reader, issuer.id);
-  if (ca === undefined) throw new OperatorError(`${name} is not an ACME CA and has nothing to change`);
+  if (ca === undefined)
+    throw new OperatorError(`issuer ${name} is not an ACME CA and has no settings to change`);
   const merged = { ...known(ca), ...defined(changes), name };
-  // The root of one host's CA says nothing about another's.
+  // The trust root of one host does not apply to another.
   const isSameHost = new URL(merged.directory_url).host === new URL(ca.directory_url).host;
   const trust = secrets.ca === undefined && isSameHost ? ca.ca_pem : (secrets.ca ?? null);
   const directory = await vault.acme
     .at({ directory_url: merged.directory_url, ca_pem: trust })
     .directory(signal);
-  const isElsewhere = merged.directory_url !== ca.directory_url;
-  const hasAccepted = secrets.acceptsTerms || (!isElsewhere && ca.terms_of_service !== null);
+  const isOtherDirectory = merged.directory_url !== ca.directory_url;
+  const hasAccepted = secrets.acceptsTerms || (!isOtherDirectory && ca.terms_of_service !== null);
   const isSameCustomer = merged.eab_kid === (ca.eab_kid ?? undefined);
   refuseDirectory(directory, merged, { ...secrets, acceptsTerms: hasAccepted }, isSameCustomer);
-  const isAnother = isElsewhere || !isSameCustomer;
+  const isAnother = isOtherDirectory || !isSameCustomer;
   return {
     name,
     eabKey: secrets.eabKey,
@@ -181,12 +181,12 @@ export async function eraseIssuer(
   name: string,
 ): Promise<void> {
   const issuer = await requireIssuer(writer, name);
-  if (name === localCaName) throw new OperatorError('the private CA belongs to the vault and stays');
+  if (name === localCaName) throw new OperatorError('the private CA cannot be removed');
   const users = await certificatesOfIssuer(writer, issuer.id, 6);
   if (users.length > 0) {
     const shown = users.slice(0, 5).join(', ') + (users.length > 5 ? ' …' : '');
-    throw new OperatorError(`certificates still use ${name}: ${shown}`, {
-      hint: 'Move them with "vault certificate update --issuer", or delete them.',
+    throw new OperatorError(`certificates use the issuer ${name}: ${shown}`, {
+      hint: 'Move these certificates with "vault certificate update --issuer", or delete them.',
     });
   }
   await deleteIssuerRow(writer, issuer.id);
@@ -200,24 +200,24 @@ function refuseDirectory(
   hasEabKey = false,
 ): void {
   if (termsOfService !== undefined && !acceptsTerms) {
-    throw new OperatorError(`the CA has terms of service: ${termsOfService}`, {
-      hint: 'Read them, and accept them with --accept-terms.',
+    throw new OperatorError(`the CA requires you to accept its terms of service: ${termsOfService}`, {
+      hint: 'Read the terms, then add --accept-terms.',
     });
   }
   if ((eabKey === undefined) !== (eab_kid === undefined) && (eabKey !== undefined || !hasEabKey)) {
-    throw new OperatorError('a key id and an HMAC key belong together', {
-      hint: 'Give both --eab-kid and --eab-hmac-key-file.',
+    throw new OperatorError('external account binding needs both a key id and an HMAC key', {
+      hint: 'Pass both --eab-kid and --eab-hmac-key-file.',
     });
   }
   if (externalAccountRequired && eab_kid === undefined) {
-    throw new OperatorError(`${new URL(directory_url).host} takes orders of its customers only`, {
-      hint: 'Get a key id and an HMAC key from the CA, and give them with --eab-kid and --eab-hmac-key-file.',
+    throw new OperatorError(`${new URL(directory_url).host} requires external account binding (EAB)`, {
+      hint: 'Get a key id and an HMAC key from the CA, and pass them with --eab-kid and --eab-hmac-key-file.',
     });
   }
   if (profile !== undefined && !Object.hasOwn(profiles, profile)) {
     const offered = Object.keys(profiles);
     throw new OperatorError(`${name} has no profile "${profile}"`, {
-      hint: offered.length === 0 ? 'It has no profiles.' : `It has ${offered.join(', ')}.`,
+      hint: offered.length === 0 ? 'This CA has no profiles.' : `Use one of: ${offered.join(', ')}.`,
     });
   }
 }
@@ -233,7 +233,7 @@ function known(ca: AcmeIssuerRow): Omit<CreateIssuerInput, 'name'> {
   };
 }
 
-/** What is changed; a wish that is taken back is undefined. */
+/** The changed settings; a cleared one is undefined. */
 function defined(changes: UpdateIssuerInput): Partial<CreateIssuerInput> {
   const named = Object.entries(changes).filter(([, value]) => value !== undefined);
   return Object.fromEntries(named.map(([key, value]) => [key, value ?? undefined]));
@@ -244,7 +244,7 @@ async function sealedEabKey(vault: SealingContext, writer: Writer, id: number, k
 }
 
 function taken(name: string): OperatorError {
-  return new OperatorError(`there is an issuer called ${name} already`, {
-    hint: 'Change it with "vault issuer update", or choose another name.',
+  return new OperatorError(`an issuer named ${name} already exists`, {
+    hint: 'Choose another name, or change it with "vault issuer update".',
   });
 }

@@ -1,4 +1,4 @@
-/** An ACME CA as programs describe it in one JSON object: the checked input, and what must not be shown or kept as text. */
+/** The input schemas of ACME issuers in JSON, with the secrets separated from the rest. */
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { Secret } from '../../base/secret.ts';
@@ -6,7 +6,7 @@ import { encodePem, readPemBlocks } from '../../crypto/pem.ts';
 import { createIssuerInput, updateIssuerInput } from '../inputs.ts';
 import { type IssuerSecrets, knownDirectories } from './issuers.ts';
 
-/** The bytes of an HMAC key as a CA shows it: base64url, some use base64. Undefined where the text is none. */
+/** The bytes of an HMAC key in base64url (some CAs use base64). Undefined if the text is not a key. */
 export function eabKeyIn(text: string): Secret | undefined {
   const bytes = Buffer.from(text.trim(), 'base64url');
   return /^[A-Za-z0-9_+/-]+=*$/.test(text.trim()) && bytes.length >= 16 ? new Secret(bytes) : undefined;
@@ -17,7 +17,7 @@ const eabKey = z.string().transform((text, context) => {
   if (key !== undefined) return key;
   context.addIssue({
     code: 'custom',
-    message: 'that is no HMAC key: give it as the CA shows it, letters, digits, - and _',
+    message: 'not an HMAC key; paste it as shown by the CA (letters, digits, - and _)',
   });
   return z.NEVER;
 });
@@ -27,7 +27,7 @@ const trust = z.string().transform((text, context) => {
   if (certificates !== undefined) return certificates;
   context.addIssue({
     code: 'custom',
-    message: 'that is no trust root: give PEM blocks that begin with -----BEGIN CERTIFICATE-----',
+    message: 'not a PEM certificate; it starts with -----BEGIN CERTIFICATE-----',
   });
   return z.NEVER;
 });
@@ -38,14 +38,14 @@ const secrets = {
   accept_terms: z.boolean().default(false).describe("accepts the CA's terms of service"),
 };
 
-/** `directory_url` may be left out where the name is that of a known directory. */
+/** `directory_url` may be omitted if the name is that of a known directory. */
 export const addIssuerInput = z.strictObject({
   ...createIssuerInput.shape,
   directory_url: createIssuerInput.shape.directory_url.optional(),
   ...secrets,
 });
 
-/** What of an issuer may change; what is left out stays, and null takes it back. */
+/** Changes to an issuer; omitted fields stay the same, null clears a setting. */
 export const changeIssuerInput = z.strictObject({
   ...updateIssuerInput.shape,
   ...secrets,
@@ -54,7 +54,7 @@ export const changeIssuerInput = z.strictObject({
     .describe("certificates to trust for the CA's HTTPS; null for the public ones"),
 });
 
-/** The parts of an input that `addIssuer` and `updateIssuer` take apart. */
+/** Splits an input into the parts that `addIssuer` and `updateIssuer` take. */
 export function withoutSecrets<
   T extends { eab_hmac_key?: Secret | undefined; ca_pem?: string | null | undefined; accept_terms: boolean },
 >({ eab_hmac_key, ca_pem, accept_terms, ...input }: T) {
@@ -67,7 +67,7 @@ export function knownDirectory(name: string): string | undefined {
   return Object.hasOwn(knownDirectories, name) ? knownDirectories[name] : undefined;
 }
 
-/** The certificates of a PEM text in clean PEM, or undefined where it has none or something else. */
+/** The certificates of a PEM text, normalized; undefined if it has none or anything is invalid. */
 export function certificatesIn(text: string): string | undefined {
   try {
     const blocks = readPemBlocks(text, 'ca_pem').filter(({ label }) => label === 'CERTIFICATE');
@@ -76,7 +76,7 @@ export function certificatesIn(text: string): string | undefined {
     }
     return blocks.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
   } catch {
-    // Whatever OpenSSL or the reader of PEM say: one sentence is enough.
+    // The caller has one message for all errors of OpenSSL and the PEM reader.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** What an ACME CA offers, asked for now: whether it can be reached and trusted at all, and its profiles. */
+/** Tests an ACME CA: whether it is reachable and trusted, and what it offers. */
 import { readDirectory } from '../../acme/directory.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { findAcmeIssuer } from '../../db/tables/issuers.ts';
@@ -13,12 +13,12 @@ export type IssuerOffer = {
   renewal_information: boolean;
 };
 
-/** The directory of the issuer as it is now. Throws AcmeError, OperatorError and `invalid_request`. */
+/** Fetches the directory of the issuer. Throws AcmeError, OperatorError and `invalid_request`. */
 export async function askIssuer(vault: CaContext, name: string, signal: AbortSignal): Promise<IssuerOffer> {
   const issuer = await requireIssuer(vault.db.reader, name);
   const ca = await findAcmeIssuer(vault.db.reader, issuer.id);
-  if (ca === undefined) throw new OperatorError(`${name} is not an ACME CA and needs no test`);
-  // The client may know a directory of an hour ago; a test is about now.
+  if (ca === undefined) throw new OperatorError(`issuer ${name} is not an ACME CA; there is nothing to test`);
+  // The client may have a cached directory; a test must fetch it.
   const directory = readDirectory(await vault.acme.at(ca).get(ca.directory_url, signal));
   return {
     directory_url: ca.directory_url,

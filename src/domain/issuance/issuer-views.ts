@@ -12,9 +12,9 @@ export type IssuerView = {
   eab_kid: string | null;
   profile: string | null;
   preferred_chain: string | null;
-  /** PEM that is trusted for the CA's HTTPS; null where the public roots are. */
+  /** The trust root for the CA's HTTPS in PEM; null for the public roots. */
   ca_pem: string | null;
-  /** The terms that were accepted, or null. */
+  /** The accepted terms of service, or null. */
   terms_of_service: string | null;
   /** The id of its ACME account, once there is one. */
   account: string | null;

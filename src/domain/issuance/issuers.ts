@@ -1,4 +1,4 @@
-/** Issuers: who makes versions, how they are looked up, and what each of them could never make. */
+/** Finds issuers and checks whether they can issue a certificate. */
 
 import { isAddress } from '../../base/identifier.ts';
 import { Problem } from '../../base/problem.ts';
@@ -15,13 +15,13 @@ import { didYouMean } from '../closest-names.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import type { CreateCertificateInput } from '../inputs.ts';
 
-/** Directories that people may name instead of writing their URL. */
+/** Directories with a short name. */
 export const knownDirectories: Readonly<Record<string, string>> = {
   letsencrypt: 'https://acme-v02.api.letsencrypt.org/directory',
   'letsencrypt-staging': 'https://acme-staging-v02.api.letsencrypt.org/directory',
 };
 
-/** What comes from files and switches beside the checked input. */
+/** Secrets and consent, which are not part of the checked input. */
 export type IssuerSecrets = {
   /** The HMAC key of the external account binding, its bytes. */
   readonly eabKey?: Secret | undefined;
@@ -53,56 +53,62 @@ export async function pauseOfIssuer(
   return { until: ca.paused_until, reason: ca.pause_reason };
 }
 
-/** The issuer of this name. Throws `invalid_request` that names `path` and offers those that exist. */
+/** The issuer of this name. Throws `invalid_request` at `path` that suggests existing names. */
 export async function requireIssuer(reader: Reader, name: string, path = 'name'): Promise<IssuerRow> {
   const issuer = await findIssuer(reader, name);
   if (issuer !== undefined) return issuer;
   const known = (await listIssuers(reader)).map((row) => row.name);
   throw new Problem('invalid_request', {
-    detail: `There is no issuer called ${JSON.stringify(name)}.`,
+    detail: `Unknown issuer ${JSON.stringify(name)}.`,
     hint: Object.hasOwn(knownDirectories, name)
-      ? `Add it with "vault issuer add --name ${name}".`
+      ? `Try: vault issuer add --name ${name}`
       : didYouMean(name, known, `Use one of: ${known.join(', ')}.`),
-    errors: [{ path, message: `there is no issuer called ${JSON.stringify(name)}` }],
+    errors: [{ path, message: `unknown issuer ${JSON.stringify(name)}` }],
   });
 }
 
-/** Throws `invalid_request` for a fallback that is no other issuer. */
+/** A clause as a sentence: capitalized, with a full stop. */
+export function sentence(clause: string): string {
+  return `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`;
+}
+
+/** Throws `invalid_request` if the fallback is the issuer itself. */
 export function refuseSameFallback(issuer: Pick<IssuerRow, 'id' | 'name'>, fallbackId: number | null): void {
   if (fallbackId !== issuer.id) return;
-  const message = `${issuer.name} cannot be its own fallback`;
+  const message = `issuer ${issuer.name} cannot be its own fallback`;
   throw new Problem('invalid_request', {
-    detail: `${message}.`,
-    hint: 'Name another with --fallback-issuer, or none at all.',
+    detail: sentence(message),
+    hint: 'Choose another issuer with --fallback-issuer, or none.',
     errors: [{ path: 'fallback_issuer', message }],
   });
 }
 
-/** Throws `invalid_request` for what this issuer could never make. */
+/** Throws `invalid_request` for a certificate that this issuer cannot issue. */
 export function refuseUnsuitable(
   issuer: Pick<IssuerRow, 'name' | 'type'>,
   wanted: Pick<CreateCertificateInput, 'key_type'> & Partial<CreateCertificateInput>,
 ): void {
   const refuse = (path: string, message: string) =>
-    new Problem('invalid_request', { detail: `${message}.`, errors: [{ path, message }] });
+    new Problem('invalid_request', { detail: sentence(message), errors: [{ path, message }] });
   if (issuer.type !== 'acme') {
     const extras = (['profile', 'challenge'] as const).filter((option) => wanted[option] != null);
     const [extra] = extras;
-    if (extra !== undefined) throw refuse(extra, `${issuer.name} is not an ACME CA and knows no ${extra}`);
+    if (extra !== undefined)
+      throw refuse(extra, `issuer ${issuer.name} is not an ACME CA and does not support ${extra}s`);
     return;
   }
   if (wanted.key_type === 'ed25519') {
-    throw refuse('key_type', 'ACME CAs issue no certificates for Ed25519 keys; use ec256, ec384 or RSA');
+    throw refuse('key_type', 'ACME CAs do not issue certificates for Ed25519 keys; use ec256, ec384 or RSA');
   }
   if (wanted.lifetime !== undefined) {
-    throw refuse('lifetime', `${issuer.name} decides on the lifetime itself; choose a profile instead`);
+    throw refuse('lifetime', `issuer ${issuer.name} chooses the lifetime itself; choose a profile instead`);
   }
   const wildcard = wanted.domains?.find((domain) => domain.startsWith('*.'));
   if (wildcard !== undefined && wanted.challenge != null && !wanted.challenge.startsWith('dns-')) {
-    throw refuse('challenge', `${wildcard} can be proved by dns-01 only`);
+    throw refuse('challenge', `${wildcard} can only be validated with dns-01`);
   }
   const address = wanted.domains?.find((domain) => isAddress(domain));
   if (address !== undefined && wanted.challenge?.startsWith('dns-') === true) {
-    throw refuse('challenge', `${address} can be proved by http-01 or tls-alpn-01 only`);
+    throw refuse('challenge', `${address} can only be validated with http-01 or tls-alpn-01`);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The built-in private CA: a root and an intermediate made at the first start, so that a vault is useful with no
- * network at all. The root signs intermediates only; a new intermediate is made when the last one ends too early.
+ * The built-in private CA: a root and an intermediate created at the first start, so that a vault is useful without a network.
+ * The root signs only intermediates; a new intermediate is created when the last one expires too early.
  */
 import { day, minute } from '../../base/duration.ts';
 import type { Identifier } from '../../base/identifier.ts';
@@ -31,7 +31,7 @@ export const localCaName = 'local-ca';
 
 const rootLifetime = 3650 * day;
 const intermediateLifetime = 5 * 365 * day;
-/** Certificates begin a little in the past, for clients whose clock is behind. */
+/** Certificates start a little in the past, for clients whose clock is behind. */
 const backdating = 5 * minute;
 const serialSize = 16;
 const defaultLifetime = 90 * day;
@@ -39,7 +39,7 @@ const defaultLifetime = 90 * day;
 type Authority = { readonly row: CaCertificateRow; readonly privateKey: Secret };
 type Draft = { readonly row: Omit<CaCertificateRow, 'id' | 'issuer_id'>; readonly privateKey: Secret };
 
-/** Makes the issuer with its root and intermediate unless it is there; of two processes that try, one does. */
+/** Creates the issuer with its root and intermediate unless it exists. Safe to call from several processes. */
 export async function ensureLocalCa(vault: SecretsContext): Promise<void> {
   if ((await findIssuer(vault.db.reader, localCaName)) !== undefined) return;
   const now = vault.world.now();
@@ -82,8 +82,8 @@ export async function rootPem({ db }: DatabaseContext): Promise<string> {
 export type IssuedCertificate = { readonly leaf: Buffer; readonly chain: Buffer[] };
 
 /**
- * Signs a certificate for the key: leaf and intermediate as DER. `lifetime` is in milliseconds, 90 days where
- * undefined; it ends no later than the root does.
+ * Issues a certificate for the key; returns leaf and intermediate as DER. `lifetime` is in milliseconds, by default 90 days;
+ * the certificate expires no later than the root.
  */
 export async function issueFromLocalCa(
   vault: SecretsContext,
@@ -95,7 +95,7 @@ export async function issueFromLocalCa(
   const notAfter = Math.min(asked.not_after, intermediate.row.not_after);
   if (notAfter <= now) {
     throw new OperatorError('the private CA has expired', {
-      hint: 'Its root is valid for ten years; import a certificate of another CA, or begin a new vault.',
+      hint: 'Its root was valid for ten years. Import a certificate from another CA, or create a new vault.',
     });
   }
   const leaf = await issueLeaf({
@@ -109,7 +109,7 @@ export async function issueFromLocalCa(
   return { leaf, chain: [intermediate.row.certificate] };
 }
 
-/** The newest intermediate, or a new one where it ends before `notAfter` and the root allows for longer. */
+/** The newest intermediate, or a new one if it expires before `notAfter` and the root is valid for longer. */
 async function intermediateUntil(vault: SecretsContext, notAfter: number): Promise<Authority> {
   const { id } = await localCa(vault.db.reader);
   const newest = await findCaCertificate(vault.db.reader, id, 'intermediate');
@@ -169,11 +169,11 @@ function authorityKey(vault: KeyringContext, row: CaCertificateRow): Secret {
 
 async function localCa(reader: Parameters<typeof findIssuer>[0]): Promise<IssuerRow> {
   const issuer = await findIssuer(reader, localCaName);
-  if (issuer === undefined) throw new Error('the private CA was not made');
+  if (issuer === undefined) throw new Error('the private CA does not exist');
   return issuer;
 }
 
-/** Whole seconds, as X.509 has them: `lifetime` from a little before `now`, or a twentieth of it where it is short. */
+/** Validity in whole seconds for X.509, starting a little before `now`, but at most a twentieth of the lifetime. */
 function validity(now: number, lifetime: number): { not_before: number; not_after: number } {
   const begin = Math.floor((now - Math.min(backdating, lifetime / 20)) / 1000) * 1000;
   return { not_before: begin, not_after: begin + lifetime };

@@ -1,11 +1,11 @@
-/** The DNS providers that were opened in this process, so that what they remember (tokens, zones) serves all renewals. */
+/** Caches the opened DNS providers of this process, so that all renewals share their tokens and zones. */
 import type { DnsProviderRow } from '../../db/tables/dns-providers.ts';
 import type { DnsContext, DnsProvider } from '../../dns/dns-provider.ts';
 
-/** What was opened, and of which sealed secret: whatever changes in a provider, that is sealed anew. */
+/** An opened provider with its sealed secret, which changes with every change of the provider. */
 type Opened = { readonly of: Buffer; readonly provider: DnsProvider };
 
-/** By id. */
+/** Opened providers by id. */
 export class OpenedDnsProviders {
   readonly context: DnsContext;
   readonly #opened = new Map<number, Opened>();
@@ -14,7 +14,7 @@ export class OpenedDnsProviders {
     this.context = context;
   }
 
-  /** The provider of this row, made by `make` the first time, and again once it was changed. */
+  /** The provider of this row; `make` creates it the first time and after each change. */
   async get(row: DnsProviderRow, make: () => Promise<DnsProvider>): Promise<DnsProvider> {
     const known = this.#opened.get(row.id);
     // biome-ignore lint/plugin/compared-secrets: two sealed blobs from the database.

@@ -1,28 +1,27 @@
-/** Whether what is being ordered is still wanted: people change, disable, move and delete certificates at any moment. */
+/** Cancels a renewal whose certificate is changed, disabled, moved or deleted meanwhile. */
 import { second } from '../../base/duration.ts';
 import { findCertificateById } from '../../db/tables/certificates.ts';
 import type { DatabaseContext, LoggedContext } from '../contexts.ts';
 import { type Attempt, type StopReason, Superseded } from './attempt.ts';
 
-/** How soon a change ends an attempt that waits for something. */
-const lookAgainAfter = 20 * second;
+/** How soon a change cancels a waiting attempt. */
+const pollInterval = 20 * second;
 
 /**
- * Throws Superseded where something else is wanted now. Until the request is sent nothing is lost by stopping; after that
- * there will be a certificate.
+ * Throws Superseded if the certificate was changed. Call it before the order is finalized, while stopping loses nothing.
  */
 export async function refuseSuperseded(
   { db }: DatabaseContext,
-  { certificate: asked, renewal }: Attempt,
+  { certificate: ordered, renewal }: Attempt,
 ): Promise<void> {
-  const now = await findCertificateById(db.reader, asked.id);
+  const now = await findCertificateById(db.reader, ordered.id);
   if (now === undefined) throw new Superseded('the certificate was deleted');
   if (now.disabled_at !== null) throw new Superseded('the certificate was disabled');
-  if (now.domains !== asked.domains || now.key_type !== asked.key_type) {
-    throw new Superseded('other names or another type of key are wanted now');
+  if (now.domains !== ordered.domains || now.key_type !== ordered.key_type) {
+    throw new Superseded('the names or the key type were changed');
   }
-  // Of what is wanted, only a revocation changes nothing but this; the key that is used again was the revoked one.
-  if (now.reuse_key === 1 && now.changed_at !== asked.changed_at) {
+  // A revocation changes only this. With a reused key, the new certificate would have the revoked key.
+  if (now.reuse_key === 1 && now.changed_at !== ordered.changed_at) {
     throw new Superseded('the current version was revoked');
   }
   if (![now.issuer_id, now.fallback_issuer_id].includes(renewal.issuer_id)) {
@@ -31,10 +30,10 @@ export async function refuseSuperseded(
 }
 
 /**
- * Runs `work` on the attempt and stops it, with Superseded, as soon as something else is wanted: a record that a person
- * has to make is waited for as long as they take.
+ * Runs `work` on the attempt and stops it with Superseded as soon as the certificate is changed, because waiting for a record
+ * created by hand can take long.
  */
-export async function whileWanted<T>(
+export async function runUnlessSuperseded<T>(
   vault: LoggedContext,
   attempt: Attempt,
   work: (watched: Attempt) => Promise<T>,
@@ -56,7 +55,7 @@ export async function whileWanted<T>(
   }
 }
 
-/** Looks until `done`, or until something else is wanted, which stops the work and is returned. */
+/** Polls until `done`, or until the certificate is changed; then stops the work and returns Superseded. */
 async function watch(
   vault: LoggedContext,
   attempt: Attempt,
@@ -64,7 +63,7 @@ async function watch(
   stop: AbortController,
 ): Promise<Superseded | undefined> {
   for (;;) {
-    await vault.world.sleep(lookAgainAfter, done);
+    await vault.world.sleep(pollInterval, done);
     if (done.aborted) return undefined;
     try {
       await refuseSuperseded(vault, attempt);

@@ -41,8 +41,8 @@ test('a current account cannot be deleted; one that is closed is replaced at the
   await done(...create);
   await refused(
     ['acme-account', 'delete', '--id', '1'],
-    'vault: ACME account 1 cannot be deleted: it is the account of ca.\n' +
-      '  Remove the issuer first, or give it another directory.\n',
+    'vault: ACME account 1 cannot be deleted: issuer ca uses it.\n' +
+      '  Remove the issuer first, or change its directory.\n',
   );
   assert.equal((await done('acme-account', 'deactivate', '--id', '1')).stderr, 'Account 1 is closed.\n');
   assert.deepEqual(

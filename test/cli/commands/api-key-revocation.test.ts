@@ -60,7 +60,7 @@ test('a key is revoked first and deleted then, each recorded with the actor loca
     stdout: '',
     stderr:
       `vault: API key ${id} (one) is not revoked; only revoked keys can be deleted.\n` +
-      `  Revoke it first with "vault api-key revoke --id ${id}".\n`,
+      `  Fix: vault api-key revoke --id ${id}\n`,
   });
   assert.deepEqual(await get(id), active);
 
@@ -90,7 +90,7 @@ test('an id that no key has is refused', async () => {
     assert.deepEqual(await apiKey(command, '--id', '999999'), {
       code: 1,
       stdout: '',
-      stderr: 'vault: There is no API key 999999.\n  List those that exist with "vault api-key list".\n',
+      stderr: 'vault: There is no API key 999999.\n  Try: vault api-key list\n',
     });
   }
   assert.deepEqual(await list(), keys);

@@ -162,14 +162,14 @@ const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [
       ...['--certificate=*', '--certificate=.hidden', '--certificate=', '--expires-at=2030-01-31'],
     ],
     [
-      ...['vault: a name is needed', scope('certificates:write'), scope('*'), scope('')],
+      ...['vault: name is missing', scope('certificates:write'), scope('*'), scope('')],
       ...[certificate('.hidden'), certificate(''), time('2030-01-31')],
     ],
   ],
   [
     1,
     createWith({ name: ['--name', '   '], more: ['--expires-at=2030-01-31T00:00:00'] }),
-    ['vault: a name is needed', time('2030-01-31T00:00:00')],
+    ['vault: name is missing', time('2030-01-31T00:00:00')],
   ],
   [
     1,
@@ -179,7 +179,7 @@ const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [
   [
     1,
     createWith({ name: ['--name=red\u001b[31m'], more: ['--expires-at=90d'] }),
-    ['vault: a name has no control characters', time('90d')],
+    ['vault: a name must not contain control characters', time('90d')],
   ],
   [
     1,
@@ -189,15 +189,12 @@ const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [
   [
     1,
     createWith({ certificate: ['--certificate=wep'] }),
-    ['vault: there is no certificate called "wep"', '  Did you mean "web"?'],
+    ['vault: unknown certificate "wep"', '  Did you mean "web"?'],
   ],
   [
     1,
     createWith({ certificate: [...valid.certificate, '--certificate=elsewhere.org'] }),
-    [
-      'vault: there is no certificate called "elsewhere.org"',
-      '  List those that exist with "vault certificate list".',
-    ],
+    ['vault: unknown certificate "elsewhere.org"', '  List those that exist with "vault certificate list".'],
   ],
   [
     1,

@@ -57,9 +57,9 @@ test('a provider is added with its credentials sealed, listed, tried, and remove
   assert.equal(tried.stdout, 'dns can prove control of www.example.test\n');
   assert.match(
     tried.stderr,
-    /^Writing _acme-challenge\.www\.example\.test TXT "[\w-]{43}"\nWaiting until it can be seen\nSeen\nRemoved\n$/,
+    /^Creating _acme-challenge\.www\.example\.test TXT "[\w-]{43}"\nWaiting until the record is visible\nRecord is visible\nRecord removed\n$/,
   );
-  assert.match((await done(...trying, '*.app.example.test')).stderr, /^Writing app\.acme\.test TXT /);
+  assert.match((await done(...trying, '*.app.example.test')).stderr, /^Creating app\.acme\.test TXT /);
   assert.deepEqual(calls, [
     ...['/present _acme-challenge.www.example.test.', '/cleanup _acme-challenge.www.example.test.'],
     ...['/present app.acme.test.', '/cleanup app.acme.test.'],
@@ -67,7 +67,7 @@ test('a provider is added with its credentials sealed, listed, tried, and remove
   await refused(
     [...trying, 'other.test'],
     'vault: _acme-challenge.other.test is in none of the zones of dns: example.test, acme.test\n' +
-      '  Add the provider with that zone, or point a CNAME at a name in one of these.\n',
+      '  Add the zone to the provider, or point a CNAME to a name in one of its zones.\n',
   );
   for (const { stdout, stderr } of [added, listed, tried]) assert.ok(!`${stdout}${stderr}`.includes(secret));
   assert.ok(!holds(secret), 'the database has the password in the clear');
@@ -122,15 +122,15 @@ test('an unknown type, what is no zone, and a name that is taken are refused', a
   const { refused, done } = commandLine(t);
   await refused(
     add('--type clodflare --zone a.test'),
-    'vault: there is no kind of DNS provider called "clodflare"\n  Did you mean "cloudflare"?\n',
+    'vault: unknown DNS provider type "clodflare"\n  Did you mean "cloudflare"?\n',
   );
   await refused(
     add('--type bind --zone a.test'),
-    'vault: there is no kind of DNS provider called "bind"\n' +
+    'vault: unknown DNS provider type "bind"\n' +
       '  Use one of: rfc2136, exec, webhook, acme-dns, manual, cloudflare, route53, azure-dns, google-cloud-dns, ' +
       'digitalocean, hetzner, ovh, desec.\n',
   );
-  const noZone = (text: string) => `vault: "${text}" is not a zone: it is a DNS name such as example.com\n`;
+  const noZone = (text: string) => `vault: "${text}" is not a zone such as example.com\n`;
   await refused(
     add('--type manual --zone *.a.test --zone 192.0.2.1 --zone a..b'),
     noZone('*.a.test') + noZone('192.0.2.1') + noZone('a..b'),
@@ -139,8 +139,8 @@ test('an unknown type, what is no zone, and a name that is taken are refused', a
   await done(...add('--type manual --zone a.test'));
   await refused(
     add('--type manual --zone b.test'),
-    'vault: there is a DNS provider called dns already\n' +
-      '  Choose another name, or remove that one with "vault dns-provider remove".\n',
+    'vault: a DNS provider named dns already exists\n' +
+      '  Choose another name, or remove the existing provider.\n  Try: vault dns-provider remove --name dns\n',
   );
 });
 
@@ -158,7 +158,7 @@ test('a test of what dns-01 cannot prove, or of a provider that is not there, is
   );
   await refused(
     commandWords('dns-provider test --name dms --domain a.test'),
-    'vault: there is no DNS provider called "dms"\n  Did you mean "dns"?\n',
+    'vault: unknown DNS provider "dms"\n  Did you mean "dns"?\n',
   );
   await refused(
     commandWords('dns-provider test --name dns --domain a.test --resolver ns1'),

@@ -100,11 +100,11 @@ test('a CA for customers only asks for both halves of the account binding', asyn
   const add = commandWords(`issuer add --name ca --directory ${ca.directoryUrl}`);
   const key = ['--eab-hmac-key-file', file(Buffer.alloc(32, 7).toString('base64url'))];
   const both =
-    'vault: a key id and an HMAC key belong together\n  Give both --eab-kid and --eab-hmac-key-file.\n';
+    'vault: external account binding needs both a key id and an HMAC key\n  Pass both --eab-kid and --eab-hmac-key-file.\n';
   await refused(
     add,
-    `vault: ${new URL(ca.origin).host} takes orders of its customers only\n` +
-      '  Get a key id and an HMAC key from the CA, and give them with --eab-kid and --eab-hmac-key-file.\n',
+    `vault: ${new URL(ca.origin).host} requires external account binding (EAB)\n` +
+      '  Get a key id and an HMAC key from the CA, and pass them with --eab-kid and --eab-hmac-key-file.\n',
   );
   await refused([...add, '--eab-kid', 'kid'], both);
   await refused([...add, ...key], both);
@@ -123,8 +123,11 @@ test('a profile that the CA does not have is refused with those that it has', as
   const some = await scriptedAcme(t, { profiles: { shortlived: 'six days', classic: '90 days' } });
   const none = await scriptedAcme(t);
   const add = (url: string) => commandWords(`issuer add --name ca --profile tiny --directory ${url}`);
-  await refused(add(some.directoryUrl), 'vault: ca has no profile "tiny"\n  It has shortlived, classic.\n');
-  await refused(add(none.directoryUrl), 'vault: ca has no profile "tiny"\n  It has no profiles.\n');
+  await refused(
+    add(some.directoryUrl),
+    'vault: ca has no profile "tiny"\n  Use one of: shortlived, classic.\n',
+  );
+  await refused(add(none.directoryUrl), 'vault: ca has no profile "tiny"\n  This CA has no profiles.\n');
 });
 
 test('what is written wrongly is refused before anybody is asked', async (t) => {
@@ -132,12 +135,12 @@ test('what is written wrongly is refused before anybody is asked', async (t) => 
   await refused(
     ['issuer', 'add', '--name', 'a b', '--directory', 'ca.test', '--email', 'nobody', '--profile', 'a b'],
     'vault: a name has up to 64 letters, digits, dots, dashes and underscores\n' +
-      'vault: "ca.test" is not a directory: it is an address such as https://ca.example/acme/directory\n' +
-      'vault: that is not an email address\n' +
-      'vault: a profile is a word such as shortlived\n',
+      'vault: "ca.test" is not a directory URL such as https://ca.example/acme/directory\n' +
+      'vault: not an email address\n' +
+      'vault: a profile is one word such as shortlived\n',
   );
   await refused(
     commandWords('issuer add --name ca --directory https://user:password@ca.test/directory'),
-    /^vault: .* is not a directory: /,
+    /^vault: .* is not a directory URL /,
   );
 });

@@ -25,7 +25,7 @@ test('the terms of service are shown, and nothing is added before they are accep
   );
   await refused(
     add,
-    'vault: the CA has terms of service: https://ca.example/terms\n  Read them, and accept them with --accept-terms.\n',
+    'vault: the CA requires you to accept its terms of service: https://ca.example/terms\n  Read the terms, then add --accept-terms.\n',
   );
   assert.deepEqual(
     (await json<Issuer[]>('issuer', 'list')).map(({ name }) => name),
@@ -201,8 +201,8 @@ test('an issuer that certificates use stays; once they have moved, it goes', asy
   await done(...commandWords('certificate create --name api --domain api.test --fallback-issuer ca'));
   await refused(
     ['issuer', 'remove', '--name', 'ca'],
-    'vault: certificates still use ca: api, web\n' +
-      '  Move them with "vault certificate update --issuer", or delete them.\n',
+    'vault: certificates use the issuer ca: api, web\n' +
+      '  Move these certificates with "vault certificate update --issuer", or delete them.\n',
   );
   await done(...commandWords('certificate update --name web --issuer local-ca'));
   await done(...commandWords('certificate update --name api --fallback-issuer none'));
@@ -215,36 +215,30 @@ test('an issuer that certificates use stays; once they have moved, it goes', asy
 
 test('the private CA can be neither removed, nor changed, nor added again', async (t) => {
   const { refused, ca } = await commandLineWithCa(t);
-  await refused(
-    ['issuer', 'remove', '--name', 'local-ca'],
-    'vault: the private CA belongs to the vault and stays\n',
-  );
+  await refused(['issuer', 'remove', '--name', 'local-ca'], 'vault: the private CA cannot be removed\n');
   await refused(
     commandWords('issuer update --name local-ca --email ops@example.test'),
-    'vault: local-ca is not an ACME CA and has nothing to change\n',
+    'vault: local-ca is not an ACME CA and has no settings to change\n',
   );
-  const taken = '  Change it with "vault issuer update", or choose another name.\n';
+  const taken = '  Choose another name, or change it with "vault issuer update".\n';
   for (const name of ['local-ca', 'ca']) {
     await refused(
       commandWords(`issuer add --name ${name} --directory ${ca.directoryUrl}`),
-      `vault: there is an issuer called ${name} already\n${taken}`,
+      `vault: an issuer named ${name} already exists\n${taken}`,
     );
   }
 });
 
 test('an unknown issuer is refused with the closest names, or with how to add a known CA', async (t) => {
   const { refused } = await commandLineWithCa(t);
-  await refused(
-    ['issuer', 'remove', '--name', 'cb'],
-    'vault: there is no issuer called "cb"\n  Did you mean "ca"?\n',
-  );
+  await refused(['issuer', 'remove', '--name', 'cb'], 'vault: unknown issuer "cb"\n  Did you mean "ca"?\n');
   await refused(
     commandWords('issuer update --name something --email ops@example.test'),
-    'vault: there is no issuer called "something"\n  Use one of: ca, local-ca.\n',
+    'vault: unknown issuer "something"\n  Use one of: ca, local-ca.\n',
   );
   await refused(
     commandWords('certificate create --name web --domain web.test --issuer letsencrypt'),
-    'vault: there is no issuer called "letsencrypt"\n  Add it with "vault issuer add --name letsencrypt".\n',
+    'vault: unknown issuer "letsencrypt"\n  Try: vault issuer add --name letsencrypt\n',
   );
   await refused(
     ['issuer', 'update', '--name', 'ca'],

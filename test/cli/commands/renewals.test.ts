@@ -63,6 +63,6 @@ test('a limit that is none and a certificate that is not there are refused', asy
   }
   await refused(
     ['renewals', 'list', '--name', 'wob'],
-    'vault: There is no certificate called "wob".\n  Did you mean "web"?\n',
+    'vault: Unknown certificate "wob".\n  Did you mean "web"?\n',
   );
 });

@@ -110,7 +110,7 @@ test('an unknown certificate is refused with the closest name, and no key is mad
   await rejects(
     create(vault, { certificates: ['mail', 'ww.example.com'] }),
     'invalid_request',
-    /^certificates: there is no certificate called "ww\.example\.com"\. Did you mean "www\.example\.com"\?$/,
+    /^certificates: unknown certificate "ww\.example\.com"\. Did you mean "www\.example\.com"\?$/,
   );
   assert.deepEqual([await pageOfApiKeys(vault, { limit: 10 }), await events(vault)], [[], []]);
 });
@@ -169,7 +169,7 @@ test('a deleted key is gone with its allowlist, and its id is never given out ag
 
 test('a key that does not exist can be neither revoked nor deleted', async (t) => {
   const { vault } = await vaultWith(t);
-  await rejects(revokeApiKey(vault, actor, 7), 'api_key_not_found', /There is no API key 7/);
-  await rejects(deleteApiKey(vault, actor, 7), 'api_key_not_found', /There is no API key 7/);
+  await rejects(revokeApiKey(vault, actor, 7), 'api_key_not_found', /Unknown API key 7/);
+  await rejects(deleteApiKey(vault, actor, 7), 'api_key_not_found', /Unknown API key 7/);
   assert.deepEqual(await events(vault), []);
 });

@@ -90,7 +90,11 @@ test('a name that is taken is refused, and what has it stays as it is', async (t
   const { vault } = await testVault(t);
   await create(vault, 'www');
   const before = await rows(vault);
-  await rejects(create(vault, 'www'), 'certificate_exists', /called "www" exists already.*update --name www/);
+  await rejects(
+    create(vault, 'www'),
+    'certificate_exists',
+    /Certificate "www" already exists.*update --name www/,
+  );
   assert.deepEqual(await rows(vault), before);
 });
 
@@ -118,7 +122,7 @@ test('what an issuer or a fallback could never make is refused, and nothing is m
   await rejects(
     create(vault, 'www', { ...ed25519, fallback_issuer: 'ca' }),
     'invalid_request',
-    /^ca is .* no .* Ed25519/,
+    /ca is an ACME CA, and ACME CAs do not issue .* Ed25519/,
   );
   await rejects(create(vault, 'www', { fallback_issuer: 'cb' }), 'invalid_request', /no issuer called "cb"/);
   await rejects(create(vault, 'www', { profile: 'short' }), 'invalid_request', /no profile/);
@@ -151,9 +155,9 @@ test('a certificate that does not exist is told with the closest names only to w
   await rejects(
     find(true),
     'certificate_not_found',
-    /called "ww.example.com"\. Did you mean "www.example.com"\?$/,
+    /Unknown certificate "ww.example.com"\. Did you mean "www.example.com"\?$/,
   );
-  await rejects(find(false), 'certificate_not_found', /called "ww.example.com"\.$/);
+  await rejects(find(false), 'certificate_not_found', /Unknown certificate "ww.example.com"\.$/);
   await rejects(requireCertificate(reader, '../x'), 'certificate_not_found', /called "\.\.\/x"/);
 });
 
@@ -180,7 +184,7 @@ test('a certificate that active keys name is not deleted, and the keys are named
   for (let n = 0; n < 6; n += 1) await createKey(vault, 'www');
   const before = await rows(vault);
   const deleting = deleteCertificate(vault, localCli, 'www', { force: false });
-  await rejects(deleting, 'certificate_in_use', /1 \(deploy\), .*5 \(deploy\) …\. Revoke them first/);
+  await rejects(deleting, 'certificate_in_use', /1 \(deploy\), .*5 \(deploy\) …\. Revoke these keys first/);
   assert.deepEqual(await rows(vault), before);
 });
 

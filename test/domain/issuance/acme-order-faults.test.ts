@@ -86,7 +86,7 @@ for (const kind of ['order', 'authorization', 'challenge', 'finalize', 'certific
     const ended = await issuesOnce(opened);
     assert.equal(countOf(opened.ca, 'newOrder'), 1);
     assert(opened.world.now() - before >= 14 * second);
-    assert(stepsOf(ended).some(({ text }) => text === 'waiting to go on: busy'));
+    assert(stepsOf(ended).some(({ text }) => text === 'waiting to retry: busy'));
   });
 
   test(`a connection that is cut at ${kind} is made again, and the same order goes on`, async (t) => {
@@ -119,13 +119,13 @@ test('an order that is processed for long is waited for', async (t) => {
   assert.deepEqual(
     stepsOf(ended).map(({ text }) => text),
     [
-      'asking ca for its directory and the account',
-      'ordering from ca',
-      'proving control of www.example.test by http-01',
-      'waiting for ca to accept the proofs',
-      'sending the certificate request',
-      'waiting for ca to issue',
-      'fetching the certificate',
+      'contacting ca: directory and account',
+      'creating an order at ca',
+      'validating www.example.test with http-01',
+      'waiting for ca to complete the validation',
+      'finalizing the order',
+      'waiting for ca to issue the certificate',
+      'downloading the certificate',
     ],
   );
 });
@@ -133,10 +133,10 @@ test('an order that is processed for long is waited for', async (t) => {
 test('an order that never ends is given up after an hour, with what was waited for', async (t) => {
   const opened = await engine(t, { processing: Number.POSITIVE_INFINITY, zones: ['example.test'] });
   const before = opened.world.now();
-  const { ended } = await fails(opened, /^Given up after 1 h: waiting for the CA was canceled/);
+  const { ended } = await fails(opened, /^Timed out after 1 h: waiting for the CA was canceled/);
   const passed = opened.world.now() - before;
   assert(passed >= hour && passed < hour + minute, String(passed));
-  assert.equal(stepsOf(ended).at(-1)?.text, 'waiting for ca to issue');
+  assert.equal(stepsOf(ended).at(-1)?.text, 'waiting for ca to issue the certificate');
 });
 
 test('an authorization that never ends is given up after an hour, and its record is taken down', async (t) => {
@@ -145,7 +145,7 @@ test('an authorization that never ends is given up after an hour, and its record
     validate: () => new Promise(() => undefined),
   });
   const { zone } = opened;
-  await fails(opened, /^Given up after 1 h: /);
+  await fails(opened, /^Timed out after 1 h: /);
   assert.deepEqual(zone.done, [
     'present _acme-challenge.www.example.test',
     'remove _acme-challenge.www.example.test',

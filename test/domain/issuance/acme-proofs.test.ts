@@ -30,13 +30,13 @@ const cases: readonly Case[] = [
   { name: '*.example.test', zones: ['example.test'], outcome: 'dns-01' },
   {
     name: '*.example.test',
-    outcome: /^no DNS provider has a zone for \*\.example\.test, which only dns-01 can prove$/,
+    outcome: /^no DNS provider has a zone for \*\.example\.test, which requires dns-01$/,
   },
   {
     name: '*.example.test',
     zones: ['example.test'],
     offered: ['http-01'],
-    outcome: /it offers http-01, and dns-01 is wanted$/,
+    outcome: /the CA offers http-01, but the certificate needs dns-01$/,
   },
   { name: '192.0.2.1', zones: ['example.test'], outcome: 'http-01' },
   { name: '192.0.2.1', offered: ['tls-alpn-01'], outcome: 'tls-alpn-01' },
@@ -44,7 +44,7 @@ const cases: readonly Case[] = [
     name: '192.0.2.1',
     offered: [],
     outcome:
-      /no usable way to prove control of 192\.0\.2\.1: it offers none, and http-01 or tls-alpn-01 is wanted$/,
+      /no usable challenge for 192\.0\.2\.1: the CA offers none, but the certificate needs http-01 or tls-alpn-01$/,
   },
   { name: 'www.example.test', wish: 'http-01', zones: ['example.test'], outcome: 'http-01' },
   { name: 'www.example.test', wish: 'tls-alpn-01', outcome: 'tls-alpn-01' },
@@ -52,7 +52,7 @@ const cases: readonly Case[] = [
     name: 'www.example.test',
     wish: 'tls-alpn-01',
     offered: ['http-01'],
-    outcome: /it offers http-01, and tls-alpn-01 is wanted$/,
+    outcome: /the CA offers http-01, but the certificate needs tls-alpn-01$/,
   },
   { name: 'www.example.test', wish: 'dns-01', outcome: /^no DNS provider has a zone for www\.example\.test/ },
   { name: 'www.example.test', wish: 'dns-01', zones: ['example.test'], outcome: 'dns-01' },
@@ -60,7 +60,7 @@ const cases: readonly Case[] = [
     name: 'www.example.test',
     offered: ['dns-persist-01'],
     drafts: true,
-    outcome: /it offers dns-persist-01/,
+    outcome: /the CA offers dns-persist-01/,
   },
   {
     name: 'www.example.test',

@@ -55,7 +55,7 @@ test('a provider that does not exist is not changed, and nothing is recorded', a
     vault.db.write((writer) =>
       storeDnsProviderChange(vault, writer, localCli, input, { secret: secretOf('{}'), isOther: false }),
     ),
-    /there is no DNS provider called "none"/,
+    /unknown DNS provider "none"/,
   );
   const query = vault.db.reader.selectFrom('audit_events').select('id');
   assert.deepEqual(await query.where('action', 'like', 'dns_provider.%').execute(), []);

@@ -84,7 +84,7 @@ test('an issuer is added with what it needs, after a look at its directory', asy
 test('terms that nobody accepted are shown, and nothing is added', async (t) => {
   const { add, names } = await prepared(t, { termsOfService: 'https://ca.test/terms' });
   await assert.rejects(add({}, { acceptsTerms: false }), {
-    message: 'the CA has terms of service: https://ca.test/terms',
+    message: 'the CA requires you to accept its terms of service: https://ca.test/terms',
     hint: /--accept-terms/,
   });
   assert.deepEqual(await names(), ['local-ca']);
@@ -93,9 +93,14 @@ test('terms that nobody accepted are shown, and nothing is added', async (t) => 
 const refusals: Readonly<
   Record<string, readonly [ScriptedAcmeOptions, object, Partial<IssuerSecrets>, RegExp]>
 > = {
-  'a CA for customers only, without a key': [{ externalAccounts: {} }, {}, {}, /customers only/],
-  'a key id without its key': [{}, { eab_kid: 'me' }, {}, /belong together/],
-  'a key without its id': [{}, {}, { eabKey: key }, /belong together/],
+  'a CA for customers only, without a key': [
+    { externalAccounts: {} },
+    {},
+    {},
+    /requires external account binding/,
+  ],
+  'a key id without its key': [{}, { eab_kid: 'me' }, {}, /needs both a key id and an HMAC key/],
+  'a key without its id': [{}, {}, { eabKey: key }, /needs both a key id and an HMAC key/],
   'a profile that the CA does not have': [{ profiles: { a: '' } }, { profile: 'b' }, {}, /no profile "b"/],
   'a profile that every object has': [{ profiles: { a: '' } }, { profile: 'constructor' }, {}, /no profile/],
 };
@@ -118,8 +123,8 @@ test('a directory that does not answer, or a CA that is not trusted, is refused,
 test('a name that is taken is refused before the CA is asked', async (t) => {
   const { ca, add } = await prepared(t);
   await add();
-  await assert.rejects(add(), /there is an issuer called ca already/);
-  await assert.rejects(add({ name: 'local-ca' }), /there is an issuer called local-ca already/);
+  await assert.rejects(add(), /an issuer named ca already exists/);
+  await assert.rejects(add({ name: 'local-ca' }), /an issuer named local-ca already exists/);
   assert.deepEqual(ca.kinds(), ['directory']);
 });
 
@@ -143,7 +148,10 @@ test('another directory needs its own terms to be accepted, and begins without a
   });
   const other = await scriptedAcme(t, { termsOfService: 'https://other.test/terms' });
   const changes = { directory_url: other.directoryUrl };
-  await assert.rejects(update(changes), /the CA has terms of service: https:\/\/other\.test\/terms/);
+  await assert.rejects(
+    update(changes),
+    /the CA requires you to accept its terms of service: https:\/\/other\.test\/terms/,
+  );
   assert.equal((await stored())?.paused_until, 9e12);
   await update(changes, accepted);
   const row = await stored();
@@ -204,11 +212,11 @@ test('an issuer is removed when no certificate uses it any more, also not as its
     ['cb', /update --issuer|delete them/],
   ] as const) {
     await assert.rejects(removeIssuer(vault, localCli, name), {
-      message: `certificates still use ${name}: one`,
+      message: `certificates use the issuer ${name}: one`,
       hint,
     });
   }
-  await assert.rejects(removeIssuer(vault, localCli, 'local-ca'), /belongs to the vault and stays/);
+  await assert.rejects(removeIssuer(vault, localCli, 'local-ca'), /the private CA cannot be removed/);
   await assert.rejects(removeIssuer(vault, localCli, 'nobody'), { code: 'invalid_request' });
   assert.equal((await rowOf(vault, 'one')).issuer_id !== null, true);
   await deleteCertificate(vault, localCli, 'one', { force: true });

@@ -42,7 +42,7 @@ test('disabled: it ends, and nothing is queued', async (t) => {
 
 test('other names: it ends, and the next is queued at once', async (t) => {
   const { vault, ended } = await changedWhileWaiting(t, update({ domains: ['right.example.test'] }));
-  assert.equal(ended?.error, 'other names or another type of key are wanted now');
+  assert.equal(ended?.error, 'the names or the key type were changed');
   assert.deepEqual(await statusesOf(vault), ['failed', 'queued']);
 });
 

@@ -162,7 +162,7 @@ test('what may be asked of a channel is checked', () => {
     [{ digest_at: '7:00' }, /the time of a digest/],
     [{ digest_days: 0 }, /at least 1 day/],
     [{ digest_days: 91 }, /at most 90 days/],
-    [{ secret: 'x' }, /Unrecognized key/],
+    [{ secret: 'x' }, /unknown field/],
   ];
   for (const [part, message] of wrong) {
     assert.throws(() => parseInput(createChannelInput, { ...valid, ...part }), message);

@@ -163,7 +163,10 @@ test('a renewal that was interrupted five times is given up', async (t) => {
   const last = await claim(vault, 'survivor');
   await runRenewal(vault, last, forever);
   const renewal = await requireRenewal(vault, 'www1', last.renewal.id);
-  assert.deepEqual([renewal.status, renewal.error], ['failed', 'Given up: interrupted 5 times.']);
+  assert.deepEqual(
+    [renewal.status, renewal.error],
+    ['failed', 'Renewal abandoned: its worker stopped unexpectedly 5 times.'],
+  );
   assert.equal((await requireCertificate(vault.db.reader, 'www1')).failed_attempts, 1);
   assert.deepEqual(await versionsOf(vault), [1]);
 });

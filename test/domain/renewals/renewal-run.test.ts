@@ -105,7 +105,7 @@ test('a failure leaves the old version current and says what failed, when, and w
   versionsAllowed('no');
   world.advance(hour);
   const id = await renew(vault);
-  const reason = 'The vault failed; its log has the cause.';
+  const reason = 'Internal error; see the log of the vault.';
   const certificate = await certificateOf(vault);
   assert.equal(certificate.current_version, 1);
   assert.equal(certificate.failed_attempts, 1);

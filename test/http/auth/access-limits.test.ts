@@ -36,7 +36,7 @@ suite('keys that do not count', () => {
     assert.equal(refused.status, 429);
     const problem = JSON.parse(refused.body);
     assert.equal(problem.code, 'rate_limited');
-    assert.match(problem.detail, /Too many API keys that do not count came from this address/);
+    assert.match(problem.detail, /Too many invalid API keys from this address/);
     assert.equal(refused.headers.get('Retry-After'), '1');
     assert.match(refused.headers.get('X-Request-Id') ?? '', /./);
     server.world.advance(second);
@@ -134,7 +134,7 @@ suite('a limit of requests with one key', () => {
     assert.equal((await ask(one.raw, '192.0.2.1', '/api/v1/certificates')).status, 200);
     const refused = await ask(one.raw, '203.0.113.9');
     assert.deepEqual([refused.status, refused.headers.get('Retry-After')], [429, '6']);
-    assert.match(refused.body, /too many requests with this API key/);
+    assert.match(refused.body, /Too many requests with this API key/);
     assert.equal(
       (await ask(one.raw, '192.0.2.1', file, [`If-None-Match: ${etag}`])).status,
       429,

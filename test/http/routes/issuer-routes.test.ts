@@ -36,7 +36,7 @@ suite('a CA that is added', () => {
     const pem = await expect<Problem>(400, 'POST', path, add({ ca_pem: 'nonsense', eab_hmac_key: 'short' }));
     assert.deepEqual(pem.errors?.map(({ path: where }) => where).toSorted(), ['ca_pem', 'eab_hmac_key']);
     const profile = await expect<Problem>(400, 'POST', path, add({ profile: 'fast' }));
-    assert.equal(profile.detail, 'ca has no profile "fast". It has classic.');
+    assert.equal(profile.detail, 'ca has no profile "fast". Use one of: classic.');
     const pair = await expect<Problem>(400, 'POST', path, add({ eab_kid: 'me' }));
     assert.equal(
       pair.detail,
@@ -62,7 +62,10 @@ suite('a CA that is added', () => {
     const { expect, add, said, server, ask } = await prepared(t, {
       externalAccounts: { me: Buffer.from(hmacKey, 'base64url') },
     });
-    assert.match((await expect<Problem>(400, 'POST', path, add())).detail, /customers only/);
+    assert.match(
+      (await expect<Problem>(400, 'POST', path, add())).detail,
+      /requires external account binding/,
+    );
     const body = add({ eab_kid: 'me', eab_hmac_key: hmacKey, email: 'ops@example.test' });
     const issuer = await expect(201, 'POST', path, body);
     assert.deepEqual([issuer.eab_kid, issuer.email, issuer.account], ['me', 'ops@example.test', null]);

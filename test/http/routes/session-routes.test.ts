@@ -59,7 +59,7 @@ suite('a sign-in that fails', () => {
       answers.push(await comparable(await post(server, { name, password })));
     }
     assert.equal(answers[0]?.status, 401);
-    assert.match(answers[0]?.body ?? '', /name or the password is wrong/);
+    assert.match(answers[0]?.body ?? '', /Wrong name or password/);
     assert(!JSON.stringify(answers).includes('set-cookie'));
     for (const answer of answers) assert.deepEqual(answer, answers[0]);
   });

@@ -36,8 +36,8 @@ async function assertNotValid(response: Response): Promise<void> {
     status: 403,
     code: 'forbidden',
     detail:
-      'This setup link is not valid: it was used, has expired or was replaced by a newer one. ' +
-      "Create a new one on the vault's host: vault admin setup-link",
+      'This setup link is invalid: it was used, has expired or was replaced by a newer one. ' +
+      'Create a new one on the host of the vault: vault admin setup-link',
   });
 }
 

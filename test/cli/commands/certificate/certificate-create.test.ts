@@ -40,23 +40,23 @@ test('what the issuer could never make is refused with the reason, and nothing i
   const cases: [wishes: string, message: string][] = [
     [
       '--domain a.test --issuer ca --key-type ed25519',
-      'ACME CAs issue no certificates for Ed25519 keys; use ec256, ec384 or RSA',
+      'ACME CAs do not issue certificates for Ed25519 keys; use ec256, ec384 or RSA',
     ],
     [
       '--domain a.test --issuer ca --lifetime 5d',
-      'ca decides on the lifetime itself; choose a profile instead',
+      'issuer ca chooses the lifetime itself; choose a profile instead',
     ],
     [
       '--domain a.test --domain *.a.test --issuer ca --challenge http-01',
-      '*.a.test can be proved by dns-01 only',
+      '*.a.test can only be validated with dns-01',
     ],
-    ['--domain *.a.test --issuer ca --challenge tls-alpn-01', '*.a.test can be proved by dns-01 only'],
+    ['--domain *.a.test --issuer ca --challenge tls-alpn-01', '*.a.test can only be validated with dns-01'],
     [
       '--domain 192.0.2.1 --issuer ca --challenge dns-01',
-      '192.0.2.1 can be proved by http-01 or tls-alpn-01 only',
+      '192.0.2.1 can only be validated with http-01 or tls-alpn-01',
     ],
-    ['--domain a.test --profile shortlived', 'local-ca is not an ACME CA and knows no profile'],
-    ['--domain a.test --challenge http-01', 'local-ca is not an ACME CA and knows no challenge'],
+    ['--domain a.test --profile shortlived', 'local-ca is not an ACME CA and does not support profiles'],
+    ['--domain a.test --challenge http-01', 'local-ca is not an ACME CA and does not support challenges'],
     [
       '--domain a.test --issuer ca --challenge http-02',
       '"http-02" is not a challenge: use one of http-01, tls-alpn-01, dns-01, dns-persist-01',
@@ -67,12 +67,12 @@ test('what the issuer could never make is refused with the reason, and nothing i
   }
   await refused(
     commandWords('certificate create --name a --domain a.test --issuer ca --fallback-issuer ca'),
-    'vault: ca cannot be its own fallback\n  Name another with --fallback-issuer, or none at all.\n',
+    'vault: issuer ca cannot be its own fallback\n  Choose another issuer with --fallback-issuer, or none.\n',
   );
   for (const option of ['--issuer', '--fallback-issuer']) {
     await refused(
       commandWords(`certificate create --name a --domain a.test ${option} cb`),
-      'vault: there is no issuer called "cb"\n  Did you mean "ca"?\n',
+      'vault: unknown issuer "cb"\n  Did you mean "ca"?\n',
     );
   }
   assert.deepEqual([await json('certificate', 'list'), ca.kinds()], [[], ['directory']]);

@@ -57,10 +57,7 @@ test('a certificate that keys still name is deleted only by force, and then leav
   };
   const refused = await certificate('delete', '--name=named');
   assert.equal(refused.code, 1);
-  assert.match(
-    refused.stderr,
-    /^vault: API keys still name "named" in their allowlists: \d+ \(holder\)\.\n {2}\S/,
-  );
+  assert.match(refused.stderr, /^vault: API keys have "named" in their allowlists: \d+ \(holder\)\.\n {2}\S/);
   assert.deepEqual(await allowlist(), ['named', 'web']);
   assert.equal((await certificate('delete', '--name=named', '--force')).code, 0);
   assert.deepEqual(await allowlist(), ['web']);

@@ -19,7 +19,7 @@ test('a renewal is queued for the server, and asking again makes no second one',
   assert.equal((await json<unknown[]>('renewals', 'list')).length, 1);
   await refused(
     commandWords('certificate renew --name wob --wait'),
-    'vault: There is no certificate called "wob".\n  Did you mean "web"?\n',
+    'vault: Unknown certificate "wob".\n  Did you mean "web"?\n',
   );
   await refused(commandWords('certificate renew --wait'), /^vault: --name is missing\n/, 2);
 });

@@ -30,19 +30,19 @@ test('what no ACME CA issued, what is not there, and what is no reason are refus
   const { ca, done, refused } = await commandLineWithCa(t);
   await refused(
     revoke('--reason keyCompromise'),
-    /^vault: There is no certificate called "web"\.\n {2}List those that exist /,
+    /^vault: Unknown certificate "web"\.\n {2}Try: vault certificate list/,
   );
   await done(...commandWords('certificate create --name web --domain web.test'));
   await refused(
     revoke('--reason keyCompromise'),
-    'vault: Version 1 was not issued by an ACME CA; its own CA has to revoke it.\n',
+    'vault: Version 1 was not issued by an ACME CA; revoke it at the CA that issued it.\n',
   );
   await done(...commandWords('certificate create --name new --domain new.test --issuer ca'));
   await refused(
     commandWords('certificate revoke --name new --reason superseded'),
     'vault: This certificate has not been issued yet.\n',
   );
-  await refused(revoke('--version 7 --reason superseded'), 'vault: The certificate has no version 7.\n');
+  await refused(revoke('--version 7 --reason superseded'), 'vault: Certificate "web" has no version 7.\n');
   await refused(
     revoke('--reason because'),
     'vault: --reason because is not a reason\n' +

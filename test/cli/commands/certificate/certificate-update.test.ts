@@ -8,7 +8,7 @@ type View = { domains: string[]; key_type: string; issuer: string; status: strin
 const create = commandWords('certificate create --name web --domain web.test');
 const update = (changes: string) => commandWords(`certificate update --name web ${changes}`);
 const soon = 'Certificate web is changed. It is renewed now, as soon as "vault serve" runs.\n';
-const noFallback = '  Name another with --fallback-issuer, or none at all.\n';
+const noFallback = '  Choose another issuer with --fallback-issuer, or none.\n';
 
 test('nothing, both of two opposites, and what does not fit are refused, and nothing changes', async (t) => {
   const { done, refused, json } = await commandLineWithCa(t);
@@ -30,22 +30,28 @@ test('nothing, both of two opposites, and what does not fit are refused, and not
       2,
     );
   }
-  await refused(update('--challenge dns-01'), 'vault: local-ca is not an ACME CA and knows no challenge\n');
-  await refused(update('--profile tiny'), 'vault: local-ca is not an ACME CA and knows no profile\n');
+  await refused(
+    update('--challenge dns-01'),
+    'vault: local-ca is not an ACME CA and does not support challenges\n',
+  );
+  await refused(
+    update('--profile tiny'),
+    'vault: local-ca is not an ACME CA and does not support profiles\n',
+  );
   await refused(
     update('--issuer ca --key-type ed25519'),
-    'vault: ACME CAs issue no certificates for Ed25519 keys; use ec256, ec384 or RSA\n',
+    'vault: ACME CAs do not issue certificates for Ed25519 keys; use ec256, ec384 or RSA\n',
   );
   await refused(
     update('--issuer ca --fallback-issuer ca'),
-    `vault: ca cannot be its own fallback\n${noFallback}`,
+    `vault: issuer ca cannot be its own fallback\n${noFallback}`,
   );
   await refused(update('--domain a..b'), /^vault: "a\.\.b" is not a domain: /);
   await refused(
     commandWords('certificate update --name wab --disable'),
-    'vault: There is no certificate called "wab".\n  Did you mean "web"?\n',
+    'vault: Unknown certificate "wab".\n  Did you mean "web"?\n',
   );
-  await refused(update('--issuer cb'), 'vault: there is no issuer called "cb"\n  Did you mean "ca"?\n');
+  await refused(update('--issuer cb'), 'vault: unknown issuer "cb"\n  Did you mean "ca"?\n');
   assert.deepEqual(await json('certificate', 'list'), before);
 });
 
@@ -81,7 +87,10 @@ test('a certificate moves to another issuer with its next version, and people ar
       '  Its next version comes from ca. Have it now with "vault certificate renew --name web".\n',
   );
   await done(...update('--challenge none --fallback-issuer local-ca'));
-  await refused(update('--issuer local-ca'), `vault: local-ca cannot be its own fallback\n${noFallback}`);
+  await refused(
+    update('--issuer local-ca'),
+    `vault: issuer local-ca cannot be its own fallback\n${noFallback}`,
+  );
   await done(...update('--fallback-issuer none'));
   await done(...commandWords('certificate renew --name web --wait'));
   const [view] = await json<{ current_version: { source: string; version: number } }[]>(
@@ -101,7 +110,7 @@ test('a disabled certificate is shown as such and renewed by nobody until it is 
   assert.deepEqual([view?.status, view?.auto_renew], ['disabled', false]);
   await refused(
     commandWords('certificate renew --name web'),
-    'vault: The certificate is disabled.\n  Enable it with "vault certificate update --name web --enable".\n',
+    'vault: The certificate is disabled.\n  Fix: vault certificate update --name web --enable\n',
   );
   await done(...update('--enable --auto-renew'));
   assert.equal(

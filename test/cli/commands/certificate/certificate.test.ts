@@ -175,13 +175,13 @@ test('what is wrong is refused on stderr alone and changes nothing, not even mak
     code: 1,
     stdout: '',
     stderr:
-      'vault: A certificate called "web" exists already.\n' +
-      '  Change it with "vault certificate update --name web", or choose another name.\n',
+      'vault: Certificate "web" already exists.\n' +
+      '  Choose another name, or change it with "vault certificate update --name web".\n',
   });
   for (const command of ['show', 'delete']) {
     const { code, stdout, stderr } = await certificate(command, '--name', 'wob');
     assert.deepEqual({ code, stdout }, { code: 1, stdout: '' });
-    assert.equal(stderr, 'vault: There is no certificate called "wob".\n  Did you mean "web"?\n');
+    assert.equal(stderr, 'vault: Unknown certificate "wob".\n  Did you mean "web"?\n');
   }
   assert.deepEqual(await list(), before);
 });

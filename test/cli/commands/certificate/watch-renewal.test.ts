@@ -13,8 +13,8 @@ import { fromExecutable, serve } from '../../../harness/vault-process.ts';
 const create = commandWords('certificate create --name web --domain web.test --issuer ca');
 const renew = commandWords('certificate renew --name web --wait');
 const steps =
-  'asking ca for its directory and the account\nordering from ca\nproving control of web.test by http-01\n' +
-  'waiting for ca to accept the proofs\nsending the certificate request\n';
+  'contacting ca: directory and account\ncreating an order at ca\nvalidating web.test with http-01\n' +
+  'waiting for ca to complete the validation\nfinalizing the order\n';
 const stillOpen =
   'vault: the renewal of web is still open\n  It goes on as soon as "vault serve" runs; see "vault renewals list".\n';
 
@@ -58,7 +58,7 @@ test('without a server the command says so and carries the renewal out itself', 
   const { stdout, stderr } = await done(...create, '--wait');
   assert.match(stdout, /^web: version 1, valid until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n$/);
   assert.equal(
-    stderr.replace(/(waiting for ca to issue\n)?fetching the certificate\n$/, ''),
+    stderr.replace(/(waiting for ca to issue the certificate\n)?downloading the certificate\n$/, ''),
     `queued\nno "vault serve" takes it up; carrying it out here\n${steps}`,
   );
 });
@@ -87,7 +87,7 @@ test('a renewal that is under way is joined, and not asked for again', async (t)
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const stdout = said(child.stdout, 'version 1');
-  await said(child.stderr, 'ordering from ca\n');
+  await said(child.stderr, 'creating an order at ca\n');
   assert.equal(
     (await run('certificate', 'renew', '--name', 'web')).stderr,
     'web is being renewed already.\n',

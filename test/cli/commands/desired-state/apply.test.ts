@@ -229,7 +229,7 @@ api_keys:
     '5: dns_providers.cloudflare.zones.0: "not a zone" is not a zone',
     '6: dns_providers.cloudflare.secret: a secret is not written here: write {file: NAME}',
     '8: certificates.".web": ".web" is not a name',
-    '9: certificates.".web".domains: at least one domain is needed',
+    '9: certificates.".web".domains: at least one domain is required',
     '12: certificates.shop.key_typ: there is no such setting',
     '16: api_keys.www.scopes.0: "everything" is not a scope',
     '18: api_keys.www.expires_at: "soon" is not an RFC 3339 timestamp',
@@ -286,11 +286,11 @@ api_keys:
   for (const [index, expected] of [
     /^3: issuers\.ca\.eab_kid: name the file with its HMAC key too/,
     /^5: dns_providers\.cloudflare\.secret: the vault has no such provider of this type yet/,
-    /^10: certificates\.shop\.challenge: \*\.example\.test can be proved by dns-01 only/,
+    /^10: certificates\.shop\.challenge: \*\.example\.test can only be validated with dns-01/,
     /^13: certificates\.web\.issuer: there is no issuer called "letsencrypt": name it among the issuers/,
     /^15: imported_certificates\.mail: the vault has none of this name yet/,
     /^17: api_keys\.twice: 2 API keys have this name: write the one you mean as "twice \(id 1\)" or "twice \(id 2\)"/,
-    /^18: api_keys\.www\.certificates\.0: there is no certificate called "none"/,
+    /^18: api_keys\.www\.certificates\.0: unknown certificate "none"/,
     /^ {2}Nothing was changed\.$/,
   ].entries()) {
     assert.match(said[index] ?? '', expected, stderr);
@@ -468,7 +468,10 @@ test('an issuer is added, changed and removed with its certificates, after a loo
       'desired.yaml',
     );
   const path = document('');
-  await line.refused(['apply', '-f', path], /the CA has terms of service: https:\/\/ca\.example\/terms/);
+  await line.refused(
+    ['apply', '-f', path],
+    /the CA requires you to accept its terms of service: https:\/\/ca\.example\/terms/,
+  );
   const full =
     '    accept_terms: true\n    email: ops@example.test\n    eab_kid: me\n    eab_hmac_key: {file: hmac.key}\n    profile: shortlived\n';
   const web = 'certificates:\n  web: {domains: [a.test], issuer: ca}\n';
