@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { endWithThisProcess } from './child-processes.ts';
 import { loopbackSetting } from './loopback-guard.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -80,13 +81,14 @@ function start(args: readonly string[], launch: Launch): ChildProcessByStdio<Wri
   const { VAULT_DATA_DIR: _, ...inherited } = process.env;
   // Tests have their CAs, name servers and receivers here.
   const allowed = { VAULT_ALLOW_OUTBOUND: loopbackSetting };
-  return spawn(program, [...first, ...args], {
+  const child = spawn(program, [...first, ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...inherited, ...allowed, ...launch.environment },
     ...(launch.cwd !== undefined && { cwd: launch.cwd }),
     ...(launch.uid !== undefined && { uid: launch.uid }),
     ...(launch.gid !== undefined && { gid: launch.gid }),
   });
+  return endWithThisProcess(child);
 }
 
 async function listeningUrl(stdout: Readable): Promise<string> {
