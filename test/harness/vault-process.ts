@@ -1,6 +1,9 @@
 /** The real command line as a process: the built executable or, where a test needs that, the sources under this Node. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { chmodSync, constants, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -77,7 +80,8 @@ export async function serve(
 }
 
 function start(args: readonly string[], launch: Launch): ChildProcessByStdio<Writable, Readable, Readable> {
-  const [program = '', ...first] = launch.program ?? fromExecutable;
+  const [named = '', ...first] = launch.program ?? fromExecutable;
+  const program = launch.uid === undefined ? named : enterable(named);
   const { VAULT_DATA_DIR: _, ...inherited } = process.env;
   // Tests have their CAs, name servers and receivers here.
   const allowed = { VAULT_ALLOW_OUTBOUND: loopbackSetting };
@@ -89,6 +93,22 @@ function start(args: readonly string[], launch: Launch): ChildProcessByStdio<Wri
     ...(launch.gid !== undefined && { gid: launch.gid }),
   });
   return endWithThisProcess(child);
+}
+
+const copies = new Map<string, string>();
+
+/** A copy of a program where every user can start it: the clone may be below a folder that only its owner can enter. */
+function enterable(program: string): string {
+  const known = copies.get(program);
+  if (known !== undefined) return known;
+  const dir = mkdtempSync(join(tmpdir(), 'vault-program-'));
+  chmodSync(dir, 0o755);
+  const copy = join(dir, basename(program));
+  copyFileSync(program, copy, constants.COPYFILE_FICLONE);
+  chmodSync(copy, 0o755);
+  copies.set(program, copy);
+  process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
+  return copy;
 }
 
 async function listeningUrl(stdout: Readable): Promise<string> {
