@@ -285,6 +285,23 @@ const testsWithoutSource = [
 ];
 
 suite('what no tool says', () => {
+  test('the map in CONTRIBUTING.md names files that exist, and what to search for is in them', () => {
+    const rows = readFileSync('CONTRIBUTING.md', 'utf8').match(/^\| .*`src\/.* \|$/gm) ?? [];
+    assert.equal(rows.length, 7);
+    for (const row of rows) {
+      const [, , places = '', terms = ''] = row.split('|');
+      const codes = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
+      const missing = codes(places).filter((path) => !existsSync(path));
+      assert.deepEqual(missing, [], row);
+      const texts = codes(places).map((path) => (path.endsWith('.ts') ? readFileSync(path, 'utf8') : ''));
+      for (const term of codes(terms))
+        assert.ok(
+          texts.some((text) => text.includes(term)),
+          `${row}: ${term}`,
+        );
+    }
+  });
+
   const files = globSync('{src,assets,test}/**/*.{ts,tsx}');
 
   test('a test is named after the file that it tests, with a dash and its subject where there are several', () => {

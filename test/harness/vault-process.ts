@@ -1,9 +1,13 @@
 /** Runs the command line as a process: the built executable or, if needed, the sources with this Node. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { chmodSync, constants, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { endWithThisProcess } from './child-processes.ts';
 import { loopbackSetting } from './loopback-guard.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -76,17 +80,35 @@ export async function serve(
 }
 
 function start(args: readonly string[], launch: Launch): ChildProcessByStdio<Writable, Readable, Readable> {
-  const [program = '', ...first] = launch.program ?? fromExecutable;
+  const [named = '', ...first] = launch.program ?? fromExecutable;
+  const program = launch.uid === undefined ? named : enterable(named);
   const { VAULT_DATA_DIR: _, ...inherited } = process.env;
   // The CAs, name servers and receivers of tests are on loopback.
   const allowed = { VAULT_ALLOW_OUTBOUND: loopbackSetting };
-  return spawn(program, [...first, ...args], {
+  const child = spawn(program, [...first, ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...inherited, ...allowed, ...launch.environment },
     ...(launch.cwd !== undefined && { cwd: launch.cwd }),
     ...(launch.uid !== undefined && { uid: launch.uid }),
     ...(launch.gid !== undefined && { gid: launch.gid }),
   });
+  return endWithThisProcess(child);
+}
+
+const copies = new Map<string, string>();
+
+/** A copy of a program where every user can start it: the clone may be below a folder that only its owner can enter. */
+function enterable(program: string): string {
+  const known = copies.get(program);
+  if (known !== undefined) return known;
+  const dir = mkdtempSync(join(tmpdir(), 'vault-program-'));
+  chmodSync(dir, 0o755);
+  const copy = join(dir, basename(program));
+  copyFileSync(program, copy, constants.COPYFILE_FICLONE);
+  chmodSync(copy, 0o755);
+  copies.set(program, copy);
+  process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
+  return copy;
 }
 
 async function listeningUrl(stdout: Readable): Promise<string> {

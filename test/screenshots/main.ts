@@ -101,6 +101,11 @@ try {
     });
     watch.add(context);
     await freeze(context, now);
+    ends.unshift(async () => {
+      // A handler that still answers a request of the page needs the context.
+      await context.unrouteAll({ behavior: 'wait' });
+      await context.close();
+    });
     const page = await context.newPage();
     await page.goto('/sign-in');
     await settle(page);
@@ -117,7 +122,7 @@ try {
         caret: 'hide',
       });
     }
-    await context.close();
+    await ends.shift()?.();
   }
   const complaints = watch.complaints().filter((text) => !text.includes('/api/v1/events'));
   if (complaints.length > 0) throw new Error(`the browser complains:\n${complaints.join('\n')}`);
