@@ -45,7 +45,7 @@ type LockedPackage = {
 };
 
 /** Licences that ask for their text to be passed on, and for nothing more of those who pass a program on. */
-const acceptable = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'MIT-0'];
+const acceptable = ['0BSD', 'Apache-2.0', 'BlueOak-1.0.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'MIT-0'];
 
 const licenseFile = /^(licen[cs]e|copying|notice|unlicense)\b/i;
 

@@ -1,22 +1,22 @@
 #!/bin/sh
 # shellcheck disable=SC2317 # shellcheck does not see what traps and get_"$tool" call
-# Certificate Vault: the client. It sets up, replaces, shows and removes scheduled downloads of certificates and keys,
-# and it is what the schedule runs. `sh install.sh --help` tells how to use it.
+# Certificate Vault: the client. It creates, replaces, lists and removes scheduled downloads of certificates and keys, and
+# the schedule runs it. For usage, run `sh install.sh --help`.
 #
-# It runs as root on machines that are not ours, so: nothing runs before the last line was read, nothing is evaluated
-# that came from outside, the API key is never an argument of any program, and a destination only ever changes from one
-# complete set of files to another. Root writes only where no other user can redirect it, and becomes the owner of the
-# files where the directory is that owner's. Plain POSIX: no `local`, no arrays, no GNU-only flags. Lists are texts with
-# one entry a line (no value may hold a line break); IFS is a line break everywhere, so `for line in $list` reads them
-# without a temporary file that a full disk could cut.
+# It runs as root on other people's machines. Therefore nothing runs before the last line is read, input is never
+# evaluated as code, the API key is never an argument of a program, and a destination changes only from one complete set
+# of files to another. Root writes only where no other user can redirect it, and switches to the owner of the files if
+# the directory belongs to that user. Plain POSIX: no `local`, no arrays, no GNU-only flags. A list is a string with one
+# entry per line (values contain no line breaks). IFS is a line break everywhere, so `for line in $list` reads a list
+# without a temporary file, which a full disk could truncate.
 
-# The vault that serves this script puts its own address between the quotes of this line.
+# The vault inserts its own address here when it serves this script.
 default_server=''
 
 default_file_mode=0644
 private_key_mode=0600
 
-# Exit codes. 0 is done, 1 refused or failed, 2 misused.
+# Exit codes, besides 0 for success, 1 for failure and 2 for wrong usage.
 exit_fetch=10
 exit_check=11
 exit_write=12
@@ -26,44 +26,45 @@ exit_busy=75
 
 usage() {
   cat <<'EOF'
-Keeps the files of a certificate on this machine as they are in the vault.
+Keep the files of a certificate on this machine up to date with the vault.
 
-Set up a job (again: replace it):
+Create or replace a job:
   SERVICE_API_KEY=... sh install.sh --server URL --certificate NAME --file ARTIFACT[=OUTPUT]... --destination DIR
-    --server URL             the vault; https, or http on this machine itself
-    --certificate NAME       the name of the certificate in the vault
-    --file ARTIFACT[=OUTPUT] repeatable: certificate.crt, chain.crt, fullchain.crt (fullchain.pem), private.key
-                             (private-key.pem); OUTPUT is the name of the file in DIR
-    --destination DIR        where the files go
-    --reload-command CMD     runs when files have changed, and again until it succeeds
-    --schedule CRON          five fields or @daily and the like; default: once a day at a minute chosen at random
-    --key-file FILE          has the API key, in place of SERVICE_API_KEY
-    --ca-file FILE           the root that signed the vault's own certificate
-    --pin sha256//BASE64     the public key of the vault's own certificate; without --ca-file, nothing else is trusted
-    --owner USER, --group GROUP   of the files
-    --mode MODE              of the files (default 0644); private keys are always 0600
-    --verify HOST:PORT       after the reload: is the new certificate served there?
-    --allow-http             send the API key and receive keys unencrypted
-    --dry-run                say what would be done, and do nothing
-Jobs that are there (each names jobs by JOB, or by --server, --certificate and --destination):
-    --list                   one line for each
-    --status [JOB]           how they are doing; fails if one is not well
-    --run [JOB]              do now what the schedule does
-    --uninstall [JOB]        remove job, schedule and key; the files in DIR stay
-    --help                   this text
-Exit codes: 0 done, 1 failed, 2 misused, 10 fetch, 11 check, 12 write, 13 reload, 14 verify, 75 another run is busy.
+    --server URL             address of the vault; https, or http on this machine only
+    --certificate NAME       name of the certificate in the vault
+    --file ARTIFACT[=OUTPUT] file to download: certificate.crt, chain.crt, fullchain.crt (or fullchain.pem), private.key
+                             (or private-key.pem); OUTPUT is its name in DIR. Repeatable.
+    --destination DIR        directory for the files
+    --reload-command CMD     command to run when files change; retried at each run until it succeeds
+    --schedule CRON          five cron fields, or @daily and similar; default: once a day at a random time
+    --key-file FILE          file with the API key, instead of SERVICE_API_KEY
+    --ca-file FILE           root certificate that signed the vault's own certificate
+    --pin sha256//BASE64     public key of the vault's own certificate; without --ca-file, the only thing trusted
+    --owner USER, --group GROUP   owner and group of the files
+    --mode MODE              mode of the files (default 0644); private keys always get 0600
+    --verify HOST:PORT       after a reload, check that this server presents the new certificate
+    --allow-http             send the API key and download private keys unencrypted
+    --dry-run                print what would happen, without doing it
+Manage jobs (select them by JOB, or by --server, --certificate and --destination):
+    --list                   list jobs, one per line
+    --status [JOB]           show the state of jobs; fails if a job has a problem
+    --run [JOB]              run jobs now
+    --uninstall [JOB]        remove a job, its schedule and its API key; the files in DIR stay
+    --help                   show this help
+Exit codes: 0 success, 1 failure, 2 wrong usage, 10 download, 11 check, 12 write, 13 reload, 14 verify, 75 another run
+in progress.
 EOF
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Messages and the end
+# Messages and exit
 
-# What went right and was worth a line; what went wrong.
-say() { message info "$1"; }
+# info MESSAGE and warn MESSAGE go to stderr and syslog.
+info() { message info "$1"; }
 warn() { message warning "$1"; }
 
-# Nothing new: for the log, and for a person who looks on. Cron would mail every line on stderr, every day.
-whisper() {
+# Goes to syslog and, at a terminal, to stderr. Cron would mail every line on stderr, every day.
+info_quiet() {
   if [ -t 2 ]; then message info "$1"; else to_syslog info "$1"; fi
 }
 
@@ -79,46 +80,45 @@ to_syslog() {
   logger -t certificate-vault -p "daemon.$1" "${job_id:+$job_id: }$2" >/dev/null 2>&1 </dev/null || :
 }
 
-# fail CODE MESSAGE: the only way to end with an error. A run notes how it ended, for --status.
+# fail CODE MESSAGE: exits with an error. A run also records the error for --status.
 fail() {
   message err "$2"
   [ -z "$run_state" ] || record_run "$1" "$2"
   exit "$1"
 }
 
-misused() {
+usage_error() {
   message err "$1"
   exit 2
 }
 
-# Whatever happens, no temporary file with a key in it, no lock and no child stays behind (kill -9 excepted: what that
-# leaves is removed by the next run).
-at_exit() {
-  at_exit_code=$?
+# Removes temporary files with keys, locks and child processes at every exit. The next run removes what kill -9 leaves.
+cleanup() {
+  exit_code=$?
   trap '' HUP INT TERM
   [ -z "$saved_terminal" ] || stty "$saved_terminal" </dev/tty
   [ -z "$limited" ] || kill_tree "$limited" TERM
   [ -z "$staging" ] || remove_staging
-  [ "$undo_install" = no ] || take_back_job
+  [ "$undo_install" = no ] || undo_job
   [ -z "$scratch" ] || rm -rf "$scratch"
   release_lock
   release_install_lock
-  exit "$at_exit_code"
+  exit "$exit_code"
 }
 
 set_traps() {
-  trap at_exit 0
+  trap cleanup 0
   trap 'exit 129' HUP
   trap 'exit 130' INT
   trap 'exit 143' TERM
-  trap end_limited USR1
+  trap stop_limited USR1
 }
 
 initialize() {
   umask_before=$(umask)
   umask 077
   set -f
-  # Cron has a short PATH and BSDs keep things in /usr/local. What the caller has comes first.
+  # Cron has a short PATH and BSDs install programs in /usr/local. The caller's PATH comes first.
   PATH=${PATH:+$PATH:}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
   LC_ALL=C
   export PATH LC_ALL
@@ -127,9 +127,9 @@ initialize() {
   newline='
 '
   IFS=$newline
-  # GNU ls would put quotes around the names that are read here.
+  # Otherwise GNU ls quotes the names that this script reads.
   unset QUOTING_STYLE
-  # The world can shorten these; CERTIFICATE_VAULT_* is documented in docs/reference/client-installer.md.
+  # CERTIFICATE_VAULT_* is documented in docs/reference/client-installer.md.
   connect_seconds=$(whole_number "${CERTIFICATE_VAULT_CONNECT_SECONDS:-}" 10)
   fetch_seconds=$(whole_number "${CERTIFICATE_VAULT_FETCH_SECONDS:-}" 60)
   fetch_tries=$(whole_number "${CERTIFICATE_VAULT_FETCH_TRIES:-}" 3)
@@ -140,7 +140,7 @@ initialize() {
   job_id='' run_state='' saved_terminal='' limited='' staging='' previous='' scratch='' held_lock=''
   tool='' has_openssl=no server='' certificate='' destination='' files='' reload='' schedule='' scheduler=''
   owner='' group='' mode='' verify='' pin='' ca=no allow_http=no api_key='' state_root=''
-  authorized=no undo_install=no timed_out=no install_lock='' proxies='' told_modes=''
+  authorized=no undo_install=no timed_out=no install_lock='' proxies='' warned_modes=''
   writer='' owner_uid='' disk='' stage_path='' job_format='' job_end=''
   my_uid=$(id -u)
   set_traps
@@ -156,12 +156,12 @@ whole_number() {
 # ---------------------------------------------------------------------------------------------------------------------
 # Processes: time limits and locks
 
-# with_limit SECONDS COMMAND...: the command's status, or 124 when it was stopped. `timeout` is not everywhere, and only
-# ends the process it started; a reload command that hangs has children.
+# with_limit SECONDS COMMAND...: returns the command's status, or 124 if the time limit stopped it. `timeout` does not
+# exist on every system and stops only the process it started, but a reload command that hangs has children.
 with_limit() {
   limit_seconds=$1
   shift
-  # Standard input of background commands is /dev/null unless it is given again.
+  # The shell gives background commands /dev/null as standard input, so pass ours explicitly.
   {
     "$@" <&5 5<&- &
   } 5<&0
@@ -169,8 +169,8 @@ with_limit() {
   wait_limited "$limit_seconds"
 }
 
-# wait_limited SECONDS: for the background process `limited`. The clock is a process of its own, and not a part of this
-# shell: that would hold on to our output after we have ended. It sees within a second that there is nothing to time.
+# wait_limited SECONDS: waits for the background process `limited`. The clock is a separate process, because a subshell
+# would keep our output open after we exit. It ends within a second after the limited process.
 wait_limited() {
   timed_out=no
   # shellcheck disable=SC2016 # the inner shell expands these
@@ -181,7 +181,7 @@ wait_limited() {
       sleep 1
       seconds=$((seconds + 1))
     done' clock "$limited" "$1" $$ </dev/null >/dev/null 2>&1 &
-  # A signal ends `wait`, but not what is waited for.
+  # A signal ends `wait` but not the process.
   while :; do
     wait "$limited" 2>/dev/null
     limited_status=$?
@@ -192,8 +192,8 @@ wait_limited() {
   return "$limited_status"
 }
 
-# The clock says that the time is over: first the polite signal, two seconds later the other one.
-end_limited() {
+# Called when the time is up: sends TERM first and KILL two seconds later.
+stop_limited() {
   [ -n "$limited" ] || return 0
   if [ "$timed_out" = no ]; then
     timed_out=yes
@@ -203,7 +203,7 @@ end_limited() {
   fi
 }
 
-# kill_tree PID SIGNAL: the process and everything it started.
+# kill_tree PID SIGNAL: signals the process and all its descendants.
 kill_tree() {
   kill_list=$(process_parents | awk -v root="$1" '
     { parent[$1] = $2; order[NR] = $1 }
@@ -224,29 +224,29 @@ process_parents() {
   ps -A -o pid= -o ppid= 2>/dev/null || ps -o pid,ppid 2>/dev/null
 }
 
-# When the process started, in whatever form the system has it; nothing if there is none. Together with the process id
-# it tells the owner of a lock from a stranger who got the same number after a reboot.
+# The start time of a process in the system's own format; empty if there is no such process. Together with the process
+# id it identifies the owner of a lock, even if another process gets the same id after a reboot.
 process_start() {
   if [ -r /proc/self/stat ]; then
-    # The program's name stands in parentheses and may hold spaces.
+    # The program's name is in parentheses and may contain spaces.
     sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20
   else
     ps -o lstart= -p "$1" 2>/dev/null | tr -s ' ' '_'
   fi
 }
 
-# take_lock FILE SECONDS: waits so long for a living owner; a dead owner's lock is taken over, and so is an empty one,
-# which a power cut leaves. The lock comes into being with its content by link(2), so there is never one without an owner.
-take_lock() {
+# acquire_lock FILE SECONDS: waits up to SECONDS for a live owner. Takes over the lock of a dead owner, and an empty lock,
+# which a power cut leaves. link(2) creates the lock together with its content, so a lock always has an owner.
+acquire_lock() {
   lock_file=$1
   lock_waited=0
   lock_me="$$ $(process_start $$)"
   is_plain "$lock_file" || fail "$exit_write" "$lock_file is not a file; remove it"
   until offer_lock && ln "$lock_file.$$" "$lock_file" 2>/dev/null; do
     lock_owner=$(cat "$lock_file" 2>/dev/null) || lock_owner=''
-    if [ -f "$lock_file" ] && ! lock_lives "$lock_owner"; then
-      # Of several who see the dead owner one gets the file by rename; if it is not the dead one's any more, it is
-      # given back.
+    if [ -f "$lock_file" ] && ! is_lock_live "$lock_owner"; then
+      # If several processes see the dead owner, the rename succeeds for one of them. If the lock has a new owner by
+# then, restore it.
       if mv "$lock_file" "$lock_file.dead.$$" 2>/dev/null; then
         [ "$(cat "$lock_file.dead.$$")" = "$lock_owner" ] || ln "$lock_file.dead.$$" "$lock_file" 2>/dev/null
         rm -f "$lock_file.dead.$$"
@@ -254,7 +254,7 @@ take_lock() {
         sleep 1
       fi
     elif [ ! -e "$lock_file" ] && [ "$lock_waited" -lt 3 ]; then
-      # It was given up just now.
+      # It was just released.
       :
     elif [ "$lock_waited" -ge "$2" ]; then
       rm -f "$lock_file.$$"
@@ -269,12 +269,12 @@ take_lock() {
   held_lock=$lock_file
 }
 
-# True for a regular file or nothing: reading a pipe could block forever, and a link may lead anywhere.
+# True if the path is a regular file or does not exist. Reading a pipe could block forever, and a link could lead anywhere.
 is_plain() {
   [ ! -h "$1" ] && { [ -f "$1" ] || [ ! -e "$1" ]; }
 }
 
-# The file that becomes the lock. Another run (or an installation that failed) may have removed it, and its directory,
+# Writes the file that becomes the lock. Another run or a failed installation may have removed it and its directory
 # while this process waited.
 offer_lock() {
   [ ! -s "$lock_file.$$" ] || return 0
@@ -283,14 +283,14 @@ $lock_me
 EOF
 }
 
-# Files of processes that were killed while they waited. Those of living ones are their way to the lock.
+# Removes the files of processes that were killed while they waited. Live processes still need theirs.
 remove_dead_offers() {
   for offer in $(set +f; printf '%s\n' "$1".[0-9]*); do
-    lock_lives "$(cat "$offer" 2>/dev/null)" || rm -f "$offer"
+    is_lock_live "$(cat "$offer" 2>/dev/null)" || rm -f "$offer"
   done
 }
 
-lock_lives() {
+is_lock_live() {
   case ${1%% *} in
     '' | *[!0-9]*) return 1 ;;
   esac
@@ -306,16 +306,16 @@ release_install_lock() {
   [ -n "$install_lock" ] || return 0
   rm -f "$install_lock"
   install_lock=''
-  # Only if they are empty, that is if nothing else is here.
+  # Removes the directories only if they are empty.
   rmdir "$jobs_root" "$state_root" 2>/dev/null || :
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Places
+# Paths
 
-# Jobs live in a private directory: root's in /etc and /var/lib, others' where the XDG specification puts such things.
-# CERTIFICATE_VAULT_HOME moves everything under one directory.
-find_places() {
+# Jobs are kept in a private directory: root's in /etc and /var/lib, other users' in the XDG directories.
+# CERTIFICATE_VAULT_HOME puts everything under one directory.
+find_paths() {
   if [ -n "${CERTIFICATE_VAULT_HOME:-}" ]; then
     jobs_root=$CERTIFICATE_VAULT_HOME/jobs
     state_root=$CERTIFICATE_VAULT_HOME/state
@@ -332,36 +332,35 @@ find_places() {
   fi
   systemctl_scope=--system
   [ "$my_uid" -eq 0 ] || systemctl_scope=--user
-  # The path stands in crontabs and unit files, whose rules for quoting differ from system to system.
+  # The path is written to crontabs and unit files, whose quoting rules differ between systems.
   case $jobs_root$state_root in
-    *[!A-Za-z0-9/._\ @+,:=-]*) fail 1 "the path $jobs_root has characters that do not fit into a crontab" ;;
+    *[!A-Za-z0-9/._\ @+,:=-]*) fail 1 "the path $jobs_root contains characters that a crontab cannot hold" ;;
     /*) ;;
-    *) fail 1 "the path $jobs_root does not begin with /" ;;
+    *) fail 1 "the path $jobs_root is not absolute" ;;
   esac
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Safe places
+# Safe paths
 #
 # A user who can create, rename or link files in a directory controls where a path through it leads, and can change that
-# between a check and a write; a shell has no openat(2) to prevent that. So root works only where no other user can change
-# a path: each directory on it, and each link, belongs to root, and neither its group nor others can write to it. (In a
-# sticky directory of root, such as /tmp, others cannot rename or remove what is root's; but they can add names, so it
-# may be on the way, and not be the destination.) There is no race then, because there is no second party.
+# between a check and a write. A shell has no openat(2) to prevent this. So root uses only paths that no other user can
+# change: root owns each directory and each link on the path, and neither group nor others can write to them. (In a sticky
+# directory of root, such as /tmp, others cannot rename or remove root's files but can add names, so it may be on the path
+# but not be the destination.) No other user can interfere then, so there is no race.
 #
-# The one exception is a directory of the user that --owner names. From the first such directory on, everything is done
-# by processes of that user (as_writer): wherever its links and renames lead them, they can do no more than their user.
-# They get file contents on standard input and give them on standard output, with nothing else of root's: no terminal,
-# no environment, no other descriptor. Their output is bytes to compare, limited in size and time.
+# The one exception is a directory of the user that --owner names. From the first such directory on, processes of that
+# user (as_writer) do everything: links and renames cannot give them more rights than that user has. They get file
+# contents on standard input and return them on standard output, and inherit nothing else from root: no terminal, no
+# environment, no other descriptor. Their output is only compared, and limited in size and time.
 #
-# Backups and marks of a swap are in the job's own state directory, which is private. Only renames within the destination
-# are atomic, so new files are staged there, in a directory that mkdir(2) creates exclusively; when the old files go
-# back, they are copied to a name beside the file first and renamed as well. So it does not matter whether state and
-# destination are on one file system.
+# Backups and the journal of a swap are in the job's private state directory. Only renames within the destination are
+# atomic, so new files are staged there, in a directory that mkdir(2) creates exclusively. To restore old files, they are
+# first copied to a name beside the file and then renamed. So state and destination can be on different file systems.
 
-# look_at PATH: sets entry_kind (d, l, - and so on; empty if there is nothing), entry_mode, entry_uid and, of a link,
-# entry_target. Follows no link.
-look_at() {
+# stat_entry PATH: sets entry_kind (d, l, - and so on; empty if the path does not exist), entry_mode, entry_uid and, for a
+# link, entry_target. Does not follow links.
+stat_entry() {
   entry_kind='' entry_mode='' entry_uid='' entry_target=''
   if [ -z "$writer" ]; then
     entry=$(ls -ldn "$1" 2>/dev/null) || return 0
@@ -382,9 +381,9 @@ split_entry() {
   entry_mode=$1 entry_uid=$3
 }
 
-# walk PATH ACTION OWNER_UID: checks every component of the path and of the links on it, as said above. Fails with
-# walk_problem; sets `writer` to --owner where the path goes through that user's directory. ACTION `make` creates what is
-# missing, one component at a time; `look` stops there.
+# walk PATH ACTION OWNER_UID: checks every component of the path and of the links on it by the rules above. On failure
+# sets walk_problem. Sets `writer` to --owner if the path goes through that user's directory. ACTION `create` creates
+# missing directories one at a time; `check` stops at the first missing one.
 walk() {
   walk_rest=$1/ walk_at='' walk_links=0 walk_problem=''
   while [ -n "$walk_rest" ]; do
@@ -397,19 +396,19 @@ walk() {
         ;;
     esac
     walk_path=$walk_at/$walk_name
-    look_at "$walk_path"
+    stat_entry "$walk_path"
     if [ -z "$entry_kind" ]; then
-      [ "$2" = make ] || return 0
+      [ "$2" = create ] || return 0
       umask 022
       as_writer mkdir "$walk_path" 2>/dev/null </dev/null
       umask 077
-      look_at "$walk_path"
+      stat_entry "$walk_path"
       if [ -z "$entry_kind" ]; then
-        walk_problem="cannot make the directory $walk_path"
+        walk_problem="cannot create the directory $walk_path"
         return 1
       fi
     fi
-    check_entry "$3" way || return 1
+    check_entry "$3" inner || return 1
     case $entry_kind in
       d) walk_at=$walk_path ;;
       l)
@@ -420,49 +419,49 @@ walk() {
         esac
         walk_rest=$entry_target/$walk_rest
         if [ "$walk_links" -gt 40 ]; then
-          walk_problem="$walk_path is a link that leads nowhere"
+          walk_problem="$walk_path is a broken link"
           return 1
         fi
         ;;
     esac
   done
   walk_path=${walk_at:-/}
-  look_at "$walk_path"
-  check_entry "$3" end
+  stat_entry "$walk_path"
+  check_entry "$3" last
 }
 
-# check_entry OWNER_UID WHERE: the rule for the component that look_at has seen; WHERE is `way` or `end`.
+# check_entry OWNER_UID WHERE: checks the component that stat_entry read. WHERE is `inner` or `last`.
 check_entry() {
   if [ -n "$1" ] && [ "$entry_uid" = "$1" ] && [ "$1" != 0 ]; then
     [ -n "$writer" ] || become_writer
   elif [ "$entry_uid" != 0 ]; then
     # shellcheck disable=SC2012 # find has no portable way to print it
     walk_user=$(ls -ld "$walk_path" 2>/dev/null | awk 'NR == 1 { print $3 }')
-    walk_problem="$walk_path belongs to $walk_user, who could redirect what root writes there.
-Try: a directory that belongs to root, or --owner $walk_user to write as that user"
+    walk_problem="$walk_path belongs to user $walk_user, who could redirect files that root writes there.
+Try: a directory owned by root, or --owner $walk_user to write as that user"
     return 1
   fi
   case $2-$entry_mode in
     *-l*) return 0 ;;
-    way-d????????[tT]*) return 0 ;;
-    *-d???????w*) walk_others=everybody ;;
-    *-d????w*) walk_others='the group' ;;
+    inner-d????????[tT]*) return 0 ;;
+    *-d???????w*) walk_who='any user' ;;
+    *-d????w*) walk_who='its group' ;;
     *-d*) return 0 ;;
     *)
       walk_problem="$walk_path is not a directory"
       return 1
       ;;
   esac
-  walk_problem="$walk_others can write to $walk_path; that is no place for private keys.
+  walk_problem="$walk_who can write to $walk_path; private keys are not safe there.
 Fix: chmod go-w '$walk_path'
-Try: another directory, if others need to write there"
+Try: another directory, if other users need to write there"
   return 1
 }
 
-# check_private PATH: the same for the directories of jobs and states, which are root's alone.
+# check_private PATH: the same check for the directories of jobs and their state, which only root may own.
 check_private() {
   [ "$my_uid" -eq 0 ] || return 0
-  walk "$1" look '' || fail "$exit_write" "$walk_problem"
+  walk "$1" check '' || fail "$exit_write" "$walk_problem"
 }
 
 # check_destination_place ACTION
@@ -470,11 +469,11 @@ check_destination_place() {
   writer=''
   walk_problem=''
   if [ "$my_uid" -ne 0 ]; then
-    if [ "$1" = make ] && [ ! -d "$destination" ]; then
-      (umask 022 && mkdir -p "$destination") 2>/dev/null || fail "$exit_write" "cannot make the directory $destination"
+    if [ "$1" = create ] && [ ! -d "$destination" ]; then
+      (umask 022 && mkdir -p "$destination") 2>/dev/null || fail "$exit_write" "cannot create the directory $destination"
     fi
     [ -z "$(find "$destination/." -prune -perm -0002 2>/dev/null)" ] ||
-      walk_problem="everybody can write to $destination; that is no place for private keys.
+      walk_problem="any user can write to $destination; private keys are not safe there.
 Fix: chmod o-w '$destination'"
   else
     case $owner in
@@ -486,8 +485,8 @@ Fix: chmod o-w '$destination'"
   [ -z "$walk_problem" ]
 }
 
-# From here on as_writer runs programs as the owner. setpriv is the first choice; su is everywhere, but logs a session for
-# each program. Its oldest form has no -s, and takes the shell of the caller with -m.
+# From here on as_writer runs programs as the owner. setpriv is preferred; su exists everywhere, but logs a session for
+# each program. Old versions of su have no -s, but use the caller's shell with -m.
 become_writer() {
   writer=$owner
   writer_group=${group:-$(id -g "$owner" 2>/dev/null)}
@@ -496,18 +495,18 @@ become_writer() {
     [ "$(cat "$scratch/entry")" != "$owner_uid" ] || return 0
   done
   writer=''
-  fail "$exit_write" "$walk_path belongs to $owner, and neither setpriv nor su can run programs as that user here.
-Try: a directory that belongs to root"
+  fail "$exit_write" "$walk_path belongs to $owner, and neither setpriv nor su can run programs as that user.
+Try: a directory owned by root"
 }
 
-# as_writer COMMAND...: runs a program, as the owner where the destination is that user's. Not in $( ): the time limit
-# works in the main shell only.
+# as_writer COMMAND...: runs a program, as the owner if the destination belongs to that user. Do not call it in $( ): the
+# time limit works only in the main shell.
 as_writer() {
   if [ -z "$writer" ]; then "$@"; else with_limit "$fetch_seconds" enter_writer "$@"; fi
 }
 
-# The whole environment of the owner's processes. Without a session of its own, such a process could type commands into
-# root's terminal; without a limit on sizes it could fill root's disk through the file that takes its output.
+# Sets up the environment of the owner's processes. Without its own session, such a process could type commands into
+# root's terminal; without a size limit, it could fill root's disk with its output.
 # shellcheck disable=SC2016 # the inner shell expands these
 enter_writer() {
   trap - 0 HUP INT TERM
@@ -523,16 +522,16 @@ enter_writer() {
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Checks of what was given
+# Validation of options
 
-# Everything is kept in files with one value a line, and shown on terminals.
+# Values are stored one per line and printed on terminals.
 refuse_control() {
   case $2 in
-    *[[:cntrl:]]*) misused "$1 must not have line breaks or control characters" ;;
+    *[[:cntrl:]]*) usage_error "$1 must not contain line breaks or control characters" ;;
   esac
 }
 
-# Sets `server` without a slash at its end, and server_scheme, server_host (no brackets), server_port, server_path.
+# Sets `server` without a trailing slash, and server_scheme, server_host (without brackets), server_port, server_path.
 check_server() {
   server=$1
   while :; do
@@ -542,10 +541,10 @@ check_server() {
     esac
   done
   case $server in
-    *[!]A-Za-z0-9.:/_~%+[-]*) misused "--server: \"$1\" is not an address like https://vault.example" ;;
+    *[!]A-Za-z0-9.:/_~%+[-]*) usage_error "--server: \"$1\" is not a URL such as https://vault.example" ;;
     https://?*) server_scheme=https server_port=443 ;;
     http://?*) server_scheme=http server_port=80 ;;
-    *) misused "--server: \"$1\" does not begin with https://" ;;
+    *) usage_error "--server: \"$1\" must begin with https://" ;;
   esac
   server_authority=${server#*://}
   server_path=''
@@ -559,21 +558,21 @@ check_server() {
     *) server_host=$server_authority ;;
   esac
   case $server_port in
-    '' | *[!0-9]*) misused "--server: \"$1\" has no valid port" ;;
+    '' | *[!0-9]*) usage_error "--server: \"$1\" has no valid port" ;;
   esac
   case $server_authority in
-    \[*) case $server_host in *[!0-9A-Fa-f:.]* | '') misused "--server: \"$1\" has no valid address" ;; esac ;;
-    *) case $server_host in *[!A-Za-z0-9.-]* | '') misused "--server: \"$1\" has no valid host" ;; esac ;;
+    \[*) case $server_host in *[!0-9A-Fa-f:.]* | '') usage_error "--server: \"$1\" has no valid address" ;; esac ;;
+    *) case $server_host in *[!A-Za-z0-9.-]* | '') usage_error "--server: \"$1\" has no valid host" ;; esac ;;
   esac
   [ "$server_scheme" = https ] || is_loopback "$server_host" || [ "$allow_http" = yes ] ||
-    misused "plain http would show the API key and private keys to everybody on the way to $server_host;
-use https, or accept the risk with --allow-http"
+    usage_error "plain http would send the API key and private keys unencrypted to $server_host.
+Try: https, or --allow-http to accept the risk"
 }
 
 is_loopback() {
   case $1 in
     localhost | ::1) return 0 ;;
-    # 127.example.com is a name on the network.
+    # 127.example.com is a DNS name.
     127.*[!0-9.]*) return 1 ;;
     127.*) return 0 ;;
     *) return 1 ;;
@@ -582,30 +581,30 @@ is_loopback() {
 
 check_certificate() {
   case $1 in
-    '' | .* | '*' | *[!A-Za-z0-9*._-]*) misused "--certificate: \"$1\" cannot be the name of a certificate" ;;
+    '' | .* | '*' | *[!A-Za-z0-9*._-]*) usage_error "--certificate: \"$1\" is not a valid certificate name" ;;
   esac
-  [ "${#1}" -le 128 ] || misused "--certificate: the name is too long"
+  [ "${#1}" -le 128 ] || usage_error "--certificate: the name has more than 128 characters"
   certificate=$1
 }
 
-# One spelling for each directory, since it is part of the job's name. Links are not followed: what they point to may
-# change by intention.
+# Normalizes the path, because it is part of the job's identity. Links are not resolved, because an administrator may
+# change their targets.
 check_destination() {
   case $1 in
-    '') misused "--destination: it is empty" ;;
+    '') usage_error "--destination must not be empty" ;;
     /*) destination=$1 ;;
     *) destination=$(pwd)/$1 ;;
   esac
   case $destination/ in
-    */../*) misused "--destination: write the path without \"..\"" ;;
+    */../*) usage_error "--destination: \"$1\" must not contain \"..\"" ;;
   esac
-  # A final letter keeps trailing spaces and marks where a slash at the end would be.
+  # The final letter protects trailing spaces and marks the position of a trailing slash.
   destination=$(printf '%s' "$destination/" | sed -e 's|//*|/|g' -e ':again' -e 's|/\./|/|g' -e 't again' -e 's|$|x|')
   destination=${destination%/x}
-  [ -n "$destination" ] || misused "--destination: the root directory is no place for certificates"
+  [ -n "$destination" ] || usage_error "--destination must not be the root directory"
 }
 
-# add_file ARTIFACT[=OUTPUT]: into `files`, a line "ARTIFACT OUTPUT" each.
+# add_file ARTIFACT[=OUTPUT]: adds a line "ARTIFACT OUTPUT" to `files`.
 add_file() {
   refuse_control --file "$1"
   file_artifact=${1%%=*}
@@ -615,20 +614,20 @@ add_file() {
   esac
   case $file_artifact in
     certificate.crt | chain.crt | fullchain.crt | private.key | fullchain.pem | private-key.pem) ;;
-    *) misused "--file: the vault has no artifact \"$file_artifact\"; there are certificate.crt, chain.crt, \
-fullchain.crt, private.key, and fullchain.pem and private-key.pem as other names of the last two" ;;
+    *) usage_error "--file: unknown artifact \"$file_artifact\"; use certificate.crt, chain.crt, fullchain.crt \
+(or fullchain.pem) or private.key (or private-key.pem)" ;;
   esac
   case $file_output in
-    '') misused "--file: the name of the file for $file_artifact is empty" ;;
-    . | .. | */*) misused "--file: \"$file_output\" is not a plain file name" ;;
-    .vault-*) misused "--file: names that begin with .vault- are used by this program" ;;
+    '') usage_error "--file: the file name for $file_artifact is empty" ;;
+    . | .. | */*) usage_error "--file: \"$file_output\" is not a plain file name" ;;
+    .vault-*) usage_error "--file: \"$file_output\": names that begin with .vault- are reserved" ;;
   esac
-  [ "${#file_output}" -le 200 ] || misused "--file: the name \"$file_output\" is too long"
-  # On macOS two names that differ by case are one file.
+  [ "${#file_output}" -le 200 ] || usage_error "--file: the name \"$file_output\" has more than 200 characters"
+  # macOS file systems ignore case by default.
   file_folded=$(fold_case "$file_output")
   for file_line in $files; do
     [ "$(fold_case "${file_line#* }")" != "$file_folded" ] ||
-      misused "--file: two files would have the name \"$file_output\""
+      usage_error "--file: two files have the name \"$file_output\""
   done
   files=$files${files:+$newline}"$file_artifact $file_output"
 }
@@ -648,34 +647,34 @@ is_key() {
 }
 
 check_options() {
-  [ -n "$server" ] || misused "--server is missing"
-  [ -n "$certificate" ] || misused "--certificate is missing"
-  [ -n "$destination" ] || misused "--destination is missing"
-  [ -n "$files" ] || misused "--file is missing: name at least one artifact"
+  [ -n "$server" ] || usage_error "--server is missing"
+  [ -n "$certificate" ] || usage_error "--certificate is missing"
+  [ -n "$destination" ] || usage_error "--destination is missing"
+  [ -n "$files" ] || usage_error "--file is missing; give at least one artifact"
   case $mode in
     '' | [0-7][0-7][0-7] | 0[0-7][0-7][0-7]) ;;
-    *) misused "--mode: \"$mode\" is not an octal mode like 0644" ;;
+    *) usage_error "--mode: \"$mode\" is not an octal mode such as 0644" ;;
   esac
   case $owner$group in
-    -* | *[!A-Za-z0-9._@\\+-]*) misused "--owner, --group: not the name of a user or group" ;;
+    -* | *[!A-Za-z0-9._@\\+-]*) usage_error "--owner, --group: not a valid user or group name" ;;
   esac
   case $pin in
     '') ;;
-    sha256//*[!A-Za-z0-9+/=]*) misused "--pin: not of the form sha256//BASE64" ;;
-    sha256//*=) [ "${#pin}" -eq 52 ] || misused "--pin: not of the form sha256//BASE64" ;;
-    *) misused "--pin: not of the form sha256//BASE64" ;;
+    sha256//*[!A-Za-z0-9+/=]*) usage_error "--pin: \"$pin\" must be sha256// followed by 44 characters of base64" ;;
+    sha256//*=) [ "${#pin}" -eq 52 ] || usage_error "--pin: \"$pin\" must be sha256// followed by 44 characters of base64" ;;
+    *) usage_error "--pin: \"$pin\" must be sha256// followed by 44 characters of base64" ;;
   esac
   case $verify in
     '') return ;;
-    *[!]A-Za-z0-9.:[-]* | :* | *: | -*) misused "--verify: \"$verify\" is not HOST:PORT" ;;
-    *:*) case ${verify##*:} in *[!0-9]*) misused "--verify: \"$verify\" is not HOST:PORT" ;; esac ;;
-    *) misused "--verify: \"$verify\" is not HOST:PORT" ;;
+    *[!]A-Za-z0-9.:[-]* | :* | *: | -*) usage_error "--verify: \"$verify\" is not HOST:PORT" ;;
+    *:*) case ${verify##*:} in *[!0-9]*) usage_error "--verify: \"$verify\" is not HOST:PORT" ;; esac ;;
+    *) usage_error "--verify: \"$verify\" is not HOST:PORT" ;;
   esac
   [ "$has_openssl" = yes ] || fail 1 "--verify needs the openssl program, which is not installed"
-  [ -n "$(first_leaf)" ] || misused "--verify needs certificate.crt or fullchain.crt among the files"
+  [ -n "$(first_leaf)" ] || usage_error "--verify needs --file certificate.crt or --file fullchain.crt"
 }
 
-# The output name of the first file that begins with the certificate itself.
+# Prints the output name of the first file that begins with the leaf certificate.
 first_leaf() {
   for leaf_line in $files; do
     if is_leaf "${leaf_line%% *}"; then
@@ -685,7 +684,7 @@ first_leaf() {
   done
 }
 
-# From --key-file, the environment, or a person at the terminal, who does not see it. It leaves the environment, so
+# Reads the API key from --key-file, the environment, or the terminal without echo. Removes it from the environment, so
 # that no child inherits it.
 read_api_key() {
   if [ -n "$key_file" ]; then
@@ -694,7 +693,7 @@ read_api_key() {
   elif [ -n "${SERVICE_API_KEY:-}" ]; then
     api_key=$SERVICE_API_KEY
   elif (: </dev/tty) 2>/dev/null; then
-    saved_terminal=$(stty -g </dev/tty) || fail 1 "cannot ask for the API key at this terminal"
+    saved_terminal=$(stty -g </dev/tty) || fail 1 "cannot prompt for the API key on this terminal"
     stty -echo </dev/tty
     printf 'API key: ' >/dev/tty
     IFS= read -r api_key </dev/tty || api_key=''
@@ -702,22 +701,23 @@ read_api_key() {
     saved_terminal=''
     printf '\n' >/dev/tty
   else
-    misused "there is no API key: set SERVICE_API_KEY, or use --key-file"
+    usage_error "no API key: set SERVICE_API_KEY, or use --key-file"
   fi
   unset SERVICE_API_KEY
   api_key=${api_key%"$cr"}
   case $api_key in
-    '' | *[!A-Za-z0-9._~+/=-]*) misused "the API key is empty or has characters that no API key has" ;;
+    '' | *[!A-Za-z0-9._~+/=-]*) usage_error "the API key is empty or contains invalid characters" ;;
   esac
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Schedules
 
-# cron_to_calendar: reads a cron schedule, writes what systemd.time(7) calls it, one OnCalendar value a line; fails,
-# with the reason, where it is not one. It also is the check of schedules for cron itself. With LOCAL UTC LAST (now by
-# the clock of the schedule, now in UTC, and the last run in UTC, as 2026-11-22T17:03:00) it says `overdue` in place of
-# that if the last run was more than an hour before the last but one scheduled time: daylight saving may have begun since.
+# cron_to_calendar SCHEDULE [LOCAL UTC LAST]: converts a cron schedule to systemd.time(7), one OnCalendar value per line.
+# Fails and prints the reason if the schedule is not valid, so it also validates schedules for cron. With LOCAL UTC LAST
+# (the current local time, the current time in UTC, and the last run in UTC, such as 2026-11-22T17:03:00) it prints
+# `overdue` instead, if the last run was more than an hour before the second to last scheduled time. The hour allows for
+# a change to daylight saving time.
 cron_to_calendar() {
   awk -v local_now="${2:-}" -v utc_now="${3:-}" -v last_run="${4:-}" '
     function refuse(why) { print why; failed = 1; exit 1 }
@@ -725,11 +725,11 @@ cron_to_calendar() {
       if (text ~ /^[0-9]+$/ && length(text) <= 2) return text + 0
       i = names == "" ? 0 : index(names, tolower(text))
       if (length(text) == 3 && i % 3 == 1 && text ~ /^[A-Za-z]+$/) return (i - 1) / 3 + (names ~ /^jan/)
-      refuse("\"" text "\" is not a number or name that fits there")
+      refuse("\"" text "\" is not valid in this field")
     }
-    # Fills set[field, value]; full[field] when nothing is left out.
+    # Fills set[field, value]; full[field] is true if the set has all values.
     function expand(field, text, low, high, names,   parts, count, i, piece, slash, step, dash, from, to, value) {
-      if (text ~ /^,/ || text ~ /,$/ || text ~ /,,/) refuse("\"" text "\" has an empty part")
+      if (text ~ /^,/ || text ~ /,$/ || text ~ /,,/) refuse("\"" text "\" has an empty item")
       count = split(text, parts, ",")
       for (i = 1; i <= count; i++) {
         piece = parts[i]; step = 1; slash = index(piece, "/")
@@ -746,7 +746,7 @@ cron_to_calendar() {
           from = to = number(piece, names)
         }
         if (from < low || to > high) refuse("\"" parts[i] "\" is not between " low " and " high)
-        if (from > to) refuse("\"" parts[i] "\" runs backwards")
+        if (from > to) refuse("\"" parts[i] "\" is a reversed range")
         for (value = from; value <= to; value += step) set[field, field == 5 ? value % 7 : value] = 1
       }
       full[field] = 1
@@ -764,14 +764,14 @@ cron_to_calendar() {
       for (value = 0; value <= 6; value++) if ((5, value) in set) text = text (text == "" ? "" : ",") day[value + 1]
       return text " "
     }
-    # Whether a month of the set has a day of the set.
+    # Whether any month of the set has a day of the set.
     function exists(   month, day, days) {
       split("31 29 31 30 31 30 31 31 30 31 30 31", days, " ")
       for (month = 1; month <= 12; month++) if ((4, month) in set)
         for (day = 1; day <= days[month]; day++) if ((3, day) in set) return 1
       return 0
     }
-    # Days since 1970, and back: years begin in March there, so that February 29 is the last day.
+    # Converts dates to days since 1970 and back. Years begin in March here, so that February 29 is the last day.
     function days_of(y, m, d) {
       if (m < 3) { y--; m += 12 }
       return 365 * y + int(y / 4) - int(y / 100) + int(y / 400) + int((153 * (m - 3) + 2) / 5) + d - 719469
@@ -788,7 +788,7 @@ cron_to_calendar() {
       split(time, part, /[-T:Z]/)
       return days_of(part[1], part[2], part[3]) * 86400 + part[4] * 3600 + part[5] * 60 + part[6]
     }
-    # The last but one scheduled time, in seconds by the local clock.
+    # The second to last scheduled time, in seconds of the local clock.
     function last_but_one(now, either,   day, left, minute, hit, found) {
       for (day = int(now / 86400); left++ < 6000; day--) {
         date_of(day)
@@ -801,22 +801,22 @@ cron_to_calendar() {
       }
       return 0
     }
-    NR > 1 { refuse("it has more than one line") }
+    NR > 1 { refuse("more than one line") }
     {
       if ($0 ~ /^@/) {
         macro["@yearly"] = macro["@annually"] = "0 0 1 1 *"; macro["@monthly"] = "0 0 1 * *"
         macro["@weekly"] = "0 0 * * 0"; macro["@daily"] = macro["@midnight"] = "0 0 * * *"
         macro["@hourly"] = "0 * * * *"
-        if (!($1 in macro) || NF != 1) refuse("\"" $0 "\" is not a schedule by time")
+        if (!($1 in macro) || NF != 1) refuse("\"" $0 "\" is not supported")
         $0 = macro[$1]
       }
-      if (NF != 5) refuse("it has " NF " fields, not 5")
+      if (NF != 5) refuse("expected 5 fields, found " NF)
       expand(1, $1, 0, 59, ""); expand(2, $2, 0, 23, ""); expand(3, $3, 1, 31, "")
       expand(4, $4, 1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"); expand(5, $5, 0, 7, "sunmontuewedthufrisat")
       time = list(2, 0, 23) ":" list(1, 0, 59) ":00"
-      # Cron: where both days are given, either will do; a field that begins with a star does not count as given.
+      # In cron, a job with both day fields runs if either matches; a field that begins with a star does not count.
       either = $3 !~ /^\*/ && $5 !~ /^\*/
-      if (!either && !exists()) refuse("no month has such a day")
+      if (!either && !exists()) refuse("no month has this day")
       if (local_now != "") {
         local = seconds_of(local_now)
         print (seconds_of(last_run) + local - seconds_of(utc_now) < last_but_one(local, either) - 3600 ? "overdue" : "in time")
@@ -828,46 +828,46 @@ cron_to_calendar() {
         print weekdays() "*-" list(4, 1, 12) "-* " time
       }
     }
-    END { if (!failed && NR == 0) { print "it is empty"; exit 1 } }
+    END { if (!failed && NR == 0) { print "empty"; exit 1 } }
   ' <<EOF
 $1
 EOF
 }
 
-# Once a day at a minute that no clock chose: machines that are set up in the same second must not ask in the same one.
+# Picks a random daily time, so that machines that are set up at the same time do not all download at the same time.
 random_schedule() {
   random=$(od -A n -N 2 -t u2 /dev/urandom 2>/dev/null | tr -d ' \n')
   [ -n "$random" ] || random=$(printf '%s %s %s' "$(uname -n)" "$(date)" "$$" | cksum | cut -c 1-4)
   printf '%s %s * * *\n' "$((random % 1440 % 60))" "$((random % 1440 / 60))"
 }
 
-# Sets `scheduler` to cron or systemd before anything is touched.
+# Sets `scheduler` to cron or systemd before anything is changed.
 choose_scheduler() {
   if command -v crontab >/dev/null 2>&1; then
     scheduler=cron
-    read_crontab >/dev/null || fail 1 "crontab -l fails, so the crontab cannot be changed without losing it: $crontab_says"
+    read_crontab >/dev/null || fail 1 "crontab -l failed, so the crontab cannot be changed safely: $crontab_error"
   elif systemctl "$systemctl_scope" show --property=Version >/dev/null 2>&1 </dev/null; then
     scheduler=systemd
   else
-    fail 1 "there is neither crontab nor a running systemd to schedule the downloads; install cron"
+    fail 1 "cannot schedule downloads: neither crontab nor a running systemd found; install cron"
   fi
 }
 
-# The crontab as it is. A user without one has an empty one; any other failure is a failure, for who takes it for an
-# empty crontab wipes it. Sets crontab_says.
+# Prints the current crontab, which is empty for a user without one. Any other error is a failure: treating it as an empty
+# crontab would erase the real one. Sets crontab_error.
 read_crontab() {
-  crontab_says=''
+  crontab_error=''
   crontab -l 2>"$scratch/crontab.error" </dev/null && return 0
-  crontab_says=$(cat "$scratch/crontab.error")
-  case $crontab_says in
+  crontab_error=$(cat "$scratch/crontab.error")
+  case $crontab_error in
     *"no crontab for"* | *"can't open"*"No such file or directory"*) return 0 ;;
     *) return 1 ;;
   esac
 }
 
-# What `crontab -l` says now, without the lines that some systems put before it, as a checksum: compared with a file, it
-# tells of a copy that a full disk has cut, which no exit code of crontab does.
-crontab_sum() {
+# The checksum of the installed crontab, without the header that some systems add. Compared with a file, it detects a copy
+# that a full disk truncated, which the exit code of crontab does not report.
+installed_crontab_sum() {
   crontab -l 2>/dev/null </dev/null | without_header | cksum
 }
 
@@ -875,13 +875,13 @@ without_header() {
   sed -e '/^# DO NOT EDIT THIS FILE/d' -e '/^# (.* installed on /d' -e '/^# (Cron version /d'
 }
 
-# new_crontab OLD ID [LINE]: the crontab without the job's line, and with the new one.
+# new_crontab OLD ID [LINE]: prints the crontab without the job's old line and with its new one.
 new_crontab() {
   awk -v tag=" # certificate-vault:$2" 'substr($0, length($0) - length(tag) + 1) != tag' "$1" &&
     { [ -z "${3:-}" ] || printf '%s # certificate-vault:%s\n' "$3" "$2"; }
 }
 
-# The checksum of the same, found by another program and without the disk.
+# The expected checksum of the new crontab, computed by another program and without the disk.
 new_crontab_sum() {
   {
     {
@@ -892,32 +892,32 @@ new_crontab_sum() {
   } | cksum
 }
 
-# change_crontab ID [LINE]: takes the job's line away and adds the new one. It is found by its whole last word: another
-# job's id may begin or end like this one's. Everything else in the crontab belongs to its user: the new one is compared
-# with the old before it is installed and with what crontab has afterwards, and the old one is put back if that differs.
+# change_crontab ID [LINE]: replaces or removes the job's line, which it finds by its whole last word, because another
+# job's id may begin or end like this one. Everything else in the crontab belongs to the user: the new crontab is checked
+# before it is installed and again afterwards, and the old one is restored if the result differs.
 change_crontab() (
-  # The locks of the job are not this shell's to release.
+  # This subshell must not release the locks of the job.
   # shellcheck disable=SC2030 # on purpose
   held_lock='' install_lock=''
   trap release_lock 0
-  take_lock "$state_root/crontab.lock" 60 || fail "$exit_busy" "another installer has been changing the crontab for a minute"
+  acquire_lock "$state_root/crontab.lock" 60 || fail "$exit_busy" "another installer has held the crontab lock for a minute"
   old=$scratch/crontab.old new=$scratch/crontab.new
   read_crontab >"$old" ||
-    fail 1 "crontab -l fails, so the crontab cannot be changed without losing it: $crontab_says"
-  [ "$(without_header <"$old" | cksum)" = "$(crontab_sum)" ] ||
+    fail 1 "crontab -l failed, so the crontab cannot be changed safely: $crontab_error"
+  [ "$(without_header <"$old" | cksum)" = "$(installed_crontab_sum)" ] ||
     fail "$exit_write" "cannot copy the crontab to $scratch; is that disk full?"
   new_crontab "$old" "$@" >"$new" || fail "$exit_write" "cannot write the new crontab to $scratch; is that disk full?"
   [ "$(cksum <"$new")" = "$(new_crontab_sum "$old" "$@")" ] ||
-    fail "$exit_write" "the new crontab in $scratch is not complete, so the crontab stays as it was; is that disk full?"
+    fail "$exit_write" "the new crontab in $scratch is incomplete, so the crontab was not changed; is that disk full?"
   cmp -s "$old" "$new" && exit 0
-  crontab_answer=0
-  crontab "$new" </dev/null || crontab_answer=$?
-  [ "$(crontab_sum)" != "$(without_header <"$new" | cksum)" ] || exit 0
-  [ "$(crontab_sum)" = "$(without_header <"$old" | cksum)" ] || crontab "$old" </dev/null || :
-  [ "$(crontab_sum)" != "$(without_header <"$old" | cksum)" ] ||
-    fail 1 "crontab does not take the new crontab (code $crontab_answer); it is as it was"
-  cp "$old" "$state_root/crontab.before" && crontab_kept="; it is in $state_root/crontab.before"
-  fail 1 "crontab did not keep what it was given, and the crontab before could not be put back${crontab_kept:-}"
+  crontab_status=0
+  crontab "$new" </dev/null || crontab_status=$?
+  [ "$(installed_crontab_sum)" != "$(without_header <"$new" | cksum)" ] || exit 0
+  [ "$(installed_crontab_sum)" = "$(without_header <"$old" | cksum)" ] || crontab "$old" </dev/null || :
+  [ "$(installed_crontab_sum)" != "$(without_header <"$old" | cksum)" ] ||
+    fail 1 "crontab rejected the new crontab (exit code $crontab_status); the old one is unchanged"
+  cp "$old" "$state_root/crontab.before" && crontab_kept="; a copy is in $state_root/crontab.before"
+  fail 1 "crontab stored an incomplete crontab, and the old one could not be restored${crontab_kept:-}"
 )
 
 cron_line() {
@@ -927,9 +927,9 @@ cron_line() {
 unit_service() {
   cat <<EOF
 [Unit]
-Description=Downloads of a certificate from the vault (job $job_id)
+Description=Certificate download from the vault (job $job_id)
 EOF
-  # The manager of a user knows no such target.
+  # The systemd user manager has no such target.
   [ "$systemctl_scope" = --user ] || printf 'Wants=network-online.target\nAfter=network-online.target\n'
   cat <<EOF
 
@@ -943,12 +943,12 @@ EOF
 unit_timer() {
   cat <<EOF
 [Unit]
-Description=Downloads of a certificate from the vault (job $job_id): $schedule
+Description=Certificate download from the vault (job $job_id): $schedule
 
 [Timer]
 EOF
   cron_to_calendar "$schedule" | sed 's/^/OnCalendar=/'
-  # A machine that was off when it was due catches up; and no minute of its own for the timer to choose.
+  # Persistent: a machine that was off at the scheduled time catches up. AccuracySec: systemd must not shift the time.
   cat <<EOF
 Persistent=true
 AccuracySec=1s
@@ -961,16 +961,16 @@ EOF
 install_schedule() {
   if [ "$scheduler" = cron ]; then
     change_crontab "$job_id" "$(cron_line)" || return 1
-    remove_units || warn "the timer $unit.timer of an earlier installation is still there"
+    remove_units || warn "could not remove the timer $unit.timer of an earlier installation"
     return 0
   fi
   install_units || return 1
   [ "$systemctl_scope" = --system ] ||
-    say "the timer runs while you are signed in; \"loginctl enable-linger\" makes it run always"
+    info "the timer runs only while you are signed in; to run it always, use \"loginctl enable-linger\""
 }
 
-# The units are written in their own directory, so that they get the SELinux label that belongs there. The old ones come
-# back when systemd does not take the new ones.
+# Writes the units in their final directory, so that they get the SELinux label of that directory. Restores the old units
+# if systemd rejects the new ones.
 install_units() {
   unit=certificate-vault-$job_id
   (umask 022 && mkdir -p "$unit_directory") || return 1
@@ -990,7 +990,7 @@ install_units() {
     for part in service timer; do
       mv -f "$unit_directory/$unit.$part.old" "$unit_directory/$unit.$part"
     done
-    start_timer >/dev/null 2>&1 || warn "the timer from before is back in $unit_directory, but systemd does not start it"
+    start_timer >/dev/null 2>&1 || warn "restored the old timer in $unit_directory, but systemd failed to start it"
   else
     remove_units
   fi
@@ -1003,7 +1003,7 @@ start_timer() {
     systemctl "$systemctl_scope" restart "$unit.timer" </dev/null >&2
 }
 
-# Fails if systemd is running and cannot disable the timer.
+# Fails if systemd runs and cannot disable the timer.
 remove_units() {
   unit=certificate-vault-$job_id
   [ -e "$unit_directory/$unit.timer" ] || return 0
@@ -1018,13 +1018,13 @@ remove_schedule() {
   if command -v crontab >/dev/null 2>&1; then
     change_crontab "$job_id" || return 1
   elif [ "$scheduler" = cron ]; then
-    message err "there is no crontab program to remove the job's line with; install cron again"
+    message err "cannot remove the job's line without the crontab program; install cron again"
     return 1
   fi
   remove_units
 }
 
-# Whether the schedule is installed as the job defines it.
+# Whether the schedule of the job is installed.
 is_scheduled() {
   unit=certificate-vault-$job_id
   if [ "$scheduler" = cron ]; then
@@ -1040,8 +1040,8 @@ is_scheduled() {
 # ---------------------------------------------------------------------------------------------------------------------
 # Jobs on disk
 
-# A job is named by server, certificate and destination: a readable part, and a checksum of all three. Should two have
-# the same checksum, the later one counts on.
+# The job id is derived from server, certificate and destination: a readable part and a checksum of all three. If two jobs
+# have the same checksum, the later one gets a number.
 find_job_id() {
   job_base=$(printf '%s' "$certificate" | tr '*' '_' | cut -c 1-60)
   job_base=$job_base-$(printf '%s\n' "$server" "$certificate" "$destination" | cksum | cut -d ' ' -f 1)
@@ -1058,7 +1058,7 @@ is_this_job() {
     [ "$(job_value "$1" destination)" = "$destination" ]
 }
 
-# job_value ID NAME: one value of a job that may not be the one at hand.
+# job_value ID NAME: prints one value of any job.
 job_value() {
   [ ! -f "$jobs_root/$1/job" ] || sed -n "s/^$2=//p" "$jobs_root/$1/job" 2>/dev/null
 }
@@ -1094,9 +1094,9 @@ EOF
   echo end=job
 }
 
-# Reads values, never code.
+# Parses values; the file is never evaluated as code.
 read_job() {
-  [ -r "$jobs_root/$1/job" ] || fail 1 "there is no job \"$1\" in $jobs_root"
+  [ -r "$jobs_root/$1/job" ] || fail 1 "job \"$1\" not found in $jobs_root"
   job_id=$1 files='' proxies='' job_format='' job_end='' server='' certificate='' destination='' schedule='' scheduler=''
   while IFS= read -r job_line <&4; do
     job_text=${job_line#*=}
@@ -1119,7 +1119,7 @@ read_job() {
       ca) ca=$job_text ;;
       allow_http) allow_http=$job_text ;;
       file) files=$files${files:+$newline}$job_text ;;
-      *) fail 1 "$jobs_root/$1/job has a line that this version does not know: ${job_line%%=*}" ;;
+      *) fail 1 "$jobs_root/$1/job has a line that this version does not support: ${job_line%%=*}" ;;
     esac
   done 4<"$jobs_root/$1/job"
   # Version 0.1.0 wrote neither format nor end.
@@ -1130,35 +1130,35 @@ read_job() {
   {
     [ -n "$server" ] && [ -n "$certificate" ] && [ -n "$destination" ] && [ -n "$schedule" ] && [ -n "$state_root" ] &&
       [ -n "$files" ]
-  } || fail 1 "$jobs_root/$1/job is damaged; set the job up again, or remove $jobs_root/$1 and its line in the schedule"
+  } || fail 1 "$jobs_root/$1/job is damaged; create the job again, or remove $jobs_root/$1 and its schedule"
 }
 
-# The proxies of the shell that sets a job up: cron has none of its variables, and the job is to do later what it did
-# at its first run. They may contain a password, so only the job has them, in a file that is as private as the API key.
-remember_proxies() {
+# Saves the proxy settings of the shell that creates a job, because cron does not have these variables. They may contain a
+# password, so they are stored in the job file, which is as private as the API key.
+save_proxies() {
   proxies=''
-  remember_proxy http_proxy "${http_proxy:-}"
-  remember_proxy https_proxy "${https_proxy:-}"
-  remember_proxy all_proxy "${all_proxy:-}"
-  remember_proxy no_proxy "${no_proxy:-}"
-  remember_proxy HTTPS_PROXY "${HTTPS_PROXY:-}"
-  remember_proxy ALL_PROXY "${ALL_PROXY:-}"
-  remember_proxy NO_PROXY "${NO_PROXY:-}"
+  save_proxy http_proxy "${http_proxy:-}"
+  save_proxy https_proxy "${https_proxy:-}"
+  save_proxy all_proxy "${all_proxy:-}"
+  save_proxy no_proxy "${no_proxy:-}"
+  save_proxy HTTPS_PROXY "${HTTPS_PROXY:-}"
+  save_proxy ALL_PROXY "${ALL_PROXY:-}"
+  save_proxy NO_PROXY "${NO_PROXY:-}"
 }
 
-forget_proxies() {
+unset_proxies() {
   for proxy in $proxies; do
     unset "${proxy%%=*}"
   done
 }
 
-remember_proxy() {
+save_proxy() {
   [ -n "$2" ] || return 0
   refuse_control "$1" "$2"
   proxies=$proxies${proxies:+$newline}$1=$2
 }
 
-# For the programs that download; the reload command gets none of it.
+# Exports the proxy settings for the download programs. The reload command does not get them.
 use_proxies() {
   for proxy in $proxies; do
     case $proxy in
@@ -1167,7 +1167,7 @@ use_proxies() {
   done
 }
 
-# The ids of the jobs that match what was given on the command line, one a line.
+# Prints the ids of the jobs that match the options, one per line.
 matching_jobs() {
   for candidate in $(set +f && cd "$jobs_root" 2>/dev/null && for found in *; do
     [ ! -f "$found/job" ] || printf '%s\n' "$found"
@@ -1180,14 +1180,14 @@ matching_jobs() {
   done
 }
 
-# Two jobs that write the same file would undo each other's work for ever.
+# Two jobs that write the same file would keep overwriting each other.
 refuse_shared_files() {
   for other in $(wanted_job='' server='' certificate='' matching_jobs); do
     [ "$other" != "$job_id" ] || continue
     for own_line in $files; do
       job_value "$other" file | cut -d ' ' -f 2- | grep -F -x -e "${own_line#* }" >/dev/null || continue
-      fail 1 "the job $other installs a file \"${own_line#* }\" in $destination already; choose another name, or remove \
-that job with --uninstall $other"
+      fail 1 "job $other already installs a file \"${own_line#* }\" in $destination; use another name, or remove that job with \
+--uninstall $other"
     done
   done
 }
@@ -1195,10 +1195,10 @@ that job with --uninstall $other"
 # ---------------------------------------------------------------------------------------------------------------------
 # HTTP
 
-# Sets `tool`. A program that is there but does not run does not count. Two that are called wget are not among them: that
-# of BusyBox takes headers from its command line only, where everybody can read the key, and follows redirects with it;
-# Wget2 follows them as well, whatever --max-redirect says, and does not show the head of a 304. Where there is nothing
-# else, the request is written by this script: over openssl s_client or, without TLS, over nc.
+# Sets `tool` to a program that is installed and runs. Two versions of wget are not used: the one of BusyBox takes headers
+# only as arguments, where every user can read the key, and sends them along redirects; Wget2 follows redirects despite
+# --max-redirect and does not show the headers of a 304. Without curl or GNU wget, this script writes the request itself,
+# over openssl s_client or, without TLS, over nc.
 choose_tool() {
   if openssl version >/dev/null 2>&1 </dev/null; then has_openssl=yes; fi
   if curl --version >/dev/null 2>&1 </dev/null; then
@@ -1208,18 +1208,17 @@ choose_tool() {
   elif [ -n "$pin" ]; then
     fail 1 "--pin needs curl or GNU wget, and neither is installed"
   elif [ "$server_scheme" = https ]; then
-    [ "$has_openssl" = yes ] || fail 1 "one of the programs curl, GNU wget and openssl is needed and none is installed \
-(the wget of BusyBox would show the API key to every user of this machine)"
+    [ "$has_openssl" = yes ] || fail 1 "install curl, GNU wget or openssl (BusyBox wget would show the API key to every user of this machine)"
     tool=openssl
   elif command -v nc >/dev/null 2>&1; then
     tool=nc
   else
-    fail 1 "one of the programs curl, GNU wget and nc is needed and none is installed"
+    fail 1 "install curl, GNU wget or nc"
   fi
 }
 
-# http_get PATH BODY [ETAG]: one request, with the key if `authorized` is yes. Sets http_status (000 where there was no
-# answer), http_version, http_etag, http_length, http_location, http_error. Redirects are not followed.
+# http_get PATH BODY [ETAG]: sends one request, with the key if `authorized` is yes. Sets http_status (000 if there was no
+# response), http_version, http_etag, http_length, http_location, http_error. Does not follow redirects.
 http_get() {
   http_url=$server$1
   { true >"$2" && true >"$scratch/head" && true >"$scratch/error"; } || scratch_full
@@ -1228,16 +1227,16 @@ http_get() {
   parse_head
   http_error=$(tail -n 1 "$scratch/error" | tr -d '[:cntrl:]')
   case $tool-$http_exit in
-    # Curl's own clock, or ours.
+    # The time limit of curl, or ours.
     curl-28 | *-124)
       http_status=000
-      http_error="nothing complete within $fetch_seconds seconds"
+      http_error="no complete response within $fetch_seconds seconds"
       ;;
   esac
-  # A body that is shorter than announced is no answer.
+  # A body that is shorter than Content-Length is an error.
   if [ "$http_status" = 200 ] && [ -n "$http_length" ] && [ "$(byte_count "$2")" != "$http_length" ]; then
     http_status=000
-    http_error="the connection ended after $(byte_count "$2") of $http_length bytes"
+    http_error="the connection closed after $(byte_count "$2") of $http_length bytes"
   elif [ "$http_status" = 200 ] && [ "$http_exit" -ne 0 ]; then
     http_status=000
   fi
@@ -1251,7 +1250,7 @@ byte_count() {
   wc -c <"$1" | tr -d ' '
 }
 
-# `cat` and here-documents write secrets: printf is not built into every shell, and would have them as arguments.
+# Secrets are written with `cat` and here-documents: where printf is not a builtin, they would be its arguments.
 get_curl() {
   {
     [ "$authorized" = no ] || cat <<EOF
@@ -1263,10 +1262,10 @@ EOF
     ${3:+--header} ${3:+"If-None-Match: $3"}
   [ "$ca" = no ] || set -- "$@" --cacert "$ca_path"
   [ -z "$pin" ] || set -- "$@" --pinnedpubkey "$pin"
-  # The pinned key is then the only thing that is trusted, and it is enough.
+  # With a pin and no CA file, the pinned key alone is trusted.
   [ -z "$pin" ] || [ "$ca" = yes ] || set -- "$@" --insecure
   ! is_loopback "$server_host" || set -- "$@" --noproxy '*'
-  # -q, and first: a .curlrc could switch off what is checked here. --globoff: brackets of IPv6 addresses.
+  # -q must come first: a .curlrc could disable checks. --globoff: IPv6 addresses have brackets.
   with_limit "$((fetch_seconds + 5))" curl -q --globoff "$@" "$http_url" 2>"$scratch/error"
 }
 
@@ -1288,7 +1287,7 @@ EOF
   return "$wget_exit"
 }
 
-# HTTP/1.0: no chunks, and the end of the connection is the end of the body.
+# HTTP/1.0 has no chunked encoding: the body ends when the connection closes.
 write_request() {
   cat <<EOF || return 1
 GET $server_path$1 HTTP/1.0$cr
@@ -1308,7 +1307,7 @@ $cr
 EOF
 }
 
-# split_answer BODY: head and body of what came over the wire.
+# split_answer BODY: splits the raw response into headers and body.
 split_answer() {
   sed "/^$cr\$/q" "$scratch/answer" >"$scratch/head"
   tail -c "+$(($(byte_count "$scratch/head") + 1))" "$scratch/answer" >"$1"
@@ -1317,8 +1316,8 @@ split_answer() {
 get_nc() {
   write_request "$1" "$3" >"$scratch/request" || scratch_full
   nc_request=$scratch/request
-  # At the end of its input, BusyBox's nc closes its side of the connection, and many servers take that for the end of
-  # the interest in an answer. A pipe that is open for writing as well has no end.
+  # BusyBox nc closes its side of the connection at the end of its input, and many servers then send no response. A pipe
+# that is also open for writing has no end.
   if nc --help 2>&1 </dev/null | grep BusyBox >/dev/null; then
     nc_request=$scratch/wire
     [ -p "$nc_request" ] || mkfifo "$nc_request"
@@ -1332,7 +1331,7 @@ get_nc() {
   return "$nc_exit"
 }
 
-# -verify makes a wrong certificate an error only together with -verify_return_error, and the name has to be asked for.
+# -verify rejects a wrong certificate only together with -verify_return_error, and checks the name only on request.
 get_openssl() {
   write_request "$1" "$3" >"$scratch/request" || scratch_full
   openssl_body=$2
@@ -1344,12 +1343,12 @@ get_openssl() {
   [ "$ca" = no ] || set -- "$@" -CAfile "$ca_path"
   with_limit "$fetch_seconds" openssl s_client -quiet -verify 10 -verify_return_error "$@" \
     <"$scratch/request" >"$scratch/answer" 2>"$scratch/error"
-  # Its exit code also reports how the other side closed the connection; the length of the body is what counts.
+  # The exit code also depends on how the server closed the connection, so the length of the body decides instead.
   [ "$?" -ne 124 ] || return 124
   split_answer "$openssl_body"
 }
 
-# The last head in the file is the answer's: a proxy's may come before it.
+# The last headers in the file are those of the response; a proxy's may come first.
 parse_head() {
   http_status=000 http_version='' http_etag='' http_length='' http_location=''
   awk '
@@ -1361,7 +1360,7 @@ parse_head() {
     }
     END {
       version = field["certificate-version"]; etag = field["etag"]; size = field["content-length"]
-      # The awk of the BSDs and of macOS wants the brackets.
+      # The awk of BSD and macOS needs the parentheses.
       print (status == "" ? "000" : status)
       print (version ~ /^[1-9][0-9]*$/ && length(version) < 10 ? version : "")
       print (etag ~ /^(W\/)?"[!#-~]*"$/ && length(etag) < 200 ? etag : "")
@@ -1375,8 +1374,8 @@ parse_head() {
   } <"$scratch/head.values" || scratch_full
 }
 
-# get_patiently PATH BODY [ETAG]: with retries where a retry can help; ends the run where there is no 200 or 304.
-get_patiently() {
+# get_with_retries PATH BODY [ETAG]: retries if that can help. Ends the run unless the status is 200 or 304.
+get_with_retries() {
   tries=0
   while :; do
     http_get "$@"
@@ -1390,28 +1389,28 @@ get_patiently() {
   done
   case $http_status in
     000) fetch_failed "$http_url: ${http_error:-the connection failed}" ;;
-    401) fetch_failed "$http_url: 401: the API key is not valid (unknown, revoked or expired); set the job up again with a new one" ;;
-    403) fetch_failed "$http_url: 403: the API key may not have this file: it needs the scope and the certificate in its list" ;;
-    404) fetch_failed "$http_url: 404: the vault has no certificate \"$certificate\", or not this version any more" ;;
-    409) fetch_failed "$http_url: 409: nothing has been issued for \"$certificate\" yet" ;;
-    3??) fetch_failed "$http_url: the server sends us on to $http_location, where the API key is not sent; \
-if that is the vault, use it as --server" ;;
-    *) fetch_failed "$http_url: the server answers $http_status" ;;
+    401) fetch_failed "$http_url: 401: the API key is unknown, revoked or expired; create the job again with a new key" ;;
+    403) fetch_failed "$http_url: 403: the API key has no permission for this file; it needs the scope, and the certificate in its allowlist" ;;
+    404) fetch_failed "$http_url: 404: certificate \"$certificate\" or this version not found" ;;
+    409) fetch_failed "$http_url: 409: certificate \"$certificate\" has not been issued yet" ;;
+    3??) fetch_failed "$http_url: refused to follow a redirect to $http_location with the API key; if that is the vault, use it as \
+--server" ;;
+    *) fetch_failed "$http_url: unexpected status $http_status" ;;
   esac
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
-# A run: fetch
+# A run: download
 
-# What this and earlier runs know of a file is a line in `state` (or `pending`, before a reload has succeeded):
-# version, entity tag, checksum, artifact and output name, with tabs between them.
+# Each installed file has a line in `state` (or in `pending` until the reload succeeds) with version, ETag, checksum,
+# artifact and output name, separated by tabs.
 
 checksum() {
   cksum <"$1" | tr ' ' ':'
 }
 
-# look_up ARTIFACT OUTPUT: sets known_etag and known_sum if the file on disk is the one that was
-# installed; empty where it is missing or altered. The checksum guards against accidents, not against root.
+# look_up ARTIFACT OUTPUT: sets known_etag and known_sum if the file on disk is the installed one; leaves them empty if it
+# is missing or changed. The checksum detects accidents, not an attack by root.
 look_up() {
   known_etag='' known_sum=''
   [ -f "$disk/$2" ] && [ ! -h "$disk/$2" ] && [ -r "$disk/$2" ] || return 0
@@ -1424,8 +1423,8 @@ look_up() {
   done
 }
 
-# find_row ROWS ARTIFACT OUTPUT: sets row_etag and row_sum; fails where the list does not have the file, or ends within
-# its line.
+# find_row ROWS ARTIFACT OUTPUT: sets row_etag and row_sum. Fails if the list does not have the file, or ends within its
+# line.
 find_row() {
   while IFS=$tab read -r _ row_etag row_sum row_artifact row_output <&4; do
     [ "$row_artifact" != "$2" ] || [ "$row_output" != "$3" ] || return 0
@@ -1433,8 +1432,8 @@ find_row() {
   return 1
 }
 
-# The first answer tells which version is current, a 304 as well as a 200; all others are asked for that version. So
-# the files belong together though the vault may renew in between.
+# The first response, 200 or 304, has the current version. All other requests ask for that version, so that the files
+# belong together even if the vault renews in between.
 fetch_all() {
   pinned='' fetched=no
   true >"$scratch/next" || scratch_full
@@ -1442,18 +1441,18 @@ fetch_all() {
   for line in $files; do
     artifact=${line%% *} output=${line#* }
     look_up "$artifact" "$output"
-    get_patiently "/api/v1/certificates/$certificate/$artifact${pinned:+?version=$pinned}" "$staging/$output" "$known_etag"
-    [ -n "$http_version" ] || fetch_failed "$http_url: the answer is not the vault's: it has no Certificate-Version"
+    get_with_retries "/api/v1/certificates/$certificate/$artifact${pinned:+?version=$pinned}" "$staging/$output" "$known_etag"
+    [ -n "$http_version" ] || fetch_failed "$http_url: not a response of the vault: no Certificate-Version header"
     [ -z "$pinned" ] || [ "$http_version" = "$pinned" ] ||
-      fetch_failed "$http_url: asked for version $pinned, the server sent version $http_version"
+      fetch_failed "$http_url: requested version $pinned, but the server sent version $http_version"
     pinned=$http_version
     if [ "$http_status" = 304 ]; then
-      [ -n "$known_etag" ] || fetch_failed "$http_url: the server says 304 though nothing was there to compare with"
+      [ -n "$known_etag" ] || fetch_failed "$http_url: unexpected status 304"
       rm -f "$staging/$output"
       next_etag=$known_etag next_sum=$known_sum
     else
       check_pem "$artifact" "$staging/$output"
-      [ -n "$http_etag" ] || fetch_failed "$http_url: the answer is not the vault's: it has no ETag"
+      [ -n "$http_etag" ] || fetch_failed "$http_url: not a response of the vault: no ETag header"
       next_etag=$http_etag next_sum=$(checksum "$staging/$output") fetched=yes
     fi
     cat <<EOF >>"$scratch/next" || scratch_full
@@ -1464,7 +1463,7 @@ EOF
   authorized=no
 }
 
-# A reload that is due does not wait for the vault to come back, as long as the files are those it is due for.
+# A pending reload does not wait until the vault is reachable, if the files on disk are the ones it is pending for.
 fetch_failed() {
   if [ -n "$run_state" ] && [ -e "$run_state/pending" ] && disk_is "$run_state/pending"; then
     warn "$1"
@@ -1474,8 +1473,8 @@ fetch_failed() {
   fail "$exit_fetch" "$1"
 }
 
-# disk_is ROWS: whether every file of the job on disk is the one in the list. A list without all of them, such as one
-# that a power cut has emptied, is never true.
+# disk_is ROWS: whether every file of the job on disk matches the list. Fails if the list is incomplete, such as after a
+# power cut.
 disk_is() {
   [ -r "$1" ] || return 1
   for disk_line in $files; do
@@ -1488,7 +1487,7 @@ disk_is() {
 # ---------------------------------------------------------------------------------------------------------------------
 # A run: check
 
-# check_pem ARTIFACT FILE: whole blocks of the right kind and nothing else. Only chain.crt may be empty.
+# check_pem ARTIFACT FILE: requires complete PEM blocks of the right type and nothing else. Only chain.crt may be empty.
 check_pem() {
   pem_label=CERTIFICATE pem_least=1 pem_most=100
   if is_key "$1"; then pem_label='PRIVATE KEY' pem_most=1; fi
@@ -1501,10 +1500,10 @@ check_pem() {
     !inside && /^$/ { next }
     { wrong = 1 }
     END { exit wrong || inside || blocks < least || blocks > most }
-  ' "$2" || fail "$exit_check" "$1: what the server sent is not a whole PEM file; nothing was changed"
+  ' "$2" || fail "$exit_check" "$1: the server sent an incomplete or invalid PEM file; nothing was changed"
 }
 
-# The file as it is after this run: the new one, or the one on disk that is still current.
+# Prints the path of the file that will be current after this run: the new one, or the one on disk.
 effective() {
   if [ -f "$staging/$1" ]; then printf '%s\n' "$staging/$1"; else printf '%s\n' "$disk/$1"; fi
 }
@@ -1512,9 +1511,8 @@ effective() {
 check_all() {
   installed_version=$(cut -f 1 "$run_state/state" 2>/dev/null | head -n 1)
   if [ "$has_openssl" = no ]; then
-    [ "$fetched" = no ] || say "openssl is not installed: not checked whether the certificate has expired, \
-is older than the one on disk, and belongs to the key"
-    # Without it the vault's numbers must do.
+    [ "$fetched" = no ] || info "openssl is not installed; skipped the checks for expiry, for an older certificate and for a matching key"
+    # Without openssl, compare version numbers.
     [ -z "$installed_version" ] || [ -z "$(first_leaf)" ] || [ ! -f "$disk/$(first_leaf)" ] ||
       [ "$pinned" -ge "$installed_version" ] || fail "$exit_check" "$(older_message)"
     return
@@ -1528,38 +1526,38 @@ is older than the one on disk, and belongs to the key"
 }
 
 check_leaf() {
-  openssl x509 -noout -in "$1" >/dev/null 2>&1 </dev/null || fail "$exit_check" "openssl cannot read the certificate that the server sent"
+  openssl x509 -noout -in "$1" >/dev/null 2>&1 </dev/null || fail "$exit_check" "the server sent a certificate that openssl cannot parse"
   openssl x509 -noout -checkend 0 -in "$1" >/dev/null 2>&1 </dev/null ||
     fail "$exit_check" "the certificate in the vault has expired; nothing was changed"
   [ "$1" != "$2" ] || return 0
   leaf_begins=$(not_before "$1")
-  ! earlier "$(date -u '+%Y%m%d%H%M%S')" "$leaf_begins" ||
-    fail "$exit_check" "the certificate in the vault is not valid before $(start_date "$1"), and here it is $(date -u); nothing was changed"
+  ! is_earlier "$(date -u '+%Y%m%d%H%M%S')" "$leaf_begins" ||
+    fail "$exit_check" "the certificate in the vault is not valid before $(start_date "$1"), and this machine's clock says $(date -u); nothing was changed"
   [ -f "$2" ] || return 0
   disk_begins=$(not_before "$2")
-  # What cannot be read on disk is no reason to keep it.
+  # Replace an unreadable certificate on disk.
   [ -n "$disk_begins" ] || return 0
-  ! earlier "$leaf_begins" "$disk_begins" || fail "$exit_check" "$(older_message)"
-  # A certificate that was deleted in the vault and made again counts from 1.
-  [ -z "$installed_version" ] || [ "$pinned" -ge "$installed_version" ] || earlier "$disk_begins" "$leaf_begins" ||
+  ! is_earlier "$leaf_begins" "$disk_begins" || fail "$exit_check" "$(older_message)"
+  # The versions of a certificate that was deleted and created again start at 1.
+  [ -z "$installed_version" ] || [ "$pinned" -ge "$installed_version" ] || is_earlier "$disk_begins" "$leaf_begins" ||
     fail "$exit_check" "$(older_message)"
 }
 
-# Fourteen digits are too many for the arithmetic of some shells.
-earlier() {
+# Some shells cannot compare numbers with fourteen digits.
+is_earlier() {
   awk 'BEGIN { exit !(ARGV[1] + 0 < ARGV[2] + 0) }' "$1" "$2"
 }
 
 older_message() {
-  printf '%s\n' "the certificate that the server sent is older than the one in $destination, which stays; \
-if this is intended, remove $destination/$(first_leaf) and run the job again"
+  printf '%s\n' "the server sent a certificate that is older than the one in $destination; nothing was changed. To install it anyway, \
+remove $destination/$(first_leaf) and run the job again"
 }
 
 start_date() {
   openssl x509 -noout -startdate -in "$1" 2>/dev/null </dev/null | sed 's/^notBefore=//'
 }
 
-# The beginning of the validity as a number that sorts: `date` reads dates on some systems only, and differently.
+# The start of validity as a sortable number. Parsing dates with `date` is not portable.
 not_before() {
   start_date "$1" | awk '
     { split($3, time, ":"); month = (index("JanFebMarAprMayJunJulAugSepOctNovDec", $1) + 2) / 3
@@ -1572,7 +1570,7 @@ check_keys() {
     is_key "${key_line%% *}" || continue
     own_key=$(openssl pkey -pubout -in "$(effective "${key_line#* }")" 2>/dev/null </dev/null)
     if [ -z "$own_key" ] || [ "$own_key" != "$leaf_key" ]; then
-      fail "$exit_check" "${key_line%% *} does not belong to the certificate; nothing was changed"
+      fail "$exit_check" "${key_line%% *} does not match the certificate; nothing was changed"
     fi
   done
 }
@@ -1580,11 +1578,12 @@ check_keys() {
 # ---------------------------------------------------------------------------------------------------------------------
 # A run: write
 
-# The new files are staged inside the destination: the same file system for sure, also where the destination is a mount
-# or a link. Dot names: services that read whole directories leave them alone. Where the directory is the owner's,
-# downloads and checks happen in root's own scratch (`staging`), and on a copy of what is on disk (`disk`).
+# Stages the new files inside the destination, which is always the same file system, even if the destination is a mount
+# point or a link. Their names begin with a dot, because services that read whole directories skip such names. If the
+# directory belongs to the owner, downloads and checks use root's own scratch directory (`staging`) and a copy of the
+# files on disk (`disk`).
 make_staging() {
-  check_destination_place make || fail "$exit_write" "$walk_problem"
+  check_destination_place create || fail "$exit_write" "$walk_problem"
   stage_path=$destination/.vault-staging-$job_id
   previous=$run_state/previous
   if [ -z "$writer" ]; then disk=$destination; else disk=$scratch/disk; fi
@@ -1595,14 +1594,14 @@ make_staging() {
   as_writer sh -c 'rm -f "$1"*' sh "$destination/.vault-copy-$job_id-" </dev/null
   recover
   { [ ! -e "$destination/.vault-previous-$job_id" ] && [ ! -h "$destination/.vault-previous-$job_id" ]; } ||
-    warn "version 0.1.0 was interrupted while it replaced files, and left $destination/.vault-previous-$job_id: it is not \
-used, for others may have written it; it is removed when current files are in place"
+    warn "version 0.1.0 was interrupted and left $destination/.vault-previous-$job_id. It is not used, because other users may \
+have written to it, and is removed once the current files are installed"
   as_writer mkdir "$stage_path" 2>/dev/null </dev/null || fail "$exit_write" "cannot write to $destination"
   staging=$stage_path
   [ -z "$writer" ] || { staging=$scratch/new && mkdir "$staging"; } || scratch_full
 }
 
-# What the owner's directory holds, as that user may read it; links do not count. Fails with walk_problem.
+# Copies the files in the owner's directory that this user can read. Ignores links. On failure sets walk_problem.
 read_disk() {
   [ -n "$writer" ] || return 0
   for line in $files; do
@@ -1629,16 +1628,16 @@ Fix: chown $writer '$destination/$output'"
   done
 }
 
-# remove_directory PATH: one of our own, with the files in it. What another user has put in its place is left alone: fails
-# with walk_problem.
+# remove_directory PATH: removes one of our own directories with its files. If another user created it, leaves it alone
+# and sets walk_problem.
 remove_directory() {
-  look_at "$1"
+  stat_entry "$1"
   [ -n "$entry_kind" ] || return 0
   if [ "$my_uid" -eq 0 ] && [ -z "$writer" ]; then
     case $entry_uid-$entry_mode in
       0-d????-??-*) ;;
       *)
-        walk_problem="$1 has a name of this program, but it is not a directory of root; look at it, and remove it"
+        walk_problem="$1 has a reserved name but is not a directory of root; inspect and remove it"
         return 1
         ;;
     esac
@@ -1650,23 +1649,23 @@ remove_directory() {
 
 remove_staging() {
   as_writer rm -rf "$stage_path" </dev/null
-  # Backups under a mark belong to a swap that was interrupted: the next run needs them.
+  # With a journal, the backups belong to an interrupted swap, and the next run needs them.
   [ -e "$run_state/swapping" ] || rm -rf "$previous"
 }
 
-# A run that was ended between its first and last rename (by a power cut, say) left a mark, the list of the old files:
-# back to those, unless all the new ones had arrived. Where the list itself is empty or cut, the files did not arrive
-# either, and what they were is in `state`. A backup counts only if its checksum is in one of the two.
+# A run that ended between its first and last rename, for example by a power cut, left a journal (`swapping`), the list of
+# the old files. Restore them, unless all new files are in place. If the journal is empty or truncated, no renames
+# happened, and `state` lists the old files. A backup is used only if its checksum is in one of these lists.
 recover() {
   [ -e "$run_state/swapping" ] || [ -e "$previous" ] || return 0
   if [ -e "$run_state/swapping" ] && ! disk_is "$run_state/pending"; then
-    warn "an earlier run was interrupted while it replaced files: the old files are put back"
+    warn "an earlier run was interrupted while it replaced files; restoring the old files"
     cp "$run_state/swapping" "$scratch/swapping" || scratch_full
     if [ "$(tail -n 1 "$scratch/swapping")" != end ]; then
       [ ! -r "$run_state/state" ] || cut -f 3,5 "$run_state/state" >"$scratch/swapping" || scratch_full
     fi
     if ! roll_back; then
-      warn "cannot put all of the old files back; those that are left are in $previous, and this run fetches the current ones"
+      warn "cannot restore all old files; the remaining backups are in $previous, and this run downloads the current files"
       read_disk || fail "$exit_write" "$walk_problem"
       return 0
     fi
@@ -1683,7 +1682,7 @@ is_own_file() {
   return 1
 }
 
-# Only what differs is replaced: sets `changed` to the names of those files.
+# Sets `changed` to the names of the files that differ. Only those are replaced.
 find_changes() {
   changed=''
   for line in $files; do
@@ -1693,7 +1692,7 @@ find_changes() {
         rm -f "$staging/$output"
       fi
     fi
-    # Restores the mode and owner of a file that stays; for a file with several links, only on a copy.
+    # Restores mode and owner of an unchanged file. A file with several hard links is replaced by a copy instead.
     if [ ! -f "$staging/$output" ]; then
       if [ -n "$writer" ] || [ -z "$(find "$disk/$output" -prune -links +1)" ]; then
         set_rights "${line%% *}" "$destination/$output"
@@ -1719,30 +1718,29 @@ has_rights() {
     { [ -z "$group" ] || [ -z "$(find "$2" -prune ! -group "$group" 2>&1)" ]; }
 }
 
-# Before the swap, so that a file never exists with the wrong mode; also if the mode was changed since.
+# Sets mode and owner before the swap, so that a file never exists with the wrong mode. Also fixes later changes.
 set_rights() {
   find_mode "$1"
   if [ -n "$(find "$2" -prune -type f ! -perm "$rights_mode")" ]; then
     as_writer chmod "$rights_mode" "$2" 2>/dev/null </dev/null || without_modes || fail "$exit_write" "cannot set the mode of $2"
   fi
   if [ -n "$owner" ] && [ -z "$writer" ] && [ -n "$(find "$2" -prune ! -user "$owner" 2>&1)" ]; then
-    chown "$owner" "$2" 2>/dev/null || fail "$exit_write" "cannot make $owner the owner of $2"
+    chown "$owner" "$2" 2>/dev/null || fail "$exit_write" "cannot change the owner of $2 to $owner"
   fi
   if [ -n "$group" ] && [ -n "$(find "$2" -prune ! -group "$group" 2>&1)" ]; then
-    as_writer chgrp "$group" "$2" 2>/dev/null </dev/null || fail "$exit_write" "cannot make $group the group of $2"
+    as_writer chgrp "$group" "$2" 2>/dev/null </dev/null || fail "$exit_write" "cannot change the group of $2 to $group"
   fi
 }
 
-# A file system without modes of its own (Proxmox's pmxcfs) refuses every change to another mode.
+# Some file systems, such as Proxmox's pmxcfs, have fixed modes and reject chmod.
 without_modes() {
   [ -z "$writer" ] && true >"$staging/.vault-probe" || return 1
   if chmod 0600 "$staging/.vault-probe" 2>/dev/null && chmod 0640 "$staging/.vault-probe" 2>/dev/null; then return 1; fi
-  [ -n "$told_modes" ] || whisper "$destination keeps modes of its own"
-  told_modes=yes
+  [ -n "$warned_modes" ] || info_quiet "the file system of $destination has fixed modes; --mode has no effect"
+  warned_modes=yes
 }
 
-# Whether a file that is renamed from the staging directory into the destination stays the same file. Some file systems
-# refuse that, and mv then may copy.
+# Whether mv from the staging directory to the destination is a rename. On some file systems it is a copy.
 renames_across() {
   [ -z "$writer" ] || return 0
   true >"$staging/.vault-probe" || return 1
@@ -1758,11 +1756,11 @@ inode() {
   ls -di "$1" | awk '{ print $1; exit }'
 }
 
-# All or none. The old files are copied first, into the state directory. All renames are done by one mv, which outlives
-# this script: if the script is killed, either the old files or the new ones are in place. Everything a rollback needs is
-# on disk before the mark, and the mark before the first rename; the mark is removed when the renames are on disk.
+# Replaces all files or none. First copies the old files to the state directory. A single mv does all renames and outlives
+# this script: if the script is killed, either the old or the new files are in place. The backups are on disk before the
+# journal, and the journal before the first rename; the journal is removed once the renames are on disk.
 swap() {
-  # Backups that an earlier rollback could not use.
+  # Remove backups that an earlier rollback could not use.
   [ ! -e "$previous" ] || rm -rf "$previous"
   mkdir "$previous" || fail "$exit_write" "cannot write to $run_state"
   true >"$scratch/swapping" || scratch_full
@@ -1786,11 +1784,11 @@ EOF
     swap_by_copy 2>"$scratch/error"
   fi || {
     swap_error=$(tail -n 1 "$scratch/error" | tr -d '[:cntrl:]')
-    { read_disk && roll_back; } || fail "$exit_write" "cannot replace the files, and cannot put the old ones back; they are in $previous: $swap_error"
+    { read_disk && roll_back; } || fail "$exit_write" "cannot replace the files, and cannot restore the old ones, which are in $previous: $swap_error"
     rm -f "$run_state/pending"
     [ ! -e "$scratch/pending.before" ] || mv -f "$scratch/pending.before" "$run_state/pending"
     rm -f "$run_state/swapping"
-    fail "$exit_write" "cannot replace the files in $destination; the old ones are in place: $swap_error"
+    fail "$exit_write" "cannot replace the files in $destination; the old files are unchanged: $swap_error"
   }
   as_writer_to_disk "$destination"
   rm -f "$run_state/swapping"
@@ -1800,22 +1798,22 @@ EOF
   done
 }
 
-# keep_old OUTPUT: sets old_sum to the checksum of the copy, `link` for a link, or `-` where there was nothing.
+# keep_old OUTPUT: backs up a file and sets old_sum to its checksum, `link` for a link, or `-` if there was no file.
 keep_old() {
   old_sum=-
   if [ -h "$disk/$1" ]; then
-    cp -P "$disk/$1" "$previous/$1" || fail "$exit_write" "cannot keep a copy of $destination/$1"
+    cp -P "$disk/$1" "$previous/$1" || fail "$exit_write" "cannot back up $destination/$1"
     old_sum='link'
   elif [ -e "$disk/$1" ]; then
     [ -f "$disk/$1" ] || fail "$exit_write" "$destination/$1 is not a file"
     cp -p "$disk/$1" "$previous/$1" 2>/dev/null || cp "$disk/$1" "$previous/$1" ||
-      fail "$exit_write" "cannot keep a copy of $destination/$1"
+      fail "$exit_write" "cannot back up $destination/$1"
     old_sum=$(checksum "$previous/$1")
-    [ "$old_sum" = "$(checksum "$disk/$1")" ] || fail "$exit_write" "cannot keep a copy of $destination/$1"
+    [ "$old_sum" = "$(checksum "$disk/$1")" ] || fail "$exit_write" "cannot back up $destination/$1"
   fi
 }
 
-# The owner's process creates the file, or fails where there is one.
+# The owner's process creates the file, and fails if it exists.
 stage_as_writer() {
   # shellcheck disable=SC2016 # the inner shell expands these
   as_writer sh -c 'umask 077; set -C; cat >"$1"' sh "$stage_path/$1" <"$staging/$1" 2>/dev/null ||
@@ -1825,7 +1823,7 @@ stage_as_writer() {
   done
 }
 
-# In a subshell, which outlives this script as well.
+# Runs in a subshell, which also outlives this script.
 swap_by_copy() (
   trap - 0 HUP INT TERM
   copies=0
@@ -1841,7 +1839,7 @@ swap_by_copy() (
   done
 )
 
-# Every file in the list as it was before: the copy, or nothing. Only names of the job count.
+# Restores every file in the list from its backup, or removes it if there was none. Ignores names that are not the job's.
 roll_back() {
   back=0
   while IFS=$tab read -r old_sum output <&4; do
@@ -1850,13 +1848,13 @@ roll_back() {
       -) as_writer rm -f "$destination/$output" </dev/null || back=1 ;;
       link) { [ -h "$previous/$output" ] && cp -P "$previous/$output" "$destination/.vault-copy-$job_id-old" &&
         mv -f "$destination/.vault-copy-$job_id-old" "$destination/$output"; } || back=1 ;;
-      *) put_back "$output" || back=1 ;;
+      *) restore_file "$output" || back=1 ;;
     esac
   done 4<"$scratch/swapping"
   return "$back"
 }
 
-put_back() {
+restore_file() {
   [ -h "$disk/$1" ] || [ ! -f "$disk/$1" ] || [ "$(checksum "$disk/$1")" != "$old_sum" ] || return 0
   [ -f "$previous/$1" ] && [ ! -h "$previous/$1" ] && [ "$(checksum "$previous/$1")" = "$old_sum" ] || return 1
   back_copy=$destination/.vault-copy-$job_id-old
@@ -1873,7 +1871,7 @@ put_back() {
   fi
 }
 
-# Some sync whole file systems whatever they are given; that is right too, only slower.
+# Some versions of sync ignore their arguments and sync everything, which is slower but correct.
 to_disk() {
   sync "$@" >/dev/null 2>&1 </dev/null || sync
 }
@@ -1882,7 +1880,7 @@ as_writer_to_disk() {
   as_writer sync "$@" >/dev/null 2>&1 </dev/null || sync
 }
 
-# replace_state FROM TO: whole or not at all, and on disk.
+# replace_state FROM TO: replaces a file atomically and durably.
 replace_state() {
   { cp "$1" "$2.new" && cmp -s "$1" "$2.new" && to_disk "$2.new" && mv -f "$2.new" "$2" && to_disk "${2%/*}"; } ||
     fail "$exit_write" "cannot write to ${2%/*}"
@@ -1893,44 +1891,44 @@ replace_state() {
 
 reload_and_verify() {
   if [ -n "$reload" ]; then
-    # Its own shell, in / as cron does it; what it says is for the person who reads the message.
-    (cd / && umask "$umask_before" && unset LC_ALL && forget_proxies && exec sh -c "$reload") </dev/null >"$scratch/reload.log" 2>&1 &
+    # Runs in its own shell, in /, with its output captured for the error message.
+    (cd / && umask "$umask_before" && unset LC_ALL && unset_proxies && exec sh -c "$reload") </dev/null >"$scratch/reload.log" 2>&1 &
     limited=$!
     wait_limited "$reload_seconds"
     reload_status=$?
     if [ "$reload_status" -ne 0 ]; then
       tail -n 20 "$scratch/reload.log" >&2
       [ "$reload_status" -ne 124 ] ||
-        fail "$exit_reload" "the reload command was stopped after $reload_seconds seconds; it is tried again at the next run"
-      fail "$exit_reload" "the reload command failed with code $reload_status; it is tried again at the next run"
+        fail "$exit_reload" "the reload command timed out after $reload_seconds seconds; the next run retries it"
+      fail "$exit_reload" "the reload command failed with exit code $reload_status; the next run retries it"
     fi
   fi
   [ -z "$verify" ] || verify_served
 }
 
-# Services take a moment to load what is new, so this looks several times.
+# Retries, because services take a moment to load the new certificate.
 verify_served() {
-  own_print=$(fingerprint <"$disk/$(first_leaf)")
+  own_fingerprint=$(fingerprint <"$disk/$(first_leaf)")
   verify_count=0
   while :; do
     served_certificate
-    served_print=$(fingerprint <"$scratch/served")
-    [ "$served_print" != "$own_print" ] || return 0
+    served_fingerprint=$(fingerprint <"$scratch/served")
+    [ "$served_fingerprint" != "$own_fingerprint" ] || return 0
     verify_count=$((verify_count + 1))
     [ "$verify_count" -lt "$verify_tries" ] || break
     sleep 1
   done
-  if [ -n "$served_print" ]; then
-    fail "$exit_verify" "$verify serves another certificate than the new one; reload and check are tried again at the next run"
+  if [ -n "$served_fingerprint" ]; then
+    fail "$exit_verify" "$verify does not serve the new certificate; the next run retries the reload and the check"
   fi
-  fail "$exit_verify" "$verify does not speak TLS or cannot be reached; reload and check are tried again at the next run"
+  fail "$exit_verify" "$verify is unreachable or does not speak TLS; the next run retries the reload and the check"
 }
 
 fingerprint() {
   openssl x509 -noout -fingerprint -sha256 2>/dev/null
 }
 
-# The certificate is asked for by the name the service is known under: HOST, or the first name in the certificate.
+# Connects with the server name HOST, or with the first name in the certificate if HOST is not a DNS name.
 served_certificate() {
   verify_name=${verify%:*}
   case $verify_name in
@@ -1943,7 +1941,7 @@ served_certificate() {
   esac
   set -- -connect "$verify"
   [ -z "$verify_name" ] || set -- "$@" -servername "$verify_name"
-  # Protocols that begin without TLS and change over.
+  # Protocols that use STARTTLS.
   case ${verify##*:} in
     25 | 587) set -- "$@" -starttls smtp ;;
     110) set -- "$@" -starttls pop3 ;;
@@ -1957,20 +1955,19 @@ served_certificate() {
   with_limit "$connect_seconds" openssl s_client "$@" </dev/null >"$scratch/served" 2>/dev/null
 }
 
-# commit ROWS: what is known from now on. Not before reload and verification, or a reload that fails once would never
-# be tried again.
+# commit ROWS: saves the state. Only after reload and verification, or a failed reload would never be retried.
 commit() {
   cmp -s "$1" "$run_state/state" || replace_state "$1" "$run_state/state"
   rm -f "$run_state/pending"
   remove_old_version
 }
 
-# What version 0.1.0 left in the destination when it was interrupted.
+# Removes what an interrupted version 0.1.0 left in the destination.
 remove_old_version() {
   remove_directory "$destination/.vault-previous-$job_id" || warn "$walk_problem"
 }
 
-# record_run CODE MESSAGE, for --status.
+# record_run CODE MESSAGE: records the result of a run for --status.
 record_run() {
   {
     cat <<EOF >"$run_state/last-run.new" && mv -f "$run_state/last-run.new" "$run_state/last-run"
@@ -1979,48 +1976,48 @@ EOF
   } 2>/dev/null || :
 }
 
-# make_scratch DIRECTORY: a new one in it, by a name that others cannot foresee.
+# make_scratch DIRECTORY: creates a scratch directory in it, with an unpredictable name.
 make_scratch() {
-  mkdir -p "$1" 2>/dev/null || fail "$exit_write" "cannot make the directory $1"
+  mkdir -p "$1" 2>/dev/null || fail "$exit_write" "cannot create the directory $1"
   scratch_name=scratch.$$.$(od -A n -N 4 -t x4 /dev/urandom 2>/dev/null | tr -d ' \n')
   mkdir "$1/$scratch_name" || fail "$exit_write" "cannot write to $1"
   scratch=$1/$scratch_name
 }
 
-# Where there is no job yet, temporary files are in TMPDIR; root's not in a directory of another user.
+# Without a job, temporary files are in TMPDIR, except that root does not use a directory of another user.
 make_first_scratch() {
   if [ "$my_uid" -eq 0 ]; then
-    walk "${TMPDIR:-/tmp}/certificate-vault" look '' || TMPDIR=/tmp
+    walk "${TMPDIR:-/tmp}/certificate-vault" check '' || TMPDIR=/tmp
   fi
   make_scratch "${TMPDIR:-/tmp}"
 }
 
-# What a job keeps consists of files and nothing else.
+# The job's files must be regular files.
 check_state_files() {
   for part in state pending swapping last-run; do
     is_plain "$run_state/$part" || fail "$exit_write" "$run_state/$part is not a file; remove it, and run the job again"
   done
   for part in job api-key ca.pem install.sh; do
-    is_plain "$job_directory/$part" || fail 1 "$job_directory/$part is not a file; remove it, and set the job up again"
+    is_plain "$job_directory/$part" || fail 1 "$job_directory/$part is not a file; remove it, and create the job again"
   done
 }
 
-# A job that is set up again keeps what it was before until the first download has succeeded. Where that installation
-# was killed, the job before comes back: nothing says that the new one works. An empty mark is of an installation that
-# had not begun to replace the job.
+# Replacing a job keeps the old one until the first download succeeds. If that installation was killed, restores the old
+# job, because the new one may not work. If the mark (`old/.complete`) is empty, the installation had not yet begun to
+# replace the job.
 recover_install() {
   [ -d "$job_directory/old" ] || return 0
   installer=''
   if is_plain "$job_directory/old/.complete"; then installer=$(cat "$job_directory/old/.complete" 2>/dev/null) || installer=''; fi
   if [ -n "$installer" ]; then
-    ! lock_lives "$installer" || return 0
-    warn "an installation of this job was killed before it had finished: the job is again as it was before"
-    put_old_job || fail "$exit_write" "cannot write to $job_directory"
+    ! is_lock_live "$installer" || return 0
+    warn "an installation of this job was interrupted; restored the previous job"
+    restore_old_job || fail "$exit_write" "cannot write to $job_directory"
   fi
   rm -rf "$job_directory/old" "$job_directory/new"
 }
 
-put_old_job() {
+restore_old_job() {
   (set +f && cd "$job_directory/old" && mv -f ./* ../) && to_disk "$job_directory" && rm -rf "$job_directory/old"
 }
 
@@ -2028,14 +2025,14 @@ run_job() {
   read_job "$1"
   job_directory=$jobs_root/$job_id
   run_directory=$state_root/$job_id
-  mkdir -p "$run_directory" || fail "$exit_write" "cannot make the directory $run_directory"
+  mkdir -p "$run_directory" || fail "$exit_write" "cannot create the directory $run_directory"
   check_private "$jobs_root/$job_id"
   check_private "$run_directory"
-  take_lock "$run_directory/lock" "$lock_seconds" || fail "$exit_busy" "another run of this job is under way"
+  acquire_lock "$run_directory/lock" "$lock_seconds" || fail "$exit_busy" "another run of this job is in progress"
   recover_install
   read_job "$1"
   run_state=$run_directory
-  # What a run that was killed left behind, keys among it.
+  # Remove what a killed run left behind, which may include keys.
   (set +f; rm -rf "$run_state"/scratch.* "$run_state"/*.new)
   remove_dead_offers "$run_state/lock"
   make_scratch "$run_state"
@@ -2043,9 +2040,9 @@ run_job() {
   check_server "$server"
   choose_tool
   { IFS= read -r api_key <"$job_directory/api-key" && [ -n "$api_key" ]; } ||
-    fail 1 "$job_directory/api-key is missing or damaged; set the job up again"
+    fail 1 "$job_directory/api-key is missing or damaged; create the job again"
   ca_path=$job_directory/ca.pem
-  [ "$ca" = no ] || [ -s "$ca_path" ] || fail 1 "$ca_path is missing or empty; set the job up again with --ca-file"
+  [ "$ca" = no ] || [ -s "$ca_path" ] || fail 1 "$ca_path is missing or empty; create the job again with --ca-file"
   use_proxies
   make_staging
   if [ -e "$run_state/pending" ]; then cp "$run_state/pending" "$scratch/pending.before" || scratch_full; fi
@@ -2055,35 +2052,35 @@ run_job() {
   [ -z "$changed" ] || swap
   if [ -n "$changed" ] || [ -e "$run_state/pending" ]; then
     reload_and_verify
-    outcome="version $pinned is installed in $destination"
+    outcome="installed version $pinned in $destination"
     commit "$scratch/next"
-    say "$outcome"
+    info "$outcome"
   else
     outcome="unchanged, version $pinned"
     commit "$scratch/next"
-    whisper "$outcome"
+    info_quiet "$outcome"
   fi
   record_run 0 "$outcome"
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Setting up
+# Installation
 
-# A copy of this script for the schedule to run: the file it was started from or, where it came through a pipe, the same
-# file from the server once more, over the connection that was checked.
+# Saves a copy of this script for the schedule. If the script came through a pipe, downloads it again over the verified
+# connection.
 copy_script() {
   if [ -f "$0" ] && grep '^# Certificate Vault: the client\.' "$0" >/dev/null 2>&1; then
     cat "$0" >"$1" || fail "$exit_write" "cannot write $1"
   else
     authorized=no
-    get_patiently /client/install.sh "$1"
+    get_with_retries /client/install.sh "$1"
   fi
   { is_whole_script "$1" && sh -n "$1" 2>/dev/null; } ||
-    fail "$exit_fetch" "$server/client/install.sh is not a whole installer"
+    fail "$exit_fetch" "$server/client/install.sh is not a complete installer script"
 }
 
 is_whole_script() {
-  # shellcheck disable=SC2016 # the line as it stands at the end of this file
+  # shellcheck disable=SC2016 # the last line of this file, literally
   [ -f "$1" ] && [ "$(tail -n 1 "$1" 2>/dev/null)" = 'main "$@"' ]
 }
 
@@ -2092,25 +2089,25 @@ install_job() {
   choose_tool
   check_options
   choose_scheduler
-  calendar=$(cron_to_calendar "${schedule:-@daily}") || misused "--schedule: \"$schedule\": $calendar"
+  calendar=$(cron_to_calendar "${schedule:-@daily}") || usage_error "--schedule: \"$schedule\": $calendar"
   [ -z "$ca_file" ] || { ca=yes && grep -e '-----BEGIN CERTIFICATE-----' "$ca_file" >/dev/null 2>&1; } ||
-    fail 1 "--ca-file: $ca_file is not a PEM file with certificates"
-  remember_proxies
+    fail 1 "--ca-file: $ca_file has no PEM certificate"
+  save_proxies
   check_private "$jobs_root"
   check_private "$state_root"
-  check_destination_place look || fail "$exit_write" "$walk_problem"
+  check_destination_place check || fail "$exit_write" "$walk_problem"
   writer=''
   if [ "$dry_run" = yes ]; then
     find_job_id
     refuse_shared_files
     if [ -z "$schedule" ]; then schedule=$(job_value "$job_id" schedule); fi
-    explain_job
+    print_plan
     return
   fi
   read_api_key
-  # Everything that depends on which jobs there are is decided under this lock.
+  # Everything that depends on the existing jobs happens under this lock.
   mkdir -p "$state_root" 2>/dev/null || fail "$exit_write" "cannot write to $state_root"
-  take_lock "$state_root/install.lock" 300 || fail "$exit_busy" "another installation has been under way for five minutes"
+  acquire_lock "$state_root/install.lock" 300 || fail "$exit_busy" "another installation has held the lock for five minutes"
   # shellcheck disable=SC2031
   install_lock=$held_lock held_lock=''
   remove_dead_offers "$state_root/install.lock"
@@ -2124,41 +2121,41 @@ install_job() {
   undo_install=yes
   mkdir -p "$job_directory" "$state_root/$job_id" || fail "$exit_write" "cannot write to $jobs_root and $state_root"
   chmod 0700 "$jobs_root" "$job_directory" "$state_root" "$state_root/$job_id" || fail "$exit_write" "cannot protect $jobs_root"
-  take_lock "$state_root/$job_id/lock" 120 || fail "$exit_busy" "a run of this job has been under way for two minutes"
+  acquire_lock "$state_root/$job_id/lock" 120 || fail "$exit_busy" "a run of this job has held the lock for two minutes"
   recover_install
   if [ -z "$schedule" ]; then schedule=$(job_value "$job_id" schedule); fi
   cron_to_calendar "${schedule:-none}" >/dev/null || schedule=$(random_schedule)
-  put_job
+  write_job_files
   release_lock
-  # The same program that the schedule will start.
+  # Run the same program that the schedule will run.
   CERTIFICATE_VAULT_LOCK_SECONDS=120 /bin/sh "$job_directory/install.sh" --run "$job_id" </dev/null
   first_run=$?
   case $first_run in
     0 | "$exit_reload" | "$exit_verify") ;;
     *)
-      # The run has said what is wrong.
-      message err "the first download failed, so nothing was set up"
+      # The run has already printed the reason.
+      message err "the first download failed; no job was created"
       exit "$first_run"
       ;;
   esac
-  install_schedule || fail 1 "cannot install the schedule, so nothing was set up; the downloaded files stay"
+  install_schedule || fail 1 "cannot install the schedule; no job was created, and the downloaded files stay"
   undo_install=no
   rm -f "$job_directory/old/.complete"
   rm -rf "$job_directory/old"
-  say "scheduled: $schedule ($scheduler)"
+  info "scheduled: $schedule ($scheduler)"
   exit "$first_run"
 }
 
-# The job before may have been interrupted between two renames, and only it knows the names of its files.
+# The old job may have been interrupted between two renames, and only it knows the names of its files.
 finish_interrupted_run() {
   if [ -f "$job_directory/job" ] && [ -e "$state_root/$job_id/swapping" ] && is_whole_script "$job_directory/install.sh"; then
     CERTIFICATE_VAULT_LOCK_SECONDS=120 /bin/sh "$job_directory/install.sh" --run "$job_id" </dev/null || :
   fi
 }
 
-# All files of the job by one mv, as in the destination: a job is never half old and half new. What it was before stays
-# in `old` until the first download has succeeded.
-put_job() {
+# A single mv installs all files of the job, as in the destination, so that a job is never half old and half new. The old
+# job stays in `old` until the first download succeeds.
+write_job_files() {
   rm -rf "$job_directory/new" "$job_directory/old"
   mkdir "$job_directory/new" "$job_directory/old" || fail "$exit_write" "cannot write to $job_directory"
   ca_path=$job_directory/new/ca.pem
@@ -2194,28 +2191,28 @@ EOF
   rm -rf "$job_directory/new"
 }
 
-# The job that was here before, or none.
-take_back_job() {
+# Restores the previous job, or removes the new one.
+undo_job() {
   undo_install=no
   if [ "$job_was_there" = no ]; then
     rm -rf "$job_directory" "${state_root:?}/$job_id"
   elif [ -s "$job_directory/old/.complete" ]; then
-    put_old_job
+    restore_old_job
   fi
   rm -rf "$job_directory/new" "$job_directory/old"
 }
 
-explain_job() {
-  if [ -f "$jobs_root/$job_id/job" ]; then explain_verb=replace; else explain_verb='set up'; fi
+print_plan() {
+  if [ -f "$jobs_root/$job_id/job" ]; then plan_verb=replace; else plan_verb=create; fi
   cat <<EOF
-would $explain_verb the job $job_id
+would $plan_verb job $job_id
   server       $server
   certificate  $certificate
   destination  $destination
   files        $(show_files)
-  schedule     ${schedule:-once a day, at a minute chosen at random} ($scheduler)
+  schedule     ${schedule:-once a day at a random time} ($scheduler)
   reload       ${reload:-none}
-  kept in      $jobs_root/$job_id and $state_root/$job_id
+  stored in    $jobs_root/$job_id and $state_root/$job_id
 EOF
 }
 
@@ -2228,12 +2225,12 @@ show_files() {
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Looking after jobs
+# Managing jobs
 
-# Sets `selected` to the ids that were asked for.
+# Sets `selected` to the ids of the selected jobs.
 select_jobs() {
   selected=$(matching_jobs)
-  [ -n "$selected" ] || [ -z "$wanted_job$certificate$destination" ] || fail 1 "there is no such job; --list shows those that are there"
+  [ -n "$selected" ] || [ -z "$wanted_job$certificate$destination" ] || fail 1 "no job matches; use --list to see all jobs"
 }
 
 list_jobs() {
@@ -2245,13 +2242,13 @@ list_jobs() {
 
 show_status() {
   select_jobs
-  [ -n "$selected" ] || say "there are no jobs"
-  all_well=0
+  [ -n "$selected" ] || info "no jobs"
+  worst_status=0
   for id in $selected; do
-    # A job that cannot be read ends only its own part. The rest is not in a subshell, where there are no time limits.
-    if (read_job "$id"); then status_of "$id" || all_well=1; else all_well=1; fi
+    # An unreadable job exits only this subshell. status_of runs in the main shell, where time limits work.
+    if (read_job "$id"); then status_of "$id" || worst_status=1; else worst_status=1; fi
   done
-  return "$all_well"
+  return "$worst_status"
 }
 
 status_of() {
@@ -2264,10 +2261,10 @@ status_of() {
   last_code=${last#* }
   last_code=${last_code%% *}
   status_leaf=$(first_leaf)
-  is_well=0
+  status_code=0
   disk=$destination
-  # A pipe in the certificate's place would keep openssl waiting for ever.
-  if ! look_at_files || [ ! -f "$disk/$status_leaf" ]; then
+  # openssl would wait forever on a pipe in place of the certificate.
+  if ! check_files || [ ! -f "$disk/$status_leaf" ]; then
     status_leaf=''
   fi
   cat <<EOF
@@ -2284,32 +2281,32 @@ $1
 EOF
   [ -z "$proxies" ] || printf '  proxies      %s\n' "$(printf '%s\n' "$proxies" | sed 's|//[^/]*@|//|' | tr '\n' ' ')"
   if [ -e "$run_directory/pending" ]; then
-    printf '  pending      the reload has not succeeded yet\n'
-    is_well=1
+    printf '  pending      reload not successful yet\n'
+    status_code=1
   fi
-  [ "$last_code" = 0 ] || is_well=1
+  [ "$last_code" = 0 ] || status_code=1
   find_problems
   [ -z "$scratch" ] || rm -rf "$scratch"
-  return "$is_well"
+  return "$status_code"
 }
 
 problem() {
   cat <<EOF
   problem      $1
 EOF
-  is_well=1
+  status_code=1
 }
 
-# Whether the destination is what a run would accept. Root reads the owner's directory as the owner.
-look_at_files() {
+# Whether a run would accept the destination. Root reads the owner's directory as the owner.
+check_files() {
   if [ "$my_uid" -eq 0 ] && [ -n "$owner" ]; then make_first_scratch; fi
-  check_destination_place look || return 1
+  check_destination_place check || return 1
   [ -n "$writer" ] || return 0
   disk=$scratch/disk
   mkdir "$disk" && read_disk
 }
 
-# Lists what would make the next run fail or prevent it, and what has changed since the last run.
+# Prints problems that would make the next run fail, and changes since the last run.
 find_problems() {
   [ -z "$walk_problem" ] || problem "${walk_problem%%"$newline"*}"
   for line in $files; do
@@ -2324,7 +2321,7 @@ find_problems() {
       problem "$destination/$output is empty; --run restores it"
     elif [ -f "$run_directory/state" ] && [ -r "$disk/$output" ] && [ ! -e "$run_directory/pending" ]; then
       if find_row "$run_directory/state" "${line%% *}" "$output" && [ "$row_sum" != "$(checksum "$disk/$output")" ]; then
-        problem "$destination/$output is not the file that was installed; --run restores it"
+        problem "$destination/$output was changed after it was installed; --run restores it"
       fi
     fi
   done
@@ -2333,42 +2330,42 @@ find_problems() {
   fi
   for line in $files; do
     { [ -f "$run_directory/state" ] && find_row "$run_directory/state" "${line%% *}" "${line#* }"; } || {
-      [ -e "$run_directory/pending" ] || problem "$run_directory/state does not say what is installed; --run downloads all files"
+      [ -e "$run_directory/pending" ] || problem "$run_directory/state does not list all files; --run downloads them again"
       break
     }
   done
-  [ ! -e "$run_directory/swapping" ] || problem "a run was interrupted while it replaced files; --run puts that right"
-  [ ! -s "$job_directory/old/.complete" ] || lock_lives "$(cat "$job_directory/old/.complete")" ||
-    problem "an installation was killed; --run puts that right"
+  [ ! -e "$run_directory/swapping" ] || problem "a run was interrupted while it replaced files; --run fixes this"
+  [ ! -s "$job_directory/old/.complete" ] || is_lock_live "$(cat "$job_directory/old/.complete")" ||
+    problem "an installation was interrupted; --run fixes this"
   for part in state pending swapping lock; do
     is_plain "$run_directory/$part" || problem "$run_directory/$part is not a file; remove it"
   done
   { [ -s "$job_directory/api-key" ] && [ -f "$job_directory/api-key" ]; } ||
-    problem "$job_directory/api-key is missing or empty; set the job up again"
+    problem "$job_directory/api-key is missing or empty; create the job again"
   [ "$ca" = no ] || { [ -s "$job_directory/ca.pem" ] && [ -f "$job_directory/ca.pem" ]; } ||
-    problem "$job_directory/ca.pem is missing or empty; set the job up again"
+    problem "$job_directory/ca.pem is missing or empty; create the job again"
   is_whole_script "$job_directory/install.sh" ||
-    problem "$job_directory/install.sh is missing or damaged; set the job up again"
-  is_scheduled || problem "the schedule is not in $scheduler any more; set the job up again"
+    problem "$job_directory/install.sh is missing or damaged; create the job again"
+  is_scheduled || problem "the schedule is missing in $scheduler; create the job again"
   case $last in
     '') ;;
     *)
       overdue=$(cron_to_calendar "$schedule" "$(date '+%Y-%m-%dT%H:%M:%S')" "$(date -u '+%Y-%m-%dT%H:%M:%S')" "${last%% *}")
-      [ "$overdue" = 'in time' ] || problem "the last run is older than two schedules; does $scheduler run?"
+      [ "$overdue" = 'in time' ] || problem "the job missed its last two scheduled runs; is $scheduler running?"
       ;;
   esac
 }
 
-# Several jobs are run by a process each, as the schedule does: a run ends with an exit code.
+# Several jobs run in separate processes, as in the schedule, because a run exits with its own code.
 run_jobs() {
   select_jobs
   worst=0
   case $selected in
-    '') fail 1 "there are no jobs" ;;
+    '') fail 1 "no jobs" ;;
     *"$newline"*)
       for id in $selected; do
         if ! is_whole_script "$jobs_root/$id/install.sh"; then
-          message err "$jobs_root/$id/install.sh is missing or damaged; set the job up again"
+          message err "$jobs_root/$id/install.sh is missing or damaged; create the job again"
           worst=1
           continue
         fi
@@ -2383,45 +2380,45 @@ run_jobs() {
 uninstall_jobs() {
   select_jobs
   case $selected in
-    '') fail 1 "there is no such job" ;;
-    *"$newline"*) misused "this means several jobs; say which: $(printf '%s' "$selected" | tr '\n' ' ')" ;;
+    '') fail 1 "no job matches" ;;
+    *"$newline"*) usage_error "several jobs match; select one: $(printf '%s' "$selected" | tr '\n' ' ')" ;;
   esac
   read_job "$selected"
   if [ "$dry_run" = yes ]; then
-    printf 'would remove the job %s, its schedule and its API key; the files in %s would stay\n' "$job_id" "$destination"
+    printf 'would remove job %s, its schedule and its API key; the files in %s would stay\n' "$job_id" "$destination"
     return
   fi
   check_private "$jobs_root/$job_id"
   check_private "$state_root/$job_id"
   make_first_scratch
   mkdir -p "$state_root/$job_id" || fail "$exit_write" "cannot write to $state_root"
-  take_lock "$state_root/install.lock" 300 || fail "$exit_busy" "another installation has been under way for five minutes"
+  acquire_lock "$state_root/install.lock" 300 || fail "$exit_busy" "another installation has held the lock for five minutes"
   # shellcheck disable=SC2031
   install_lock=$held_lock held_lock=''
-  take_lock "$state_root/$job_id/lock" 120 || fail "$exit_busy" "a run of this job has been under way for two minutes"
-  remove_schedule || fail 1 "cannot remove the schedule ($scheduler), so the job and its script stay in $jobs_root/$job_id"
+  acquire_lock "$state_root/$job_id/lock" 120 || fail "$exit_busy" "a run of this job has held the lock for two minutes"
+  remove_schedule || fail 1 "cannot remove the schedule ($scheduler); the job stays in $jobs_root/$job_id"
   stage_path=$destination/.vault-staging-$job_id
-  # What is not ours any more stays there, with a message.
-  if [ -d "$destination" ] && check_destination_place look; then
+  # Leaves directories that are no longer ours, with a warning.
+  if [ -d "$destination" ] && check_destination_place check; then
     remove_directory "$stage_path" || warn "$walk_problem"
     remove_old_version
   fi
   rm -rf "${jobs_root:?}/$job_id" "${state_root:?}/$job_id" || fail "$exit_write" "cannot remove $jobs_root/$job_id"
   held_lock=''
-  say "removed; the files in $destination stay"
+  info "removed the job; the files in $destination stay"
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The command line
 
-# Each option is one word, `--name value` or `--name=value`.
+# Options are `--name value` or `--name=value`.
 read_options() {
   action=install wanted_job='' key_file='' ca_file='' dry_run=no given_server=''
   while [ $# -gt 0 ]; do
     option=${1%%=*}
     case $option in
       --list | --help | --dry-run | --allow-http)
-        [ "$option" = "$1" ] || misused "$option takes no value"
+        [ "$option" = "$1" ] || usage_error "$option takes no value"
         case $option in
           --list) action=list ;;
           --help) action=help ;;
@@ -2435,18 +2432,18 @@ read_options() {
         action=${option#--}
         case $1 in *=*) wanted_job=${1#*=} ;; esac
         shift
-        # A job ends with a digit, and begins as its certificate does: with a dash, too.
+        # A job id ends with a digit, and may begin with a dash, as certificate names may.
         case ${1:-} in -*[!0-9] | '') ;; *) wanted_job=$1 && shift ;; esac
         continue
         ;;
       --server | --certificate | --file | --destination | --reload-command | --schedule) ;;
       --key-file | --ca-file | --pin | --owner | --group | --mode | --verify) ;;
-      *) misused "there is no option \"$1\"; --help tells which there are" ;;
+      *) usage_error "unknown option \"$1\"; see --help" ;;
     esac
     case $1 in
       *=*) value=${1#*=} ;;
       *)
-        [ $# -ge 2 ] || misused "$option needs a value"
+        [ $# -ge 2 ] || usage_error "$option needs a value"
         value=$2
         shift
         ;;
@@ -2470,13 +2467,13 @@ read_options() {
     esac
   done
   [ "$action" != install ] || [ -n "$given_server" ] || given_server=$default_server
-  # To name a job is no risk.
+  # Selecting a job sends nothing, so http is no risk.
   [ "$action" = install ] || allow_http=yes
   [ -z "$given_server" ] || check_server "$given_server"
 }
 
 main() {
-  # When the script comes through a pipe, standard input is the script.
+  # If the script comes through a pipe, standard input is the script.
   exec </dev/null
   set -u
   initialize
@@ -2485,8 +2482,8 @@ main() {
     usage
     exit 0
   fi
-  find_places
-  # The schedule runs the job's own copy: everything is where that is.
+  find_paths
+  # The schedule runs the job's own copy, so the jobs directory is its parent.
   if [ "$action" = run ] && [ -n "$wanted_job" ] && [ -f "${0%/*}/job" ] && [ "${0%/*}" != "$0" ]; then
     jobs_root=$(cd "${0%/*}/.." && pwd)
   fi

@@ -1,7 +1,7 @@
 /**
- * What certificates from a CA cost: Pebble, BIND and `vault serve` on this machine, with a proxy before the CA that
- * counts every request the vault makes to it, nonces included. Pebble rejects no nonce here, as CAs do, and takes every
- * authorization over that it has. The proxy's own work is part of the times.
+ * The cost of certificates from an ACME CA: Pebble, BIND and `vault serve` on this machine, with a proxy in front of the
+ * CA that counts every request of the vault, including those for nonces. Like most CAs, Pebble accepts every nonce and
+ * reuses authorizations here. The times include the work of the proxy.
  */
 
 import { type AcmeFront, acmeFront } from '../test/harness/acme-front.ts';
@@ -10,7 +10,7 @@ import type { Figure } from './figure.ts';
 
 const certificates = 100;
 
-/** So many commands are run at a time while the certificates are made. */
+/** The number of concurrent commands while the certificates are created. */
 const atATime = 4;
 
 type Hook = () => void | Promise<void>;
@@ -53,7 +53,7 @@ async function measure(t: { after: (hook: Hook) => void }): Promise<Figure[]> {
   const scopes = ['--scope', 'certificates:read', '--scope', 'renewals:trigger'];
   const key = await vault.done('api-key', 'create', '--name', 'bench', '--certificate', '*', ...scopes);
 
-  /** Milliseconds and requests until all certificates have this version. */
+  /** Returns the milliseconds and requests until all certificates have this version. */
   const until = async (version: number, begin: () => Promise<void>) => {
     const before = requests();
     const started = performance.now();
@@ -63,7 +63,7 @@ async function measure(t: { after: (hook: Hook) => void }): Promise<Figure[]> {
       vault.query<{ done: number }>(sql, version)[0]?.done === certificates ? true : undefined;
     await eventually(`all have version ${version}`, look, 300_000);
     const ms = performance.now() - started;
-    // The renewal info of new versions is asked for once a minute, and belongs to no issuance.
+    // The vault polls renewal information for new versions once a minute, which is not part of issuance.
     const asked = front?.requests().slice(before) ?? [];
     return { ms, each: asked.filter((request) => !request.includes('/renewal-info/')).length / certificates };
   };
@@ -75,7 +75,7 @@ async function measure(t: { after: (hook: Hook) => void }): Promise<Figure[]> {
     const headers = { Authorization: `Bearer ${key}` };
     for (const name of names) {
       const { status } = await fetch(`${url}/api/v1/certificates/${name}/renew`, { method: 'POST', headers });
-      if (status !== 202) throw new Error(`renew answers ${status}`);
+      if (status !== 202) throw new Error(`renew responded with status ${status}`);
     }
   });
   const per = `${certificates} certificates`;

@@ -1,18 +1,18 @@
-/** One answer of the vault as it was sent, so that the bare server can send the same. */
+/** Records a response of the vault, so that the bare server can send the same bytes. */
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LoadRequest } from './load.ts';
 
 export type Answer = {
   readonly status: number;
-  /** Those that node:http does not add by itself. */
+  /** The headers that node:http does not add itself. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 };
 
 const addedByNode = ['date', 'connection', 'keep-alive', 'transfer-encoding'];
 
-/** Asks once, with the certificate unverified: the server is our own. */
+/** Sends one request. Does not verify the certificate, because the server is our own. */
 export function answerTo(url: string, { path, headers }: LoadRequest): Promise<Answer> {
   const send = url.startsWith('https:') ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {

@@ -1,7 +1,6 @@
 /**
- * What the vault is measured against: the least that a server on node:http can do to send the same bytes. It answers
- * each request with the one answer in the file that its first argument names, over HTTPS where the next two name a
- * certificate and its key.
+ * The baseline for the vault: a minimal node:http server that sends the same bytes. It answers every request with the
+ * response in the file of its first argument, over HTTPS if the next two arguments name a certificate and its key.
  */
 import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';

@@ -1,11 +1,11 @@
-/** What a benchmark hands back, how several rounds become one number, and how all of it is printed: as Markdown. */
+/** The result of a benchmark, the median of its rounds, and the Markdown tables for the docs. */
 
 export type Figure = {
-  /** What was measured, as a line of the table. */
+  /** The name of the measurement, a row of the table. */
   readonly name: string;
   readonly value: number;
   readonly unit: 'ms' | 'MB' | '/s' | 'µs' | 'requests' | 'times';
-  /** What it should stay under. */
+  /** The upper limit. */
   readonly goal?: number;
 };
 
@@ -15,7 +15,7 @@ export type Table = {
   readonly rows: readonly (readonly (string | number)[])[];
 };
 
-/** Figures below each other. */
+/** A table with one figure per row. */
 export function figureTable(title: string, figures: readonly Figure[]): Table {
   const hasGoals = figures.some(({ goal }) => goal !== undefined);
   const rows = figures.map(({ name, value, unit, goal }) => [
@@ -26,7 +26,7 @@ export function figureTable(title: string, figures: readonly Figure[]): Table {
   return { title, head: ['', 'measured', ...(hasGoals ? ['to stay'] : [])], rows };
 }
 
-/** A table as docs/explanation/benchmarks.md has it. Numbers stand at the right. */
+/** A Markdown table for docs/explanation/benchmarks.md, with numbers aligned to the right. */
 export function markdownOf({ title, head, rows }: Table): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   const isNumber = head.map((_, column) => rows.every((row) => typeof row[column] === 'number'));
@@ -35,18 +35,18 @@ export function markdownOf({ title, head, rows }: Table): string {
   return [`**${title}**`, '', line(head), rule, ...lines].join('\n');
 }
 
-/** Three digits that mean something, and no more. */
+/** Rounds to three significant digits. */
 export function rounded(value: number): string {
   if (Number.isNaN(value)) return '–';
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;
   return value.toFixed(digits).replace(/\B(?=(\d{3})+$)/g, digits === 0 ? ' ' : '');
 }
 
-/** The middle one, or the mean of the two middle ones: a round that something else disturbed does not move it. */
+/** The median, which a single disturbed round does not change. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const upper = sorted[Math.floor(sorted.length / 2)];
   const lower = sorted[Math.floor((sorted.length - 1) / 2)];
-  if (upper === undefined || lower === undefined) throw new Error('the median of nothing');
+  if (upper === undefined || lower === undefined) throw new Error('median of an empty list');
   return (lower + upper) / 2;
 }

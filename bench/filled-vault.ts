@@ -1,7 +1,7 @@
 /**
- * A vault with many certificates, keys and audit events, made in seconds: one certificate of the private CA and one API
- * key are made by the vault itself, the others are copies of their rows by SQL. Each copy has a private key that is sealed
- * for it alone, and a secret of its own; what is inside, certificate and private key, is the same.
+ * Creates a vault with many certificates, keys and audit events within seconds. The vault creates one certificate of the
+ * private CA and one API key; SQL copies their rows. Each copy has its own sealed private key and its own secret, but the
+ * certificate and the private key inside are the same.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,12 +26,12 @@ export type Size = { readonly certificates: number; readonly keys: number; reado
 
 export type FilledVault = {
   readonly dataDir: string;
-  /** Of the certificates. */
+  /** The names of the certificates. */
   readonly names: readonly string[];
-  /** Raw API keys; the one at an index is for the certificate at the same index, modulo how many there are. */
+  /** Raw API keys. The key at an index is for the certificate at the same index, modulo the number of certificates. */
   readonly keys: readonly string[];
   readonly etags: { readonly fullchain: string; readonly privateKey: string };
-  /** Of the certificate `127.0.0.1`, for HTTPS. */
+  /** The paths of the certificate `127.0.0.1` and its key, for HTTPS. */
   readonly certFile: string;
   readonly keyFile: string;
 };
@@ -51,7 +51,7 @@ export async function fillVault(dataDir: string, size: Size): Promise<FilledVaul
       parseInput(createApiKeyInput, { name: 'k0', scopes, certificates: [template] }),
     );
     const version = await findVersion(vault.db.reader, 1, 1);
-    if (version === undefined) throw new Error('nothing was issued');
+    if (version === undefined) throw new Error('no version was issued');
     const pem = openVersionKey(vault, version);
     const certFile = join(dataDir, '..', `${process.pid}.crt`);
     const keyFile = join(dataDir, '..', `${process.pid}.key`);
@@ -108,7 +108,7 @@ function copyKeys(database: BetterSqlite3.Database, { keys, certificates }: Size
   return raws;
 }
 
-/** Downloads, evenly spread over keys and certificates, a second apart, of which the last has just been. */
+/** Adds download events, spread evenly over keys and certificates, one second apart and ending now. */
 function copyAuditEvents(database: BetterSqlite3.Database, { auditEvents, keys, certificates }: Size): void {
   const copied = ['id', 'at', 'actor', 'action', 'resource'];
   const others = columnsOf(database, 'audit_events').filter((name) => !copied.includes(name));
@@ -124,7 +124,7 @@ function copyAuditEvents(database: BetterSqlite3.Database, { auditEvents, keys, 
   database.pragma('wal_checkpoint(truncate)');
 }
 
-/** Inserts copies of the row with this id, in which these columns have the values given. */
+/** Inserts copies of the row with this id, with the given values in these columns. */
 function copier(database: BetterSqlite3.Database, table: string, id: number, changed: readonly string[]) {
   const kept = columnsOf(database, table).filter((name) => name !== 'id' && !changed.includes(name));
   const statement = database.prepare(

@@ -1,7 +1,7 @@
 /**
- * What becomes of the figures when there is much in the vault: processor time per request at several sizes, and what people
- * and the command line wait for at the largest. The sizes take turns in each round, so that a machine that is faster for
- * some minutes is so for all of them.
+ * How the figures change with the size of the vault: processor time per request at several sizes, and wait times of people
+ * and the command line at the largest. The sizes alternate in each round, so that changes in the speed of the machine
+ * affect all of them equally.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,17 +24,17 @@ const sizes: readonly Size[] = [
   { certificates: 100_000, keys: 10_000, auditEvents: 1_000_000 },
 ];
 
-/** A vault of one of the sizes, and the server that serves it. */
+/** A vault of one size, and its server. */
 type Served = { readonly size: Size; readonly vault: FilledVault; readonly server: ServerProcess };
 
-/** A line of the table: what is asked of each of the vaults. */
+/** A row of the table: the request to each of the vaults. */
 type Line = {
   readonly name: string;
   readonly status: number;
   readonly requests: (served: Served) => LoadRequest[];
 };
 
-/** Those of the other benchmarks by as many clients, whatever else there is; and as many certificates as there are. */
+/** The requests of the other benchmarks with the same number of clients, and one per certificate. */
 const lines: readonly Line[] = [
   ...requestKinds
     .filter(({ options }) => options === undefined)
@@ -43,14 +43,14 @@ const lines: readonly Line[] = [
       requests: ({ vault }: Served) => requestsOf(kind, vault, usual.keys),
     })),
   {
-    name: 'full chain, 200, no two the same',
+    name: 'full chain, 200, all different',
     status: 200,
     requests: ({ size, vault }) =>
       requestsOf(requestKinds[1] as RequestKind, vault, Math.min(20_000, size.certificates)),
   },
 ];
 
-/** Measures the executable at `program`. In a hurry the largest vault is a tenth of its size. */
+/** Measures the executable at `program`. In quick mode the largest vault is a tenth of its size. */
 export async function measureGrowth(program: string, pace: Pace): Promise<Table[]> {
   const measured = pace.isQuick
     ? sizes.slice(0, 3).map((size) => ({ ...size, auditEvents: size.auditEvents / 10 }))
@@ -109,7 +109,7 @@ async function costs(line: Line, all: readonly Served[], { seconds, rounds }: Pa
       if (round === 0) await assertAnswers(line, server, requests[0] as LoadRequest);
       const before = server.processorTime();
       const result = await load({ url: server.url, requests, seconds });
-      // The first round is not counted: the code is still being compiled.
+      // The first round does not count, because the engine is still compiling the code.
       if (round > 0) each.push(((server.processorTime() - before) / result.requests) * 1000);
     }
   }
@@ -122,10 +122,10 @@ async function assertAnswers(
   request: LoadRequest,
 ): Promise<void> {
   const answer = await answerTo(server.url, request);
-  if (answer.status !== status) throw new Error(`${name}: the vault answers ${answer.status}`);
+  if (answer.status !== status) throw new Error(`${name}: unexpected status ${answer.status}`);
 }
 
-/** The medians, and how much more than the first of the same round each of the others takes. */
+/** The medians, and the ratio of each size to the first one in the same round. */
 function cells([first = [], ...others]: readonly (readonly number[])[]): string[] {
   const more = (each: readonly number[]) => median(each.map((cost, round) => cost / (first[round] ?? 0) - 1));
   return [

@@ -1,7 +1,6 @@
 /**
- * New HTTPS connections, one after the other on each of 32 lanes: a handshake, one request, and the end. A program of its own,
- * so that it has a core of its own; its arguments are the URL, the seconds and, where sessions are to be resumed,
- * `resume`.
+ * Opens new HTTPS connections one after the other on each of 32 lanes, with one request each. A separate program, so that
+ * it runs on its own core. Its arguments are the URL, the seconds and, to resume sessions, `resume`.
  */
 import { connect } from 'node:tls';
 import { connections } from './load.ts';
@@ -20,14 +19,14 @@ async function lane(): Promise<void> {
   while (performance.now() < until) session = await connectOnce(session);
 }
 
-/** Resolves when the answer is there, with the session for the next connection. */
+/** Resolves after the response with the session for the next connection. */
 function connectOnce(session: Buffer | undefined): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     let next = session;
     const socket = connect({
       ...{ host: '127.0.0.1', port: Number(port) },
       ...(mode === 'resume' && session !== undefined && { session }),
-      // The server is our own, and what a client checks is none of its work.
+      // The server is our own, and verification would only add work to the client.
       rejectUnauthorized: false,
     });
     socket.on('session', (ticket) => {

@@ -1,4 +1,4 @@
-/** New HTTPS connections per second, with and without resuming a session, beside a bare server of the same runtime. */
+/** New HTTPS connections per second, with and without session resumption, compared with a bare server. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { loadCore, pinned, type ServerProcess, serverCore, startServer } from '.
 
 const scratch = join(import.meta.dirname, '..', 'build');
 
-/** Measures the executable at `program`; what is reported has no goal. */
+/** Measures the executable at `program`; the figures have no goal. */
 export async function measureHandshakes(program: string, pace: Pace): Promise<Table[]> {
   mkdirSync(scratch, { recursive: true });
   const directory = mkdtempSync(join(scratch, 'bench-'));
@@ -60,7 +60,7 @@ function compare(
     const { status, stdout, stderr } = spawnSync(first, args, { encoding: 'utf8' });
     if (status !== 0) throw new Error(`no connections: ${stderr}`);
     const { done, resumed } = JSON.parse(stdout) as { done: number; resumed: number };
-    // The first of each lane has nothing to resume.
+    // The first connection of each lane has no session to resume.
     if (mode === 'resume' && resumed < (done - connections) * 0.9)
       throw new Error(`${resumed} of ${done} were resumed`);
     return { perSecond: done / seconds, each: ((server.processorTime() - before) / done) * 1000 };

@@ -1,4 +1,4 @@
-/** The load where wrk is not installed; the plan is in the file that the argument names, and the result is the last line. */
+/** Generates load with autocannon if wrk is not installed. The argument names the plan file; the result is the last line. */
 import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
 
@@ -9,7 +9,7 @@ const result = await autocannon({
   connections,
   duration: seconds,
   ...(pauseMs !== undefined && { overallRate: Math.round((connections / (pauseMs + 1)) * 1000) }),
-  // Each connection begins elsewhere, so that they do not all ask for the same.
+  // Each connection starts at a different request.
   setupClient: (client) => {
     const first = Math.floor((begun * requests.length) / connections);
     begun += 1;

@@ -1,4 +1,4 @@
-/** The load: 32 connections that are kept, made by wrk or, where it is not installed, by autocannon, on a core of its own. */
+/** Generates load over 32 persistent connections with wrk or, if it is not installed, autocannon, on its own core. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,21 +11,21 @@ export type LoadRequest = { readonly path: string; readonly headers: Readonly<Re
 
 export type LoadPlan = {
   readonly url: string;
-  /** Sent in turn, over and over. */
+  /** Sent in turn, repeatedly. */
   readonly requests: readonly LoadRequest[];
   readonly seconds: number;
-  /** How long each connection waits before each request, on average; it does not without. */
+  /** The average wait of each connection before each request; none by default. */
   readonly pauseMs?: number;
 };
 
 export type LoadResult = {
   readonly perSecond: number;
   readonly requests: number;
-  /** Milliseconds in which 99 of 100 requests were answered. */
+  /** The 99th percentile of response times, in milliseconds. */
   readonly p99: number;
-  /** Answers of 400 and more. */
+  /** Responses with a status of 400 or above. */
   readonly refused: number;
-  /** Requests that got no answer. */
+  /** Requests without a response. */
   readonly failed: number;
 };
 
@@ -33,29 +33,29 @@ export const connections = 32;
 
 const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
 
-/** What makes the load. */
+/** The program that generates the load. */
 export const loadProgram = hasWrk ? 'wrk' : 'autocannon';
 
-/** Sends the requests for so long, and counts the answers. */
+/** Runs the load and counts the responses. */
 export async function load(plan: LoadPlan): Promise<LoadResult> {
   const scratch = mkdtempSync(join(tmpdir(), 'vault-load-'));
   try {
     const result = JSON.parse(
       await run(hasWrk ? wrkCommand(plan, scratch) : autocannonCommand(plan, scratch)),
     );
-    if (result.failed > 0) throw new Error(`${result.failed} requests got no answer`);
+    if (result.failed > 0) throw new Error(`${result.failed} requests got no response`);
     return result;
   } finally {
     rmSync(scratch, { recursive: true });
   }
 }
 
-/** The last line of what it prints. */
+/** The last line of its output. */
 async function run(command: readonly string[]): Promise<string> {
   const [program = '', ...args] = pinned(loadCore, command);
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
-  if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${output}`);
+  if (code !== 0) throw new Error(`${command[0]} exited with code ${code}: ${output}`);
   return output.trim().split('\n').at(-1) ?? '';
 }
 
@@ -72,7 +72,7 @@ function wrkCommand({ url, requests, seconds, pauseMs }: LoadPlan, scratch: stri
     const lines = Object.entries({ Host: host, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
     return JSON.stringify(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`);
   });
-  // wrk takes whole milliseconds; the chance between them keeps the connections from going in step.
+  // wrk only takes whole milliseconds. Choosing between two at random keeps the connections from running in step.
   const pause =
     pauseMs === undefined ? '' : `function delay() return math.random(0, ${Math.round(2 * pauseMs)}) end`;
   writeFileSync(

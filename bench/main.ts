@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: runs the benchmarks against dist/vault, or only those named as arguments, prints their figures as
- * Markdown and writes them to bench/results.json, so that two versions can be compared on one machine. With `--quick`
- * it takes a minute or two, and its figures are rough; with `--docs` they also take their places in docs/explanation/benchmarks.md.
+ * `npm run bench` runs the benchmarks against dist/vault, or only those named as arguments. It prints the figures as
+ * Markdown and writes them to bench/results.json, to compare two versions on one machine. `--quick` takes a minute or two
+ * and gives rough figures; `--docs` also writes the figures to docs/explanation/benchmarks.md.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
@@ -32,7 +32,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   workers: figures('Two workers, as a multiple of one', measureWorkers),
 };
 
-/** What `--quick` leaves out. */
+/** The benchmarks that `--quick` skips. */
 const slow = ['acme'];
 
 const { values, positionals } = parseArgs({
@@ -52,7 +52,7 @@ const results: Record<string, Table[]> = {};
 for (const name of positionals.length > 0 ? positionals : usual) {
   const benchmark = benchmarks[name];
   if (benchmark === undefined) {
-    throw new Error(`no benchmark is called ${name}; there are ${Object.keys(benchmarks).join(', ')}`);
+    throw new Error(`unknown benchmark ${name}; use one of ${Object.keys(benchmarks).join(', ')}`);
   }
   const tables = await benchmark(program, values.quick ? quickPace : fullPace);
   results[name] = tables;
@@ -62,11 +62,11 @@ const path = join(import.meta.dirname, 'results.json');
 writeFileSync(path, `${JSON.stringify({ machine, results }, null, 2)}\n`);
 if (values.docs) writeDocs();
 
-/** Puts the tables where docs/explanation/benchmarks.md has a place for their benchmark: between `<!-- name -->` and `<!-- /name -->`. */
+/** Writes the tables of each benchmark to docs/explanation/benchmarks.md, between `<!-- name -->` and `<!-- /name -->`. */
 function writeDocs(): void {
   const docs = join(import.meta.dirname, '..', 'docs', 'explanation', 'benchmarks.md');
   const { processor, processors, node, load, pinned } = machine;
-  const kept = pinned ? 'server and load each on a core of its own' : 'not pinned to cores';
+  const kept = pinned ? 'server and load each on their own core' : 'not pinned to cores';
   const texts = {
     machine: `${processor}, ${processors} cores, Node ${node}; load by ${load}, ${kept}.`,
     ...Object.fromEntries(

@@ -1,10 +1,10 @@
-/** How long is measured: as long as figures for the docs need, or as short as one wants to wait while working. */
+/** How long to measure: long enough for the docs, or quickly during development. */
 
 export type Pace = {
-  /** Of each round. */
+  /** Seconds per round. */
   readonly seconds: number;
   readonly rounds: number;
-  /** What takes long is left out or made smaller. */
+  /** Skips or shrinks slow benchmarks. */
   readonly isQuick: boolean;
 };
 

@@ -1,24 +1,24 @@
-/** The requests that are measured, as clients of the vault send them, and what share of a bare server they are to reach. */
+/** The measured requests, as clients of the vault send them, and their goal as a share of the bare server's rate. */
 import type { FilledVault } from './filled-vault.ts';
 import type { LoadRequest } from './load.ts';
 
 export type RequestKind = {
   readonly name: string;
   readonly status: number;
-  /** Of the requests per second that a bare server reaches. */
+  /** The goal, as a share of the bare server's requests per second. */
   readonly goal: number;
-  /** Of `vault serve`, beside those that all kinds have. */
+  /** Extra options of `vault serve`. */
   readonly options?: readonly string[];
-  /** The request with this key, for the certificate of this name; `index` counts them. */
+  /** The request with this key for this certificate; `index` counts the requests. */
   readonly request: (vault: FilledVault, key: string, name: string, index: number) => LoadRequest;
-  /** How many requests there are to differ, where it matters. */
+  /** The number of different requests, if it matters. */
   readonly variety?: number;
 };
 
 const file = (name: string, file: string) => `/api/v1/certificates/${name}/${file}`;
 const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
 
-/** Of the form of a key, and nobody's. */
+/** A well-formed key that does not exist. */
 const unknownKey = `vk_${'x'.repeat(12)}.${'x'.repeat(43)}`;
 
 export const requestKinds: readonly RequestKind[] = [
@@ -53,7 +53,7 @@ export const requestKinds: readonly RequestKind[] = [
     name: 'unknown key, 401',
     status: 401,
     goal: 0.6,
-    // One address would soon be answered 429, which costs less. More than the vault remembers never are.
+    // A single address would soon get 429, which costs less, so use more addresses than the vault tracks.
     options: ['--trusted-proxies', '127.0.0.1'],
     variety: 20_000,
     request: (_, __, name, index) => ({
@@ -63,7 +63,7 @@ export const requestKinds: readonly RequestKind[] = [
   },
 ];
 
-/** Requests of a kind, `count` where it does not say how many, each with another key as long as there are some. */
+/** The requests of a kind, by default `count`, each with a different key if there are enough keys. */
 export function requestsOf(kind: RequestKind, vault: FilledVault, count: number): LoadRequest[] {
   const { names, keys } = vault;
   const length = kind.variety ?? count;

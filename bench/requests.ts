@@ -1,6 +1,6 @@
 /**
- * Requests per second of the executable beside those of a bare server of the same runtime that sends the same bytes, in
- * the same rounds, each on one core; over HTTP and over HTTPS, at full load and, for the slowest answers, at half of it.
+ * Requests per second of the executable and of a bare server that sends the same bytes, in alternating rounds, each on one
+ * core; over HTTP and HTTPS, at full load and, for latency, at half load.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { type ServerProcess, serverCore, startServer } from './server-process.ts
 
 const size = { certificates: 1000, keys: 1000, auditEvents: 0 };
 
-/** On the disk of the project: what is in memory only would have nothing to make durable. */
+/** On the disk of the project, because writes to a memory file system need no fsync. */
 const scratch = join(import.meta.dirname, '..', 'build');
 
 /** Measures the executable at `program`, at its default settings; its log goes to a file. */
@@ -92,7 +92,7 @@ async function besideBare(
   return rows;
 }
 
-/** The bare server that sends what the vault has answered to this request. */
+/** A bare server that sends the vault's response to this request. */
 async function startBare(
   directory: string,
   vault: ServerProcess,
@@ -102,7 +102,7 @@ async function startBare(
 ): Promise<ServerProcess> {
   const answer = await answerTo(vault.url, request);
   if (answer.status !== status)
-    throw new Error(`${name}: the vault answers ${answer.status}: ${answer.body}`);
+    throw new Error(`${name}: unexpected status ${answer.status}: ${answer.body}`);
   const file = join(directory, 'answer.json');
   writeFileSync(file, JSON.stringify(answer));
   const program = join(import.meta.dirname, 'bare-server.ts');
@@ -124,7 +124,7 @@ async function compare(
     const result = await load(plan);
     const refused = kind.status >= 400 ? result.requests : 0;
     if (result.refused !== refused)
-      throw new Error(`${kind.name}: ${result.refused} answers of 400 and more`);
+      throw new Error(`${kind.name}: ${result.refused} responses with a status of 400 or above`);
     return { ...result, each: ((server.processorTime() - before) / result.requests) * 1000 };
   };
   await measure(servers.vault);
@@ -136,7 +136,7 @@ async function compare(
   const half = async (which: keyof Pair<unknown>) => {
     const full = median(measured.map((pair) => pair[which].perSecond));
     const results: number[] = [];
-    // A connection sends so often that all of them together make half of what they reach without a pause.
+    // The pause at which all connections together reach half of the full rate.
     for (let round = 0; round < rounds; round += 1) {
       results.push((await measure(servers[which], (connections / full) * 1000)).p99);
     }

@@ -1,6 +1,5 @@
 /**
- * What the scheduler costs while it has nothing to do: processor time per minute of the vault's time, with many
- * certificates of which none is due.
+ * The idle cost of the scheduler: processor time per minute of vault time, with many certificates and none due.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +24,7 @@ const minutesPerRound = 60;
 
 type Job = (vault: Vault, signal: AbortSignal) => Promise<void>;
 
-/** Measures the source, not the executable, whose clock cannot be moved; medians of ten rounds of an hour each. */
+/** Measures the source, because the executable's clock cannot be set; medians of ten rounds of one hour each. */
 export async function measureScheduler(_: string, { isQuick }: Pace): Promise<Figure[]> {
   const certificates = isQuick ? 10_000 : 100_000;
   const many = certificates.toLocaleString('en');
@@ -38,7 +37,7 @@ export async function measureScheduler(_: string, { isQuick }: Pace): Promise<Fi
     const all = [runRenewalScheduler, runRenewalWorker, runWindowWatcher, watcher];
     return [
       { name: `planning ${many} at the start`, value: await firstRound(vault, world), unit: 'ms' },
-      { name: 'looking through them again', value: await firstRound(vault, world), unit: 'ms' },
+      { name: 'second pass over them', value: await firstRound(vault, world), unit: 'ms' },
       {
         name: 'scheduler, per minute',
         value: await perMinute(vault, world, [runRenewalScheduler]),
@@ -46,7 +45,7 @@ export async function measureScheduler(_: string, { isQuick }: Pace): Promise<Fi
         goal: 50,
       },
       {
-        name: 'with worker, ARI and the ends of certificates, per minute',
+        name: 'with worker, ARI and expiry checks, per minute',
         value: await perMinute(vault, world, all),
         unit: 'ms',
         goal: 50,
@@ -58,7 +57,7 @@ export async function measureScheduler(_: string, { isQuick }: Pace): Promise<Fi
   }
 }
 
-/** Processor time until the scheduler has planned everything and sleeps. */
+/** Processor time until the scheduler has scheduled everything and sleeps. */
 async function firstRound(vault: Vault, world: TestWorld): Promise<number> {
   const before = process.cpuUsage();
   const stop = start(vault, [runRenewalScheduler]);
@@ -72,7 +71,7 @@ async function perMinute(vault: Vault, world: TestWorld, jobs: readonly Job[]): 
   const stop = start(vault, jobs);
   await world.sleeping(jobs.length);
   const values: number[] = [];
-  // The first round is not counted: the code is still being compiled.
+  // The first round does not count, because the engine is still compiling the code.
   for (let round = 0; round <= rounds; round += 1) {
     const before = process.cpuUsage();
     for (let seconds = 0; seconds < minutesPerRound * 60; seconds += 1) {
@@ -101,7 +100,7 @@ function milliseconds({ user, system }: NodeJS.CpuUsage): number {
   return (user + system) / 1000;
 }
 
-/** Certificates of 90 days, issued over the last fifty, whose windows the CA is to be asked about in a few days. */
+/** Certificates valid for 90 days, issued over the last fifty, whose renewal windows are polled in a few days. */
 async function fill(vault: Vault, world: TestWorld, certificates: number): Promise<void> {
   const issuer = await findIssuer(vault.db.reader, 'local-ca');
   const pem = 'x'.repeat(1800);

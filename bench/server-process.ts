@@ -1,4 +1,4 @@
-/** A server under measurement: a process that says where it listens, on a core of its own, and what it uses up. */
+/** A server process under measurement, on its own core, with its use of memory and processor time. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -6,32 +6,32 @@ import { availableParallelism, devNull } from 'node:os';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 
-/** MB: all that is resident (VmRSS), and what the kernel could not drop and read again from the file (RssAnon). */
+/** MB: resident memory (VmRSS), and the part that is not backed by the file of the program (RssAnon). */
 export type Memory = { readonly resident: number; readonly own: number };
 
 export type ServerProcess = {
   readonly url: string;
-  /** Milliseconds from the start to the line that says so. */
+  /** Milliseconds from the start until it listens. */
   readonly listening: number;
-  /** Milliseconds of processor time so far; NaN where the system does not tell. */
+  /** Milliseconds of processor time so far; NaN if the system does not report it. */
   readonly processorTime: () => number;
   readonly memory: () => Memory;
   readonly stop: () => Promise<void>;
 };
 
-/** Where the server runs, and where the load comes from. */
+/** The cores of the server and of the load. */
 export const serverCore = 0;
 export const loadCore = 1;
 
 /** Whether processes can be kept on one core, with another left for the load. */
 export const canPin = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0;
 
-/** The command, kept on this core where that is possible. */
+/** The command, pinned to this core if possible. */
 export function pinned(core: number, command: readonly string[]): string[] {
   return canPin ? ['taskset', '--cpu-list', String(core), ...command] : [...command];
 }
 
-/** Keeps this process, which asks and waits, away from the server's core until the function that it returns is called. */
+/** Moves this process off the server's core until the returned function is called. */
 export function leaveServerCore(): () => void {
   const stayOn = (cores: string) =>
     void (canPin && spawnSync('taskset', ['--cpu-list', '--pid', cores, String(process.pid)]));
@@ -39,7 +39,7 @@ export function leaveServerCore(): () => void {
   return () => stayOn(`0-${availableParallelism() - 1}`);
 }
 
-/** Starts a command that prints `listening on URL`; what it writes to stderr goes to the file `log`. */
+/** Starts a command that prints `listening on URL`. Its stderr goes to the file `log`. */
 export async function startServer(
   command: readonly string[],
   { log = devNull, core }: { readonly log?: string; readonly core?: number } = {},
@@ -74,10 +74,10 @@ async function listeningUrl(stdout: Readable | null): Promise<string> {
     const url = /^listening on (\S+)$/.exec(line)?.[1];
     if (url !== undefined) return url;
   }
-  throw new Error('the server ended before it listened');
+  throw new Error('the server exited before it listened');
 }
 
-/** utime and stime (proc(5)), in ticks of 10 ms; the name before them may hold spaces. */
+/** utime and stime (proc(5)), in ticks of 10 ms; the name before them may contain spaces. */
 function processorTime(pid: number | undefined): number {
   if (process.platform !== 'linux') return Number.NaN;
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];

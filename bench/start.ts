@@ -1,6 +1,6 @@
 /**
- * What it costs to start: the time until a command has done its work and until a server listens, and the memory and
- * disk that an idle server takes.
+ * The cost of a start: the time until a command finishes and until a server listens, and the memory and disk space of an
+ * idle server.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { type Memory, type ServerProcess, startServer } from './server-process.t
 
 const rounds = 10;
 
-/** Measures the executable at `program`; medians of ten rounds, in a vault of its own. */
+/** Measures the executable at `program`; medians of ten rounds, in a new vault. */
 export async function measureStart(program: string): Promise<Figure[]> {
   const data = mkdtempSync(join(tmpdir(), 'vault-bench-'));
   try {
@@ -43,7 +43,7 @@ export async function measureStart(program: string): Promise<Figure[]> {
         unit: 'MB',
       },
       {
-        name: 'without the pages of its file',
+        name: 'without file-backed pages',
         value: median(served.map(({ asked }) => asked.own)),
         unit: 'MB',
       },
@@ -58,7 +58,7 @@ function timesOf(measure: () => number): number[] {
   return Array.from({ length: rounds }, measure);
 }
 
-/** Milliseconds until the command has ended. */
+/** Milliseconds until the command exits. */
 function run(program: string, args: string[]): number {
   const started = performance.now();
   const { status, stderr } = spawnSync(program, args, { encoding: 'utf8' });
@@ -67,9 +67,9 @@ function run(program: string, args: string[]): number {
 }
 
 type ServerFigures = {
-  /** Milliseconds from the start to the line that says so. */
+  /** Milliseconds from the start until it listens. */
   readonly listening: number;
-  /** Before and after the first request. */
+  /** Memory before and after the first request. */
   readonly idle: Memory;
   readonly asked: Memory;
 };
@@ -79,7 +79,7 @@ async function serveOnce(program: string, data: string): Promise<ServerFigures> 
   try {
     const idle = await quietMemory(server);
     const { status } = await fetch(`${server.url}/api/v1/health`, { headers: { connection: 'close' } });
-    if (status !== 200) throw new Error(`health answers ${status}`);
+    if (status !== 200) throw new Error(`health responded with status ${status}`);
     return { listening: server.listening, idle, asked: await quietMemory(server) };
   } finally {
     await server.stop();

@@ -1,4 +1,4 @@
-/** What people and the command line wait for, and what the server has taken for it. */
+/** Wait times of people and the command line, and the memory of the server afterwards. */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
@@ -9,14 +9,14 @@ import { leaveServerCore, pinned, type ServerProcess, serverCore } from './serve
 
 const administrator = { name: 'bench', password: 'correct horse battery bench' };
 
-/** Makes the administrator who signs in below. */
+/** Creates the administrator who signs in below. */
 export function createAdministrator(program: string, dataDir: string): void {
   const { name, password } = administrator;
   const command = [program, 'admin', 'create', '--name', name, '--password-stdin', '--data-dir', dataDir];
   output(command, password);
 }
 
-/** The figures of this server, which has been busy before; `program` is the command line and asks the same vault. */
+/** The figures of this server after load; `program` is the command line for the same vault. */
 export async function measureWaits(
   program: string,
   server: ServerProcess,
@@ -27,7 +27,7 @@ export async function measureWaits(
   const origin = { Origin: server.url, 'Content-Type': 'application/json' };
   const signIn = async () => {
     const response = await fetch(`${server.url}/api/v1/session`, { method: 'POST', headers: origin, body });
-    if (response.status !== 201) throw new Error(`sign-in answers ${response.status}`);
+    if (response.status !== 201) throw new Error(`sign-in responded with status ${response.status}`);
     return response.headers.getSetCookie()[0]?.split(';', 1)[0] ?? '';
   };
   const cookie = await signIn();
@@ -35,7 +35,7 @@ export async function measureWaits(
   const page = (path: string) => async () => {
     const asked = get(`${server.url}/api/v1/${path}`, { agent, headers: { Cookie: cookie } });
     const [response] = (await once(asked, 'response')) as [IncomingMessage];
-    // To the last byte; what a client makes of them is its own affair.
+    // To the last byte, without parsing.
     await once(response.resume(), 'end');
     if (response.statusCode !== 200) throw new Error(`${path} answers ${response.statusCode}`);
   };
@@ -63,7 +63,7 @@ export async function measureWaits(
       '100 audit events of a certificate',
       page('audit-events?limit=100&resource=certificate:www7.example.com'),
     ],
-    ['the audit events of nobody', page('audit-events?limit=100&actor=nobody')],
+    ['audit events of an unknown actor', page('audit-events?limit=100&actor=nobody')],
   ];
   const commands: [name: string, work: () => Promise<unknown>][] = [
     ['vault api-key create', command('api-key', 'create', '--name', 'cold', ...scope)],
@@ -72,10 +72,10 @@ export async function measureWaits(
   const figures: Figure[] = [
     { name: 'vault serve until it listens', value: server.listening, unit: 'ms', goal: 1000 },
     { name: 'memory after the load', value: server.memory().resident, unit: 'MB', goal: 200 },
-    { name: 'without the pages of its file', value: server.memory().own, unit: 'MB' },
+    { name: 'without file-backed pages', value: server.memory().own, unit: 'MB' },
   ];
   const returnToAll = leaveServerCore();
-  // The first of many are answered by code that is still being compiled; people do not notice, but it is no figure.
+  // The first requests run while the engine still compiles the code, so they do not count.
   for (const [name, work] of pages) {
     await time(work, 10);
     figures.push({ name, value: await time(work, 5 * rounds), unit: 'ms', goal: 20 });
@@ -84,7 +84,7 @@ export async function measureWaits(
   const apart = signingIn - hashing(2 * rounds + 1);
   figures.push(
     { name: 'signing in', value: signingIn, unit: 'ms' },
-    { name: 'apart from the hashing of the password', value: apart, unit: 'ms', goal: 20 },
+    { name: 'without hashing the password', value: apart, unit: 'ms', goal: 20 },
   );
   returnToAll();
   for (const [name, work] of commands) {
@@ -94,13 +94,13 @@ export async function measureWaits(
   return figures;
 }
 
-/** Milliseconds that hashing a password takes, by itself on the server's core. */
+/** Milliseconds to hash a password, alone on the server's core. */
 function hashing(count: number): number {
   const command = [process.execPath, join(import.meta.dirname, 'password-time.ts'), String(count)];
   return median(JSON.parse(output(pinned(serverCore, command))) as number[]);
 }
 
-/** What a command prints. Throws what it says where it fails. */
+/** Returns the output of a command. Throws its error output if it fails. */
 function output([program = '', ...args]: readonly string[], input = ''): string {
   const { status, stdout, stderr } = spawnSync(program, args, { input, encoding: 'utf8', maxBuffer: 1e9 });
   if (status !== 0) throw new Error(`${program} ${args.join(' ')} failed: ${stderr}`);

@@ -1,6 +1,6 @@
 /**
- * What a second worker gains: requests per second with two workers as a multiple of those with one, in the same run, with
- * the load beside them: on two processors it takes a part of what the second worker could have.
+ * The gain of a second worker: requests per second with two workers as a multiple of those with one, in the same run. On a
+ * machine with two processors, the load takes a share of the second one.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ const requests = [
   { name: 'private key, audited', path: '/private.key' },
 ] as const;
 
-/** Measures the executable at `program` in a vault of its own; medians of three rounds. */
+/** Measures the executable at `program` in a new vault; medians of three rounds. */
 export async function measureWorkers(program: string): Promise<Figure[]> {
   const data = mkdtempSync(join(tmpdir(), 'vault-bench-'));
   const run = (...args: string[]) => {
@@ -49,7 +49,7 @@ export async function measureWorkers(program: string): Promise<Figure[]> {
   }
 }
 
-/** Requests per second by their names. */
+/** Requests per second by name. */
 async function measureOnce(
   program: string,
   data: string,

@@ -10,7 +10,6 @@ import { readProblem } from '../src/acme/problem-document.ts';
 import { parseCertName } from '../src/base/cert-name.ts';
 import { parseDuration } from '../src/base/duration.ts';
 import { parseIdentifier } from '../src/base/identifier.ts';
-import { parseIpAddress, parseIpNetwork } from '../src/base/ip-network.ts';
 import { shortened } from '../src/base/printable-text.ts';
 import { parseRetryAfter } from '../src/base/retry-after.ts';
 import { isSecureUrl } from '../src/base/secure-url.ts';
@@ -39,6 +38,7 @@ import { authorityOf, isDecodable, originForm } from '../src/http/request/reques
 import { consoleReply } from '../src/http/routes/console-routes.ts';
 import { offeredProtocols } from '../src/http/tls/client-hello.ts';
 import { redirectReply } from '../src/http/tls/https-redirect.ts';
+import { parseIpAddress, parseIpNetwork } from '../src/net/ip-network.ts';
 import { processorTimeOf, watchTurns } from './harness/event-loop-turns.ts';
 import { fuzzRuns } from './harness/fuzz-runs.ts';
 import { converse, requestText } from './harness/http-raw.ts';

@@ -1,7 +1,7 @@
-/** What the API answers about keys, issuers, providers and the vault itself, as far as the pages read it. */
+/** Types of API responses for the administration pages. Only the fields that the pages use. */
 import type { ApiKey, Certificate } from './shapes.ts';
 
-/** Once, with the key itself. */
+/** The response to creating a key, the only one that contains the key itself. */
 export type CreatedApiKey = ApiKey & { readonly key: string };
 
 export type Issuer = {
@@ -20,7 +20,7 @@ export type Issuer = {
   readonly created_at: string;
 };
 
-/** What a test of an issuer says. */
+/** The result of testing an issuer. */
 export type IssuerOffer = {
   readonly directory_url: string;
   readonly profiles: readonly { readonly name: string; readonly description: string }[];
@@ -56,7 +56,7 @@ export type NotificationChannel = {
   } | null;
 };
 
-/** Once, with the signing secret where one was made. */
+/** The response to creating or changing a channel; `secret` is set if the vault generated a signing secret. */
 export type ChangedChannel = NotificationChannel & { readonly secret: string | null };
 
 export type NotificationDelivery = {
@@ -126,9 +126,9 @@ export type About = {
     readonly dns_providers: number;
     readonly acme_accounts: number;
   };
-  /** Left out by vaults that do not know. */
+  /** Missing if the vault does not report backups. */
   readonly backup?: { readonly last_at: string | null };
-  /** The vault's own HTTPS; null where it speaks plain HTTP, left out by vaults that do not say. */
+  /** The vault's own HTTPS certificate; null if it serves plain HTTP, missing if the vault does not report it. */
   readonly tls?: OwnTls | null;
 };
 

@@ -1,14 +1,14 @@
-/** The vault's HTTP API as the pages use it: JSON in and out, problems as ApiError, and one answer to a lost session. */
+/** Client of the vault's HTTP API: JSON in and out, problems as ApiError, and one place that handles a lost session. */
 import { sessionLost } from './session.ts';
 
-/** What the vault refused or could not do, in its own words. */
+/** A failed request, with the problem details that the vault returned. */
 export class ApiError extends Error {
-  /** 0 where the vault could not be reached at all. */
+  /** 0 if the vault could not be reached. */
   readonly status: number;
   readonly code: string;
-  /** By path, such as `domains.0`. */
+  /** Messages by path, such as `domains.0`. */
   readonly fields: Readonly<Record<string, string>>;
-  /** Seconds to wait, where the vault said so. */
+  /** Seconds from the Retry-After header, if any. */
   readonly retryAfter: number | undefined;
 
   constructor(
@@ -25,7 +25,7 @@ export class ApiError extends Error {
     this.retryAfter = retryAfter;
   }
 
-  /** What is wrong with a field or anything in it (`domains` also has `domains.0`). */
+  /** The message for a field or anything in it: `domains` also matches `domains.0`. */
   field(name: string): string | undefined {
     const found = Object.keys(this.fields).find((path) => path === name || path.startsWith(`${name}.`));
     return found === undefined ? undefined : this.fields[found];
@@ -34,7 +34,7 @@ export class ApiError extends Error {
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Asks the vault; `path` begins with a slash and comes after `/api/v1`. Throws ApiError. */
+/** Sends a request to `/api/v1` plus `path`, which begins with a slash. Throws ApiError. */
 export async function call<T>(method: Method, path: string, body?: unknown): Promise<T> {
   const response = await request(method, `/api/v1${path}`, body);
   return (response.status === 204 ? undefined : await response.json()) as T;
@@ -46,7 +46,7 @@ export const put = <T>(path: string, body: unknown): Promise<T> => call<T>('PUT'
 export const patch = <T>(path: string, body: unknown): Promise<T> => call<T>('PATCH', path, body);
 export const remove = (path: string): Promise<void> => call<void>('DELETE', path);
 
-/** A whole list, however many pages it has. */
+/** A whole list, all its pages. */
 export async function getAll<T>(path: string): Promise<T[]> {
   const items: T[] = [];
   let next: string | undefined = `/api/v1${path}`;
@@ -58,14 +58,14 @@ export async function getAll<T>(path: string): Promise<T[]> {
   return items;
 }
 
-/** One page of a list, and the path of the one after it. */
+/** One page of a list, and the path of the next page. */
 export async function getPage<T>(path: string): Promise<{ items: T[]; next: string | undefined }> {
   const response = await request('GET', `/api/v1${path}`);
   const next = nextPage(response.headers.get('Link'));
   return { items: (await response.json()) as T[], next: next?.replace(/^.*?\/api\/v1/, '') };
 }
 
-/** Path and query of the next page; the address in front may be another name of the vault. */
+/** Path and query of the next page. Drops the origin, which may be another name of the vault. */
 function nextPage(link: string | null): string | undefined {
   const target = /<([^<>]+)>;\s*rel="next"/.exec(link ?? '')?.[1];
   if (target === undefined) return undefined;
@@ -83,18 +83,18 @@ async function request(method: Method, path: string, body?: unknown): Promise<Re
     throw new ApiError(
       0,
       'unreachable',
-      'The vault does not answer. It may be restarting, or the network is down.',
+      'Cannot reach the vault. It may be restarting, or the network may be down.',
     );
   });
   if (response.ok) return response;
   const error = await errorOf(response);
   const isSignIn = method === 'POST' && /\/(session|setup)$/.test(path);
-  if (!isSignIn && (await meansSignedOut(error, path))) sessionLost();
+  if (!isSignIn && (await isSignedOut(error, path))) sessionLost();
   throw error;
 }
 
-/** Endpoints for administrators say 403 to somebody without a session, so the session itself is asked. */
-async function meansSignedOut({ status }: ApiError, path: string): Promise<boolean> {
+/** Administrator endpoints answer 403 to a request without a session, so a 403 needs a second check. */
+async function isSignedOut({ status }: ApiError, path: string): Promise<boolean> {
   if (status === 401) return true;
   if (status !== 403 || path === '/api/v1/session') return false;
   const response = await fetch('/api/v1/session').catch(() => undefined);
@@ -109,7 +109,11 @@ type ProblemBody = {
 
 async function errorOf(response: Response): Promise<ApiError> {
   const problem = (await response.json().catch(() => ({}))) as ProblemBody;
-  const { code = 'unknown', detail = `The vault answered ${response.status}.`, errors = [] } = problem;
+  const {
+    code = 'unknown',
+    detail = `The vault responded with status ${response.status}.`,
+    errors = [],
+  } = problem;
   const fields = Object.fromEntries(errors.map(({ path, message }) => [path, message]));
   const seconds = Number(response.headers.get('Retry-After') ?? Number.NaN);
   return new ApiError(response.status, code, detail, fields, Number.isFinite(seconds) ? seconds : undefined);

@@ -1,4 +1,4 @@
-/** Which page is shown, and to whom: setup and sign-in to everybody, the rest to whoever is signed in. */
+/** The root component: shows the setup and sign-in pages without a session, and all other pages with one. */
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, get } from './api.ts';
 import { Button } from './components/button.tsx';
@@ -10,28 +10,28 @@ import { SetupPage } from './pages/setup.tsx';
 import { SignInPage } from './pages/sign-in.tsx';
 import { matchPath } from './path-pattern.ts';
 import { navigate, usePath } from './router.ts';
-import { learnSession, mayBeSignedIn, type Person, useSession } from './session.ts';
+import { mayBeSignedIn, type Person, setTabSession, useSession } from './session.ts';
 import { Shell } from './shell.tsx';
 
 export function App() {
   const path = usePath();
   const session = useSession();
   const [error, setError] = useState<ApiError>();
-  const ask = async () => {
+  const loadSession = async () => {
     setError(undefined);
     try {
-      learnSession(await get<Person>('/session'));
+      setTabSession(await get<Person>('/session'));
     } catch (thrown) {
-      if (thrown instanceof ApiError && thrown.status === 401) learnSession(null);
+      if (thrown instanceof ApiError && thrown.status === 401) setTabSession(null);
       else if (thrown instanceof ApiError) setError(thrown);
       else throw thrown;
     }
   };
-  // Once, at the beginning.
+  // Only when the console loads.
   useEffect(() => {
     if (path === '/setup') return;
-    if (mayBeSignedIn()) void ask();
-    else learnSession(null);
+    if (mayBeSignedIn()) void loadSession();
+    else setTabSession(null);
   }, []);
   const isOutside = path === '/setup' || path === '/sign-in';
   useEffect(() => {
@@ -39,14 +39,14 @@ export function App() {
       const back = location.pathname + location.search;
       navigate(back === '/' ? '/sign-in' : `/sign-in?to=${encodeURIComponent(back)}`, 'replace');
     }
-    if (session && isOutside && path === '/sign-in') navigate(wayBack(), 'replace');
+    if (session && isOutside && path === '/sign-in') navigate(returnPath(), 'replace');
   }, [session, isOutside, path]);
 
   if (path === '/setup') return <SetupPage />;
   if (error) {
     return (
       <main class="outside">
-        <Problem error={error} retry={ask} />
+        <Problem error={error} retry={loadSession} />
       </main>
     );
   }
@@ -65,23 +65,23 @@ function Inside({ path }: { readonly path: string }) {
     if (params !== undefined) return <Found key={path} params={params} />;
   }
   return (
-    <Page key={path} title="Nothing here">
+    <Page key={path} title="Page not found">
       <Empty
-        title="There is no page at this address"
+        title="No page at this address"
         actions={
           <Button look="primary" onClick={() => navigate('/')}>
-            Go to the certificates
+            View certificates
           </Button>
         }
       >
-        <p>It may have been mistyped, or what it showed is gone.</p>
+        <p>Check the address. The object may have been deleted.</p>
       </Empty>
     </Page>
   );
 }
 
-/** Where the person was before they had to sign in; only ever a page of the console. */
-function wayBack(): string {
+/** The page that the person asked for before signing in. Accepts only pages of the console, to prevent open redirects. */
+function returnPath(): string {
   const to = new URLSearchParams(location.search).get('to') ?? '/';
   const url = URL.parse(to, location.origin);
   return url?.origin === location.origin && to.startsWith('/') && url.pathname !== '/sign-in'

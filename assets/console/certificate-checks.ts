@@ -1,13 +1,13 @@
 /**
- * What the API would say about a new certificate, while its form is being filled in. The API has the last word;
- * test/console/certificate-checks.test.ts holds both to the same sentences.
+ * Validates a new certificate while its form is filled in. The API validates it again;
+ * test/console/certificate-checks.test.ts checks that both give the same messages.
  */
 import { newCertNameRule, parseNewCertName } from '../../src/base/cert-name.ts';
 import { day, hour, parseDuration } from '../../src/base/duration.ts';
 
 export type CertificateDraft = {
   readonly name: string;
-  /** As `domainsIn` has them. */
+  /** As returned by `domainsIn`. */
   readonly domains: readonly string[];
   readonly issuer: string;
   readonly fallbackIssuer: string;
@@ -18,14 +18,14 @@ export type CertificateDraft = {
   readonly reusesKey: boolean;
 };
 
-/** The names of a text with one in each line, or with commas or blanks between them. */
+/** Splits text into distinct names, separated by line breaks, spaces, commas or semicolons. */
 export function domainsIn(text: string): string[] {
   return [...new Set(text.split(/[\s,;]+/).filter((part) => part !== ''))];
 }
 
 export const isWildcard = (domain: string): boolean => domain.startsWith('*.');
 
-/** By path, such as `domains.0`, what the API would refuse. `isAcme` says whether the issuer is an ACME CA. */
+/** The API's error messages by path, such as `domains.0`. `isAcme` is true if the issuer is an ACME CA. */
 export function checkCertificate(draft: CertificateDraft, isAcme: boolean): Record<string, string> {
   const found: Record<string, string> = {};
   if (parseNewCertName(draft.name) === undefined)
@@ -42,12 +42,12 @@ export function checkCertificate(draft: CertificateDraft, isAcme: boolean): Reco
   if (draft.profile !== '' && !/^[\x21-\x7e]{1,64}$/.test(draft.profile)) {
     found.profile = 'a profile is a word such as shortlived';
   }
-  if (Object.keys(found).length === 0) Object.assign(found, unsuitable(draft, isAcme));
+  if (Object.keys(found).length === 0) Object.assign(found, unsupported(draft, isAcme));
   return found;
 }
 
-/** What this kind of issuer could never make: the first reason. */
-function unsuitable(draft: CertificateDraft, isAcme: boolean): Record<string, string> {
+/** The first reason why this type of issuer cannot issue the certificate. */
+function unsupported(draft: CertificateDraft, isAcme: boolean): Record<string, string> {
   const { issuer, keyType, challenge, domains } = draft;
   if (!isAcme) {
     const extra = (['profile', 'challenge'] as const).find((option) => draft[option] !== '');
@@ -71,11 +71,11 @@ function unsuitable(draft: CertificateDraft, isAcme: boolean): Record<string, st
   return {};
 }
 
-/** The longest zone that holds the domain. */
+/** The longest zone that contains the domain. */
 export function zoneOf(domain: string, zones: readonly string[]): string | undefined {
   const name = domain.replace(/^\*\./, '').toLowerCase();
-  const holding = zones.filter((zone) => name === zone || name.endsWith(`.${zone}`));
-  return holding.sort((one, other) => other.length - one.length)[0];
+  const containing = zones.filter((zone) => name === zone || name.endsWith(`.${zone}`));
+  return containing.sort((one, other) => other.length - one.length)[0];
 }
 
 const identifierRule =

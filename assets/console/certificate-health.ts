@@ -1,15 +1,15 @@
-/** How worried somebody should be about a certificate: the four colours of the console, and the order of trouble. */
+/** The health of a certificate, which determines its color and its place in the list. */
 import type { Certificate } from './shapes.ts';
 
 export type Health = 'bad' | 'warning' | 'good' | 'quiet';
 
-/** What its health is derived from. */
-export type Sick = Pick<Certificate, 'status'> & {
+/** The fields that health is derived from. */
+export type HealthFacts = Pick<Certificate, 'status'> & {
   readonly renewal: Pick<Certificate['renewal'], 'last_error'>;
 };
 
-/** `bad` is broken now, `warning` will be without help; `quiet` is left alone on purpose, or has not begun yet. */
-export function healthOf({ status, renewal }: Sick): Health {
+/** `bad` is broken now, `warning` will break without action; `quiet` is disabled or not issued yet. */
+export function healthOf({ status, renewal }: HealthFacts): Health {
   if (status === 'disabled') return 'quiet';
   if (status === 'expired') return 'bad';
   if (status === 'pending') return renewal.last_error === null ? 'quiet' : 'bad';
@@ -18,12 +18,12 @@ export function healthOf({ status, renewal }: Sick): Health {
 
 const order: readonly Health[] = ['bad', 'warning', 'good', 'quiet'];
 
-/** Its place in the order: the greatest trouble is 0. */
-export function troubleOf(health: Health): number {
+/** The rank of a health; 0 is the worst. */
+export function healthRank(health: Health): number {
   return order.indexOf(health);
 }
 
-/** Negative where `a` is the greater trouble. */
-export function byTrouble(a: Health, b: Health): number {
-  return troubleOf(a) - troubleOf(b);
+/** Compares two healths; the worse one sorts first. */
+export function byHealth(a: Health, b: Health): number {
+  return healthRank(a) - healthRank(b);
 }

@@ -1,8 +1,8 @@
-/** Which certificates a list shows, and in which order: in the browser, so that it follows every keystroke. */
-import { healthOf, troubleOf } from './certificate-health.ts';
+/** Filters and sorts the list of certificates in the browser, so that it follows every keystroke. */
+import { healthOf, healthRank } from './certificate-health.ts';
 import type { Certificate } from './shapes.ts';
 
-/** As the address has it; empty is anything. An issuer of `-` is none: imported certificates. */
+/** The filters in the page's URL; empty matches all. Issuer `-` matches imported certificates, which have none. */
 export type ListFilter = {
   readonly search: string;
   readonly status: string;
@@ -11,33 +11,33 @@ export type ListFilter = {
 };
 
 export const sorts = {
-  trouble: 'Trouble first',
+  trouble: 'Needs attention',
   name: 'Name',
   expiry: 'Days left',
-  renewed: 'Last renewal',
+  renewed: 'Last issued',
 } as const;
 
 const collator = new Intl.Collator(undefined, { numeric: true });
 
-export function listed(all: readonly Certificate[], filter: ListFilter): Certificate[] {
-  return found(inOrder(all, filter.sort), filter);
+export function filteredAndSorted(all: readonly Certificate[], filter: ListFilter): Certificate[] {
+  return filtered(sorted(all, filter.sort), filter);
 }
 
-/** What fits search, status and issuer, in the order in which it is given. */
-export function found(all: readonly Certificate[], filter: Omit<ListFilter, 'sort'>): Certificate[] {
-  const words = filter.search.toLowerCase().split(/\s+/).filter(Boolean);
+/** The certificates that match search, status and issuer, in the given order. */
+export function filtered(all: readonly Certificate[], filter: Omit<ListFilter, 'sort'>): Certificate[] {
+  const terms = filter.search.toLowerCase().split(/\s+/).filter(Boolean);
   return all.filter(
     (certificate) =>
-      fits(certificate, filter) &&
-      words.every((word) =>
-        [certificate.name, ...certificate.domains].some((text) => text.toLowerCase().includes(word)),
+      matches(certificate, filter) &&
+      terms.every((term) =>
+        [certificate.name, ...certificate.domains].some((text) => text.toLowerCase().includes(term)),
       ),
   );
 }
 
-/** One of `sorts`; names decide between equals. */
-export function inOrder(all: readonly Certificate[], sort: string): Certificate[] {
-  // Dates are read once each, not at every comparison.
+/** Sorts by one of `sorts`, then by name. */
+export function sorted(all: readonly Certificate[], sort: string): Certificate[] {
+  // Dates are parsed once each, not at every comparison.
   const ranked = all.map((certificate) => ({ certificate, keys: sortKeys(certificate, sort) }));
   ranked.sort((one, other) => {
     for (const [index, key] of one.keys.entries()) {
@@ -49,13 +49,13 @@ export function inOrder(all: readonly Certificate[], sort: string): Certificate[
   return ranked.map(({ certificate }) => certificate);
 }
 
-/** The issuers that there are, and `-` where something has none. */
+/** The names of all issuers, and `-` if a certificate has none. */
 export function issuersOf(all: readonly Certificate[]): string[] {
   return [...new Set(all.map(({ issuer }) => issuer ?? '-'))].sort(collator.compare);
 }
 
-/** `failing` is no status of the API: the last renewal failed, whatever the certificate still is. */
-function fits({ status, issuer, renewal }: Certificate, filter: Omit<ListFilter, 'sort'>): boolean {
+/** `failing` is not a status of the API: it matches certificates whose last renewal failed. */
+function matches({ status, issuer, renewal }: Certificate, filter: Omit<ListFilter, 'sort'>): boolean {
   if (filter.issuer !== '' && (issuer ?? '-') !== filter.issuer) return false;
   if (filter.status === 'failing') return renewal.last_error !== null;
   return filter.status === '' || status === filter.status;
@@ -66,7 +66,7 @@ function sortKeys(certificate: Certificate, sort: string): readonly number[] {
   const { current_version: version } = certificate;
   if (sort === 'renewed') return [-moment(version?.created_at, 0)];
   const expiry = moment(version?.not_after, 8e15);
-  return sort === 'expiry' ? [expiry] : [troubleOf(healthOf(certificate)), expiry];
+  return sort === 'expiry' ? [expiry] : [healthRank(healthOf(certificate)), expiry];
 }
 
 function moment(text: string | undefined, none: number): number {

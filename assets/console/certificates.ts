@@ -1,10 +1,10 @@
-/** All certificates for the pages that need them; loaded again when they change, not at every step of a renewal. */
+/** All certificates, reloaded when one of them changes, but not at every step of a renewal. */
 import { getPage } from './api.ts';
 import { type Certificates, growingList } from './growing-list.ts';
 import { type Resource, useLoaded } from './resource.ts';
 import type { Certificate } from './shapes.ts';
 
-/** Nothing is loaded where they are not `wanted`. */
+/** Loads nothing unless `wanted`. */
 export function useCertificates(wanted = true): Resource<Certificates> {
   return useLoaded(
     wanted ? '/certificates' : undefined,

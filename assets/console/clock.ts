@@ -1,4 +1,4 @@
-/** The moment that all relative times on a page count from; it moves on every 30 seconds, for all together. */
+/** The current time for all relative times on a page, updated for all of them at once every 30 seconds. */
 import { useEffect, useState } from 'preact/hooks';
 
 const listeners = new Set<(now: number) => void>();
@@ -19,6 +19,6 @@ export function useNow(): number {
 }
 
 function tick(): void {
-  const moment = Date.now();
-  for (const listener of listeners) listener(moment);
+  const now = Date.now();
+  for (const listener of listeners) listener(now);
 }

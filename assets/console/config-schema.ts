@@ -1,4 +1,4 @@
-/** The settings of a DNS provider's type as a form sees them, from the JSON Schema that the API shows. */
+/** Form fields for the settings of a DNS provider or notification channel, from the JSON Schema in the API. */
 
 export type ConfigField = {
   readonly name: string;
@@ -7,7 +7,7 @@ export type ConfigField = {
   readonly isSecret: boolean;
   /** Several lines of text, such as a key file. */
   readonly isLong: boolean;
-  /** A `list` is written as text, its parts apart by blanks, commas or lines. */
+  /** A `list` is typed as text, separated by spaces, commas or line breaks. */
   readonly kind: 'text' | 'number' | 'switch' | 'list';
   readonly choices: readonly string[] | undefined;
   readonly hint: string | undefined;
@@ -27,7 +27,7 @@ export type ConfigSchema = {
   readonly required?: readonly string[];
 };
 
-/** The fields, those that are needed first. */
+/** The fields, required ones first. */
 export function configFields({ properties = {}, required = [] }: ConfigSchema): ConfigField[] {
   const fields = Object.entries(properties).map(([name, property]) =>
     fieldOf(name, property, required.includes(name)),
@@ -38,7 +38,7 @@ export function configFields({ properties = {}, required = [] }: ConfigSchema): 
   ];
 }
 
-/** The settings to send: what was filled in, as its type wants it. */
+/** The settings to send: the fields that were filled in, converted to their types. */
 export function configValues(
   fields: readonly ConfigField[],
   typed: Readonly<Record<string, string>>,
@@ -59,13 +59,13 @@ function settingOf(kind: ConfigField['kind'], text: string): unknown {
 
 function fieldOf(name: string, property: Property, isRequired: boolean): ConfigField {
   const { type, anyOf, default: fallback, description } = property;
-  const words = name.replaceAll('_', ' ');
+  const title = name.replaceAll('_', ' ');
   const isPem = name === 'ca';
   const isLong = isPem || type === 'array' || (anyOf?.some((choice) => choice.type === 'object') ?? false);
   const kind = kindOf(property);
   return {
     name,
-    label: `${words.charAt(0).toUpperCase()}${words.slice(1)}`.replaceAll(
+    label: `${title.charAt(0).toUpperCase()}${title.slice(1)}`.replaceAll(
       /\b(id|api|url|ttl|ca)\b/gi,
       (word) => word.toUpperCase(),
     ),
@@ -76,7 +76,7 @@ function fieldOf(name: string, property: Property, isRequired: boolean): ConfigF
     choices: property.enum?.map(String),
     hint:
       description ??
-      (fallback === undefined || typeof fallback === 'object' ? undefined : `Usually ${fallback}`),
+      (fallback === undefined || typeof fallback === 'object' ? undefined : `Default: ${fallback}`),
   };
 }
 

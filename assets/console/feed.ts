@@ -1,4 +1,4 @@
-/** A long list, a page at a time: the newest first, and older ones as somebody asks for them. */
+/** A long list, newest first, loaded one page at a time. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type ApiError, getPage } from './api.ts';
 import { useLive } from './live.ts';
@@ -6,7 +6,7 @@ import { useLive } from './live.ts';
 export type Feed<T> = {
   readonly items: readonly T[] | undefined;
   readonly error: ApiError | undefined;
-  /** Whether there are older ones. */
+  /** Whether older items exist. */
   readonly hasMore: boolean;
   readonly isBusy: boolean;
   readonly more: () => Promise<void>;
@@ -17,30 +17,32 @@ const pageSize = 50;
 
 type State<T> = { path?: string; items?: T[]; next?: string | undefined; error?: ApiError };
 
-/** `path` may have a query. As many as were shown are asked for again when something changes. */
+/** `path` may have a query. After a change, as many items are reloaded as were shown before. */
 export function useFeed<T>(path: string): Feed<T> {
   const [state, setState] = useState<State<T>>({});
   const [isBusy, setBusy] = useState(false);
-  const wanted = useRef(path);
-  wanted.current = path;
+  const latest = useRef(path);
+  latest.current = path;
   const shown = useRef(0);
   const load = useCallback(async (from: string, before: readonly T[]) => {
-    const asked = wanted.current;
+    const current = latest.current;
     setBusy(true);
     const result: State<T> = await getPage<T>(from).then(
-      ({ items, next }) => ({ path: asked, items: [...before, ...items], next }),
+      ({ items, next }) => ({ path: current, items: [...before, ...items], next }),
       (error: unknown) => ({ error: error as ApiError }),
     );
     setBusy(false);
-    if (wanted.current !== asked) return;
+    if (latest.current !== current) return;
     if (result.items !== undefined) shown.current = result.items.length;
     setState((now) =>
-      result.error === undefined || now.path !== asked ? { path: asked, ...result } : { ...now, ...result },
+      result.error === undefined || now.path !== current
+        ? { path: current, ...result }
+        : { ...now, ...result },
     );
   }, []);
   const reload = useCallback(() => {
     const limit = Math.min(1000, Math.max(pageSize, shown.current));
-    return load(withLimit(wanted.current, limit), []);
+    return load(withLimit(latest.current, limit), []);
   }, [load]);
   useEffect(() => {
     shown.current = 0;

@@ -1,20 +1,20 @@
 /**
- * All certificates of the vault, as soon as there are some: what needs a person comes first, then the rest page by page.
+ * Loads all certificates of the vault step by step: first those that need attention, then the rest page by page.
  */
 import type { Certificate } from './shapes.ts';
 
 export type Certificates = {
   readonly items: readonly Certificate[];
-  /** Whether these are all. */
+  /** Whether all certificates are loaded. */
   readonly isWhole: boolean;
 };
 
 type Page = { readonly items: readonly Certificate[]; readonly next: string | undefined };
 
-/** So many are asked for before all others, the troubled ones first. */
+/** The size of the first request, which is sorted by health. */
 const firstFew = 200;
 
-/** `read` gives a page of the API; `show` gets what is there so far, until the whole is returned, by name. */
+/** `read` loads a page of the API; `show` receives the partial list after each page. Returns the whole list by name. */
 export async function growingList(
   path: string,
   show: (part: Certificates) => void,
@@ -23,7 +23,7 @@ export async function growingList(
   const few = await read(`${path}?sort=status&limit=${firstFew}`);
   if (few.next === undefined) return { items: few.items.toSorted(byName), isWhole: true };
   show({ items: few.items, isWhole: false });
-  // By name from here on: in the order of health, one whose health changes meanwhile could be missed.
+  // Read the rest by name: sorted by health, a certificate could be missed when its health changes in between.
   const found = new Map<string, Certificate>();
   let next: string | undefined = `${path}?limit=1000`;
   while (next !== undefined) {

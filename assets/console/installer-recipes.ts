@@ -1,9 +1,9 @@
-/** What common servers need of the client installer, as docs/reference/client-installer.md has it. */
+/** Installer options for common servers, the same as in docs/reference/client-installer.md. */
 import type { InstallerChoices } from './shell-command.ts';
 
 type Recipe = {
   readonly title: string;
-  /** What the server's own configuration says then. */
+  /** The lines for the server's own configuration. */
   readonly configuration: string;
 } & Pick<InstallerChoices, 'files' | 'destination' | 'reloadCommand' | 'owner' | 'group' | 'mode' | 'verify'>;
 
@@ -75,7 +75,7 @@ export const recipes = {
   },
   other: {
     ...root,
-    title: 'Something else',
+    title: 'Other',
     files: pair('', ''),
     destination: '/etc/ssl/vault',
     reloadCommand: '',

@@ -1,4 +1,4 @@
-/** An ACME CA as its form holds it, and what of that the API is told. */
+/** The state of the form for an ACME CA, and the request bodies that it produces. */
 import type { Issuer } from './administration-shapes.ts';
 
 export const blankIssuer = {
@@ -14,7 +14,7 @@ export const blankIssuer = {
 
 export type IssuerDraft = typeof blankIssuer;
 
-/** What can be taken back: the form says so by an empty field. */
+/** Fields that can be cleared by emptying them. */
 const optional: readonly string[] = ['email', 'profile', 'preferred_chain', 'ca_pem'];
 
 export function issuerDraft(issuer: Issuer): IssuerDraft {
@@ -32,12 +32,12 @@ export function issuerDraft(issuer: Issuer): IssuerDraft {
   };
 }
 
-/** The body of POST: what is empty is left to the vault. */
+/** The body of POST. Empty fields are left out. */
 export function newIssuer(draft: IssuerDraft): Record<string, string> {
   return Object.fromEntries(entriesOf(draft).filter(([, value]) => value !== ''));
 }
 
-/** The body of PATCH: what is unchanged stays, and what was emptied is taken back where that is possible. */
+/** The body of PATCH: only changed fields, with null for optional ones that were emptied. */
 export function issuerChanges(before: IssuerDraft, draft: IssuerDraft): Record<string, string | null> {
   const was = Object.fromEntries(entriesOf(before));
   const changed = entriesOf(draft).filter(([name, value]) => value !== was[name]);

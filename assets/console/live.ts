@@ -1,10 +1,10 @@
 /**
- * What changes on the server shows by itself: server-sent events say that something changed, and the pages ask anew.
- * Where events do not come through, a bell every ten seconds does the same.
+ * Live updates: the server sends an event when something changes, and the pages reload their data. If events do not
+ * get through, the pages reload every ten seconds.
  */
 import { useEffect, useRef } from 'preact/hooks';
 
-/** What the vault says has changed (src/domain/changes/changes.ts); nothing where it may have been anything. */
+/** The kinds of data that changed (src/domain/changes/changes.ts); undefined if anything may have changed. */
 export type Change = { readonly kinds: readonly string[] | undefined };
 
 const pollEvery = 10_000;
@@ -12,7 +12,7 @@ const listeners = new Set<(change: Change) => void>();
 let source: EventSource | undefined;
 let poll: ReturnType<typeof setInterval> | undefined;
 
-/** Calls back after every change; not more often than four times a second, and not while the page is hidden. */
+/** Calls `onChange` after a change, at most four times a second and never while the page is hidden. */
 export function useLive(onChange: (change: Change) => void): void {
   const latest = useRef(onChange);
   latest.current = onChange;
@@ -20,7 +20,7 @@ export function useLive(onChange: (change: Change) => void): void {
     let waiting: ReturnType<typeof setTimeout> | undefined;
     let collected: Change = { kinds: [] };
     const listener = (change: Change) => {
-      collected = bothOf(collected, change);
+      collected = combined(collected, change);
       waiting ??= setTimeout(() => {
         const all = collected;
         waiting = undefined;
@@ -38,11 +38,11 @@ export function useLive(onChange: (change: Change) => void): void {
   }, []);
 }
 
-function bothOf({ kinds: some }: Change, { kinds: others }: Change): Change {
+function combined({ kinds: some }: Change, { kinds: others }: Change): Change {
   return { kinds: some === undefined || others === undefined ? undefined : [...some, ...others] };
 }
 
-function ring(kinds?: readonly string[]): void {
+function notifyListeners(kinds?: readonly string[]): void {
   for (const listener of listeners) listener({ kinds });
 }
 
@@ -51,25 +51,25 @@ function start(): void {
   if (document.hidden) return;
   source = new EventSource('/api/v1/events');
   source.onopen = () => {
-    // What changed between a page's own question and this moment would stay unseen.
-    ring();
+    // Covers changes between the page's own request and this connection.
+    notifyListeners();
     clearInterval(poll);
     poll = undefined;
   };
   source.addEventListener('change', ({ data }: MessageEvent<string>) => {
-    ring((JSON.parse(data) as { kinds: readonly string[] }).kinds);
+    notifyListeners((JSON.parse(data) as { kinds: readonly string[] }).kinds);
   });
   source.onerror = () => {
     if (poll !== undefined) return;
-    // The session may be what ended; the pages find out when they ask.
-    ring();
+    // The session may have ended; the pages notice when they reload.
+    notifyListeners();
     poll = setInterval(onPoll, pollEvery);
   };
 }
 
-/** A browser does not try again after a refusal, so that is done here. */
+/** Browsers do not reconnect after an error response, so this does. */
 function onPoll(): void {
-  ring();
+  notifyListeners();
   if (source?.readyState !== EventSource.CLOSED) return;
   const before = poll;
   poll = undefined;
@@ -79,21 +79,21 @@ function onPoll(): void {
 
 function stop(): void {
   document.removeEventListener('visibilitychange', onVisibility);
-  hangUp();
+  disconnect();
 }
 
-function hangUp(): void {
+function disconnect(): void {
   source?.close();
   source = undefined;
   clearInterval(poll);
   poll = undefined;
 }
 
-/** A hidden tab holds no connection: browsers allow six to one server, and people keep many tabs. */
+/** A hidden tab closes its connection, because browsers allow only six per server and people keep many tabs open. */
 function onVisibility(): void {
-  hangUp();
+  disconnect();
   if (document.hidden || listeners.size === 0) return;
   document.removeEventListener('visibilitychange', onVisibility);
   start();
-  ring();
+  notifyListeners();
 }

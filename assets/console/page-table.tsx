@@ -1,4 +1,4 @@
-/** The table of all pages: what stands here can be reached; the navigation lists those with a label, in this order. */
+/** The table of all pages. The navigation lists those with a label, in this order. */
 import type { ComponentType } from 'preact';
 import { AboutPage } from './pages/about.tsx';
 import { AcmeAccountsPage } from './pages/acme-accounts.tsx';
@@ -21,10 +21,10 @@ import { SessionsPage } from './pages/sessions.tsx';
 export type PageProps = { readonly params: Readonly<Record<string, string>> };
 
 export type PageEntry = {
-  /** With `:parameters`. Of two that fit, the first is taken. */
+  /** A pattern with `:parameters`. The first match wins. */
   readonly path: string;
   readonly page: ComponentType<PageProps>;
-  /** What the navigation calls it, and in which group it stands. */
+  /** The label and group in the navigation. */
   readonly label?: string;
   readonly group?: 'vault' | 'sources' | 'people';
 };

@@ -1,13 +1,13 @@
-/** Paths of pages, such as `/certificates/:name`. */
+/** Matches path patterns of pages, such as `/certificates/:name`. */
 
-/** The decoded parameters, where the path is one of the pattern's. */
+/** The decoded parameters, or undefined if the path does not match. */
 export function matchPath(pattern: string, path: string): Record<string, string> | undefined {
   const parts = pattern.split('/');
-  const given = path.split('/');
-  if (parts.length !== given.length) return undefined;
+  const segments = path.split('/');
+  if (parts.length !== segments.length) return undefined;
   const params: Record<string, string> = {};
   for (const [index, part] of parts.entries()) {
-    const text = given[index] ?? '';
+    const text = segments[index] ?? '';
     if (part.startsWith(':')) {
       const value = decoded(text);
       if (value === undefined || value === '') return undefined;
@@ -21,7 +21,7 @@ function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A URIError: no page has such a path.
+    // A URIError: the path is not valid, so no page matches it.
     return undefined;
   }
 }

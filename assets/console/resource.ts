@@ -1,16 +1,16 @@
-/** What a page shows of the server, and what it sends there: loading, failing, and staying current. */
+/** Hooks for data from the server and for actions: loading, errors and live updates. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, get, getAll } from './api.ts';
 import { type Change, useLive } from './live.ts';
 
 export type Resource<T> = {
-  /** What was loaded last; it stays while it is loaded anew, and when that fails. */
+  /** The data of the last successful load; kept during a reload and after a failed one. */
   readonly data: T | undefined;
   readonly error: ApiError | undefined;
   readonly reload: () => Promise<void>;
 };
 
-/** The answer to GET for a path after `/api/v1`, loaded again when something changes. `undefined` loads nothing. */
+/** The response to GET for a path after `/api/v1`, reloaded after changes. `undefined` loads nothing. */
 export function useResource<T>(path: string | undefined): Resource<T> {
   return useLoaded(path, get<T>);
 }
@@ -20,10 +20,10 @@ export function useList<T>(path: string | undefined): Resource<readonly T[]> {
   return useLoaded<readonly T[]>(path, getAll<T>);
 }
 
-/** Loads from a path; `show` is for what is there before the rest: it counts only until something was loaded whole. */
+/** Loads from a path. `show` renders a partial result, and is ignored once a whole result was loaded. */
 type Load<T> = (path: string, show: (part: T) => void) => Promise<T>;
 
-/** `matters` says which changes on the server it is loaded again for; all of them where it is left out. */
+/** `matters` selects the changes that cause a reload; by default all of them. */
 export function useLoaded<T>(
   path: string | undefined,
   load: Load<T>,
@@ -34,36 +34,36 @@ export function useLoaded<T>(
   const loader = useRef(load);
   const running = useRef<Promise<void> | undefined>(undefined);
   const whole = useRef<string>(undefined);
-  const pace = useRef(paced());
+  const throttle = useRef(throttled());
   wanted.current = path;
   loader.current = load;
   const reload = useCallback(async () => {
-    // One at a time: what changed meanwhile is asked for after it, once for all who wait.
+    // One request at a time. Callers that arrive during a request share one more request after it.
     const before = running.current;
     await before;
     if (running.current !== before && running.current !== undefined) return running.current;
-    const asked = wanted.current;
-    if (asked === undefined) return;
+    const requested = wanted.current;
+    if (requested === undefined) return;
     const show = (data: T) => {
-      if (wanted.current === asked && whole.current !== asked) setState({ path: asked, data });
+      if (wanted.current === requested && whole.current !== requested) setState({ path: requested, data });
     };
     running.current = loader
-      .current(asked, show)
+      .current(requested, show)
       .then(
         (data) => {
-          whole.current = asked;
-          return { path: asked, data };
+          whole.current = requested;
+          return { path: requested, data };
         },
-        (error: unknown) => ({ path: asked, error: asApiError(error) }),
+        (error: unknown) => ({ path: requested, error: asApiError(error) }),
       )
       .then((result) => {
-        if (wanted.current !== asked) return;
-        setState((before) => (before.path === asked ? { ...withoutError(before), ...result } : result));
+        if (wanted.current !== requested) return;
+        setState((before) => (before.path === requested ? { ...withoutError(before), ...result } : result));
       });
     await running.current;
   }, []);
   useEffect(() => {
-    // What the path before left behind.
+    // Discard the state of the previous path.
     wanted.current = path;
     running.current = undefined;
     void reload();
@@ -72,14 +72,14 @@ export function useLoaded<T>(
     };
   }, [path, reload]);
   useLive((change) => {
-    if (matters(change)) pace.current(reload);
+    if (matters(change)) throttle.current(reload);
   });
   const isCurrent = state.path === path;
   return { data: isCurrent ? state.data : undefined, error: isCurrent ? state.error : undefined, reload };
 }
 
-/** Does it at most a tenth of the time: what takes long to load is not loaded again every second. */
-function paced(): (act: () => Promise<void>) => void {
+/** Limits reloads to a tenth of the time, so that a slow resource is not reloaded every second. */
+function throttled(): (act: () => Promise<void>) => void {
   let next = 0;
   let waiting = false;
   return (act) => {
@@ -102,14 +102,14 @@ function withoutError<T extends { error?: unknown }>({ error: _, ...rest }: T): 
 }
 
 export type Action<Arguments extends readonly unknown[]> = {
-  /** Does it, unless it is being done; true where it succeeded. */
+  /** Runs the action unless it is already running. Resolves to true if it succeeded. */
   readonly run: (...args: Arguments) => Promise<boolean>;
   readonly isBusy: boolean;
   readonly error: ApiError | undefined;
   readonly forget: () => void;
 };
 
-/** Something that a person asks the vault to do, with what came of it. */
+/** An action that a person starts, with its progress and error. */
 export function useAction<Arguments extends readonly unknown[]>(
   act: (...args: Arguments) => Promise<unknown>,
 ): Action<Arguments> {
@@ -145,6 +145,6 @@ function asApiError(error: unknown): ApiError {
   return new ApiError(
     0,
     'console',
-    'The console has a fault; reload the page, and report it if it comes back.',
+    'Unexpected error in the console. Reload the page, and report the problem if it happens again.',
   );
 }

@@ -1,24 +1,24 @@
-/** Where the person is: the address bar is the truth, so that deep links, reloads and the back button work. */
+/** The router. The current page is kept in the URL, so that deep links, reloads and the back button work. */
 import { useEffect, useState } from 'preact/hooks';
 
 const listeners = new Set<() => void>();
-let moves = 0;
+let navigations = 0;
 
-/** How often the person went somewhere since the page was loaded; the first page does not take the focus. */
-export function hasMoved(): boolean {
-  return moves > 0;
+/** Whether the person has navigated since the page was loaded. The first page does not take the focus. */
+export function hasNavigated(): boolean {
+  return navigations > 0;
 }
 
-/** Goes to a path of the console, with or without a query. */
+/** Navigates to a path of the console, with or without a query. */
 export function navigate(to: string, how: 'push' | 'replace' = 'push'): void {
-  moves += 1;
+  navigations += 1;
   if (how === 'push') history.pushState(null, '', to);
   else history.replaceState(null, '', to);
   window.scrollTo(0, 0);
   notify();
 }
 
-/** Changes the query of this page without going anywhere: filters and tabs. Empty values are left out. */
+/** Changes the query of the current page, for filters and tabs. Empty values are removed. */
 export function changeQuery(changes: Readonly<Record<string, string>>): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
@@ -32,20 +32,20 @@ export function changeQuery(changes: Readonly<Record<string, string>>): void {
 
 export type Place = { readonly path: string; readonly query: URLSearchParams };
 
-/** The place now; the component is drawn anew when it changes. */
+/** The current location. The component renders again when it changes. */
 export function usePlace(): Place {
-  return useWhere(here);
+  return useLocation(currentPlace);
 }
 
-/** The path alone: filters and tabs draw nothing anew. */
+/** The current path. Changes of the query do not render the component again. */
 export function usePath(): string {
-  return useWhere(() => location.pathname);
+  return useLocation(() => location.pathname);
 }
 
-function useWhere<T>(look: () => T): T {
-  const [place, setPlace] = useState(look);
+function useLocation<T>(read: () => T): T {
+  const [place, setPlace] = useState(read);
   useEffect(() => {
-    const update = () => setPlace(look());
+    const update = () => setPlace(read());
     listeners.add(update);
     update();
     return () => {
@@ -55,10 +55,10 @@ function useWhere<T>(look: () => T): T {
   return place;
 }
 
-/** Makes every plain link to a page of the console a move without a reload, and the back button work. */
+/** Handles clicks on links to pages of the console without a reload, and the back button. */
 export function startRouter(): void {
   addEventListener('popstate', () => {
-    moves += 1;
+    navigations += 1;
     notify();
   });
   document.addEventListener('click', (event) => {
@@ -75,7 +75,7 @@ function isPlain(event: MouseEvent, link: HTMLAnchorElement): boolean {
   return link.origin === location.origin && !/^\/(api|client|console)\//.test(link.pathname);
 }
 
-function here(): Place {
+function currentPlace(): Place {
   return { path: location.pathname, query: new URLSearchParams(location.search) };
 }
 

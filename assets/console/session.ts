@@ -1,12 +1,12 @@
-/** Who is signed in. What happens to the session in one tab happens in all of them. */
+/** The session of the signed-in person, shared between all tabs. */
 import { useEffect, useState } from 'preact/hooks';
 
 export type Person = { readonly name: string; readonly created_at: string; readonly expires_at: string };
 
-/** `undefined` until the vault has said who it is; `null` where nobody is. */
+/** `undefined` until it is known; `null` if no one is signed in. */
 export type Session = Person | null | undefined;
 
-/** Whether somebody has signed in here and not out: asking without would only fill the browser's console with a refusal. */
+/** Set while someone is signed in here. Without it the console does not ask for the session, which would log a 401 in the browser. */
 const hintKey = 'vault-signed-in';
 
 const listeners = new Set<(session: Session) => void>();
@@ -15,19 +15,19 @@ let current: Session;
 
 tabs.onmessage = ({ data }: MessageEvent<Person | null>) => change(data);
 
-/** Whoever is signed in from now on, here and in the other tabs. */
+/** Sets the session in this tab and all others. */
 export function setSession(session: Person | null): void {
   change(session);
   tabs.postMessage(session);
 }
 
-/** The vault has said that the session is over. */
+/** Called when the vault reports that the session has ended. */
 export function sessionLost(): void {
   if (current !== null) setSession(null);
 }
 
-/** What the vault said about this tab alone, at its beginning. */
-export function learnSession(session: Person | null): void {
+/** Sets the session in this tab only, when it loads. */
+export function setTabSession(session: Person | null): void {
   change(session);
 }
 
@@ -43,12 +43,12 @@ export function useSession(): Session {
   return session;
 }
 
-/** Whether there may be a session to ask the vault about. */
+/** Whether a session may exist. */
 export function mayBeSignedIn(): boolean {
   try {
     return localStorage.getItem(hintKey) !== null;
   } catch {
-    // Without storage nobody knows, so the vault is asked.
+    // Without storage it is unknown, so the vault decides.
     return true;
   }
 }
@@ -59,7 +59,7 @@ function change(session: Session): void {
     if (session === null) localStorage.removeItem(hintKey);
     else localStorage.setItem(hintKey, '1');
   } catch {
-    // Then the vault is asked each time.
+    // Without storage, each load asks the vault.
   }
   for (const listener of listeners) listener(session);
 }

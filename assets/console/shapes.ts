@@ -1,4 +1,4 @@
-/** What the API answers, as far as the pages read it. GET /api/v1/openapi.json is the whole truth. */
+/** Types of API responses. Only the fields that the pages use; GET /api/v1/openapi.json has all of them. */
 
 export type Status = 'pending' | 'valid' | 'expiring' | 'expired' | 'disabled';
 
@@ -73,7 +73,7 @@ export type ApiKey = {
   readonly prefix: string;
   readonly scopes: readonly string[];
   readonly certificates: readonly string[];
-  /** None for anywhere. */
+  /** Empty if the key is accepted from any network. */
   readonly allowed_networks: readonly string[];
   readonly created_at: string;
   readonly expires_at: string | null;

@@ -1,49 +1,49 @@
-/** The installer command as a person pastes it into a shell: nothing in it may become anything but an argument. */
+/** Builds the installer command for a shell. Every value is quoted, so that it can only be an argument. */
 
 export type InstallerFile = { readonly artifact: string; readonly output: string };
 
-/** How a machine knows that it speaks to the vault: by its own roots, the vault's public key, or a root in a file. */
+/** How a machine authenticates the vault: by its trusted roots, the vault's public key, or a root in a file. */
 export type Trust = 'public' | 'pin' | 'ca-file';
 
 export type InstallerChoices = {
   /** The vault's address. */
   readonly server: string;
   readonly trust: Trust;
-  /** `sha256//BASE64=`; counts where the trust is in it, as `caFile` does. */
+  /** `sha256//BASE64=`; used only if `trust` is `pin`. */
   readonly pin: string;
-  /** A path on the machine. */
+  /** A path on the machine; used only if `trust` is `ca-file`. */
   readonly caFile: string;
   readonly certificate: string;
   readonly files: readonly InstallerFile[];
   readonly destination: string;
   readonly reloadCommand: string;
-  /** Five fields of cron; empty for a minute of each day that the installer chooses. */
+  /** Five cron fields; empty for a daily time that the installer picks. */
   readonly schedule: string;
   readonly owner: string;
   readonly group: string;
-  /** Octal, of certificates and chains. */
+  /** Octal mode of certificates and chains. */
   readonly mode: string;
   /** `HOST:PORT` */
   readonly verify: string;
   readonly withSudo: boolean;
 };
 
-/** The text as one word of a POSIX shell, whatever it holds (POSIX.1-2024, XCU §2.2.2). */
+/** Quotes any text as one word for a POSIX shell (POSIX.1-2024, XCU §2.2.2). */
 export function shellQuoted(text: string): string {
   if (/^[A-Za-z0-9_./:@,%+-][A-Za-z0-9_./:@,%+=-]*$/.test(text)) return text;
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /**
- * The command, one option in each line. Without a key the installer asks for it. Its first request is authenticated like
- * all others: what it brings is run.
+ * The command, one option per line. Without a key the installer asks for it. The first request is authenticated like
+ * all others, because it downloads a script that runs as root.
  */
 export function installerCommand(choices: InstallerChoices, key: string | undefined): string {
   const { server, files, withSudo, trust } = choices;
   const environment = key === undefined ? [] : [`SERVICE_API_KEY=${shellQuoted(key)}`];
   const shell = [
     ...environment,
-    // As an argument of sudo every user of the machine would see it.
+    // In the environment, because every user of the machine can see the arguments of sudo.
     ...(withSudo ? ['sudo', ...(key === undefined ? [] : ['--preserve-env=SERVICE_API_KEY'])] : []),
     'sh -s --',
   ];
@@ -66,14 +66,14 @@ export function installerCommand(choices: InstallerChoices, key: string | undefi
   ].filter(([, value]) => value !== '');
   const script = shellQuoted(`${server}/client/install.sh`);
   return [
-    `${fetching(choices)} ${script} | ${shell.join(' ')}`,
+    `${curlCommand(choices)} ${script} | ${shell.join(' ')}`,
     ...options.map(([option = '', value = '']) => `${option} ${shellQuoted(value)}`),
   ].join(' \\\n  ');
 }
 
-/** Where the trust is in one key or root, the script may come from nowhere else either, so no redirect is followed. */
-function fetching({ trust, pin, caFile }: InstallerChoices): string {
-  // The pinned key is all that is looked at then, as in the installer itself.
+/** The curl command. With a pin or a root file it follows no redirects, so that the script comes only from the vault. */
+function curlCommand({ trust, pin, caFile }: InstallerChoices): string {
+  // curl then checks only the pinned key, as the installer does.
   if (trust === 'pin') return `curl -fsS --insecure --pinnedpubkey ${shellQuoted(pin)}`;
   return trust === 'ca-file' ? `curl -fsS --cacert ${shellQuoted(caFile)}` : 'curl -fsSL';
 }

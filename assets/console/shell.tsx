@@ -1,4 +1,4 @@
-/** What surrounds every page for whoever is signed in: navigation, the person, light and dark. */
+/** The frame of every page after sign-in: navigation, account menu and theme. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useState } from 'preact/hooks';
 import { remove } from './api.ts';
@@ -23,7 +23,7 @@ export function Shell({
 }) {
   const [isOpen, setOpen] = useState(false);
   const navigation = useId();
-  // Whoever went somewhere has chosen.
+  // Close the menu after navigation.
   useEffect(() => setOpen(false), [path]);
   const { run: signOut, error } = useAction(async () => {
     await remove('/session');
@@ -33,7 +33,7 @@ export function Shell({
   return (
     <div class="shell">
       <a class="skip" href="#main">
-        Skip to the content
+        Skip to main content
       </a>
       <header class="bar">
         <a class="brand" href="/">
@@ -93,16 +93,16 @@ function ThemeChoice() {
   return (
     <select
       class="input theme-choice"
-      aria-label="Colours"
+      aria-label="Theme"
       value={theme}
       onChange={({ currentTarget }) => {
         chooseTheme(currentTarget.value as Theme);
         setTheme(currentTarget.value as Theme);
       }}
     >
-      <option value="system">System colours</option>
-      <option value="light">Light</option>
-      <option value="dark">Dark</option>
+      <option value="system">System theme</option>
+      <option value="light">Light theme</option>
+      <option value="dark">Dark theme</option>
     </select>
   );
 }

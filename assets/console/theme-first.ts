@@ -1,4 +1,4 @@
-/** Runs before the first paint, so that a chosen theme does not flash in the other one. The rest is in theme.ts. */
+/** Applies the saved theme before the first paint, so that the page does not flash in the other one. */
 import { applyTheme, savedTheme } from './theme.ts';
 
 applyTheme(savedTheme());

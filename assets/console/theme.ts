@@ -1,16 +1,16 @@
-/** Light or dark: as the system wishes, unless the person chose. The colours themselves are in styles/tokens.css. */
+/** The light or dark theme: the system's, unless the person selected one. The colors are in styles/tokens.css. */
 
 export type Theme = 'system' | 'light' | 'dark';
 
 const storageKey = 'vault-theme';
 
-/** What the person chose in this browser. */
+/** The theme selected in this browser. */
 export function savedTheme(): Theme {
   try {
     const saved = localStorage.getItem(storageKey);
     return saved === 'light' || saved === 'dark' ? saved : 'system';
   } catch {
-    // Storage can be forbidden; the system's wish is always there.
+    // Storage can be blocked; use the theme of the system.
     return 'system';
   }
 }
@@ -25,6 +25,6 @@ export function chooseTheme(theme: Theme): void {
   try {
     localStorage.setItem(storageKey, theme);
   } catch {
-    // Then the choice lasts as long as this page.
+    // Without storage the choice lasts until the page is closed.
   }
 }

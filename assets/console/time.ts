@@ -1,11 +1,11 @@
-/** Moments and spans in the person's own language and time zone. */
+/** Formats times and durations in the person's language and time zone. */
 
 const minute = 60_000;
 const hour = 60 * minute;
 export const day = 24 * hour;
 
 const units: readonly (readonly [Intl.RelativeTimeFormatUnit, number, number])[] = [
-  // unit, its length, and from which length on it is used
+  // unit, its length, and the shortest span it is used for
   ['year', 365 * day, 700 * day],
   ['month', 30 * day, 100 * day],
   ['day', day, 2 * day],
@@ -46,12 +46,12 @@ export function exactTimeText(at: number): string {
   return exactTime.format(at);
 }
 
-/** Whole days that are left; negative where it is over. */
+/** Whole days left; negative after the end. */
 export function daysLeft(until: number, now: number): number {
   return Math.trunc((until - now) / day) || 0;
 }
 
-/** "4 s", "2 min 10 s": how long something took, in milliseconds. */
+/** "4 s", "2 min 10 s": formats a duration in milliseconds. */
 export function durationText(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (ms < 1000) return `${ms} ms`;

@@ -1,13 +1,13 @@
 /**
- * The picture of all lifetimes as numbers: which bars there are, where they stand, and what the time axis says. Trouble
- * gets a row with a name for each; of many healthy certificates, neighbours by expiry share a thin row.
+ * The layout of the timeline: its bars and the ticks of its time axis. Each certificate that needs attention gets a
+ * named row; if there are many healthy certificates, those with a similar expiry share a thin row.
  */
-import { byTrouble, type Health } from './certificate-health.ts';
+import { byHealth, type Health } from './certificate-health.ts';
 import { day } from './time.ts';
 
 export type Life = {
   readonly name: string;
-  /** Milliseconds since 1970, as all times here. */
+  /** Milliseconds since 1970, as all times in this file. */
   readonly from: number;
   readonly to: number;
   readonly renewAt: number | undefined;
@@ -15,7 +15,7 @@ export type Life = {
 };
 
 export type Row = Life & {
-  /** Of how many certificates; then `from`, `to` and `renewAt` are the earliest that are to come, and `last` the last. */
+  /** The number of certificates in the row. In a group, `to` is the first expiry, `last` the last, and `renewAt` the first renewal. */
   readonly count: number;
   readonly last: number;
 };
@@ -27,14 +27,14 @@ export type Layout = {
   readonly end: number;
 };
 
-/** So many get a row of their own each. */
+/** Up to this many certificates get a named row each. */
 export const mostNamed = 16;
-/** And so much trouble, where there are more. */
+/** With more certificates, up to this many that need attention get a named row. */
 const mostTrouble = 12;
 const mostThin = 64;
 
 export function timelineLayout(lives: readonly Life[], now: number): Layout {
-  const sorted = lives.toSorted((a, b) => byTrouble(a.health, b.health) || a.to - b.to);
+  const sorted = lives.toSorted((a, b) => byHealth(a.health, b.health) || a.to - b.to);
   const isSmall = sorted.length <= mostNamed;
   const trouble = sorted.filter(({ health }) => health === 'bad' || health === 'warning');
   const named = isSmall ? sorted : trouble.slice(0, mostTrouble);
@@ -44,21 +44,21 @@ export function timelineLayout(lives: readonly Life[], now: number): Layout {
 
 const single = (life: Life): Row => ({ ...life, count: 1, last: life.to });
 
-/** Never of two colours in one row: a group ends where the health changes. */
+/** Groups certificates of the same health, so that a row has one color. */
 function thinRows(rest: readonly Life[]): Row[] {
   const rows: Row[] = [];
   for (const [health, group] of Map.groupBy(rest, (life) => life.health)) {
-    // However few among thousands, trouble stays broad enough to be seen.
+    // Certificates that need attention get rows of their own even among thousands of others.
     const isTrouble = health === 'bad' || health === 'warning';
     const size = isTrouble ? Math.ceil(group.length / mostTrouble) : Math.ceil(rest.length / mostThin);
-    for (let at = 0; at < group.length; at += size) rows.push(together(group.slice(at, at + size)));
+    for (let at = 0; at < group.length; at += size) rows.push(grouped(group.slice(at, at + size)));
   }
   return rows;
 }
 
-function together(group: readonly Life[]): Row {
+function grouped(group: readonly Life[]): Row {
   const [first] = group;
-  if (first === undefined) throw new Error('a group has a member');
+  if (first === undefined) throw new Error('empty group');
   const renewals = group.flatMap(({ renewAt }) => renewAt ?? []);
   return {
     ...first,
@@ -72,7 +72,7 @@ function together(group: readonly Life[]): Row {
 
 const spans = [7, 14, 30, 60, 90, 180, 365, 730, 1825, 3650];
 
-/** From a third before now to where nine of ten bars have ended. */
+/** The time axis: it begins a third of its length before now and covers the expiry of nine in ten bars. */
 function span(lives: readonly Life[], now: number): { start: number; end: number } {
   const ahead = lives
     .map(({ to }) => to - now)
@@ -85,7 +85,7 @@ function span(lives: readonly Life[], now: number): { start: number; end: number
 
 export type Tick = { readonly at: number; readonly label: string };
 
-/** Days, Mondays, months, quarters or years in the person's time zone, however many fit. */
+/** Ticks at days, Mondays, months, quarters or years in the person's time zone, at most `most` of them. */
 export function ticks(start: number, end: number, most: number): Tick[] {
   const monthly = (months: number) => (date: Date) => date.setMonth(date.getMonth() + months);
   const steps: readonly (readonly [number, (date: Date) => unknown, Intl.DateTimeFormatOptions])[] = [
@@ -118,5 +118,5 @@ function firstTick(start: number, length: number): Date {
 }
 
 function fail(): never {
-  throw new Error('there is always a step');
+  throw new Error('no tick step');
 }

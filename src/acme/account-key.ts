@@ -12,7 +12,7 @@ export function algorithmOf(privateKey: Secret): string {
   if (type === 'ec521') return 'ES512';
   if (type === 'ed25519') return 'EdDSA';
   if (/^rsa\d+$/.test(type)) return 'RS256';
-  throw new Error(`ACME requests cannot be signed with ${type} keys`);
+  throw new Error(`signing ACME requests with ${type} keys is not supported`);
 }
 
 /** The public half as a JWK with the required members only. */

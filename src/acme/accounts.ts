@@ -80,7 +80,7 @@ export async function rolloverKey(
   signal: AbortSignal,
 ): Promise<AcmeAccount> {
   const { keyChange: url } = await client.directory(signal);
-  if (url === undefined) throw new AcmeError('protocol', 'the CA offers no change of the account key');
+  if (url === undefined) throw new AcmeError('protocol', 'the CA does not support account key rollover');
   try {
     await client.post(url, await keyChange(url, account, newKey), account, signal);
   } catch (error) {

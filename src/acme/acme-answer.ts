@@ -1,5 +1,6 @@
 /** Answers of a CA, and how their JSON is read: strictly, with an error that says what was expected. */
 import { z } from 'zod';
+import { describeIssue } from '../base/input-issue.ts';
 import { AcmeError } from './acme-error.ts';
 
 export type AcmeAnswer = {
@@ -14,7 +15,7 @@ export type AcmeAnswer = {
 };
 
 /** An absolute URL, as the CA writes it. */
-export const absoluteUrl = z.string().refine((text) => URL.canParse(text), 'is no URL');
+export const absoluteUrl = z.string().refine((text) => URL.canParse(text), 'must be a URL');
 
 /** The media type without its parameters, in lower case; empty where there is none. */
 export function contentTypeOf({ headers }: Pick<AcmeAnswer, 'headers'>): string {
@@ -28,13 +29,17 @@ export function contentTypeOf({ headers }: Pick<AcmeAnswer, 'headers'>): string 
 export function jsonIn<T>(answer: AcmeAnswer, what: string, schema: z.ZodType<T>): T {
   const type = contentTypeOf(answer);
   if (type !== 'application/json') {
-    throw unexpected(answer, what, type === '' ? 'without a content type' : `of type ${type}`);
+    throw unexpected(answer, what, type === '' ? 'a response without a content type' : type);
   }
   const { data, error } = schema.safeParse(parsedJson(answer, what));
   if (error === undefined) return data;
   const [issue] = error.issues;
-  const path = issue?.path.join('.') || 'the whole';
-  throw unexpected(answer, what, `that is none: ${path}: ${issue?.message ?? ''}`);
+  const path = issue?.path.join('.') || 'the response';
+  throw unexpected(
+    answer,
+    what,
+    `an invalid one: ${path} ${issue === undefined ? 'is invalid' : describeIssue(issue)}`,
+  );
 }
 
 /** The absolute URL in the Location header, exactly as the CA writes it, because it names an account or an order. */
@@ -42,7 +47,7 @@ export function locationOf(answer: AcmeAnswer, what: string): string {
   const { location = '' } = answer.headers;
   if (URL.canParse(location)) return location;
   if (location === '' || !URL.canParse(location, answer.url)) {
-    throw unexpected(answer, what, 'without its URL in a Location header');
+    throw unexpected(answer, what, 'a response without a Location header');
   }
   return new URL(location, answer.url).href;
 }
@@ -50,13 +55,9 @@ export function locationOf(answer: AcmeAnswer, what: string): string {
 /** AcmeError `protocol`: the host answered with something else than `what`. */
 export function unexpected({ url, status }: AcmeAnswer, what: string, instead: string): AcmeError {
   const host = URL.parse(url)?.host;
-  return new AcmeError(
-    'protocol',
-    `${host} was expected to answer with ${what}, but sent something ${instead}`,
-    {
-      status,
-    },
-  );
+  return new AcmeError('protocol', `unexpected response from ${host}: expected ${what}, got ${instead}`, {
+    status,
+  });
 }
 
 function parsedJson(answer: AcmeAnswer, what: string): unknown {
@@ -64,6 +65,6 @@ function parsedJson(answer: AcmeAnswer, what: string): unknown {
     return JSON.parse(answer.body.toString('utf8'));
   } catch {
     // V8's reason quotes the text, which may be long and is no help to anybody.
-    throw unexpected(answer, what, 'that is no JSON, or not all of it');
+    throw unexpected(answer, what, 'invalid or incomplete JSON');
   }
 }

@@ -141,13 +141,9 @@ export class AcmeClient {
     const nonce = headers['replay-nonce'] ?? '';
     if (isNonce(nonce)) return nonce;
     const { host } = new URL(newNonce);
-    throw new AcmeError(
-      'protocol',
-      `${host} was asked for a nonce, but its answer had no Replay-Nonce header`,
-      {
-        status,
-      },
-    );
+    throw new AcmeError('protocol', `${host} returned no nonce: the response has no Replay-Nonce header`, {
+      status,
+    });
   }
 
   async #fetchDirectory(signal: AbortSignal): Promise<AcmeDirectory> {
@@ -185,5 +181,5 @@ async function settled(shared: Promise<unknown>, signal: AbortSignal): Promise<u
 }
 
 function aborted(): AcmeError {
-  return new AcmeError('aborted', 'the request was given up');
+  return new AcmeError('aborted', 'the request was canceled');
 }

@@ -70,18 +70,18 @@ export class AcmeTransport {
 function checkUrl(text: string, directoryUrl: string): void {
   const directory = URL.parse(directoryUrl);
   if (directory === null || !['https:', 'http:'].includes(directory.protocol)) {
-    throw new AcmeError('protocol', `the directory's URL is none: ${directoryUrl}`);
+    throw new AcmeError('protocol', `the directory URL is invalid: ${directoryUrl}`);
   }
   if (directory.protocol === 'http:' && !isLoopback(directory.hostname)) {
-    throw new AcmeError('protocol', `${directory.host} must be asked by https: nothing was sent to it`);
+    throw new AcmeError('protocol', `${directory.host} must use https; no request was sent`);
   }
   const url = URL.parse(text);
-  if (url === null) throw new AcmeError('protocol', `${directory.host} gave a URL that is none: ${text}`);
+  if (url === null) throw new AcmeError('protocol', `${directory.host} returned an invalid URL: ${text}`);
   if (url.origin !== directory.origin || url.username !== '' || url.password !== '') {
     const elsewhere = `${url.protocol}//${url.host}`;
     throw new AcmeError(
       'protocol',
-      `${directory.host} pointed to ${elsewhere}, and a CA is asked only at its directory's address: nothing was sent there`,
+      `${directory.host} returned a URL on ${elsewhere}; requests are sent only to the origin of the directory`,
     );
   }
 }
@@ -98,19 +98,19 @@ function failure(answer: AcmeAnswer & OutboundResponse): AcmeError {
   if (status >= 300 && status < 400) {
     return new AcmeError(
       'protocol',
-      `${host} answered with a redirect (${status}), and redirects are not followed`,
+      `${host} responded with a redirect (${status}); redirects are not followed`,
       {
         status,
       },
     );
   }
   if (contentTypeOf(answer) !== 'application/problem+json') {
-    const message = `${host} failed with HTTP status ${status} and did not say why`;
+    const message = `${host} responded with HTTP status ${status} and no reason`;
     return new AcmeError('protocol', message, { status, retryAfterMs });
   }
   const problem = problemIn(answer);
   if (problem === undefined) {
-    const message = `${host} failed with HTTP status ${status} and a problem document that cannot be read`;
+    const message = `${host} responded with HTTP status ${status} and an unreadable problem document`;
     return new AcmeError('protocol', message, { status, retryAfterMs });
   }
   return new AcmeError('problem', problemSentence(problem), { problem, status, retryAfterMs });

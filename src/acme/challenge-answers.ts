@@ -17,7 +17,7 @@ export async function keyAuthorization(token: string, accountKey: Secret): Promi
   if (!tokenPattern.test(token)) {
     throw new AcmeError(
       'protocol',
-      `the CA gave a challenge a token that is not base64url: ${token.slice(0, 100)}`,
+      `the CA sent a challenge token that is not base64url: ${token.slice(0, 100)}`,
     );
   }
   return `${token}.${await thumbprint(accountKey)}`;
@@ -35,7 +35,7 @@ export function dns01Value(keyAuthorization: string): string {
 export function dnsPersistValue(issuerDomain: string, accountUri: string, wildcard: boolean): string {
   if (!hostPattern.test(issuerDomain) || !valuePattern.test(accountUri)) {
     const given = JSON.stringify([issuerDomain, accountUri]).slice(0, 300);
-    throw new AcmeError('protocol', `the CA gave values that no record can hold: ${given}`);
+    throw new AcmeError('protocol', `the CA sent values that do not fit into a TXT record: ${given}`);
   }
   return `${issuerDomain}; accounturi=${accountUri}${wildcard ? '; policy=wildcard' : ''}`;
 }

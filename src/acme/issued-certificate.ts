@@ -79,26 +79,30 @@ async function preferred(
     } catch (error) {
       // There is a good certificate already: that a better chain cannot be had must not cost it.
       if (!(error instanceof AcmeError) || error.kind === 'aborted') throw error;
-      log.warn({ url, reason: error.message }, 'an alternate chain cannot be had');
+      log.warn({ url, reason: error.message }, 'failed to download an alternate chain');
     }
   }
   const found =
     candidates.find((candidate) => isIssuedAtTheTopBy(candidate, name)) ??
     candidates.find(({ all }) => all.slice(1).some(({ subject }) => commonNamesIn(subject).includes(name)));
   if (found === undefined)
-    log.warn({ preferredChain: name }, 'the CA has no such chain; its default is taken');
+    log.warn({ preferredChain: name }, 'preferred chain not offered by the CA; using its default chain');
   return found ?? first;
 }
 
 function readChain(answer: AcmeAnswer, wanted: WantedCertificate, now: number): Candidate {
   const [leaf, ...others] = certificatesIn(answer);
-  if (leaf === undefined) throw unexpected(answer, expected, 'without a certificate');
+  if (leaf === undefined) throw unexpected(answer, expected, 'no certificate');
   checkLeaf(answer, leaf, wanted);
   const { chain, top } = chainFrom(leaf, others, now);
   const all = [...new Set([leaf, ...chain, top])];
   const stray = others.find((other) => !all.some((one) => isSameAuthority(one, other)));
   if (stray !== undefined) {
-    throw unexpected(answer, expected, `that does not connect: ${titleOf(stray)} issued none of the others`);
+    throw unexpected(
+      answer,
+      expected,
+      `certificates that do not form a chain: ${titleOf(stray)} issued none of the others`,
+    );
   }
   return { leaf: leaf.raw, chain: chain.map(({ raw }) => raw), all };
 }
@@ -107,21 +111,22 @@ function readChain(answer: AcmeAnswer, wanted: WantedCertificate, now: number): 
 function certificatesIn(answer: AcmeAnswer): X509Certificate[] {
   const type = contentTypeOf(answer);
   if (type !== mediaType) {
-    throw unexpected(answer, expected, type === '' ? 'without a content type' : `of type ${type}`);
+    throw unexpected(answer, expected, type === '' ? 'a response without a content type' : type);
   }
   const text = answer.body.toString('utf8');
   const rest = text.split('-----END CERTIFICATE-----');
   const last = rest.pop() ?? '';
   const isWhole = (piece: string) => piece.lastIndexOf('-') === begin.length - 1 && piece.startsWith(begin);
   if (last.trim() !== '' || !rest.every((piece) => isWhole(piece.trimStart())))
-    throw unexpected(answer, expected, 'with more in it than whole certificates');
+    throw unexpected(answer, expected, 'text that is not a certificate');
   const certificates = blocksIn(answer, text).map(({ der }) => {
     const certificate = openCertificate(der);
-    if (certificate === undefined) throw unexpected(answer, expected, 'with a block that is no certificate');
+    if (certificate === undefined)
+      throw unexpected(answer, expected, 'a PEM block that is not a certificate');
     return certificate;
   });
   if (certificates.length > mostCertificates) {
-    throw unexpected(answer, expected, `of ${certificates.length} certificates`);
+    throw unexpected(answer, expected, `${certificates.length} certificates`);
   }
   return [...new Map(certificates.map((one) => [one.fingerprint256, one])).values()];
 }
@@ -130,7 +135,7 @@ function blocksIn(answer: AcmeAnswer, text: string) {
   try {
     return readPemBlocks(text);
   } catch (cause) {
-    throw unexpected(answer, expected, `damaged: ${cause instanceof Error ? cause.message : ''}`);
+    throw unexpected(answer, expected, `a damaged one: ${cause instanceof Error ? cause.message : ''}`);
   }
 }
 
@@ -140,14 +145,22 @@ function checkLeaf(
   { publicKey, identifiers }: WantedCertificate,
 ): void {
   if (!isFor(leaf, publicKey)) {
-    const { message, status } = unexpected(answer, 'our certificate', `for another key: ${titleOf(leaf)}`);
+    const { message, status } = unexpected(
+      answer,
+      'our certificate',
+      `one for another key: ${titleOf(leaf)}`,
+    );
     throw new OtherKeyError('protocol', message, { status });
   }
   const names: readonly string[] = leaf.subjectAltName === undefined ? [] : factsOf(leaf).domains;
   const missing = identifiers.map(({ value }) => parseIdentifier(value) ?? value);
   const first = missing.find((name) => !names.includes(name));
   if (first !== undefined) {
-    throw unexpected(answer, 'our certificate', `for ${names.join(', ') || 'no names'}, without ${first}`);
+    throw unexpected(
+      answer,
+      'our certificate',
+      `one for ${names.join(', ') || 'no names'}, without ${first}`,
+    );
   }
 }
 

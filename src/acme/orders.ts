@@ -37,17 +37,14 @@ export async function newOrder(
       const { host } = new URL(directory.newOrder);
       client.context.log.info(
         { host, replaces, reason: error.message },
-        'the CA takes the order as a new one',
+        'CA rejected the replaced certificate; ordering without it',
       );
       return client.post(directory.newOrder, payload, account, signal);
     });
   const order = readOrder(answer);
   if (profile !== undefined && order.profile !== profile) {
-    const given = order.profile === undefined ? 'without a profile' : `with the profile ${order.profile}`;
-    throw new AcmeError(
-      'protocol',
-      `the CA was asked for the profile ${profile}, but made the order ${given}`,
-    );
+    const given = order.profile === undefined ? 'without a profile' : `with profile ${order.profile}`;
+    throw new AcmeError('protocol', `requested profile ${profile}, but the CA created the order ${given}`);
   }
   return order;
 }
@@ -148,8 +145,8 @@ export async function finalizeOrder(
 function checkProfile({ profiles, newOrder: url }: AcmeDirectory, profile: string | undefined): void {
   if (profile === undefined || Object.hasOwn(profiles, profile)) return;
   const names = Object.keys(profiles).join(', ');
-  const offer = names === '' ? 'has no profiles' : `has these profiles: ${names}`;
-  throw new AcmeError('protocol', `there is no profile ${profile}: ${new URL(url).host} ${offer}`);
+  const offer = names === '' ? 'offers no profiles' : `offers ${names}`;
+  throw new AcmeError('protocol', `unknown profile ${profile}: ${new URL(url).host} ${offer}`);
 }
 
 /**
@@ -182,13 +179,13 @@ async function orderFailure(
     const authorization = await fetchAuthorization(client, account, url, signal);
     if (!['valid', 'pending'].includes(authorization.status)) return authorizationFailure(authorization);
   }
-  const problem = problemOf('the order has become invalid, and the CA does not say why');
+  const problem = problemOf('the CA set the order to invalid without a reason');
   return new AcmeError('problem', problem.detail, { problem });
 }
 
 function authorizationFailure({ identifier, wildcard, status, challenges }: AcmeAuthorization): AcmeError {
   const name = wildcard ? `*.${identifier.value}` : identifier.value;
   const failed = challenges.find(({ error }) => error !== undefined);
-  const problem = failed?.error ?? problemOf(`the authorization is ${status}, and the CA does not say why`);
+  const problem = failed?.error ?? problemOf(`the CA set the authorization to ${status} without a reason`);
   return new AcmeError('problem', `${name}: ${problemSentence(problem)}`, { problem });
 }

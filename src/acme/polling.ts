@@ -23,6 +23,6 @@ export async function poll<Answer extends { readonly retryAfterMs: number | unde
     const found = await outcome(answer);
     if (found !== undefined) return found;
     await world.sleep(Math.max(pause, Math.min(answer.retryAfterMs ?? 0, longestObeyed)), signal);
-    if (signal.aborted) throw new AcmeError('aborted', 'the wait for the CA was given up');
+    if (signal.aborted) throw new AcmeError('aborted', 'waiting for the CA was canceled');
   }
 }

@@ -64,7 +64,7 @@ export function problemSentence({ type, detail, instance, subproblems }: AcmePro
   });
   const more = subproblems.length - parts.length;
   if (more > 0) parts.push(`and ${more} more`);
-  const main = detail || `the CA refused with ${nameOf(type)}`;
+  const main = detail || `the CA rejected the request: ${nameOf(type)}`;
   const inner = parts.length > 0 ? ` (${parts.join('; ')})` : '';
   const visit = instance !== undefined && nameOf(type) === 'userActionRequired' ? ` Visit ${instance}` : '';
   return `${main}${inner}${visit}`;

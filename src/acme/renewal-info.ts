@@ -44,7 +44,7 @@ export async function fetchRenewalInfo(
   const windowEnd = parseTimestamp(suggestedWindow.end);
   if (windowStart === undefined || windowEnd === undefined || windowEnd <= windowStart) {
     const { start, end } = suggestedWindow;
-    throw unexpected(answer, 'renewal information', `with a window from ${start} to ${end}`);
+    throw unexpected(answer, 'renewal information', `an invalid window from ${start} to ${end}`);
   }
   const retryAfterMs = Math.min(Math.max(answer.retryAfterMs ?? usual, soonest), latest);
   return { windowStart, windowEnd, explanationUrl: explanationURL, retryAfterMs };

@@ -19,7 +19,7 @@ export async function revokeCertificate(
   signal: AbortSignal,
 ): Promise<void> {
   const { revokeCert } = await client.directory(signal);
-  if (revokeCert === undefined) throw new AcmeError('protocol', 'the CA offers no revocation');
+  if (revokeCert === undefined) throw new AcmeError('protocol', 'the CA does not support revocation');
   const payload = { certificate: leaf.toString('base64url'), reason };
   try {
     await client.post(revokeCert, payload, 'account' in signer ? signer.account : signer, signal);

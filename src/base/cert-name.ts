@@ -10,7 +10,7 @@ const pattern = /^(?!\.)[A-Za-z0-9*._-]{1,128}$/;
 
 /** The rule in words, for messages. */
 export const certNameRule =
-  'a certificate name has 1 to 128 letters, digits or "*._-", does not begin with a dot, and is not "*" alone';
+  'a certificate name has 1 to 128 letters, digits or "*._-", does not begin with a dot, and is not just "*"';
 
 /** The rule for certificates that are yet to be created: commands take what begins with a dash for an option. */
 export const newCertNameRule = certNameRule.replace('with a dot', 'with a dot or a dash');

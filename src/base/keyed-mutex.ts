@@ -3,33 +3,40 @@
 /** The signal was aborted before the turn came. */
 export class TurnAborted extends Error {
   constructor() {
-    super('the wait for a turn was aborted');
+    super('waiting for the lock was aborted');
     this.name = 'TurnAborted';
   }
 }
 
-type Queue = { running: number; readonly waiting: Set<() => void> };
+/** What waits begins in this order: what is urgent first. */
+type Queue = { running: number; readonly urgent: Set<() => void>; readonly waiting: Set<() => void> };
 
 export class KeyedMutex {
   readonly #queues = new Map<string, Queue>();
 
   /**
    * Runs `work` as soon as fewer than `atOnce` (one where undefined) are under way under this key and everything that came
-   * before has begun. Throws TurnAborted, without having begun, where `signal` is aborted first.
+   * before has begun; what is urgent goes before what waits and is not. Throws TurnAborted, without having begun, where
+   * `signal` is aborted first.
    */
   async take<T>(
     key: string,
     work: () => Promise<T>,
-    { signal, atOnce = 1 }: { readonly signal?: AbortSignal; readonly atOnce?: number } = {},
+    {
+      signal,
+      atOnce = 1,
+      isUrgent = false,
+    }: { readonly signal?: AbortSignal; readonly atOnce?: number; readonly isUrgent?: boolean } = {},
   ): Promise<T> {
-    const queue = this.#queues.get(key) ?? { running: 0, waiting: new Set() };
+    const queue = this.#queues.get(key) ?? { running: 0, urgent: new Set(), waiting: new Set() };
     this.#queues.set(key, queue);
-    if (queue.running < atOnce && queue.waiting.size === 0) queue.running += 1;
-    else await turnIn(queue, signal);
+    const { urgent, waiting } = queue;
+    if (queue.running < atOnce && urgent.size === 0 && waiting.size === 0) queue.running += 1;
+    else await turnIn(isUrgent ? urgent : waiting, signal);
     try {
       return await work();
     } finally {
-      const [next] = queue.waiting;
+      const [next] = urgent.size > 0 ? urgent : waiting;
       // The next waiter takes over the slot, so that a new caller cannot get ahead of it.
       if (next !== undefined) next();
       else queue.running -= 1;
@@ -38,7 +45,7 @@ export class KeyedMutex {
   }
 }
 
-async function turnIn({ waiting }: Queue, signal: AbortSignal | undefined): Promise<void> {
+async function turnIn(waiting: Set<() => void>, signal: AbortSignal | undefined): Promise<void> {
   if (signal?.aborted === true) throw new TurnAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const begin = () => {

@@ -9,7 +9,7 @@ import { type SmtpFailure, smtpCodes, smtpFailure } from './smtp-failure.ts';
 import { trustedCa } from './trust-settings.ts';
 
 const address = z
-  .string({ error: 'is missing: an address such as vault@example.com' })
+  .string({ error: 'is missing; it must be an address such as vault@example.com' })
   .max(254)
   .regex(/^[^\s@,;:<>()"\\\p{C}]+@[A-Za-z0-9.-]+$/u, {
     error: 'must be an address such as vault@example.com',
@@ -18,8 +18,8 @@ const address = z
 const config = z
   .strictObject({
     host: z
-      .string({ error: 'is missing: the mail server' })
-      .regex(/^[A-Za-z0-9.:-]{1,253}$/, { error: 'must be the name or address of a mail server' }),
+      .string({ error: 'is missing; it must be the host name of the mail server' })
+      .regex(/^[A-Za-z0-9.:-]{1,253}$/, { error: 'must be the host name or address of a mail server' }),
     port: z.int().min(1).max(65535).optional(),
     security: z
       .enum(['starttls', 'tls', 'none'], { error: 'must be starttls, tls or none' })
@@ -27,16 +27,16 @@ const config = z
     username: z.string().min(1).max(256).optional(),
     password: z.string().min(1).max(1024).optional(),
     from: address,
-    to: z.array(address, { error: 'is missing: whom to write to' }).min(1).max(50),
+    to: z.array(address, { error: 'is missing; it must be a list of addresses' }).min(1).max(50),
     ca: trustedCa,
   })
   .refine(({ username, password }) => (username === undefined) === (password === undefined), {
     path: ['password'],
-    message: 'goes with username: both or neither',
+    message: 'and username must be set together',
   })
   .refine(({ security, password, host }) => security !== 'none' || !password || isLoopbackHost(host), {
     path: ['security'],
-    message: 'must be starttls or tls where there is a password (none only on this very machine)',
+    message: 'must be starttls or tls if a password is set (none is allowed only for localhost)',
   });
 
 /** `port`: 587 with STARTTLS, 465 with TLS, 25 without where undefined; `ca` is trusted in place of the public CAs. */
@@ -95,9 +95,10 @@ async function mail(
       ({ recipient, response = '' }) => `${recipient} (${smtpCodes(response) ?? 'no code'})`,
     );
     if (refused.length === 0) return undefined;
-    return `the mail server ${host} did not accept it for ${refused.join(', ')}`;
+    return `the mail server ${host} rejected ${refused.join(', ')}`;
   } catch (error) {
-    if (signal.aborted) throw new ChannelError(`${host} did not take the mail in time`, { cause: error });
+    if (signal.aborted)
+      throw new ChannelError(`the mail server ${host} did not accept the mail in time`, { cause: error });
     const words =
       error instanceof OutboundRefusal
         ? error.message

@@ -10,12 +10,14 @@ const longestTimeout = 600;
 
 const config = z.strictObject({
   command: z
-    .array(z.string(), { error: 'is missing: a list of a program and its arguments' })
+    .array(z.string(), { error: 'is missing; it must be a list of a program and its arguments' })
     .min(1, { error: 'must be a list of a program and its arguments' })
     .refine(([program = '']) => isAbsolute(program), {
-      error: 'must begin with an absolute path: it is not looked up in PATH',
+      error: 'must begin with an absolute path (PATH is not searched)',
     })
-    .refine((words) => words.every((word) => !word.includes('\0')), { error: 'must not have a NUL' }),
+    .refine((words) => words.every((word) => !word.includes('\0')), {
+      error: 'must not contain a NUL character',
+    }),
   environment: z
     .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string().regex(/^[^\0]*$/))
     .default({}),
@@ -27,7 +29,7 @@ export type ExecChannelConfig = z.output<typeof config>;
 
 export const execChannel: ChannelType<ExecChannelConfig> = {
   type: 'exec',
-  title: 'a program of your own, with the message on its standard input',
+  title: 'a local program that reads the message from standard input',
   config,
   target: ({ command }) => command[0] ?? '',
   patience: ({ timeout }) => timeout * second,

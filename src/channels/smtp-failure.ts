@@ -15,25 +15,25 @@ export type SmtpFailure = {
 
 /** What people can do about the usual ones. */
 const meanings: Readonly<Record<string, string>> = {
-  '421': 'it is not available now',
-  '450': 'the mailbox is not available now',
-  '451': 'it failed in processing the mail',
-  '452': 'it has no room now',
-  '454': 'it cannot authenticate now',
-  '530': 'it wants a name and password',
-  '534': 'it does not accept this kind of sign-in',
-  '535': 'the name or password is wrong',
-  '550': 'there is no such mailbox, or it does not send on for this sender',
-  '552': 'the mailbox is full, or the mail too large',
-  '553': 'it does not accept the address',
-  '554': 'it refuses the mail',
+  '421': 'temporarily unavailable',
+  '450': 'mailbox temporarily unavailable',
+  '451': 'error while processing the mail',
+  '452': 'insufficient storage',
+  '454': 'temporary authentication failure',
+  '530': 'authentication required',
+  '534': 'authentication method not accepted',
+  '535': 'wrong username or password',
+  '550': 'no such mailbox, or relaying denied',
+  '552': 'mailbox full, or mail too large',
+  '553': 'address not accepted',
+  '554': 'mail rejected',
 };
 
 /** The failure as the end of a sentence about the server, such as `answered 550 5.1.1 to RCPT TO: there is no such mailbox`. */
 export function smtpFailure({ message, response, command }: SmtpFailure): string {
   if (!response) return `failed: ${shortened(message, 300)}`;
   const codes = smtpCodes(response);
-  if (codes === undefined) return 'does not answer as a mail server does';
+  if (codes === undefined) return 'did not respond like a mail server';
   const asked = command === undefined || command === 'CONN' ? '' : ` to ${shortened(command, 40)}`;
   const meaning = meanings[codes.slice(0, 3)];
   return `answered ${codes}${asked}${meaning === undefined ? '' : `: ${meaning}`}`;

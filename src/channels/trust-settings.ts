@@ -7,9 +7,9 @@ const end = '-----END CERTIFICATE-----';
 
 /** PEM, for receivers with a private CA. */
 export const trustedCa = z
-  .string({ error: 'must be certificates in PEM' })
-  .max(100_000, { error: 'must be certificates in PEM, of at most 100 kB' })
-  .refine(holdsCertificates, { error: 'must be certificates in PEM (-----BEGIN CERTIFICATE-----)' })
+  .string({ error: 'must be PEM certificates' })
+  .max(100_000, { error: 'must be PEM certificates of at most 100 kB' })
+  .refine(holdsCertificates, { error: 'must be PEM certificates (-----BEGIN CERTIFICATE-----)' })
   .optional();
 
 function holdsCertificates(text: string): boolean {

@@ -11,15 +11,15 @@ import { signatureHeaders, signingKey } from './webhook-signature.ts';
 
 const config = z.strictObject({
   url: z
-    .string({ error: 'is missing: the address that messages are posted to' })
+    .string({ error: 'is missing; it must be the URL that messages are posted to' })
     .max(2000)
     .refine(isSecureUrl, {
-      error: 'must be an https:// URL without user and fragment (http:// only for this very machine)',
+      error: 'must be an https:// URL without user and fragment (http:// only for localhost)',
     }),
   secret: z
-    .string({ error: 'is missing: the key that messages are signed with' })
+    .string({ error: 'is missing; it must be the key that signs the messages' })
     .refine((text) => signingKey(text) !== undefined, {
-      error: 'must be whsec_ and 24 to 64 bytes in Base64',
+      error: 'must be whsec_ followed by 24 to 64 bytes in Base64',
     }),
   ca: trustedCa,
 });
@@ -33,7 +33,7 @@ const largestAnswer = 64 * 1024;
 
 export const webhookChannel: ChannelType<WebhookChannelConfig> = {
   type: 'webhook',
-  title: 'a POST of JSON, signed as Standard Webhooks',
+  title: 'a JSON POST request, signed as in Standard Webhooks',
   config,
   plain: 'secret',
   target: ({ url }) => new URL(url).origin,
@@ -73,9 +73,11 @@ async function post(
 function judge(host: string, { status, headers }: ResponseHead, now: number): void {
   if (status >= 200 && status < 300) return;
   if (status === 410)
-    throw new ChannelError(`${host} answered 410: it wants nothing any more`, { gone: true });
+    throw new ChannelError(`${host} responded with 410 Gone: the endpoint no longer accepts messages`, {
+      gone: true,
+    });
   const more = status >= 300 && status < 400 ? '; redirects are not followed' : '';
-  throw new ChannelError(`${host} answered ${status}${more}`, {
+  throw new ChannelError(`${host} responded with ${status}${more}`, {
     retryAfterMs: parseRetryAfter(headers['retry-after'], now),
   });
 }

@@ -22,32 +22,32 @@ export function nameOf({ key, file }: Key): string {
 /** The key fits no certificate. */
 export function keyOfNone(key: Key, certificates: readonly Certificate[]): Problem {
   return refusal(
-    `The private ${nameOf(key)} belongs to none of the certificates: ${listOf(certificates)}.`,
-    'Give the key that the certificate was requested with; ' +
-      '`openssl pkey -in KEY -pubout` and `openssl x509 -in CERTIFICATE -noout -pubkey` print the same for a pair.',
+    `The private ${nameOf(key)} does not match any of the certificates: ${listOf(certificates)}.`,
+    'Import the key that the certificate was requested with; ' +
+      '`openssl pkey -in KEY -pubout` and `openssl x509 -in CERTIFICATE -noout -pubkey` print the same text for a matching pair.',
   );
 }
 
 /** The key is a CA's. */
 export function keyOfAuthority(key: Key, authority: X509Certificate): Problem {
   return refusal(
-    `The private key in ${key.file} belongs to a CA certificate, ${titleOf(authority)}, which is not for servers.`,
-    'Give the certificate that this CA issued, with its key. If `openssl req -x509` made this one for a server, ' +
-      'make it again with `-addext basicConstraints=critical,CA:FALSE`.',
+    `The private key in ${key.file} belongs to a CA certificate (${titleOf(authority)}), not to a server certificate.`,
+    'Import the certificate that this CA issued, with its key. If `openssl req -x509` created this one for a server, ' +
+      'create it again with `-addext basicConstraints=critical,CA:FALSE`.',
   );
 }
 
 /** The warning about a leaf that came alone. */
 export function withoutIntermediate(leaf: X509Certificate): string {
-  return `No intermediate was given for ${titleOf(leaf)}: clients may not trust it unless they know ${issuerOf(leaf)}.`;
+  return `The intermediate certificate of ${titleOf(leaf)} is missing: clients that do not know ${issuerOf(leaf)} may not trust it.`;
 }
 
 /** None of the other certificates issued the leaf. */
 export function unconnected(leaf: X509Certificate, others: readonly Certificate[]): Problem {
   const issuer = issuerOf(leaf);
   return refusal(
-    `${titleOf(leaf)} was issued by ${issuer}, but none of the other certificates is that: ${listOf(others)}.`,
-    `Add the certificate of ${issuer} (the CA calls it intermediate or CA bundle), or leave the others out.`,
+    `${titleOf(leaf)} was issued by ${issuer}, which is not among the other certificates: ${listOf(others)}.`,
+    `Add the certificate of ${issuer} (an intermediate certificate or CA bundle), or import only the certificate and its key.`,
   );
 }
 
@@ -55,12 +55,13 @@ export function unconnected(leaf: X509Certificate, others: readonly Certificate[
 export function noCertificate({ others }: Found, files: string): Problem {
   const request = others.find(({ label }) => label.endsWith('CERTIFICATE REQUEST'));
   if (request === undefined) {
-    const hint = 'Give it with its chain as PEM: blocks that begin with -----BEGIN CERTIFICATE-----.';
-    return refusal(`There is no certificate in ${files}.`, hint);
+    const hint =
+      'Import the certificate with its chain as PEM: blocks that begin with -----BEGIN CERTIFICATE-----.';
+    return refusal(`No certificate found in ${files}.`, hint);
   }
   return refusal(
-    `${request.file} holds a certificate request (CSR), not a certificate.`,
-    'Give the certificate that the CA made from the request.',
+    `${request.file} contains a certificate signing request (CSR), not a certificate.`,
+    'Import the certificate that the CA issued for the request.',
   );
 }
 
@@ -75,15 +76,15 @@ export function noKey({ others }: Found, files: string): Problem {
     );
   }
   const instead = others.find(({ label }) => label.endsWith('PUBLIC KEY') || label === 'OPENSSH PRIVATE KEY');
-  const hint = 'Give the private key that the certificate was requested with: -----BEGIN PRIVATE KEY-----.';
-  if (instead === undefined) return refusal(`There is no private key in ${files}.`, hint);
-  const kind = instead.label.endsWith('PUBLIC KEY') ? 'a public key' : 'a key of OpenSSH';
-  return refusal(`${instead.file} holds ${kind}, not the private key of the certificate.`, hint);
+  const hint = 'Import the private key that the certificate was requested with: -----BEGIN PRIVATE KEY-----.';
+  if (instead === undefined) return refusal(`No private key found in ${files}.`, hint);
+  const kind = instead.label.endsWith('PUBLIC KEY') ? 'a public key' : 'an OpenSSH key';
+  return refusal(`${instead.file} contains ${kind}, not the private key of the certificate.`, hint);
 }
 
 /** More than anybody's certificate takes. */
 export function tooLarge(detail: string): Problem {
-  const hint = 'Give only the certificate, its chain and its private key.';
+  const hint = 'Import only the certificate, its chain and its private key.';
   return new Problem('payload_too_large', { detail, hint });
 }
 

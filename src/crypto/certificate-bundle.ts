@@ -84,7 +84,7 @@ export function readCertificateBundle({
       ...[leaf, ...chain].flatMap((certificate) => validityWarnings(certificate, now)),
       ...(top === leaf && !isSelfSigned(leaf) ? [withoutIntermediate(leaf)] : []),
       ...left.map(
-        ({ x509, file }) => `In ${file}, left out: ${titleOf(x509)}, which is not part of the chain.`,
+        ({ x509, file }) => `${titleOf(x509)} in ${file} is not part of the chain and was ignored.`,
       ),
     ],
   };
@@ -93,7 +93,8 @@ export function readCertificateBundle({
 function readSource({ name, bytes }: BundleSource, password: Secret<string> | undefined, found: Found): void {
   if (bytes.length > maxBytes) throw tooLarge(`${name} is larger than 1 MiB.`);
   const text = pemText(bytes);
-  if (text.trim() === '') throw refusal(`${name} is empty.`, 'Look whether what wrote it has failed.');
+  if (text.trim() === '')
+    throw refusal(`${name} is empty.`, 'Check whether the program that wrote it failed.');
   const isPkcs12 = looksLikePkcs12(bytes);
   const blocks = isPkcs12 ? pemBlocksOf(readPkcs12(bytes, password, name)) : readPemBlocks(text, name);
   blocks.forEach((block, index) => {
@@ -101,8 +102,8 @@ function readSource({ name, bytes }: BundleSource, password: Secret<string> | un
   });
   if (blocks.length > 0 || addCertificate(bytes, name, found) || addKey(bytes, name, found)) return;
   throw refusal(
-    `${name} holds neither a certificate nor a private key.`,
-    'Give a PKCS#12 or PEM file; PEM has lines such as -----BEGIN CERTIFICATE----- or -----BEGIN PRIVATE KEY-----.',
+    `${name} contains neither a certificate nor a private key.`,
+    'Import a PKCS#12 or PEM file; PEM files have lines such as -----BEGIN CERTIFICATE----- or -----BEGIN PRIVATE KEY-----.',
   );
 }
 
@@ -113,14 +114,17 @@ function pemBlocksOf({ certificates, privateKey }: Pkcs12Contents): PemBlock[] {
 }
 
 function addBlock({ label, der, encrypted }: PemBlock, block: string, file: string, found: Found): void {
-  const damaged = () => refusal(`${block} is damaged: it is called ${label}, but holds none.`, copyAgain);
+  const damaged = () => refusal(`${block} is damaged: its content is not a valid ${label}.`, copyAgain);
   if (/^(X509 |TRUSTED )?CERTIFICATE$/.test(label)) {
     if (!addCertificate(der, file, found)) throw damaged();
   } else if (/^((RSA|EC|DSA) )?PRIVATE KEY$/.test(label) && !encrypted) {
     if (!addKey(der, file, found)) throw damaged();
   } else if (/^(PKCS7|PKCS #7 SIGNED DATA|CMS)$/.test(label)) {
     const convert = `Convert it with \`openssl pkcs7 -in ${asArgument(file)} -print_certs -out chain.pem\``;
-    throw refusal(`${file} holds its certificates as PKCS#7.`, `${convert} and import chain.pem.`);
+    throw refusal(
+      `${file} contains certificates in the PKCS#7 format, which is not supported.`,
+      `${convert} and import chain.pem.`,
+    );
   } else {
     found.others.push({ label: encrypted ? 'encrypted' : label, file });
   }
@@ -129,7 +133,8 @@ function addBlock({ label, der, encrypted }: PemBlock, block: string, file: stri
 function addCertificate(der: Buffer, file: string, found: Found): boolean {
   const x509 = openCertificate(der);
   if (x509 === undefined) return false;
-  if (++found.read > maxCertificates) throw tooLarge(`More than ${maxCertificates} certificates were given.`);
+  if (++found.read > maxCertificates)
+    throw tooLarge(`Too many certificates: the limit is ${maxCertificates}.`);
   const known = found.certificates.some((other) => other.x509.fingerprint256 === x509.fingerprint256);
   if (!known) found.certificates.push({ x509, file });
   return true;
@@ -149,8 +154,8 @@ function addKey(der: Buffer, file: string, found: Found): boolean {
   found.key ??= { key, file };
   if (!found.key.key.equals(key)) {
     throw refusal(
-      `Different private keys were given: the ${nameOf(found.key)} and the ${nameOf({ key, file })}.`,
-      'Give only the one that the certificate was requested with.',
+      `More than one private key found: the ${nameOf(found.key)} and the ${nameOf({ key, file })}.`,
+      'Import only the key that the certificate was requested with.',
     );
   }
   return true;

@@ -77,7 +77,7 @@ export function titleOf(certificate: X509Certificate): string {
 
 /** How messages call the one who issued it. */
 export function issuerOf(certificate: X509Certificate): string {
-  return printable(distinguishedName(certificate.issuer) || 'an issuer without a name');
+  return printable(distinguishedName(certificate.issuer) || 'an unnamed issuer');
 }
 
 /** A sentence where the certificate is expired or not yet valid at `now` (UTC milliseconds), else none. */

@@ -16,9 +16,9 @@ import {
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { staleDrafts, syncPath } from '../base/durable-file.ts';
-import { wordsOf } from '../base/full-disk.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { Secret } from '../base/secret.ts';
+import { describeSystemError } from '../base/system-error.ts';
 import type { World } from '../base/world.ts';
 import { MasterKey, masterKeySize } from './master-key.ts';
 import type { PassphraseKey, PassphraseSealed } from './passphrase-key.ts';
@@ -57,8 +57,8 @@ export function readKeyFile(path: string): KeyFile | undefined {
     content = readFileSync(path === '-' ? 0 : path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new OperatorError(`the master key file ${path} cannot be read: ${(error as Error).message}`, {
-      hint: 'Run the command as the user that owns the vault, or name the right file with --master-key-file.',
+    throw new OperatorError(`cannot read the master key file ${path}: ${describeSystemError(error)}`, {
+      hint: 'Run the command as the user that owns the vault, or set --master-key-file to the right file.',
       cause: error,
     });
   }
@@ -69,8 +69,8 @@ export function readKeyFile(path: string): KeyFile | undefined {
   const sealed = sealedIn(content);
   if (sealed !== undefined) return { path, kind: 'sealed', ...sealed };
   throw new OperatorError(
-    `${path} holds ${content.length} bytes; a master key has ${masterKeySize}, or is sealed by this vault`,
-    { hint: 'Put the original file back, or name the right one with --master-key-file.' },
+    `${path} is not a master key: it has ${content.length} bytes instead of ${masterKeySize}, and is not sealed`,
+    { hint: 'Restore the original file, or set --master-key-file to the right one.' },
   );
 }
 
@@ -79,7 +79,7 @@ export function readMasterKey(path: string): MasterKey | undefined {
   const file = readKeyFile(path);
   if (file?.kind !== 'sealed') return file?.key;
   throw new OperatorError(`the master key in ${path} is sealed under a passphrase`, {
-    hint: 'Name the file with the passphrase: --master-key-passphrase-file.',
+    hint: 'Set --master-key-passphrase-file to the file that contains the passphrase.',
   });
 }
 
@@ -117,7 +117,8 @@ export function newMasterKey(world: World): MasterKey {
 export function createMasterKey(path: string, world: World, lock?: PassphraseKey): MasterKey | undefined {
   writeKeyFile(world, path, keyFileContent(world, newMasterKey(world), lock), 'keep');
   const file = readKeyFile(path);
-  if (file === undefined) throw new OperatorError(`the master key file ${path} vanished while it was made`);
+  if (file === undefined)
+    throw new OperatorError(`the master key file ${path} disappeared while it was created`);
   return keyIn(file, lock);
 }
 
@@ -150,8 +151,8 @@ export function writeKeyFile(
     syncPath(dirname(path));
   } catch (error) {
     removeIfThere(draft);
-    throw new OperatorError(`the master key file ${path} cannot be made: ${wordsOf(error)}`, {
-      hint: 'Choose a directory that this user may write to, with --data-dir or --master-key-file.',
+    throw new OperatorError(`cannot create the master key file ${path}: ${describeSystemError(error)}`, {
+      hint: 'Use --data-dir or --master-key-file to choose a directory that this user can write to.',
       cause: error,
     });
   }

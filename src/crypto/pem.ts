@@ -22,7 +22,7 @@ const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
 /** Blocks that an import could be after. Others (parameters, CRLs, PGP) are passed over when they are broken. */
 const ofInterest = /(CERTIFICATE|CERTIFICATE REQUEST|KEY|PKCS7|CMS)$/;
 /** What to do about a damaged file. */
-export const copyAgain = 'Copy the file again from where it came from, whole and unchanged.';
+export const copyAgain = 'Copy the complete file again from its source.';
 
 /** The text in a file's bytes: UTF-8, or UTF-16 as PowerShell writes it, recognised by its byte order mark. */
 export function pemText(bytes: Buffer): string {
@@ -64,9 +64,9 @@ export function readPemBlocks(text: string, name = 'The text'): PemBlock[] {
     } else {
       const block = decode(open.label, text.slice(open.end, found.start));
       if (found.label !== open.label) {
-        broken(open, 'ends with another END line than its own');
+        broken(open, 'has an END line of another type');
         broken(found, 'has an END line without a BEGIN line');
-      } else if (block === undefined) broken(open, 'holds something else than base64 text');
+      } else if (block === undefined) broken(open, 'is not base64 text');
       else blocks.push(block);
       open = undefined;
     }

@@ -74,19 +74,19 @@ function unreadable(error: unknown, password: Secret<string> | undefined, name: 
     case 'ERR_INVALID_ARG_VALUE':
       return new Problem('invalid_request', {
         detail: password
-          ? `The password does not open the PKCS#12 file ${name}.`
-          : `${name} is a PKCS#12 file that opens only with its password.`,
-        hint: `Give its password, or convert it to PEM with ${toPem(name)} and import converted.pem instead.`,
+          ? `The password of the PKCS#12 file ${name} is wrong.`
+          : `${name} is a PKCS#12 file that is protected by a password.`,
+        hint: `Enter its password, or convert it to PEM with ${toPem(name)} and import converted.pem instead.`,
       });
     case 'ERR_CRYPTO_UNSUPPORTED_OPERATION':
       return new Problem('invalid_request', {
-        detail: `${name} is a PKCS#12 file with encryption that is no longer supported, such as RC2-40.`,
+        detail: `${name} is a PKCS#12 file with outdated encryption that is not supported, such as RC2-40.`,
         hint: `Convert it to PEM with ${toPem(name, '-legacy ')} and import converted.pem instead.`,
       });
     default:
       return new Problem('invalid_request', {
-        detail: `${name} begins as a PKCS#12 file does, but it is damaged.`,
-        hint: 'Export it again, or copy it again from where it came from.',
+        detail: `${name} looks like a PKCS#12 file, but is damaged.`,
+        hint: 'Export the file again, or copy it again from its source.',
       });
   }
 }

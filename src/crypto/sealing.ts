@@ -67,7 +67,7 @@ export function open(key: MasterKey, owner: BlobOwner, blob: Buffer): Secret {
   } catch (error) {
     throw new SealError(
       'damaged',
-      `the sealed ${owner.purpose.slice('seal: '.length)} does not open: ${error}`,
+      `the sealed ${owner.purpose.slice('seal: '.length)} failed to decrypt: ${error}`,
     );
   }
 }

@@ -68,7 +68,7 @@ export function generalName(value: Identifier): JsonGeneralName {
 /** How a PKCS#8 key signs. Throws a plain error for a kind of key that the vault does not make. */
 export function signatureOf(privateKey: Secret): Signature {
   const keyType = keyTypeOf(keyObject(privateKey));
-  if (!isKeyType(keyType)) throw new Error(`the vault does not sign with ${keyType} keys`);
+  if (!isKeyType(keyType)) throw new Error(`signing with ${keyType} keys is not supported`);
   return signatures[keyType];
 }
 

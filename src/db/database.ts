@@ -29,7 +29,7 @@ export type Writer = Transaction<Schema> & {
 
 /** What tags rows and tells whether they are the vault's own. Throws where the master key has not been checked yet, which is a bug. */
 export function requireIntegrity({ integrity }: { readonly integrity: Integrity | undefined }): Integrity {
-  if (integrity === undefined) throw new Error('the database is not bound to its master key yet');
+  if (integrity === undefined) throw new Error('the database has no integrity key yet');
   return integrity;
 }
 
@@ -197,7 +197,7 @@ export class Database {
     }
     if (damage === undefined) return;
     throw new OperatorError(`the database ${this.#reading.name} is damaged: ${damage}`, {
-      hint: 'Nothing was changed. Keep a copy of the file, and restore the newest backup.',
+      hint: 'Nothing was changed. Keep a copy of the file, then restore the latest backup.',
     });
   }
 
@@ -229,8 +229,8 @@ export class Database {
 }
 
 function replacedMeanwhile(path: string): OperatorError {
-  return new OperatorError(`the database was replaced while it was opened (${path})`, {
-    hint: 'A backup was restored at this moment. Start again.',
+  return new OperatorError(`the database was replaced while the vault opened it (${path})`, {
+    hint: 'A backup was restored at the same time. Start again.',
   });
 }
 

@@ -1,51 +1,41 @@
-/**
- * What can go wrong with the database itself, in words for whoever runs the vault. Commands print it; over HTTP it
- * becomes `unavailable`, because the caller may succeed later and must learn nothing about the inside.
- */
-import { OperatorError } from '../base/operator-error.ts';
-
-export class StorageError extends OperatorError {
-  constructor(message: string, options: { readonly hint?: string; readonly cause?: unknown } = {}) {
-    super(message, options);
-    this.name = 'StorageError';
-  }
-}
+/** What SQLite reports about its surroundings, in words for the operator. */
+import { StorageError } from '../base/storage-error.ts';
 
 const sentences: readonly { codes: RegExp; message: string; hint: string }[] = [
   {
     codes: /^SQLITE_(BUSY|LOCKED)/,
     message: 'the database is locked by another process',
-    hint: 'Try again in a moment; if it stays so, look for a program that holds a transaction on it.',
+    hint: 'Retry in a moment. If the error persists, find the program that holds a transaction on the database.',
   },
   {
     codes: /^SQLITE_FULL$/,
-    message: 'the disk that holds the database is full',
-    hint: 'Free some space; nothing was changed and nothing is lost.',
+    message: 'the disk with the database is full',
+    hint: 'Free some space. Nothing was changed or lost.',
   },
   {
     codes: /^SQLITE_READONLY_DBMOVED$/,
     message: 'the database was replaced while it was open',
-    hint: 'A backup was restored at this moment. Start again.',
+    hint: 'A backup was restored at the same time. Start again.',
   },
   {
     codes: /^SQLITE_(READONLY|PERM|AUTH)/,
-    message: 'the database cannot be written',
+    message: 'cannot write to the database',
     hint: 'Run the command as the user that owns the data directory, and check that the disk is not mounted read-only.',
   },
   {
     codes: /^SQLITE_CANTOPEN/,
-    message: 'the database cannot be opened',
+    message: 'cannot open the database',
     hint: 'Run the command as the user that owns the data directory.',
   },
   {
     codes: /^SQLITE_IOERR/,
-    message: 'reading or writing the database failed',
+    message: 'failed to read or write the database',
     hint: 'Check the disk (free space, quota, kernel log).',
   },
   {
     codes: /^SQLITE_(CORRUPT|NOTADB|FORMAT)/,
-    message: 'the database is damaged or is no database',
-    hint: 'Nothing was changed. Keep a copy of the file, and restore the newest backup.',
+    message: 'the database is damaged, or the file is not a database',
+    hint: 'Nothing was changed. Keep a copy of the file, then restore the latest backup.',
   },
 ];
 

@@ -28,7 +28,7 @@ const confirmation = z.object({ txt: z.string() });
  */
 export const acmeDns: DnsProviderType<AcmeDnsConfig> = {
   type: 'acme-dns',
-  title: 'acme-dns, by a CNAME to its fulldomain',
+  title: 'acme-dns, through a CNAME to its fulldomain',
   config,
   create: ({ url, username, password, subdomain, fulldomain }, context) => {
     const title = `acme-dns at ${new URL(url).host}`;
@@ -37,7 +37,7 @@ export const acmeDns: DnsProviderType<AcmeDnsConfig> = {
       title,
       baseUrl: url,
       permission:
-        'Look whether username and password are those of the registration, and whether it allows this address.',
+        'Check that username and password are those of the registration and that the registration allows this address.',
       secrets: [new Secret(password), new Secret(username)],
       authorize: () => ({ 'X-Api-User': username, 'X-Api-Key': password }),
     });
@@ -45,14 +45,14 @@ export const acmeDns: DnsProviderType<AcmeDnsConfig> = {
       present: async ({ name, value, domain }, signal) => {
         if (fulldomain !== undefined && plainName(fulldomain) !== name) {
           throw new DnsProviderError(
-            `acme-dns serves ${plainName(fulldomain)} only, not ${name}: let _acme-challenge.${domain} be a CNAME of that`,
+            `acme-dns serves only ${plainName(fulldomain)}, not ${name}: create a CNAME from _acme-challenge.${domain} to ${plainName(fulldomain)}`,
           );
         }
-        const purpose = `put ${name}`;
+        const purpose = `set the TXT record ${name}`;
         const json = { subdomain, txt: value };
         const answer = await api.send({ method: 'POST', path: '/update', purpose, json }, signal);
         if (api.read(confirmation, answer).txt !== value) {
-          throw new DnsProviderError(`${title} did not ${purpose}: it confirmed another value`);
+          throw new DnsProviderError(`${title} failed to ${purpose}: it confirmed another value`);
         }
       },
       remove: async () => {

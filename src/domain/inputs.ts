@@ -4,11 +4,11 @@ import { certNameRule, newCertNameRule, parseCertName, parseNewCertName } from '
 import { challengeTypes } from '../base/challenge-type.ts';
 import { day, hour, parseDuration } from '../base/duration.ts';
 import { identifierRule, isAddress, parseIdentifier } from '../base/identifier.ts';
-import { ipNetworkRule, parseIpNetwork } from '../base/ip-network.ts';
 import { defaultKeyType, keyTypes } from '../base/key-type.ts';
 import { Problem } from '../base/problem.ts';
 import { isScope, scopes } from '../base/scope.ts';
 import { parseTimestamp } from '../base/timestamp.ts';
+import { ipNetworkRule, parseIpNetwork } from '../net/ip-network.ts';
 
 /** A string that `parse` turns into something better, or a message built by `refuse`. */
 function parsed<T>(parse: (text: string) => T | undefined, refuse: (text: string) => string) {

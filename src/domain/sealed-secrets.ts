@@ -4,7 +4,7 @@ import type { MasterKey } from '../crypto/master-key.ts';
 import { type BlobOwner, open, SealError, seal, sealedBy } from '../crypto/sealing.ts';
 import type { Reader, Writer } from '../db/database.ts';
 import { currentMasterKey } from '../db/tables/master-keys.ts';
-import type { Vault } from './vault.ts';
+import type { KeyringContext, SealingContext } from './contexts.ts';
 
 /** A version's key, sealed as the PEM that is handed out. */
 export function versionKeyOwner(certificateId: number, version: number): BlobOwner {
@@ -68,7 +68,7 @@ export function channelSettingsOwner(channelId: number): BlobOwner {
  * rotation can come in between, so that nothing is ever sealed by a key that is on its way out.
  */
 export async function sealFor(
-  vault: Pick<Vault, 'keyring' | 'world'>,
+  vault: SealingContext,
   writer: Writer,
   owner: BlobOwner,
   plaintext: Secret,
@@ -77,7 +77,7 @@ export async function sealFor(
 }
 
 /** The key that the database names as the current one. Throws SealError where it cannot be found. */
-export async function currentKey({ keyring }: Pick<Vault, 'keyring'>, reader: Reader): Promise<MasterKey> {
+export async function currentKey({ keyring }: KeyringContext, reader: Reader): Promise<MasterKey> {
   const name = await currentMasterKey(reader);
   const key = name === undefined ? keyring.current : keyring.use(name);
   if (key === undefined) throw new SealError('other-key', `the master key ${name} cannot be found`);
@@ -85,7 +85,7 @@ export async function currentKey({ keyring }: Pick<Vault, 'keyring'>, reader: Re
 }
 
 /** Throws SealError, which is shown as `internal`, where the blob is damaged or its master key cannot be found. */
-export function openFor({ keyring }: Pick<Vault, 'keyring'>, owner: BlobOwner, blob: Buffer): Secret {
+export function openFor({ keyring }: KeyringContext, owner: BlobOwner, blob: Buffer): Secret {
   const name = sealedBy(blob);
   const key = keyring.find(name);
   if (key === undefined) throw new SealError('other-key', `sealed by master key ${name}, which is not here`);

@@ -1,47 +1,50 @@
 /**
- * Audit events on their way to whoever collects them: read from the log behind the requests, delivered in order and at least
- * once, and tried again for as long as it takes. No request waits for it.
+ * Delivers audit events to an external collector, in order and at least once, and retries until it succeeds. Requests never
+ * wait for a delivery.
  */
 import { minute, second } from '../base/duration.ts';
-import { type AuditEventRow, lastGivenId, listChainedEvents } from '../db/audit/audit-events.ts';
-import { putSetting, readSetting } from '../db/tables/settings.ts';
-import type { Vault } from '../domain/vault.ts';
+import { auditCursor, type Collector, eventsAfter, moveAuditCursor } from '../domain/audit/audit-cursor.ts';
+import { lastEventId, type RecordedEvent } from '../domain/audit/audit-log.ts';
+import type { LoggedContext } from '../domain/contexts.ts';
 
-/** Where events go. */
+/** A destination of audit events. */
 export type AuditSink = {
-  readonly name: 'file' | 'syslog';
-  /** As the log calls it. */
+  readonly name: Collector;
+  /** The path or URL, for log lines. */
   readonly target: string;
-  /** Resolves when the events will not be lost there; rejects where nobody can say, and they are delivered again. */
-  readonly deliver: (events: readonly AuditEventRow[], signal: AbortSignal) => Promise<void>;
+  /** Resolves when the events are safe at the destination. Rejects if that is uncertain; they are then delivered again. */
+  readonly deliver: (events: readonly RecordedEvent[], signal: AbortSignal) => Promise<void>;
   readonly close: () => Promise<void>;
 };
 
-/** How many events are delivered together: a megabyte or two. */
+/** Events per delivery: one or two megabytes. */
 const eventsAtOnce = 5000;
 
-const lookAgainAfter = second;
+const pollInterval = second;
 const longestWait = minute;
 
 /**
- * Runs until `signal` is aborted. Where it stands is kept in the database, so that events of a time without a server, or with
- * the collector away, come later. A new feed begins with the next event.
+ * Runs until `signal` is aborted. The database keeps the position, so events recorded while the server or the collector was
+ * down are delivered later. A new feed starts with the next event.
  */
-export async function runAuditFeed(vault: Vault, sink: AuditSink, signal: AbortSignal): Promise<void> {
+export async function runAuditFeed(
+  vault: LoggedContext,
+  sink: AuditSink,
+  signal: AbortSignal,
+): Promise<void> {
   const { world, log } = vault;
   const { target } = sink;
   let failures = 0;
   while (!signal.aborted) {
-    let wait: number = lookAgainAfter;
+    let wait: number = pollInterval;
     try {
       const delivered = await deliverNext(vault, sink, signal);
-      if (failures > 0) log.info({ target, attempts: failures + 1 }, 'audit events are delivered again');
+      if (failures > 0) log.info({ target, attempts: failures + 1 }, 'delivery of audit events resumed');
       failures = 0;
       if (delivered === eventsAtOnce) continue;
     } catch (error) {
       if (signal.aborted) break;
-      if (failures === 0)
-        log.warn({ err: error, target }, 'audit events cannot be delivered; trying until they can');
+      if (failures === 0) log.warn({ err: error, target }, 'failed to deliver audit events; retrying');
       failures += 1;
       wait = Math.min(longestWait, second * 2 ** Math.min(failures, 10));
     }
@@ -50,25 +53,22 @@ export async function runAuditFeed(vault: Vault, sink: AuditSink, signal: AbortS
   await sink.close();
 }
 
-async function deliverNext({ db, log }: Vault, sink: AuditSink, signal: AbortSignal): Promise<number> {
-  const key = `audit-${sink.name}-cursor` as const;
-  const known = await readSetting(db.reader, key);
-  if (known === undefined) {
-    const last = await lastGivenId(db.reader);
-    await db.write((writer) => putSetting(writer, key, last));
+async function deliverNext(context: LoggedContext, sink: AuditSink, signal: AbortSignal): Promise<number> {
+  const cursor = await auditCursor(context, sink.name);
+  if (cursor === undefined) {
+    await moveAuditCursor(context, sink.name, await lastEventId(context));
     return 0;
   }
-  const cursor = Number(known);
-  const events = await listChainedEvents(db.reader, cursor, eventsAtOnce);
+  const events = await eventsAfter(context, cursor, eventsAtOnce);
   const [first] = events;
   const last = events.at(-1);
   if (first === undefined || last === undefined) return 0;
   if (first.id > cursor + 1) {
     const { target } = sink;
     const fields = { target, from: cursor + 1, to: first.id - 1 };
-    log.warn(fields, 'audit events were pruned before they could be delivered');
+    context.log.warn(fields, 'audit events pruned before delivery');
   }
   await sink.deliver(events, signal);
-  await db.write((writer) => putSetting(writer, key, last.id));
+  await moveAuditCursor(context, sink.name, last.id);
   return events.length;
 }

@@ -1,11 +1,11 @@
-/** Audit events as lines of JSON in a file that a collector reads; it may be renamed, removed or emptied at any time. */
+/** Writes audit events as JSON lines to a file, which log rotation may rename, remove or truncate at any time. */
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncIfReadable } from '../base/durable-file.ts';
 import { jsonLine } from '../domain/audit/audit-log.ts';
 import type { AuditSink } from './audit-feed.ts';
 
-/** Appends to the file, which is made where it is missing, for its owner alone. */
+/** Appends to the file; creates it with mode 0600 if it is missing. */
 export function auditFile(path: string): AuditSink {
   let file: FileHandle | undefined;
   const close = async () => {
@@ -36,7 +36,7 @@ async function isStillAt(path: string, file: FileHandle): Promise<boolean> {
   return there?.ino === ours.ino && there.dev === ours.dev;
 }
 
-/** What a crash has left of a line ends here; that event comes again as a whole. A new file is there after a power cut too. */
+/** Ends a line that a crash cut off, whose event is written again. Syncs the directory so that a new file survives a power cut. */
 async function opened(path: string): Promise<FileHandle> {
   const file = await open(path, 'a+', 0o600);
   const { size } = await file.stat();

@@ -1,8 +1,7 @@
 /** Audit events as syslog messages (RFC 5424), each with the event as JSON. */
 import { second } from '../base/duration.ts';
 import type { World } from '../base/world.ts';
-import type { AuditEventRow } from '../db/audit/audit-events.ts';
-import { jsonLine } from '../domain/audit/audit-log.ts';
+import { jsonLine, type RecordedEvent } from '../domain/audit/audit-log.ts';
 import type { AuditSink } from './audit-feed.ts';
 import { openSyslog, type SyslogConnection, type SyslogTarget } from './syslog-connection.ts';
 
@@ -12,32 +11,32 @@ const notice = 5;
 const warning = 4;
 
 /**
- * So long a connection has to live after the last message before these count as delivered. Syslog has no receipts: what was on
- * its way when the other side went away is sent again.
+ * How long a connection must stay open after the last message before the messages count as delivered. Syslog has no
+ * acknowledgments, so messages in flight when the collector closes the connection are sent again.
  */
 const settling = second;
 
-/** In which the other side has to take the messages. */
-const patience = 30 * second;
+/** Time limit for one delivery. */
+const timeLimit = 30 * second;
 
-/** What a datagram holds (65,535 bytes with the headers of IPv6 and UDP), rounded down. */
+/** The largest payload of a datagram (65,535 bytes including the headers of IPv6 and UDP), rounded down. */
 const largestDatagram = 65_000;
 
 /** A message: its header, no structured data, and the event as JSON. */
-export function syslogMessage(event: AuditEventRow, hostname: string): string {
+export function syslogMessage(event: RecordedEvent, hostname: string): string {
   const severity = event.action.endsWith('.refuse') || event.action.endsWith('.fail') ? warning : notice;
   const at = new Date(event.at).toISOString();
   return `<${facility * 8 + severity}>1 ${at} ${hostname} vault - ${event.action} - ${jsonLine(event).trimEnd()}`;
 }
 
-/** The message, without the event's details where they make it longer than any datagram: it would never arrive. */
-function datagramOf(event: AuditEventRow, hostname: string): string {
+/** The message, without the event's details if it would not fit into a datagram. */
+function datagramOf(event: RecordedEvent, hostname: string): string {
   const message = syslogMessage(event, hostname);
   if (Buffer.byteLength(message) <= largestDatagram) return message;
-  return syslogMessage({ ...event, detail: '{"omitted":"it is longer than a datagram"}' }, hostname);
+  return syslogMessage({ ...event, detail: '{"omitted":"longer than a datagram"}' }, hostname);
 }
 
-/** Sends to the target; connects when there is something to send, and again after each failure. */
+/** Sends to the target; connects on the first event, and again after each failure. */
 export function auditSyslog(world: World, target: SyslogTarget, hostname: string): AuditSink {
   let connection: SyslogConnection | undefined;
   const close = async () => {
@@ -51,7 +50,7 @@ export function auditSyslog(world: World, target: SyslogTarget, hostname: string
     deliver: async (events, signal) => {
       const over = new AbortController();
       try {
-        await Promise.race([send(events, signal, over.signal), tooLate(signal, over.signal)]);
+        await Promise.race([send(events, signal, over.signal), timeout(signal, over.signal)]);
       } catch (error) {
         await close();
         throw error;
@@ -62,7 +61,7 @@ export function auditSyslog(world: World, target: SyslogTarget, hostname: string
   };
 
   async function send(
-    events: readonly AuditEventRow[],
+    events: readonly RecordedEvent[],
     signal: AbortSignal,
     over: AbortSignal,
   ): Promise<void> {
@@ -72,11 +71,11 @@ export function auditSyslog(world: World, target: SyslogTarget, hostname: string
     await current.send(events.map((event) => messageOf(event, hostname)));
     if (!current.isStream) return;
     await world.sleep(settling, signal);
-    if (signal.aborted || !current.isOpen()) throw new Error('the connection was closed by the other side');
+    if (signal.aborted || !current.isOpen()) throw new Error('the syslog collector closed the connection');
   }
 
-  async function tooLate(signal: AbortSignal, over: AbortSignal): Promise<never> {
-    await world.sleep(patience, AbortSignal.any([signal, over]));
-    throw new Error(`the other side does not take messages within ${patience / second} seconds`);
+  async function timeout(signal: AbortSignal, over: AbortSignal): Promise<never> {
+    await world.sleep(timeLimit, AbortSignal.any([signal, over]));
+    throw new Error(`the syslog collector accepted no messages for ${timeLimit / second} seconds`);
   }
 }

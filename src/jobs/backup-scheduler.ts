@@ -1,16 +1,17 @@
-/** Makes the backups that the settings ask for: looks once a minute, so that a clock that jumps or a server that slept is no matter. */
+/** Creates scheduled backups. Checks once a minute, so that it copes with clock changes and suspended machines. */
 import { minute } from '../base/duration.ts';
 import { system } from '../domain/audit/audit.ts';
 import type { BackupOrder } from '../domain/backup/backup.ts';
+import type { BackupHealth } from '../domain/backup/backup-health.ts';
 import { type BackupPlan, backUpByPlan, type PlanOutcome } from '../domain/backup/backup-schedule.ts';
-import type { Vault } from '../domain/vault.ts';
+import type { LogContext, SecretsContext } from '../domain/contexts.ts';
 
-/** How soon a backup is tried again that failed. */
-const tryAgainAfter = 10 * minute;
+/** Delay after a failed backup. */
+const retryDelay = 10 * minute;
 
-/** Runs until `signal` is aborted. What goes wrong is logged, shown in the readiness details, and tried again. */
+/** Runs until `signal` is aborted. Logs errors, shows them in the readiness details, and retries. */
 export async function runBackupScheduler(
-  vault: Vault,
+  vault: SecretsContext & LogContext & { readonly backupHealth: BackupHealth },
   plan: BackupPlan,
   order: Pick<BackupOrder, 'version' | 'verify'>,
   signal: AbortSignal,
@@ -20,27 +21,27 @@ export async function runBackupScheduler(
     let wait: number = minute;
     try {
       const outcome = await backUpByPlan(vault, plan, { ...order, actor: system });
-      tell(vault, outcome);
+      logOutcome(vault, outcome);
       backupHealth.looked(outcome.setAside);
     } catch (error) {
       if (signal.aborted) return;
       backupHealth.failed();
-      log.error({ err: error }, 'the backup failed; trying again in ten minutes');
-      wait = tryAgainAfter;
+      log.error({ err: error }, 'backup failed; retrying in 10 minutes');
+      wait = retryDelay;
     }
     await world.sleep(wait, signal);
   }
 }
 
-/** With each backup, so that the log tells of what is wrong as often as it happens. */
-function tell({ log }: Vault, { made: file, setAside, clone }: PlanOutcome): void {
+/** Logs every backup, and repeats warnings with each one. */
+function logOutcome({ log }: LogContext, { made: file, setAside, clone }: PlanOutcome): void {
   if (file === undefined) return;
-  if (setAside === undefined) log.info({ file }, 'a backup was made');
+  if (setAside === undefined) log.info({ file }, 'backup created');
   else {
     const { holds, before } = setAside;
     log.error(
       { file, holds, before },
-      'the backup holds much less than the one before; it was set aside, and no backup is removed',
+      'backup much smaller than the previous one; set it aside and kept all backups',
     );
   }
   if (clone !== undefined) {

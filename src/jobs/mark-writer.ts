@@ -1,13 +1,13 @@
-/** Keeps the mark beside the database up to date, once a minute: what a lost log may hide is at most that much. */
+/** Updates the mark beside the database once a minute, so that a lost write-ahead log can hide at most one minute. */
 import { minute } from '../base/duration.ts';
+import type { LogContext, SecretsContext } from '../domain/contexts.ts';
 import { type MarkedState, updateMark } from '../domain/presence/served-vault.ts';
-import type { Vault } from '../domain/vault.ts';
 
-/** Runs until `signal` is aborted. A mark that cannot be written is logged, and tried again. */
-export async function runMarkWriter(vault: Vault, signal: AbortSignal): Promise<void> {
+/** Runs until `signal` is aborted. Logs errors and retries. */
+export async function runMarkWriter(vault: SecretsContext & LogContext, signal: AbortSignal): Promise<void> {
   let last: MarkedState | undefined;
   for (;;) {
-    // A server has written it when it began.
+    // The server wrote the first mark at its start.
     await vault.world.sleep(minute, signal);
     if (signal.aborted) return;
     try {

@@ -1,35 +1,36 @@
-/** Looks once a minute for what the clock alone brings about: ends that come near, backups that do not come, digests. */
+/** Checks once a minute for notifications that are due by time: expiry, overdue backups, low disk space, digests. */
 import { minute } from '../base/duration.ts';
 import type { BackupPlan } from '../domain/backup/backup-schedule.ts';
+import type { LoggedContext } from '../domain/contexts.ts';
 import { queueDigests } from '../domain/notifications/notification-digest.ts';
-import { notifyDiskSpace } from '../domain/notifications/notification-disk.ts';
+import { type DiskContext, notifyDiskSpace } from '../domain/notifications/notification-disk.ts';
 import {
-  type ExpiryMarks,
+  type BackupWatchContext,
+  type ExpiryCursor,
   notifyBackups,
   notifyExpiries,
 } from '../domain/notifications/notification-watch.ts';
-import type { Vault } from '../domain/vault.ts';
 
-/** Certificates and API keys that a minute looks at, tens of milliseconds of work; with more it takes several minutes. */
-const endsPerMinute = 15_000;
+/** Certificates and API keys scanned per minute, tens of milliseconds of work; larger vaults take several minutes. */
+const rowsPerMinute = 15_000;
 
-/** Runs until `signal` is aborted. What goes wrong is logged and tried again a minute later. */
+/** Runs until `signal` is aborted. Logs errors and retries a minute later. */
 export async function runNotificationWatcher(
-  vault: Vault,
+  vault: LoggedContext & DiskContext & BackupWatchContext,
   plan: BackupPlan | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   const { world, log } = vault;
   const since = world.now();
-  const lookedAt: ExpiryMarks = { certificates: 0, api_keys: 0 };
+  const cursor: ExpiryCursor = { certificates: 0, api_keys: 0 };
   while (!signal.aborted) {
     try {
-      await notifyExpiries(vault, lookedAt, endsPerMinute);
+      await notifyExpiries(vault, cursor, rowsPerMinute);
       await notifyBackups(vault, plan, since);
       await notifyDiskSpace(vault);
       await queueDigests(vault);
     } catch (error) {
-      log.error({ err: error }, 'what is to be told could not be looked up; trying again');
+      log.error({ err: error }, 'failed to query pending notifications; retrying');
     }
     await world.sleep(minute, signal);
   }

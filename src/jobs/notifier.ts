@@ -1,46 +1,49 @@
-/** Delivers notifications, a few at a time, beside everything else: neither a renewal nor a download ever waits for it. */
+/** Delivers notifications in the background, a few at a time. No renewal or download waits for a delivery. */
 
 import { hour, second } from '../base/duration.ts';
 import { Signal } from '../base/signal.ts';
 import { claimDelivery } from '../domain/notifications/notification-claim.ts';
-import { deliver, tidyDeliveries } from '../domain/notifications/notification-delivery.ts';
-import type { Vault } from '../domain/vault.ts';
+import {
+  type DeliveryContext,
+  deliver,
+  pruneDeliveries,
+} from '../domain/notifications/notification-delivery.ts';
 import { type Task, TasksInHand } from './tasks-in-hand.ts';
 
-/** By channel: a receiver that is slow or away must not hold up the others. */
+/** Per channel, so that a slow or unreachable receiver does not hold up the others. */
 const limits = { perGroup: 2, inAll: 10 };
 
-/** How soon a delivery is noticed that another part, or another process, has queued. */
-const lookAgainAfter = second;
+/** How soon the notifier notices a newly queued delivery. */
+const pollInterval = second;
 
 /**
- * Runs until `signal` is aborted; what is under way is then given back, and the next process delivers it. What goes wrong
- * is logged and tried again.
+ * Runs until `signal` is aborted; deliveries in progress then return to the queue for the next process. Logs errors and
+ * retries.
  */
-export async function runNotifier(vault: Vault, signal: AbortSignal): Promise<void> {
+export async function runNotifier(vault: DeliveryContext, signal: AbortSignal): Promise<void> {
   const worker = `notifier-${vault.world.randomBytes(8).toString('hex')}`;
   const room = new Signal(vault.world);
   const inHand = new TasksInHand(limits, () => room.notify());
-  let tidyAt = vault.world.now();
+  let pruneAt = vault.world.now();
   while (!signal.aborted) {
     try {
-      await inHand.fill(signal, (fullChannels) => takeUp(vault, worker, fullChannels, signal));
+      await inHand.fill(signal, (fullChannels) => startNext(vault, worker, fullChannels, signal));
       const now = vault.world.now();
-      // Also where the clock was set back.
-      if (tidyAt <= now || tidyAt > now + hour) {
-        const isMore = await tidyDeliveries(vault);
-        tidyAt = now + (isMore ? second : hour);
+      // The second condition holds if the clock was set back.
+      if (pruneAt <= now || pruneAt > now + hour) {
+        const isMore = await pruneDeliveries(vault);
+        pruneAt = now + (isMore ? second : hour);
       }
     } catch (error) {
-      vault.log.error({ err: error }, 'notifications could not be taken up; trying again');
+      vault.log.error({ err: error }, 'failed to read the notification queue; retrying');
     }
-    await room.wait(lookAgainAfter, signal);
+    await room.wait(pollInterval, signal);
   }
   await inHand.ended();
 }
 
-async function takeUp(
-  vault: Vault,
+async function startNext(
+  vault: DeliveryContext,
   worker: string,
   exceptChannels: readonly number[],
   signal: AbortSignal,
@@ -50,10 +53,7 @@ async function takeUp(
   const ended = deliver(vault, claimed, signal).then(
     () => undefined,
     (error: unknown) => {
-      vault.log.error(
-        { err: error },
-        'how a notification was delivered could not be put down; it is sent again',
-      );
+      vault.log.error({ err: error }, 'failed to record the delivery of a notification; sending it again');
     },
   );
   return { group: claimed.channel.id, ended };

@@ -1,9 +1,13 @@
-/** Records the refusals that were only counted, once their hour is over. */
+/** Records refusals that were only counted, once their hour is over. */
 import { minute } from '../base/duration.ts';
-import type { Vault } from '../domain/vault.ts';
+import type { Refusals } from '../domain/access/refusals.ts';
+import type { LogContext, WorldContext } from '../domain/contexts.ts';
 
-/** Runs until `signal` is aborted; what is counted then is written when the vault is closed. */
-export async function runRefusalWriter(vault: Vault, signal: AbortSignal): Promise<void> {
+/** Runs until `signal` is aborted; remaining counts are written when the vault closes. */
+export async function runRefusalWriter(
+  vault: WorldContext & LogContext & { readonly refusals: Refusals },
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
     await vault.world.sleep(minute, signal);
     if (signal.aborted) return;

@@ -1,51 +1,54 @@
 /**
- * Queues the renewals whose moment has come: once a minute, sooner where the next moment is sooner, and after each renewal
- * of this process, which may be due again within the minute where lifetimes are short.
+ * Queues due renewals: once a minute, earlier if the next one is due earlier, and after each renewal of this process, because
+ * certificates with short lifetimes may be due again within a minute.
  */
 import { minute, second } from '../base/duration.ts';
-import { nextMoment } from '../db/tables/certificates.ts';
-import { redirectWaiting } from '../domain/renewals/renewal-queue.ts';
+import type { Signal } from '../base/signal.ts';
+import type { LogContext } from '../domain/contexts.ts';
+import { type QueueContext, redirectWaiting } from '../domain/renewals/renewal-queue.ts';
 import { replanAll } from '../domain/renewals/renewal-replan.ts';
-import { queueDueRenewals } from '../domain/renewals/renewals.ts';
-import type { Vault } from '../domain/vault.ts';
+import { nextDueAt, queueDueRenewals } from '../domain/renewals/renewals.ts';
 
-/** More than are queued in a minute wait for the next. */
+/** Renewals queued per round; the others wait for the next round. */
 const mostPerRound = 100;
 
-/** A clock that is off by more than this from what was slept has jumped. */
+/** The clock jumped if it differs by more than this from the time slept. */
 const jump = 5 * minute;
 
-/** Runs until `signal` is aborted. What goes wrong is logged and tried again a minute later. */
-export async function runRenewalScheduler(vault: Vault, signal: AbortSignal): Promise<void> {
+/** Runs until `signal` is aborted. Logs errors and retries a minute later. */
+export async function runRenewalScheduler(
+  vault: LogContext & QueueContext & { readonly renewalEnded: Signal },
+  signal: AbortSignal,
+): Promise<void> {
   let expected: number | undefined;
-  let mayBeWrong = true;
+  let mustReschedule = true;
   while (!signal.aborted) {
     const now = vault.world.now();
     let wait: number = minute;
-    if (expected !== undefined && Math.abs(now - expected) > jump) mayBeWrong = true;
+    if (expected !== undefined && Math.abs(now - expected) > jump) mustReschedule = true;
     try {
-      if (mayBeWrong) {
+      if (mustReschedule) {
         const replanned = await replanAll(vault);
-        mayBeWrong = false;
-        if (replanned > 0) vault.log.info({ replanned }, 'renewals planned anew');
+        mustReschedule = false;
+        if (replanned > 0) vault.log.info({ replanned }, 'renewals rescheduled');
       }
       const queued = await queueDueRenewals(vault, mostPerRound);
-      if (queued > 0) vault.log.info({ queued }, 'renewals queued because they are due');
+      if (queued > 0) vault.log.info({ queued }, 'due renewals queued');
       const moved = await redirectWaiting(vault, mostPerRound);
       if (moved > 0) {
-        vault.log.info({ moved }, 'waiting renewals moved to the other issuer');
+        vault.log.info({ moved }, 'queued renewals moved to another issuer');
         vault.renewalQueued.notify();
       }
-      wait = untilNext(await nextMoment(vault.db.reader, now), now, queued);
+      wait = untilNext(await nextDueAt(vault, now), now, queued);
     } catch (error) {
-      vault.log.error({ err: error }, 'due renewals could not be queued; trying again');
+      vault.log.error({ err: error }, 'failed to queue due renewals; retrying');
     }
     expected = vault.world.now() + wait;
     await vault.renewalEnded.wait(wait, signal);
   }
 }
 
-/** A minute, or until the next moment where that comes sooner. */
+/** The time until the next renewal is due, at most a minute. */
 function untilNext(moment: number | undefined, now: number, queued: number): number {
   if (moment === undefined || queued === mostPerRound) return minute;
   return Math.min(minute, Math.max(second, moment - now));

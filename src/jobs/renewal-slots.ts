@@ -1,30 +1,38 @@
 /**
- * The renewals that a process carries out at the same time, and for which lanes there is room: an issuer or a DNS provider
- * that does not respond fills only its own slots.
+ * Limits how many renewals a process runs at the same time, per issuer and DNS provider: one that does not respond occupies
+ * only its own slots.
  */
-import type { Lane } from '../db/tables/renewal-lanes.ts';
+import type { RenewalLane as Lane } from '../domain/renewals/renewal-claim.ts';
 
-/** In all, because each renewal may hold connections and a key that is being generated; and how many are for whom. */
+/** The limits. There is one in all because each renewal may hold connections and generate a key. */
 export const slots = {
   inAll: 40,
-  /** Kept free for issuers that answer at once, such as the private CA. */
+  /** Reserved for issuers that answer immediately, such as the private CA. */
   forInstant: 4,
   perIssuer: 10,
-  /** Of one issuer through the same DNS provider, or through none, which leaves it slots for its other providers. */
+  /** For one issuer with one DNS provider (or none), which leaves slots for the issuer's other providers. */
   perLane: 6,
-  /** Through the same DNS provider, for all issuers. */
+  /** For one DNS provider, over all issuers. */
   perProvider: 10,
+  /** Beside all these, for renewals that wait for people to create records, which takes up to a day. */
+  byHand: 20,
 } as const;
 
 /**
- * Whether a renewal of this lane may begin beside those under way. ACME issuers that have work, under way or among the
- * lanes that are `waiting`, share the slots evenly where there is not enough for all.
+ * Whether a renewal of this lane may start beside the running ones. What waits for people has slots of its own. ACME issuers with running renewals or with `waiting` lanes * share the slots evenly if there are too few.
  */
-export function admits(underWay: readonly Lane[], lane: Lane, waiting: readonly Lane[]): boolean {
-  if (underWay.length >= slots.inAll) return false;
-  const ofIssuer = underWay.filter(({ issuer_id }) => issuer_id === lane.issuer_id);
+export function admits(allRunning: readonly Lane[], lane: Lane, allWaiting: readonly Lane[]): boolean {
+  const [running, waiting] = [allRunning, allWaiting].map((lanes) =>
+    lanes.filter(({ is_by_hand }) => is_by_hand === lane.is_by_hand),
+  ) as [Lane[], Lane[]];
+  if (lane.is_by_hand === 1) {
+    const ofProvider = running.filter(({ dns_lane }) => dns_lane === lane.dns_lane).length;
+    return running.length < slots.byHand && ofProvider < slots.perProvider;
+  }
+  if (running.length >= slots.inAll) return false;
+  const ofIssuer = running.filter(({ issuer_id }) => issuer_id === lane.issuer_id);
   if (lane.is_acme === 0) return ofIssuer.length < slots.perIssuer;
-  const acme = underWay.filter(({ is_acme }) => is_acme === 1);
+  const acme = running.filter(({ is_acme }) => is_acme === 1);
   const most = slots.inAll - slots.forInstant;
   const issuers = new Set(
     [...acme, ...waiting].filter(({ is_acme }) => is_acme === 1).map((one) => one.issuer_id),
@@ -37,12 +45,12 @@ export function admits(underWay: readonly Lane[], lane: Lane, waiting: readonly 
   return acme.filter(({ dns_lane }) => dns_lane === lane.dns_lane).length < slots.perProvider;
 }
 
-/** Tasks under way, each with the lane that it counts in. */
+/** Running tasks, each with its lane. */
 export class RenewalSlots {
   readonly #lanes = new Map<Promise<void>, Lane>();
   readonly #onRoom: () => void;
 
-  /** `onRoom` is called whenever a task has ended and no longer counts. */
+  /** `onRoom` is called whenever a task has ended and its slot is free. */
   constructor(onRoom: () => void) {
     this.#onRoom = onRoom;
   }
@@ -52,7 +60,7 @@ export class RenewalSlots {
     return admits([...this.#lanes.values()], lane, waiting);
   }
 
-  /** Counts a task, which must not fail, until it has ended. */
+  /** Occupies a slot until the task, which must not reject, has ended. */
   hold(lane: Lane, task: Promise<void>): void {
     const ended = task.finally(() => {
       this.#lanes.delete(ended);
@@ -61,7 +69,7 @@ export class RenewalSlots {
     this.#lanes.set(ended, lane);
   }
 
-  /** Resolves when everything under way has ended. */
+  /** Resolves when all running tasks have ended. */
   async ended(): Promise<void> {
     await Promise.all(this.#lanes.keys());
   }

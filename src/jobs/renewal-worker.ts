@@ -1,41 +1,51 @@
-/** Takes renewals off the queue and carries them out, a few at a time for each issuer and DNS provider, until it is told to stop. */
+/** Runs queued renewals, with limits per issuer and DNS provider. */
 import { second } from '../base/duration.ts';
+import type { Signal } from '../base/signal.ts';
+import type { Heartbeat } from '../domain/health/heartbeat.ts';
 import type { ClaimedRenewal, StopReason } from '../domain/issuance/attempt.ts';
 import { claimRenewal, keepLease } from '../domain/renewals/renewal-claim.ts';
-import { runRenewal } from '../domain/renewals/renewal-run.ts';
-import type { Vault } from '../domain/vault.ts';
+import { type RenewalContext, runRenewal } from '../domain/renewals/renewal-run.ts';
 import { RenewalSlots } from './renewal-slots.ts';
 
-/** How soon a renewal is noticed that another process queued or left behind. */
-const lookAgainAfter = second;
+type WorkerContext = RenewalContext & {
+  readonly renewalEnded: Signal;
+  readonly renewalHeartbeat: Heartbeat;
+};
+
+/** How soon the worker notices a renewal that another process queued or abandoned. */
+const pollInterval = second;
 
 /**
- * Runs until `signal` is aborted; the renewals in hand are then given back to the queue as they stand. What goes wrong
- * is logged and tried again; the heartbeat stops when the queue cannot be read.
+ * Runs until `signal` is aborted; running renewals then return to the queue with their progress. Logs errors and retries; the
+ * heartbeat stops while the queue cannot be read.
  */
-export async function runRenewalWorker(vault: Vault, signal: AbortSignal): Promise<void> {
+export async function runRenewalWorker(vault: WorkerContext, signal: AbortSignal): Promise<void> {
   const worker = `worker-${vault.world.randomBytes(8).toString('hex')}`;
-  const underWay = new RenewalSlots(() => {
+  const running = new RenewalSlots(() => {
     vault.renewalQueued.notify();
     vault.renewalEnded.notify();
   });
   while (!signal.aborted) {
     try {
-      while (!signal.aborted && (await takeUp(vault, worker, underWay, signal)));
+      while (!signal.aborted && (await startNext(vault, worker, running, signal)));
       vault.renewalHeartbeat.beat();
     } catch (error) {
-      vault.log.error({ err: error }, 'the renewal queue cannot be read; trying again');
+      vault.log.error({ err: error }, 'failed to read the renewal queue; retrying');
     }
-    await vault.renewalQueued.wait(lookAgainAfter, signal);
+    await vault.renewalQueued.wait(pollInterval, signal);
   }
-  await underWay.ended();
+  await running.ended();
 }
 
 /**
- * Carries one renewal out, whoever claimed it, and keeps its lease meanwhile. Ends when it has ended, was given back
- * because `signal` was aborted, or belongs to another worker.
+ * Runs a claimed renewal and keeps its lease fresh. Resolves when the renewal has ended, was released because `signal` was
+ * aborted, or was lost to another worker.
  */
-export async function runClaimed(vault: Vault, claimed: ClaimedRenewal, signal: AbortSignal): Promise<void> {
+export async function runClaimed(
+  vault: RenewalContext,
+  claimed: ClaimedRenewal,
+  signal: AbortSignal,
+): Promise<void> {
   const done = new AbortController();
   const stop = new AbortController();
   const shutDown = () => stop.abort('shutdown' satisfies StopReason);
@@ -47,7 +57,7 @@ export async function runClaimed(vault: Vault, claimed: ClaimedRenewal, signal: 
   try {
     await runRenewal(vault, claimed, stop.signal);
   } catch (error) {
-    vault.log.error({ err: error, renewal: claimed.renewal.id }, 'a renewal stopped; it is taken up again');
+    vault.log.error({ err: error, renewal: claimed.renewal.id }, 'renewal interrupted; retrying');
   } finally {
     signal.removeEventListener('abort', shutDown);
     done.abort();
@@ -55,17 +65,17 @@ export async function runClaimed(vault: Vault, claimed: ClaimedRenewal, signal: 
   }
 }
 
-/** Begins the next renewal that there is room for. Returns whether there was one. */
-async function takeUp(
-  vault: Vault,
+/** Starts the next renewal that has a free slot. Returns whether there was one. */
+async function startNext(
+  vault: RenewalContext,
   worker: string,
-  underWay: RenewalSlots,
+  running: RenewalSlots,
   signal: AbortSignal,
 ): Promise<boolean> {
   const claimed = await claimRenewal(vault, worker, {
-    admits: (lane, waiting) => underWay.admits(lane, waiting),
+    admits: (lane, waiting) => running.admits(lane, waiting),
   });
   if (claimed === undefined) return false;
-  underWay.hold(claimed.lane, runClaimed(vault, claimed, signal));
+  running.hold(claimed.lane, runClaimed(vault, claimed, signal));
   return true;
 }

@@ -5,7 +5,7 @@ import { connect, isIP, isIPv6, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
 export type SyslogTarget = {
-  /** As it was written. */
+  /** The URL as configured. */
   readonly url: string;
 } & (
   | {
@@ -19,15 +19,15 @@ export type SyslogTarget = {
 );
 
 export type SyslogConnection = {
-  /** Whether messages go one after the other through a connection, which shows when the other side goes away. */
+  /** Whether this is a stream (TCP, TLS, unix), which notices when the collector closes it. */
   readonly isStream: boolean;
   readonly isOpen: () => boolean;
-  /** Resolves when the operating system has taken the messages. */
+  /** Resolves when the operating system has accepted the messages. */
   readonly send: (messages: readonly string[]) => Promise<void>;
   readonly close: () => void;
 };
 
-/** A connection that can be written to. Rejects where there is none, and when `signal` is aborted before. */
+/** An open connection. Rejects if it fails, or when `signal` is aborted first. */
 export async function openSyslog(target: SyslogTarget, signal: AbortSignal): Promise<SyslogConnection> {
   return target.transport === 'udp' ? datagrams(target) : stream(target, signal);
 }
@@ -39,7 +39,7 @@ async function stream(target: SyslogTarget, signal: AbortSignal): Promise<Syslog
     .on('error', (error) => {
       failure = error;
     })
-    // Nothing is said back; what is sent anyway must not fill the memory, and the end of it is the end of the connection.
+    // Syslog has no replies: discard any data so that it does not pile up, and close when the collector closes.
     .on('data', () => undefined)
     .on('end', () => socket.destroy());
   try {
@@ -55,7 +55,7 @@ async function stream(target: SyslogTarget, signal: AbortSignal): Promise<Syslog
     send: async (messages) => {
       const frames = messages.map((message) => `${Buffer.byteLength(message)} ${message}`).join('');
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const closed = () => reject(failure ?? new Error('the connection was closed by the other side'));
+      const closed = () => reject(failure ?? new Error('the syslog collector closed the connection'));
       socket.once('close', closed);
       if (socket.destroyed) closed();
       else socket.write(frames, (error) => (error ? reject(error) : resolve()));
@@ -83,7 +83,7 @@ function datagrams({ host, port }: { readonly host: string; readonly port: numbe
     if (isOpen) socket.close();
     isOpen = false;
   };
-  // Nobody says whether a datagram arrived; what the system says about the last one closes it for the next.
+  // An ICMP error of an earlier datagram arrives here; the next delivery opens a new socket.
   socket.on('error', close);
   return {
     isStream: false,

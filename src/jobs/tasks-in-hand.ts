@@ -1,8 +1,8 @@
-/** What a job has begun and not ended yet: so much at once in all, and so much of each group, so that none holds up the others. */
+/** The running tasks of a job, limited in total and per group, so that no group holds up the others. */
 
 export type TaskLimits = { readonly perGroup: number; readonly inAll: number };
 
-/** A task under way, which must not fail. */
+/** A running task; `ended` must not reject. */
 export type Task = { readonly group: number; readonly ended: Promise<void> };
 
 export class TasksInHand {
@@ -10,13 +10,13 @@ export class TasksInHand {
   readonly #onRoom: () => void;
   readonly #groups = new Map<Promise<void>, number>();
 
-  /** `onRoom` is called whenever a task has ended and is in hand no more. */
+  /** `onRoom` is called whenever a task has ended. */
   constructor(limits: TaskLimits, onRoom: () => void) {
     this.#limits = limits;
     this.#onRoom = onRoom;
   }
 
-  /** Takes what `begin` begins while there is room and it finds any. It gets the groups that have as much as they may. */
+  /** Calls `begin` until it finds no more tasks or the limit is reached. `begin` gets the groups that are at their limit. */
   async fill(
     signal: AbortSignal,
     begin: (fullGroups: readonly number[]) => Promise<Task | undefined>,
@@ -32,7 +32,7 @@ export class TasksInHand {
     }
   }
 
-  /** Resolves when all that is in hand has ended. */
+  /** Resolves when all running tasks have ended. */
   async ended(): Promise<void> {
     await Promise.all(this.#groups.keys());
   }

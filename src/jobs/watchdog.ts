@@ -1,18 +1,17 @@
 /**
- * The sign of life for whoever restarts a vault that hangs. It is given only by a vault that works: a timer alone would go
- * on while nothing else does.
+ * Reports to the process supervisor that the vault works, after checking its readiness. A plain timer would keep running in a
+ * vault that hangs.
  */
-import { readiness } from '../domain/doctor/readiness.ts';
-import type { Vault } from '../domain/vault.ts';
+import { type ReadinessContext, readiness } from '../domain/doctor/readiness.ts';
 
 /**
- * Looks at the vault twice in each `interval` (milliseconds) until `signal` is aborted, and hands on the names of the checks
- * that are not passed. Where the database does not answer at all, or the event loop does not turn, nothing is handed on.
+ * Checks the vault twice per `interval` (milliseconds) until `signal` is aborted, and passes the names of failed checks to
+ * `report`. Reports nothing while the database or the event loop hangs.
  */
 export async function runWatchdog(
-  vault: Vault,
+  vault: ReadinessContext,
   interval: number,
-  signOfLife: (failed: readonly string[]) => Promise<void>,
+  report: (failed: readonly string[]) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
@@ -20,6 +19,6 @@ export async function runWatchdog(
     if (signal.aborted) return;
     const { checks } = await readiness(vault);
     const failed = Object.entries(checks).flatMap(([check, result]) => (result === 'ok' ? [] : check));
-    await signOfLife(failed);
+    await report(failed);
   }
 }

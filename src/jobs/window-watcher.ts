@@ -1,21 +1,26 @@
-/** Asks the CAs when to renew (RFC 9773), for each certificate as often as its CA says. */
+/** Queries the renewal windows of certificates (ARI, RFC 9773) as often as each CA says. */
 import { minute } from '../base/duration.ts';
-import { askDueWindows } from '../domain/renewals/renewal-windows.ts';
+import type { LoggedContext } from '../domain/contexts.ts';
+import type { CaContext } from '../domain/issuance/issuance-contexts.ts';
+import type { QueueContext } from '../domain/renewals/renewal-queue.ts';
+import { queryDueWindows } from '../domain/renewals/renewal-windows.ts';
 import { queueDueRenewals } from '../domain/renewals/renewals.ts';
-import type { Vault } from '../domain/vault.ts';
 
-/** More than are asked for in a minute wait for the next. */
+/** Certificates queried per minute; the others wait for the next round. */
 const mostPerMinute = 100;
 
-/** Runs until `signal` is aborted. What goes wrong is logged and tried again a minute later. */
-export async function runWindowWatcher(vault: Vault, signal: AbortSignal): Promise<void> {
+/** Runs until `signal` is aborted. Logs errors and retries a minute later. */
+export async function runWindowWatcher(
+  vault: LoggedContext & QueueContext & CaContext,
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
     try {
-      const asked = await askDueWindows(vault, mostPerMinute, signal);
-      // What a CA wants replaced now is not left to the scheduler's next minute.
-      if (asked > 0 && !signal.aborted) await queueDueRenewals(vault, mostPerMinute);
+      const updated = await queryDueWindows(vault, mostPerMinute, signal);
+      // Queue early renewals that a CA asked for without waiting for the scheduler.
+      if (updated > 0 && !signal.aborted) await queueDueRenewals(vault, mostPerMinute);
     } catch (error) {
-      vault.log.error({ err: error }, 'the renewal windows could not be looked up; trying again');
+      vault.log.error({ err: error }, 'failed to update renewal windows; retrying');
     }
     await vault.world.sleep(minute, signal);
   }

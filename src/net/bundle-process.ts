@@ -70,7 +70,10 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
 
 async function turn(): Promise<void> {
   if (waiting.length >= mostWaiting) {
-    throw new Problem('rate_limited', { detail: 'Too many imports wait at this moment.', retryAfter: 5 });
+    throw new Problem('rate_limited', {
+      detail: 'Too many imports are waiting; retry in a moment.',
+      retryAfter: 5,
+    });
   }
   const { promise, resolve } = Promise.withResolvers<void>();
   waiting.push(resolve);
@@ -86,14 +89,14 @@ async function ask(request: Secret): Promise<string | undefined> {
   child.stdin.end(request.expose());
   const ended = once(child, 'close').catch((error: unknown) => {
     throw new Problem('rate_limited', {
-      detail: 'The process that reads imported files cannot be started; try again in a moment.',
+      detail: 'Failed to start the process that reads imported files; retry in a moment.',
       retryAfter: 5,
       cause: error,
     });
   });
   const [text, [code, signal]] = await Promise.all([textOf(child), ended]);
   if (signal !== null) return undefined;
-  if (code !== 0) throw new Error(`the process that reads imported files ended with ${code}`);
+  if (code !== 0) throw new Error(`the process that reads imported files exited with code ${code}`);
   return text;
 }
 
@@ -133,7 +136,7 @@ function tooMuch(sources: readonly BundleSource[]): Problem {
   const names = sources.map(({ name }) => name).join(' and ');
   const convert = `Convert it to PEM with \`openssl pkcs12 -legacy -in ${asArgument(file?.name ?? '')} -nodes -out converted.pem\` and import converted.pem instead.`;
   return new Problem('invalid_request', {
-    detail: `${file?.name ?? names} takes more than ${processorSeconds} seconds or too much memory to read, which no usual file does.`,
+    detail: `${file?.name ?? names} takes more than ${processorSeconds} seconds or too much memory to read; the file is not usable.`,
     hint: file === undefined ? 'Request new files from the issuer.' : convert,
   });
 }

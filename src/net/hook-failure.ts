@@ -7,18 +7,18 @@ export function hookFailure(
   end: HookEnd,
   hidden: readonly string[],
 ): string | undefined {
-  if (!end.started) return `${program} cannot be started: ${startFailures[end.code] ?? end.code}`;
+  if (!end.started) return `failed to start ${program}: ${startFailures[end.code] ?? end.code}`;
   const said = lastWords(end, hidden);
-  if (end.stopped === 'timeout') return `${program} was ended after ${timeoutMs / 1000} s${said}`;
-  if (end.stopped === 'aborted') return `${program} was ended because the vault gave up${said}`;
-  if (end.killedBy !== undefined) return `${program} was ended by the signal ${end.killedBy}${said}`;
+  if (end.stopped === 'timeout') return `${program} was killed after ${timeoutMs / 1000} s (timeout)${said}`;
+  if (end.stopped === 'aborted') return `${program} was killed because the attempt was canceled${said}`;
+  if (end.killedBy !== undefined) return `${program} was killed by ${end.killedBy}${said}`;
   return end.exitCode === 0 ? undefined : `${program} failed with exit code ${end.exitCode}${said}`;
 }
 
 const startFailures: Readonly<Record<string, string>> = {
   ENOENT:
-    'there is no such file, or not the interpreter in its first line (arguments go into a list: [PATH, ARGUMENT])',
-  EACCES: 'this user may not execute it (chmod +x)',
+    'no such file, or the interpreter in its first line does not exist (write arguments as a list: [PATH, ARGUMENT])',
+  EACCES: 'permission denied (is it executable? Try: chmod +x)',
 };
 
 const longestWords = 500;
@@ -35,6 +35,6 @@ function lastWords(
     .toSorted((a, b) => b.length - a.length)
     .reduce((text, value) => text.replaceAll(value, '[secret]'), stderr.trim() || stdout.trim());
   const line = hidden.replace(/[\s\p{Cc}]+/gu, ' ').trim();
-  if (line === '') return ', without a word';
+  if (line === '') return ', without any output';
   return `: ${line.length > longestWords ? `…${line.slice(-longestWords)}` : line}`;
 }

@@ -15,8 +15,8 @@ export function proxiesIn(environment: ProxyEnvironment): Record<string, string 
     if (!value) return [name, undefined];
     const url = URL.parse(value.includes('://') ? value : `http://${value}`);
     if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-      throw new OperatorError(`${name} names no HTTP proxy.`, {
-        hint: 'It looks like http://proxy.example.com:3128; no other protocol is spoken.',
+      throw new OperatorError(`${name} is not the URL of an HTTP proxy`, {
+        hint: 'Set it to a URL such as http://proxy.example.com:3128; only HTTP proxies are supported.',
       });
     }
     return [name, url.href];

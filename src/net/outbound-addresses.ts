@@ -2,13 +2,7 @@
  * Addresses that belong to the machine itself or its surroundings, in every form that leads to them, and the settings that
  * allow some of them.
  */
-import {
-  type IpAddress,
-  type IpNetwork,
-  isInside,
-  parseIpAddress,
-  parseIpNetwork,
-} from '../base/ip-network.ts';
+import { type IpAddress, type IpNetwork, isInside, parseIpAddress, parseIpNetwork } from './ip-network.ts';
 
 /** An address or network of an `--allow-outbound` setting. */
 export type AllowedOutbound = {
@@ -19,12 +13,12 @@ export type AllowedOutbound = {
 
 /** The rule in words, for messages. */
 export const allowedOutboundRule =
-  'addresses and networks, each with a port where only that one is meant: 127.0.0.1:8443, [::1]:53 or 127.0.0.0/8';
+  'addresses and networks, each with an optional port: 127.0.0.1:8443, [::1]:53 or 127.0.0.0/8';
 
 const nets = (...texts: readonly string[]): readonly IpNetwork[] =>
   texts.map((text) => {
     const network = parseIpNetwork(text);
-    if (network === undefined) throw new Error(`${text} is no network`);
+    if (network === undefined) throw new Error(`${text} is not a network`);
     return network;
   });
 
@@ -80,7 +74,7 @@ export function refusalOf(
   allowed: readonly AllowedOutbound[],
 ): string | undefined {
   const address = parseIpAddress(withoutZone(text));
-  if (address === undefined) return 'no address';
+  if (address === undefined) return 'not an IP address';
   const isAllowed = allowed.some(
     (one) => (one.port === undefined || one.port === port) && isInside(address, [one.network]),
   );
@@ -106,10 +100,11 @@ export function allowanceFor(address: string, port: number): string {
 
 function kindOf(address: IpAddress): string | undefined {
   const found = refused.find(([, networks]) => isInside(address, networks));
-  if (found !== undefined || address.family === 4) return found?.[0];
+  if (found !== undefined || !('parts' in address.parsed)) return found?.[0];
+  const words = address.parsed.parts;
   for (const [networks, read] of carriers) {
     if (!isInside(address, networks)) continue;
-    const kind = kindOf(fourOf(read(address.words)));
+    const kind = kindOf(fourOf(read(words)));
     if (kind !== undefined) return kind;
   }
   return undefined;
@@ -117,7 +112,9 @@ function kindOf(address: IpAddress): string | undefined {
 
 function fourOf(words: Words): IpAddress {
   const text = words.map((word) => `${word >> 8}.${word & 0xff}`).join('.');
-  return { family: 4, words, text };
+  const address = parseIpAddress(text);
+  if (address === undefined) throw new Error(`${text} is not an IPv4 address`);
+  return address;
 }
 
 /** An address without the zone that may follow it: `fe80::1%eth0` (RFC 4007 §11). */

@@ -31,7 +31,7 @@ export class OutboundRefusal extends OperatorError {
     const what = host === address ? `${host} is ${kind}` : `${host} resolves to ${address}, ${kind}`;
     const allowance = allowanceFor(address, port);
     super(
-      `${what}; the vault connects to it only where --allow-outbound says so (in vault.yaml: allow_outbound: "${allowance}")`,
+      `${what}; allow it with --allow-outbound ${allowance} (in vault.yaml: allow_outbound: "${allowance}")`,
     );
     this.name = 'OutboundRefusal';
   }

@@ -2,6 +2,7 @@
  * HTTP towards others: CAs and DNS providers. One request, one answer, within a deadline and a size; redirects are never
  * followed, so that nothing is sent to an unconfigured host, and the guard checks every connection.
  */
+
 import {
   type ClientRequest,
   Agent as HttpAgent,
@@ -11,6 +12,7 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { second } from '../base/duration.ts';
 import { shortened } from '../base/printable-text.ts';
+import { describeSystemError } from '../base/system-error.ts';
 import type { World } from '../base/world.ts';
 import { type ProxyEnvironment, proxiesIn } from './http-proxies.ts';
 import { type OutboundGuard, OutboundRefusal, outboundGuard } from './outbound-guard.ts';
@@ -148,7 +150,7 @@ function open(
 ): ClientRequest {
   const target = new URL(url);
   const isSecure = target.protocol === 'https:';
-  if (!isSecure && target.protocol !== 'http:') throw new Error(`cannot speak ${target.protocol}`);
+  if (!isSecure && target.protocol !== 'http:') throw new Error(`unsupported protocol ${target.protocol}`);
   const host = target.hostname.replace(/^\[|\]$/g, '');
   const port = Number(target.port) || (isSecure ? 443 : 80);
   const options = {
@@ -182,7 +184,7 @@ async function collect(
   response.on('data', (chunk: Buffer) => {
     size += chunk.length;
     if (size > maxBytes) {
-      const words = `${new URL(url).host} sent more than ${maxBytes} bytes`;
+      const words = `${new URL(url).host} sent a response larger than ${maxBytes} bytes`;
       reject(new OutboundError('too-large', words, undefined, head));
     } else chunks.push(chunk);
   });
@@ -194,7 +196,7 @@ async function collect(
 }
 
 function cutOff(): Error {
-  return Object.assign(new Error('the answer is not whole'), { code: 'ECONNRESET' });
+  return Object.assign(new Error('the response is incomplete'), { code: 'ECONNRESET' });
 }
 
 function asOutboundError(
@@ -204,11 +206,11 @@ function asOutboundError(
   ended: AbortSignal,
 ): OutboundError {
   if (error instanceof OutboundError) return error;
-  const host = URL.parse(url)?.host ?? 'an address that is no URL';
+  const host = URL.parse(url)?.host ?? 'an invalid URL';
   if (ended.reason === 'timeout') {
     return new OutboundError('timeout', `${host} did not answer within ${timeoutMs / 1000} s`, error);
   }
-  if (ended.aborted) return new OutboundError('aborted', `the request to ${host} was given up`, error);
+  if (ended.aborted) return new OutboundError('aborted', `the request to ${host} was canceled`, error);
   if (error instanceof OutboundRefusal) return new OutboundError('refused', error.message, error);
   const { code = '' } = error as NodeJS.ErrnoException;
   const reason = shortened(reasonOf(error), 300);
@@ -216,18 +218,18 @@ function asOutboundError(
     return new OutboundError('untrusted', `the certificate of ${host} is not trusted: ${reason}`, error);
   }
   if (code.startsWith('HPE_')) {
-    return new OutboundError('cut-off', `${host} sent something that is not HTTP: ${reason}`, error);
+    return new OutboundError('cut-off', `${host} did not respond with HTTP: ${reason}`, error);
   }
   if (['ECONNRESET', 'EPIPE'].includes(code)) {
-    return new OutboundError('cut-off', `${host} cut the connection off: ${reason}`, error);
+    return new OutboundError('cut-off', `${host} closed the connection: ${reason}`, error);
   }
-  return new OutboundError('unreachable', `${host} cannot be reached: ${reason}`, error);
+  return new OutboundError('unreachable', `cannot connect to ${host}: ${reason}`, error);
 }
 
 /** A host with several addresses fails with one error for each, and no sentence of its own. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return [...new Set(error.errors.map(reasonOf))].join(', ');
-  return error instanceof Error ? error.message : String(error);
+  return describeSystemError(error);
 }
 
 function isCertificateTrouble(code: string): boolean {

@@ -243,8 +243,8 @@ const doc = { 'Content-Type': 'application/problem+json' };
 
 /** What is no answer, and what the error must say of it. */
 const wrongAnswers: readonly [string, ScriptedReply, RegExp][] = [
-  ['text in place of JSON', { body: 'hello', headers: json }, /that is no JSON, or not all of it/],
-  ['truncated JSON', { body: '{"status":"va', headers: json }, /that is no JSON, or not all of it/],
+  ['text in place of JSON', { body: 'hello', headers: json }, /invalid or incomplete JSON/],
+  ['truncated JSON', { body: '{"status":"va', headers: json }, /invalid or incomplete JSON/],
   ['an empty body', { body: '', headers: json }, /that is no JSON/],
   ['a list', { body: [] }, /that is none: the whole: .*expected object/],
   ['JSON without what is needed', { body: {} }, /that is none: /],
@@ -316,7 +316,7 @@ test('an order or account without its URL is an error; a relative one is resolve
   ] as const) {
     ca.override(kind, located(undefined), located('http://'), located('/there/1'));
     for (let count = 0; count < 2; count++) {
-      await assert.rejects(step(), isAcmeError('protocol', /without its URL in a Location header/));
+      await assert.rejects(step(), isAcmeError('protocol', /a response without a Location header/));
     }
     assert.equal((await step())?.url, `${ca.origin}/there/1`);
   }

@@ -156,7 +156,7 @@ test("an invalid order's own error comes before its authorizations'", async (t) 
   const state = ca.state.orders.get(order.url);
   assert(state);
   state.ended = 'invalid';
-  const silent = /the order has become invalid, and the CA does not say why/;
+  const silent = /the CA set the order to invalid without a reason/;
   await assert.rejects(
     waitForOrder(client, account, order.url, ['valid'], forever),
     isAcmeError('problem', silent),

@@ -1,4 +1,4 @@
-/** Turns: one after the other under the same key, in order, and nobody waits for another key's. */
+/** KeyedMutex: one after the other under the same key, in order, and nobody waits for another key's. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -116,6 +116,15 @@ test('a few may be under way at once, and the others come in their order', async
   for (const gate of gates) gate.resolve();
   await Promise.all(all);
   assert.deepEqual(begun, [0, 1, 2, 3, 4]);
+});
+
+test('what is urgent goes before everything else that waits, in its own order', async () => {
+  const turns = new KeyedMutex();
+  const begun: string[] = [];
+  const take = (name: string, isUrgent: boolean) =>
+    turns.take('key', async () => void begun.push(name), { isUrgent });
+  await Promise.all([take('a', false), take('b', false), take('c', true), take('d', false), take('e', true)]);
+  assert.deepEqual(begun, ['a', 'c', 'e', 'b', 'd']);
 });
 
 test('a wait ends with its signal, and the turn goes to the next', async () => {

@@ -39,7 +39,7 @@ test('a full disk is named, nothing is lost, and all is well when there is space
   assert.deepEqual(rest, ['"name": "first",', 'third 0', '"name": "first",', '"name": "third",']);
   assert.match(
     result.stderr,
-    /^vault: (the disk that holds the database is full|reading or writing the database failed) /m,
+    /^vault: (the disk with the database is full|failed to read or write the database) /m,
   );
   assert.doesNotMatch(result.stderr, /\n\s+at /);
 });

@@ -1,4 +1,4 @@
-/** The form says what the API would say, in the same words. */
+/** The form gives the same error messages as the API. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -23,7 +23,7 @@ const good: CertificateDraft = {
   reusesKey: false,
 };
 
-/** What the vault itself says, by path. */
+/** The API's error messages by path. */
 function refusals(draft: CertificateDraft, type: 'acme' | 'local-ca'): Record<string, string> {
   const { keyType, fallbackIssuer: _, reusesKey: __, ...rest } = draft;
   const filled = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== ''));
@@ -52,7 +52,7 @@ const drafts: readonly (readonly [title: string, draft: Partial<CertificateDraft
   ['an umlaut', { domains: ['bücher.example'] }],
   ['addresses', { domains: ['192.0.2.7', '2001:db8::1'] }],
   ['no address', { domains: ['192.0.2.700'] }],
-  ['an address with a leading nought', { domains: ['192.0.2.07'] }],
+  ['an address with a leading zero', { domains: ['192.0.2.07'] }],
   ['half an IPv6 address', { domains: ['2001:db8'] }],
   ['a zone index', { domains: ['fe80::1%eth0'] }],
   ['a URL', { domains: ['https://www.example.com/'] }],
@@ -62,7 +62,7 @@ const drafts: readonly (readonly [title: string, draft: Partial<CertificateDraft
   ['a lifetime', { lifetime: '90d' }],
   ['a lifetime in minutes', { lifetime: '30m' }],
   ['a lifetime without a unit', { lifetime: '90' }],
-  ['a lifetime beyond all', { lifetime: '11y' }],
+  ['a lifetime that is too long', { lifetime: '11y' }],
   ['a profile', { profile: 'shortlived' }],
   ['a profile of two words', { profile: 'short lived' }],
   ['a challenge', { challenge: 'dns-01' }],
@@ -74,13 +74,13 @@ const drafts: readonly (readonly [title: string, draft: Partial<CertificateDraft
 
 for (const type of ['local-ca', 'acme'] as const) {
   for (const [title, changes] of drafts)
-    test(`form and vault say the same about ${title} of ${type}`, () => {
+    test(`form and API give the same errors for ${title} of ${type}`, () => {
       const draft = { ...good, ...changes };
       assert.deepEqual(checkCertificate(draft, type === 'acme'), refusals(draft, type));
     });
 }
 
-test('domains may stand in lines, with commas, and twice', () => {
+test('domains are split at line breaks and commas, without duplicates', () => {
   assert.deepEqual(domainsIn(' a.example,b.example\n\nc.example; a.example '), [
     'a.example',
     'b.example',
@@ -88,7 +88,7 @@ test('domains may stand in lines, with commas, and twice', () => {
   ]);
 });
 
-test('the zone of a name is the longest that holds it', () => {
+test('the zone of a name is the longest one that contains it', () => {
   const zones = ['example.com', 'sub.example.com', 'ample.com'];
   assert.equal(zoneOf('*.Sub.example.com', zones), 'sub.example.com');
   assert.equal(zoneOf('www.example.com', zones), 'example.com');

@@ -1,7 +1,7 @@
-/** What the list of certificates shows for a search, filters and an order. */
+/** Search, filters and sorting of the list of certificates. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { issuersOf, listed } from '../../assets/console/certificate-list.ts';
+import { filteredAndSorted, issuersOf } from '../../assets/console/certificate-list.ts';
 import type { Certificate } from '../../assets/console/shapes.ts';
 
 function certificate(
@@ -29,23 +29,24 @@ const all = [
   certificate('new', { status: 'pending', current_version: null }),
 ];
 const any = { search: '', status: '', issuer: '', sort: 'name' };
-const names = (filter: Partial<typeof any>) => listed(all, { ...any, ...filter }).map(({ name }) => name);
+const names = (filter: Partial<typeof any>) =>
+  filteredAndSorted(all, { ...any, ...filter }).map(({ name }) => name);
 
-test('a search finds parts of names and domains in any case, and all of its words', () => {
+test('a search matches parts of names and domains, ignores case, and requires all words', () => {
   assert.deepEqual(names({ search: 'WW' }), ['www']);
   assert.deepEqual(names({ search: 'mx.example' }), ['mail']);
   assert.deepEqual(names({ search: 'old example.com' }), ['old']);
   assert.deepEqual(names({ search: 'old nowhere' }), []);
 });
 
-test('filters are by status, by failing renewal and by issuer, and imported ones have none', () => {
+test('the list filters by status, failed renewal and issuer, including none for imported certificates', () => {
   assert.deepEqual(names({ status: 'expired' }), ['old']);
   assert.deepEqual(names({ status: 'failing' }), ['stuck']);
   assert.deepEqual(names({ issuer: '-' }), ['mail']);
   assert.deepEqual(issuersOf(all), ['-', 'local-ca']);
 });
 
-test('trouble comes first, and what expires sooner before what expires later', () => {
+test('certificates that need attention come first, then those that expire sooner', () => {
   assert.deepEqual(names({ sort: 'trouble' }), ['old', 'stuck', 'mail', 'www', 'new']);
   assert.deepEqual(names({ sort: 'expiry' }), ['old', 'mail', 'stuck', 'www', 'new']);
   assert.deepEqual(names({ sort: 'name' }), ['mail', 'new', 'old', 'stuck', 'www']);

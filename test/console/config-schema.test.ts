@@ -1,4 +1,4 @@
-/** The form for a DNS provider follows the JSON Schema of its type. */
+/** The form of a DNS provider is derived from the JSON Schema of its type. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
@@ -10,7 +10,7 @@ const schemaOf = (type: string) => {
   return z.toJSONSchema(config, { io: 'input', unrepresentable: 'any' }) as ConfigSchema;
 };
 
-test('what is needed comes first, and credentials are hidden', () => {
+test('required fields come first, and credentials are hidden', () => {
   const fields = configFields(schemaOf('azure-dns'));
   assert.deepEqual(
     fields.slice(0, 6).map(({ label, isRequired, isSecret }) => [label, isRequired, isSecret]),
@@ -25,22 +25,22 @@ test('what is needed comes first, and credentials are hidden', () => {
   );
 });
 
-test('what is written becomes numbers, switches and text, and what is not is left out', () => {
+test('values are converted to numbers, booleans and text, and empty fields are left out', () => {
   const fields = configFields(schemaOf('rfc2136'));
   const typed = { server: ' ns1.example.com ', ttl: '120', unsigned: 'true', secret: '' };
   assert.deepEqual(configValues(fields, typed), { server: 'ns1.example.com', unsigned: true, ttl: 120 });
 });
 
-test('choices are offered, and defaults said', () => {
+test('fields show choices and defaults', () => {
   const fields = configFields(schemaOf('rfc2136'));
   const algorithm = fields.find(({ name }) => name === 'algorithm');
   assert.ok(algorithm?.choices?.includes('hmac-sha256'));
-  assert.equal(algorithm?.hint, 'Usually hmac-sha256');
+  assert.equal(algorithm?.hint, 'Default: hmac-sha256');
   assert.equal(configFields(schemaOf('google-cloud-dns'))[0]?.isLong, true);
 });
 
 for (const type of dnsProviderTypes.keys())
-  test(`no credential of ${type} is shown while it is typed`, () => {
+  test(`credentials of ${type} are hidden while the person types`, () => {
     for (const { name, isSecret, isLong } of configFields(schemaOf(type)))
       if (/token$|secret|password/.test(name)) assert.ok(isSecret || isLong, name);
   });

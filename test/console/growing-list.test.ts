@@ -1,4 +1,4 @@
-/** How the list of all certificates grows: something is there at once, nothing twice, and in the end all of it. */
+/** The list of all certificates is shown in parts, without duplicates, until it is complete. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Certificates, growingList } from '../../assets/console/growing-list.ts';
@@ -6,7 +6,7 @@ import type { Certificate } from '../../assets/console/shapes.ts';
 
 const certificate = (name: string, status = 'valid') => ({ name, status }) as Certificate;
 
-/** Loads from these answers, which are asked for in their order. */
+/** Loads the list from these responses, which must be requested in order. */
 async function loaded(answers: readonly [path: string, items: readonly Certificate[], next?: string][]) {
   const shown: Certificates[] = [];
   const left = [...answers];
@@ -20,18 +20,18 @@ async function loaded(answers: readonly [path: string, items: readonly Certifica
     },
   );
   assert.deepEqual(left, []);
-  const words = ({ items }: Certificates) => items.map(({ name, status }) => `${name} ${status}`);
-  return { shown: shown.map(words), hasWhole: shown.some(({ isWhole }) => isWhole), whole };
+  const texts = ({ items }: Certificates) => items.map(({ name, status }) => `${name} ${status}`);
+  return { shown: shown.map(texts), hasWhole: shown.some(({ isWhole }) => isWhole), whole };
 }
 
-test('a few certificates take one request, and are in the order of their names', async () => {
+test('a few certificates take one request and are sorted by name', async () => {
   const few = [certificate('www', 'expired'), certificate('db'), certificate('mail')];
   const { shown, whole } = await loaded([['/certificates?sort=status&limit=200', few]]);
   assert.deepEqual(shown, []);
   assert.deepEqual([whole.isWhole, whole.items.map(({ name }) => name)], [true, ['db', 'mail', 'www']]);
 });
 
-test('of many, those in trouble are shown at once and the others as they come, each once', async () => {
+test('of many certificates, those that need attention are shown first, and each appears once', async () => {
   const { shown, hasWhole, whole } = await loaded([
     ['/certificates?sort=status&limit=200', [certificate('z', 'expired'), certificate('b')], '/two'],
     ['/certificates?limit=1000', [certificate('a'), certificate('b', 'pending')], '/certificates?after=b'],
@@ -43,7 +43,7 @@ test('of many, those in trouble are shown at once and the others as they come, e
     ['z expired', 'a valid', 'b pending'],
     ['z expired', 'a valid', 'b pending', 'c valid', 'd valid'],
   ]);
-  assert.equal(hasWhole, false, 'a part must not pass for the whole');
+  assert.equal(hasWhole, false, 'a part was reported as the whole');
   assert.equal(whole.isWhole, true);
   assert.deepEqual(
     whole.items.map(({ name, status }) => `${name} ${status}`),
@@ -51,7 +51,7 @@ test('of many, those in trouble are shown at once and the others as they come, e
   );
 });
 
-test('what was deleted between two requests is not in the whole', async () => {
+test('a certificate that is deleted between two requests is not in the result', async () => {
   const { whole } = await loaded([
     ['/certificates?sort=status&limit=200', [certificate('gone')], '/two'],
     ['/certificates?limit=1000', [certificate('a')]],

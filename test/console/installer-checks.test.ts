@@ -1,4 +1,4 @@
-/** The checks of the console's installer command agree with the installer itself. */
+/** The console validates installer options in the same way as the installer. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { type InstallerErrors, installerErrors } from '../../assets/console/installer-checks.ts';
@@ -15,7 +15,7 @@ const sound: InstallerChoices = {
 const pin = `sha256//${'A'.repeat(43)}=`;
 const file = (artifact: string, output = '') => ({ artifact, output });
 
-/** Each with the option that the installer names when it refuses. */
+/** Values by field, with the option that the installer names in its error. */
 const cases: readonly [
   field: keyof InstallerErrors,
   option: string,
@@ -80,28 +80,24 @@ const cases: readonly [
   ],
 ];
 
-suite(
-  'the installer takes what the console lets through, and refuses what it marks',
-  needs('openssl'),
-  () => {
-    for (const [field, option, values] of cases) {
-      for (const value of values) {
-        const choices = { ...sound, ...value };
-        const found = installerErrors(choices)[field];
-        test(`${option} ${JSON.stringify(value[field] ?? value)}: ${found ?? 'taken'}`, async (t) => {
-          const { code, stderr } = await machine(t).run([...optionsOf(choices), '--dry-run']);
-          if (found === undefined) assert.equal(code, 0, stderr);
-          else {
-            assert.equal(code, 2, stderr);
-            assert.ok(stderr.includes(option), stderr);
-          }
-        });
-      }
+suite('console and installer accept and reject the same options', needs('openssl'), () => {
+  for (const [field, option, values] of cases) {
+    for (const value of values) {
+      const choices = { ...sound, ...value };
+      const found = installerErrors(choices)[field];
+      test(`${option} ${JSON.stringify(value[field] ?? value)}: ${found ?? 'accepted'}`, async (t) => {
+        const { code, stderr } = await machine(t).run([...optionsOf(choices), '--dry-run']);
+        if (found === undefined) assert.equal(code, 0, stderr);
+        else {
+          assert.equal(code, 2, stderr);
+          assert.ok(stderr.includes(option), stderr);
+        }
+      });
     }
-  },
-);
+  }
+});
 
-test('a root certificate is named by its whole path, and only where the trust is in it', () => {
+test('the root certificate needs an absolute path, and is checked only if it is used', () => {
   const errors = (choices: Partial<InstallerChoices>) =>
     Object.keys(installerErrors({ ...sound, ...choices }));
   assert.deepEqual(errors({ trust: 'ca-file' }), ['caFile']);
@@ -115,11 +111,11 @@ test('a root certificate is named by its whole path, and only where the trust is
 function optionsOf(choices: InstallerChoices): string[] {
   const { server, certificate, files, destination, reloadCommand, ...others } = choices;
   const named = { '--server': server, '--certificate': certificate, '--destination': destination };
-  const wishes = {
+  const optional = {
     ...{ '--reload-command': reloadCommand, '--schedule': others.schedule, '--verify': others.verify },
     ...{ '--owner': others.owner, '--group': others.group, '--mode': others.mode },
   };
-  const given = Object.entries({ ...named, ...wishes }).filter(([, value]) => value !== '');
+  const given = Object.entries({ ...named, ...optional }).filter(([, value]) => value !== '');
   const names = files.map(({ artifact, output }) => (output === '' ? artifact : `${artifact}=${output}`));
   return [
     ...given.flat(),

@@ -1,4 +1,4 @@
-/** The recipes of the console are those of docs/reference/client-installer.md. */
+/** The console has the same recipes as docs/reference/client-installer.md. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -24,11 +24,11 @@ function optionsIn(command: string): string[] {
     .sort();
 }
 
-for (const { title, configuration, ...wishes } of Object.values(recipes)) {
+for (const { title, configuration, ...rest } of Object.values(recipes)) {
   if (title === recipes.other.title) continue;
-  test(`the recipe for ${title} is the documented one`, () => {
+  test(`the recipe for ${title} matches the docs`, () => {
     const plain = { trust: 'public', pin: '', caFile: '', schedule: '', withSudo: false } as const;
-    const choices = { ...wishes, ...plain, server: 'https://v', certificate: 'web' };
+    const choices = { ...rest, ...plain, server: 'https://v', certificate: 'web' };
     const [, options = ''] = installerCommand(choices, undefined).split('--server https://v');
     assert.deepEqual(optionsIn(options.replace(/^ \\\n\s*/, '')), documented(title).options);
     // Proxmox finds the files by their names; the manual only lists them.

@@ -1,4 +1,4 @@
-/** What the form of an ACME CA tells the API: nothing that was not changed, and null for what was emptied. */
+/** The request bodies of the form for an ACME CA: only changed fields, and null for emptied ones. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Issuer } from '../../assets/console/administration-shapes.ts';
@@ -23,8 +23,8 @@ const cases: readonly [what: string, changes: Partial<typeof before>, sent: obje
     { profile: null, preferred_chain: null },
   ],
   ['an emptied trust root', { ca_pem: '' }, { ca_pem: null }],
-  ['an emptied directory, which an issuer cannot do without', { directory_url: '' }, {}],
-  ['an emptied key id, which stays with its account', { eab_kid: '' }, {}],
+  ['an emptied directory, which is required', { directory_url: '' }, {}],
+  ['an emptied key ID, which cannot be removed', { eab_kid: '' }, {}],
   ['an HMAC key', { eab_hmac_key: 'abc' }, { eab_hmac_key: 'abc' }],
 ];
 
@@ -32,7 +32,7 @@ for (const [what, changes, sent] of cases)
   test(`a change of ${what} sends ${JSON.stringify(sent)}`, () =>
     assert.deepEqual(issuerChanges(before, { ...before, ...changes }), sent));
 
-test('a new CA is described by what was filled in alone', () => {
+test('a new CA is sent with its non-empty fields only', () => {
   const draft = { ...blankIssuer, name: 'letsencrypt', directory_url: ' https://ca.example/d ', email: ' ' };
   assert.deepEqual(newIssuer(draft), { name: 'letsencrypt', directory_url: 'https://ca.example/d' });
 });

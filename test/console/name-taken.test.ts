@@ -1,4 +1,4 @@
-/** The question for one name finds it among any others, and nothing else in its place. */
+/** The query for one name finds that name and no other. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -6,7 +6,7 @@ import { pathToName } from '../../assets/console/name-taken.ts';
 import { parseCertName } from '../../src/base/cert-name.ts';
 import { certificatesQuery } from '../../src/http/openapi/certificate-admin-schemas.ts';
 
-/** What the API answers from these names, in its order. */
+/** The API's response for these names, in its order. */
 function answer(path: string, names: readonly string[]): readonly string[] {
   const query = Object.fromEntries(new URLSearchParams(path.replace(/^.*\?/, '')));
   const { search = '', after = '', limit } = certificatesQuery.parse(query);
@@ -21,7 +21,7 @@ const name = fc
   .string({ unit: fc.constantFrom(...'aAbz09*._-'), minLength: 1, maxLength: 6 })
   .filter((text) => parseCertName(text) !== undefined);
 
-test('a name that is there comes first, and another never passes for one that is not', () => {
+test('an existing name comes first, and no other name is taken for a missing one', () => {
   fc.assert(
     fc.property(name, fc.uniqueArray(name, { maxLength: 30 }), (wanted, others) => {
       const without = others.filter((other) => other !== wanted);
@@ -31,7 +31,7 @@ test('a name that is there comes first, and another never passes for one that is
   );
 });
 
-test('the longest name can be asked for', () => {
+test('the longest name can be checked', () => {
   const longest = 'x'.repeat(128);
   assert.deepEqual(answer(pathToName(longest), [`${longest.slice(1)}y`, longest]), [longest]);
 });

@@ -1,9 +1,9 @@
-/** Which paths are whose. */
+/** Matching paths with patterns. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { matchPath } from '../../assets/console/path-pattern.ts';
 
-test('a parameter is one part of the path, decoded, and never nothing', () => {
+test('a parameter is one decoded segment of the path, and never empty', () => {
   assert.deepEqual(matchPath('/certificates/:name', '/certificates/%2A.example.com'), {
     name: '*.example.com',
   });

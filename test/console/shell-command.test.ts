@@ -1,4 +1,4 @@
-/** The installer command: whatever people write into it stays one argument of a shell. */
+/** The installer command: every value stays one argument of a shell. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
@@ -26,10 +26,10 @@ const cases = [
 ] as const;
 
 for (const [text, quoted] of cases)
-  test(`${JSON.stringify(text)} is written as ${JSON.stringify(quoted)}`, () =>
+  test(`${JSON.stringify(text)} is quoted as ${JSON.stringify(quoted)}`, () =>
     assert.equal(shellQuoted(text), quoted));
 
-test('a real shell makes exactly the text of it again, whatever it is', () => {
+test('a real shell restores the exact text', () => {
   const words = fc.array(
     fc.string({ unit: 'binary' }).filter((text) => !text.includes('\0')),
     { maxLength: 20 },
@@ -64,7 +64,7 @@ const choices: InstallerChoices = {
   withSudo: true,
 };
 
-test('the command has the key in the environment and in no argument, and one option in each line', () => {
+test('the command has the key in the environment and not in an argument, and one option per line', () => {
   assert.equal(
     installerCommand(choices, 'vk_abc.def'),
     [
@@ -80,12 +80,12 @@ test('the command has the key in the environment and in no argument, and one opt
   );
 });
 
-test('without sudo the key is in the environment of the shell alone', () => {
+test('without sudo the key is in the environment of the shell only', () => {
   const command = installerCommand({ ...choices, withSudo: false }, 'vk_abc.def');
   assert.match(command, /install\.sh \| SERVICE_API_KEY=vk_abc\.def sh -s -- /);
 });
 
-test('a pinned vault is known by its key alone, also for the script itself, and nothing is redirected', () => {
+test('with a pin, the script itself is also downloaded with the pin and without redirects', () => {
   const pin = `sha256//${'a+/'.repeat(14)}a=`;
   const command = installerCommand({ ...choices, trust: 'pin', pin }, undefined);
   const [first, server, option] = command.split(' \\\n  ');
@@ -97,7 +97,7 @@ test('a pinned vault is known by its key alone, also for the script itself, and 
   assert.doesNotMatch(command, /-fsSL|--ca-file/);
 });
 
-test('a root in a file is what the first request and all others trust', () => {
+test('with a root file, the first request and all others trust it', () => {
   const command = installerCommand(
     { ...choices, trust: 'ca-file', caFile: "/etc/ca's.pem", mode: '0640' },
     undefined,
@@ -108,13 +108,13 @@ test('a root in a file is what the first request and all others trust', () => {
   assert.doesNotMatch(command, /--pin|--insecure/);
 });
 
-test('without a key the installer is left to ask for it', () => {
+test('without a key, the installer prompts for it', () => {
   const command = installerCommand(choices, undefined);
   assert.match(command, /\| sudo sh -s -- /);
   assert.doesNotMatch(command, /SERVICE_API_KEY/);
 });
 
-test('the shell gives the installer what was chosen', () => {
+test('the shell passes the selected options to the installer', () => {
   const odd = {
     ...choices,
     certificate: '*.example',

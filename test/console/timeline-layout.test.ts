@@ -1,4 +1,4 @@
-/** The picture of all lifetimes: trouble is never lost in it, and many certificates are few bars. */
+/** The layout of the timeline: certificates that need attention are always visible, and many certificates share few bars. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Health } from '../../assets/console/certificate-health.ts';
@@ -16,7 +16,7 @@ const life = (index: number, health: Health = 'good', left = 10 + (index % 80)):
 const many = (count: number, healthAt: (index: number) => Health = () => 'good') =>
   Array.from({ length: count }, (_, index) => life(index, healthAt(index)));
 
-test('a few certificates have a row and a name each, trouble first and then by expiry', () => {
+test('a few certificates have a named row each, sorted by health and then by expiry', () => {
   const { named, thin } = timelineLayout(
     [life(1, 'good', 50), life(2, 'good', 20), life(3, 'bad', -2), life(4, 'warning', 3)],
     now,
@@ -29,7 +29,7 @@ test('a few certificates have a row and a name each, trouble first and then by e
   assert.equal(timelineLayout(many(mostNamed), now).named.length, mostNamed);
 });
 
-test('of 5,000 certificates every one is in a row, in less than a hundred rows', () => {
+test('5,000 certificates fit in less than a hundred rows', () => {
   const { named, thin } = timelineLayout(
     many(5000, (index) => (index % 1000 === 7 ? 'bad' : 'good')),
     now,
@@ -43,7 +43,7 @@ test('of 5,000 certificates every one is in a row, in less than a hundred rows',
   );
 });
 
-test('more trouble than has room for names keeps its colour in rows of its own', () => {
+test('certificates that need attention but have no named row get thin rows of their own color', () => {
   const { named, thin } = timelineLayout(
     many(300, (index) => (index < 40 ? 'warning' : 'good')),
     now,
@@ -55,7 +55,7 @@ test('more trouble than has room for names keeps its colour in rows of its own',
   );
 });
 
-test('a shared row ends with the first of its certificates and knows the last', () => {
+test('a shared row ends at the first expiry of its certificates and stores the last', () => {
   const { thin } = timelineLayout(many(500), now);
   for (const row of thin) {
     assert(row.to <= row.last);
@@ -63,14 +63,14 @@ test('a shared row ends with the first of its certificates and knows the last', 
   }
 });
 
-test('the axis goes from before now to where nine of ten end, and one of ten years does not squeeze the rest', () => {
+test('the axis covers the expiry of nine in ten certificates, so that a single long one does not compress the rest', () => {
   const { start, end } = timelineLayout([...many(100), life(1, 'good', 3650)], now);
   assert(start < now && end > now + 80 * day && end < now + 200 * day);
   const none = timelineLayout([], now);
   assert(none.end > none.start);
 });
 
-test('the axis has ticks that fit, for spans from a week to ten years', () => {
+test('the ticks fit the axis for spans from a week to ten years', () => {
   for (const days of [9, 40, 120, 480, 4800]) {
     const found = ticks(now, now + days * day, 10);
     assert(found.length >= 1 && found.length <= 11, `${days} days: ${found.length}`);

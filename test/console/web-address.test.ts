@@ -1,10 +1,10 @@
-/** Addresses that others name: web pages become links, and everything else stays text, by construction. */
+/** URLs from other servers: only http(s) URLs become links, everything else stays text. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { webAddress } from '../../assets/console/web-address.ts';
 
-test('only http and https are links, however the rest is written', () => {
+test('only http and https URLs become links', () => {
   for (const text of ['https://ca.test/terms', 'http://ca.test', 'HTTPS://CA.test/x', ' https://ca.test ']) {
     assert.match(webAddress(text) ?? '', /^https?:\/\/ca\.test\//, text);
   }
@@ -23,7 +23,7 @@ test('only http and https are links, however the rest is written', () => {
   for (const text of others) assert.equal(webAddress(text), undefined, text);
 });
 
-test('every link of the console leads into the vault, or is a WebLink', () => {
+test('every link of the console points into the vault or is a WebLink', () => {
   const paths = globSync('assets/console/**/*.tsx').filter(
     (path) => !path.endsWith('components/web-link.tsx'),
   );
@@ -33,7 +33,7 @@ test('every link of the console leads into the vault, or is a WebLink', () => {
     ),
   );
   assert.ok(links.length > 20);
-  // Beside paths of our own: what components are handed by callers, which are looked at as well, and lists of pages.
+  // Besides literal paths: values that components receive from callers, which are checked too, and lists of pages.
   const handedOn = ['href', 'item.href', 'page.path', 'path', "exportPath('csv')", "exportPath('jsonl')"];
   assert.deepEqual(
     links.filter((link) => !/^`?\/(?!\/)|^#/.test(link) && !handedOn.includes(link)),

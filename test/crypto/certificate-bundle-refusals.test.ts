@@ -46,8 +46,8 @@ const decrypt = /`openssl pkey -in a\.key -out decrypted\.key`/;
 const refusals: Record<string, Refusal> = {
   'a key of another certificate': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf, f.lower), 'a.key': f.rsa.keyPem }),
-    says: /^The private rsa2048 key in a\.key belongs to none of the certificates: CN=www\.example\.com \(ec256, in a\.pem\); CN=Test Intermediate 2,O=Test \(ec256, in a\.pem\)\.$/,
-    hint: /Give the key that the certificate was requested with; `openssl pkey -in KEY -pubout`/,
+    says: /^The private rsa2048 key in a\.key does not match any of the certificates: CN=www\.example\.com \(ec256, in a\.pem\); CN=Test Intermediate 2,O=Test \(ec256, in a\.pem\)\.$/,
+    hint: /Import the key that the certificate was requested with; `openssl pkey -in KEY -pubout`/,
   },
   'an encrypted PKCS#8 key': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf, f.lower), 'a.key': encrypted(f) }),
@@ -130,7 +130,7 @@ const refusals: Record<string, Refusal> = {
   },
   'several different keys': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf) + f.leaf.keyPem, 'b.key': f.rsa.keyPem }),
-    says: /^Different private keys were given: the ec256 key in a\.pem and the rsa2048 key in b\.key\.$/,
+    says: /^More than one private key found: the ec256 key in a\.pem and the rsa2048 key in b\.key\.$/,
     hint: /^Give only the one/,
   },
   'a public key': {
@@ -141,9 +141,9 @@ const refusals: Record<string, Refusal> = {
     says: /^a\.key holds a public key, not the private key of the certificate\.$/,
     hint: /^Give the private key/,
   },
-  'a key of OpenSSH': {
+  'an OpenSSH key': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf), 'a.key': encodePem('OPENSSH PRIVATE KEY', Buffer.from('x')) }),
-    says: /^a\.key holds a key of OpenSSH, not/,
+    says: /^a\.key holds an OpenSSH key, not/,
     hint: /^Give the private key/,
   },
   'a certificate request': {

@@ -109,7 +109,7 @@ test(
   () => {
     for (const bytes of [exported(), exported('-nomac')]) {
       const missing = refused(bytes, undefined);
-      assert.equal(missing.message, 'site.p12 is a PKCS#12 file that opens only with its password.');
+      assert.equal(missing.message, 'site.p12 is a PKCS#12 file that is protected by a password.');
       assert.match(missing.hint ?? '', /`openssl pkcs12 -in site\.p12 -nodes -out converted\.pem`/);
       for (const password of ['wrong', 'correct horse\0', 'correct']) {
         const wrong = refused(bytes, new Secret(password));

@@ -6,9 +6,9 @@ import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { sql } from 'kysely';
 import { OperatorError } from '../../src/base/operator-error.ts';
+import { StorageError } from '../../src/base/storage-error.ts';
 import { Database } from '../../src/db/database.ts';
 import { migrations } from '../../src/db/migrations/migrations.ts';
-import { StorageError } from '../../src/db/storage-error.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';
 

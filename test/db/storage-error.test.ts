@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { OperatorError } from '../../src/base/operator-error.ts';
-import { damageIn, isBusy, StorageError, storageErrorFrom } from '../../src/db/storage-error.ts';
+import { StorageError } from '../../src/base/storage-error.ts';
+import { damageIn, isBusy, storageErrorFrom } from '../../src/db/storage-error.ts';
 
 const sentences: Record<string, RegExp> = {
   SQLITE_BUSY: /locked by another process/,
@@ -14,8 +15,8 @@ const sentences: Record<string, RegExp> = {
   SQLITE_READONLY_DIRECTORY: /cannot be written/,
   SQLITE_PERM: /cannot be written/,
   SQLITE_CANTOPEN: /cannot be opened/,
-  SQLITE_IOERR_WRITE: /reading or writing the database failed/,
-  SQLITE_IOERR_FSYNC: /reading or writing the database failed/,
+  SQLITE_IOERR_WRITE: /failed to read or write the database/,
+  SQLITE_IOERR_FSYNC: /failed to read or write the database/,
   SQLITE_CORRUPT: /is damaged/,
   SQLITE_CORRUPT_INDEX: /is damaged/,
   SQLITE_NOTADB: /is no database/,

@@ -141,7 +141,7 @@ test('where no directory will do, it says why for each and what to do, and fails
   const args = ['-c', 'ulimit -f 1; exec "$0" "$@"', program, ...list];
   const { status, stdout, stderr } = spawnSync('sh', args, { ...user, env, encoding: 'utf8' });
   assert.deepEqual({ status, stdout }, { status: 1, stdout: '' });
-  assert.match(stderr, /^vault: SQLite cannot be loaded from any directory: /);
+  assert.match(stderr, /^vault: cannot load SQLite from any directory: /);
   assert.ok(stderr.includes(`${forbidden} (EACCES: permission denied), `), stderr);
   assert.ok(stderr.includes(`${absent} (ENOENT: no such file or directory), `), stderr);
   assert.match(stderr, /\/var\/tmp \(EFBIG: file too large/);

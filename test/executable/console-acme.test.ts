@@ -1,6 +1,6 @@
 /**
- * The console and a real ACME CA: an issuer, a DNS provider and certificates by the forms, renewals seen step by step
- * without a reload, the CA's own words where they fail, and the life of an account.
+ * The console with a real ACME CA: forms for an issuer, a DNS provider and certificates, live steps of renewals, error
+ * messages of the CA, and accounts.
  */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -16,7 +16,7 @@ import { serve } from '../harness/vault-process.ts';
 
 const missing = [needs('chromium'), needsAcme()].find(({ skip }) => skip !== undefined);
 
-/** Customers of the CA have a key of theirs. */
+/** The external account of a customer of the CA. */
 const customer = {
   id: 'customer-1',
   key: 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W',
@@ -24,7 +24,7 @@ const customer = {
 
 type World = { readonly there: Visit; readonly alice: Person; readonly ca: Pebble; readonly dns: Bind };
 
-/** A CA that lets things take a second, so that one can look on. */
+/** A CA whose orders take a second, so that the page shows them in progress. */
 async function world(t: TestContext): Promise<World> {
   const records = ['* A 127.0.0.1', '@ A 127.0.0.1', 'down A 127.0.0.2'];
   const dns = await bind(t, { zones: [{ name: 'example.test', records }] });
@@ -37,57 +37,61 @@ async function world(t: TestContext): Promise<World> {
   return { there, alice: await there.alice({ reducedMotion: 'reduce' }), ca, dns };
 }
 
-test('a CA is added, issues and fails before one’s eyes, and its account ends', missing ?? {}, async (t) => {
-  const all = await world(t);
-  await t.test('its terms are shown before it is added', () => addIssuer(all));
-  await t.test('the first certificate is seen step by step', () => watchIssue(all.alice));
-  await t.test('a failure has the words of the CA and the time of the next attempt', () =>
-    watchFailure(all.alice),
-  );
-  await t.test('a DNS provider is added and proves itself, and wildcards follow', () => proveByDns(all));
-  await t.test('an account gets a new key, is deactivated, and deleted once no issuer uses it', () =>
-    endAccount(all),
-  );
-});
+test(
+  'an ACME CA is added, issues and fails with live updates, and its account is deleted',
+  missing ?? {},
+  async (t) => {
+    const all = await world(t);
+    await t.test('the terms of service are shown before it is added', () => addIssuer(all));
+    await t.test('the first order is shown step by step', () => watchIssue(all.alice));
+    await t.test('a failure shows the error of the CA and the time of the next attempt', () =>
+      watchFailure(all.alice),
+    );
+    await t.test('a DNS provider is added and tested, and a wildcard is issued', () => issueByDns(all));
+    await t.test('an account is rolled over, deactivated, and deleted once no issuer uses it', () =>
+      deleteAccount(all),
+    );
+  },
+);
 
 async function addIssuer({ there, alice: { page, open }, ca }: World): Promise<void> {
   await open('/issuers');
-  await page.getByRole('button', { name: 'Add an ACME CA' }).click();
+  await page.getByRole('button', { name: 'Add ACME CA' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name').fill('pebble');
   await dialog.getByLabel('Directory').fill(ca.directoryUrl);
   await dialog.getByLabel('Email').fill('ops@example.test');
   await dialog.locator('summary').click();
-  await dialog.getByLabel('External account: key id').fill(customer.id);
+  await dialog.getByLabel('External account: key ID').fill(customer.id);
   await dialog.getByLabel('External account: HMAC key').fill(customer.key);
-  await dialog.getByLabel('Roots to trust').fill(ca.caPem);
+  await dialog.getByLabel('Trusted roots').fill(ca.caPem);
   there.expectComplaint(/status of 400.*issuers/);
   await dialog.getByRole('button', { name: 'Add' }).click();
-  await dialog.getByText('The CA has terms of service').waitFor();
-  // Pebble's are no page of the web.
+  await dialog.getByText('Terms of service', { exact: true }).waitFor();
+  // Pebble's terms are not at an http(s) URL, so they are not a link.
   await dialog.getByText(/^data:text\/plain,/).waitFor();
   assert.equal(await dialog.getByRole('link').count(), 0);
   assert.equal(await dialog.getByRole('button', { name: 'Accept and add' }).isDisabled(), true);
-  await dialog.getByLabel('I have read and accept them').check();
+  await dialog.getByLabel('I accept the terms of service').check();
   await dialog.getByRole('button', { name: 'Add' }).click();
   await page.getByRole('row').filter({ hasText: ca.directoryUrl }).getByText('accepted').waitFor();
   await page.getByRole('button', { name: 'Actions for pebble' }).click();
   await page.getByRole('button', { name: 'Test', exact: true }).click();
-  await dialog.getByText('pebble answers, and its certificate is trusted').waitFor();
+  await dialog.getByText('pebble is reachable and its HTTPS certificate is trusted').waitFor();
   await page.keyboard.press('Escape');
 }
 
-/** Makes a certificate of the CA by the form; its page is there then. */
-async function order({ page, open }: Person, domain: string, proof: string): Promise<void> {
+/** Creates a certificate of the CA with the form, which then shows its page. */
+async function order({ page, open }: Person, domain: string, challenge: string): Promise<void> {
   await open('/new-certificate');
   await page.getByLabel('Domains').fill(domain);
   await page.getByLabel('Issuer', { exact: true }).selectOption('pebble');
-  await page.getByLabel('Proof of control').selectOption(proof);
-  await page.getByRole('button', { name: 'Make the certificate' }).click();
+  await page.getByLabel('Challenge').selectOption(challenge);
+  await page.getByRole('button', { name: 'Create certificate' }).click();
   await page.getByRole('heading', { level: 1, name: domain.replace('*', 'wildcard') }).waitFor();
 }
 
-/** Whether the page is still the one that was loaded when it was marked. */
+/** Marks the page, to check later that it was not reloaded. */
 const mark = (page: Page) => page.evaluate('globalThis.isMarked = true');
 const isMarked = (page: Page) => page.evaluate('globalThis.isMarked === true');
 
@@ -96,29 +100,34 @@ async function watchIssue(alice: Person): Promise<void> {
   await order(alice, 'www.example.test', 'http-01');
   await mark(page);
   const renewal = page.locator('.renewal');
-  const step = (text: string) => renewal.getByRole('listitem').filter({ hasText: text }).waitFor();
-  await renewal.getByText('Working').waitFor();
-  await step('proving control of www.example.test by http-01');
-  await renewal.getByText('It made version 1.').waitFor();
-  await step('fetching the certificate');
+  const step = (text: string | RegExp) =>
+    renewal.getByRole('listitem').filter({ hasText: text }).first().waitFor();
+  await renewal.getByText('In progress').waitFor();
+  await step(/http-01/);
+  await renewal.getByText('Issued version 1.').waitFor();
+  await step(/certificate/);
   await page.getByRole('link', { name: 'private.key' }).waitFor();
 
   await page.getByRole('button', { name: 'Renew now' }).click();
-  await renewal.getByText('Working').waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Renew now' }).isDisabled(), true, 'once is enough');
-  await renewal.getByText('It made version 2.').waitFor();
-  await page.getByText('It is renewed by itself').waitFor();
-  assert.equal(await isMarked(page), true, 'all without a reload');
+  await renewal.getByText('In progress').waitFor();
+  assert.equal(
+    await page.getByRole('button', { name: 'Renew now' }).isDisabled(),
+    true,
+    'only one renewal at a time',
+  );
+  await renewal.getByText('Issued version 2.').waitFor();
+  await page.getByText('Renews automatically').waitFor();
+  assert.equal(await isMarked(page), true, 'the page was reloaded');
 }
 
 async function watchFailure(alice: Person): Promise<void> {
   const { page, move } = alice;
   await order(alice, 'down.example.test', 'http-01');
   await mark(page);
-  await page.getByText('The renewal fails').waitFor();
-  const words = page.getByRole('blockquote').filter({ hasText: /down\.example\.test.*refused/ });
-  await words.first().waitFor();
-  const notice = page.getByText('It is tried again');
+  await page.getByText('Renewal failed', { exact: true }).waitFor();
+  const message = page.getByRole('blockquote').filter({ hasText: /down\.example\.test.*refused/ });
+  await message.first().waitFor();
+  const notice = page.getByText('Retrying');
   await notice.waitFor();
   const at = await notice.locator('time').first().getAttribute('datetime');
   const { renewal } = (await alice.ask('GET', '/certificates/down.example.test')) as {
@@ -132,14 +141,14 @@ async function watchFailure(alice: Person): Promise<void> {
     .first()
     .waitFor();
   await move('/certificates');
-  await page.getByText('failing', { exact: true }).waitFor();
-  assert.equal(await isMarked(page), true, 'all without a reload');
+  await page.getByRole('table').getByText('renewal failed', { exact: true }).waitFor();
+  assert.equal(await isMarked(page), true, 'the page was reloaded');
 }
 
-async function proveByDns({ alice, dns }: World): Promise<void> {
+async function issueByDns({ alice, dns }: World): Promise<void> {
   const { page, open } = alice;
   await open('/dns-providers');
-  await page.getByRole('button', { name: 'Add a DNS provider' }).click();
+  await page.getByRole('button', { name: 'Add DNS provider' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Type').selectOption('rfc2136');
   await dialog.getByLabel('Name', { exact: true }).fill('bind');
@@ -150,18 +159,22 @@ async function proveByDns({ alice, dns }: World): Promise<void> {
   await dialog.getByRole('button', { name: 'Add' }).click();
   await page.getByRole('button', { name: 'Test bind' }).click();
   await dialog.getByRole('button', { name: 'Test' }).click();
-  await dialog.getByText('bind can prove control of example.test').waitFor();
-  assert.ok((await dialog.getByRole('listitem').count()) > 1, 'its steps are shown');
-  assert.deepEqual(await dns.txt('_acme-challenge.example.test'), [], 'the record is gone again');
+  await dialog.getByText('bind can validate example.test').waitFor();
+  assert.ok((await dialog.getByRole('listitem').count()) > 1, 'no steps are shown');
+  assert.deepEqual(await dns.txt('_acme-challenge.example.test'), [], 'the record is still there');
   await dialog.getByRole('button', { name: 'Close' }).click();
 
   await order(alice, '*.example.test', '');
   const renewal = page.locator('.renewal');
-  await renewal.getByText('proving control of example.test by dns-01').waitFor();
-  await renewal.getByText('It made version 1.').waitFor();
+  await renewal
+    .getByRole('listitem')
+    .filter({ hasText: /dns-01/ })
+    .first()
+    .waitFor();
+  await renewal.getByText('Issued version 1.').waitFor();
 }
 
-async function endAccount({ alice: { page, move, ask } }: World): Promise<void> {
+async function deleteAccount({ alice: { page, move, ask } }: World): Promise<void> {
   const dialog = page.getByRole('dialog');
   const choose = async (action: string) => {
     await page.getByRole('button', { name: 'Actions for account 1' }).click();
@@ -171,17 +184,17 @@ async function endAccount({ alice: { page, move, ask } }: World): Promise<void> 
   };
   await move('/acme-accounts');
   const row = page.getByRole('row').filter({ hasText: 'Account 1' });
-  await row.getByText('Issuer pebble uses it, so it cannot be deleted.').waitFor();
+  await row.getByText('Used by issuer pebble.').waitFor();
   await page.getByRole('button', { name: 'Actions for account 1' }).click();
   assert.equal(await row.getByRole('button', { name: 'Delete' }).count(), 0);
   await page.keyboard.press('Escape');
-  await choose('Change its key');
+  await choose('Roll over key');
 
   await choose('Deactivate');
   await row.getByText('deactivated').waitFor();
-  // The next order registers another one.
+  // The next order registers a new account.
   await ask('POST', '/certificates/www.example.test/renew', {});
-  await row.getByText('No issuer uses it').waitFor();
+  await row.getByText('Not used').waitFor();
   await choose('Delete');
   await row.waitFor({ state: 'detached' });
   const events = (await ask('GET', '/audit-events')) as { actor: string; action: string }[];

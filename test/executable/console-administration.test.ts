@@ -1,4 +1,4 @@
-/** The pages about sources and people: what is added and removed there. */
+/** The pages for administrators and DNS providers: adding and removing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { visit } from '../harness/console-visit.ts';
@@ -7,12 +7,12 @@ import { goodPassword, otherPassword } from '../harness/sign-in-fixtures.ts';
 
 const browser = needs('chromium');
 
-test('an administrator is added and removed, and a DNS provider too', browser, async (t) => {
+test('an administrator and a DNS provider are added and removed', browser, async (t) => {
   const { alice } = await visit(t);
   const { page, open } = await alice();
   await open('/administrators');
-  await page.getByText('the only one: cannot be removed').waitFor();
-  await page.getByRole('button', { name: 'Add an administrator' }).click();
+  await page.getByText('Last administrator; cannot be removed').waitFor();
+  await page.getByRole('button', { name: 'Add administrator' }).click();
   await page.getByLabel('Name', { exact: true }).fill('bob');
   await page.getByLabel('Password', { exact: true }).fill(otherPassword);
   await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click();
@@ -21,10 +21,10 @@ test('an administrator is added and removed, and a DNS provider too', browser, a
   assert.ok(await confirm.isDisabled());
   await page.getByLabel('Type bob to confirm').fill('bob');
   await confirm.click();
-  await page.getByText('the only one: cannot be removed').waitFor();
+  await page.getByText('Last administrator; cannot be removed').waitFor();
 
   await open('/dns-providers');
-  await page.getByRole('button', { name: 'Add a DNS provider' }).click();
+  await page.getByRole('button', { name: 'Add DNS provider' }).click();
   await page.getByLabel('Type').selectOption('cloudflare');
   await page.getByLabel('Zones').fill('example.test, example.org');
   await page.getByLabel('API token').fill(goodPassword.replaceAll(' ', '-'));

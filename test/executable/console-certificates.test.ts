@@ -1,4 +1,4 @@
-/** The certificates in a real browser against the executable: the list, one of them, and what is done with it. */
+/** Certificates in a real browser against the executable: the list, the page of one, and its actions. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,32 +10,32 @@ import { tempDir } from '../harness/temp-dir.ts';
 const chromium = needs('chromium');
 
 test(
-  'what another way in makes appears by itself, and search and filters stand in the address',
+  'certificates that the API creates appear live, and search and filters are kept in the URL',
   chromium,
   async (t) => {
     const { alice } = await visit(t);
-    const { page, makeCertificates } = await alice();
-    await page.getByRole('heading', { name: 'The first certificate' }).waitFor();
-    await makeCertificates('www', 'mail.example.com', 'db');
-    await page.getByText('All 3 are fine.').waitFor();
+    const { page, createCertificates } = await alice();
+    await page.getByRole('heading', { name: 'No certificates yet' }).waitFor();
+    await createCertificates('www', 'mail.example.com', 'db');
+    await page.getByText('All 3 certificates are healthy.').waitFor();
     await page.getByRole('img', { name: /Lifetimes of 3 certificates: 0 broken/ }).waitFor();
     await page.getByLabel('Search').fill('mail.exam');
-    await page.getByText('1 of 3 shown.').waitFor();
+    await page.getByText('1 of 3 certificates match.').waitFor();
     await page.getByLabel('Status').selectOption('valid');
     assert.equal(new URL(page.url()).search, '?search=mail.exam&status=valid');
     await page.reload();
-    await page.getByText('1 of 3 shown.').waitFor();
+    await page.getByText('1 of 3 certificates match.').waitFor();
     await page.getByRole('row').getByRole('link', { name: 'mail.example.com' }).click();
     await page.getByRole('heading', { level: 1, name: 'mail.example.com' }).waitFor();
     await page.goBack();
-    await page.getByText('1 of 3 shown.').waitFor();
+    await page.getByText('1 of 3 certificates match.').waitFor();
     await page.getByLabel('Search').fill('nowhere');
     await page.getByRole('button', { name: 'Show all' }).click();
     assert.equal(await page.getByRole('row').count(), 4);
   },
 );
 
-test('where events do not come through, pages ask again by themselves', chromium, async (t) => {
+test('pages poll if server-sent events are blocked', chromium, async (t) => {
   const { alice, command, excuse } = await visit(t);
   const { context, page, open } = await alice();
   let refused = 0;
@@ -45,34 +45,34 @@ test('where events do not come through, pages ask again by themselves', chromium
   });
   excuse(/ERR_FAILED/);
   await open('/certificates');
-  await page.getByRole('heading', { name: 'The first certificate' }).waitFor();
-  // The first may be seen as the page notices that events fail; the second comes by asking again.
+  await page.getByRole('heading', { name: 'No certificates yet' }).waitFor();
+  // The page may load the first when it notices that events fail; it finds the second by polling.
   for (const name of ['first', 'second']) {
     await command('certificate', 'create', '--name', name, '--domain', `${name}.example.test`);
     await page.getByRole('row').getByRole('link', { name }).waitFor();
   }
-  assert.ok(refused > 0, 'events came through');
+  assert.ok(refused > 0, 'events were not blocked');
 });
 
 test(
-  'the page about the vault tells how old the last backup is, and how the first is made',
+  'the about page shows the age of the last backup, and the command for the first one',
   chromium,
   async (t) => {
     const { alice, command } = await visit(t);
     const { page, open } = await alice();
     await open('/about');
-    await page.getByText('No backup was made yet').waitFor();
+    await page.getByText('No backups yet').waitFor();
     await command('backup', join(tempDir(t), 'vault.backup'));
     await open('/about');
     await page.getByText('Last backup:').waitFor();
-    assert.equal(await page.getByText('No backup was made yet').count(), 0);
+    assert.equal(await page.getByText('No backups yet').count(), 0);
   },
 );
 
 test('a certificate is renewed, downloaded, disabled and deleted from its page', chromium, async (t) => {
   const { alice, expectComplaint, excuse } = await visit(t);
-  const { page, open, makeCertificates, ask } = await alice();
-  await makeCertificates('www');
+  const { page, open, createCertificates, ask } = await alice();
+  await createCertificates('www');
   await ask('POST', '/api-keys', {
     name: 'web-1',
     scopes: ['certificates:read'],
@@ -80,7 +80,7 @@ test('a certificate is renewed, downloaded, disabled and deleted from its page',
   });
   await open('/certificates/www');
   await page.getByRole('button', { name: 'Renew now' }).click();
-  await page.getByText('It made version 2.').waitFor();
+  await page.getByText('Issued version 2.').waitFor();
   const downloading = page.waitForEvent('download');
   await page.getByRole('link', { name: 'fullchain.crt' }).click();
   const download = await downloading;
@@ -105,54 +105,50 @@ test('a certificate is renewed, downloaded, disabled and deleted from its page',
   expectComplaint(/status of 409/);
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await dialog.getByRole('alert').waitFor();
-  await dialog.getByLabel('Take it off the allowlists of these keys too').check();
+  await dialog.getByLabel('Remove it from the allowlists of these keys').check();
   excuse(/status of 404/);
   await dialog.getByRole('button', { name: 'Delete' }).click();
-  await page.getByRole('heading', { name: 'The first certificate' }).waitFor();
+  await page.getByRole('heading', { name: 'No certificates yet' }).waitFor();
+});
+
+test('changing the domains renews immediately, and errors appear at their fields', chromium, async (t) => {
+  const { alice, expectComplaint } = await visit(t);
+  const { page, open, createCertificates } = await alice();
+  await createCertificates('www');
+  await open('/certificates/www');
+  await page.getByRole('button', { name: /^More/ }).click();
+  await page.getByRole('button', { name: 'Edit…' }).click();
+  const domains = page.getByRole('dialog').getByLabel('Domains');
+  await domains.fill('not a domain!');
+  expectComplaint(/status of 400/);
+  await page.getByRole('button', { name: 'Save and renew' }).click();
+  await page.getByRole('dialog').getByRole('alert').first().waitFor();
+  await domains.fill('www.example.com\nwww.example.net');
+  await page.getByRole('button', { name: 'Save and renew' }).click();
+  await page.getByText('Issued version 2.').waitFor();
+  await page.getByText('www.example.com, www.example.net').first().waitFor();
 });
 
 test(
-  'changing the domains renews at once, and what the vault refuses stands at its field',
-  chromium,
-  async (t) => {
-    const { alice, expectComplaint } = await visit(t);
-    const { page, open, makeCertificates } = await alice();
-    await makeCertificates('www');
-    await open('/certificates/www');
-    await page.getByRole('button', { name: /^More/ }).click();
-    await page.getByRole('button', { name: 'Change…' }).click();
-    const domains = page.getByRole('dialog').getByLabel('Domains');
-    await domains.fill('not a domain!');
-    expectComplaint(/status of 400/);
-    await page.getByRole('button', { name: 'Change and renew' }).click();
-    await page.getByRole('dialog').getByRole('alert').first().waitFor();
-    await domains.fill('www.example.com\nwww.example.net');
-    await page.getByRole('button', { name: 'Change and renew' }).click();
-    await page.getByText('It made version 2.').waitFor();
-    await page.getByText('www.example.com, www.example.net').first().waitFor();
-  },
-);
-
-test(
-  'the first of many certificates are shown before the rest is there, and nothing is called fine yet',
+  'the first of many certificates are shown before the rest is loaded, without calling them all healthy',
   chromium,
   async (t) => {
     const { alice } = await visit(t);
-    const { page, makeCertificates } = await alice();
+    const { page, createCertificates } = await alice();
     const names = Array.from({ length: 210 }, (_, index) => `host-${1000 + index}`);
-    await makeCertificates(...names);
+    await createCertificates(...names);
     const released = Promise.withResolvers<void>();
     await page.route(/certificates\?limit=1000/, async (route) => {
       await released.promise;
       await route.continue();
     });
     await page.goto('/certificates');
-    await page.getByText('200 so far, still loading…').waitFor();
+    await page.getByText('200 loaded so far…').waitFor();
     await page.getByRole('row').getByRole('link', { name: 'host-1000' }).waitFor();
     await page.getByLabel('Search').fill('host-1209');
-    await page.getByRole('heading', { name: 'Nothing fits so far' }).waitFor();
+    await page.getByRole('heading', { name: 'No matches so far' }).waitFor();
     released.resolve();
     await page.getByRole('row').getByRole('link', { name: 'host-1209' }).waitFor();
-    await page.getByText('All 210 are fine.').waitFor();
+    await page.getByText('All 210 certificates are healthy.').waitFor();
   },
 );

@@ -1,7 +1,7 @@
 /**
- * Pages of other sites, in the browser of somebody who is signed in, change nothing and learn nothing: from another
- * domain, which gets no cookie sent, and from a subdomain, which does. Browsers say where a request comes from in
- * Sec-Fetch-Site to names under localhost, and only in Origin to others without HTTPS, so both are tried.
+ * Pages of other sites, in the browser of a signed-in administrator, can neither change nor read anything: from another
+ * domain, whose requests carry no cookie, and from a subdomain, whose requests do. Browsers send Sec-Fetch-Site to names
+ * under localhost, but only Origin to other names without HTTPS, so the tests use both.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -11,12 +11,12 @@ import { suite, type TestContext, test } from 'node:test';
 import type { Page, Request } from 'playwright-core';
 import { eventually } from '../harness/acme-vault.ts';
 import { type Person, type Visit, visit } from '../harness/console-visit.ts';
-import { type Attack, attacks, looks } from '../harness/cross-site-attacks.ts';
+import { type Attack, attacks, probes } from '../harness/cross-site-attacks.ts';
 import { needs } from '../harness/missing-program.ts';
 
 const chromium = needs('chromium');
 
-/** A server of somebody else; which of its names a page has is up to the browser. */
+/** A server of another site. */
 async function otherSite(t: TestContext): Promise<number> {
   const server = createServer((request, response) => {
     const policy = request.url === '/no-referrer' ? { 'Referrer-Policy': 'no-referrer' } : {};
@@ -27,19 +27,19 @@ async function otherSite(t: TestContext): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A vault at `vault.DOMAIN`, with alice in front of it. */
+/** A vault at `vault.DOMAIN`, with alice signed in. */
 async function vaultAt(t: TestContext, domain: string): Promise<{ there: Visit; alice: Person }> {
   const there = await visit(t, { url: ({ url }) => `http://vault.${domain}:${new URL(url).port}` });
   const alice = await there.alice();
-  await alice.makeCertificates('www.example.test');
+  await alice.createCertificates('www.example.test');
   const key = { name: 'web-1', scopes: ['certificates:read'], certificates: ['www.example.test'] };
   await alice.ask('POST', '/api-keys', key);
-  // What the pages of others are refused, the browser writes down as their errors.
+  // Browsers report the rejected requests of other sites as errors.
   there.excuse(/./);
   return { there, alice };
 }
 
-/** All that an attack could have changed. */
+/** The state that an attack could change. */
 async function stateOf({ ask }: Person): Promise<unknown> {
   const lists = ['/certificates', '/api-keys', '/administrators', '/account/sessions'];
   const events = (await ask('GET', '/audit-events')) as { id: number; action: string }[];
@@ -50,7 +50,7 @@ async function stateOf({ ask }: Person): Promise<unknown> {
   };
 }
 
-/** Refusals that the audit log has of alice's session. */
+/** The number of denied requests of alice's session in the audit log. */
 async function refusalsOf({ ask }: Person): Promise<number> {
   const events = (await ask('GET', '/audit-events?action=access.refuse')) as {
     actor: string;
@@ -63,7 +63,7 @@ async function refusalsOf({ ask }: Person): Promise<number> {
   return events.length;
 }
 
-/** Runs an attack on a page of somebody else: the requests that the vault got. */
+/** Runs an attack from a page of another site. Returns the requests that the vault received. */
 async function attack(
   page: Page,
   from: string,
@@ -76,14 +76,14 @@ async function attack(
     if (request.url().startsWith(vault) && request.method() !== 'GET') sent.push(request);
   };
   page.on('request', note);
-  const learnt = await page.evaluate(`{ const vault = ${JSON.stringify(vault)}; ${script} }`);
+  const leaked = await page.evaluate(`{ const vault = ${JSON.stringify(vault)}; ${script} }`);
   if (refusal === 'page') await page.waitForURL(`${vault}/**`);
-  else assert.match(String(learnt), /^(stopped)?$/);
+  else assert.match(String(leaked), /^(stopped)?$/);
   page.off('request', note);
   return sent;
 }
 
-/** How many changes the vault has refused with 403, by its log. */
+/** The number of POST requests that the vault rejected with 403, from its log. */
 function refusedBy({ server }: Visit): number {
   const lines = server.log().match(/^\{.*\}$/gm) ?? [];
   const requests = lines.map((line) => JSON.parse(line) as { method?: string; status?: number });
@@ -91,7 +91,7 @@ function refusedBy({ server }: Visit): number {
 }
 
 for (const domain of ['localhost', 'test']) {
-  suite(`from another site, with ${domain === 'test' ? 'Origin' : 'Sec-Fetch-Site'} to tell`, () => {
+  suite(`from another site, with ${domain === 'test' ? 'Origin' : 'Sec-Fetch-Site'}`, () => {
     test('nothing is changed', chromium, async (t) => {
       const { there, alice } = await vaultAt(t, domain);
       const port = await otherSite(t);
@@ -104,33 +104,33 @@ for (const domain of ['localhost', 'test']) {
       ];
       let [refused, recorded] = [0, 0];
       for (const { from, sendsCookie } of sites) {
-        for (const tried of attacks) {
-          const what = `${tried.title}, from ${from}`;
-          const [request] = await attack(page, from, there.url, tried);
-          if (tried.refusal === 'nowhere') continue;
+        for (const attempt of attacks) {
+          const what = `${attempt.title}, from ${from}`;
+          const [request] = await attack(page, from, there.url, attempt);
+          if (attempt.refusal === 'nowhere') continue;
           refused += 1;
           await eventually(what, () => refusedBy(there) === refused || undefined);
           if (sendsCookie && !request?.url().endsWith('/session')) recorded += 1;
         }
-        assert.equal(refusedBy(there), refused, 'what the browser stopped did not arrive');
+        assert.equal(refusedBy(there), refused, 'a request that the browser blocked reached the vault');
         assert.deepEqual(await stateOf(alice), before, from);
       }
-      // Only with the cookie is it known who was abused.
+      // Only requests with the cookie can be attributed to alice.
       assert.equal(await refusalsOf(alice), recorded);
       await alice.open('/certificates');
-      await alice.page.getByText('It is fine.').waitFor();
+      await alice.page.getByText('1 certificate, healthy.').waitFor();
     });
 
-    test('nothing is learnt, and the console cannot be framed', chromium, async (t) => {
+    test('nothing leaks, and the console cannot be framed', chromium, async (t) => {
       const { there, alice } = await vaultAt(t, domain);
       const port = await otherSite(t);
       const page = await alice.context.newPage();
       for (const host of ['evil', 'sub.vault']) {
         const from = `http://${host}.${domain}:${port}/`;
-        for (const [title, script] of looks) {
+        for (const [title, script] of probes) {
           await page.goto(from);
-          const learnt = await page.evaluate(`{ const vault = ${JSON.stringify(there.url)}; ${script} }`);
-          assert.match(String(learnt), /^(stopped)?$/, `${title}, from ${from}`);
+          const leaked = await page.evaluate(`{ const vault = ${JSON.stringify(there.url)}; ${script} }`);
+          assert.match(String(leaked), /^(stopped)?$/, `${title}, from ${from}`);
         }
         await page.goto(from);
         await page.evaluate(
@@ -144,7 +144,7 @@ for (const domain of ['localhost', 'test']) {
   });
 }
 
-test('a page that opens the console in a window is cut off from it', chromium, async (t) => {
+test('a page that opens the console in a window has no access to it', chromium, async (t) => {
   const { there, alice } = await vaultAt(t, 'localhost');
   const port = await otherSite(t);
   for (const host of ['evil', 'sub.vault']) {
@@ -155,6 +155,6 @@ test('a page that opens the console in a window is cut off from it', chromium, a
     const opened = await opening;
     await opened.locator('h1').waitFor();
     assert.equal(await opened.evaluate('window.opener'), null);
-    assert.equal(await page.evaluate('opened.closed'), true, 'to the other page it seems closed');
+    assert.equal(await page.evaluate('opened.closed'), true, 'the other page can access the window');
   }
 });

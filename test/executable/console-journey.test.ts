@@ -1,6 +1,6 @@
 /**
- * The whole way of an administrator and of a machine, in a browser and a shell against one running executable: from the
- * setup link to the sign-out. Each test goes on where the one before it stopped.
+ * The journey of an administrator and a machine, in a browser and a shell against one running executable: from the
+ * setup link to the sign-out. Each test continues where the previous one stopped.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -16,34 +16,34 @@ import { tempDir } from '../harness/temp-dir.ts';
 
 const missing = [needs('chromium'), needs('openssl'), needs('curl')].find(({ skip }) => skip !== undefined);
 
-/** Everything in it has a blank or a quote, which a shell must not take for its own. */
+/** Has a space and a quote, which the shell must not interpret. */
 const keyName = "Anna's server";
 
-test('a vault is set up, filled, handed out and left by the console alone', missing ?? {}, async (t) => {
+test('an administrator does everything in the console, from setup to sign-out', missing ?? {}, async (t) => {
   const there = await visit(t);
   const alice = await there.alice();
   const client = machine(t);
-  await t.test('the private CA makes a certificate by the form', () => makeCertificate(alice));
-  await t.test('PEM files that are dropped are shown before they are stored', (t) => importPem(t, alice));
-  await t.test('a PKCS#12 file that is chosen opens with its password', (t) => importPkcs12(t, there, alice));
-  const rawKey = await makeKey(alice);
-  await t.test('the command that is copied installs the files', () => install(alice, client));
-  await t.test('the audit log has the download', () => seeDownload(alice));
-  await t.test('a renewal is seen to its end, and the machine gets what it made', () =>
+  await t.test('the private CA issues a certificate from the form', () => createCertificate(alice));
+  await t.test('dropped PEM files are previewed before they are imported', (t) => importPem(t, alice));
+  await t.test('a selected PKCS#12 file opens with its password', (t) => importPkcs12(t, there, alice));
+  const rawKey = await createKey(alice);
+  await t.test('the copied command installs the files', () => install(alice, client));
+  await t.test('the audit log shows the download', () => checkDownload(alice));
+  await t.test('the page shows a renewal until it finishes, and the machine gets the new version', () =>
     renewAndFetch(alice, client),
   );
-  await t.test('a key that is revoked is refused from then on', () => revoke(there, alice, client, rawKey));
-  await t.test('signing out ends the session, also in another tab', () => signOut(there, alice));
+  await t.test('a revoked key is rejected from then on', () => revoke(there, alice, client, rawKey));
+  await t.test('signing out ends the session in all tabs', () => signOut(there, alice));
 });
 
-async function makeCertificate({ page }: Person): Promise<void> {
-  await page.getByRole('link', { name: 'New certificate' }).first().click();
+async function createCertificate({ page }: Person): Promise<void> {
+  await page.getByRole('link', { name: 'Create certificate' }).first().click();
   await page.getByLabel('Domains').fill('web.example.test\nwww.web.example.test');
   assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'web.example.test');
   await page.getByLabel('Issuer', { exact: true }).selectOption('local-ca');
   await page.getByLabel('Key type').selectOption('ec384');
   await page.getByLabel('Lifetime').fill('30d');
-  await page.getByRole('button', { name: 'Make the certificate' }).click();
+  await page.getByRole('button', { name: 'Create certificate' }).click();
   await page.getByRole('heading', { level: 1, name: 'web.example.test' }).waitFor();
   await page.getByText('web.example.test, www.web.example.test').first().waitFor();
   await page.getByRole('link', { name: 'private.key' }).waitFor();
@@ -53,12 +53,12 @@ async function importPem(t: TestContext, { page, open, ask }: Person): Promise<v
   const { fullchainPem, leaf } = makeChain(tempDir(t), { names: 'DNS:shop.example.test' });
   await open('/import');
   await drop(page, { 'shop.pem': fullchainPem, 'shop.key': leaf.keyPem });
-  const preview = page.getByRole('region', { name: 'What was understood' });
-  await preview.getByText('the private key is there and belongs to it').waitFor();
+  const preview = page.getByRole('region', { name: 'Preview' });
+  await preview.getByText('included, matches the certificate').waitFor();
   await preview.getByText('shop.example.test').first().waitFor();
   await preview.getByText('Test Intermediate 2').first().waitFor();
-  assert.deepEqual(await namesOf(ask), ['web.example.test'], 'nothing is stored yet');
-  await page.getByRole('button', { name: 'Store it' }).click();
+  assert.deepEqual(await namesOf(ask), ['web.example.test'], 'stored before it was confirmed');
+  await page.getByRole('button', { name: 'Import', exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'shop.example.test' }).waitFor();
   assert.deepEqual(await namesOf(ask), ['shop.example.test', 'web.example.test']);
 }
@@ -70,32 +70,32 @@ async function importPkcs12(
 ): Promise<void> {
   const file = pkcs12(tempDir(t), 'open sesame');
   await open('/import');
-  // The vault says with 400 that it needs the password.
+  // The vault answers 400 because it needs the password.
   expectComplaint(/status of 400.*imports/);
   const chooser = page.waitForEvent('filechooser');
   await page.getByRole('button', { name: 'Choose files' }).click();
   await (await chooser).setFiles(file);
   await page.getByText('opens only with its password').first().waitFor();
   await page.getByLabel('Password of the PKCS#12 file').fill('open sesame');
-  await page.getByText('the private key is there and belongs to it').waitFor();
-  await page.getByRole('button', { name: 'Store it' }).click();
+  await page.getByText('included, matches the certificate').waitFor();
+  await page.getByRole('button', { name: 'Import', exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'mail.example.test' }).waitFor();
   assert.equal((await namesOf(ask)).length, 3);
 }
 
-/** The raw key, as it is shown once. */
-async function makeKey({ page, open, ask }: Person): Promise<string> {
+/** Returns the raw key, which the page shows once. */
+async function createKey({ page, open, ask }: Person): Promise<string> {
   await open('/api-keys/new');
   await page.getByLabel('Name', { exact: true }).fill(keyName);
-  await page.getByLabel('Ask for renewals').check();
+  await page.getByLabel('Request renewals').check();
   await page.getByRole('checkbox', { name: 'web.example.test' }).check();
-  await page.getByRole('button', { name: 'Make the key' }).click();
-  await page.getByText('the only time that the key is shown').waitFor();
-  const rawKey = (await page.getByLabel('The API key').textContent()) ?? '';
+  await page.getByRole('button', { name: 'Create API key' }).click();
+  await page.getByText('The key is shown only once').waitFor();
+  const rawKey = (await page.getByLabel('API key', { exact: true }).textContent()) ?? '';
   assert.match(rawKey, /^vk_[A-Za-z0-9_-]{12}\.[A-Za-z0-9_-]{43}$/);
-  const [made] = (await ask('GET', '/api-keys')) as { scopes: string[]; certificates: string[] }[];
-  assert.deepEqual(made?.scopes, ['certificates:read', 'private_keys:read', 'renewals:trigger']);
-  assert.deepEqual(made?.certificates, ['web.example.test']);
+  const [created] = (await ask('GET', '/api-keys')) as { scopes: string[]; certificates: string[] }[];
+  assert.deepEqual(created?.scopes, ['certificates:read', 'private_keys:read', 'renewals:trigger']);
+  assert.deepEqual(created?.certificates, ['web.example.test']);
   return rawKey;
 }
 
@@ -106,7 +106,7 @@ async function install({ page, context }: Person, client: Machine): Promise<void
   await page.getByLabel('Reload command').fill(`echo "it's $HOME" >'${reloaded}'`);
   await page.getByLabel('Verify at').fill('');
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-  const figure = page.locator('figure', { has: page.getByLabel('The installer command') });
+  const figure = page.locator('figure', { has: page.getByLabel('Installer command') });
   await figure.getByRole('button', { name: 'Copy' }).click();
   await figure.getByText('Copied').first().waitFor();
   const command = String(await page.evaluate('navigator.clipboard.readText()'));
@@ -118,7 +118,7 @@ async function install({ page, context }: Person, client: Machine): Promise<void
   assert.notEqual(client.crontab(), '');
 }
 
-async function seeDownload({ page, open }: Person): Promise<void> {
+async function checkDownload({ page, open }: Person): Promise<void> {
   await open('/audit-log?action=certificate.download');
   const key = page.getByRole('listitem').filter({ hasText: 'private.key' });
   await key.getByRole('link', { name: keyName }).first().waitFor();
@@ -136,7 +136,7 @@ async function renewAndFetch({ page, open }: Person, client: Machine): Promise<v
   await open('/certificates/web.example.test');
   await page.getByRole('button', { name: 'Renew now' }).click();
   const renewal = page.locator('.renewal', { hasText: 'Renewal 1' });
-  await renewal.getByText('It made version 2.').waitFor();
+  await renewal.getByText('Issued version 2.').waitFor();
   await renewal.getByText('admin:alice').waitFor();
   const ended = await runJob(client);
   assert.equal(ended.code, 0, ended.stderr);
@@ -163,8 +163,8 @@ async function revoke(
   const kept = installed(client).fingerprint256;
   const ended = await runJob(client);
   assert.notEqual(ended.code, 0);
-  assert.match(ended.stderr, /401: the API key is not valid/);
-  assert.equal(installed(client).fingerprint256, kept, 'the machine keeps what it has');
+  assert.match(ended.stderr, /401: the API key is unknown, revoked or expired/);
+  assert.equal(installed(client).fingerprint256, kept, 'the machine keeps its files');
   await open('/audit-log?action=access.refuse');
   await page.getByRole('listitem').filter({ hasText: keyName }).first().waitFor();
   await open('/api-keys');
@@ -181,7 +181,7 @@ async function signOut({ url, excuse }: Visit, { context, page, open }: Person):
   await other.getByRole('heading', { level: 1, name: 'Change password' }).waitFor();
   const [cookie] = await context.cookies();
   assert(cookie?.httpOnly);
-  // A page may ask once more before it hears of it.
+  // A page may send one more request before it learns that the session has ended.
   excuse(/status of 40[13]/);
   await page.getByRole('button', { name: /^alice/ }).click();
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
@@ -190,23 +190,23 @@ async function signOut({ url, excuse }: Visit, { context, page, open }: Person):
   assert.equal((await fetch(`${url}/api/v1/session`, { headers })).status, 401);
 }
 
-/** Files as a person drops them on the page. */
+/** Drops files on the page. */
 async function drop(page: Page, files: Readonly<Record<string, string>>): Promise<void> {
-  const made = await page.evaluateHandle(
+  const transfer = await page.evaluateHandle(
     `(() => {
       const data = new DataTransfer();
       for (const [name, text] of Object.entries(${JSON.stringify(files)})) data.items.add(new File([text], name));
       return data;
     })()`,
   );
-  await page.dispatchEvent('.drop', 'drop', { dataTransfer: made });
+  await page.dispatchEvent('.drop', 'drop', { dataTransfer: transfer });
 }
 
 function pkcs12(dir: string, password: string): string {
   const { fullchainPem, leaf }: Chain = makeChain(dir, { names: 'DNS:mail.example.test' });
   const file = join(dir, 'mail.p12');
-  const words = ['pkcs12', '-export', '-out', file, '-passout', `pass:${password}`];
-  execFileSync('openssl', words, { input: `${leaf.keyPem}${fullchainPem}` });
+  const args = ['pkcs12', '-export', '-out', file, '-passout', `pass:${password}`];
+  execFileSync('openssl', args, { input: `${leaf.keyPem}${fullchainPem}` });
   return file;
 }
 
@@ -217,14 +217,14 @@ async function namesOf(ask: Person['ask']): Promise<string[]> {
 
 const destinationOf = ({ home }: Machine) => join(home, "it's a place");
 
-/** The pair on the machine, which must belong together. */
+/** The certificate on the machine, whose key must match. */
 function installed(client: Machine) {
   const destination = destinationOf(client);
   assert.ok(existsSync(join(destination, 'tls.key')));
   return assertPair({ ...client, file: (name) => readFileSync(join(destination, name), 'utf8') });
 }
 
-/** What cron will do. */
+/** Runs the cron job. */
 function runJob(client: Machine) {
   const command = client.crontab().trim().split(' ').slice(5).join(' ');
   return inShell(client, command);

@@ -1,4 +1,4 @@
-/** The console without a mouse: whoever has only a keyboard makes a certificate and a key, opens menus and deletes. */
+/** The console by keyboard alone: creating a certificate and a key, menus, and deleting. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -7,14 +7,14 @@ import { needs } from '../harness/missing-program.ts';
 
 const chromium = needs('chromium');
 
-/** Where the focus is: the label of a field, or the text of a link or button. */
+/** The focused element: the label of a field, or the text of a link or button. */
 const focused = `(() => {
   const at = document.activeElement;
   const text = at.getAttribute('aria-label') ?? at.labels?.[0]?.textContent ?? at.textContent;
   return (text ?? '').trim();
 })()`;
 
-/** Presses Tab until the focus is on what is called so. Fails where it goes round without, or cannot be seen. */
+/** Presses Tab until the element with this name has the focus. Fails if it is not reached or its focus is not visible. */
 async function tabTo(page: Page, name: string): Promise<void> {
   const passed: string[] = [];
   while (passed.length < 60) {
@@ -26,11 +26,11 @@ async function tabTo(page: Page, name: string): Promise<void> {
     }
     passed.push(here);
   }
-  assert.fail(`Tab never comes to ${name}: ${passed.join(' · ')}`);
+  assert.fail(`Tab does not reach ${name}: ${passed.join(' · ')}`);
 }
 
 test(
-  'a certificate and a key are made, and a certificate is deleted, by keyboard alone',
+  'a certificate and a key are created, and a certificate is deleted, by keyboard alone',
   chromium,
   async (t) => {
     const { alice, excuse } = await visit(t);
@@ -42,13 +42,13 @@ test(
     const focusReturnsTo = (name: string) =>
       page.getByRole('button', { name }).and(page.locator(':focus')).waitFor();
 
-    await tabTo(page, 'New certificate');
+    await tabTo(page, 'Create certificate');
     await press('Enter');
-    await heading('New certificate');
+    await heading('Create certificate');
     await settled();
     await tabTo(page, 'Domains');
     await type('keys.example.test');
-    await tabTo(page, 'Make the certificate');
+    await tabTo(page, 'Create certificate');
     await press('Enter');
     await heading('keys.example.test');
 
@@ -57,17 +57,17 @@ test(
     await press('Enter');
     await heading('API keys');
     await settled();
-    await tabTo(page, 'New API key');
+    await tabTo(page, 'Create API key');
     await press('Enter');
-    await heading('New API key');
+    await heading('Create API key');
     await settled();
     await tabTo(page, 'Name');
     await type('web-1');
     await tabTo(page, 'keys.example.test');
     await press('Space');
-    await tabTo(page, 'Make the key');
+    await tabTo(page, 'Create API key');
     await press('Enter');
-    await page.getByText('the only time that the key is shown').waitFor();
+    await page.getByText('The key is shown only once').waitFor();
     const [key] = (await ask('GET', '/api-keys')) as { name: string; certificates: string[] }[];
     assert.deepEqual([key?.name, key?.certificates], ['web-1', ['keys.example.test']]);
 
@@ -90,7 +90,7 @@ test(
     await press('Enter');
     await heading('keys.example.test');
     await settled();
-    await tabTo(page, 'More to do with this certificate');
+    await tabTo(page, 'More actions for this certificate');
     await press('Space');
     await tabTo(page, 'Delete…');
     await press('Enter');
@@ -98,30 +98,30 @@ test(
     await dialog.waitFor();
     await press('Escape');
     await dialog.waitFor({ state: 'detached' });
-    await focusReturnsTo('More to do with this certificate');
+    await focusReturnsTo('More actions for this certificate');
     await press('Enter');
     await tabTo(page, 'Delete…');
     await press('Enter');
     await tabTo(page, 'Type keys.example.test to confirm');
     await type('keys.example.test');
-    // The key that reads it is in the way; the page says so, and offers to take it off.
+    // An API key still lists the certificate; the dialog offers to remove it from the allowlist.
     excuse(/status of 40[49]/);
     await press('Enter');
     await dialog.getByRole('alert').waitFor();
-    await tabTo(page, 'Take it off the allowlists of these keys too');
+    await tabTo(page, 'Remove it from the allowlists of these keys');
     await press('Space');
     await tabTo(page, 'Delete');
     await press('Enter');
-    await page.getByRole('heading', { name: 'The first certificate' }).waitFor();
+    await page.getByRole('heading', { name: 'No certificates yet' }).waitFor();
     assert.deepEqual(await ask('GET', '/certificates'), []);
   },
 );
 
-test('Tab stays inside of a dialog', chromium, async (t) => {
+test('Tab stays inside a dialog', chromium, async (t) => {
   const { alice } = await visit(t);
   const { page, open } = await alice();
   await open('/administrators');
-  await tabTo(page, 'Add an administrator');
+  await tabTo(page, 'Add administrator');
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').waitFor();
   for (let step = 0; step < 12; step += 1) {

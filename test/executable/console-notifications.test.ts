@@ -1,4 +1,4 @@
-/** Notifications in the browser: a channel is added, tried, changed and removed, by keyboard too, and its log tells the truth. */
+/** Notifications in the browser: adding, testing, editing and removing a channel, also by keyboard, and the delivery log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { visit } from '../harness/console-visit.ts';
@@ -8,15 +8,15 @@ import { isSignedWith, status, webhookReceiver } from '../harness/webhook-receiv
 const browser = needs('chromium');
 
 test(
-  'a webhook is added with a secret that is shown once, tried, changed and removed',
+  'a webhook is added with a secret that is shown once, tested, edited and removed',
   browser,
   async (t) => {
     const { alice, expectComplaint } = await visit(t);
     const receiver = await webhookReceiver(t);
     const { page, open } = await alice();
     await open('/notifications');
-    await page.getByRole('heading', { name: 'Nobody is told yet' }).waitFor();
-    await page.getByRole('button', { name: 'Add a channel' }).click();
+    await page.getByRole('heading', { name: 'No notification channels yet' }).waitFor();
+    await page.getByRole('button', { name: 'Add channel' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Type').selectOption('webhook');
     await dialog.getByLabel('Name', { exact: true }).fill('ops');
@@ -26,12 +26,12 @@ test(
     await dialog.getByRole('button', { name: 'Add' }).click();
     const secret = await page.getByRole('region', { name: 'Signing secret' }).textContent();
     assert.match(secret ?? '', /^whsec_/);
-    await page.getByText('a digest at 07:00 UTC').waitFor();
+    await page.getByText('daily digest at 07:00 UTC').waitFor();
     assert.equal(await page.getByText('t0ken').count(), 0);
 
     await page.getByRole('button', { name: 'Test ops' }).click();
     await dialog.getByRole('button', { name: 'Send' }).click();
-    await page.getByText('ops has taken the test message').waitFor();
+    await page.getByText('ops accepted the test message').waitFor();
     const [got] = receiver.received;
     assert(got && isSignedWith(secret ?? '', got, Date.now()));
     receiver.answers.push(status(500));
@@ -42,30 +42,30 @@ test(
     await page.locator('.entry-error', { hasText: 'answered 500' }).waitFor();
     assert.equal(await page.locator('.entry').count(), 2);
 
-    await page.getByRole('button', { name: 'Change ops' }).click();
+    await page.getByRole('button', { name: 'Edit ops' }).click();
     await dialog.getByLabel('A new version is issued').uncheck();
     await dialog.getByLabel('Certificates').fill('shop*\nweb*');
     await dialog.getByLabel('Enabled').uncheck();
-    await dialog.getByRole('button', { name: 'Change' }).click();
-    await page.getByText('only of shop*, web*').waitFor();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('only for shop*, web*').waitFor();
     await page.getByRole('table').getByText('disabled').waitFor();
     await page.getByRole('button', { name: 'Remove ops' }).click();
     await dialog.getByRole('button', { name: 'Remove' }).click();
-    await page.getByRole('heading', { name: 'Nobody is told yet' }).waitFor();
+    await page.getByRole('heading', { name: 'No notification channels yet' }).waitFor();
   },
 );
 
-test('e-mail is added by keyboard alone; a program is not, and says where', browser, async (t) => {
+test('an email channel is added by keyboard alone; a program cannot be added here', browser, async (t) => {
   const { alice, command } = await visit(t);
   const { page, open } = await alice();
   await command('notification', 'add', 'exec', '--channel', 'pager', '--command', '/bin/true');
   await open('/notifications');
   const { keyboard } = page;
-  await page.getByRole('button', { name: 'Add a channel' }).focus();
+  await page.getByRole('button', { name: 'Add channel' }).focus();
   await keyboard.press('Enter');
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Type').selectOption('exec');
-  await dialog.getByText('own machine only').waitFor();
+  await dialog.getByText('add them on the vault’s host').waitFor();
   assert.ok(await dialog.getByRole('button', { name: 'Add' }).isDisabled());
   await dialog.getByLabel('Type').selectOption('email');
   const type = async (label: string, text: string) => {

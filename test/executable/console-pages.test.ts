@@ -1,19 +1,19 @@
 /**
- * What holds for every page of the console, and for every one to come: axe-core finds nothing in either theme, wide or
- * narrow, empty or full; nothing hangs over the edge; the browser has nothing to complain about.
+ * Checks on every page of the console: axe-core finds no violations in either theme, on wide and narrow screens, empty
+ * or full; nothing overflows; the browser reports no errors.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { paleTexts, violations } from '../harness/console-axe.ts';
+import { contrastViolations, violations } from '../harness/console-axe.ts';
 import { certificateTabs, outsidePaths, pagePatterns, pathOf } from '../harness/console-pages.ts';
-import { drawn, type Person, visit } from '../harness/console-visit.ts';
+import { type Person, rendered, visit } from '../harness/console-visit.ts';
 import { needs } from '../harness/missing-program.ts';
 
 const chromium = needs('chromium');
 
-/** Something of everything that a page can show. */
-async function fill({ ask, makeCertificates }: Person): Promise<void> {
-  await makeCertificates('www.example.test', 'mail.example.test');
+/** Creates at least one object of every kind that a page can show. */
+async function fill({ ask, createCertificates }: Person): Promise<void> {
+  await createCertificates('www.example.test', 'mail.example.test');
   await ask('POST', '/certificates/www.example.test/renew', {});
   await ask('PATCH', '/certificates/mail.example.test', { disabled: true });
   const key = { scopes: ['certificates:read', 'private_keys:read'], certificates: ['www.example.test'] };
@@ -28,35 +28,35 @@ async function fill({ ask, makeCertificates }: Person): Promise<void> {
     ...{ name: 'deploy', type: 'webhook', events: ['certificate.issued'] },
     settings: { url: 'http://127.0.0.1:1/hook' },
   });
-  await makeCertificates('shop.example.test');
+  await createCertificates('shop.example.test');
   await ask('POST', '/dns-providers', { name: 'dns', type: 'cloudflare', zones: ['example.test'], config });
 }
 
-/** What axe-core has against the page in each theme and at each width, and what hangs over its edge. */
+/** The axe-core violations of the page in each theme and at each width, and its horizontal overflow. */
 async function faults({ page }: Person, what: string): Promise<string[]> {
   const found: string[] = [];
-  const look = async (colorScheme: 'light' | 'dark', width: number, check: typeof violations) => {
+  const check = async (colorScheme: 'light' | 'dark', width: number, find: typeof violations) => {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 800 });
-    await drawn(page);
-    const overhang = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
-    const all = [...(overhang > 0 ? [`hangs ${overhang} pixels over the edge`] : []), ...(await check(page))];
+    await rendered(page);
+    const overflow = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
+    const all = [...(overflow > 0 ? [`overflows by ${overflow} pixels`] : []), ...(await find(page))];
     found.push(...all.map((text) => `${what}, ${colorScheme}, ${width}: ${text}`));
   };
-  await look('light', 1280, violations);
-  await look('dark', 1280, paleTexts);
-  await look('dark', 360, violations);
-  await look('light', 360, paleTexts);
+  await check('light', 1280, violations);
+  await check('dark', 1280, contrastViolations);
+  await check('dark', 360, violations);
+  await check('light', 360, contrastViolations);
   return found;
 }
 
-test('nobody stumbles outside of a session, and on no page of an empty vault', chromium, async (t) => {
+test('pages without a session and pages of an empty vault are accessible', chromium, async (t) => {
   const { alice, visitor } = await visit(t);
   const found: string[] = [];
-  const stranger = await visitor({ reducedMotion: 'reduce' });
+  const anonymous = await visitor({ reducedMotion: 'reduce' });
   for (const path of outsidePaths()) {
-    await stranger.open(path);
-    found.push(...(await faults(stranger, path)));
+    await anonymous.open(path);
+    found.push(...(await faults(anonymous, path)));
   }
   const person = await alice({ reducedMotion: 'reduce' });
   for (const path of pagePatterns().filter((pattern) => !pattern.includes(':'))) {
@@ -66,7 +66,7 @@ test('nobody stumbles outside of a session, and on no page of an empty vault', c
   assert.deepEqual(found, []);
 });
 
-test('nobody stumbles on any page that has something to show', chromium, async (t) => {
+test('pages with content are accessible', chromium, async (t) => {
   const { alice, expectComplaint } = await visit(t);
   const person = await alice({ reducedMotion: 'reduce' });
   await fill(person);
@@ -86,28 +86,28 @@ test('nobody stumbles on any page that has something to show', chromium, async (
   assert.deepEqual(found, []);
 });
 
-test('every page is reached by its address alone', chromium, async (t) => {
+test('every page opens from its URL', chromium, async (t) => {
   const { alice } = await visit(t);
   const person = await alice();
   await fill(person);
   for (const pattern of pagePatterns()) {
     await person.open(pathOf(pattern, { name: 'www.example.test', id: '1' }));
-    assert.notEqual(await person.page.locator('h1').textContent(), 'Nothing here', pattern);
+    assert.notEqual(await person.page.locator('h1').textContent(), 'Page not found', pattern);
   }
 });
 
 const dialogs = [
-  { path: '/issuers', button: 'Add an ACME CA' },
-  { path: '/dns-providers', button: 'Add a DNS provider', choose: 'rfc2136' },
+  { path: '/issuers', button: 'Add ACME CA' },
+  { path: '/dns-providers', button: 'Add DNS provider', choose: 'rfc2136' },
   { path: '/dns-providers', button: 'Test dns' },
-  { path: '/administrators', button: 'Add an administrator' },
+  { path: '/administrators', button: 'Add administrator' },
   { path: '/administrators', button: 'Remove bob' },
   { path: '/api-keys', menu: 'Actions for web-1', button: 'Revoke' },
-  { path: '/certificates/www.example.test', menu: /^More/, button: 'Change…' },
+  { path: '/certificates/www.example.test', menu: /^More/, button: 'Edit…' },
   { path: '/certificates/www.example.test', menu: /^More/, button: 'Delete…' },
 ] as const;
 
-test('nobody stumbles over a menu or a dialog', chromium, async (t) => {
+test('menus and dialogs are accessible', chromium, async (t) => {
   const { alice } = await visit(t);
   const person = await alice({ reducedMotion: 'reduce' });
   const { page } = person;

@@ -1,4 +1,4 @@
-/** Setting up, signing in and out, and one's sessions, in a real browser against the executable. */
+/** Setup, sign-in, sign-out and sessions in a real browser against the executable. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fillSetup, setupLink, signIn, visit } from '../harness/console-visit.ts';
@@ -8,7 +8,7 @@ import { goodPassword } from '../harness/sign-in-fixtures.ts';
 const chromium = needs('chromium');
 
 test(
-  'the setup link makes the first administrator, once, and leaves nothing in the address bar',
+  'the setup link creates the first administrator once, and its token is removed from the address bar',
   chromium,
   async (t) => {
     const { visitor, alice, url, command, expectComplaint } = await visit(t);
@@ -18,10 +18,14 @@ test(
     assert.equal(page.url(), `${url}/setup`);
     await page.getByLabel('Name').fill('alice');
     await page.getByLabel('Password', { exact: true }).fill('short');
-    await page.getByLabel('Password, once more').fill('shor');
-    assert.equal(await page.getByText('This is not the same password.').count(), 0, 'it may become it');
-    await page.getByLabel('Password, once more').press('Tab');
-    await page.getByText('This is not the same password.').waitFor();
+    await page.getByLabel('Confirm password').fill('shor');
+    assert.equal(
+      await page.getByText('The passwords do not match.').count(),
+      0,
+      'the person may still be typing',
+    );
+    await page.getByLabel('Confirm password').press('Tab');
+    await page.getByText('The passwords do not match.').waitFor();
     await alice();
     expectComplaint(/status of 403/);
     const mallory = await visitor();
@@ -32,7 +36,7 @@ test(
 );
 
 test(
-  'signing in leads back to where one was, by keyboard alone, and a wrong password is said',
+  'sign-in returns to the requested page, by keyboard alone, and reports a wrong password',
   chromium,
   async (t) => {
     const { visitor, alice, expectComplaint } = await visit(t);
@@ -52,33 +56,33 @@ test(
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Your sessions' }).waitFor();
     assert.equal(new URL(page.url()).pathname, '/account/sessions');
-    await page.getByRole('button', { name: 'End', exact: true }).waitFor();
-    assert.equal(await page.getByRole('row').count(), 3, 'a head, the other session and this one');
+    await page.getByRole('button', { name: 'End session', exact: true }).waitFor();
+    assert.equal(await page.getByRole('row').count(), 3, 'the header, the other session and this one');
   },
 );
 
-test('a session that is ended elsewhere leads to the sign-in page by itself', chromium, async (t) => {
+test('ending a session in another browser shows the sign-in page', chromium, async (t) => {
   const { visitor, alice, expectComplaint } = await visit(t);
   const { page } = await alice();
-  const elsewhere = await visitor();
-  await elsewhere.page.goto('/sign-in');
-  await signIn(elsewhere.page);
-  await elsewhere.page.getByRole('button', { name: /^alice/ }).click();
-  await elsewhere.page.getByRole('link', { name: 'Your sessions' }).click();
+  const otherBrowser = await visitor();
+  await otherBrowser.page.goto('/sign-in');
+  await signIn(otherBrowser.page);
+  await otherBrowser.page.getByRole('button', { name: /^alice/ }).click();
+  await otherBrowser.page.getByRole('link', { name: 'Your sessions' }).click();
   expectComplaint(/status of 401/);
-  await elsewhere.page.getByRole('button', { name: 'End', exact: true }).click();
+  await otherBrowser.page.getByRole('button', { name: 'End session', exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
 });
 
 test(
-  'a chosen theme is there before the first paint, and the back button and the focus follow the pages',
+  'the selected theme applies before the first paint, and the back button and the focus follow navigation',
   chromium,
   async (t) => {
     const { alice } = await visit(t);
     const { page } = await alice({ colorScheme: 'light' });
     const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
     const light = await background();
-    await page.getByLabel('Colours').selectOption('dark');
+    await page.getByLabel('Theme').selectOption('dark');
     assert.notEqual(await background(), light);
     await page.reload({ waitUntil: 'commit' });
     await page.locator('html[data-theme=dark]').waitFor({ state: 'attached' });

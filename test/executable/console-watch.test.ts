@@ -1,4 +1,4 @@
-/** What watches the console's pages in all other tests, tried on pages that misbehave: or nobody would know that it sees. */
+/** Tests the harness that watches the console's pages in all other tests, with pages that break the rules. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { violations } from '../harness/console-axe.ts';
@@ -10,10 +10,10 @@ const chromium = needs('chromium');
 
 /** A script that adds an element with this attribute. */
 const add = (tag: string, attribute: string, value: string) =>
-  `const made = document.createElement('${tag}'); made.${attribute} = ${JSON.stringify(value)}; document.body.append(made)`;
+  `const added = document.createElement('${tag}'); added.${attribute} = ${JSON.stringify(value)}; document.body.append(added)`;
 
-/** What no page of the console does, where the browser says so, and what is complained about then. */
-const misdeeds = [
+/** Scripts that break a rule, the browser event that reports each, and the expected complaint. */
+const violatingScripts = [
   {
     script: `document.body.setAttribute('style', 'color: red')`,
     by: 'console',
@@ -38,36 +38,36 @@ const misdeeds = [
   {
     script: `location.href = 'http://other.localhost:9/'`,
     by: 'requestfailed',
-    complaint: /asks http:..other/,
+    complaint: /requested http:..other/,
   },
 ] as const;
 
-test('whatever a page does against its policy is seen, and so is every error', chromium, async (t) => {
+test('every violation of the content security policy and every error is reported', chromium, async (t) => {
   const { alice, url, expectComplaint, excuse } = await visit(t);
   const { page, context, open } = await alice();
-  // Some are seen twice.
+  // Some are reported twice.
   excuse(/evil\.localhost/);
   const watch = startWatch(url);
   watch.add(context);
-  for (const { script, by, complaint } of misdeeds) {
+  for (const { script, by, complaint } of violatingScripts) {
     await open('/about');
-    assert.doesNotMatch(watch.complaints().join('\n'), complaint, 'until now it behaves');
-    const said = page.waitForEvent(by as 'console');
+    assert.doesNotMatch(watch.complaints().join('\n'), complaint, 'reported before it happened');
+    const reported = page.waitForEvent(by as 'console');
     await page.evaluate(`{ ${script} }`);
-    await said;
+    await reported;
     assert.match(watch.complaints().join('\n'), complaint);
     expectComplaint(complaint);
   }
 });
 
-test('a complaint that is expected and never comes is a complaint', () => {
+test('an expected complaint that does not happen is reported', () => {
   const watch = startWatch('http://127.0.0.1:9');
   assert.deepEqual(watch.complaints(), []);
   watch.expectComplaint(/status of 400/);
-  assert.deepEqual(watch.complaints(), ['nothing was like /status of 400/']);
+  assert.deepEqual(watch.complaints(), ['nothing matched /status of 400/']);
 });
 
-test('a field without a label, and text that nobody can read, are violations', chromium, async (t) => {
+test('a field without a label and text without contrast are violations', chromium, async (t) => {
   const { alice } = await visit(t);
   const { page } = await alice();
   assert.deepEqual(await violations(page), []);

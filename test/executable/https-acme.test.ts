@@ -42,7 +42,10 @@ suite('a public certificate for the vault itself', needsAcme(), () => {
     const order = ['--domain', name, '--issuer', 'pebble', '--challenge', 'tls-alpn-01'];
     await vault.done('certificate', 'create', '--name', 'vault', ...order);
     const server = await serveHttps(t, vault);
-    assert.match(server.log(), /"msg":"nothing is issued for it yet: the private CA stands in"/);
+    assert.match(
+      server.log(),
+      /"msg":"certificate not issued yet; serving a temporary one from the private CA"/,
+    );
     const root = await vault.ca.root();
     const served = await eventually('the public certificate', async () =>
       visit(`${server.url}/api/v1/health`, { ca: root, servername: name }).catch(() => undefined),

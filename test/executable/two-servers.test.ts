@@ -97,7 +97,7 @@ test('a second server on the same port is refused with one sentence, and the fir
   const first = await serve(t, line.data, { listen });
   await line.refused(
     ['serve', '--listen', listen],
-    new RegExp(`^vault: cannot listen on ${listen.replaceAll('.', '\\.')}: another program uses this port\n`),
+    new RegExp(`^vault: cannot listen on ${listen.replaceAll('.', '\\.')}: the port is already in use\n`),
   );
   const { status } = await fetch(`${first.url}/api/v1/ready`);
   assert.equal(status, 200);

@@ -1,4 +1,4 @@
-/** What a CA issued, as clients, OpenSSL and Pebble itself see it. */
+/** Checks of issued certificates with OpenSSL and Pebble. */
 import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Pebble } from './pebble.ts';
 
-/** The certificates of a PEM text, each as PEM. */
+/** Splits a PEM text into its certificates. */
 export function certificatesIn(pem: string): string[] {
   return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g) ?? [];
 }
 
-/** What `openssl verify` says about the first certificate of `fullchain`, with only this root trusted. */
+/** The output of `openssl verify` for the first certificate of `fullchain`, with only this root trusted. */
 export function verify(dir: string, fullchain: string, root: string): string {
   const [leaf = '', ...chain] = certificatesIn(fullchain);
   const files = { 'root.pem': root, 'chain.pem': chain.join(''), 'leaf.pem': leaf };
@@ -26,7 +26,7 @@ export function verify(dir: string, fullchain: string, root: string): string {
   }).trim();
 }
 
-/** What Pebble says of the first certificate of a PEM text: `Valid` or `Revoked`, and the reason's number. */
+/** Pebble's status of the first certificate of a PEM text: `Valid` or `Revoked`, and the number of the reason. */
 export async function certificateStatus(
   { managementUrl, caPem: ca }: Pebble,
   pem: string,
@@ -39,7 +39,7 @@ export async function certificateStatus(
   return { status, reason };
 }
 
-/** How many certificates this Pebble has issued. */
+/** The number of certificates that this Pebble has issued. */
 export function issuedBy({ log }: Pebble): number {
   return log().match(/Issued certificate serial/g)?.length ?? 0;
 }

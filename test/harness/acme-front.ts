@@ -1,7 +1,7 @@
 /**
- * A proxy before Pebble that looks like the CA itself: it counts what is asked, can hold a request or its answer for as
- * long as a test wants, and can keep renewal information to itself. Pebble makes its URLs from the request's host, so
- * that all of them lead here.
+ * A proxy in front of Pebble that looks like the CA itself. It counts requests, can hold a request or its response until
+ * the test releases it, and can hide renewal information. Pebble builds its URLs from the request's host, so all of them
+ * point to the proxy.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -20,20 +20,20 @@ export type AcmeFront = {
   /** Every request so far, as `POST /order-plz`. */
   readonly requests: () => readonly string[];
   /**
-   * Holds the next request whose path matches: `request` before the CA sees it, `answer` when the CA has done it and
-   * nobody knows yet. Who has gone away meanwhile is not asked for any more.
+   * Holds the next request whose path matches: `request` before the CA receives it, `answer` after the CA processed it but
+   * before the client gets the response. A request whose client disconnected meanwhile is dropped.
    */
   readonly hold: (what: 'request' | 'answer', path: RegExp) => Held;
 };
 
 export type Held = {
-  /** Fulfilled when the request is there and waits. */
+  /** Resolves when the request has arrived and is held. */
   readonly reached: Promise<void>;
   readonly release: () => void;
 };
 
 export type AcmeFrontOptions = {
-  /** Whether the directory says nothing of renewal information, as an older CA's does. */
+  /** Hides renewal information from the directory, as in older CAs. */
   readonly hidesRenewalInfo?: boolean | undefined;
 };
 
@@ -50,7 +50,7 @@ type Answer = {
   readonly body: Buffer;
 };
 
-/** Starts one on a free loopback port; it ends with the test. */
+/** Starts a proxy on a free loopback port. It stops when the test ends. */
 export async function acmeFront(
   t: Pick<TestContext, 'after'>,
   ca: Pick<Pebble, 'directoryUrl' | 'caPem'>,

@@ -1,6 +1,6 @@
 /**
- * What tests of the executable against a real CA begin with: Pebble, BIND with the zones `example.test` and
- * `acme.test`, and a data directory with an issuer called `pebble`. All need `needsPebble()` and `needsBind()`.
+ * The setup for tests of the executable with a real CA: Pebble, BIND with the zones `example.test` and `acme.test`, and a
+ * data directory with an issuer `pebble`. Tests need `needsPebble()` and `needsBind()`.
  */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -23,28 +23,28 @@ export type AcmeVault = {
   readonly dataDir: string;
   readonly dns: Bind;
   readonly ca: Pebble;
-  /** Where the CA looks for http-01 and tls-alpn-01. */
+  /** The ports where the CA validates http-01 and tls-alpn-01. */
   readonly httpPort: number;
   readonly tlsPort: number;
-  /** Runs a command of the vault to its end. */
+  /** Runs a command of the vault until it exits. */
   readonly run: (...args: readonly string[]) => Promise<Outcome>;
-  /** Runs a command that must succeed; what it prints. */
+  /** Runs a command that must succeed. Returns its output. */
   readonly done: (...args: readonly string[]) => Promise<string>;
-  /** Runs a command that must be refused or fail; its complaint. */
+  /** Runs a command that must fail. Returns its error output. */
   readonly refused: (...args: readonly string[]) => Promise<string>;
   /** Adds another CA. */
   readonly addIssuer: (name: string, ca: CaPlace, ...args: readonly string[]) => Promise<void>;
-  /** Makes a certificate of the issuer `pebble` and waits for it. */
+  /** Creates a certificate of the issuer `pebble` and waits until it is issued. */
   readonly issue: (name: string, ...args: readonly string[]) => Promise<string>;
-  /** Adds `bind`, which may write both zones. */
+  /** Adds the DNS provider `bind` for both zones. */
   readonly addDnsProvider: () => Promise<void>;
-  /** `vault serve` that answers all challenges and asks BIND about records. */
+  /** `vault serve` that responds to all challenges and uses BIND as resolver. */
   readonly serve: (...args: readonly string[]) => Promise<RunningVault>;
-  /** `vault serve` that answers no http-01 and no tls-alpn-01. */
+  /** `vault serve` that does not respond to http-01 and tls-alpn-01. */
   readonly serveMute: (...args: readonly string[]) => Promise<RunningVault>;
-  /** Rows of the database, or a change to it from outside. */
+  /** Runs a query or a change on the database from outside. */
   readonly query: <Row>(sql: string, ...parameters: readonly unknown[]) => Row[];
-  /** A client with a key that may read everything. */
+  /** A client with an API key that can read everything. */
   readonly client: () => Promise<Client>;
 };
 
@@ -53,7 +53,7 @@ type CaPlace = Pick<Pebble, 'directoryUrl' | 'caFile'>;
 export type Download = {
   readonly status: number;
   readonly body: string;
-  /** What `Certificate-Version` says. */
+  /** The value of `Certificate-Version`. */
   readonly version: string;
 };
 
@@ -65,7 +65,7 @@ export type AcmeVaultOptions = PebbleOptions & {
   readonly records?: readonly string[];
   /** Options of `issuer add`. */
   readonly issuer?: readonly string[];
-  /** What the vault shall take for the CA, such as a proxy before it. */
+  /** The directory URL for the vault, such as that of a proxy in front of the CA. */
   readonly front?: (ca: Pebble) => Promise<CaPlace>;
 };
 
@@ -75,7 +75,7 @@ export function needsAcme(feature?: Feature): Skip {
   return missing.skip === undefined ? needsBind() : missing;
 }
 
-/** Starts the servers, which end with the test, and adds the issuer. */
+/** Starts the servers, which stop when the test ends, and adds the issuer. */
 export async function acmeVault(
   t: Pick<TestContext, 'after'>,
   options: AcmeVaultOptions = {},
@@ -94,7 +94,7 @@ export async function acmeVault(
   return made;
 }
 
-/** The same with a proxy before the CA, which the vault takes for the CA itself. */
+/** The same with a proxy in front of the CA. */
 export async function frontedVault(
   t: Pick<TestContext, 'after'>,
   { hidesRenewalInfo, ...options }: Omit<AcmeVaultOptions, 'front'> & AcmeFrontOptions = {},
@@ -196,7 +196,7 @@ async function download({ url }: RunningVault, key: string, path: string): Promi
   return { status: response.status, body: await response.text(), version };
 }
 
-/** What `look` finds, once it finds something; asked again and again. Fails after so many milliseconds. */
+/** Calls `look` repeatedly until it returns a value. Fails after `patience` milliseconds. */
 export async function eventually<T>(
   what: string,
   look: () => T | undefined | Promise<T | undefined>,
@@ -206,14 +206,14 @@ export async function eventually<T>(
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    assert(Date.now() < deadline, `${what}: not within ${patience} ms`);
+    assert(Date.now() < deadline, `${what}: nothing within ${patience} ms`);
     await sleep(50);
   }
 }
 
 /**
- * Moves all that is known and planned of certificates into the past, as if so many milliseconds had gone by. A server
- * that is started afterwards sees it.
+ * Moves the times of all certificates into the past, as if this many milliseconds had passed. Affects servers that start
+ * afterwards.
  */
 export function letPass({ query }: AcmeVault, ms: number): void {
   const moved = (...columns: string[]) => columns.map((column) => `${column} = ${column} - ${ms}`).join();

@@ -1,4 +1,4 @@
-/** The routes as `vault serve` has them. */
+/** All routes of `vault serve`. */
 import { readAsset } from '../../src/cli/runtime/assets.ts';
 import { routesWith } from '../../src/http/routes/routes.ts';
 

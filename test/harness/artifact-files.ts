@@ -1,4 +1,4 @@
-/** The artifacts' file names as the specification has them, written out: the tests must not take them from the source. */
+/** The file names of artifacts in the specification. Listed here, because tests must not read them from the source. */
 export const artifactFiles = [
   'certificate.crt',
   'chain.crt',

@@ -1,4 +1,4 @@
-/** Backups for tests: made in the process of the test, of vaults with certificates, as the command makes them. */
+/** Creates backups in the process of the test, in the same way as the command. */
 import { Secret } from '../../src/base/secret.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { type BackupOrder, backUpTo } from '../../src/domain/backup/backup.ts';
@@ -7,7 +7,7 @@ import type { Vault } from '../../src/domain/vault.ts';
 
 export const backupPassphrase = 'several words in a row';
 
-/** Writes a backup of the vault to `file`; `unverified` for one that a vault would not take for good. */
+/** Writes a backup of the vault to `file`; `unverified` skips the verification of the written file. */
 export async function makeBackup(
   vault: Vault,
   file: string,

@@ -1,6 +1,6 @@
-/** Elements of BER (X.690), written in every way that readers take: what tests of hostile files are made of. */
+/** Writes BER elements (X.690) in every valid form, for tests of hostile files. */
 
-/** How lengths are written: shortest, with zeros in front, or with an end mark instead. */
+/** The encoding of lengths: shortest, with leading zeros, or indefinite with an end mark. */
 export type LengthForm = 'short' | 'padded' | 'indefinite';
 
 /** An element with this tag; an indefinite length is for constructed ones only. */
@@ -17,7 +17,7 @@ export function berInteger(value: number): Buffer {
   return ber(0x02, (bytes[0] ?? 0) >= 0x80 ? [Buffer.alloc(1), bytes] : bytes);
 }
 
-/** An OCTET STRING, in one piece or cut at these places into a constructed one. */
+/** An OCTET STRING, primitive or split at these offsets into a constructed one. */
 export function berOctets(content: Buffer, cuts: readonly number[] = [], form: LengthForm = 'short'): Buffer {
   if (cuts.length === 0) return ber(0x04, content, form === 'indefinite' ? 'short' : form);
   const places = [

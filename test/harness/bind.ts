@@ -1,7 +1,7 @@
 /**
- * A name server with dynamic updates (RFC 2136, TSIG of RFC 8945): BIND's named, for zones of the test's own. It also
- * follows aliases from one zone to another, as a CA's resolver does, but it knows no name outside of its zones and
- * sends no question to anybody. Tests that use this need `needsBind()`.
+ * BIND's named as a name server with dynamic updates (RFC 2136, TSIG of RFC 8945) for the zones of a test. Like a CA's
+ * resolver it follows aliases between its zones, but it knows no other names and sends no queries to other servers. Tests
+ * need `needsBind()`.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -24,11 +24,11 @@ export type Zone = {
 export type TsigAlgorithm = 'hmac-sha1' | 'hmac-sha224' | 'hmac-sha256' | 'hmac-sha384' | 'hmac-sha512';
 
 export type BindOptions = {
-  /** A zone has NS `ns.ZONE` and, for that, A 127.0.0.1, besides its own records. Zones may lie in one another. */
+  /** A zone has NS `ns.ZONE` and, for that, A 127.0.0.1, besides its own records. Zones may be nested. */
   readonly zones: readonly (string | Zone)[];
-  /** hmac-sha256 without it. */
+  /** By default hmac-sha256. */
   readonly algorithm?: TsigAlgorithm;
-  /** A second name server of all zones, `ns2.ZONE` at 127.0.0.2 as they say, which asks for changes every two seconds. */
+  /** Adds a secondary name server of all zones, `ns2.ZONE` at 127.0.0.2, which polls for changes every two seconds. */
   readonly secondary?: boolean;
 };
 
@@ -37,21 +37,21 @@ export type Bind = Omit<StartedServer, 'ports'> & {
   readonly server: string;
   readonly host: string;
   readonly port: number;
-  /** The key that may change TXT records at any name of each zone, and nothing else. */
+  /** The key, which may only change TXT records. */
   readonly keyName: string;
   readonly algorithm: TsigAlgorithm;
   /** base64 */
   readonly secret: string;
-  /** Where the second name server really is: named listens at addresses of interfaces only. */
+  /** The real address of the secondary server, because named only listens on addresses of interfaces. */
   readonly secondary: string | undefined;
-  /** The TXT records that the server gives at a name, each in one piece, sorted; behind an alias too. */
+  /** The sorted TXT records at a name, each joined; follows aliases. */
   readonly txt: (name: string) => Promise<string[]>;
 };
 
 const host = '127.0.0.1';
 const keyName = 'vault-test-key';
 
-/** Debian's PATH for ordinary users has no folder of administration. */
+/** Debian's PATH for ordinary users does not include sbin. */
 const folders = ['/usr/sbin', '/usr/local/sbin'];
 
 /** Options for a test that needs `bind()`: see `needs()`. */
@@ -59,7 +59,7 @@ export function needsBind(): Skip {
   return needs('named', folders);
 }
 
-/** Starts it on a free loopback port and stops it when the test has ended. */
+/** Starts named on a free loopback port. It stops when the test ends. */
 export async function bind(t: Pick<TestContext, 'after'>, options: BindOptions): Promise<Bind> {
   const { algorithm = 'hmac-sha256', secondary = false } = options;
   const zones = options.zones.map((zone) => (typeof zone === 'string' ? { name: zone } : zone));
@@ -67,7 +67,7 @@ export async function bind(t: Pick<TestContext, 'after'>, options: BindOptions):
   const installed = findProgram('named', folders);
   assert(installed, 'named is not installed: the test lacks needsBind()');
   const { ports, pid, log } = await startOnFreePorts(t, 1, ([port = 0], dir) => {
-    // AppArmor lets /usr/sbin/named read its own folders only, and knows it by its path.
+    // AppArmor restricts /usr/sbin/named, which it identifies by path, to its own folders.
     const program = join(dir, 'named');
     copyFileSync(installed, program);
     for (const zone of zones) writeFileSync(join(dir, `${zone.name}.zone`), zoneFile(zone, secondary));
@@ -85,13 +85,13 @@ export async function bind(t: Pick<TestContext, 'after'>, options: BindOptions):
 
 function isReady(log: string): boolean {
   const complaint = /^.*(not loaded due to errors|loading from master file).*$/m.exec(log);
-  if (complaint) throw new Error(`named does not like a zone: ${log}`);
+  if (complaint) throw new Error(`named rejected a zone: ${log}`);
   return / running\n/.test(log);
 }
 
 const secondAddress = '127.0.0.2';
 
-/** It gets no notice of changes, as where a firewall or a queue stands between: it asks, and lags behind meanwhile. */
+/** Gets no NOTIFY, as behind a firewall, so it polls and lags behind. */
 async function startSecondary(
   t: Pick<TestContext, 'after'>,
   installed: string,
@@ -134,7 +134,7 @@ function configuration(
     '  directory "."; pid-file none; session-keyfile none; reuseport no; max-cache-size 8m;',
     `  listen-on port ${port} { ${host}; }; listen-on-v6 { none; };`,
     `  allow-query { ${host}; }; allow-transfer { ${transfers}; }; notify no;`,
-    // Without recursion it would not follow an alias into another zone of its own. The empty root below keeps it here.
+    // Recursion is needed to follow aliases between its zones. The empty root zone below prevents outside queries.
     `  recursion yes; allow-recursion { ${host}; }; dnssec-validation no; empty-zones-enable no;`,
     '};',
     'controls { };',
@@ -145,7 +145,7 @@ function configuration(
   ].join('\n');
 }
 
-/** Every name that is in no other zone does not exist. */
+/** An empty root zone, so that names outside the other zones do not exist. */
 const rootZone = ['$TTL 60', '@ SOA ns hostmaster 1 3600 600 86400 0', '@ NS ns', 'ns A 127.0.0.1', ''].join(
   '\n',
 );

@@ -1,4 +1,4 @@
-/** When cron runs a job: a slow reading of crontab(5), minute by minute, to compare others with. */
+/** Computes when cron runs a job, minute by minute by the rules of crontab(5), as a reference for other implementations. */
 
 const macros: Readonly<Record<string, string>> = {
   '@yearly': '0 0 1 1 *',

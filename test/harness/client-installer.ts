@@ -1,6 +1,6 @@
 /**
- * A machine for the client installer: a home of its own, a PATH in which fakes stand before what would touch the real
- * machine (crontab, logger, systemctl), and the real script in a real shell.
+ * A machine for the client installer: its own home, a PATH with fakes for the programs that would change the real machine
+ * (crontab, logger, systemctl), and the real script in a real shell.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -23,7 +23,7 @@ import type { Outcome } from './vault-process.ts';
 
 export const installer = fileURLToPath(new URL('../../assets/install.sh', import.meta.url));
 
-/** The shells it must work in: program and first arguments. `sh` is whatever this system calls so. */
+/** The supported shells: program and first arguments. `sh` is the default shell of this system. */
 export const shells = {
   sh: ['sh'],
   dash: ['dash'],
@@ -35,7 +35,7 @@ export const shells = {
 
 export type Shell = keyof typeof shells;
 
-/** What carries the requests; `nc` and `openssl` are what is left where only BusyBox is installed. */
+/** The programs that send requests; `nc` and `openssl` are the fallbacks if only BusyBox is installed. */
 export const tools = {
   curl: 'curl',
   wget: 'wget',
@@ -48,14 +48,14 @@ export type Tool = keyof typeof tools;
 
 export type Machine = {
   readonly home: string;
-  /** Programs here come before all others. */
+  /** Programs in this directory come first in PATH. */
   readonly bin: string;
   readonly destination: string;
-  /** Runs the script, or what else is named, to its end. */
+  /** Runs the script, or another program, until it exits. */
   readonly run: (args: readonly string[], launch?: ClientLaunch) => Promise<Outcome>;
-  /** Puts a shell script into `bin`. */
+  /** Writes a shell script to `bin`. */
   readonly fake: (name: string, body: string) => void;
-  /** Makes the script look for its programs here only, without this one. */
+  /** Restricts the script to programs in `bin`, without this one. */
   readonly hide: (program: string) => void;
   readonly crontab: () => string;
   readonly syslog: () => string;
@@ -70,7 +70,7 @@ export type Machine = {
 export type ClientLaunch = {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly shell?: Shell;
-  /** What is run in place of assets/install.sh. */
+  /** Runs this instead of assets/install.sh. */
   readonly script?: string;
   /** Feeds the script through a pipe, as `curl | sh` does. */
   readonly input?: string;
@@ -81,7 +81,7 @@ export type ClientLaunch = {
 
 const real = process.env.PATH ?? '';
 
-/** A `sudo` that changes nobody's rights, but, like the real one, hands on only what it is told of the environment. */
+/** A `sudo` that does not change the user but, like the real one, passes on only the selected environment variables. */
 export const fakeSudo = `case $1 in --preserve-env=*) kept=\${1#*=}; shift ;; esac
 for name in PATH HOME CERTIFICATE_VAULT_HOME CERTIFICATE_VAULT_FETCH_TRIES \${kept-}; do
   eval "is_set=\\\${$name+yes} value=\\\${$name-}"
@@ -89,7 +89,7 @@ for name in PATH HOME CERTIFICATE_VAULT_HOME CERTIFICATE_VAULT_FETCH_TRIES \${ke
 done
 exec env -i "$@"`;
 
-/** A new machine that has only one of the download tools, and BusyBox's programs in place of GNU's where asked. */
+/** A new machine with only one of the download tools and, optionally, BusyBox programs instead of GNU programs. */
 export function machine(
   t: Pick<TestContext, 'after'>,
   { shell = 'sh', tool = 'curl', userland }: { shell?: Shell; tool?: Tool; userland?: 'busybox' } = {},
@@ -161,7 +161,7 @@ export function machine(
   };
 }
 
-/** Runs a program to its end. A negative pid would not do: what is killed here is one process. */
+/** Runs a program until it exits. */
 export async function finish(
   program: string,
   args: readonly string[],
@@ -173,10 +173,10 @@ export async function finish(
     ...(signal && { signal, killSignal: 'SIGINT' }),
   });
   child.on('error', () => {
-    // An abort; the end of the process is what counts.
+    // An abort; the exit of the process is what counts.
   });
   child.stdin.on('error', () => {
-    // It ended without reading everything.
+    // It exited without reading everything.
   });
   child.stdin.end(input ?? '');
   let stdout = '';
@@ -191,14 +191,14 @@ export async function finish(
   return { code, stdout, stderr };
 }
 
-/** Fails unless key and certificate in the destination belong together. Returns the certificate. */
+/** Fails unless key and certificate in the destination match. Returns the certificate. */
 export function assertPair(client: Machine): X509Certificate {
   const certificate = new X509Certificate(client.file('tls.crt'));
   assert(certificate.checkPrivateKey(createPrivateKey(client.file('tls.key'))), 'key and certificate differ');
   return certificate;
 }
 
-/** What the script left in the destination for itself. */
+/** The script's own files in the destination. */
 export function leftovers({ destination }: Machine): string[] {
   return readdirSync(destination).filter((name) => name.startsWith('.vault-'));
 }
@@ -214,7 +214,7 @@ function absentWith(tool: Tool): readonly string[] {
   return ['curl', 'wget'];
 }
 
-/** One link for each applet, as Alpine has them; the download tools and OpenSSL stay those of the machine. */
+/** Links for all BusyBox applets, as on Alpine; the download tools and OpenSSL stay those of the machine. */
 function linkBusybox(home: string): void {
   const folder = join(home, 'applets');
   mkdirSync(folder);

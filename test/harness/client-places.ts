@@ -1,15 +1,15 @@
-/** The places where the client installer is tried: every shell, and every download tool, that is installed. */
+/** Runs tests of the client installer in every installed shell and with every installed download tool. */
 import { suite, type TestContext, test } from 'node:test';
 import { type Shell, shells, type Tool, tools } from './client-installer.ts';
 import { needs } from './missing-program.ts';
 
-/** What a shell or a tool needs, for the options of a test. */
+/** The test options for a shell or a tool. */
 type Needs = ReturnType<typeof needs>;
 
-/** A shell, and what carries the requests. With `openssl` the vault has to speak HTTPS. */
+/** A shell and a download tool. With `openssl` the vault must serve HTTPS. */
 export type Place = { readonly shell: Shell; readonly tool: Tool };
 
-// The scripts wait for processes much of the time, so two tests at once keep two cores busy.
+// The scripts mostly wait for processes, so two concurrent tests keep two cores busy.
 const together = { concurrency: 2 };
 
 /** Every shell with the program that it needs. */
@@ -23,7 +23,7 @@ export function everyTool(): (readonly [Tool, Needs])[] {
   return (Object.keys(tools) as Tool[]).map((name) => [name, needs(tools[name])] as const);
 }
 
-/** The same test in each shell, with curl or whatever else it needs. */
+/** The same test in each shell, with curl or another required program. */
 export function inEveryShell(
   title: string,
   run: (t: TestContext, shell: Shell) => Promise<void>,

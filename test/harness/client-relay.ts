@@ -1,4 +1,4 @@
-/** A server between the client installer and the vault that passes requests on, or answers as the test says. */
+/** A relay between the client installer and the vault that forwards requests or sends responses of the test. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -6,26 +6,26 @@ import type { TestContext } from 'node:test';
 
 export type Answer =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
-  /** Announces the whole body, and sends half of it. */
+  /** Sends half of the announced body. */
   | 'truncated'
-  /** Says nothing and keeps the connection. */
+  /** Sends nothing and keeps the connection open. */
   | 'hanging'
-  /** As the vault answers. */
+  /** Forwards the request. */
   | undefined;
 
 export type Seen = { readonly path: string; readonly headers: IncomingMessage['headers'] };
 
 export type Relay = {
   readonly url: string;
-  /** What was asked so far. */
+  /** The requests so far. */
   readonly seen: Seen[];
-  /** Decides about each request; called before the vault is asked. */
+  /** Chooses the response to each request. */
   answer: (path: string) => Answer | Promise<Answer>;
 };
 
 /**
- * `tls` makes it speak HTTPS with this certificate. The vault's address is asked for with each request, for the vault may
- * start after the relay, which ends with the test.
+ * With `tls` it serves HTTPS with this certificate. The vault's address is read at each request, because the vault may
+ * start after the relay. The relay stops when the test ends.
  */
 export async function relay(
   t: Pick<TestContext, 'after'>,
@@ -49,7 +49,7 @@ export async function relay(
       redirect: 'manual',
     }).catch(() => undefined);
     if (passed === undefined) {
-      // No vault, no answer.
+      // Without the vault, drop the connection.
       response.destroy();
       return;
     }

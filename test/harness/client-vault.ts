@@ -1,6 +1,6 @@
 /**
- * A vault for the client installer: the built executable as a process of its own, with a certificate and an API key that
- * its command line made.
+ * A vault for the client installer: the built executable in its own process, with a certificate and an API key that its
+ * command line created.
  */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
@@ -15,25 +15,25 @@ import { tempDir } from './temp-dir.ts';
 import { serve, vault } from './vault-process.ts';
 
 export type ClientVault = {
-  /** Where clients find it: `http://127.0.0.1:PORT`, or `https:` where the tool speaks nothing else. */
+  /** Its URL: `http://127.0.0.1:PORT`, or `https:` if the tool supports nothing else. */
   readonly url: string;
-  /** May do everything with every certificate. */
+  /** An API key with all scopes for all certificates. */
   readonly key: string;
-  /** The options with which a client trusts it. */
+  /** The client options to trust it. */
   readonly trust: readonly string[];
-  /** A relay before it that speaks the same protocol; the same `trust` is right for it. */
+  /** A relay in front of it with the same protocol and `trust` options. */
   readonly relay: () => Promise<Relay>;
-  /** Requests a path of the process itself. */
+  /** Requests a path from the process itself. */
   readonly get: (path: string) => Promise<Response>;
-  /** Asks for a new version and waits until it is there. */
+  /** Renews the certificate and waits for the new version. */
   readonly renew: (name?: string) => Promise<void>;
-  /** A version that was made elsewhere. */
+  /** Imports a version. */
   readonly import: (name: string, fullchain: string, key: string) => Promise<void>;
-  /** What was downloaded so far, as `artifact version`. */
+  /** The downloads so far, as `artifact version`. */
   readonly downloads: () => string[];
-  /** Ends the process. */
+  /** Stops the process. */
   readonly stop: () => Promise<void>;
-  /** Sets up the usual job: full chain and key of `web`. */
+  /** Creates the usual job: full chain and key of `web`. */
   readonly install: (
     machine: Machine,
     args?: readonly string[],
@@ -44,7 +44,7 @@ export type ClientVault = {
 const shared = mkdtempSync(join(tmpdir(), 'vault-template-'));
 after(() => rmSync(shared, { recursive: true, force: true }));
 
-/** Starts the process; it ends with the test. For the tool `openssl`, a relay before it speaks HTTPS. */
+/** Starts the process, which stops when the test ends. For the tool `openssl`, a relay in front of it serves HTTPS. */
 export async function clientVault(
   t: Pick<TestContext, 'after'>,
   { certificates = ['web'], tool = 'curl' }: { certificates?: readonly string[]; tool?: Tool } = {},
@@ -83,7 +83,7 @@ export async function clientVault(
   };
 }
 
-/** The options of the usual job, but for the server. */
+/** The options of the usual job without --server. */
 export function usual(machine: Machine): string[] {
   const files = ['--file', 'fullchain.crt=tls.crt', '--file', 'private.key=tls.key'];
   return ['--certificate', 'web', ...files, '--destination', machine.destination];
@@ -93,7 +93,7 @@ type Template = { readonly dir: string; readonly key: string };
 
 const templates = new Map<string, Promise<Template>>();
 
-/** A data directory with these certificates and the key, made once for all tests of a file: each gets a copy. */
+/** A data directory with these certificates and the key. Created once for all tests of a file; each test gets a copy. */
 function template(certificates: readonly string[]): Promise<Template> {
   const id = certificates.join();
   const made = templates.get(id) ?? makeTemplate(certificates);
@@ -116,7 +116,7 @@ async function makeTemplate(certificates: readonly string[]): Promise<Template> 
   return { dir, key: await command(dir, ['api-key', 'create', ...options]) };
 }
 
-/** What a command of the executable prints. Fails with its complaint. */
+/** Returns the output of a command. Fails with its error output. */
 async function command(dataDir: string, args: readonly string[], input?: string): Promise<string> {
   const ended = await vault([...args, '--data-dir', dataDir], input === undefined ? {} : { input });
   assert.equal(ended.code, 0, ended.stderr);
@@ -131,7 +131,7 @@ function identity(): Chain {
   return own;
 }
 
-/** From the audit log in the database, which has a download before its answer is sent. */
+/** Reads the audit log in the database, which records a download before the response is sent. */
 function downloads(dataDir: string): string[] {
   const db = new BetterSqlite3(join(dataDir, 'vault.db'), { readonly: true });
   try {

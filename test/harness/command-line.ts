@@ -1,4 +1,4 @@
-/** Commands on one vault that lives as long as a test, with files to hand to them, and a CA that they can reach. */
+/** Runs commands on the vault of a test, with files and a reachable CA. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,17 +9,17 @@ import { type Launch, type Outcome, vault } from './vault-process.ts';
 
 export type CommandLine = {
   readonly data: string;
-  /** Runs `vault` with these words on the vault of the test. */
+  /** Runs `vault` with these arguments on the vault of the test. */
   readonly run: (...args: readonly string[]) => Promise<Outcome>;
-  /** The same; it must succeed. */
+  /** The same; the command must succeed. */
   readonly done: (...args: readonly string[]) => Promise<Outcome>;
-  /** The same with `--json`; what it prints. */
+  /** The same with `--json`. Returns the parsed output. */
   readonly json: <T>(...args: readonly string[]) => Promise<T>;
-  /** It must be refused with this code and these words on stderr, and print nothing. */
+  /** The command must fail with this exit code and this text on stderr, and print nothing on stdout. */
   readonly refused: (args: readonly string[], stderr: string | RegExp, code?: 1 | 2) => Promise<void>;
   /** The path of a new file. */
   readonly file: (content: string | Buffer, name?: string) => string;
-  /** Whether any file of the data directory holds these bytes. */
+  /** Whether any file of the data directory contains these bytes. */
   readonly holds: (bytes: string | Buffer) => boolean;
 };
 
@@ -53,7 +53,7 @@ export function commandLine(t: Pick<TestContext, 'after'>, launch: Launch = {}):
   };
 }
 
-/** A command line with a CA that takes every proof for good, added as the issuer `ca`. */
+/** A command line with a CA that accepts every challenge, added as the issuer `ca`. */
 export async function commandLineWithCa(
   t: Pick<TestContext, 'after'>,
   options: ScriptedAcmeOptions = {},
@@ -85,12 +85,12 @@ export async function addCa(
   );
 }
 
-/** The line that says a command made the vault comes with whatever command is first. */
+/** Removes the line about the new vault, which the first command prints. */
 function withoutNews(stderr: string): string {
   return stderr.replace(/^A new vault was made in .*\n/, '');
 }
 
-/** The words of a command as people write it, split at blanks. */
+/** Splits a command at spaces. */
 export function commandWords(text: string): string[] {
   return text.trim().split(/\s+/);
 }

@@ -1,19 +1,19 @@
-/** Every command of the executable with its options, found by walking the tree that the command line itself walks. */
+/** Lists every command of the executable with its options, from the command tree itself. */
 import type { ArgsDef, CommandDef } from 'citty';
 import { root } from '../../src/cli/commands/run.ts';
 import type { Example, VaultCommand } from '../../src/cli/runtime/command.ts';
 import type { OptionSpecs } from '../../src/cli/terminal/arguments.ts';
 
 export type KnownCommand = {
-  /** As it is typed, without the program's name. */
+  /** The command without the name of the program. */
   readonly words: readonly string[];
   readonly options: ArgsDef;
-  /** The options as the strict reader takes them. */
+  /** The options of the command. */
   readonly specs: OptionSpecs;
   readonly examples: readonly Example[];
 };
 
-/** All commands that do something themselves, in their order. */
+/** All commands that have an action, in order. */
 export async function allCommands(
   command: CommandDef = root,
   words: readonly string[] = [],
@@ -30,7 +30,7 @@ export async function allCommands(
   return all;
 }
 
-/** citty takes each part as a value, a promise or a function. */
+/** In citty each part may be a value, a promise or a function. */
 async function resolved(part: unknown): Promise<unknown> {
   return typeof part === 'function' ? part() : part;
 }

@@ -1,4 +1,4 @@
-/** axe-core in a page of the console: what people with other senses and tools would stumble over. */
+/** Runs axe-core in a page of the console to find accessibility violations. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
@@ -10,22 +10,22 @@ type Violation = {
 
 let source: string | undefined;
 
-/** What axe-core has against the page as it is now, in its colours of now: a line for each place. */
+/** The violations on the page in its current theme, one line per element. */
 export function violations(page: Page): Promise<string[]> {
   return run(page, {});
 }
 
-/** The same of its colours alone: the one rule that another theme can break. */
-export function paleTexts(page: Page): Promise<string[]> {
+/** Only the contrast violations, the one rule that depends on the theme. */
+export function contrastViolations(page: Page): Promise<string[]> {
   return run(page, { runOnly: ['color-contrast'] });
 }
 
 async function run(page: Page, options: object): Promise<string[]> {
   source ??= readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
-  // Not as a script element: the page's own policy forbids it.
+  // Evaluated, because the page's content security policy blocks script elements.
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(source);
-  const wishes = JSON.stringify({ resultTypes: ['violations'], ...options });
-  const found = await page.evaluate(`axe.run(${wishes}).then((result) => result.violations)`);
+  const axeOptions = JSON.stringify({ resultTypes: ['violations'], ...options });
+  const found = await page.evaluate(`axe.run(${axeOptions}).then((result) => result.violations)`);
   return (found as readonly Violation[]).flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary = '' }) => `${id}: ${html} ${failureSummary}`),
   );

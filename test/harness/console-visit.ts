@@ -1,6 +1,6 @@
 /**
- * A new vault, and the people in front of it, each with cookies of their own, in the system's Chromium. A test fails
- * at its end where a page did what none may do (console-watch.ts), unless that is excused.
+ * A new vault, and people who use its console in the system's Chromium, each with their own cookies. When a test ends,
+ * it fails if a page reported an error or sent a request elsewhere (console-watch.ts), unless the test excused it.
  */
 import assert from 'node:assert/strict';
 import { after, type TestContext } from 'node:test';
@@ -19,44 +19,44 @@ import { type RunningVault, serve, vault } from './vault-process.ts';
 
 export type Visit = Pick<Watch, 'complaints' | 'expectComplaint' | 'excuse'> & {
   readonly server: RunningVault;
-  /** Where the people find the vault. */
+  /** The vault's URL in the browser. */
   readonly url: string;
-  /** A command of the executable on this vault: what it prints. Fails with its complaint. */
+  /** Runs a command of the executable on this vault and returns its output. Fails with its error. */
   readonly command: (...args: readonly string[]) => Promise<string>;
-  /** Somebody who is not signed in. */
+  /** A person who is not signed in. */
   readonly visitor: (options?: BrowserContextOptions) => Promise<Person>;
-  /** The first administrator, alice, by the link that the server printed; on the page of the certificates. */
+  /** The first administrator, alice, after setup; on the page of the certificates. */
   readonly alice: (options?: BrowserContextOptions) => Promise<Person>;
 };
 
 export type Person = {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** Goes to a path, and waits until everything of it is there. */
+  /** Opens a path, and waits until the page is loaded. */
   readonly open: (path: string) => Promise<void>;
-  /** The same without loading anything anew, as links of the console do. */
+  /** The same without reloading, as links of the console do. */
   readonly move: (path: string) => Promise<void>;
-  /** Waits until everything of the page is there. */
+  /** Waits until the page is loaded. */
   readonly settled: () => Promise<void>;
-  /** Asks the API from the person's page, which has to be one of the vault. */
+  /** Sends an API request from the person's page, which must be a page of the vault. */
   readonly ask: (
     method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
     path: string,
     data?: unknown,
   ) => Promise<unknown>;
-  /** Makes certificates of the private CA; each has its name as its domain. */
-  readonly makeCertificates: (...names: readonly string[]) => Promise<void>;
+  /** Creates certificates of the private CA; each has its name as its domain. */
+  readonly createCertificates: (...names: readonly string[]) => Promise<void>;
 };
 
 export type VisitOptions = {
-  /** What is there already, in place of a new vault. */
+  /** An existing data directory, instead of a new vault. */
   readonly dataDir?: string;
   readonly start?: () => Promise<RunningVault>;
-  /** Another name of the vault: the URL of its server without it. */
+  /** Another URL of the vault; by default that of its server. */
   readonly url?: (server: RunningVault) => string;
 };
 
-/** Browsers start slowly, so the tests of a file share one. */
+/** Starting a browser is slow, so the tests of a file share one. */
 let browser: Promise<Browser> | undefined;
 after(async () => (await browser)?.close());
 
@@ -68,13 +68,13 @@ function sharedBrowser(): Promise<Browser> {
   return browser;
 }
 
-/** Starts the vault; it and everybody in front of it go with the test. */
+/** Starts the vault. The vault and all browser contexts close when the test ends. */
 export async function visit(t: TestContext, options: VisitOptions = {}): Promise<Visit> {
   const contexts: BrowserContext[] = [];
   let stopWatching = () => {
-    // Nobody was there.
+    // Replaced once the watch starts.
   };
-  // The people go first: hooks run in the order in which they came.
+  // Registered before the server starts, because hooks run in order and contexts must close first.
   t.after(async () => {
     stopWatching();
     await Promise.all(contexts.map((context) => context.close()));
@@ -84,11 +84,11 @@ export async function visit(t: TestContext, options: VisitOptions = {}): Promise
   const url = options.url?.(server) ?? server.url;
   const watch = startWatch(url);
   stopWatching = watch.stop;
-  // Last, because hooks after one that throws do not run.
-  t.after(() => assert.deepEqual(watch.complaints(), [], 'the browser complains'));
-  const visitor = async (wishes: BrowserContextOptions = {}) => {
+  // Registered last, because hooks after one that throws do not run.
+  t.after(() => assert.deepEqual(watch.complaints(), [], 'errors in the browser'));
+  const visitor = async (contextOptions: BrowserContextOptions = {}) => {
     const started = await sharedBrowser();
-    const context = await started.newContext({ baseURL: url, locale: 'en-GB', ...wishes });
+    const context = await started.newContext({ baseURL: url, locale: 'en-GB', ...contextOptions });
     contexts.push(context);
     context.setDefaultTimeout(20_000);
     watch.add(context);
@@ -107,8 +107,8 @@ export async function visit(t: TestContext, options: VisitOptions = {}): Promise
     excuse: watch.excuse,
     command,
     visitor,
-    alice: async (wishes) => {
-      const person = await visitor(wishes);
+    alice: async (contextOptions) => {
+      const person = await visitor(contextOptions);
       await person.page.goto(await setupLink({ command, url }));
       await fillSetup(person.page, 'alice');
       await person.page.getByRole('heading', { level: 1, name: 'Certificates' }).waitFor();
@@ -145,38 +145,38 @@ async function personIn(context: BrowserContext): Promise<Person> {
       await page.evaluate(
         `history.pushState(null, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
       );
-      await drawn(page);
+      await rendered(page);
       await settled();
     },
     settled,
     ask,
-    makeCertificates: async (...names) => {
+    createCertificates: async (...names) => {
       for (const name of names)
         await ask('POST', '/certificates', { name, domains: [name], issuer: 'local-ca' });
     },
   };
 }
 
-/** Waits until the browser has drawn whatever has changed so far. */
-export async function drawn(page: Page): Promise<void> {
+/** Waits until the browser has rendered all changes so far. */
+export async function rendered(page: Page): Promise<void> {
   const frame = 'requestAnimationFrame';
   await page.evaluate(`new Promise((resolve) => ${frame}(() => ${frame}(() => setTimeout(resolve))))`);
 }
 
-/** A new setup link, which replaces the one before. */
+/** A new setup link, which replaces the previous one. */
 export function setupLink({ command, url }: Pick<Visit, 'command' | 'url'>): Promise<string> {
   return command('admin', 'setup-link', '--url', url);
 }
 
-/** Fills in the setup page and sends it. */
+/** Fills in and submits the setup page. */
 export async function fillSetup(page: Page, name: string, password: string = goodPassword): Promise<void> {
   await page.getByLabel('Name').fill(name);
   await page.getByLabel('Password', { exact: true }).fill(password);
-  await page.getByLabel('Password, once more').fill(password);
+  await page.getByLabel('Confirm password').fill(password);
   await page.getByRole('button', { name: 'Set up' }).click();
 }
 
-/** Fills in the sign-in page, where the person has to be, and sends it. */
+/** Fills in and submits the sign-in page, which must be open. */
 export async function signIn(page: Page, name = 'alice', password: string = goodPassword): Promise<void> {
   await page.getByLabel('Name').fill(name);
   await page.getByLabel('Password').fill(password);

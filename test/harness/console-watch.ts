@@ -1,21 +1,21 @@
 /**
- * What no page of the console may do, watched in a browser all the time: errors and warnings (where Chromium also reports
- * violations of the content security policy), exceptions, and requests to anybody but the vault.
+ * Watches browser contexts for what no page of the console may do: errors and warnings (which include violations of the
+ * content security policy), exceptions, and requests to other servers.
  */
 import type { BrowserContext } from 'playwright-core';
 
 export type Watch = {
-  /** What happened so far and was not expected; and what was expected and never happened. */
+  /** Unexpected events so far, and expected ones that did not happen. */
   readonly complaints: () => string[];
-  /** A refusal that the test asks for: browsers report each answer from 400 on as an error. */
+  /** Expects an error, such as a 4xx response, which browsers report. */
   readonly expectComplaint: (pattern: RegExp) => void;
-  /** What may happen or not, as two things race. */
+  /** Allows an error that may or may not happen. */
   readonly excuse: (pattern: RegExp) => void;
-  /** Nothing counts from now on: whatever is under way breaks off. */
+  /** Ignores all later events, such as requests that fail while the context closes. */
   readonly stop: () => void;
 };
 
-/** Begins to watch. The other functions are for all who are watched, this one for each of them. */
+/** Starts a watch. `add` adds a context to it. */
 export function startWatch(origin: string): Watch & { readonly add: (context: BrowserContext) => void } {
   const found: string[] = [];
   const expected: RegExp[] = [];
@@ -33,14 +33,14 @@ export function startWatch(origin: string): Watch & { readonly add: (context: Br
       context.on('weberror', (thrown) => note(thrown.page()?.url() ?? '', String(thrown.error())));
       context.on('request', (request) => {
         const url = new URL(request.url());
-        if (url.origin !== origin && url.protocol !== 'data:') note(origin, `asks ${url.href}`);
+        if (url.origin !== origin && url.protocol !== 'data:') note(origin, `requested ${url.href}`);
       });
     },
     complaints: () => [
       ...found.filter((text) => ![...expected, ...excused].some((pattern) => pattern.test(text))),
       ...expected
         .filter((pattern) => !found.some((text) => pattern.test(text)))
-        .map((pattern) => `nothing was like ${pattern}`),
+        .map((pattern) => `nothing matched ${pattern}`),
     ],
     expectComplaint: (pattern) => expected.push(pattern),
     excuse: (pattern) => excused.push(pattern),

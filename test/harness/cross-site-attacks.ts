@@ -1,14 +1,14 @@
 /**
- * What a page of somebody else can try against the vault, in the browser of a person who is signed in there: scripts for
- * such a page, each with the vault's URL in `vault`, that end with what the page has learnt.
+ * Attacks of another site on the vault in the browser of a signed-in person. Each is a script for a page of that site,
+ * with the vault's URL in `vault`, and returns what the page could read.
  */
 
 export type Attack = {
   readonly title: string;
   readonly script: string;
   /**
-   * Where the vault's refusal arrives: in place of the page, at the script, or nowhere, because the browser asks for leave
-   * first and gets none.
+   * Where the vault's error arrives: as the new page, at the script, or nowhere, because the browser's preflight request
+   * fails.
    */
   readonly refusal: 'page' | 'script' | 'nowhere';
 };
@@ -17,7 +17,7 @@ const wanted = { name: 'evil', domains: ['evil.example'], issuer: 'local-ca' };
 const json = JSON.stringify(wanted);
 const credentials = { name: 'mallory', password: 'nine green bottles on a wall' };
 
-/** Fills in a form and sends it, in place of the page. */
+/** Submits a form, whose response replaces the page. */
 function form(path: string, enctype: string, fields: Readonly<Record<string, string>>): string {
   return `
     const form = Object.assign(document.createElement('form'), { method: 'post', enctype: '${enctype}', action: vault + '${path}' });
@@ -28,7 +28,7 @@ function form(path: string, enctype: string, fields: Readonly<Record<string, str
     form.submit()`;
 }
 
-/** What came of a request: its text, where the page may read it. */
+/** Sends a request and returns the text of the response, if the page can read it. */
 function fetching(path: string, init: object): string {
   return `
     fetch(vault + '${path}', { credentials: 'include', ...${JSON.stringify(init)} })
@@ -36,12 +36,12 @@ function fetching(path: string, init: object): string {
       .catch(() => 'stopped')`;
 }
 
-/** A body that is JSON, though the form says \`text/plain\`: the equals sign of the field stands in a string. */
+/** A \`text/plain\` form whose body is JSON: the equals sign of the field is inside a string. */
 const plain = { [`${json.slice(0, -1)},"x":"`]: '"}' };
 const text = { 'Content-Type': 'text/plain' };
 const asJson = { 'Content-Type': 'application/json' };
 
-/** Requests that would change something, were they believed. */
+/** Requests that would change something if the vault accepted them. */
 export const attacks: readonly Attack[] = [
   {
     title: 'a form',
@@ -59,7 +59,7 @@ export const attacks: readonly Attack[] = [
     refusal: 'page',
   },
   {
-    title: 'a form that signs somebody else in',
+    title: 'a form that signs in as another person',
     script: form('/api/v1/session', 'text/plain', {
       [`${JSON.stringify(credentials).slice(0, -1)},"x":"`]: '"}',
     }),
@@ -81,7 +81,7 @@ export const attacks: readonly Attack[] = [
     refusal: 'script',
   },
   {
-    title: 'a fetch with CORS that needs no leave',
+    title: 'a fetch with CORS that needs no preflight',
     script: fetching('/api/v1/certificates', { method: 'POST', headers: text, body: json }),
     refusal: 'script',
   },
@@ -98,26 +98,26 @@ export const attacks: readonly Attack[] = [
   { title: 'a sign-out', script: fetching('/api/v1/session', { method: 'DELETE' }), refusal: 'nowhere' },
 ];
 
-/** Puts an element onto the page and says whether it was loaded or not. */
+/** Adds an element to the page and returns whether it was loaded. */
 function element(tag: string, attribute: string, path: string, more = ''): string {
   return `
     new Promise((resolve) => {
-      const made = document.createElement('${tag}');
-      made.onload = () => resolve('loaded');
-      made.onerror = () => resolve('stopped');
+      const added = document.createElement('${tag}');
+      added.onload = () => resolve('loaded');
+      added.onerror = () => resolve('stopped');
       ${more}
-      made.${attribute} = vault + '${path}';
-      document.body.append(made);
+      added.${attribute} = vault + '${path}';
+      document.body.append(added);
     })`;
 }
 
-/** What would tell the page something. Each ends with \`stopped\`, or with the empty text of an opaque answer. */
-export const looks: readonly (readonly [title: string, script: string])[] = [
+/** Requests that could leak data. Each returns \`stopped\`, or the empty text of an opaque response. */
+export const probes: readonly (readonly [title: string, script: string])[] = [
   ['a fetch with CORS', fetching('/api/v1/certificates', {})],
   ['a fetch without CORS', fetching('/api/v1/certificates', { mode: 'no-cors' })],
   ['an image', element('img', 'src', '/api/v1/certificates')],
   ['a script', element('script', 'src', '/api/v1/certificates')],
   ['a script of the export', element('script', 'src', '/api/v1/audit-events/export?format=jsonl')],
-  ['a style', element('link', 'href', '/api/v1/certificates', "made.rel = 'stylesheet';")],
+  ['a style', element('link', 'href', '/api/v1/certificates', "added.rel = 'stylesheet';")],
   ['an image of the console itself', element('img', 'src', '/')],
 ];

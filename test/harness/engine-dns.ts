@@ -1,4 +1,4 @@
-/** An engine whose CA looks into the zone in memory, and the job that cleans up behind it, round by round. */
+/** A renewal engine whose CA validates dns-01 in an in-memory zone, and the cleanup job. */
 import { hash } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import type { Vault } from '../../src/domain/vault.ts';
@@ -7,10 +7,10 @@ import { type Engine, engine } from './engine-vault.ts';
 import type { Validation } from './scripted-acme-ca.ts';
 import { Refusal } from './scripted-acme-jws.ts';
 
-/** Also tells at which names the CA looked, and how many values it saw there. */
+/** Also records the names that the CA queried, and the number of values at each. */
 export type LookingEngine = Engine & { readonly sights: (readonly [name: string, values: number])[] };
 
-/** A vault with a provider for `example.test`, and a CA that looks at dns-01 only. */
+/** A vault with a provider for `example.test`, and a CA that validates dns-01 only. */
 export async function lookingEngine(
   t: TestContext,
   options: Parameters<typeof engine>[1] = {},
@@ -29,16 +29,19 @@ export async function lookingEngine(
   return { ...opened, sights };
 }
 
-/** Lets the cleaner of challenges go round so many times; gives how long it waited in between. */
+/** Runs this many rounds of the challenge cleanup. Returns the waits between them. */
 export async function cleanRounds(vault: Vault, rounds: number): Promise<number[]> {
   const stop = new AbortController();
   const waits: number[] = [];
   const sleep = async (ms: number) => {
+    // The rows are read, and what was begun has ended.
+    await vault.world.turn();
+    await vault.removals.idle();
     waits.push(ms);
     if (waits.length >= rounds) stop.abort();
   };
   const { now, randomBytes, turn } = vault.world;
-  // Only the job's own waits: what it does keeps the clock of the test.
+  // Only the job's own waits; its work uses the clock of the test.
   const waiting = {
     now,
     randomBytes,

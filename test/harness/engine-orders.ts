@@ -1,4 +1,4 @@
-/** Many orders one after the other in one vault, each with an issuer, an account and names of its own. */
+/** Consecutive orders in one vault, each with its own issuer, account and names. */
 import assert from 'node:assert/strict';
 import type { RenewalRow } from '../../src/db/tables/renewals.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
@@ -9,17 +9,17 @@ import { type Watcher, type Worker, workerOn } from './engine-worker.ts';
 import { forever, makeCertificate } from './renewal-fixtures.ts';
 import type { ScriptedAccount, ScriptedOrder } from './scripted-acme-ca.ts';
 
-/** A certificate, and what the vault and the CA know of it. */
+/** A certificate with its state in the vault and at the CA. */
 export type OwnOrders = {
   readonly name: string;
-  /** All its renewals, the newest first. */
+  /** All its renewals, newest first. */
   readonly renewals: () => Promise<RenewalRow[]>;
   readonly orders: () => ScriptedOrder[];
   readonly issued: () => ScriptedOrder[];
   readonly accounts: () => ScriptedAccount[];
 };
 
-/** A certificate for an apex, its wildcard and a name that no DNS provider has; its renewal is queued. */
+/** A certificate for an apex, its wildcard and a name without a DNS provider; its renewal is queued. */
 export async function anotherOrder(
   { vault, ca }: Pick<Engine, 'vault' | 'ca'>,
   name: string,
@@ -47,19 +47,19 @@ export async function anotherOrder(
   };
 }
 
-/** The operations of an order that nothing disturbs. */
+/** The operations of an undisturbed order. */
 export async function undisturbed(opened: Engine): Promise<readonly string[]> {
   const { renewals } = await anotherOrder(opened, 'calm');
   const worker = await workerOn(opened.vault, opened.zone);
   await workOn(worker.vault);
   const [renewal] = await renewals();
   assert.equal(renewal?.status, 'succeeded', String(renewal?.error));
-  // A directory, a nonce, an account, an order, three authorizations and challenges, and so on: none is left out.
+  // At least a directory, a nonce, an account, an order, three authorizations and challenges.
   assert(worker.operations.filter((what) => what !== 'write').length > 15, worker.operations.join());
   return worker.operations;
 }
 
-/** Lets a worker carry out what is queued, watched, up to its death or the end. */
+/** Runs queued renewals on a watched worker until it dies or finishes. */
 export async function runWatched(
   { vault, zone }: Engine,
   watch: (worker: Worker) => Watcher,

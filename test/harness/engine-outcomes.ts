@@ -1,4 +1,4 @@
-/** How renewals end, asserted whole: what people read, what is planned, and that nothing is left anywhere. */
+/** Assertions about finished renewals: messages, the next attempt, and that no challenge records are left. */
 import assert from 'node:assert/strict';
 import { minute } from '../../src/base/duration.ts';
 import type { CertificateRow } from '../../src/db/tables/certificates.ts';
@@ -10,8 +10,8 @@ import { challengeRows, type Engine, issuedBy, workOn } from './engine-vault.ts'
 import { rowOf } from './renewal-fixtures.ts';
 
 /**
- * The first renewal of `www` fails with these words: nothing is stored or left put up, and the next attempt comes after
- * a minute, or when the CA wants it.
+ * Asserts that the first renewal of `www` fails with this message, stores nothing and leaves no challenge record, and that
+ * the next attempt is scheduled after a minute, or when the CA asks for it.
  */
 export async function fails(
   { vault, world, work, zone }: Engine,
@@ -29,20 +29,20 @@ export async function fails(
   return { row, ended };
 }
 
-/** The oldest renewal of the queue succeeds. */
+/** Asserts that the oldest renewal of the queue succeeds. */
 export async function issues(vault: Vault): Promise<RenewalRow> {
   const ended = await workOn(vault);
   assert.deepEqual([ended.status, ended.error], ['succeeded', null]);
   return ended;
 }
 
-/** A renewal of `www` that is asked for now succeeds. */
+/** Asserts that a renewal of `www` requested now succeeds. */
 export async function issuesAnother(vault: Vault): Promise<RenewalRow> {
   await requestRenewal(vault, localCli, 'www');
   return issues(vault);
 }
 
-/** The first renewal succeeds in one attempt, with the only certificate that the CA has issued. */
+/** Asserts that the first renewal succeeds in one attempt, with the only certificate that the CA has issued. */
 export async function issuesOnce({ vault, ca }: Engine): Promise<RenewalRow> {
   const ended = await issues(vault);
   assert.deepEqual([ended.claims, issuedBy(ca)], [1, 1]);

@@ -1,4 +1,4 @@
-/** Real worker processes on a test's vault, which can be killed at any request that the scripted CA receives. */
+/** Real worker processes for the vault of a test, which can be killed at any request to the scripted CA. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
@@ -8,7 +8,7 @@ import { sourceUrl } from './racing-processes.ts';
 import type { AcmeKind, ScriptedAcme } from './scripted-acme.ts';
 
 const script = `
-  import { openVault } from '${sourceUrl('cli/open-vault.ts')}';
+  import { openVault } from '${sourceUrl('cli/runtime/open-vault.ts')}';
   import { realWorld } from '${sourceUrl('base/world.ts')}';
   import { runRenewalWorker } from '${sourceUrl('jobs/renewal-worker.ts')}';
   import { settingsFor } from '${new URL('test-vault.ts', import.meta.url).href}';
@@ -24,14 +24,14 @@ const script = `
 `;
 
 export type WorkerProcess = {
-  /** Lets it begin to work; before, it has only loaded what it needs. */
+  /** Starts its work; until then it only loads its modules. */
   readonly begin: () => void;
   readonly kill: (signal: NodeJS.Signals) => Promise<void>;
-  /** What it wrote to its standard error, once it has ended. */
+  /** Its standard error, after it has exited. */
   readonly complaints: Promise<string>;
 };
 
-/** Starts one; it ends with the test at the latest. */
+/** Starts a process. It stops when the test ends, at the latest. */
 export async function workerProcess(t: Pick<TestContext, 'after'>, dataDir: string): Promise<WorkerProcess> {
   const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(
     process.execPath,
@@ -56,8 +56,8 @@ const kinds: readonly AcmeKind[] = [
 ];
 
 /**
- * Calls `act` at every request, by its number from 1 on: `lost` before the CA has seen it, `unanswered` when the CA has
- * done what it asks and before the answer. A request whose sender is `gone` has no effect. The returned function ends it.
+ * Calls `act` at every request, numbered from 1: `lost` before the CA receives it, `unanswered` after the CA processed it
+ * but before the response. A request whose sender is `gone` has no effect. The returned function stops this.
  */
 export function atRequests(
   ca: ScriptedAcme,

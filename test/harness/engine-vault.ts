@@ -1,6 +1,6 @@
 /**
- * The renewal engine whole: a vault on disk, the scripted CA over HTTP, records in a zone in memory, and a clock that
- * goes to the next poll by itself, so that nothing is slept through.
+ * The whole renewal engine: a vault on disk, the scripted CA over HTTP, an in-memory zone, and a clock that jumps to the
+ * next poll, so that tests do not sleep.
  */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
@@ -21,10 +21,10 @@ import { type ScriptedAcme, type ScriptedAcmeOptions, scriptedAcme } from './scr
 import { type TestVault, testVault } from './test-vault.ts';
 import { TestWorld } from './test-world.ts';
 
-/** Waits in the background of others: of lease, request, removal or window, hook, propagation, and attempt. */
+/** Timeouts that run beside other waits: of lease, request, removal or window, hook, propagation, and attempt. */
 const background = new Set<number>([20 * second, 30 * second, minute, 2 * minute, 10 * minute, hour]);
 
-/** A test's clock that, whenever somebody waits in the foreground, goes to the end of that wait at the next turn. */
+/** A test clock that jumps to the end of every foreground wait at the next turn of the event loop. */
 export function hastyWorld(): TestWorld {
   const world = new TestWorld();
   const patient = world.sleep;
@@ -40,7 +40,7 @@ export function hastyWorld(): TestWorld {
   return Object.assign(world, { sleep });
 }
 
-/** A zone in memory: what stands at each name, and what was done to it. It fails while `failure` has a message. */
+/** An in-memory zone with its records and the operations on it. It fails while `failure` has a message. */
 export type MemoryZone = {
   readonly records: Map<string, Set<string>>;
   readonly done: string[];
@@ -80,12 +80,12 @@ export function memoryZone(): MemoryZone {
   return zone;
 }
 
-/** The same vault as a process would have it that sees this zone: nothing it has opened or asked before is known. */
+/** The same vault as a new process would open it, without caches, using this zone. */
 export function withZone(vault: Vault, zone: MemoryZone): Vault {
   return { ...vault, dns: new OpenedDnsProviders({ ...vault.dns.context, resolver: zone.resolver }) };
 }
 
-/** Adds a DNS provider with these zones, whose records go into the zone in memory. */
+/** Adds a DNS provider with these zones that writes to the in-memory zone. */
 export async function addMemoryProvider(vault: Vault, zone: MemoryZone, name: string, ...zones: string[]) {
   const input = parseInput(createDnsProviderInput, { name, type: 'exec', zones });
   const secret = new Secret(Buffer.from('command: [/bin/false]\nstyle: lego\n'));
@@ -93,7 +93,7 @@ export async function addMemoryProvider(vault: Vault, zone: MemoryZone, name: st
   await lendZone(vault, zone);
 }
 
-/** Lets all DNS providers of the vault write into the zone. */
+/** Makes all DNS providers of the vault write to the zone. */
 export async function lendZone(vault: Vault, zone: MemoryZone): Promise<void> {
   const rows = await vault.db.reader.selectFrom('dns_providers').selectAll().execute();
   for (const row of rows) await vault.dns.get(row, async () => zone.provider);
@@ -102,11 +102,11 @@ export async function lendZone(vault: Vault, zone: MemoryZone): Promise<void> {
 export type Engine = TestVault & {
   readonly ca: ScriptedAcme;
   readonly zone: MemoryZone;
-  /** Carries the oldest renewal of the queue out, and gives it as it stands then. */
+  /** Runs the oldest renewal of the queue and returns its row. */
   readonly work: (signal?: AbortSignal) => Promise<RenewalRow>;
 };
 
-/** A vault with the issuer `ca` and, unless told otherwise, a certificate `www` whose renewal is queued. */
+/** A vault with the issuer `ca` and, by default, a certificate `www` whose renewal is queued. */
 export async function engine(
   t: TestContext,
   options: ScriptedAcmeOptions & {
@@ -114,7 +114,7 @@ export async function engine(
     readonly world?: TestWorld;
     /** Zones of a provider called `memory`. */
     readonly zones?: readonly string[];
-    /** What the certificate is made with; null for none. */
+    /** The options of the certificate; null for none. */
     readonly certificate?: object | null;
   } = {},
 ): Promise<Engine> {
@@ -129,14 +129,14 @@ export async function engine(
   return { ...opened, vault, ca, zone, work: (signal) => workOn(vault, signal) };
 }
 
-/** Claims the oldest renewal, carries it out and waits until its records are gone; gives it as it stands then. */
+/** Claims and runs the oldest renewal, waits until its records are removed, and returns its row. */
 export async function workOn(vault: Vault, signal: AbortSignal = forever): Promise<RenewalRow> {
   const renewal = await tryWork(vault, signal);
   assert(renewal, 'nothing is queued');
   return renewal;
 }
 
-/** As `workOn`; undefined where nothing is queued, or the renewal is gone with its certificate. */
+/** As `workOn`; undefined if the queue is empty, or if the renewal was deleted with its certificate. */
 export async function tryWork(vault: Vault, signal: AbortSignal = forever): Promise<RenewalRow | undefined> {
   const claimed = await claimRenewal(vault, 'worker');
   if (claimed === undefined) return undefined;
@@ -145,12 +145,12 @@ export async function tryWork(vault: Vault, signal: AbortSignal = forever): Prom
   return findRenewal(vault.db.reader, claimed.renewal.id);
 }
 
-/** The rows of what is put up now. */
+/** The rows of all presented challenges. */
 export async function challengeRows({ db }: Vault) {
   return db.reader.selectFrom('acme_challenges').selectAll().orderBy('id').execute();
 }
 
-/** How many certificates the CA has issued. */
+/** The number of certificates that the CA has issued. */
 export function issuedBy({ state }: ScriptedAcme): number {
   return [...state.orders.values()].filter(({ leaf }) => leaf !== undefined).length;
 }

@@ -1,6 +1,6 @@
 /**
- * A worker of the renewal engine that a test can stop at any operation: each request to a CA, each write to the database,
- * each change of a record. It can die there as by kill -9, after which nothing of it runs any more.
+ * A worker of the renewal engine that a test can stop at any operation: a request to a CA, a write to the database, or a
+ * change of a DNS record. It can die there as after kill -9.
  */
 
 import { KeyedMutex } from '../../src/base/keyed-mutex.ts';
@@ -14,7 +14,7 @@ import { lendZone, type MemoryZone } from './engine-vault.ts';
 
 export type Moment = 'before' | 'after';
 
-/** Called before and after each operation, by its number from 1 on; what it does is waited for. */
+/** Called and awaited before and after each operation, numbered from 1. */
 export type Watcher = (at: {
   readonly number: number;
   readonly what: string;
@@ -22,11 +22,11 @@ export type Watcher = (at: {
 }) => unknown;
 
 export type Worker = {
-  /** What the worker's process would have: the same database, and nothing in memory of any other. */
+  /** The vault of the worker: the same database, but nothing shared in memory. */
   readonly vault: Vault;
   /** `POST /new-order`, `write`, `present _acme-challenge.www.example.test` … */
   readonly operations: string[];
-  /** From here on nothing of it happens any more. */
+  /** Kills the worker: none of its operations happen from now on. */
   readonly die: () => void;
   readonly died: Promise<void>;
 };

@@ -1,6 +1,6 @@
-/** How much processor time turns of the event loop take. Other programs on the machine do not count, unlike with a clock. */
+/** Measures the processor time of event loop turns, which, unlike real time, does not include other programs. */
 
-/** Milliseconds of processor time that the function took. */
+/** The processor time of the function, in milliseconds. */
 export function processorTimeOf(work: () => unknown): number {
   const before = process.threadCpuUsage();
   work();
@@ -8,7 +8,7 @@ export function processorTimeOf(work: () => unknown): number {
   return (user + system) / 1000;
 }
 
-/** Watches all turns until the function that it returns is called, which says how long the longest was. */
+/** Watches all turns. The returned function stops watching and returns the longest turn. */
 export function watchTurns(): () => number {
   let longest = 0;
   let before = process.threadCpuUsage();

@@ -1,6 +1,6 @@
 /**
- * Name servers in the test process, on loopback over UDP and TCP: one that answers from a table, or with whatever can go
- * wrong; and one that takes single messages over TCP, as dynamic updates do, and answers with any bytes.
+ * Name servers in the test process, on loopback over UDP and TCP. One answers from a table or simulates errors; the other
+ * receives single messages over TCP, as dynamic updates do, and answers with any bytes.
  */
 
 import { createSocket } from 'node:dgram';
@@ -12,7 +12,7 @@ import { freePort } from './port.ts';
 
 export type FakeQuestion = { readonly name: string; readonly type: string; readonly over: 'udp' | 'tcp' };
 
-/** Instead of what the table says. `truncated`: over UDP only; the whole answer comes over TCP. */
+/** Simulated errors. `truncated` affects UDP only; the whole answer is sent over TCP. */
 export type FakeTrouble = 'SERVFAIL' | 'REFUSED' | 'silence' | 'garbage' | 'truncated';
 
 /** `TXT name`, `CNAME name`, `NS name`, `A name`: the data. A TXT record of several strings is a list, an SOA its fields. */
@@ -23,14 +23,14 @@ export type FakeSoa = { readonly mname: string; readonly rname: string; readonly
 export type FakeDns = {
   /** `127.0.0.1:PORT` */
   readonly server: string;
-  /** May be changed at any time. */
+  /** The table, which may be changed at any time. */
   records: FakeRecords;
-  /** What goes wrong with a question; nothing without it. */
+  /** Returns the simulated error for a query, if any. */
   trouble: (question: FakeQuestion) => FakeTrouble | undefined;
   readonly questions: FakeQuestion[];
 };
 
-/** Starts one, as a resolver that follows CNAME records inside of its table. Stopped when the test has ended. */
+/** Starts a server that, like a resolver, follows CNAME records in its table. It stops when the test ends. */
 export async function fakeDns(t: Pick<TestContext, 'after'>, records: FakeRecords = {}): Promise<FakeDns> {
   const port = await freePort();
   const fake: FakeDns = {
@@ -51,10 +51,10 @@ export async function fakeDns(t: Pick<TestContext, 'after'>, records: FakeRecord
   return fake;
 }
 
-/** What to do with a message: answer so, cut the connection after these bytes (length included), or say nothing. */
+/** The reaction to a message: a response, a connection cut after these bytes (including the length), or no response. */
 export type TcpReply = Buffer | { readonly cutAfter: Buffer } | undefined;
 
-/** A server that takes one message per connection, without looking at it. Gives `127.0.0.1:PORT`. */
+/** A server that accepts one message per connection without parsing it. Returns `127.0.0.1:PORT`. */
 export async function fakeTcpDns(
   t: Pick<TestContext, 'after'>,
   answer: (message: Buffer) => TcpReply,
@@ -62,7 +62,7 @@ export async function fakeTcpDns(
   return `127.0.0.1:${await listen(t, 0, answer)}`;
 }
 
-/** As on TCP: the message with its length before it. */
+/** The message with its length in front, as on TCP. */
 export function withLength(message: Buffer): Buffer {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(message.length);
@@ -78,7 +78,7 @@ async function listen(
   const server = createServer((socket) => {
     sockets.add(socket);
     let received = Buffer.alloc(0);
-    // A client that gives up resets the connection; the test says whether it should have.
+    // A client that gives up resets the connection, which is not an error here.
     socket.on('error', () => socket.destroy());
     socket.on('close', () => sockets.delete(socket));
     socket.on('data', (chunk: Buffer) => {

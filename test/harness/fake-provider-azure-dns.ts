@@ -1,4 +1,4 @@
-/** Azure DNS behind Azure Resource Manager, with the login of a tenant, as far as TXT records go. */
+/** A fake of Azure DNS, limited to TXT records, with the login of a tenant. */
 import { createHash } from 'node:crypto';
 import { azureDns } from '../../src/dns/providers/azure-dns.ts';
 import {
@@ -40,7 +40,7 @@ const config = (url: string): Config => ({
 });
 
 const path = group.replace('%20', '-');
-/** Tokens that the API takes; a test may empty it. */
+/** Valid tokens; a test may clear them. */
 export const azureTokens = new Set<string>();
 
 export const fakeAzureDns: FakeApi<Config> = {

@@ -1,4 +1,4 @@
-/** Cloudflare's API v4, as far as TXT records go. Contents come back in quotes, as they do there. */
+/** A fake of Cloudflare's API v4, limited to TXT records. Like the real API it returns contents in quotes. */
 import { cloudflare } from '../../src/dns/providers/cloudflare.ts';
 import { unquoteTxt } from '../../src/dns/resolver/txt-string.ts';
 import type { FakeApi, FakeProvider, FakeReply, FakeRequest } from './fake-provider.ts';

@@ -1,4 +1,4 @@
-/** deSEC's API v1, as far as TXT records go. */
+/** A fake of deSEC's API v1, limited to TXT records. */
 import { desec } from '../../src/dns/providers/desec.ts';
 import { quoteTxt, unquoteTxt } from '../../src/dns/resolver/txt-string.ts';
 import { type FakeApi, type FakeReply, wholeName } from './fake-provider.ts';

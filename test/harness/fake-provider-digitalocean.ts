@@ -1,4 +1,4 @@
-/** DigitalOcean's API v2, as far as TXT records go. It makes the same record twice when asked twice. */
+/** A fake of DigitalOcean's API v2, limited to TXT records. Like the real API it allows duplicate records. */
 import { digitalocean } from '../../src/dns/providers/digitalocean.ts';
 import {
   type FakeApi,

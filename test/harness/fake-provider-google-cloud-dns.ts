@@ -1,4 +1,4 @@
-/** Google Cloud DNS with the login of service accounts, as far as TXT records go. */
+/** A fake of Google Cloud DNS, limited to TXT records, with the login of service accounts. */
 import { generateKeyPairSync, verify } from 'node:crypto';
 import { decodeProtectedHeader, importSPKI, type JWTPayload, jwtVerify } from 'jose';
 import { googleCloudDns } from '../../src/dns/providers/google-cloud-dns.ts';
@@ -36,7 +36,7 @@ export const googleKeyFile = (url: string): KeyFile => ({
   token_uri: `${url}/token`,
 });
 
-/** Tokens that the API takes; a test may empty it. */
+/** Valid tokens; a test may clear them. */
 export const googleTokens = new Set<string>();
 
 export const fakeGoogleCloudDns: FakeApi<Config> = {
@@ -61,7 +61,7 @@ export const fakeGoogleCloudDns: FakeApi<Config> = {
   },
 };
 
-/** Of the sets that were made by a change; those that were there before have 300. */
+/** TTLs of the sets created by a change; existing ones have 300. */
 type Ttls = Map<string, number>;
 
 function answer(fake: FakeProvider, request: FakeRequest, ttls: Ttls): FakeReply {
@@ -110,7 +110,7 @@ function isSigned(assertion: string): boolean {
   );
 }
 
-/** What an assertion says, verified as Google does. */
+/** The claims of an assertion, verified as Google does. */
 export async function checkedAssertion(
   assertion: string,
   audience: string,
@@ -131,7 +131,7 @@ function listed(
 ): FakeReply {
   const page = Number(query.get('pageToken') ?? '1');
   const { items, hasMore } = fake.page(all, page);
-  // Google leaves an empty list out.
+  // Google omits empty lists.
   const json = {
     ...(items.length > 0 && { [field]: items }),
     ...(hasMore && { nextPageToken: String(page + 1) }),
@@ -141,7 +141,7 @@ function listed(
 
 type RecordSet = { name: string; type: string; ttl: number; rrdatas: string[] };
 
-/** All sets of the change, or none and why not. */
+/** Applies all sets of the change, or none and returns the error. */
 function change(fake: FakeProvider, { body }: FakeRequest, zone: string, ttls: Ttls): FakeReply {
   fake.writing();
   const { additions = [], deletions = [] } = JSON.parse(body) as {

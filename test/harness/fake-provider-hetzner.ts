@@ -1,10 +1,10 @@
-/** The DNS part of Hetzner's Cloud API, as far as TXT records go. A change is an action that runs for a while. */
+/** A fake of Hetzner's DNS API, limited to TXT records. A change is an action that takes a while. */
 import { hetzner } from '../../src/dns/providers/hetzner.ts';
 import { quoteTxt, unquoteTxt } from '../../src/dns/resolver/txt-string.ts';
 import { type FakeApi, type FakeReply, wholeName } from './fake-provider.ts';
 
 const token = 'hcloud-LRK9DAWQ1ZAEFSrCNEEzLCUwhYX1U3g7';
-/** An action with this number failed. */
+/** The number of a failed action. */
 export const failedAction = 666;
 
 const error = (status: number, message: string, code = 'forbidden'): FakeReply => ({

@@ -1,4 +1,4 @@
-/** OVH's API 1.0, as far as TXT records go. Its clock is years away from everybody's, and changes show after a refresh. */
+/** A fake of OVH's API 1.0, limited to TXT records. Its clock is years off, and changes are visible after a refresh. */
 import { createHash } from 'node:crypto';
 import { ovh } from '../../src/dns/providers/ovh.ts';
 import { type FakeApi, type FakeReply, type FakeRequest, wholeName } from './fake-provider.ts';

@@ -1,8 +1,8 @@
-/** Amazon Route 53's API of 2013-04-01, as far as TXT records go: XML, signed requests, and changes that take a while. */
+/** A fake of Amazon Route 53's API of 2013-04-01, limited to TXT records: XML, signed requests, and delayed changes. */
 import { route53 } from '../../src/dns/providers/route53.ts';
 import { elementsOf, escapeXml, textOf } from '../../src/dns/providers/route53-xml.ts';
-import { sigV4Headers } from '../../src/dns/providers/sigv4.ts';
 import { quoteTxt, unquoteTxt } from '../../src/dns/resolver/txt-string.ts';
+import { awsSignature } from './aws-signature.ts';
 import type { FakeApi, FakeProvider, FakeReply, FakeRequest } from './fake-provider.ts';
 
 const keys = {
@@ -39,7 +39,7 @@ const config = (url: string): Config => ({
   base_url: url,
 });
 
-/** Of the sets that were made by a change; those that were there before have 300. */
+/** TTLs of the sets created by a change; existing ones have 300. */
 type Ttls = Map<string, string>;
 
 function ttlOf(ttls: Ttls, name: string): string {
@@ -70,7 +70,7 @@ export const fakeRoute53: FakeApi<Config> = {
         return xml(200, `<GetChangeResponse>${changeInfo(change, status)}</GetChangeResponse>`);
       }
       const zone = fake.zones[Number(/^\/2013-04-01\/hostedzone\/Z(\d+)\/rrset\/?$/.exec(path)?.[1])];
-      // A private zone would do as well at Amazon, but nobody outside sees it.
+      // Amazon also returns private zones, which are not visible from outside.
       if (zone === undefined || zone.isPrivate)
         return route53Error(404, 'No hosted zone found', 'NoSuchHostedZone');
       if (method === 'GET') return setsPage(fake, request, ttls);
@@ -90,13 +90,13 @@ function changeInfo(id: string, status: string): string {
   return `<ChangeInfo><Id>/change/${id}</Id><Status>${status}</Status><SubmittedAt>2026-11-21T12:00:00Z</SubmittedAt></ChangeInfo>`;
 }
 
-/** Signs once more what was signed, with the signer that test/dns/providers/sigv4.test.ts holds against AWS's examples. */
+/** Signs the same request again, with code of its own. */
 function isSigned({ method, url, headers, body }: FakeRequest): boolean {
   const authorization = headers.authorization ?? '';
   const names = /SignedHeaders=([^,]*)/.exec(authorization)?.[1]?.split(';') ?? [];
   const own = names.filter((name) => name !== 'host' && !name.startsWith('x-amz-'));
   const time = (headers['x-amz-date'] ?? '').replace(/^(....)(..)(..T..)(..)(..Z)$/, '$1-$2-$3:$4:$5');
-  const expected = sigV4Headers(
+  const expected = awsSignature(
     {
       method: method as 'GET',
       url,
@@ -143,7 +143,7 @@ function zonesPage(fake: FakeProvider, { query }: FakeRequest): FakeReply {
   );
 }
 
-/** As Route 53 does, the list begins at the first set that is not before the wanted one. */
+/** Like Route 53, the list begins at the requested set or the next one. */
 function setsPage(fake: FakeProvider, { query }: FakeRequest, ttls: Ttls): FakeReply {
   const name = (query.get('name') ?? '').replace(/\.$/, '');
   const held = fake.seenAt(name);
@@ -162,7 +162,7 @@ function setXml(name: string, data: readonly string[], ttl: string): string {
   return `<ResourceRecordSet><Name>${name.replace('_', '\\137')}.</Name><Type>TXT</Type><TTL>${ttl}</TTL><ResourceRecords>${records.join('')}</ResourceRecords></ResourceRecordSet>`;
 }
 
-/** All changes of the batch, or none and why not. */
+/** Applies all changes of the batch, or none and returns the error. */
 function applied(fake: FakeProvider, body: string, ttls: Ttls): FakeReply | undefined {
   fake.writing();
   const before = fake.records;

@@ -1,4 +1,4 @@
-/** What every DNS provider with an API must do, whatever its API is like: one table of scenarios, run for each of them. */
+/** Scenarios that every DNS provider with an API must pass. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
@@ -21,7 +21,7 @@ export type Bench<Config> = {
   readonly provider: DnsProvider;
   readonly world: JumpingWorld;
   readonly signal: AbortSignal;
-  /** A provider of the same kind, without what the first one remembers. */
+  /** A provider of the same type without the caches of the first one. */
   readonly made: (config: Config) => DnsProvider;
 };
 
@@ -30,7 +30,7 @@ type Scenario = <Config>(bench: Bench<Config>) => Promise<void>;
 const isTaken = { status: 302, headers: { Location: 'http://127.0.0.1:1/elsewhere' } } satisfies FakeReply;
 
 const scenarios: Readonly<Record<string, Scenario>> = {
-  'a value is put there and taken away': async ({ fake, provider, signal }) => {
+  'a value is presented and cleaned up': async ({ fake, provider, signal }) => {
     await provider.present(record, signal);
     assert.deepEqual(
       fake.records.map(({ name, value }) => [name, value]),
@@ -39,7 +39,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     await provider.remove(record, signal);
     assert.deepEqual(fake.records, []);
   },
-  'other values at the name stay': async ({ fake, provider, signal }) => {
+  'other values at the name are kept': async ({ fake, provider, signal }) => {
     fake.set(here, [other]);
     await provider.present(record, signal);
     await provider.present(another, signal);
@@ -49,7 +49,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     await provider.remove(another, signal);
     assert.deepEqual(fake.values(here), [other]);
   },
-  'putting what is there changes nothing, and so does taking away what is gone': async (bench) => {
+  'presenting an existing value and cleaning up a missing one change nothing': async (bench) => {
     const { api, fake, provider, made, signal } = bench;
     await provider.present(record, signal);
     await provider.present(record, signal);
@@ -60,7 +60,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     await provider.remove(record, signal);
     assert.deepEqual(fake.records, []);
   },
-  'a record among many is found on whatever page it is': async ({ api, fake, made, signal }) => {
+  'a record is found on any page of a long list': async ({ api, fake, made, signal }) => {
     const others = Array.from({ length: 7 }, (_, index) => `other-${index}`);
     fake.set(here, [...others, record.value]);
     await made(api.config(fake.url)).present(record, signal);
@@ -68,7 +68,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     await made(api.config(fake.url)).remove(record, signal);
     assert.deepEqual(fake.values(here), others);
   },
-  'the longest zone of the account that holds the name is taken': async ({ fake, provider, signal }) => {
+  'the longest zone of the account that contains the name is used': async ({ fake, provider, signal }) => {
     fake.zones.push(
       { name: 'dev.example.com', isPrivate: false },
       { name: 'ev.example.com', isPrivate: false },
@@ -83,12 +83,12 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     await provider.remove(deep, signal);
     assert.deepEqual(fake.records, []);
   },
-  'the zone of the account may be above the zone that was configured': async ({ fake, provider, signal }) => {
+  'the zone of the account may be a parent of the configured zone': async ({ fake, provider, signal }) => {
     const below = { ...record, zone: 'www.example.com' };
     await provider.present(below, signal);
     assert.deepEqual(fake.values(here), [record.value]);
   },
-  'the record may be a zone of its own': async ({ fake, provider, signal }) => {
+  'the record may be its own zone': async ({ fake, provider, signal }) => {
     fake.zones.unshift({ name: here, isPrivate: false });
     await provider.present(record, signal);
     await provider.present(another, signal);
@@ -96,7 +96,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     await provider.remove(record, signal);
     assert.deepEqual(fake.values(here), [another.value]);
   },
-  'without a zone the error names it and says what to look at': async ({ fake, provider, signal }) => {
+  'without a zone, the error names it and says what to check': async ({ fake, provider, signal }) => {
     const elsewhere = { ...record, name: '_acme-challenge.example.org', zone: 'example.org' };
     for (const work of [provider.present, provider.remove]) {
       const { message } = await refused(work(elsewhere, signal));
@@ -107,7 +107,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     }
     assert.deepEqual(fake.records, []);
   },
-  'wrong credentials are refused with a sentence on what they must be allowed': async (bench) => {
+  'the error for wrong credentials lists the required permissions': async (bench) => {
     const { api, fake, made, world, signal } = bench;
     const error = await refused(made(api.wrong(fake.url)).present(record, signal));
     assert.match(
@@ -117,10 +117,10 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     assertKept(inspect(error, { depth: 20 }), api.secrets);
     assert.deepEqual(world.waits, []);
   },
-  'what the credentials may not do is refused in the words of the provider': async (bench) => {
+  'the error for missing permissions quotes the provider': async (bench) => {
     const { api, fake, provider, world, signal } = bench;
     for (const status of [401, 403]) {
-      // Twice: a token that is refused may be fetched anew.
+      // Twice, because the provider may fetch a new token after a rejection.
       fake.interrupt(api.error(status, 'not for you'), isChange(api));
       fake.interrupt(api.error(status, 'not for you'), isChange(api));
       const error = await refused(provider.present(record, signal));
@@ -134,7 +134,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     assert.deepEqual(world.waits, []);
     assert.deepEqual(fake.values(here), []);
   },
-  'words of the provider with secrets and line breaks in them are shown without': async (bench) => {
+  'secrets and line breaks are removed from the provider’s messages': async (bench) => {
     const { api, fake, provider, signal } = bench;
     const words = `no\n\u0007 ${api.secrets.join(' ')} ${'x'.repeat(1000)}`;
     fake.interrupt(api.error(418, words), isChange(api));
@@ -142,7 +142,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     assertKept(message, api.secrets.slice(0, 1));
     assert.match(message, /^[^\p{Cc}]{20,700}$/u);
   },
-  'a short Retry-After is waited for': async ({ api, fake, provider, world, signal }) => {
+  'a short Retry-After is honored': async ({ api, fake, provider, world, signal }) => {
     for (const [header, ms] of [
       ['7', 7000],
       [new Date(world.now() + 7000 + 20_000).toUTCString(), 20_000],
@@ -167,13 +167,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     assert.match(error.message, /too many requests .*slow down.*; it asks to wait 120 s$/);
     assert.deepEqual(world.waits, []);
   },
-  'a server error passes, and is given up when it does not': async ({
-    api,
-    fake,
-    provider,
-    world,
-    signal,
-  }) => {
+  'server errors are retried a limited number of times': async ({ api, fake, provider, world, signal }) => {
     fake.interrupt(api.error(500, 'oops'), isChange(api));
     fake.interrupt({ status: 502, text: '<html>Bad Gateway</html>' }, isChange(api));
     await provider.present(record, signal);
@@ -184,7 +178,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     assert.match(message, /did not .+ \(503: still oops/);
     await provider.present(record, signal);
   },
-  'an answer that cannot be read is no success': async ({ api, fake, provider, signal }) => {
+  'an unparsable response is an error': async ({ api, fake, provider, signal }) => {
     const page = {
       status: 200,
       text: 'Welcome to the hotel network!',
@@ -195,7 +189,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     assert.match(message, /unreadable \(200, text\/html\)/);
     assert.doesNotMatch(message, /hotel/);
   },
-  'an answer in another form is no success': async ({ api, fake, provider, signal }) => {
+  'a response with an unexpected structure is an error': async ({ api, fake, provider, signal }) => {
     fake.interrupt(api.strange, (request) => api.isLogin?.(request) !== true);
     const { message } = await refused(provider.present(record, signal));
     assert.match(message, /in a form that is known here|unreadable/);
@@ -205,7 +199,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     const { message } = await refused(provider.present(record, signal));
     assert.match(message, /\(302: Found\)/);
   },
-  'a list that shows a record late leads to no error and leaves nothing behind': async (bench) => {
+  'a list that shows a record late causes no error and leaves no record behind': async (bench) => {
     const { fake, provider, signal } = bench;
     const before = fake.records;
     fake.lagBehind(3, before);
@@ -216,28 +210,28 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     await provider.remove(record, signal);
     assert.deepEqual(fake.values(here), []);
   },
-  'what somebody adds at the same time is kept': async ({ fake, provider, signal }) => {
+  'a record that another client adds at the same time is kept': async ({ fake, provider, signal }) => {
     fake.meanwhile(() => fake.add(here, other));
     await provider.present(record, signal);
     assert.deepEqual(fake.values(here).sort(), [other, record.value].sort());
   },
-  'a record that somebody takes away at the same time is gone': async ({ fake, provider, signal }) => {
+  'a record that another client removes at the same time causes no error': async ({
+    fake,
+    provider,
+    signal,
+  }) => {
     await provider.present(record, signal);
     fake.meanwhile(() => fake.remove(({ name }) => name === here));
     await provider.remove(record, signal);
     assert.deepEqual(fake.records, []);
   },
-  'two values at one name at the same time are both there, and both go': async ({
-    fake,
-    provider,
-    signal,
-  }) => {
+  'two values at one name are presented and cleaned up concurrently': async ({ fake, provider, signal }) => {
     await Promise.all([provider.present(record, signal), provider.present(another, signal)]);
     assert.deepEqual(fake.values(here).sort(), [record.value, another.value].sort());
     await Promise.all([provider.remove(record, signal), provider.remove(another, signal)]);
     assert.deepEqual(fake.records, []);
   },
-  'a value that has to be quoted comes back as it was': async ({ fake, provider, signal }) => {
+  'a value that needs quoting is returned unchanged': async ({ fake, provider, signal }) => {
     const value = `ca.example; accounturi=https://ca.example/acct/1${'0'.repeat(300)}`;
     await provider.present({ ...record, value }, signal);
     assert.deepEqual(fake.values(here), [value]);
@@ -245,11 +239,11 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     await provider.remove({ ...record, value }, signal);
     assert.deepEqual(fake.records, []);
   },
-  'being told to stop stops it': async ({ provider, fake }) => {
+  'an abort stops the request': async ({ provider, fake }) => {
     await assert.rejects(provider.present(record, AbortSignal.abort()), DnsProviderError);
     assert.deepEqual(fake.records, []);
   },
-  'being told to stop ends a wait': async ({ api, fake, provider, world }) => {
+  'an abort stops a wait': async ({ api, fake, provider, world }) => {
     const stop = new AbortController();
     const { headers, ...limited } = api.error(429, 'slow down');
     fake.interrupt({ ...limited, headers: { ...headers, 'Retry-After': '5' } });
@@ -259,13 +253,13 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     await assert.rejects(promise, DnsProviderError);
     assert.deepEqual(fake.records, []);
   },
-  'a server that is not there is named': async ({ api, made, world, signal }) => {
+  'the error for an unreachable server names it': async ({ api, made, world, signal }) => {
     const error = await refused(made(api.config('http://127.0.0.1:1')).present(record, signal));
     assertKept(inspect(error, { depth: 20 }), api.secrets);
     assert.match(error.message, /did not .+: 127\.0\.0\.1:1 cannot be reached/);
     assert.deepEqual(world.waits, [1000, 2000, 4000]);
   },
-  'settings are strict, and credentials go to https only': async ({ api, fake }) => {
+  'settings are strict, and credentials are sent over https only': async ({ api, fake }) => {
     const { config } = api.type;
     const right = api.config(fake.url);
     const parsed = config.parse(JSON.parse(JSON.stringify(right)));
@@ -302,7 +296,7 @@ export function providerScenarios<Config>(api: FakeApi<Config>): void {
   }
 }
 
-/** The API with a few zones, among them ones that look like the right one. */
+/** The API with a few zones, including similar ones. */
 export async function startFake<Config>(api: FakeApi<Config>): Promise<FakeProvider> {
   const fake = new FakeProvider();
   fake.handler = api.handler(fake);
@@ -329,10 +323,10 @@ export function bench<Config>(api: FakeApi<Config>, fake: FakeProvider): Bench<C
   return { api, fake, provider: made(api.config(fake.url)), world: context.world, signal, made };
 }
 
-/** The error of what must fail. */
+/** Returns the error of an operation that must fail. */
 export async function refused(work: Promise<unknown>): Promise<DnsProviderError> {
   const error = await work.then(
-    () => assert.fail('it went through'),
+    () => assert.fail('it succeeded'),
     (reason: unknown) => reason,
   );
   assert(error instanceof DnsProviderError, String(error));
@@ -340,7 +334,7 @@ export async function refused(work: Promise<unknown>): Promise<DnsProviderError>
 }
 
 export function assertKept(message: string, secrets: readonly string[]): void {
-  for (const secret of secrets) assert(!message.includes(secret), `a secret is in: ${message}`);
+  for (const secret of secrets) assert(!message.includes(secret), `a secret leaked: ${message}`);
 }
 
 function isChange<Config>(api: FakeApi<Config>) {

@@ -1,6 +1,6 @@
 /**
- * A DNS provider in the test process: a server on loopback over real HTTP, with zones that keep their TXT records, and
- * with everything that can go wrong between a vault and its provider, on request.
+ * A DNS provider in the test process: an HTTP server on loopback with zones and TXT records that can simulate every error
+ * between a vault and its provider.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -14,7 +14,7 @@ export type FakeRequest = {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
-  /** As it was asked for, with host and query: what signatures are about. */
+  /** The whole URL with host and query, which signatures cover. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -29,27 +29,27 @@ export type FakeReply = {
 
 export type HeldRecord = { readonly id: string; readonly name: string; readonly value: string };
 
-/** An API as the tests know it: what it takes, what it must keep to itself, and how it behaves. */
+/** A provider API for the scenarios: its settings, secrets and behavior. */
 export type FakeApi<Config> = {
   readonly type: DnsProviderType<Config>;
-  /** Where the real one is: its words are shown from there alone. */
+  /** The origin of the real API; the vault quotes messages from this origin only. */
   readonly origin: string;
   /** Settings for the API at this URL. */
   readonly config: (url: string) => Config;
-  /** The same with credentials that it does not take. */
+  /** The same with wrong credentials. */
   readonly wrong: (url: string) => Config;
-  /** In no message, whatever happens. */
+  /** Secrets that no message may contain. */
   readonly secrets: readonly string[];
   readonly handler: (fake: FakeProvider) => FakeHandler;
-  /** How it refuses what the credentials may not do, with the words `not for you`, and how it fails with other words. */
+  /** Its error for missing permissions, with the text `not for you`, and another error. */
   readonly error: (status: number, words: string) => FakeReply;
-  /** Something well-formed that the API never says. */
+  /** A well-formed response with an unexpected structure. */
   readonly strange: FakeReply;
-  /** Where the credentials come from is not what a scenario is about. */
+  /** Requests for credentials, which scenarios ignore. */
   readonly isLogin?: (request: FakeRequest) => boolean;
 };
 
-/** Undefined where there is nothing at that method and path. */
+/** Returns undefined for an unknown method and path. */
 export type FakeHandler = (request: FakeRequest) => FakeReply | undefined;
 
 export class FakeProvider {
@@ -57,12 +57,12 @@ export class FakeProvider {
   readonly zones: { name: string; isPrivate: boolean }[] = [];
   records: HeldRecord[] = [];
   readonly requests: FakeRequest[] = [];
-  /** What the vault calls it: its address here, or the origin that it stands for. */
+  /** Its URL for the vault: the address here, or the origin that it replaces. */
   url = '';
   #address = '';
-  /** Answers with the provider's own page size where it has pages. */
+  /** The page size of lists. */
   pageSize = 2;
-  /** Goes up with every change. */
+  /** Incremented by every change. */
   version = 1;
   #visible: HeldRecord[] | undefined;
   #lag = 0;
@@ -79,7 +79,7 @@ export class FakeProvider {
   });
   handler: FakeHandler = () => undefined;
 
-  /** Listens; with an origin, `outbound` leads from there to here. */
+  /** Starts listening. With an origin, `outbound` redirects requests for it to this server. */
   async listen(origin?: string): Promise<void> {
     this.#server.listen(0, '127.0.0.1');
     await once(this.#server, 'listening');
@@ -87,7 +87,7 @@ export class FakeProvider {
     this.url = origin ?? this.#address;
   }
 
-  /** The real HTTP client, for which the origin is here. */
+  /** The real HTTP client, with the origin redirected to this server. */
   readonly outbound: Outbound = (request) => {
     const { origin, host } = new URL(request.url);
     if (origin !== this.url) return loopbackOutbound(request);
@@ -101,12 +101,12 @@ export class FakeProvider {
     if (this.#server.listening) await once(this.#server, 'close');
   }
 
-  /** What is really there. */
+  /** The actual records. */
   values(name: string): string[] {
     return this.records.filter((record) => record.name === name).map(({ value }) => value);
   }
 
-  /** What a read shows: with a lag, what was there when the lag began. */
+  /** The records that a read returns: with a lag, those from when the lag began. */
   seen(): HeldRecord[] {
     if (this.#lag === 0 || this.#visible === undefined) return this.records;
     this.#lag -= 1;
@@ -135,28 +135,28 @@ export class FakeProvider {
     this.version += 1;
   }
 
-  /** The next `reads` reads show these records. */
+  /** Makes the next `reads` reads return these records. */
   lagBehind(reads: number, records: readonly HeldRecord[]): void {
     this.#visible = [...records];
     this.#lag = reads;
   }
 
-  /** Answers the next request that fits in place of the API, once. */
+  /** Responds to the next matching request instead of the API, once. */
   interrupt(reply: FakeReply, when: (request: FakeRequest) => boolean = () => true): void {
     this.#interruptions.push({ reply, when });
   }
 
-  /** No more interruptions. */
+  /** Removes all interruptions. */
   calm(): void {
     this.#interruptions.length = 0;
   }
 
-  /** Somebody else does this between the vault's reading and its next change. */
+  /** Runs a change by another client between the vault's read and its next change. */
   meanwhile(work: () => void): void {
     this.#beforeWrite.push(work);
   }
 
-  /** Called by handlers just before they look whether a change may be made. */
+  /** Called by handlers just before they check a change. */
   writing(): void {
     this.#beforeWrite.shift()?.();
   }
@@ -175,12 +175,12 @@ export class FakeProvider {
     };
   }
 
-  /** Names of the zones that everybody may see. */
+  /** The names of the public zones. */
   get publicZones(): string[] {
     return this.zones.filter(({ isPrivate }) => !isPrivate).map(({ name }) => name);
   }
 
-  /** Values that a read of a name shows. */
+  /** The values that a read of a name returns. */
   seenAt(name: string): string[] {
     return this.seen()
       .filter((record) => record.name === name)
@@ -208,12 +208,12 @@ export class FakeProvider {
   }
 }
 
-/** The whole name of a record that a zone calls `@` or by the labels before its own. */
+/** The full name of a record from its name relative to the zone, such as `@`. */
 export function wholeName(relative: string | undefined, zone: string): string {
   return relative === undefined || relative === '@' || relative === '' ? zone : `${relative}.${zone}`;
 }
 
-/** A clock that jumps over every wait and keeps a list of them. */
+/** A clock that skips every wait and records it. */
 export class JumpingWorld implements World {
   readonly waits: number[] = [];
   #now = Date.parse('2026-11-21T12:00:00Z');
@@ -233,7 +233,7 @@ export class JumpingWorld implements World {
   }
 }
 
-/** What providers are made with: the real HTTP client, and a clock that jumps. */
+/** The context of providers: the real HTTP client and a clock that skips waits. */
 export function fakeContext(
   world = new JumpingWorld(),
   outbound: Outbound = loopbackOutbound,

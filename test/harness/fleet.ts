@@ -7,8 +7,8 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
 import { day, hour, minute, second } from '../../src/base/duration.ts';
-import { Secret } from '../../src/base/secret.ts';
 import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
 import { findVersion } from '../../src/db/tables/certificate-versions.ts';
 import {
@@ -17,11 +17,8 @@ import {
   updateCertificate,
 } from '../../src/db/tables/certificates.ts';
 import { findAcmeIssuer, findIssuer } from '../../src/db/tables/issuers.ts';
-import { localCli } from '../../src/domain/audit/audit.ts';
-import { createDnsProviderInput, parseInput } from '../../src/domain/inputs.ts';
 import { ensureAccount } from '../../src/domain/issuance/acme-account.ts';
 import { AcmeClients } from '../../src/domain/issuance/acme-clients.ts';
-import { addDnsProvider } from '../../src/domain/issuance/dns-providers.ts';
 import { OpenedDnsProviders } from '../../src/domain/issuance/opened-dns-providers.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { nextRenewalAt } from '../../src/domain/versions/renewal-plan.ts';
@@ -33,9 +30,12 @@ import { runWindowWatcher } from '../../src/jobs/window-watcher.ts';
 import { type Outbound, OutboundError } from '../../src/net/outbound-http.ts';
 import { FleetCa, type FleetCaPlan, type FleetRefusal } from './fleet-ca.ts';
 import { FleetClock } from './fleet-clock.ts';
-import { FleetDns, type FleetProviderPlan } from './fleet-dns.ts';
+import { FleetDns, type FleetProviderPlan, type OwnerOfRecord, type Span } from './fleet-dns.ts';
+import { type RecordFigures, type RenewalFigures, recordFigures, renewalFigures } from './fleet-figures.ts';
 import { makeChain } from './private-chain.ts';
 import { acmeIssuer, forever } from './renewal-fixtures.ts';
+import { addRoute53Provider, addSimulatedProvider } from './simulated-dns-providers.ts';
+import { simulatedRoute53 } from './simulated-route53.ts';
 import { testVault } from './test-vault.ts';
 import type { TestWorld } from './test-world.ts';
 
@@ -47,44 +47,30 @@ export type FleetPlan = {
   readonly runs: number;
   /** The share of certificates that can never be renewed. */
   readonly broken: number;
+  /** The share of the first CA's certificates that have the names of the one before them, as one more with another key has. */
+  readonly twins: number;
   readonly mostNames: number;
   readonly cas: readonly Omit<FleetCaPlan, 'down'>[];
   /** Which CA is down, and from when to when after the beginning. */
   readonly caDown?: { readonly ca: number; readonly from: number; readonly to: number };
-  readonly providers: readonly Omit<FleetProviderPlan, 'down'>[];
+  readonly providers: readonly FleetProviderPlan[];
+  /** The same of a provider of the kind `api`. */
   readonly providerDown?: { readonly provider: number; readonly from: number; readonly to: number };
   readonly seed: string;
-  /** The least by which the clock moves; a quarter of a minute without it. */
-  readonly step?: number;
+  /** The least by which the clock moves: no delay is shorter. */
+  readonly step: number;
   readonly say?: (line: string) => void;
 };
 
-export type FleetFigures = {
-  /** Healthy certificates, and how many of them were renewed in time: before half of what was left had passed. */
-  readonly healthy: number;
-  readonly due: number;
-  readonly inTime: number;
-  readonly late: number;
-  readonly expired: number;
-  /** Of what was left at the due moment, the largest share that passed, and what 99 of 100 stayed below. */
-  readonly worstShare: number;
-  readonly share99: number;
-  /** Hours from due to renewed: the middle one and the longest. */
-  readonly medianHours: number;
-  readonly longestHours: number;
-  readonly limitsMet: number;
-  readonly attempts: number;
-  /** Records that stood for longer than an hour after the end, and the longest that one stood, in minutes. */
-  readonly recordsLeft: number;
-  readonly longestRecordMinutes: number;
-};
+export type FleetFigures = RenewalFigures & RecordFigures & { readonly limitsMet: number };
 
 const start = '2026-11-21T00:00:00Z';
-const usualStep = 15 * second;
+/** The caching resolver of `--resolver`. */
+const configured = '1.1.1.1:53';
 
 /** Runs the whole simulation. */
 export async function simulateFleet(t: Pick<TestContext, 'after'>, plan: FleetPlan): Promise<FleetFigures> {
-  const clock = new FleetClock(start, plan.step ?? usualStep);
+  const clock = new FleetClock(start, plan.step);
   const chance = (what: string) => hash('sha256', `${plan.seed}/${what}`, 'buffer').readUInt32BE() / 2 ** 32;
   const opened = await testVault(t, { world: clock as unknown as TestWorld, dataDir: inMemory(t) });
   const dns = new FleetDns(clock);
@@ -94,19 +80,26 @@ export async function simulateFleet(t: Pick<TestContext, 'after'>, plan: FleetPl
     const down = plan.caDown?.ca === n ? spanOf(clock.now(), plan.caDown) : undefined;
     return new FleetCa({ ...ca, down }, { world: clock, chain, refusals, txt: (name) => dns.txt(name) });
   });
-  const outbound: Outbound = async (request) => {
-    const origin = new URL(request.url).origin;
-    const ca = cas.find(({ plan: { directoryUrl } }) => new URL(directoryUrl).origin === origin);
+  const origins = new Map(cas.map((ca) => [new URL(ca.plan.directoryUrl).origin, ca]));
+  const others: Outbound = async (request) => {
+    const { origin } = new URL(request.url);
+    const ca = origins.get(origin);
     if (ca === undefined) throw new OutboundError('unreachable', `nobody is at ${origin}`);
     return ca.answer(request);
   };
+  const outbound = addZones(plan, clock, dns, others);
   const { log } = opened.vault;
   const vault: Vault = {
     ...opened.vault,
     outbound,
     acme: new AcmeClients({ world: clock, outbound, log }),
-    dns: new OpenedDnsProviders({ ...opened.vault.dns.context, outbound, resolver: dns.resolver }),
+    dns: new OpenedDnsProviders({
+      ...opened.vault.dns.context,
+      outbound,
+      resolver: dns.resolver({ configured }),
+    }),
   };
+  dns.ownerOf = ownersIn(t, opened.dataDir);
   await fill(vault, plan, { cas, dns, refusals, chance });
   opened.log.lines.length = 0;
   const stop = new AbortController();
@@ -114,22 +107,21 @@ export async function simulateFleet(t: Pick<TestContext, 'after'>, plan: FleetPl
     job(vault, stop.signal),
   );
   let nextDay = clock.now() + day;
-  let recordsLeft = 0;
-  let nextLook = clock.now() + hour;
   await clock.until(Date.parse(start) + plan.runs, () => {
     // Only what is told at the end counts; kept lines would fill the memory.
     opened.log.lines.length = 0;
-    if (clock.now() >= nextLook) {
-      nextLook += hour;
-      recordsLeft = Math.max(recordsLeft, dns.olderThan(2 * hour));
-    }
     if (clock.now() < nextDay) return;
     nextDay += day;
-    plan.say?.(
-      `day ${Math.round((clock.now() - Date.parse(start)) / day)}: ${cas.map(({ issued }) => issued).join(' ')} issued`,
-    );
+    const days = Math.round((clock.now() - Date.parse(start)) / day);
+    const standing = dns.everStood.filter(({ until }) => until === undefined).length;
+    plan.say?.(`day ${days}: ${cas.map(({ issued }) => issued).join(' ')} issued, ${standing} records`);
   });
-  const figures = await figuresOf(vault, refusals);
+  const limitsMet = cas.reduce((sum, ca) => sum + ca.limitsMet, 0);
+  const figures = {
+    ...(await renewalFigures(vault, (name) => refusals.has(name))),
+    ...(await recordFigures(vault, dns.everStood, (name) => downOf(plan, providerOf(name)))),
+    limitsMet,
+  };
   stop.abort();
   let hasEnded = false;
   const ended = Promise.all(jobs).then(() => {
@@ -138,8 +130,48 @@ export async function simulateFleet(t: Pick<TestContext, 'after'>, plan: FleetPl
   // What hangs at a silent CA or provider ends with its own time limit.
   while (!hasEnded) await clock.until(clock.now() + minute);
   await ended;
-  const limitsMet = cas.reduce((sum, ca) => sum + ca.limitsMet, 0);
-  return { ...figures, limitsMet, recordsLeft, longestRecordMinutes: dns.longest / minute };
+  return figures;
+}
+
+/** Domains of each provider; certificates of one domain have the same provider and many CAs. */
+const domainsPerProvider = 40;
+
+function zonesOf(provider: number): string[] {
+  return Array.from({ length: domainsPerProvider }, (_, domain) => `d${domain}-p${provider}.test`);
+}
+
+/** The number of the provider that has the zone of a name. */
+function providerOf(name: string): number {
+  return Number(/-p(\d+)\.test$/.exec(name)?.[1]);
+}
+
+/** When a provider is down. */
+function downOf({ providerDown }: FleetPlan, provider: number): Span | undefined {
+  return providerDown?.provider === provider ? spanOf(Date.parse(start), providerDown) : undefined;
+}
+
+/** Adds the zones of all providers, and gives the way to Route 53 and to `others`. */
+function addZones(plan: FleetPlan, clock: FleetClock, dns: FleetDns, others: Outbound): Outbound {
+  for (const [n, { lagsMs, negativeTtlMs }] of plan.providers.entries()) {
+    for (const zone of zonesOf(n)) dns.zone(zone, { ...(lagsMs && { lagsMs }), negativeTtlMs });
+  }
+  let outbound = others;
+  for (const [n, { kind, presentMs }] of plan.providers.entries()) {
+    if (kind !== 'route53') continue;
+    const options = { inSyncMs: presentMs, windowMs: Math.max(second, plan.step), others: outbound };
+    ({ outbound } = simulatedRoute53(clock, dns, zonesOf(n), options));
+  }
+  return outbound;
+}
+
+/** Which renewal has stored a record, by a look into the database at the moment when the record appears. */
+function ownersIn(t: Pick<TestContext, 'after'>, dataDir: string): OwnerOfRecord {
+  const database = new BetterSqlite3(join(dataDir, 'vault.db'), { readonly: true });
+  t.after(() => database.close());
+  const find = database.prepare(
+    'select renewal_id from acme_challenges where record_name = ? and record_value = ?',
+  );
+  return (name, value) => (find.get(name, value) as { renewal_id: number } | undefined)?.renewal_id;
 }
 
 /** A folder that needs no disk, where the system has one: what is durable is no question here. */
@@ -160,9 +192,6 @@ type Parts = {
   readonly chance: (what: string) => number;
 };
 
-/** Domains of each provider; certificates of one domain have the same provider and many CAs. */
-const domainsPerProvider = 40;
-
 async function fill(vault: Vault, plan: FleetPlan, { cas, dns, refusals, chance }: Parts): Promise<void> {
   const { world } = vault;
   const begin = world.now();
@@ -176,24 +205,12 @@ async function fill(vault: Vault, plan: FleetPlan, { cas, dns, refusals, chance 
     issuers.push({ id: issuer.id, accountId: account.id });
   }
   for (const [n, provider] of plan.providers.entries()) {
-    const zones = Array.from({ length: domainsPerProvider }, (_, d) => `d${d}-p${n}.test`);
-    const secret = new Secret(Buffer.from('command: [/bin/false]\nstyle: lego\n'));
-    await addDnsProvider(
-      vault,
-      localCli,
-      parseInput(createDnsProviderInput, { name: `p${n}`, type: 'exec', zones }),
-      secret,
-    );
-    const rows = await vault.db.reader
-      .selectFrom('dns_providers')
-      .selectAll()
-      .where('name', '=', `p${n}`)
-      .execute();
-    const down = plan.providerDown?.provider === n ? spanOf(begin, plan.providerDown) : undefined;
-    for (const row of rows) await vault.dns.get(row, async () => dns.provider({ ...provider, down }));
+    if (provider.kind === 'route53') await addRoute53Provider(vault, `p${n}`, zonesOf(n));
+    else await addSimulatedProvider(vault, `p${n}`, zonesOf(n), dns.provider(provider, downOf(plan, n)));
   }
   const privateKey = await generatePrivateKey('ec256');
   const publicKey = publicKeyOf(privateKey);
+  let latest: { readonly names: readonly string[]; readonly due: number } | undefined;
   for (let n = 0; n < plan.certificates; n += 1) {
     const at = Math.floor(chance(`ca ${n}`) * cas.length);
     const ca = cas[at];
@@ -208,15 +225,23 @@ async function fill(vault: Vault, plan: FleetPlan, { cas, dns, refusals, chance 
     const isShort = lifetime < 10 * day && anyProvider === plan.providerDown?.provider;
     const provider = isShort ? (anyProvider + 1) % plan.providers.length : anyProvider;
     const zone = `d${Math.floor(chance(`domain ${n}`) * domainsPerProvider)}-p${provider}.test`;
+    const twin = at === 0 && chance(`twin ${n}`) < plan.twins ? latest : undefined;
     const count = Math.max(1, Math.min(plan.mostNames, Math.floor(chance(`names ${n}`) ** -0.9)));
-    const names = Array.from({ length: count }, (_, k) =>
-      k === 0 ? `c${n}.${zone}` : `n${k}.c${n}.${zone}`,
-    );
+    const names =
+      twin?.names ??
+      Array.from({ length: count }, (_, k) => (k === 0 ? `c${n}.${zone}` : `n${k}.c${n}.${zone}`));
+    const refusal = refusals.get(names[0]?.split('.')[0] ?? '');
+    if (refusal !== undefined) refusals.set(`c${n}`, refusal);
+    else if (twin !== undefined) refusals.delete(`c${n}`);
     const dueShare = lifetime < 10 * day ? 1 / 2 : 1 / 3;
-    const due = begin + chance(`due ${n}`) * Math.min(plan.dueWithin, lifetime * (0.98 - dueShare));
+    const ownDue = begin + chance(`due ${n}`) * Math.min(plan.dueWithin, lifetime * (0.98 - dueShare));
+    const due = twin?.due ?? ownDue;
+    if (at === 0) latest = { names, due };
     const notBefore = Math.floor((due - lifetime * (1 - dueShare)) / second) * second;
     const leaf = await ca.issueEarlier(names, publicKey, notBefore);
-    const fallback = chance(`fallback ${n}`) < 0.5 ? issuers[(at + 1) % issuers.length] : undefined;
+    // A CA that publishes no limits would see the failures of both.
+    const fallback =
+      twin === undefined && chance(`fallback ${n}`) < 0.5 ? issuers[(at + 1) % issuers.length] : undefined;
     await vault.db.write(async (writer) => {
       const id = await insertCertificate(writer, {
         ...{ name: `c${n}`, domains: JSON.stringify(names), key_type: 'ec256', issuer_id: issuer.id },
@@ -243,53 +268,4 @@ async function fill(vault: Vault, plan: FleetPlan, { cas, dns, refusals, chance 
     });
     if (n % 1000 === 999) plan.say?.(`${n + 1} certificates`);
   }
-}
-
-async function figuresOf(
-  { db, world }: Vault,
-  refusals: ReadonlyMap<string, FleetRefusal>,
-): Promise<Omit<FleetFigures, 'limitsMet' | 'recordsLeft' | 'longestRecordMinutes'>> {
-  const certificates = await db.reader.selectFrom('certificates').select(['id', 'name']).execute();
-  const versions = await db.reader
-    .selectFrom('certificate_versions')
-    .select(['certificate_id', 'version', 'not_after', 'created_at'])
-    .orderBy('id')
-    .execute();
-  const renewals = await db.reader
-    .selectFrom('renewals')
-    .select(['certificate_id', 'requested_at'])
-    .orderBy('id')
-    .execute();
-  const shares: number[] = [];
-  const hours: number[] = [];
-  let expired = 0;
-  const healthy = certificates.filter(({ name }) => !refusals.has(name));
-  const versionsOf = Map.groupBy(versions, ({ certificate_id }) => certificate_id);
-  const renewalsOf = Map.groupBy(renewals, ({ certificate_id }) => certificate_id);
-  for (const { id } of healthy) {
-    const own = versionsOf.get(id) ?? [];
-    const requests = renewalsOf.get(id) ?? [];
-    for (const [at, version] of own.entries()) {
-      const due = requests.find(({ requested_at }) => requested_at >= version.created_at)?.requested_at;
-      if (due === undefined) continue;
-      const renewedAt = own[at + 1]?.created_at ?? world.now();
-      if (renewedAt > version.not_after) expired += 1;
-      const isUnderWay = own[at + 1] === undefined;
-      const share = (renewedAt - due) / (version.not_after - due);
-      // What became due a moment ago has time left.
-      if (isUnderWay && share < 0.5) continue;
-      shares.push(share);
-      hours.push((renewedAt - due) / hour);
-    }
-  }
-  const ordered = shares.toSorted((one, other) => one - other);
-  const inTime = shares.filter((share) => share < 0.5).length;
-  return {
-    ...{ healthy: healthy.length, due: shares.length, inTime, late: shares.length - inTime, expired },
-    worstShare: ordered.at(-1) ?? 0,
-    share99: ordered[Math.floor(ordered.length * 0.99)] ?? 0,
-    medianHours: hours.toSorted((one, other) => one - other)[Math.floor(hours.length / 2)] ?? 0,
-    longestHours: Math.max(0, ...hours),
-    attempts: renewals.length,
-  };
 }

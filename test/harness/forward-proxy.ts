@@ -1,4 +1,4 @@
-/** A forward proxy in the test process: CONNECT for https, absolute URLs for http, and what it was asked for. */
+/** A forward proxy in the test process that records requests: CONNECT for https, absolute URLs for http. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -9,18 +9,18 @@ export type ForwardProxy = {
   readonly url: string;
   /** `CONNECT host:port` or `GET http://…`, in order. */
   readonly asked: string[];
-  /** The Proxy-Authorization headers that came with them. */
+  /** Their Proxy-Authorization headers. */
   readonly credentials: (string | undefined)[];
 };
 
 export type ForwardProxyOptions = {
-  /** Answers a CONNECT by this status line and nothing else; `silent` never answers. */
+  /** Responds to CONNECT with this status line only; `silent` never responds. */
   readonly refusal?: string;
-  /** Told about a CONNECT as it comes. */
+  /** Called for each CONNECT. */
   readonly onConnect?: () => void;
 };
 
-/** Starts one; it ends with the test, and with it all its tunnels. */
+/** Starts a proxy. It stops with all its tunnels when the test ends. */
 export async function forwardProxy(
   t: Pick<TestContext, 'after'>,
   { refusal, onConnect }: ForwardProxyOptions = {},

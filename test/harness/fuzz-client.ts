@@ -1,27 +1,27 @@
-/** Sends what tests of hostile input make up, as it is, and takes the answer or gives up after a bound. */
+/** Sends generated requests unchanged, and waits for the response for a limited time. */
 import { Agent, type IncomingMessage, request } from 'node:http';
 import type { TestContext } from 'node:test';
 import type { Answer } from './http-api-checker.ts';
 
 export type WireRequest = {
   readonly method: string;
-  /** Goes into the request line as it is. */
+  /** Written to the request line unchanged. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly body: Buffer | undefined;
 };
 
-/** Nothing that a server answers takes longer, on a busy machine either. */
+/** No response takes longer, even on a busy machine. */
 const bound = 20_000;
 
-/** A client with connections that are kept, which end with the test. Streams are read for their first piece only. */
+/** A client with persistent connections, which close when the test ends. Reads only the first chunk of streams. */
 export function wireClient(t: Pick<TestContext, 'after'>, url: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
   t.after(() => agent.destroy());
   const { hostname, port } = new URL(url);
   return async (wire: WireRequest): Promise<Answer> => {
     const { method, target, body } = wire;
-    // For GET, Node's client says nothing of a body that it sends.
+    // For GET, Node's client sends no header for the body.
     const framed = body === undefined || wire.headers['Transfer-Encoding'] !== undefined;
     const headers = framed ? wire.headers : { ...wire.headers, 'Content-Length': String(body.length) };
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
@@ -39,7 +39,9 @@ export function wireClient(t: Pick<TestContext, 'after'>, url: string) {
         reject,
       );
     });
-    sent.once('error', (error) => reject(signal.aborted ? new Error(`no answer in ${bound} ms`) : error));
+    sent.once('error', (error) =>
+      reject(signal.aborted ? new Error(`no response within ${bound} ms`) : error),
+    );
     sent.end(body);
     return promise;
   };
@@ -50,7 +52,7 @@ async function readAnswer(response: IncomingMessage): Promise<string> {
   let text = '';
   for await (const piece of response.setEncoding('utf8') as AsyncIterable<string>) {
     text += piece;
-    // Leaving the loop closes the connection, as a window that is closed does.
+    // Leaving the loop closes the connection, like closing a browser window.
     if (isEndless) break;
   }
   return text;

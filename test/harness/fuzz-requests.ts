@@ -1,6 +1,6 @@
 /**
- * Requests for one operation of the API document: as it describes them, with one thing off, and hostile in the path, the
- * query, the headers or the body. They know nothing of the routes but the document and the words that mean something.
+ * Generates requests for an operation of the API document: valid, with one error, or hostile in the path, the query, the
+ * headers or the body. Uses only the document and a vocabulary of meaningful values, not the routes.
  */
 import fc, { type Arbitrary } from 'fast-check';
 import type { WireRequest } from './fuzz-client.ts';
@@ -9,7 +9,7 @@ import type { Operation } from './http-api-checker.ts';
 
 export type Place = { readonly method: string; readonly path: string; readonly operation: Operation };
 
-/** Written into a path as they are. */
+/** Written to a path unchanged. */
 const hostileSegments = [
   ...[
     '%00',
@@ -93,7 +93,7 @@ const methods = [
   'LINK',
 ];
 
-/** What is done to a whole request target. */
+/** Changes to a whole request target. */
 const bends: readonly ((target: string) => string)[] = [
   (target) => `/${target}`,
   (target) => target.replace(/(\?|$)/, '/$1'),
@@ -113,7 +113,7 @@ const bends: readonly ((target: string) => string)[] = [
   (target) => `HTTPS://user@elsewhere.test:1${target}`,
 ];
 
-/** A header that programs, proxies or attackers send; none may make a difference that the document does not tell of. */
+/** Headers that programs, proxies or attackers send. None may have an undocumented effect. */
 const oddHeaders: readonly WireRequest['headers'][] = [
   ...[
     { Accept: '*/*' },
@@ -207,7 +207,7 @@ const bodyTypes = [
   ],
 ];
 
-/** Bodies that are no JSON, hardly any, or JSON that is meant to do harm. */
+/** Bodies that are not JSON, almost JSON, or hostile JSON. */
 const oddBodies: readonly Buffer[] = [
   ...[
     '',
@@ -310,7 +310,7 @@ export function requestsTo(place: Place, words: Words): Arbitrary<WireRequest> {
   );
 }
 
-/** Only what the document allows, for an operation without a body. */
+/** Only valid requests, for an operation without a body. */
 export function validRequestsTo({ method, path, operation }: Place, words: Words): Arbitrary<WireRequest> {
   const target = fc.tuple(segmentsOf(path, words, knownSegment), queryOf(operation, words));
   return target.map((parts) => ({ method, target: parts.join(''), headers: {}, body: undefined }));
@@ -342,7 +342,7 @@ function bodies({ operation }: Place, words: Words): Arbitrary<Buffer | undefine
   );
 }
 
-/** The body under a wrong or odd declaration, or one that is too long. */
+/** The body with a wrong or unusual content type, or with too many bytes. */
 function oddlySent(usual: Arbitrary<WireRequest>): Arbitrary<WireRequest> {
   const declared = fc.oneof(
     fc.constantFrom(...bodyTypes).map((type) => ({ 'Content-Type': type })),
@@ -382,7 +382,7 @@ function segmentsOf(
   words: Words,
   segment: (name: string, known: readonly unknown[]) => Arbitrary<string>,
 ): Arbitrary<string> {
-  // Names of certificates are others than those of issuers: `{name}` of which collection counts.
+  // `{name}` has other valid values for certificates than for issuers, so the collection matters.
   const parts = path.split('/').map((part, index, all) => {
     const name = /^\{(\w+)\}$/.exec(part)?.[1];
     return name === undefined

@@ -1,6 +1,6 @@
 /**
- * Values from JSON Schemas, for requests that fit the API's description, nearly fit it, or are meant to do harm. The
- * schema says the shape; `plausible` adds words that mean something to the vault, so that requests also get past the door.
+ * Generates values from JSON Schemas that are valid, almost valid or hostile. The schema defines the shape; `plausible`
+ * adds values that exist in the vault, so that requests also pass validation.
  */
 import fc, { type Arbitrary } from 'fast-check';
 
@@ -20,12 +20,12 @@ export type Schema = {
   readonly maxItems?: number;
 };
 
-/** Words by the name of the member that they fit, at any depth. */
+/** Meaningful values by the name of the member, at any depth. */
 export type Words = Readonly<Record<string, readonly unknown[]>>;
 
 const mark = '\uFEFF';
 
-/** Texts that have broken programs: each is one that some parser, file system, shell, log or database took wrongly. */
+/** Texts that some parser, file system, shell, log or database has handled wrongly. */
 export const hostileTexts: readonly string[] = [
   ...['', ' ', '\t', '\n', '\r\n', '\0', 'www\0', 'www\n', ' www', 'www ', 'WWW', 'Www', 'www.', '.www'],
   ...['.', '..', '../..', '../../../../etc/passwd', '..\\..\\boot.ini', '/etc/passwd', '~', '~root', '-'],
@@ -73,7 +73,7 @@ export const hostileTexts: readonly string[] = [
   ],
 ];
 
-/** A text that means harm, or any at all. */
+/** A hostile text, or any text. */
 export const anyText: Arbitrary<string> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...hostileTexts) },
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
@@ -85,8 +85,8 @@ const hostileNumbers = [
 ];
 
 /**
- * JSON that no value of JavaScript stands for. In a value each stands as the text that `jsonText` replaces by it, because
- * the writer of JSON could not write it.
+ * JSON texts that no JavaScript value produces. A value contains a placeholder, which `jsonText` replaces with the raw
+ * text.
  */
 const rawScraps: readonly string[] = [
   ...['1e999', '-1e999', '-0', '1'.repeat(400), '0.'.concat('0'.repeat(400), '1'), '"\\ud800"', '"\\u0000"'],
@@ -95,7 +95,7 @@ const rawScraps: readonly string[] = [
 ];
 const rawMark = '\u0001raw scrap ';
 
-/** The JSON text of a value in which raw scraps may stand. */
+/** The JSON text of a value that may contain placeholders for raw texts. */
 export function jsonText(value: unknown): string {
   return JSON.stringify(value).replaceAll(
     /"\\u0001raw scrap (\d+)"/g,
@@ -103,7 +103,7 @@ export function jsonText(value: unknown): string {
   );
 }
 
-/** JSON of any kind, also such as no schema asks for. */
+/** Any JSON, including JSON that matches no schema. */
 export const anyJson: Arbitrary<unknown> = fc.oneof(
   { weight: 4, arbitrary: anyText },
   { weight: 2, arbitrary: fc.constantFrom<unknown>(...hostileNumbers) },
@@ -120,14 +120,14 @@ export const anyJson: Arbitrary<unknown> = fc.oneof(
   },
 );
 
-/** A value in as many arrays as `depth` says. */
+/** A value nested in `depth` arrays. */
 function nested(depth: number): unknown {
   let value: unknown = 'deep';
   for (let level = 0; level < depth; level += 1) value = [value];
   return value;
 }
 
-/** Values as the schema allows them; `name` is the member's. Throws for a schema that it does not know to fill. */
+/** Valid values for the schema; `name` is that of the member. Throws for an unsupported schema. */
 export function valid(schema: Schema, words: Words, name = ''): Arbitrary<unknown> {
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((one) => valid(one, words, name)));
@@ -145,7 +145,7 @@ export function valid(schema: Schema, words: Words, name = ''): Arbitrary<unknow
     }
     case 'string':
       if (known === undefined) return text(schema);
-      // Mostly what means something: of a dozen members, one at random spoils the rest.
+      // Mostly meaningful values, because one random member of a dozen makes the whole value invalid.
       return fc.oneof(
         { weight: 15, arbitrary: fc.constantFrom(...known) },
         { weight: 1, arbitrary: text(schema) },
@@ -159,7 +159,7 @@ export function valid(schema: Schema, words: Words, name = ''): Arbitrary<unknow
     case 'null':
       return fc.constant(null);
     default:
-      throw new Error(`the generator does not know schemas such as ${JSON.stringify(schema)}`);
+      throw new Error(`unsupported schema ${JSON.stringify(schema)}`);
   }
 }
 
@@ -178,7 +178,7 @@ function text({ pattern, minLength = 0, maxLength = 60 }: Schema): Arbitrary<str
   );
 }
 
-/** The value with one thing wrong: a member too many or too few, or another value somewhere inside. */
+/** The value with one error: an extra or missing member, or another value somewhere inside. */
 export function spoiled(value: Arbitrary<unknown>): Arbitrary<unknown> {
   const kinds = fc.constantFrom('replace', 'replace', 'remove', 'add', 'twice');
   const keys = fc.constantFrom(
@@ -205,7 +205,7 @@ function changed(
   if (typeof value !== 'object' || value === null) return other;
   const entries = Object.entries(value);
   const place = entries.length === 0 ? 0 : at % entries.length;
-  // Every other level goes deeper, so that the root and the leaves have their turn.
+  // Descends with a probability of one half per level, so that errors occur at the root and in the leaves.
   const [name, inner] = entries[place] ?? ['', undefined];
   if (typeof inner === 'object' && inner !== null && at % 2 === 0) {
     const next = { ...change, at: Math.floor(at / 2) };
@@ -219,6 +219,6 @@ function changed(
 
 function rebuilt(like: object, entries: readonly (readonly [string, unknown])[]): unknown {
   if (Array.isArray(like)) return entries.map(([, value]) => value);
-  // `fromEntries` defines members, so that `__proto__` is one like any other and reaches the wire.
+  // `fromEntries` defines members, so that `__proto__` is an ordinary one and is sent.
   return Object.fromEntries(entries);
 }

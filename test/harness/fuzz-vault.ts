@@ -1,6 +1,6 @@
 /**
- * A server whose vault holds one of everything, and all kinds of callers. What requests destroy is made again before the
- * next, so that a run can go on; nothing that it is told to ask can be reached, and no wait is long.
+ * A server whose vault has one object of every type, and all kinds of callers. Objects that a request destroys are created
+ * again before the next. All outside addresses are unreachable, and all waits are short.
  */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
@@ -34,16 +34,16 @@ import {
 import { makeAdministrator } from './sign-in-fixtures.ts';
 import { TestWorld } from './test-world.ts';
 
-/** A clock that only the test moves, and sleeps that are over at once: what waits for long gives up or goes on. */
+/** A clock that only the test moves; sleeps return at once. */
 class HastyWorld extends TestWorld {
   override readonly sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
     await delay(Math.min(ms, 20), undefined, signal && { signal }).catch(() => {
-      // The abort ends the wait, as promised.
+      // Expected: the abort ends the wait.
     });
   };
 }
 
-/** Nothing listens there: whoever asks is refused at once, and nothing leaves the machine. */
+/** Nothing listens there, so connections fail at once and nothing leaves the machine. */
 const nowhere = '127.0.0.1:9';
 
 const scopesOfKeys = {
@@ -74,28 +74,28 @@ export type CallerKind =
 export type Caller = {
   readonly kind: CallerKind;
   readonly headers: Readonly<Record<string, string>>;
-  /** What an API key may do; undefined where the caller is none that counts. */
+  /** The scopes of the caller's API key; undefined for other callers. */
   readonly scopes: readonly Scope[];
-  /** Whether only `www` is in its allowlist. */
+  /** Whether its allowlist contains only `www`. */
   readonly limited: boolean;
   readonly isAdministrator: boolean;
 };
 
 export type FuzzVault = {
   readonly server: CheckedServer;
-  /** Somebody of this kind, with credentials that work now. */
+  /** A caller of this kind with valid credentials. */
   readonly caller: (kind: CallerKind) => Promise<Caller>;
-  /** Makes again what is gone. */
+  /** Creates missing objects again. */
   readonly mend: () => Promise<void>;
-  /** A certificate with its chain and key, as PEM, that could be imported. */
+  /** A certificate with its chain and key as PEM, for imports. */
   readonly bundle: string;
-  /** Texts that must be in no answer, by what they are; the private keys may be in downloads of them. */
+  /** Secrets by name, which no response may contain, except that downloads may contain private keys. */
   readonly secrets: Map<string, string>;
 };
 
-export const password = 'a sentence that nobody else would use';
+export const password = 'an unusual sentence for a password';
 
-/** The certificates that are always there: of the private CA with two versions, imported, and not issued yet. */
+/** The permanent certificates: one of the private CA with two versions, an imported one, and one not issued yet. */
 export const certificates = { www: 'www', imported: 'imported', pending: 'pending' } as const;
 
 export async function fuzzVault(t: TestContext): Promise<FuzzVault> {
@@ -257,13 +257,13 @@ export async function fuzzVault(t: TestContext): Promise<FuzzVault> {
     key_authorization: 'token.x',
   });
   const bundle = await makeBundle(vault);
-  // The second line: the first is the same for all keys of a type.
+  // The second line, because the first is the same for all keys of a type.
   secrets.set('an imported key', bundle.split('BEGIN PRIVATE KEY-----\n')[1]?.split('\n')[1] ?? 'no key');
   await mend();
   return { server, caller, mend, secrets, bundle };
 }
 
-/** Credentials that counted once. */
+/** Credentials that are no longer valid. */
 async function spentCredentials({ vault, world }: CheckedServer, sessions: Sessions) {
   await makeCertificate(vault, 'spare');
   await makeAdministrator(vault, 'bob', password);

@@ -1,22 +1,22 @@
-/** Hooks for tests: node scripts in the test's folder, so that they run wherever the tests do. */
+/** Hooks for tests: Node scripts in the folder of the test. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What a recording hook was started with. */
+/** The arguments, environment and input of a recorded call. */
 export type HookCall = {
   readonly args: string[];
   readonly env: Record<string, string>;
   readonly cwd: string;
 };
 
-/** A script with this body (CommonJS); the command that runs it. */
+/** Writes a script with this body (CommonJS). Returns the command to run it. */
 export function hookScript(dir: string, body: string, name = 'hook.cjs'): [program: string, script: string] {
   const path = join(dir, name);
   writeFileSync(path, body);
   return [process.execPath, path];
 }
 
-/** A script that writes down how it was called, and a way to read that: the calls so far. */
+/** A script that records its calls, and a function to read them. */
 export function recordingHook(dir: string): { readonly command: string[]; readonly calls: () => HookCall[] } {
   const file = join(dir, 'calls.jsonl');
   writeFileSync(file, '');

@@ -1,4 +1,4 @@
-/** Accounts, issuers and challenges as the ACME engine leaves them in the database, and administrators with a session. */
+/** Accounts, issuers and challenges as the ACME engine stores them, and administrators with a session. */
 
 import type { AcmeAccountStatus } from '../../src/db/schema/schema.ts';
 import { insertAcmeAccount } from '../../src/db/tables/acme-accounts.ts';
@@ -8,10 +8,10 @@ import type { Vault } from '../../src/domain/vault.ts';
 
 export const directory = 'https://ca.example.test/directory';
 
-/** The bytes of its sealed key, which must appear nowhere. */
+/** The bytes of the sealed account key, which must not leak. */
 export const sealedKey = Buffer.from('sealed-account-key');
 
-/** The option of a test server that gives alice a session, and the header lines by which a page of the vault sends it. */
+/** The test server option that gives alice a session, and the header lines that send it. */
 export const alice = {
   administrators: { 'token-of-alice': 'alice' },
   line: 'Sec-Fetch-Site: same-origin\r\nCookie: vault_session=token-of-alice',
@@ -44,7 +44,7 @@ export async function makeIssuer(vault: Vault, name: string, accountId: number):
   });
 }
 
-/** Puts a challenge up, as the engine does before it tells the CA to look. */
+/** Presents a challenge, as the engine does before it asks the CA to validate it. */
 export async function putChallenge(
   vault: Vault,
   challenge: Pick<AcmeChallengeRow, 'type' | 'identifier' | 'key_authorization'> & {

@@ -1,4 +1,4 @@
-/** An administrator with a session, who asks for JSON and gets it, every answer held against the API's description. */
+/** An administrator with a session who sends JSON requests. Every response is checked with the API document. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { alice } from './http-acme-fixtures.ts';
@@ -8,22 +8,22 @@ export type MessageText = {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The JSON of the body; undefined where there is none. */
+  /** The parsed JSON body; undefined if there is none. */
   readonly json: unknown;
 };
 
 export type Administration = {
   readonly server: CheckedServer;
-  /** Asks as alice, with a JSON body where one is given. */
+  /** Sends a request as alice, with an optional JSON body. */
   readonly ask: (method: string, path: string, body?: unknown) => Promise<MessageText>;
-  /** As `ask`; the status must be this one. */
+  /** As `ask`; the response must have this status. */
   readonly expect: <T = Record<string, unknown>>(
     status: number,
     method: string,
     path: string,
     body?: unknown,
   ) => Promise<T>;
-  /** All that was answered so far, headers and bodies. */
+  /** All responses so far, headers and bodies. */
   readonly said: () => string;
 };
 
@@ -67,7 +67,7 @@ export async function administration(
   return { server, ask, expect, said: () => answers.join('\n') };
 }
 
-/** The elements of all pages of a list, and how many pages there were. */
+/** The elements of all pages of a list, and the number of pages. */
 export async function allPages<T>(
   { server, ask }: Administration,
   path: string,
@@ -77,7 +77,7 @@ export async function allPages<T>(
   let pages = 0;
   while (next !== undefined) {
     pages += 1;
-    assert(pages < 100, 'the pages do not end');
+    assert(pages < 100, 'more than 100 pages');
     const told: MessageText = await ask('GET', next);
     assert.equal(told.status, 200, told.text);
     all.push(...(told.json as T[]));

@@ -1,6 +1,6 @@
 /**
- * Holds what the server answers against its own OpenAPI document: status, content type, headers and JSON bodies must
- * be declared there. It knows nothing of the route table, so that the document alone must tell the truth.
+ * Checks responses of the server with its own OpenAPI document: status, content type, headers and JSON bodies must be
+ * declared there. Does not use the route table, so that the document is checked on its own.
  */
 import assert from 'node:assert/strict';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
@@ -36,7 +36,7 @@ export type ApiDocument = {
   readonly components: { readonly schemas: Readonly<Record<string, object>> };
 };
 
-/** Headers that say something of their own; whoever sends one must declare it. */
+/** Headers that must be declared if they are sent. */
 const tellingHeaders = [
   'Allow',
   'Certificate-Version',
@@ -49,10 +49,10 @@ const tellingHeaders = [
   'X-Request-Id',
 ];
 
-/** Declared headers that are not in every answer. */
+/** Declared headers that are optional. */
 const sometimes = ['Link'];
 
-/** A function that throws an AssertionError where an answer is not as the document declares it. */
+/** Returns a function that throws an AssertionError if a response does not match the document. */
 export function apiChecker(document: ApiDocument): (answer: Answer) => void {
   const ajv = new Ajv2020({ strict: false, validateSchema: false });
   formats.default(ajv);
@@ -95,7 +95,7 @@ export function apiChecker(document: ApiDocument): (answer: Answer) => void {
       assert.deepEqual({ type, body }, { type: null, body: '' }, `${place}: no content is declared`);
       return;
     }
-    // Without its parameters, such as a charset: those of JSON would say something, and so count.
+    // Without parameters such as a charset, except for JSON, where they matter.
     const essence = /^text\//.test(type ?? '') ? type?.split(';', 1)[0] : type;
     const schema = declared[essence ?? '']?.schema;
     assert(schema, `${place}: the content type ${type} is not declared`);
@@ -110,7 +110,7 @@ export function apiChecker(document: ApiDocument): (answer: Answer) => void {
   }
 }
 
-/** The schema with references to components by name, as they were added to ajv. */
+/** The schema with references to components by the names added to ajv. */
 function byName(schema: object): object {
   return JSON.parse(JSON.stringify(schema).replaceAll('"#/components/schemas/', '"'));
 }
@@ -124,7 +124,7 @@ function checkHeaders(place: string, declared: readonly string[], headers: Heade
   }
 }
 
-/** What the document has for a request: its path, and the operation there; HEAD is the operation of GET. */
+/** The path and operation of the document for a request; HEAD uses the operation of GET. */
 export function operationAt(
   document: ApiDocument,
   method: string,
@@ -135,7 +135,7 @@ export function operationAt(
   return { path, operation: path === undefined ? undefined : document.paths[path]?.[verb] };
 }
 
-/** The path of the document that the target is an instance of; a literal part wins over a parameter. */
+/** The path template that matches the target; a literal segment wins over a parameter. */
 function pathOf({ paths }: ApiDocument, target: string): string | undefined {
   const path = target.replace(/^https?:\/\/[^/?#]+/i, '').split('?', 1)[0] ?? '';
   const parts = path.split('/');
@@ -155,7 +155,7 @@ function isDecodable(path: string): boolean {
     decodeURIComponent(path);
     return true;
   } catch {
-    // A URIError is the answer.
+    // A URIError: no path matches.
     return false;
   }
 }

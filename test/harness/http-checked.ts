@@ -1,4 +1,4 @@
-/** The test server with an eye on every answer: whatever a test asks, the reply must be as openapi.json declares it. */
+/** The test server, with every response checked against openapi.json. */
 import type { TestContext } from 'node:test';
 import { type ApiDocument, apiChecker } from './http-api-checker.ts';
 import { type RawReply, rawRequest } from './http-raw.ts';
@@ -6,11 +6,11 @@ import { type TestServer, testServer } from './test-server.ts';
 
 export type CheckedServer = TestServer & {
   readonly document: ApiDocument;
-  /** Requests exactly this target with exactly these header lines, over a connection of its own. */
+  /** Requests exactly this target with exactly these header lines, over a new connection. */
   readonly raw: (method: string, target: string, lines?: readonly string[]) => Promise<RawReply>;
 };
 
-/** As `testServer`; its `get`, and `raw`, throw where an answer is not declared. */
+/** As `testServer`, but `get` and `raw` throw if a response is not declared. */
 export async function checkedServer(
   t: Pick<TestContext, 'after'>,
   options: Parameters<typeof testServer>[1] = {},

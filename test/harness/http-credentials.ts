@@ -1,4 +1,4 @@
-/** Every endpoint that needs a key, from the route table, and every kind of credentials a caller may come with. */
+/** Every endpoint that needs credentials, from the route table, and every kind of invalid credentials. */
 
 import { type Scope, scopes } from '../../src/base/scope.ts';
 import { revokeApiKey } from '../../src/domain/access/api-keys.ts';
@@ -10,14 +10,14 @@ import type { TestServer } from './test-server.ts';
 
 export type GuardedEndpoint = {
   readonly method: string;
-  /** With the name of a certificate in place of `{name}`. */
+  /** The path, with the name of a certificate instead of `{name}`. */
   readonly path: (name: string) => string;
   readonly scope: Scope;
   readonly success: number;
   readonly namesCertificate: boolean;
 };
 
-/** The endpoints behind a scope; `renewalId` is that of an open renewal. */
+/** The endpoints that need a scope; `renewalId` is that of an open renewal. */
 export function guardedEndpoints(renewalId: number): GuardedEndpoint[] {
   return routes.flatMap(({ method, path, access, replies }) => {
     if (access.kind !== 'scope') return [];
@@ -34,14 +34,14 @@ export function guardedEndpoints(renewalId: number): GuardedEndpoint[] {
   });
 }
 
-/** The endpoints behind an administrator's session, as the request line has them. */
+/** The endpoints that need an administrator's session. */
 export function administratorEndpoints(id: number): { readonly method: string; readonly path: string }[] {
   return routes
     .filter(({ access }) => access.kind === 'administrator')
     .map(({ method, path }) => ({ method, path: path.replace('{id}', String(id)) }));
 }
 
-/** An open renewal's id, for the endpoint that shows one. */
+/** Returns the id of an open renewal. */
 export async function openRenewal({ vault }: TestServer, name: string): Promise<number> {
   return (await requestRenewal(vault, system, name)).id;
 }
@@ -52,7 +52,7 @@ export async function revokedKey({ vault }: TestServer): Promise<TestKey> {
   return key;
 }
 
-/** A key whose expiry is this very moment: the last at which it does not count any more. */
+/** A key that expires exactly now, which makes it invalid. */
 export async function expiredKey({ vault, world }: TestServer): Promise<TestKey> {
   const expires = world.now() + 1000;
   const key = await makeKey(vault, { name: 'expired', expires_at: new Date(expires).toISOString() });
@@ -60,7 +60,7 @@ export async function expiredKey({ vault, world }: TestServer): Promise<TestKey>
   return key;
 }
 
-/** Header lines that identify nobody, by what is wrong with them. */
+/** Header lines with invalid credentials, by their error. */
 export function strangers({ raw }: TestKey): Readonly<Record<string, readonly string[]>> {
   const [prefix = '', secret = ''] = raw.split('.');
   const bearer = (text: string) => [`Authorization: Bearer ${text}`];
@@ -74,8 +74,8 @@ export function strangers({ raw }: TestKey): Readonly<Record<string, readonly st
     'no space': [`Authorization: Bearer${raw}`],
     'two tokens': bearer(`${raw} ${raw}`),
     'a quoted token': bearer(`"${raw}"`),
-    'a token that goes on': bearer(`${raw}a`),
-    'a token cut short': bearer(raw.slice(0, -1)),
+    'a token with extra characters': bearer(`${raw}a`),
+    'a truncated token': bearer(raw.slice(0, -1)),
     'the prefix alone': bearer(prefix),
     'an empty secret': bearer(`${prefix}.`),
     'a known prefix with a wrong secret': bearer(`${prefix}.${secret.split('').toReversed().join('')}`),

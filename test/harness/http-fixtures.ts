@@ -1,4 +1,4 @@
-/** What tests of the HTTP surface begin with: certificates, API keys, and a look at the database from outside. */
+/** Fixtures for tests of the HTTP API: certificates, API keys, and queries of the database from outside. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
@@ -27,7 +27,7 @@ export async function makeCertificate(
   await createCertificate(vault, localCli, parseInput(createCertificateInput, { name, domains }));
 }
 
-/** The next version of a certificate, made the way the worker makes it. */
+/** Issues the next version of a certificate, in the same way as the worker. */
 export async function renewCertificate(vault: Vault, name: string): Promise<void> {
   const { id } = await requestRenewal(vault, system, name);
   const claimed = await claimRenewal(vault, 'test', { only: id });
@@ -35,7 +35,7 @@ export async function renewCertificate(vault: Vault, name: string): Promise<void
   await runRenewal(vault, claimed, new AbortController().signal);
 }
 
-/** A certificate that was made elsewhere; importing it again makes a new version. */
+/** Imports a certificate; importing it again creates a new version. */
 export async function importOne(vault: Vault, name: string, options: { chain: boolean }): Promise<void> {
   const certName = parseCertName(name);
   assert(certName);
@@ -43,7 +43,7 @@ export async function importOne(vault: Vault, name: string, options: { chain: bo
   await importCertificate(vault, localCli, { name: certName, sources });
 }
 
-/** A certificate and its key as one PEM file, which nothing in the vault knows. */
+/** A certificate and its key as one PEM file, not in the vault. */
 export async function makeBundle(
   vault: Vault,
   options: { chain: boolean } = { chain: true },
@@ -63,7 +63,7 @@ export async function makeBundle(
   ].join('');
 }
 
-/** A certificate that nothing has been issued for yet, which the API cannot make. */
+/** A certificate without a version, which the API cannot create. */
 export async function makePending(vault: Vault, name: string): Promise<void> {
   await vault.db.write(async (writer) => {
     const row = { domains: '[]', key_type: 'ec256', issuer_id: null, auto_renew: 0, reuse_key: 0 } as const;
@@ -76,7 +76,7 @@ export async function makePending(vault: Vault, name: string): Promise<void> {
 
 export type TestKey = { readonly id: number; readonly raw: string; readonly actor: string };
 
-/** An API key: every scope and every certificate unless the options say otherwise. */
+/** An API key, by default with every scope and every certificate. */
 export async function makeKey(
   vault: Vault,
   options: {
@@ -101,7 +101,7 @@ export type SeenEvent = {
   readonly request_id: string | null;
 };
 
-/** The events of an action as another process sees them now, in their order: what is in here is committed. */
+/** The committed audit events of an action in order, as another process sees them. */
 export function eventsOf(dataDir: string, action: string): SeenEvent[] {
   const sql =
     'select actor, action, resource, detail, ip, request_id from audit_events where action = ? order by id';
@@ -111,7 +111,7 @@ export function eventsOf(dataDir: string, action: string): SeenEvent[] {
   return rows.map((row) => ({ ...row, detail: JSON.parse(row.detail) }));
 }
 
-/** Works on the database through a connection of its own, as another process does. */
+/** Opens the database through a separate connection, like another process. */
 export function outside<T>(dataDir: string, work: (db: BetterSqlite3.Database) => T): T {
   const db = new BetterSqlite3(join(dataDir, 'vault.db'), { fileMustExist: true });
   try {
@@ -121,7 +121,7 @@ export function outside<T>(dataDir: string, work: (db: BetterSqlite3.Database) =
   }
 }
 
-/** Damages every sealed private key, so that whatever decrypts one fails. */
+/** Damages every sealed private key, so that decryption fails. */
 export function breakSealedKeys(dataDir: string): void {
   const sql =
     "update certificate_versions set sealed_private_key = cast(sealed_private_key || x'00' as blob)";

@@ -1,4 +1,4 @@
-/** HTTP by the byte: requests that no client library would send, and the answers as they come over the wire. */
+/** Raw HTTP: requests that no client library would send, and the bytes of the responses. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
@@ -16,14 +16,14 @@ export async function open(url: string): Promise<Socket> {
   return socket;
 }
 
-/** Sends the bytes and returns all that comes back until the server closes the connection. */
+/** Sends the bytes and returns everything received until the server closes the connection. */
 export async function converse(url: string, bytes: string): Promise<string> {
   const socket = await open(url);
   socket.write(bytes, 'latin1');
   return readToEnd(socket);
 }
 
-/** Everything that still arrives on the connection, until it is closed or cut. */
+/** Reads from the connection until it is closed or reset. */
 export async function readToEnd(socket: Socket): Promise<string> {
   let all = '';
   socket.setEncoding('latin1').on('data', (chunk: string) => {
@@ -33,7 +33,7 @@ export async function readToEnd(socket: Socket): Promise<string> {
   socket
     .once('close', () => resolve())
     .on('error', () => {
-      // A reset is one way to end; `close` follows it.
+      // `close` follows a reset.
     });
   await closed;
   return all;
@@ -44,7 +44,7 @@ export function requestText(method: string, target: string, lines: readonly stri
   return [`${method} ${target} HTTP/1.1`, 'Host: vault.test', ...lines, '', ''].join('\r\n');
 }
 
-/** One request on a connection of its own. */
+/** Sends one request over a new connection. */
 export async function rawRequest(
   url: string,
   method: string,
@@ -54,7 +54,7 @@ export async function rawRequest(
   return parseReply(await converse(url, requestText(method, target, ['Connection: close', ...lines])));
 }
 
-/** The first answer in what came over the wire. */
+/** Parses the first response in the received bytes. */
 export function parseReply(text: string): RawReply {
   const end = text.indexOf('\r\n\r\n');
   const [statusLine = '', ...lines] = text.slice(0, end).split('\r\n');

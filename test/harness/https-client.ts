@@ -1,4 +1,4 @@
-/** An HTTPS client of the tests' own: one request per connection, and all that TLS tells about it. */
+/** An HTTPS client for tests: one request per connection, with the facts of its TLS session. */
 import { hash, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -10,7 +10,7 @@ export type Visit = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** Of the certificate that was shown. */
+  /** Of the server's certificate. */
   readonly leaf: X509Certificate;
   readonly pin: string;
 };
@@ -19,9 +19,9 @@ export type VisitOptions = {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Trusted, in place of trusting everybody. */
+  /** The trusted root; by default any certificate is accepted. */
   readonly ca?: string;
-  /** Whom the certificate must be for, where `ca` is given. */
+  /** The name that the certificate must have, if `ca` is given. */
   readonly servername?: string;
 };
 
@@ -36,18 +36,18 @@ export async function visit(url: string | URL, options: VisitOptions = {}): Prom
   return { status: response.statusCode, headers: response.headers, body: await text(response), leaf, pin };
 }
 
-/** The certificate that a server has shown, and the pin of its key. */
+/** The server's certificate and the pin of its key. */
 export function shownBy(socket: TLSSocket): { readonly leaf: X509Certificate; readonly pin: string } {
   const leaf = new X509Certificate(socket.getPeerCertificate(true).raw);
   return { leaf, pin: pinOf(leaf) };
 }
 
-/** As `openssl dgst` would compute it. */
+/** The pin, as computed by `openssl dgst`. */
 export function pinOf({ publicKey }: X509Certificate): string {
   return `sha256//${hash('sha256', publicKey.export({ type: 'spki', format: 'der' }), 'base64')}`;
 }
 
-/** A TLS connection, or the error that its handshake ended with. */
+/** A TLS connection, or the error of the handshake. */
 export async function handshake(url: string, options: ConnectionOptions = {}): Promise<TLSSocket | Error> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false, ...options });

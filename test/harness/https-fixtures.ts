@@ -1,4 +1,4 @@
-/** Servers with HTTPS of their own for tests, and how a test waits for what they notice by themselves. */
+/** Servers with their own HTTPS certificate, and helpers to wait until they reload it. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { parseCertName } from '../../src/base/cert-name.ts';
@@ -7,7 +7,7 @@ import type { Vault } from '../../src/domain/vault.ts';
 import { ownCertificateSource, type TlsSource } from '../../src/http/tls/tls-source.ts';
 import { type TestServer, testServer } from './test-server.ts';
 
-/** A certificate of the vault called `vault`, as `vault serve --tls-certificate vault` has it. */
+/** The certificate `vault`, as in `vault serve --tls-certificate vault`. */
 export function ownSource(
   domains: readonly string[] = ['vault.example.test'],
   publicRoots?: readonly string[],
@@ -30,7 +30,7 @@ export function httpsServer(
   return testServer(t, { tls: ownSource(), ...options });
 }
 
-/** Lets the server look for a new certificate again and again, until the test sees what it waits for. */
+/** Lets the server check for a new certificate repeatedly, until the test's condition holds. */
 export async function untilSeen<T>(
   { world }: Pick<TestServer, 'world'>,
   look: () => Promise<T | undefined>,
@@ -41,10 +41,10 @@ export async function untilSeen<T>(
     await world.sleeping(1);
     world.advance(1000);
   }
-  throw new Error('nothing was seen in 200 looks');
+  throw new Error('no change after 200 checks');
 }
 
-/** Lets the server look twice, so that what it does about a change has been done. */
+/** Lets the server check twice, so that it has processed a change. */
 export async function twoLooks({ world }: Pick<TestServer, 'world'>): Promise<void> {
   for (let look = 0; look < 2; look++) {
     await world.sleeping(1);

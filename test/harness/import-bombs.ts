@@ -1,4 +1,4 @@
-/** Files that decide how long OpenSSL works on them: what imports must survive. */
+/** Files that make OpenSSL work for a very long time, which imports must survive. */
 import { createCipheriv, pbkdf2Sync } from 'node:crypto';
 import { ber, berInteger } from './ber.ts';
 
@@ -13,7 +13,7 @@ function algorithm(rounds: number): Buffer {
   return ber(0x30, [oid('2a864886f70d01050d'), ber(0x30, [kdf, cipher])]);
 }
 
-/** A PKCS#12 file whose key asks for so many rounds, hidden in a part that is encrypted with one round (RFC 7292 §4). */
+/** A PKCS#12 file whose key needs this many rounds, inside a part that is encrypted with one round (RFC 7292 §4). */
 export function pkcs12Bomb(password: string, rounds: number): Buffer {
   const shrouded = ber(0x30, [algorithm(rounds), ber(0x04, Buffer.alloc(32, 9))]);
   const bags = ber(0x30, ber(0x30, [oid('2a864886f70d010c0a0102'), ber(0xa0, shrouded)]));
@@ -26,7 +26,7 @@ export function pkcs12Bomb(password: string, rounds: number): Buffer {
   return ber(0x30, [berInteger(3), ber(0x30, [data, ber(0xa0, safes)])]);
 }
 
-/** A DSA key in PKCS#8 whose public half, which it lacks, is a power of numbers of so many bytes. */
+/** A DSA key in PKCS#8 without its public key, whose computation needs numbers of this many bytes. */
 export function dsaBomb(size: number): Buffer {
   const number = (fill: number) => ber(0x02, Buffer.alloc(size, fill));
   const numbers = [number(0x7f), number(0x6d), number(0x5b)];

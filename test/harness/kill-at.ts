@@ -1,7 +1,7 @@
 /**
- * Loaded before a program with `--import`: kills it (SIGKILL) just before its so-manieth change to the files under a folder.
- * KILL_AT is the number, counted from 1, KILL_UNDER the folder; with KILL_COMMITS the commits of SQLite count as changes too.
- * Whoever ends by itself made fewer changes.
+ * Loaded before a program with `--import`: kills it (SIGKILL) just before its KILL_AT-th change to files under the folder
+ * KILL_UNDER, counted from 1. With KILL_COMMITS, commits of SQLite count as changes too. A program that exits normally
+ * made fewer changes.
  */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
@@ -10,7 +10,7 @@ import BetterSqlite3 from 'better-sqlite3';
 const { KILL_AT = '', KILL_UNDER = '', KILL_COMMITS } = process.env;
 let left = Number(KILL_AT);
 
-/** What changes names or content. To be killed before an fsync or a close leaves the same as after it. */
+/** Functions that change names or content. A kill before an fsync or a close has the same effect as after it. */
 const changing = [
   ...['linkSync', 'renameSync', 'unlinkSync', 'rmSync', 'mkdirSync'],
   ...['openSync', 'writeFileSync', 'appendFileSync', 'createWriteStream'],

@@ -1,11 +1,11 @@
-/** What tests let vaults connect to: loopback, where their CAs, name servers and receivers are, and the rest as for everybody. */
+/** The outbound guard of tests, which also allows loopback, where their CAs, name servers and receivers are. */
 import assert from 'node:assert/strict';
 import { realWorld } from '../../src/base/world.ts';
 import { parseAllowedOutbound } from '../../src/net/outbound-addresses.ts';
 import { outboundGuard } from '../../src/net/outbound-guard.ts';
 import { type Outbound, outboundHttp } from '../../src/net/outbound-http.ts';
 
-/** As `--allow-outbound` has it. */
+/** The value of `--allow-outbound`. */
 export const loopbackSetting = '127.0.0.0/8,::1';
 
 export const loopbackAllowed = loopbackSetting.split(',').map((text) => {

@@ -1,24 +1,23 @@
 /**
- * Tests that talk to a program of the system (openssl, nginx, …) run wherever it is installed. Elsewhere they say what
- * they missed; under VAULT_TEST_ALL=1, which the CI sets, nothing may be missed but what VAULT_TEST_WITHOUT names.
+ * Tests that use a program of the system (openssl, nginx, …) are skipped with a reason if it is not installed. With
+ * VAULT_TEST_ALL=1, which the CI sets, only programs in VAULT_TEST_WITHOUT may be missing.
  */
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Options of a test that says, in the report, why it was skipped; none where it runs. */
+/** The option that skips a test, with the reason for the report; empty if the test runs. */
 export type Skip = { readonly skip?: string };
 
 /**
- * Options for a test that needs `program`: it is skipped, with the reason in the report, where neither PATH nor the
- * folders before it have it. Throws instead under VAULT_TEST_ALL=1, unless VAULT_TEST_WITHOUT (names, with blanks in
- * between) lets this one be absent.
+ * Options for a test that needs `program`: the test is skipped if the program is neither in `folders` nor in PATH. With
+ * VAULT_TEST_ALL=1 this throws instead, unless VAULT_TEST_WITHOUT (names separated by spaces) lists the program.
  */
 export function needs(program: string, folders: readonly string[] = []): Skip {
   if (findProgram(program, folders) !== undefined) return {};
   const reason = `${program} is not installed`;
   const mayBeMissed = (process.env.VAULT_TEST_WITHOUT ?? '').split(' ').includes(program);
   if (process.env.VAULT_TEST_ALL === '1' && !mayBeMissed)
-    throw new Error(`${reason}, and VAULT_TEST_ALL=1 lets no test be skipped`);
+    throw new Error(`${reason}, and VAULT_TEST_ALL=1 does not allow skipped tests`);
   return { skip: reason };
 }
 
@@ -33,7 +32,7 @@ function isProgram(path: string): boolean {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile();
   } catch {
-    // Not there, or not for this user: the next directory may have it.
+    // Missing or not executable; try the next directory.
     return false;
   }
 }

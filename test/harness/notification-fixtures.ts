@@ -1,4 +1,4 @@
-/** What tests of notifications begin with: channels, what waits for them, and a notifier that runs for as long as it takes. */
+/** Fixtures for tests of notifications: channels, queued deliveries, and a notifier that runs until the queue is empty. */
 import assert from 'node:assert/strict';
 import { Secret } from '../../src/base/secret.ts';
 import { listDeliveries, type NamedDeliveryRow } from '../../src/db/tables/notification-deliveries.ts';
@@ -16,10 +16,10 @@ import type { Vault } from '../../src/domain/vault.ts';
 import { requireCertificate } from '../../src/domain/versions/certificate-lookup.ts';
 import { forever } from './renewal-fixtures.ts';
 
-/** Settings as they are written into a secret file. */
+/** Settings in the format of a secret file. */
 export const written = (settings: object): Secret => new Secret(Buffer.from(JSON.stringify(settings)));
 
-/** A webhook that leads to this URL; its signing secret. */
+/** Adds a webhook channel for this URL. Returns its signing secret. */
 export async function addWebhook(
   vault: Vault,
   url: string,
@@ -31,19 +31,19 @@ export async function addWebhook(
   return made?.expose() ?? '';
 }
 
-/** Everything that was queued, oldest first. */
+/** All deliveries, oldest first. */
 export async function deliveriesOf({ db }: Vault): Promise<NamedDeliveryRow[]> {
   return (await listDeliveries(db.reader, { limit: 10_000 })).reverse();
 }
 
-/** `renewal.failed web` for everything that was queued, oldest first. */
+/** Event and subject of all deliveries, such as `renewal.failed web`, oldest first. */
 export async function toldIn(vault: Vault): Promise<string[]> {
   return (await deliveriesOf(vault)).map(({ event, about }) =>
     about === null ? event : `${event} ${about}`,
   );
 }
 
-/** Attempts what is due, one after the other, until nothing is. Returns how many attempts there were. */
+/** Attempts due deliveries one after the other until none is left. Returns the number of attempts. */
 export async function deliverAll(vault: Vault): Promise<number> {
   for (let attempts = 0; ; attempts += 1) {
     const claimed = await claimDelivery(vault, 'test', []);
@@ -52,7 +52,7 @@ export async function deliverAll(vault: Vault): Promise<number> {
   }
 }
 
-/** A renewal of the certificate that somebody has begun. */
+/** A running renewal of the certificate. */
 export async function begunRenewal(vault: Vault, name: string): Promise<Attempt> {
   await requestRenewal(vault, system, name);
   const claimed = await claimRenewal(vault, 'test');
@@ -63,7 +63,7 @@ export async function begunRenewal(vault: Vault, name: string): Promise<Attempt>
 
 export const failure = (reason: string) => ({ reason, retryAfterMs: undefined, pausesIssuer: false });
 
-/** A renewal of the certificate that ends as failed, the way the worker ends it. */
+/** Fails a renewal of the certificate, in the same way as the worker. */
 export async function failRenewal(vault: Vault, name: string, reason: string): Promise<void> {
   const attempt = await begunRenewal(vault, name);
   await vault.db.write((writer) => fail(vault, writer, attempt, failure(reason)));

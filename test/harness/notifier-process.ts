@@ -1,11 +1,11 @@
-/** A real process that delivers the notifications of a test's vault, with a clock that may be ahead, and that can be killed. */
+/** A real process that delivers the notifications of a vault, with an adjustable clock, and that can be killed. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { sourceUrl } from './racing-processes.ts';
 
 const script = `
-  import { openVault } from '${sourceUrl('cli/open-vault.ts')}';
+  import { openVault } from '${sourceUrl('cli/runtime/open-vault.ts')}';
   import { realWorld } from '${sourceUrl('base/world.ts')}';
   import { runNotifier } from '${sourceUrl('jobs/notifier.ts')}';
   import { settingsFor } from '${new URL('test-vault.ts', import.meta.url).href}';
@@ -15,7 +15,7 @@ const script = `
   await runNotifier(vault, new AbortController().signal);
 `;
 
-/** Starts one whose clock is so many milliseconds ahead of the real one. Returns how to kill it; the test's end does too. */
+/** Starts a process whose clock is `ahead` milliseconds ahead. Returns a function that kills it, as does the end of the test. */
 export function notifierProcess(
   t: Pick<TestContext, 'after'>,
   dataDir: string,

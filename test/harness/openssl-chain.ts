@@ -1,6 +1,6 @@
 /**
- * Certificates and keys as the world makes them: by the openssl program, with any names and any validity, in a folder
- * of the test's own. Tests that use this need `needs('openssl')`.
+ * Creates certificates and keys with the openssl program, with any names and any validity, in the folder of a test. Tests
+ * need `needs('openssl')`.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 
 export type KeyAlgorithm = 'ec256' | 'ec384' | 'rsa2048' | 'ed25519' | 'dsa';
 
-/** A certificate and its key, as PEM (the key is PKCS#8) and as the files that hold them. */
+/** A certificate and its key, as PEM (the key is PKCS#8) and as files. */
 export type Issued = {
   readonly certificatePem: string;
   readonly keyPem: string;
@@ -17,34 +17,34 @@ export type Issued = {
 };
 
 export type IssueOptions = {
-  /** In the form of openssl: `/C=DE/CN=example.com`. Without it, the common name is the name. */
+  /** In the syntax of openssl: `/C=DE/CN=example.com`. By default the common name is the name. */
   readonly subject?: string;
-  /** Who signs it; itself without one. */
+  /** The issuer; self-signed by default. */
   readonly issuer?: Issued;
-  /** Uses this one's key in place of a new one. */
+  /** Uses the key of this certificate instead of a new one. */
   readonly keyOf?: Issued;
   readonly keyAlgorithm?: KeyAlgorithm;
-  /** UTC milliseconds, whole seconds; 2025 to 2045 without them. */
+  /** UTC milliseconds, whole seconds; by default 2025 to 2045. */
   readonly notBefore?: number;
   readonly notAfter?: number;
-  /** The subjectAltName in the form of openssl: `DNS:example.com,IP:::1`. */
+  /** The subjectAltName in the syntax of openssl: `DNS:example.com,IP:::1`. */
   readonly names?: string;
-  /** An authority may sign others; `by default` is what `openssl req -x509` makes: a CA by accident. */
+  /** Whether it is a CA; `by default` creates it like `openssl req -x509`, which is a CA by accident. */
   readonly role?: 'leaf' | 'authority' | 'by default';
 };
 
 export type ChainOptions = Pick<IssueOptions, 'keyAlgorithm' | 'notBefore' | 'notAfter' | 'names'> & {
-  /** What the subjects begin with, so that two chains differ; `Test` without it. */
+  /** The prefix of the subjects, so that two chains differ; by default `Test`. */
   readonly label?: string;
 };
 
 /** Root → intermediate 1 → intermediate 2 → leaf. */
 export type Chain = {
   readonly root: Issued;
-  /** From the root downwards: the second one issued the leaf. */
+  /** From the root down: the second one issued the leaf. */
   readonly intermediates: readonly [Issued, Issued];
   readonly leaf: Issued;
-  /** Leaf and intermediates in the order a server sends them, without the root. */
+  /** Leaf and intermediates in the order of a TLS server, without the root. */
   readonly fullchainPem: string;
   readonly fullchainPath: string;
 };
@@ -69,12 +69,12 @@ const extensions = {
   'by default': ['basicConstraints=critical,CA:TRUE'],
 } as const;
 
-/** What the openssl program prints to its standard output. Throws with its complaint where it fails. */
+/** Returns the standard output of openssl. Throws its error output if it fails. */
 export function openssl(dir: string, ...args: readonly string[]): Buffer {
   return execFileSync('openssl', args, { cwd: dir, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-/** Makes `NAME.key` and `NAME.crt` in the folder. */
+/** Creates `NAME.key` and `NAME.crt` in the folder. */
 export function issue(dir: string, name: string, options: IssueOptions = {}): Issued {
   const { subject = `/CN=${name}`, issuer, keyOf, keyAlgorithm = 'ec256', names, role = 'leaf' } = options;
   const keyPath = keyOf?.keyPath ?? join(dir, `${name}.key`);
@@ -122,7 +122,7 @@ export function issue(dir: string, name: string, options: IssueOptions = {}): Is
   };
 }
 
-/** A chain of three levels; the options are about the leaf, except for the algorithm, which all four keys have. */
+/** A chain with three levels of CAs. The options apply to the leaf, except for the algorithm, which applies to all keys. */
 export function makeChain(dir: string, options: ChainOptions = {}): Chain {
   const { label = 'Test', keyAlgorithm = 'ec256', ...leafOptions } = options;
   const authority = { keyAlgorithm, role: 'authority' } as const;
@@ -168,7 +168,7 @@ function makeKey(dir: string, path: string, algorithm: KeyAlgorithm): void {
   openssl(dir, 'genpkey', ...keyArguments[algorithm], '-out', path);
 }
 
-/** `openssl ca` is the one command of OpenSSL 3.0 that takes both ends of the validity; it wants a database. */
+/** In OpenSSL 3.0 only `openssl ca` can set both ends of the validity, and it needs a database. */
 function writeConfiguration(dir: string, leafExtensions: readonly string[]): void {
   writeFileSync(join(dir, 'index.txt'), '');
   const sections = {

@@ -1,11 +1,11 @@
-/** Rows that a test wrote by SQL, made the vault's own: as if another process of the vault had written them. */
+/** Tags rows that a test wrote with SQL, as if a process of the vault had written them. */
 import { openVault } from '../../src/cli/runtime/open-vault.ts';
 import { tagAllRows } from '../../src/db/audit/row-tags.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { settingsFor } from './test-vault.ts';
 import { TestWorld } from './test-world.ts';
 
-/** Tags all rows of a vault that is open in this process. */
+/** Tags all rows of an open vault. */
 export async function ownRows({ db }: Pick<Vault, 'db'>): Promise<void> {
   await db.write(async (writer) => {
     await tagAllRows(writer);

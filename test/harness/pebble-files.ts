@@ -1,4 +1,4 @@
-/** What a Pebble is started with: its program, and what that can do; its configuration and its own HTTPS certificate. */
+/** The installed Pebble and its features, its configuration and its HTTPS certificate. */
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -20,19 +20,19 @@ export type PebbleProgram = {
 export type PebbleProfile = { readonly description?: string; readonly validityPeriod?: number };
 
 export type PebbleConfiguration = {
-  /** Key id → MAC key, base64url; with any, an account cannot be had without. */
+  /** Key id → MAC key, base64url. If there are any, accounts need an external account binding. */
   readonly eab?: Readonly<Record<string, string>>;
   /** Seconds: the time from notBefore to notAfter, both included. */
   readonly certificateValidityPeriod?: number;
   readonly profiles?: Readonly<Record<string, PebbleProfile>>;
-  /** Where it looks for the answers to http-01 and tls-alpn-01; nobody answers at the port taken without them. */
+  /** The ports for http-01 and tls-alpn-01; by default a port where nothing listens. */
   readonly httpPort?: number;
   readonly tlsPort?: number;
-  /** Seconds in the Retry-After of orders and authorizations (either form of it, at random); none without it. */
+  /** Seconds in the Retry-After of orders and authorizations (in either format, at random); by default no header. */
   readonly retryAfter?: number;
 };
 
-/** What `go install` fills. */
+/** The target folders of `go install`. */
 export const goFolders: readonly string[] = [
   ...(process.env.GOBIN ? [process.env.GOBIN] : []),
   ...(process.env.GOPATH ? process.env.GOPATH.split(delimiter).map((path) => join(path, 'bin')) : []),
@@ -42,7 +42,7 @@ export const goFolders: readonly string[] = [
 /** The discard port: no test listens there, and a connection is refused at once. */
 export const deadPort = 9;
 
-/** What a program contains if it knows the feature: neither does it say so, nor its version. */
+/** Strings in the program if it supports the feature, because Pebble does not report features or its version. */
 const signs: ReadonlyMap<Feature, string> = new Map([
   ['ari', '/set-renewal-info/'],
   ['profiles', 'invalidProfile'],
@@ -52,7 +52,7 @@ const signs: ReadonlyMap<Feature, string> = new Map([
 
 let found: PebbleProgram | undefined;
 
-/** The installed Pebble: what Go built for this user, or else that of PATH. */
+/** The installed Pebble: from the user's Go folders, or from PATH. */
 export function installedPebble(): PebbleProgram | undefined {
   if (found) return found;
   const path = findProgram('pebble', goFolders);
@@ -85,7 +85,7 @@ export function writeConfiguration(
   options: PebbleConfiguration,
 ): string {
   const { eab, certificateValidityPeriod: validityPeriod, profiles, retryAfter = 0 } = options;
-  if (profiles && !features.has('profiles')) throw new Error(`${path} knows no profiles`);
+  if (profiles && !features.has('profiles')) throw new Error(`${path} does not support profiles`);
   const pebble = {
     listenAddress: `127.0.0.1:${port}`,
     managementListenAddress: `127.0.0.1:${managementPort}`,
@@ -95,7 +95,7 @@ export function writeConfiguration(
     tlsPort: options.tlsPort ?? deadPort,
     externalAccountBindingRequired: eab !== undefined,
     externalAccountMACKeys: eab ?? {},
-    // Old ones have one validity; new ones ignore that and take the profile's.
+    // Old versions have one validity; new ones ignore it and use that of the profile.
     ...(validityPeriod !== undefined && { certificateValidityPeriod: validityPeriod }),
     profiles: validities(profiles ?? { default: { description: 'The only one' } }, validityPeriod),
     retryAfter: { authz: retryAfter, order: retryAfter },
@@ -112,7 +112,7 @@ function validities(profiles: Readonly<Record<string, PebbleProfile>>, validityP
   return Object.fromEntries(entries);
 }
 
-/** A release says it. What `go install` built has it beside the module's name, and Debian knows its packages. */
+/** The version: printed by releases, next to the module name in builds of `go install`, or from the Debian package. */
 function versionOf(path: string, content: Buffer): string {
   const module = 'mod\tgithub.com/letsencrypt/pebble/v2\t';
   const at = content.indexOf(module);
@@ -125,7 +125,7 @@ function versionOf(path: string, content: Buffer): string {
       const version = /\d+\.\d+\.\d+/.exec(answer())?.[0];
       if (version !== undefined) return version;
     } catch {
-      // It knows no such option, or this is no Debian: ask the next one.
+      // The option is not supported, or this is not Debian; try the next way.
     }
   }
   return 'unknown';

@@ -1,6 +1,6 @@
 /**
- * Pebble, the ACME server for tests of Let's Encrypt: a real one on loopback ports, which asks names of nobody but
- * the given DNS server. Tests that use this need `needsPebble()`, and with `needsPebble('ari')` one that knows ARI.
+ * Runs Pebble, Let's Encrypt's ACME server for tests, on loopback ports with the given DNS server only. Tests need
+ * `needsPebble()`, or `needsPebble('ari')` for a version that supports ARI.
  */
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
@@ -20,17 +20,17 @@ import {
 import { type StartedServer, startOnFreePorts } from './port.ts';
 
 export type PebbleOptions = PebbleConfiguration & {
-  /** The percentage of good nonces that it rejects: 20 without it. */
+  /** The percentage of valid nonces that it rejects; by default 20. */
   readonly nonceReject?: number;
-  /** How many chains it offers besides the usual one: none without it. */
+  /** The number of alternate chains; by default none. */
   readonly alternateRoots?: number;
-  /** The percentage of valid authorizations that a new order takes over: Pebble's own 50 without it. */
+  /** The percentage of valid authorizations that a new order reuses; by default 50, as in Pebble. */
   readonly authzReuse?: number;
-  /** Whether it refuses what will be wrong one day: yes without it. */
+  /** Whether it runs in strict mode; by default yes. */
   readonly strict?: boolean;
-  /** `127.0.0.1:PORT`, as `bind()` gives it. Without it no name can be looked up. */
+  /** `127.0.0.1:PORT`, as returned by `bind()`. Without it no name resolves. */
   readonly dnsServer?: string;
-  /** Whether every challenge that is answered is taken for fulfilled, and nothing looked at: no without it. */
+  /** Whether it accepts every challenge without validation; by default no. */
   readonly alwaysValid?: boolean;
 };
 
@@ -39,14 +39,14 @@ export type Pebble = Omit<StartedServer, 'ports'> & {
   readonly directoryUrl: string;
   /** `https://127.0.0.1:PORT`, with a certificate of the same CA */
   readonly managementUrl: string;
-  /** The root of its HTTPS certificate: not the root of what it issues, which is `root()`. */
+  /** The root of its HTTPS certificate. The root of issued certificates is `root()`. */
   readonly caFile: string;
   readonly caPem: string;
   readonly version: string;
   readonly has: (feature: Feature) => boolean;
   /**
-   * What it suggests about the renewal of a certificate of its own, the first of the PEM, from now on; null gives back
-   * its own idea. A string is the answer's body as it is, which may be broken.
+   * Sets the renewal information for one of its certificates, the first of the PEM; null restores the default. A string is
+   * sent as the raw body of the response, which may be malformed.
    */
   readonly setRenewalInfo: (certificatePem: string, window: RenewalWindow | string | null) => Promise<void>;
   /** The root of the usual chain (0) or of an alternate one, as PEM. */
@@ -56,8 +56,8 @@ export type Pebble = Omit<StartedServer, 'ports'> & {
 export type RenewalWindow = { readonly start: Date; readonly end: Date; readonly explanationURL?: string };
 
 /**
- * Options for a test that needs `pebble()`: see `needs()`. Where the installed one is too old for the feature, the test
- * is skipped in any case.
+ * Options for a test that needs `pebble()`; see `needs()`. The test is also skipped if the installed version does not
+ * support the feature.
  */
 export function needsPebble(feature?: Feature): Skip {
   const program = installedPebble();
@@ -66,7 +66,7 @@ export function needsPebble(feature?: Feature): Skip {
   return { skip: `Pebble ${program.version} (${program.path}) has no ${feature}` };
 }
 
-/** Starts one on free loopback ports and stops it when the test has ended. */
+/** Starts Pebble on free loopback ports. It stops when the test ends. */
 export async function pebble(t: Pick<TestContext, 'after'>, options: PebbleOptions = {}): Promise<Pebble> {
   const program = installedPebble();
   assert(program, 'pebble is not installed: the test lacks needsPebble()');
@@ -103,7 +103,7 @@ export async function pebble(t: Pick<TestContext, 'after'>, options: PebbleOptio
   };
 }
 
-/** Everything that it reads, so that nothing of it comes from outside. */
+/** The whole environment, so that no variable is inherited. */
 function environment(options: PebbleOptions): Record<string, string> {
   const { nonceReject = 20, alternateRoots = 0, authzReuse = 50, alwaysValid = false } = options;
   return {
@@ -129,12 +129,12 @@ async function answers(url: string, ca: string): Promise<boolean> {
     await send(url, ca);
     return true;
   } catch {
-    // Nobody listens yet, or somebody else.
+    // Nothing listens yet, or another program does.
     return false;
   }
 }
 
-/** The body of the answer to GET or, with a body, to POST. Throws where the answer is not 200. */
+/** Sends GET or, with a body, POST. Returns the response body. Throws unless the status is 200. */
 async function send(url: string, ca: string, body?: string): Promise<string> {
   const method = body === undefined ? 'GET' : 'POST';
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();

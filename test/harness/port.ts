@@ -1,4 +1,4 @@
-/** Free ports on 127.0.0.1, and servers of the system (pebble, named) that listen on them as processes of their own. */
+/** Finds free ports on 127.0.0.1, and starts server processes such as Pebble and named on them. */
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
@@ -9,13 +9,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tempDir } from './temp-dir.ts';
 
 /**
- * Below those that systems give to outgoing connections and to who asks for any port: whoever is told one of these can
- * take it some seconds later, unless another test has chosen the same one.
+ * A range below the ephemeral ports, so that a port is still free some seconds later, unless another test has chosen the
+ * same one.
  */
 const firstPort = 20_000;
 const lastPort = 32_000;
 
-/** A port that nobody listens on at 127.0.0.1 just now, neither with TCP nor with UDP. */
+/** A port at 127.0.0.1 that is free for TCP and UDP. */
 export async function freePort(): Promise<number> {
   const [port = 0] = await freePorts(1);
   return port;
@@ -23,7 +23,7 @@ export async function freePort(): Promise<number> {
 
 /** Several of them, all different. */
 export async function freePorts(count: number): Promise<number[]> {
-  // All are held until the last is found, or the same one might be found twice.
+  // Holds all ports until the last is found, so that none is found twice.
   const held: (() => Promise<void>)[] = [];
   try {
     const ports: number[] = [];
@@ -37,19 +37,19 @@ export async function freePorts(count: number): Promise<number[]> {
   }
 }
 
-/** How to start a server on certain ports. */
+/** How to start a server on given ports. */
 export type Launch = {
   readonly program: string;
   readonly args: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** Whether it answers on its ports by now; asked again and again, with what it has written. */
+  /** Whether it responds on its ports; called repeatedly with its output so far. */
   readonly isReady: (log: string) => boolean | Promise<boolean>;
 };
 
 export type StartedServer = {
   readonly ports: readonly number[];
   readonly pid: number;
-  /** What it has written to stdout and stderr so far. */
+  /** Its output on stdout and stderr so far. */
   readonly log: () => string;
 };
 
@@ -58,8 +58,8 @@ const attempts = 5;
 const portTaken = /address (already )?in use/i;
 
 /**
- * Starts a server on so many free ports and waits until it answers there; again on others, if somebody takes one of
- * them at the same time. It runs in a new folder, which `launch` may fill. Both are gone when the test has ended.
+ * Starts a server on free ports and waits until it responds. Retries on other ports if another program takes one of them.
+ * The server runs in a new folder, which `launch` may fill. Both are removed when the test ends.
  */
 export async function startOnFreePorts(
   t: Pick<TestContext, 'after'>,
@@ -69,7 +69,7 @@ export async function startOnFreePorts(
   let stop = async () => {
     // Nothing runs yet.
   };
-  // Before the folder's own: hooks run in the order in which they came, and the server writes there to its last moment.
+  // Registered before the hook of the folder, because hooks run in order and the server writes to the folder until it exits.
   t.after(() => stop());
   const dir = tempDir(t);
   for (let attempt = 1; ; attempt += 1) {
@@ -122,7 +122,7 @@ function run({ program, args, environment }: Launch, cwd: string): Server {
   return { pid: child.pid ?? 0, log: () => log, ended: () => hasEnded, stop };
 }
 
-/** What went wrong, or nothing. */
+/** Returns the error, or undefined. */
 async function untilReady({ isReady }: Launch, server: Server): Promise<string | undefined> {
   const deadline = Date.now() + patience;
   while (Date.now() < deadline) {
@@ -141,7 +141,7 @@ async function holdTcp(port: number, held: (() => Promise<void>)[]): Promise<boo
     held.push(() => server[Symbol.asyncDispose]());
     return true;
   } catch {
-    // Somebody else's.
+    // Not our own server.
     return false;
   }
 }
@@ -155,7 +155,7 @@ async function holdUdp(port: number, held: (() => Promise<void>)[]): Promise<boo
     held.push(() => socket[Symbol.asyncDispose]());
     return true;
   } catch {
-    // Somebody else's.
+    // Not our own server.
     return false;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Chains of the private CA for tests, with any terms, and what OpenSSL says about them. Tests that ask it need
+ * Chains of the private CA for tests, with any validity and extensions, and checks with OpenSSL, which need
  * `needs('openssl')`.
  */
 import assert from 'node:assert/strict';
@@ -29,13 +29,13 @@ export type PrivateChain = {
   readonly leaf: X509Issuer;
 };
 
-/** The validity of what is made here unless a test says otherwise: TLS accepts it on any day these tests may run. */
+/** The default validity, which TLS accepts on any day. */
 export const dates = { notBefore: Date.UTC(2020, 0, 1), notAfter: Date.UTC(2049, 0, 1) };
 
 const usualNames = ['www.example.com', '*.example.org', '127.0.0.1', '2001:db8::1'];
 
 const dir = mkdtempSync(join(tmpdir(), 'vault-x509-'));
-// Not by the test runner: benchmarks make chains as well.
+// Not with the hooks of the test runner, because benchmarks also create chains.
 process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
 
 type ChainOptions = {
@@ -44,7 +44,7 @@ type ChainOptions = {
   readonly leaf?: Partial<LeafRequest>;
 };
 
-/** A chain whose keys are all of one type; `leaf` changes what is asked for at the end of it. */
+/** A chain with keys of one type; `leaf` changes the request for the leaf. */
 export async function makeChain({
   keyType = 'ec256',
   notAfter = dates.notAfter,
@@ -70,7 +70,7 @@ export async function makeChain({
   return { root, intermediate, leaf: await makeLeaf(intermediate, leaf, keyType) };
 }
 
-/** A leaf for the usual names, unless the request says otherwise. */
+/** A leaf, by default for the usual names. */
 export async function makeLeaf(
   issuer: X509Issuer,
   request: Partial<LeafRequest> = {},
@@ -92,31 +92,31 @@ async function withKey(privateKey: Secret, issue: (key: Secret) => Promise<Buffe
   return { privateKey, certificate: await issue(privateKey) };
 }
 
-/** The identifier in a text that is known to be one. */
+/** Parses a valid identifier. */
 export function identifier(text: string): Identifier {
   const parsed = parseIdentifier(text);
   assert(parsed, text);
   return parsed;
 }
 
-/** Fails with the complaint of `openssl verify -x509_strict`; `args` are added to its options. */
+/** Fails with the error of `openssl verify -x509_strict`; `args` are added to its options. */
 export function assertVerifies(chain: PrivateChain, ...args: readonly string[]): void {
   assert.match(verify(chain, ...args), /: OK$/);
 }
 
-/** What `openssl verify -x509_strict` says. Throws with its complaint. */
+/** Returns the output of `openssl verify -x509_strict`. Throws its error output. */
 export function verify({ root, intermediate, leaf }: PrivateChain, ...args: readonly string[]): string {
   const trusted = ['-no-CApath', '-no-CAstore', '-CAfile', pemFile(root.certificate)];
   const given = ['-untrusted', pemFile(intermediate.certificate), ...args, pemFile(leaf.certificate)];
   return opensslSays('verify', '-x509_strict', ...trusted, ...given);
 }
 
-/** One extension in the words of OpenSSL: a line for its name and `critical`, then its value. */
+/** One extension as printed by OpenSSL: a line with its name and `critical`, then its value. */
 export function extensionOf({ certificate }: X509Issuer, name: string): string {
   return opensslSays('x509', '-in', pemFile(certificate), '-noout', '-ext', name);
 }
 
-/** The path of a PEM file with the certificate. */
+/** Writes the certificate to a PEM file and returns its path. */
 export function pemFile(certificate: Buffer): string {
   const path = join(dir, `${certificateFacts(certificate).fingerprintSha256}.pem`);
   writeFileSync(path, encodePem('CERTIFICATE', certificate));

@@ -1,7 +1,7 @@
 /**
- * A clock for simulations in which many things go on at once: it stands still while anything is under way, and goes to
- * the end of the next wait when nothing is. What goes on outside of the event loop (requests, the database) is told to it
- * by `watched`, so that the time that it takes on this machine is no time of the simulation.
+ * A clock for simulations with many concurrent tasks. It stands still while any task works, and jumps to the end of the
+ * next wait when all tasks wait. Work outside the event loop (requests, the database) must be wrapped in `watched`, so that
+ * its real duration does not count in the simulation.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -10,7 +10,7 @@ import type { World } from '../../src/base/world.ts';
 
 type Sleeper = { readonly until: number; readonly wake: () => void };
 
-/** Turns of the event loop without any sign of activity after which everybody waits for the clock. */
+/** After this many turns of the event loop without activity, all tasks are waiting for the clock. */
 const quietTurns = 12;
 
 /** Milliseconds of real time without progress after which the simulation hangs. */
@@ -19,7 +19,7 @@ const patience = 60_000;
 export class QuietClock implements World {
   #now: number;
   #active = 0;
-  /** Goes up with whatever happens. */
+  /** Incremented by every activity. */
   #signs = 0;
   readonly #sleepers = new Set<Sleeper>();
 
@@ -51,7 +51,7 @@ export class QuietClock implements World {
     });
   };
 
-  /** Holds the clock until the work has ended. */
+  /** Holds the clock until the work is done. */
   async watched<T>(work: Promise<T>): Promise<T> {
     this.#active += 1;
     this.#signs += 1;
@@ -68,7 +68,7 @@ export class QuietClock implements World {
     return (...args) => this.watched(call(...args));
   }
 
-  /** Lets the clock go on until the work has ended, and gives what it gave. */
+  /** Runs the clock until the work is done, and returns its result. */
   async run<T>(work: Promise<T>): Promise<T> {
     let isOver = false;
     const over = work.finally(() => {
@@ -82,7 +82,7 @@ export class QuietClock implements World {
       if (isOver) return over;
       const next = Math.min(...[...this.#sleepers].map(({ until }) => until));
       if (next === Number.POSITIVE_INFINITY) {
-        assert(performance.now() - since < patience, 'the simulation hangs: nobody waits for the clock');
+        assert(performance.now() - since < patience, 'the simulation hangs: no task waits for the clock');
         await delay(1);
         continue;
       }
@@ -92,14 +92,14 @@ export class QuietClock implements World {
     }
   }
 
-  /** Resolves when nothing has happened for a while. */
+  /** Resolves when there was no activity for a while. */
   async #quiet(): Promise<void> {
     for (let quiet = 0, signs = -1; quiet < quietTurns; ) {
       await nextTurn();
       const isQuiet = this.#active === 0 && this.#signs === signs;
       quiet = isQuiet ? quiet + 1 : 0;
       signs = this.#signs;
-      // A key that is made in a thread gives no sign.
+      // Generating a key in a thread shows no activity.
       if (isQuiet && quiet === quietTurns - 2) await delay(1);
     }
   }

@@ -1,4 +1,4 @@
-/** Several real processes that do the same thing at the same moment: what locks and atomic files are for. */
+/** Several real processes that do the same thing at the same moment, to test locks and atomic files. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
@@ -10,8 +10,8 @@ export function sourceUrl(path: string): string {
 }
 
 /**
- * Runs `script` (an ES module) in `count` processes and returns what each wrote. Everything up to a line `await start()`
- * is done before any of them goes on, so that they go on together; `args` are in `process.argv` from index 1.
+ * Runs `script` (an ES module) in `count` processes and returns their output. All processes wait at a line
+ * `await start()` until the last one reaches it; `args` are in `process.argv` from index 1.
  */
 export async function race(
   t: Pick<TestContext, 'after'>,

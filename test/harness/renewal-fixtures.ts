@@ -1,4 +1,4 @@
-/** What tests of the renewal engine begin with: issuers, certificates with a version of any age, and how renewals stand. */
+/** Fixtures for tests of the renewal engine: issuers, certificates with a version of any age, and renewals. */
 import assert from 'node:assert/strict';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
 import type { RenewalStatus } from '../../src/db/schema/schema-renewals.ts';
@@ -17,7 +17,7 @@ import { identifier } from './private-chain.ts';
 /** Never aborted. */
 export const { signal: forever } = new AbortController();
 
-/** An ACME issuer that nobody ever asks, and its id. */
+/** Adds an ACME issuer that is never contacted. Returns its id. */
 export async function silentIssuer(vault: Vault, name: string): Promise<number> {
   return vault.db.write(async (writer) => {
     const id = await insertIssuer(writer, { name, type: 'acme', created_at: vault.world.now() });
@@ -26,13 +26,13 @@ export async function silentIssuer(vault: Vault, name: string): Promise<number> 
   });
 }
 
-/** An ACME issuer with this directory, which must answer. */
+/** Adds an ACME issuer with this directory, which must respond. */
 export async function acmeIssuer(vault: Vault, name: string, directoryUrl: string): Promise<void> {
   const input = parseInput(createIssuerInput, { name, directory_url: directoryUrl });
   await addIssuer(vault, localCli, input, { acceptsTerms: true }, forever);
 }
 
-/** A certificate; its first renewal is queued where its issuer is an ACME CA, and made where it is the private one. */
+/** Creates a certificate. An ACME issuer queues its first renewal; the private CA issues it. */
 export async function makeCertificate(vault: Vault, name: string, others: object = {}): Promise<void> {
   const input = { name, domains: [`${name}.example.test`], ...others };
   await createCertificate(vault, localCli, parseInput(createCertificateInput, input));
@@ -47,7 +47,7 @@ export async function change(vault: Vault, name: string, changes: Partial<Certif
   await vault.db.write((writer) => updateCertificate(writer, id, changes));
 }
 
-/** Gives the certificate its next version, issued now, as its CA would. */
+/** Stores the next version of the certificate, issued now. */
 export async function giveVersion(vault: Vault, name: string, lifetime?: number): Promise<void> {
   const privateKey = await generatePrivateKey('ec256');
   const identifiers = [identifier(`${name}.example.test`)];
@@ -67,10 +67,10 @@ export async function endAll({ db }: Vault): Promise<void> {
   await db.write((writer) => writer.updateTable('renewals').set({ status: 'succeeded' }).execute());
 }
 
-/** Goes on when the condition holds, without the clock moving. */
+/** Waits until the condition holds, without moving the clock. */
 export async function until(vault: Vault, holds: () => boolean | Promise<boolean>): Promise<void> {
   for (let turns = 0; !(await holds()); turns += 1) {
-    assert(turns < 1_000_000, 'it never came about');
+    assert(turns < 1_000_000, 'the condition never held');
     await vault.world.turn();
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The well-behaved CA inside the scripted server: accounts, orders and certificates in memory, by RFC 8555, RFC 9773 and
- * the drafts that the vault speaks. It knows no HTTP.
+ * The CA of the scripted server, without HTTP: accounts, orders and certificates in memory, by RFC 8555, RFC 9773 and the
+ * drafts that the vault supports.
  */
 import 'reflect-metadata';
 import { createPublicKey, randomBytes, X509Certificate } from 'node:crypto';
@@ -48,49 +48,49 @@ export type ScriptedOrder = {
   readonly authorizations: ScriptedAuthorization[];
   readonly profile: string | undefined;
   readonly replaces: string | undefined;
-  /** `undefined` while it follows from the authorizations. */
+  /** `undefined` while it depends on the authorizations. */
   ended: 'processing' | 'valid' | 'invalid' | undefined;
-  /** How many more answers say `processing`. */
+  /** The number of further responses with status `processing`. */
   processing: number;
   error: unknown;
   leaf: Buffer | undefined;
 };
 
-/** What a validator looks at. */
+/** The input of a validator. */
 export type Validation = {
   readonly type: string;
   readonly token: string | undefined;
   readonly identifier: string;
   readonly wildcard: boolean;
-  /** What must be found; of dns-01, its digest. */
+  /** The expected value; for dns-01, its digest. */
   readonly keyAuthorization: string;
   readonly accountUrl: string;
 };
 
-/** Resolves to nothing when the challenge is met, or to the problem that it failed with. */
+/** Resolves to undefined if the challenge is valid, or to the problem. */
 export type Validator = (validation: Validation) => Promise<Refusal | undefined> | Refusal | undefined;
 
 export type ScriptedCaOptions = {
-  /** How challenges are looked at; without it every answered challenge is met at once. */
+  /** Validates challenges; by default every challenge is valid at once. */
   readonly validate?: Validator;
-  /** HMAC keys by kid: new accounts need a binding then. */
+  /** HMAC keys by kid; if set, new accounts need a binding. */
   readonly externalAccounts?: Readonly<Record<string, Buffer>>;
-  /** Without terms, nobody needs to agree. */
+  /** The URL of the terms of service; if set, accounts must agree to them. */
   readonly termsOfService?: string;
   readonly profiles?: Readonly<Record<string, string>>;
-  /** Whether there is renewal information (RFC 9773); there is unless this is false. */
+  /** Whether there is renewal information (RFC 9773); by default yes. */
   readonly renewalInfo?: boolean;
-  /** What is offered for each name; http-01, dns-01 and tls-alpn-01 without it. Wildcards get only dns-*. */
+  /** The challenges for each name; by default http-01, dns-01 and tls-alpn-01. Wildcards get only dns-*. */
   readonly challengeTypes?: readonly string[];
-  /** Whether names that were proven stay proven for the account; they do unless this is false. */
+  /** Whether the account can reuse valid authorizations; by default yes. */
   readonly reuseAuthorizations?: boolean;
-  /** How often an order says `processing` after finalize before it is valid; not at all without it. */
+  /** The number of responses with status `processing` after finalize; by default 0. */
   readonly processing?: number;
-  /** Of the certificates, in milliseconds; 90 days without it. */
+  /** The lifetime of certificates in milliseconds; by default 90 days. */
   readonly lifetime?: number;
-  /** UTC milliseconds: when certificates begin. */
+  /** The notBefore of certificates, in UTC milliseconds. */
   readonly now?: () => number;
-  /** Common names of further roots, each with an alternate chain. */
+  /** Common names of other roots, each with an alternate chain. */
   readonly alternateRoots?: readonly string[];
 };
 
@@ -103,9 +103,9 @@ export class ScriptedCa {
   readonly accounts = new Map<string, ScriptedAccount>();
   readonly orders = new Map<string, ScriptedOrder>();
   readonly authorizations = new Map<string, ScriptedAuthorization>();
-  /** Serial numbers, upper case hex, as node:crypto shows them, with the reason. */
+  /** Serial numbers in upper case hex, as in node:crypto, with the reason. */
   readonly revoked = new Map<string, unknown>();
-  /** Renewal windows that a test has set, by the certificate's id. Others are the last third of the lifetime. */
+  /** Renewal windows set by a test, by the certificate's id. By default the last third of the lifetime. */
   readonly renewalWindows = new Map<string, { readonly start: string; readonly end: string }>();
   readonly #alternates: readonly X509Issuer[];
   readonly #running = new Set<Promise<void>>();
@@ -131,7 +131,7 @@ export class ScriptedCa {
     return new ScriptedCa(origin, chain, alternates, options);
   }
 
-  /** Resolves when no validation is under way. */
+  /** Resolves when no validation is in progress. */
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
@@ -182,7 +182,7 @@ export class ScriptedCa {
 
   updateAccount(url: string, { payload = {}, header }: Verified): unknown {
     const account = this.#accountOf(header.kid);
-    if (account.url !== url) throw new Refusal('unauthorized', 'the account of somebody else');
+    if (account.url !== url) throw new Refusal('unauthorized', 'the account belongs to another key');
     if (payload.status === 'deactivated') account.status = 'deactivated';
     if ('contact' in payload) account.contact = payload.contact;
     return accountBody(account);
@@ -268,7 +268,7 @@ export class ScriptedCa {
     return { ...{ type, url, token, status, error }, ...(type === 'dns-persist-01' && persist) };
   }
 
-  /** Begins to look at the challenge; nobody waits for what comes of it. */
+  /** Starts the validation of a challenge in the background. */
   answer(url: string, { header }: Verified): ScriptedChallenge {
     const account = this.#accountOf(header.kid);
     for (const authorization of this.authorizations.values()) {
@@ -308,7 +308,7 @@ export class ScriptedCa {
     order.ended = order.processing > 0 ? 'processing' : 'valid';
   }
 
-  /** PEM; the first is the usual chain, the others the alternates. */
+  /** PEM; the first is the default chain, the others are alternates. */
   chains({ leaf }: ScriptedOrder): string[] {
     if (leaf === undefined) throw new Refusal('malformed', 'no certificate yet', { status: 404 });
     return [this.chain.intermediate, ...this.#alternates].map(({ certificate }) =>
@@ -430,7 +430,7 @@ function namesIn(request: Pkcs10CertificateRequest): string[] {
   return extension?.names.items.map(({ value }) => value) ?? [];
 }
 
-/** The intermediate's key, vouched for by another root. */
+/** The intermediate's key, cross-signed by another root. */
 async function crossSigned({ privateKey }: X509Issuer, rootName: string): Promise<X509Issuer> {
   const rootKey = await generatePrivateKey('ec256');
   const terms = { ...dates, commonName: rootName, privateKey: rootKey, serial: randomBytes(16) };

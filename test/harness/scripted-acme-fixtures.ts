@@ -1,4 +1,4 @@
-/** Clients, accounts and finished orders against the scripted CA, for tests that are about one step of the exchange. */
+/** Clients, accounts and finished orders at the scripted CA, for tests of a single step. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { registerAccount } from '../../src/acme/accounts.ts';
@@ -26,17 +26,17 @@ import { type ScriptedAcme, type ScriptedAcmeOptions, scriptedAcme } from './scr
 /** Never aborted. */
 export const { signal: forever } = new AbortController();
 
-/** The real world, in which waits are over at once, but for the deadline of a request. */
+/** The real world with waits that return at once, except for the deadline of a request. */
 export const impatientWorld: World = {
   ...realWorld,
   sleep: (ms, signal) => (ms === 30_000 ? realWorld.sleep(ms, signal) : realWorld.turn()),
 };
 
-/** An impatient world that tells which waits were asked for, in milliseconds; its clock stands still if `now` is given. */
+/** An impatient world that records waits, in milliseconds; its clock stands still if `now` is given. */
 export function recordingWorld(now?: number): { readonly world: World; readonly waits: number[] } {
   const waits: number[] = [];
   const sleep = (ms: number, signal?: AbortSignal) => {
-    // The deadline of a request, which is not waited for.
+    // The deadline of a request, which must not pass at once.
     if (ms === 30_000) return realWorld.sleep(ms, signal);
     waits.push(ms);
     return realWorld.turn();
@@ -44,7 +44,7 @@ export function recordingWorld(now?: number): { readonly world: World; readonly 
   return { world: { ...realWorld, sleep, now: () => now ?? realWorld.now() }, waits };
 }
 
-/** A client by the real HTTP. */
+/** A client with the real HTTP client. */
 export function clientOf(
   { directoryUrl, ca }: Pick<ScriptedAcme, 'directoryUrl' | 'ca'>,
   world: World = impatientWorld,
@@ -67,12 +67,12 @@ export async function registered(
   return { ca, client, account };
 }
 
-/** What an order is for. */
+/** The identifiers of an order. */
 export function dnsNames(...names: readonly string[]): AcmeIdentifier[] {
   return names.map((value) => ({ type: /^[\d.]+$|:/.test(value) ? 'ip' : 'dns', value }));
 }
 
-/** An order of which all authorizations are valid. */
+/** An order with valid authorizations. */
 export async function readyOrder(
   client: AcmeClient,
   account: AcmeAccount,
@@ -82,7 +82,7 @@ export async function readyOrder(
   for (const url of order.authorizations) {
     const { status, challenges } = await fetchAuthorization(client, account, url, forever);
     if (status === 'valid') continue;
-    // There is no dns-01 for addresses.
+    // Addresses have no dns-01.
     const challenge = challenges.find(({ type }) => type === 'dns-01') ?? challenges[0];
     assert(challenge);
     await answerChallenge(client, account, challenge, forever);
@@ -91,7 +91,7 @@ export async function readyOrder(
   return waitForOrder(client, account, order.url, ['ready'], forever);
 }
 
-/** A valid order with its certificate's URL, and what the download needs. */
+/** A valid order with the URL and the key of its certificate. */
 export async function issuedOrder(client: AcmeClient, account: AcmeAccount, ...names: readonly string[]) {
   const privateKey = await generatePrivateKey('ec256');
   const ready = await readyOrder(client, account, ...names);
@@ -107,7 +107,7 @@ export async function issuedOrder(client: AcmeClient, account: AcmeAccount, ...n
   return { order, url: order.certificate, wanted, privateKey };
 }
 
-/** Whether the error is an AcmeError of the kind, with a message that matches. */
+/** Returns a check for an AcmeError of this kind with a matching message. */
 export function isAcmeError(kind: AcmeErrorKind, message: RegExp = /./) {
   return (error: unknown): boolean => {
     assert(error instanceof AcmeError, String(error));
@@ -117,7 +117,7 @@ export function isAcmeError(kind: AcmeErrorKind, message: RegExp = /./) {
   };
 }
 
-/** An HMAC key, as a CA gives it to its customers. */
+/** An HMAC key for an external account binding. */
 export function hmacKey(text = 'a key of thirty-two bytes length'): Secret {
   return new Secret(Buffer.from(text));
 }

@@ -1,4 +1,4 @@
-/** How the scripted CA looks at signed requests (RFC 8555 §6): what is wrong with one is a problem document. */
+/** Verifies signed requests for the scripted CA (RFC 8555 §6). Errors are problem documents. */
 import { calculateJwkThumbprint, flattenedVerify, importJWK, type JWK } from 'jose';
 
 export type AcmeHeader = {
@@ -11,14 +11,14 @@ export type AcmeHeader = {
 
 export type Verified = {
   readonly header: AcmeHeader;
-  /** Parsed JSON; undefined where it was empty, as in POST-as-GET. */
+  /** The parsed JSON payload; undefined if it is empty, as in POST-as-GET. */
   readonly payload: Record<string, unknown> | undefined;
-  /** Whose key signed it. */
+  /** The key that signed it. */
   readonly jwk: JWK;
   readonly thumbprint: string;
 };
 
-/** What the CA refuses, by the last part of its type. */
+/** An error of the CA, with the last part of its problem type. */
 export class Refusal extends Error {
   readonly type: string;
   readonly members: Readonly<Record<string, unknown>>;
@@ -39,7 +39,7 @@ export class Refusal extends Error {
 
 const algorithms = ['ES256', 'ES384', 'ES512', 'RS256', 'EdDSA'];
 
-/** The request, if its signature is right; `keyOf` finds the key of an account by its URL. */
+/** Verifies the signature and returns the request; `keyOf` finds the key of an account by its URL. */
 export async function verifyRequest(
   body: Buffer,
   url: string,
@@ -58,7 +58,7 @@ export async function verifyRequest(
   return { ...(await verifyBy(jws, jwk)), header };
 }
 
-/** The inner JWS of a change of key (§7.3.5), whose signer is named by jwk. */
+/** Verifies the inner JWS of a key change (§7.3.5), whose key is in jwk. */
 export async function verifyInner(jws: unknown, url: string): Promise<Verified> {
   const { protected: head } = jws as { protected: string };
   const header = jsonOf(Buffer.from(head, 'base64url')) as AcmeHeader;
@@ -68,7 +68,7 @@ export async function verifyInner(jws: unknown, url: string): Promise<Verified> 
   return { ...(await verifyBy(jws, header.jwk)), header };
 }
 
-/** The binding to an account of the customer (§7.3.4): its kid, once key, URL and signature are right. */
+/** Verifies an external account binding (§7.3.4) and returns its kid. */
 export async function verifyBinding(
   jws: unknown,
   url: string,
@@ -95,7 +95,7 @@ async function verifyBy(jws: unknown, jwk: JWK): Promise<Omit<Verified, 'header'
   const { protected: head } = jws as { protected: string };
   const { alg = '' } = jsonOf(Buffer.from(head, 'base64url')) as AcmeHeader;
   if (!algorithms.includes(alg)) {
-    throw new Refusal('badSignatureAlgorithm', `${alg} is not taken`, { algorithms });
+    throw new Refusal('badSignatureAlgorithm', `${alg} is not supported`, { algorithms });
   }
   if ('d' in jwk) throw new Refusal('malformed', 'the private key was sent along');
   const { payload } = await importJWK(jwk, alg)
@@ -115,6 +115,6 @@ function jsonOf(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch {
-    throw new Refusal('malformed', 'no JSON where it should be');
+    throw new Refusal('malformed', 'the payload is not JSON');
   }
 }

@@ -1,6 +1,6 @@
 /**
- * An ACME server in the test process: a well-behaved CA that checks signatures, nonces and bindings and issues real
- * certificates, until a test says what it answers instead.
+ * An ACME server in the test process: a correct CA that checks signatures, nonces and bindings and issues real
+ * certificates. Tests can override its responses.
  *
  *     const ca = await scriptedAcme(t, { profiles: { shortlived: 'six days' } });
  *     ca.override('newOrder', problem('rateLimited', 'slow down', { headers: { 'Retry-After': '60' } }));
@@ -46,16 +46,16 @@ export type AcmeKind =
   | 'other';
 
 export type ScriptedReply = {
-  /** 200 without it. */
+  /** By default 200. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** An object goes as JSON, as application/json unless the headers say otherwise. */
+  /** Objects are sent as JSON, by default as application/json. */
   readonly body?: string | Buffer | object;
-  /** The connection is cut after so many bytes of the whole answer, status line included. */
+  /** Cuts the connection after this many bytes of the response, including the status line. */
   readonly cutAfter?: number;
-  /** Whether the cut is a reset rather than an orderly end. */
+  /** Cuts the connection with a reset. */
   readonly reset?: boolean;
-  /** The answer waits for this. */
+  /** Delays the response until this resolves. */
   readonly until?: Promise<unknown>;
 };
 
@@ -64,13 +64,13 @@ export type ScriptedRequest = {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
-  /** Of signed requests, once the signature was found to be right. */
+  /** The verified header and payload of signed requests. */
   signed: Verified | undefined;
-  /** The status that it was answered with. */
+  /** The status of the response. */
   status: number | undefined;
 };
 
-/** What comes instead: a reply, or a function that may ask for the usual one, which then has its effect. */
+/** A reply instead of the usual one, or a function that may call the usual handler. */
 export type Override =
   | ScriptedReply
   | ((
@@ -83,28 +83,28 @@ export type ScriptedAcme = {
   readonly origin: string;
   /** PEM of the root, with `tls`. */
   readonly ca: string | undefined;
-  /** What the CA knows, to look at and to change. */
+  /** The state of the CA, which tests may read and change. */
   readonly state: ScriptedCa;
   /** All requests in order. */
   readonly requests: ScriptedRequest[];
   /** Their kinds. */
   readonly kinds: () => AcmeKind[];
-  /** The next requests of the kind are answered by these, one each; later ones as usual. */
+  /** Overrides the responses to the next requests of this kind, one each. */
   readonly override: (kind: AcmeKind, ...overrides: readonly Override[]) => void;
-  /** All requests of the kind are answered by this until the returned function is called. */
+  /** Overrides the responses to all requests of this kind until the returned function is called. */
   readonly overrideAll: (kind: AcmeKind, override: Override) => () => void;
-  /** How many bytes the last answer of the kind had, status line included. */
+  /** The size of the last response of this kind in bytes, including the status line. */
   readonly sizeOf: (kind: AcmeKind) => number;
 };
 
 export type ScriptedAcmeOptions = ScriptedCaOptions & {
-  /** HTTPS with a private CA, whose root is `ca`. Plain HTTP on 127.0.0.1 without it. */
+  /** Serves HTTPS with a private CA, whose root is `ca`. By default plain HTTP on 127.0.0.1. */
   readonly tls?: boolean;
-  /** Whether answers carry a nonce only where they must: to HEAD newNonce and with errors. */
+  /** Sends nonces only where required: in response to HEAD newNonce and with errors. */
   readonly fewNonces?: boolean;
 };
 
-/** A problem document as a reply; the status is the usual one of the type unless the extras have one. */
+/** A problem document as a reply; by default with the usual status of the type. */
 export function problem(
   type: string,
   detail: string,
@@ -121,10 +121,10 @@ export function problem(
   };
 }
 
-/** Looks at http-01 challenges by fetching them from this port of 127.0.0.1, whatever their name is. */
+/** Validates http-01 challenges by requesting them from this port of 127.0.0.1, for any name. */
 export function http01At(port: number): Validator {
   return async ({ type, token, identifier: host, keyAuthorization }) => {
-    if (type !== 'http-01') return new Refusal('unauthorized', `${type} cannot be looked at`);
+    if (type !== 'http-01') return new Refusal('unauthorized', `${type} cannot be validated`);
     const url = `http://127.0.0.1:${port}/.well-known/acme-challenge/${token}`;
     const found = await fetch(url, { headers: { 'X-Forwarded-Host': host } }).catch(() => undefined);
     if (found === undefined) return new Refusal('connection', `${host} cannot be reached`);
@@ -145,7 +145,7 @@ const statuses: Readonly<Record<string, number>> = {
   userActionRequired: 403,
 };
 
-/** Starts the server; it ends with the test. */
+/** Starts the server. It stops when the test ends. */
 export async function scriptedAcme(
   t: Pick<TestContext, 'after'>,
   { tls = false, fewNonces = false, ...options }: ScriptedAcmeOptions = {},
@@ -198,7 +198,7 @@ export async function scriptedAcme(
 
   async function usualReply(request: ScriptedRequest, body: Buffer): Promise<ScriptedReply> {
     try {
-      if (!request.headers['user-agent']) throw new Refusal('malformed', 'there must be a User-Agent');
+      if (!request.headers['user-agent']) throw new Refusal('malformed', 'User-Agent is missing');
       if (request.method !== 'POST') return unsignedReply(request);
       if (request.headers['content-type'] !== 'application/jose+json') {
         throw new Refusal('malformed', 'the content type is wrong', { status: 415 });
@@ -258,8 +258,9 @@ export async function scriptedAcme(
       if (signed.payload?.status === 'deactivated') authorization.status = 'deactivated';
       return json(state.authorizationBody(authorization));
     }
-    if (order === undefined) throw new Refusal('malformed', 'there is nothing', { status: 404 });
-    if (order.account !== signed.header.kid) throw new Refusal('unauthorized', 'the order of somebody else');
+    if (order === undefined) throw new Refusal('malformed', 'unknown resource', { status: 404 });
+    if (order.account !== signed.header.kid)
+      throw new Refusal('unauthorized', 'the order belongs to another account');
     if (kind === 'finalize') {
       await state.finalize(order, signed);
       return json(state.orderBody(order));

@@ -1,4 +1,4 @@
-/** A vault with a secret in every place where one can be sealed, and all of them opened by the ways of the product itself. */
+/** A vault with a sealed secret in every possible place, opened with the product's own code. */
 import assert from 'node:assert/strict';
 import { Secret } from '../../src/base/secret.ts';
 import { findAcmeAccount, insertAcmeAccount, updateAcmeAccount } from '../../src/db/tables/acme-accounts.ts';
@@ -77,7 +77,7 @@ export async function sealEverything(vault: Vault): Promise<void> {
   });
 }
 
-/** Every secret in the vault, as its own part of the product would open it; and the names of the keys that seal them. */
+/** Opens every secret in the vault. Returns the secrets and the names of the keys that seal them. */
 export async function openEverything(vault: Vault): Promise<{ secrets: string[]; keys: string[] }> {
   const { reader } = vault.db;
   const secrets: string[] = [];
@@ -112,7 +112,7 @@ export async function openEverything(vault: Vault): Promise<{ secrets: string[];
   take('account', accountKeyOwner(1), account?.sealed_private_key ?? null);
   take('next account', nextAccountKeyOwner(1), account?.sealed_next_private_key ?? null);
   const places = new Set(sealedPlaceNames.map((name) => sealedPlaces[name].table));
-  assert.equal(places.size, 8, 'a place is missing here');
+  assert.equal(places.size, 8, 'a sealed column is missing here');
   const keys = new Set(blobs.map((blob) => blob.subarray(1, 9).toString('hex')));
   return { secrets: secrets.sort(), keys: [...keys].sort() };
 }

@@ -1,6 +1,6 @@
 /**
- * Looks for secrets wherever they should not be: each in all the forms in which it could be known, as text and bytes, in
- * hex, in base64 at any offset, in URLs and in JSON; private keys also by their numbers and by each line of their PEM.
+ * Searches output for secrets in every encoding: as text and bytes, in hex, in base64 at any offset, in URLs and in JSON;
+ * private keys also by their numbers and by each line of their PEM.
  */
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey } from 'node:crypto';
@@ -9,25 +9,25 @@ import { join } from 'node:path';
 
 type Form = { readonly of: string; readonly form: string; readonly bytes: Buffer };
 
-/** Something that was said, and whose job it was to hand some secrets out. */
+/** An output, with the secrets that it may contain. */
 type Said = { readonly place: string; readonly content: Buffer; readonly mayShow: readonly string[] };
 
-/** Whatever is shorter could be found by chance. */
+/** Shorter secrets could be found by chance. */
 const shortest = 8;
 
 export class SecretSearch {
   readonly #forms: Form[] = [];
   readonly #said: Said[] = [];
 
-  /** The names of the secrets, in the order in which they came. */
+  /** The names of the secrets, in order. */
   names(): string[] {
     return [...new Set(this.#forms.map((form) => form.of))];
   }
 
-  /** A secret to look for from now on, also in what was said before. */
+  /** Adds a secret, which is also searched in earlier outputs. */
   add(name: string, secret: string | Buffer): void {
     const bytes = Buffer.from(secret);
-    assert(bytes.length >= shortest, `${name} is too short to be looked for`);
+    assert(bytes.length >= shortest, `${name} is too short for the search`);
     const text = bytes.toString('utf8');
     const forms: [string, Buffer | string][] = [
       ['itself', bytes],
@@ -44,13 +44,13 @@ export class SecretSearch {
     }
   }
 
-  /** A token in base64url: itself and what it stands for. */
+  /** Adds a token in base64url, encoded and decoded. */
   addToken(name: string, token: string): void {
     this.add(name, token);
     this.add(name, Buffer.from(token, 'base64url'));
   }
 
-  /** The key in a PEM or as PKCS#8. */
+  /** Adds a private key, as PEM or PKCS#8. */
   addPrivateKey(name: string, secret: string | Buffer): void {
     const key =
       typeof secret === 'string'
@@ -62,7 +62,7 @@ export class SecretSearch {
       if (typeof value === 'string') this.add(name, Buffer.from(value, 'base64url'));
     }
     this.add(name, key.export({ format: 'der', type: 'pkcs8' }));
-    // The first of several lines names the algorithm; lines of the public key stand in the certificate as well.
+    // The first line has the algorithm, and lines of the public key are also in the certificate, so both are skipped.
     const pem = key.export({ format: 'pem', type: 'pkcs8' }).toString();
     const lines = pem.split('\n').filter((line) => line.length >= 20 && !line.startsWith('-'));
     const open = createPublicKey(key).export({ format: 'der', type: 'spki' });
@@ -74,12 +74,12 @@ export class SecretSearch {
       this.#forms.push({ of: name, form: 'a line of its PEM', bytes: Buffer.from(line) });
   }
 
-  /** Something that somebody can read. `mayShow` names what it is there to hand out. */
+  /** Adds an output. `mayShow` lists the secrets that it may contain. */
   said(place: string, content: string | Buffer, mayShow: readonly string[] = []): void {
     this.#said.push({ place, content: Buffer.from(content), mayShow });
   }
 
-  /** All files below a folder, as they are now, except those called so. */
+  /** Adds all files below a folder, except those with the given names. */
   folder(place: string, dir: string, except: readonly string[] = []): string[] {
     const names = readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter(
       (name) => !except.includes(name) && statSync(join(dir, name)).isFile(),
@@ -88,12 +88,12 @@ export class SecretSearch {
     return names;
   }
 
-  /** How many things were said. */
+  /** The number of outputs. */
   count(): number {
     return this.#said.length;
   }
 
-  /** Which secret was said where, in which form; each once. */
+  /** The leaks: secret, encoding and output, each once. */
   complaints(): string[] {
     const found = this.#said.flatMap(({ place, content, mayShow }) =>
       this.#forms
@@ -104,7 +104,7 @@ export class SecretSearch {
   }
 }
 
-/** As it stands in the base64 of anything that contains it: at each offset, without what its neighbours decide. */
+/** Its base64 inside of longer data: at each offset, without the characters that depend on adjacent bytes. */
 function base64Forms(bytes: Buffer): [string, string][] {
   return [0, 1, 2].flatMap((offset) => {
     const padded = Buffer.concat([Buffer.alloc(offset), bytes]);

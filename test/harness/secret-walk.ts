@@ -1,4 +1,4 @@
-/** Somebody who walks through all of a vault: whatever is said to them, or left behind, is kept and searched for secrets. */
+/** Uses a whole vault through all its interfaces, and searches all output and files for secrets. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ export class SecretWalk {
     this.data = dataDir ?? join(this.dir, 'data');
   }
 
-  /** A secret made up, and looked for from now on. */
+  /** Creates a secret and adds it to the search. */
   secret(name: string): string {
     const text = `${name.replaceAll(' ', '-')}-${randomBytes(12).toString('hex')}`;
     this.search.add(name, text);
@@ -41,7 +41,7 @@ export class SecretWalk {
     return path;
   }
 
-  /** Runs a command; whether it succeeds is its own affair. */
+  /** Runs a command, which may fail. */
   async run(
     words: readonly string[],
     { mayShow = [], ...launch }: Launch & { readonly mayShow?: readonly string[] } = {},
@@ -66,7 +66,7 @@ export class SecretWalk {
     assert.notEqual(code, 0, `${words.join(' ')}: ${stdout}`);
   }
 
-  /** Asks the server; `init.body` is sent as JSON unless it is a text already. */
+  /** Sends a request; `init.body` is sent as JSON unless it is a string. */
   async ask(
     method: string,
     path: string,
@@ -102,7 +102,7 @@ export class SecretWalk {
     return answer.text;
   }
 
-  /** What the API key opens, which is then looked for, and may be in this one answer. */
+  /** Downloads a private key and adds it to the search; only this response may contain it. */
   async download(apiKey: string, certificate: string, file: string): Promise<void> {
     const name = keyOf(certificate);
     const headers = { Authorization: `Bearer ${apiKey}` };
@@ -110,11 +110,11 @@ export class SecretWalk {
     this.search.addPrivateKey(name, await this.expect(200, 'GET', path, { headers, mayShow: [name] }));
   }
 
-  /** The session of whoever signs in by this answer; the cookie may be in it. */
+  /** Adds the session token of a sign-in response, whose cookie may contain it. */
   signedIn(setCookie: string | null, name: string): void {
     const [pair = ''] = (setCookie ?? '').split(';');
     const token = pair.slice(pair.indexOf('=') + 1);
-    assert(token.length > 100, 'somebody has signed in');
+    assert(token.length > 100, 'no session token in the response');
     const [, claims = '', signature = ''] = token.split('.');
     this.search.add(name, token);
     this.search.add(name, signature);
@@ -123,12 +123,12 @@ export class SecretWalk {
     this.cookie = pair;
   }
 
-  /** Keeps the log, and the files as they are while the server works and after it. */
+  /** Adds the log, and the files while the server runs and after it stopped. */
   async stop(): Promise<void> {
     const { server } = this;
     assert(server);
     const names = this.files('beside the running server');
-    assert(names.includes('vault.db-wal'), 'the write-ahead log is searched too');
+    assert(names.includes('vault.db-wal'), 'no write-ahead log to search');
     this.search.said('/proc/cmdline', readFileSync(`/proc/${server.pid}/cmdline`));
     this.search.said('/proc/environ', readFileSync(`/proc/${server.pid}/environ`));
     await server.end();
@@ -142,7 +142,7 @@ export class SecretWalk {
     return this.search.folder(when, this.data, ['master.key']);
   }
 
-  /** What is sealed in the database is a secret too, also what nobody here has ever seen. */
+  /** Adds all secrets that are sealed in the database, including those never shown. */
   async unseal(): Promise<void> {
     this.search.add('the master key', readFileSync(join(this.data, 'master.key')));
     const { vault: opened, close } = await openVault(settingsFor(this.data), realWorld, 'refuse');
@@ -182,7 +182,7 @@ export class SecretWalk {
   }
 }
 
-/** How the search calls the private keys of a certificate, whichever version they are of. */
+/** The name of the private keys of a certificate in the search, for all versions. */
 export function keyOf(certificate: string): string {
   return `the key of ${certificate}`;
 }

@@ -1,4 +1,4 @@
-/** People who sign in: administrators with a password, and requests as pages of the vault send them. */
+/** Administrators with a password, and requests as sent by pages of the vault. */
 import assert from 'node:assert/strict';
 import { Secret } from '../../src/base/secret.ts';
 import { createAdministrator } from '../../src/domain/access/administrators.ts';
@@ -7,7 +7,7 @@ import { localCli } from '../../src/domain/audit/audit.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import type { TestServer } from './test-server.ts';
 
-/** The least that Argon2id takes: what it costs is no question of most tests. */
+/** The cheapest Argon2id parameters, because most tests do not depend on the cost. */
 export const cheapHash = { memory: 8, passes: 1, parallelism: 1 } as const;
 
 export const goodPassword = 'correct horse battery staple';
@@ -23,7 +23,7 @@ export async function makeAdministrator(
 }
 
 export type Page = {
-  /** Sends a request with the session's cookie, as a page of the vault does, with `body` as JSON. */
+  /** Sends a request with the session cookie, like a page of the vault, with `body` as JSON. */
   readonly send: (method: string, path: string, body?: unknown, init?: RequestInit) => Promise<Response>;
   /** `name=value` */
   readonly cookie: string;
@@ -49,7 +49,7 @@ export function fromPage(
   };
 }
 
-/** The page of somebody with this cookie. */
+/** A page with this session cookie. */
 export function pageWith({ get }: Pick<TestServer, 'get'>, cookie: string): Page {
   return {
     cookie,
@@ -73,7 +73,7 @@ export async function signIn(
   return pageWith(server, cookieOf(response));
 }
 
-/** `name=value` of the cookie that an answer sets. */
+/** `name=value` of the cookie in a response. */
 export function cookieOf(response: Response): string {
   const [cookie = ''] = response.headers.getSetCookie();
   return cookie.split(';', 1)[0] ?? '';

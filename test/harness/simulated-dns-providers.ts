@@ -61,7 +61,7 @@ export function plainApi(
 ): DnsProvider & { isDown: boolean } {
   const change = async (act: () => void, signal: AbortSignal) => {
     await world.sleep(requestMs, signal);
-    if (signal.aborted) throw new DnsProviderError('the request was given up');
+    if (signal.aborted) throw new DnsProviderError('the request was canceled');
     if (api.isDown) throw new DnsProviderError('the API of the provider is down (503)');
     act();
   };
@@ -78,7 +78,7 @@ export function plainApi(
 export function silentApi(world: World): DnsProvider {
   const never = async (_: TxtRecord, signal: AbortSignal) => {
     while (!signal.aborted) await world.sleep(3_600_000, signal);
-    throw new DnsProviderError('the request was given up');
+    throw new DnsProviderError('the request was canceled');
   };
   return { present: never, remove: never };
 }

@@ -31,6 +31,9 @@ const positiveTtlMs = 60_000;
 export class SimulatedDns {
   readonly #now: () => number;
   readonly #zones = new Map<string, SimulatedZone>();
+  /** In the order in which they were added, and the place of each in it. */
+  readonly #list: SimulatedZone[] = [];
+  readonly #numbers = new Map<string, number>();
   readonly #changes = new Map<string, Change[]>();
   readonly aliases = new Map<string, string>();
   /** Names that exist beside those of records, such as hosts. */
@@ -45,12 +48,14 @@ export class SimulatedDns {
   /** Adds a zone; without more it has two servers that show a change at once, and an SOA minimum of an hour. */
   zone(name: string, options: Partial<Omit<SimulatedZone, 'name'>> = {}): SimulatedZone {
     const zone = { name, lagsMs: [0, 0], negativeTtlMs: 3_600_000, isReachable: true, ...options };
+    if (!this.#zones.has(name)) this.#numbers.set(name, this.#list.push(zone) - 1);
+    else this.#list[this.#numbers.get(name) ?? -1] = zone;
     this.#zones.set(name, zone);
     return zone;
   }
 
   get zones(): readonly SimulatedZone[] {
-    return [...this.#zones.values()];
+    return this.#list;
   }
 
   /** The closest zone that holds a name. */
@@ -70,7 +75,7 @@ export class SimulatedDns {
   /** Replaces what the primary server has at a name. */
   set(name: string, values: Iterable<string>): void {
     const changes = this.#changes.get(name) ?? [];
-    const horizon = this.#now() - Math.max(0, ...this.zones.map(({ lagsMs }) => Math.max(...lagsMs)));
+    const horizon = this.#now() - Math.max(0, ...(this.zoneOf(name)?.lagsMs ?? []));
     // The last change before the horizon is what the slowest server shows.
     while (changes.length > 1 && (changes[1]?.at ?? 0) <= horizon) changes.shift();
     changes.push({ at: this.#now(), values: new Set(values) });
@@ -167,7 +172,7 @@ export class SimulatedDns {
   /** `ns1.example.test` of the third zone is at 10.0.2.1. */
   #address(server: string): string {
     const [, index = '', zone = ''] = /^ns(\d+)\.(.*)$/.exec(server) ?? [];
-    const number = [...this.#zones.keys()].indexOf(zone);
+    const number = this.#numbers.get(zone) ?? -1;
     return `10.${number >> 8}.${number & 255}.${index}`;
   }
 

@@ -28,10 +28,12 @@ export function simulatedRoute53(
     readonly inSyncMs?: number;
     readonly requestMs?: number;
     readonly requestsPerSecond?: number;
+    /** Over how long requests are counted: as long as the steps of the clock, where those are longer than a second. */
+    readonly windowMs?: number;
     readonly others?: Outbound;
   } = {},
 ): SimulatedRoute53 {
-  const { inSyncMs = 45_000, requestMs = 200, requestsPerSecond = 5, others } = options;
+  const { inSyncMs = 45_000, requestMs = 200, requestsPerSecond = 5, windowMs = 1000, others } = options;
   const counts = { zones: 0, read: 0, change: 0, status: 0, throttled: 0 };
   const changes = new Map<string, number>();
   const recent: number[] = [];
@@ -41,8 +43,8 @@ export function simulatedRoute53(
   for (const zone of dns.zones) if (zones.includes(zone.name)) zone.lagsMs = zone.lagsMs.map(() => inSyncMs);
 
   const answer = (method: string, url: URL, body: string): OutboundResponse => {
-    while ((recent[0] ?? Number.POSITIVE_INFINITY) <= world.now() - 1000) recent.shift();
-    if (recent.length >= requestsPerSecond) {
+    while ((recent[0] ?? Number.POSITIVE_INFINITY) <= world.now() - windowMs) recent.shift();
+    if (recent.length >= (requestsPerSecond * windowMs) / 1000) {
       counts.throttled += 1;
       return failure(400, 'Throttling', 'Rate exceeded');
     }

@@ -1,4 +1,4 @@
-/** A mail server in the test process, as far as a client meets one: EHLO, STARTTLS or TLS from the first byte, AUTH, one mail after another. */
+/** A mail server in the test process with EHLO, STARTTLS or implicit TLS, AUTH, and several mails per connection. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
@@ -12,30 +12,30 @@ export type TakenMail = {
   /** Headers and body, with lines that end in \n. */
   readonly text: string;
   readonly wasEncrypted: boolean;
-  /** Who signed in, or undefined. */
+  /** The authenticated user, or undefined. */
   readonly user: string | undefined;
 };
 
 export type SmtpServer = {
   readonly port: number;
-  /** PEM of the root that its certificate leads to. */
+  /** PEM of the root of its certificate. */
   readonly ca: string;
   readonly mails: TakenMail[];
-  /** Every line that clients said, except mails and what follows AUTH. */
+  /** All lines from clients, except mails and credentials. */
   readonly said: string[];
-  /** Answers to come instead of the usual ones, by the command's first word; each serves once. */
+  /** Replies instead of the usual ones, by the first word of the command; each is used once. */
   readonly answers: Map<string, string>;
 };
 
 export type SmtpOptions = {
-  /** STARTTLS is offered unless it is false; `tls` begins with TLS. */
+  /** STARTTLS is offered unless false; `tls` uses implicit TLS. */
   readonly security?: 'starttls' | 'tls' | 'none';
-  /** Who may send; anybody where undefined. */
+  /** The allowed users; undefined allows everyone. */
   readonly user?: string;
   readonly password?: string;
 };
 
-/** Starts one on 127.0.0.1; it ends with the test. */
+/** Starts a server on 127.0.0.1. It stops when the test ends. */
 export async function smtpServer(
   t: Pick<TestContext, 'after'>,
   { security = 'starttls', user, password }: SmtpOptions = {},
@@ -87,7 +87,7 @@ class Dialogue {
   #from = '';
   #to: string[] = [];
   #mail: string[] | undefined;
-  /** What the next line is, where it is no command. */
+  /** The meaning of the next line, if it is not a command. */
   #awaited: ((line: string) => void) | undefined;
 
   constructor(

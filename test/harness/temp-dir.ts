@@ -1,10 +1,10 @@
-/** Directories that live as long as a test. */
+/** Temporary directories of a test. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 
-/** A new empty directory (mode 0700), removed with everything in it when the test has ended. */
+/** A new empty directory (mode 0700), which is removed when the test ends. */
 export function tempDir(t: Pick<TestContext, 'after'>): string {
   const path = mkdtempSync(join(tmpdir(), 'vault-test-'));
   t.after(() => rmSync(path, { recursive: true, force: true }));

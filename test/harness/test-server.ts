@@ -1,4 +1,4 @@
-/** The real HTTP or HTTPS server on a free loopback port, over a test's vault. */
+/** The real HTTP or HTTPS server on a free loopback port, for the vault of a test. */
 import type { TestContext } from 'node:test';
 import { trustedProxies } from '../../src/cli/settings/client-settings.ts';
 import type { HashCost } from '../../src/crypto/password-hash.ts';
@@ -20,34 +20,34 @@ export type TestServer = TestVault & {
   /** `http://127.0.0.1:PORT`, or `https:` with `tls`. */
   readonly url: string;
   readonly context: ServerContext;
-  /** Requests a path; `key` is sent as bearer token. */
+  /** Requests a path, with `key` as bearer token. */
   readonly get: (path: string, key?: string, init?: RequestInit) => Promise<Response>;
   readonly stop: (patience?: number) => Promise<void>;
 };
 
-/** Starts the server and stops it when the test has ended. No jobs run beside it. */
+/** Starts the server, without jobs. It stops when the test ends. */
 export async function testServer(
   t: Pick<TestContext, 'after'>,
   options: Parameters<typeof testVault<TestWorld>>[1] & {
     publicUrl?: string;
-    /** As `--api-key-rate` has it. */
+    /** The value of `--api-key-rate`. */
     apiKeyRate?: number;
-    /** What a password costs; next to nothing where undefined. */
+    /** The cost of password hashing; by default minimal. */
     hashCost?: HashCost;
     connectionLimits?: Partial<ConnectionLimits>;
-    /** As `--trusted-proxies` has them. */
+    /** The value of `--trusted-proxies`. */
     trustedProxies?: string;
-    /** Names of people with a session, by its token, in place of those who sign in. */
+    /** Names by session token, instead of real sign-ins. */
     administrators?: Readonly<Record<string, string>>;
     sessionLimits?: SessionLimits;
-    /** In place of those of `vault serve`. */
+    /** Routes instead of those of `vault serve`. */
     routes?: readonly Route[];
-    /** The console, which else has no files. */
+    /** The files of the console; by default none. */
     pages?: ConsoleReply;
-    /** HTTPS, with a certificate from here. */
+    /** Serves HTTPS with a certificate from this source. */
     tls?: (vault: Vault) => TlsSource;
     handshakeMs?: number;
-    /** What the server works with in place of the vault that was opened. */
+    /** Replaces the vault for the server. */
     inPlaceOf?: (vault: Vault) => Vault;
   } = {},
 ): Promise<TestServer> {

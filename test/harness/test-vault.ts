@@ -1,4 +1,4 @@
-/** A real vault in a directory of its own: real SQLite, real sealing, only the clock is the test's. */
+/** A real vault in its own directory, with real SQLite, real encryption and a test clock. */
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Log, LogFields } from '../../src/base/log.ts';
@@ -11,7 +11,7 @@ import { loopbackAllowed } from './loopback-guard.ts';
 import { tempDir } from './temp-dir.ts';
 import { TestWorld } from './test-world.ts';
 
-/** Settings of `vault serve` for a directory; everything else at its default. */
+/** The default settings of `vault serve` for a directory. */
 export function settingsFor(dataDir: string): Settings {
   return {
     dataDir,
@@ -26,7 +26,7 @@ export function settingsFor(dataDir: string): Settings {
     acmeTlsListen: undefined,
     resolver: undefined,
     acmeDrafts: false,
-    // Tests have their CAs, name servers and receivers here.
+    // The CAs, name servers and receivers of tests are on loopback.
     allowOutbound: loopbackAllowed,
     proxies: {},
     tls: undefined,
@@ -38,7 +38,7 @@ export function settingsFor(dataDir: string): Settings {
   };
 }
 
-/** A log that keeps what it is told, as the JSON it would write. */
+/** A log that keeps its lines as JSON. */
 export function keptLog(): Log & { readonly lines: string[] } {
   const lines: string[] = [];
   return { lines, ...keptIn(lines, {}) };
@@ -64,11 +64,11 @@ export type TestVault<Clock extends World = TestWorld> = {
   readonly world: Clock;
   readonly dataDir: string;
   readonly log: ReturnType<typeof keptLog>;
-  /** Closes the vault before the test ends, to open it again. */
+  /** Closes the vault before the test ends, so that it can be opened again. */
   readonly close: () => Promise<void>;
 };
 
-/** Opens a vault, a new one unless `dataDir` holds one, and closes it when the test has ended. */
+/** Opens the vault in `dataDir`, or a new one. It closes when the test ends. */
 export async function testVault<Clock extends World = TestWorld>(
   t: Pick<TestContext, 'after'>,
   {

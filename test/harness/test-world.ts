@@ -1,4 +1,4 @@
-/** A world whose clock the test sets: sleepers wake when it is moved past their time, and never before. */
+/** A world with a clock that the test sets. Sleepers wake only when it is moved past their time. */
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { World } from '../../src/base/world.ts';
@@ -35,18 +35,18 @@ export class TestWorld implements World {
     });
   };
 
-  /** How many are asleep now. */
+  /** The number of current sleepers. */
   get asleep(): number {
     return this.#sleepers.size;
   }
 
-  /** Moves the clock (also back) and wakes whoever has slept long enough. */
+  /** Moves the clock, forward or back, and wakes due sleepers. */
   advance(ms: number): void {
     this.#now += ms;
     for (const sleeper of [...this.#sleepers]) if (sleeper.until <= this.#now) sleeper.wake();
   }
 
-  /** Resolves when `count` are asleep at the same time. */
+  /** Resolves when `count` sleepers wait at the same time. */
   async sleeping(count: number): Promise<void> {
     if (this.#sleepers.size >= count) return;
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** Answers as a name server signs them (RFC 8945 §5.3), written apart from the product, which only checks them. */
+/** Signs responses like a name server (RFC 8945 §5.3), with code independent of the product, which only verifies them. */
 import { createHmac } from 'node:crypto';
 
 export type AnswerKey = { readonly name: string; readonly algorithm: string; readonly secret: Buffer };
@@ -8,13 +8,13 @@ export type AnswerSignature = {
   readonly time: number;
   readonly error?: number;
   readonly other?: Buffer;
-  /** Bytes in place of the right ones. */
+  /** The MAC to send instead of the correct one. */
   readonly mac?: Buffer;
   readonly fudge?: number;
   readonly originalId?: number;
 };
 
-/** The header and question of a request turned into an answer with this code, without records. */
+/** A response to a request with this code and without records. */
 export function plainAnswer(request: Buffer, rcode: number): Buffer {
   let end = 12;
   for (let length = request[end] ?? 0; length !== 0; length = request[end] ?? 0) end += length + 1;
@@ -24,12 +24,12 @@ export function plainAnswer(request: Buffer, rcode: number): Buffer {
   return answer;
 }
 
-/** The MAC of a signed request: its TSIG record is the last of it and ends with MAC, id, error and other length. */
+/** The MAC of a signed request, from its TSIG record, the last one, which ends with MAC, id, error and other length. */
 export function macOf(request: Buffer, size: number): Buffer {
   return request.subarray(-6 - size, -6);
 }
 
-/** The answer with a signature that covers it and the request's. */
+/** The response with a signature that also covers the request's MAC. */
 export function signedAnswer(
   answer: Buffer,
   requestMac: Buffer,

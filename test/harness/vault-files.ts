@@ -1,6 +1,6 @@
 /**
- * A vault as a kill leaves it, with every file that it has, and what can be wrong with each of them. Commands run in this
- * process, through the same entry as the executable's.
+ * A vault after a kill with all its files, and the states in which each file can be damaged. Commands run in this process,
+ * through the entry point of the executable.
  */
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -15,7 +15,7 @@ import { beginServing, updateMark } from '../../src/domain/presence/served-vault
 import { makeBackup } from './backup-fixtures.ts';
 import { addCertificates } from './marked-vault.ts';
 
-/** The files of a vault, by what they are called in the table. */
+/** The files of a vault, by their name in the table. */
 export const vaultFiles = {
   database: 'data/vault.db',
   log: 'data/vault.db-wal',
@@ -44,14 +44,14 @@ export type FileState = (typeof fileStates)[number];
 
 const finishedNote = JSON.stringify({ moves: [{ from: 'vault.db.restoring', to: 'vault.db' }] });
 
-/** What the vault of the scene holds. */
+/** The certificates of the vault. */
 export const sceneNames = ['a1', 'a2', 'a3'];
 
 export type Said = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
 /**
- * Makes the scene in `root`: `now` is a vault that was killed with a certificate in its log, and `older` the same files two
- * certificates before.
+ * Creates the scene in `root`: `now` is a vault that was killed with a certificate in its write-ahead log, `older` has the
+ * same files from two certificates earlier.
  */
 export async function layScene(root: string): Promise<{ readonly now: string; readonly older: string }> {
   const live = join(root, 'live');
@@ -72,7 +72,7 @@ export async function layScene(root: string): Promise<{ readonly now: string; re
     await makeBackup(vault, join(live, 'backups', 'x.backup'), { withKey: true });
     const older = await snapshot('older');
     await addCertificates(vault, 'a2');
-    // As a server that was killed and started again.
+    // Like a server that was killed and started again.
     await beginServing(vault);
     await addCertificates(vault, 'a3');
     fs.rmSync(join(live, 'backups', 'x.backup'));
@@ -85,7 +85,7 @@ export async function layScene(root: string): Promise<{ readonly now: string; re
   }
 }
 
-/** Brings the file of a scene into the state. Returns what undoes it. */
+/** Puts a file of the scene in this state. Returns a function that undoes it. */
 export function spoil(
   scene: string,
   file: VaultFile,
@@ -93,7 +93,7 @@ export function spoil(
   { older, otherDisk }: { readonly older: string; readonly otherDisk: string },
 ): () => void {
   const path = join(scene, vaultFiles[file]);
-  // A restore that was killed after its last rename leaves it.
+  // Left by a restore that was killed after its last rename.
   if (file === 'note of a restore') fs.writeFileSync(path, finishedNote);
   const aside = join(scene, 'original');
   fs.cpSync(path, aside);
@@ -150,7 +150,7 @@ export async function runInside(args: readonly string[], input = ''): Promise<Sa
   return { code, ...written };
 }
 
-/** The first steps of `vault serve`: open or create the vault, and check it. What is refused is as the command prints it. */
+/** The first steps of `vault serve`: opens or creates the vault and checks it. Prints errors like the command. */
 export async function startInside(data: string): Promise<Said> {
   try {
     const { vault, close } = await openVault(
@@ -167,12 +167,12 @@ export async function startInside(data: string): Promise<Said> {
     return { code: 0, stdout: '', stderr: '' };
   } catch (error) {
     const { message, hint } = error as { message: string; hint?: string };
-    assert.ok(hint !== undefined, `refused without a hint: ${(error as Error).stack}`);
+    assert.ok(hint !== undefined, `an error without a hint: ${(error as Error).stack}`);
     return { code: 1, stdout: '', stderr: `vault: ${message}\n  ${hint}\n` };
   }
 }
 
-/** Contents of what a scene's files hold, but for the shared memory and an empty log, which any look may leave. */
+/** The contents of the files, except for the shared memory and an empty log, which any read may leave. */
 export function pictureOf(scene: string): Record<string, string> {
   const picture: Record<string, string> = {};
   for (const folder of ['data', 'backups']) {
@@ -186,7 +186,7 @@ export function pictureOf(scene: string): Record<string, string> {
   return picture;
 }
 
-/** The names of the certificates, or what was said in place of them. */
+/** The names of the certificates, or the error message. */
 export async function namesIn(data: string): Promise<string[] | string> {
   const { code, stdout, stderr } = await runInside(['certificate', 'list', '--json', '--data-dir', data]);
   return code === 0 ? (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name).sort() : stderr;

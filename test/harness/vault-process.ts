@@ -1,4 +1,4 @@
-/** The real command line as a process: the built executable or, where a test needs that, the sources under this Node. */
+/** Runs the command line as a process: the built executable or, if needed, the sources with this Node. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
@@ -8,7 +8,7 @@ import { loopbackSetting } from './loopback-guard.ts';
 
 const root = new URL('../../', import.meta.url);
 
-/** How to start it: program and first arguments. The executable, which `npm test` builds first, is what is meant to be tested. */
+/** Program and first arguments. Tests normally use the executable, which `npm test` builds first. */
 export const fromSource = [process.execPath, fileURLToPath(new URL('src/main.ts', root))] as const;
 export const fromExecutable = [fileURLToPath(new URL('dist/vault', root))] as const;
 
@@ -23,11 +23,11 @@ export type Launch = {
 
 export type Outcome = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 
-/** Runs a command to its end. */
+/** Runs a command until it exits. */
 export async function vault(args: readonly string[], launch: Launch = {}): Promise<Outcome> {
   const child = start(args, launch);
   child.stdin.on('error', () => {
-    // A command that refuses its options ends without reading what was sent to it.
+    // A command that rejects its options exits without reading its input.
   });
   child.stdin.end(launch.input ?? '');
   const [stdout, stderr, [code]] = await Promise.all([
@@ -41,13 +41,13 @@ export async function vault(args: readonly string[], launch: Launch = {}): Promi
 export type RunningVault = {
   readonly url: string;
   readonly pid: number;
-  /** What it has written to stderr so far. */
+  /** Its stderr so far. */
   readonly log: () => string;
-  /** Sends a signal and waits for the end. */
+  /** Sends a signal and waits for the exit. */
   readonly end: (signal?: NodeJS.Signals) => Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 };
 
-/** Starts `vault serve`, on a free loopback port without `listen`, and waits until it says that it listens. Ends with the test. */
+/** Starts `vault serve`, by default on a free loopback port, and waits until it listens. It stops when the test ends. */
 export async function serve(
   t: Pick<TestContext, 'after'>,
   dataDir: string,
@@ -70,7 +70,7 @@ export async function serve(
   t.after(() => end('SIGKILL'));
   const url = await listeningUrl(child.stdout).catch(async () => {
     const [code, signal] = await ended;
-    throw new Error(`vault serve ended with ${code ?? signal}: ${log}`);
+    throw new Error(`vault serve exited with ${code ?? signal}: ${log}`);
   });
   return { url, pid: child.pid ?? 0, log: () => log, end };
 }
@@ -78,7 +78,7 @@ export async function serve(
 function start(args: readonly string[], launch: Launch): ChildProcessByStdio<Writable, Readable, Readable> {
   const [program = '', ...first] = launch.program ?? fromExecutable;
   const { VAULT_DATA_DIR: _, ...inherited } = process.env;
-  // Tests have their CAs, name servers and receivers here.
+  // The CAs, name servers and receivers of tests are on loopback.
   const allowed = { VAULT_ALLOW_OUTBOUND: loopbackSetting };
   return spawn(program, [...first, ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],

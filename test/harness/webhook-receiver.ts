@@ -1,4 +1,4 @@
-/** Somebody who gets webhooks, as a receiver would be written from the Standard Webhooks specification alone. */
+/** A webhook receiver, written from the Standard Webhooks specification alone. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
@@ -25,13 +25,13 @@ export type Received = {
 export type WebhookReceiver = {
   readonly url: string;
   readonly received: Received[];
-  /** What comes instead of 204, the first for the next request. */
+  /** Responses instead of 204, the first for the next request. */
   readonly answers: ((response: ServerResponse) => void)[];
-  /** PEM of the root, where it speaks HTTPS. */
+  /** PEM of the root, with HTTPS. */
   readonly ca: string;
 };
 
-/** Starts one; it ends with the test. */
+/** Starts a receiver. It stops when the test ends. */
 export async function webhookReceiver(
   t: Pick<TestContext, 'after'>,
   { names }: { readonly names?: readonly string[] } = {},
@@ -68,14 +68,14 @@ async function serverFor(names: readonly string[] | undefined, listener: Request
   return { server: createSecureServer(files, listener), ca: pem(chain.root.certificate) };
 }
 
-/** Answers with a status, and headers where given. */
+/** A response with a status and optional headers. */
 export function status(code: number, headers: Record<string, string> = {}) {
   return (response: ServerResponse) => {
     response.writeHead(code, headers).end("what receivers say is nobody's business");
   };
 }
 
-/** Whether the signature is the secret's and not older than five minutes at `now` (UTC milliseconds). */
+/** Whether the signature is valid and not older than five minutes at `now` (UTC milliseconds). */
 export function isSignedWith(secret: string, { headers, body }: Received, now: number): boolean {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures } = headers;

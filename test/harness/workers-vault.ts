@@ -1,4 +1,4 @@
-/** A vault that serves on several processes, and ways to reach each of them: the system chooses one for each connection. */
+/** A vault with several worker processes, and ways to reach each of them, because the system picks one per connection. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
@@ -11,16 +11,16 @@ import { type RunningVault, serve, vault } from './vault-process.ts';
 export type WorkersVault = {
   readonly dir: string;
   readonly server: RunningVault;
-  /** May do everything with every certificate. */
+  /** An API key with all scopes for all certificates. */
   readonly key: string;
-  /** Runs a command, which must succeed, and returns what it prints. */
+  /** Runs a command, which must succeed, and returns its output. */
   readonly done: (...args: readonly string[]) => Promise<string>;
   readonly query: <T>(sql: string) => T[];
 };
 
 const allScopes = ['certificates:read', 'private_keys:read', 'renewals:trigger'];
 
-/** Starts it, with a certificate called `web` in it. Ends with the test. */
+/** Starts the vault with a certificate `web`. It stops when the test ends. */
 export async function workersVault(
   t: TestContext,
   { workers = 2, args = [] }: { readonly workers?: number; readonly args?: readonly string[] } = {},
@@ -46,7 +46,7 @@ export async function workersVault(
   return { dir, server, key, done, query };
 }
 
-/** The processes that `pid` has started. */
+/** The child processes of `pid`. */
 export function childrenOf(pid: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -58,7 +58,7 @@ function parentOf(pid: number): number | undefined {
   try {
     return Number(/\) \S+ (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]);
   } catch {
-    // It has ended meanwhile.
+    // It has exited meanwhile.
     return undefined;
   }
 }
@@ -67,11 +67,11 @@ export type Answer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
-  /** Which process has answered: its request ids begin alike. */
+  /** The process that responded, identified by the prefix of its request ids. */
   readonly worker: string;
 };
 
-/** One request on a connection of its own, or on those of an agent. */
+/** Sends one request over a new connection or those of an agent. */
 export function ask(
   url: string,
   options: {
@@ -97,7 +97,7 @@ export function ask(
   return promise;
 }
 
-/** A connection that stays, to each of the workers. */
+/** A persistent connection to each of the workers. */
 export async function agentsToAll(t: TestContext, url: string, workers: number): Promise<Agent[]> {
   const agents = new Map<string, Agent>();
   const all: Agent[] = [];
@@ -109,7 +109,7 @@ export async function agentsToAll(t: TestContext, url: string, workers: number):
     assert.ok(Date.now() < deadline, `connections go to ${agents.size} workers only`);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     all.push(agent);
-    // A worker that was just killed resets what waited for it.
+    // A worker that was just killed resets its pending connections.
     const answer = await ask(`${url}/api/v1/health`, { agent }).catch(() => undefined);
     if (answer === undefined) continue;
     const { worker } = answer;

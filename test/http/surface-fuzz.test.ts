@@ -115,7 +115,7 @@ function refuseFailure(log: readonly string[], document: ApiDocument, answer: An
 function refuseBreach(document: ApiDocument, caller: Caller, { method, target, status }: Answer): void {
   const { path = '', operation } = operationAt(document, method, target);
   if (operation === undefined || operation.security.length === 0 || status >= 400) return;
-  const scope = /Needs the scope `([\w:]+)`/.exec(operation.description ?? '')?.[1];
+  const scope = /Requires the scope `([\w:]+)`/.exec(operation.description ?? '')?.[1];
   const from = `${caller.kind} got ${status} from ${method} ${target}`;
   if (caller.isAdministrator) {
     const isChange = method !== 'GET' && method !== 'HEAD';

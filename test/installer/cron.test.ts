@@ -1,6 +1,6 @@
 /**
- * The script's reading of cron schedules against one of our own, over made-up schedules: both refuse the same, and what
- * systemd is told matches the same minutes of the same days. Many schedules share a shell, so that thousands can be tried.
+ * Compares the script's cron parser with a second implementation on random schedules: both reject the same ones, and the
+ * systemd calendar matches the same minutes of the same days. Many schedules share one shell, so that thousands can run.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -16,7 +16,7 @@ while IFS= read -r schedule; do
   if calendar=$(cron_to_calendar "$schedule"); then printf 'ok\\n%s\\n.\\n' "$calendar"; else printf 'no\\n%s\\n.\\n' "$calendar"; fi
 done`;
 
-/** What the script makes of each schedule: calendar lines, or undefined where it refuses, which it must give a reason for. */
+/** The script's calendar lines for each schedule, or undefined if it rejects one, for which it must give a reason. */
 function readByScript(schedules: readonly string[]): (readonly string[] | undefined)[] {
   const told = execFileSync('sh', ['-c', functions + loop], {
     input: schedules.map((schedule) => `${schedule}\n`).join(''),
@@ -29,7 +29,7 @@ function readByScript(schedules: readonly string[]): (readonly string[] | undefi
     .slice(0, -1)
     .map((answer) => {
       const [verdict, ...lines] = answer.split('\n');
-      assert(lines.length > 0 && lines.every((line) => line !== ''), `${verdict} without a word`);
+      assert(lines.length > 0 && lines.every((line) => line !== ''), `${verdict} without a reason`);
       return verdict === 'ok' ? lines : undefined;
     });
 }
@@ -52,7 +52,7 @@ const macros: Readonly<Record<string, string>> = {
   '@hourly': '0 * * * *',
 };
 
-/** What crontab(5) makes of the schedule; undefined where it is none, or there is never such a day. */
+/** The schedule by the rules of crontab(5); undefined if it is invalid or never matches a day. */
 function readByUs(schedule: string): Schedule | undefined {
   const macro = /^@\S+(?=[ \t]*$)/.exec(schedule)?.[0];
   const text = macro === undefined ? schedule : Object.hasOwn(macros, macro) ? macros[macro] : undefined;
@@ -71,7 +71,7 @@ function readByUs(schedule: string): Schedule | undefined {
     const [byDate, byDay] = [dates.has(day.getUTCDate()), onDays.has(day.getUTCDay())];
     return inMonths.has(day.getUTCMonth() + 1) && (isEither ? byDate || byDay : byDate && byDay);
   };
-  // A leap year has all days that there are.
+  // A leap year has every possible day.
   const isEver = days.some((day) => inMonths.has(day.getUTCMonth() + 1) && dates.has(day.getUTCDate()));
   return isEither || isEver ? { minutes, hours, fits } : undefined;
 }
@@ -87,7 +87,7 @@ function setOf(field: string, low: number, high: number, names: readonly string[
     const by = BigInt(step ?? '1') > 100n ? 100 : Number(step ?? '1');
     if (first === undefined || last === undefined || first < low || last > high || first > last || by < 1)
       return undefined;
-    // Sunday must not come twice where all days are meant.
+    // Count Sunday, which is both 0 and 7, only once.
     const end = from === '*' && high === 7 ? 6 : last;
     for (let value = first; value <= end; value += by) values.add(value);
   }
@@ -140,7 +140,7 @@ function sorted(values: ReadonlySet<number>): Set<number> {
   return new Set([...values].toSorted((a, b) => a - b));
 }
 
-/** A part of a field whose values go from `low` to `high`, mostly right. */
+/** A part of a field with values from `low` to `high`, mostly valid. */
 function part(low: number, high: number, names: readonly string[]): fc.Arbitrary<string> {
   const named = names.filter((name) => name !== '');
   const value = fc.oneof(
@@ -247,7 +247,7 @@ const schedules = fc.array(fc.oneof({ weight: 6, arbitrary: five }, { weight: 1,
   maxLength: 50,
 });
 
-test('any schedule is refused by the script as by us, or means the same days, hours and minutes', () => {
+test('both implementations reject a schedule or agree on its days, hours and minutes', () => {
   let read = 0;
   const property = fc.property(schedules, (all) => {
     const answers = readByScript(all);
@@ -259,7 +259,7 @@ test('any schedule is refused by the script as by us, or means the same days, ho
   assert(read > 50, `only ${read} were schedules`);
 });
 
-test('every macro and every name of a day or month means what it says', () => {
+test('every macro and every name of a day or month is converted correctly', () => {
   const named = [
     ...months.slice(1).map((name) => `0 0 1 ${name} *`),
     ...weekdays.map((name) => `0 0 * * ${name}`),

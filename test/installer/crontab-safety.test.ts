@@ -1,6 +1,6 @@
 /**
- * The crontab belongs to its user: whatever fails on the way, the lines of others stay as they are, byte for byte, and a
- * job whose schedule cannot be removed keeps its script. The same for systemd's units.
+ * The crontab belongs to its user: whichever step fails, the other lines stay unchanged, byte for byte, and a job whose
+ * schedule cannot be removed keeps its script. The same holds for systemd units.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -14,7 +14,7 @@ import { needs } from '../harness/missing-program.ts';
 
 const others = Array.from({ length: 400 }, (_, at) => `${at % 60} 4 * * * /usr/bin/job-${at} 'ä\\ %' # keep`);
 
-/** A job beside 400 lines of other programs, the last without a line break where that is asked for. */
+/** A job in a crontab with 400 other lines; `end` is the end of the last line. */
 async function amongOthers(
   t: TestContext,
   client: Machine,
@@ -27,7 +27,7 @@ async function amongOthers(
   return { vault, before: client.crontab() };
 }
 
-/** The job, its script and the crontab are as they were. */
+/** Asserts that the job, its script and the crontab are unchanged. */
 function assertKept(client: Machine, before: string, job: string): void {
   assert.deepEqual(client.jobs(), [job]);
   assert(existsSync(client.copy(job)));
@@ -35,8 +35,8 @@ function assertKept(client: Machine, before: string, job: string): void {
 }
 
 if (process.getuid?.() === 0) {
-  inEveryShell('a full disk for temporary files never cuts the crontab', async (t, shell) => {
-    // Hooks run in the order in which they are added: this one before the directory is removed.
+  inEveryShell('a full disk for temporary files never truncates the crontab', async (t, shell) => {
+    // Hooks run in the order in which they are added, so this one runs before the directory is removed.
     let mounted = '';
     t.after(() => mounted !== '' && execFileSync('umount', [mounted]));
     const client = machine(t, { shell });
@@ -48,7 +48,7 @@ if (process.getuid?.() === 0) {
     mounted = small;
     const filler = join(small, 'filler');
     const environment = { TMPDIR: small };
-    // Room for a part of the copy; and all of the disk, as soon as a program looks for it.
+    // The disk has room for a part of the copy, until the named program runs and frees all of it.
     for (const [room, program] of [
       [0, 'none'],
       [8, 'none'],
@@ -67,17 +67,17 @@ if (process.getuid?.() === 0) {
     assert.equal(client.crontab(), `${others.join('\n')}\n`);
   });
 } else
-  test('a full disk for temporary files never cuts the crontab', {
+  test('a full disk for temporary files never truncates the crontab', {
     skip: 'only root can mount file systems',
   });
 
-inEveryShell('a crontab that is not kept as it was given is put back', async (t, shell) => {
+inEveryShell('the old crontab is restored if crontab stores the new one incompletely', async (t, shell) => {
   const client = machine(t, { shell });
   const { vault, before } = await amongOthers(t, client);
   const [job = ''] = client.jobs();
   const tab = join(client.home, 'crontab');
   const list = `case $1 in -l) exec cat "${tab}" ;; esac`;
-  // Once it stores half of it and says nothing, once half of it with an error, and then what it gets.
+  // The first call stores half, without or with an error; later calls store everything.
   for (const answer of ['exit 0', 'exit 1']) {
     client.fake(
       'crontab',
@@ -90,19 +90,22 @@ inEveryShell('a crontab that is not kept as it was given is put back', async (t,
       const schedule = ['--schedule', '6 6 * * *'];
       const outcome = await (args[0] === 'install' ? vault.install(client, schedule) : client.run(args));
       assert.equal(outcome.code, 1, outcome.stderr);
-      assert.match(outcome.stderr, /crontab does not take the new crontab \(code [01]\); it is as it was/);
+      assert.match(
+        outcome.stderr,
+        /crontab rejected the new crontab \(exit code [01]\); the old one is unchanged/,
+      );
       assertKept(client, before, job);
     }
   }
-  // It never keeps it whole: the copy is kept where the message says.
+  // Every call stores half: a copy of the old crontab is kept where the message says.
   client.fake('crontab', `${list}; head -c 9000 "$1" >"${tab}"`);
   const lost = await client.run(['--uninstall']);
   assert.equal(lost.code, 1);
-  const copy = /it is in (\S+)/.exec(lost.stderr)?.[1] ?? '';
+  const copy = /a copy is in (\S+)/.exec(lost.stderr)?.[1] ?? '';
   assert.equal(readFileSync(copy, 'utf8'), before);
 });
 
-test('lines of others keep every byte, also a last line without its end', needs('curl'), async (t) => {
+test('other lines keep every byte, including a last line without a line break', needs('curl'), async (t) => {
   const client = machine(t);
   const odd = '1 1 * * * printf "\\t\u0001"  \n\n#\tcertificate-vault\n2 2 * * * true';
   writeFileSync(join(client.home, 'crontab'), odd);
@@ -113,7 +116,7 @@ test('lines of others keep every byte, also a last line without its end', needs(
   assert.equal(client.crontab(), `${odd}\n`);
 });
 
-test('systems whose crontab shows lines of its own are served as well', needs('curl'), async (t) => {
+test('a header that crontab -l adds on some systems is ignored', needs('curl'), async (t) => {
   const client = machine(t);
   const tab = join(client.home, 'crontab');
   const head =
@@ -127,7 +130,7 @@ test('systems whose crontab shows lines of its own are served as well', needs('c
   assert.match(client.crontab(), /\n7 7 \* \* \* .*\n$/);
 });
 
-inEveryShell('a job whose schedule cannot be removed says so and keeps its script', async (t, shell) => {
+inEveryShell('a job whose schedule cannot be removed reports it and keeps its script', async (t, shell) => {
   const client = machine(t, { shell });
   const { before } = await amongOthers(t, client);
   const [job = ''] = client.jobs();
@@ -135,11 +138,11 @@ inEveryShell('a job whose schedule cannot be removed says so and keeps its scrip
   client.fake('crontab', `${list}; echo "crontab: not allowed" >&2; exit 1`);
   const refused = await client.run(['--uninstall']);
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /cannot remove the schedule \(cron\), so the job and its script stay in /);
+  assert.match(refused.stderr, /cannot remove the schedule \(cron\); the job stays in /);
   assertKept(client, before, job);
 });
 
-test('without its crontab program a job of cron is not removed', needs('dash'), async (t) => {
+test('a cron job is not removed without the crontab program', needs('dash'), async (t) => {
   const client = machine(t);
   const { before } = await amongOthers(t, client);
   const [job = ''] = client.jobs();
@@ -147,11 +150,11 @@ test('without its crontab program a job of cron is not removed', needs('dash'), 
   client.hide('crontab');
   const refused = await client.run(['--uninstall']);
   assert.equal(refused.code, 1, refused.stderr);
-  assert.match(refused.stderr, /no crontab program .*install cron again/);
+  assert.match(refused.stderr, /without the crontab program; install cron again/);
   assertKept(client, before, job);
 });
 
-/** A machine that has systemd and no cron; systemctl fails for what `refuses` matches. */
+/** A machine with systemd and without cron; systemctl fails for arguments that match `refuses`. */
 function withSystemd(t: TestContext, refuses = 'nothing'): Machine {
   const client = machine(t);
   rmSync(join(client.bin, 'crontab'));
@@ -163,7 +166,7 @@ function withSystemd(t: TestContext, refuses = 'nothing'): Machine {
   return client;
 }
 
-test('a re-installation that systemd refuses keeps the timer of the job before', needs('curl'), async (t) => {
+test('a reinstallation that systemd rejects keeps the old timer', needs('curl'), async (t) => {
   const vault = await clientVault(t);
   const client = withSystemd(t);
   assert.equal((await vault.install(client, ['--schedule', '5 4 * * *'])).code, 0);
@@ -178,7 +181,7 @@ test('a re-installation that systemd refuses keeps the timer of the job before',
   assert.equal((await client.run(['--status'])).code, 0);
 });
 
-test('a timer that systemd does not let go keeps its job', needs('curl'), async (t) => {
+test('a job stays if systemd fails to disable its timer', needs('curl'), async (t) => {
   const vault = await clientVault(t);
   const client = withSystemd(t);
   assert.equal((await vault.install(client)).code, 0);
@@ -189,7 +192,7 @@ test('a timer that systemd does not let go keeps its job', needs('curl'), async 
   assert(existsSync(client.copy()));
 });
 
-test('units are written where they belong, so that SELinux labels them', needs('curl'), async (t) => {
+test('units are written in their final directory, so that SELinux labels them', needs('curl'), async (t) => {
   const vault = await clientVault(t);
   const client = withSystemd(t);
   client.fake('mv', `echo "$*" >>"${client.home}/moved"; exec /bin/mv "$@"`);

@@ -1,7 +1,7 @@
 /**
- * Every file that the installer keeps or writes, in every state that a crash, a full disk or a person can leave it in,
- * against everything that the installer does. Each cell either works or is refused with a sentence; no cell hangs, ends
- * with a code that is not documented, mixes key and certificate, loses lines of the crontab or follows a link.
+ * A table of every file that the installer keeps or writes, every state that a crash, a full disk or a person can leave it
+ * in, and every action. Each cell either works or fails with a message. No cell hangs, exits with an undocumented code,
+ * mixes keys and certificates, loses lines of the crontab or follows a link.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -24,7 +24,7 @@ import { type ClientVault, clientVault } from '../harness/client-vault.ts';
 
 const foreign = '1 2 * * * /usr/bin/keep-me\n';
 
-/** The files, by their places below the machine's home; `JOB` is the job's id. */
+/** The files, as paths below the machine's home; `JOB` is the job's id. */
 const files = [
   'vault/jobs/JOB/job',
   'vault/jobs/JOB/api-key',
@@ -64,11 +64,11 @@ const states = {
     rmSync(path, { recursive: true, force: true });
     mkdirSync(path);
   },
-  'a link to a file of another': (path: string, elsewhere: string) => {
+  'a link to another file': (path: string, elsewhere: string) => {
     rmSync(path, { recursive: true, force: true });
     symlinkSync(elsewhere, path);
   },
-  'a pipe that nothing writes to': (path: string) => {
+  'a pipe without a writer': (path: string) => {
     rmSync(path, { recursive: true, force: true });
     execFileSync('mkfifo', [path]);
   },
@@ -82,7 +82,7 @@ type Action = (typeof actions)[number];
 
 type Cell = { readonly file: File; readonly state: State; readonly action: Action };
 
-/** What a damaged file is allowed to do to each action: `works`, or `refused`. Where both are right, it is not named. */
+/** The expected result of an action with a damaged file: `works` or `refused`. Cells where either is fine are not listed. */
 const works: readonly [File, State, Action][] = [
   ['vault/state/JOB/state', 'missing', 'run'],
   ['vault/state/JOB/state', 'empty', 'run'],
@@ -104,7 +104,7 @@ const works: readonly [File, State, Action][] = [
   ['tls/tls.crt', 'missing', 'run'],
   ['tls/tls.crt', 'cut short', 'run'],
   ['tls/tls.key', 'empty', 'run'],
-  ['tls/tls.key', 'a link to a file of another', 'run'],
+  ['tls/tls.key', 'a link to another file', 'run'],
 ];
 const refused: readonly [File, State, Action][] = [
   ['vault/jobs/JOB/job', 'empty', 'run'],
@@ -116,7 +116,7 @@ const refused: readonly [File, State, Action][] = [
   ['vault/jobs/JOB/install.sh', 'cut short', 'status'],
   ['vault/state/JOB/state', 'missing', 'status'],
   ['vault/state/JOB/state', 'a directory', 'run'],
-  ['vault/state/JOB/pending', 'a pipe that nothing writes to', 'run'],
+  ['vault/state/JOB/pending', 'a pipe without a writer', 'run'],
   ['vault/state/JOB/swapping', 'a directory', 'run'],
   ['vault/state/JOB/last-run', 'missing', 'status'],
   ['vault/state/JOB/last-run', 'empty', 'status'],
@@ -125,12 +125,12 @@ const refused: readonly [File, State, Action][] = [
   ['tls', 'missing', 'status'],
   ['tls', 'empty', 'run'],
   ['tls/tls.crt', 'missing', 'status'],
-  ['tls/tls.crt', 'a pipe that nothing writes to', 'status'],
+  ['tls/tls.crt', 'a pipe without a writer', 'status'],
   ['tls/tls.key', 'cut short', 'status'],
   ['tls/tls.key', 'a directory', 'run'],
 ];
 
-// The crontab is read by the program of that name, which makes it.
+// Only the crontab program reads the crontab, so it is always a regular file.
 const cells: readonly Cell[] = files.flatMap((file) =>
   (Object.keys(states) as State[])
     .filter((state) => file !== 'crontab' || !/^a /.test(state))
@@ -141,8 +141,8 @@ const isNamed = ({ file, state, action }: Cell, list: typeof works) =>
   list.some(([a, b, c]) => a === file && b === state && c === action);
 
 /**
- * The shells take turns: each cell that is named above is tried in one of them, and of the others every second. With
- * VAULT_TEST_WHOLE_TABLE=1 all of them try all.
+ * The shells take turns: each cell listed above runs in one shell, and every second one of the others. With
+ * VAULT_TEST_WHOLE_TABLE=1 every cell runs in every shell.
  */
 function share(shell: Shell, action: Action): readonly Cell[] {
   const order: readonly Shell[] = (Object.keys(shells) as Shell[]).filter((name) => name !== 'sh');
@@ -159,9 +159,7 @@ function share(shell: Shell, action: Action): readonly Cell[] {
 const codes = [0, 1, 2, 10, 11, 12, 13, 14, 75];
 
 for (const action of actions)
-  inEveryShell(`no damaged file makes the installer do damage: ${action}`, (t, shell) =>
-    tryShare(t, shell, action),
-  );
+  inEveryShell(`damaged files do no harm: ${action}`, (t, shell) => tryShare(t, shell, action));
 
 async function tryShare(t: TestContext, shell: Shell, action: Action): Promise<void> {
   const vault = await clientVault(t);
@@ -194,7 +192,7 @@ async function tryCell(
 ): Promise<void> {
   const { file, state, action } = cell;
   const environment = { CERTIFICATE_VAULT_FETCH_TRIES: '1' };
-  // What hangs is ended by a signal, which is none of the codes below.
+  // A run that hangs is killed by a signal, whose code is not in the list below.
   const signal = AbortSignal.timeout(60_000);
   const hung = () => assert.fail(`${file} ${state}, ${action}: hangs`);
   const outcome = await (action === 'install'
@@ -207,7 +205,7 @@ async function tryCell(
   if (isNamed(cell, refused)) assert.notEqual(outcome.code, 0, told);
   if (outcome.code !== 0) {
     assert.match(outcome.stderr + outcome.stdout, /certificate-vault: |problem {6}|last run/, told);
-    // A program's own complaint alone is no sentence for a person.
+    // The raw error of a program alone is not a message for people.
     assert.doesNotMatch(outcome.stderr, /syntax error|unbound|parameter not set|not found/, told);
   }
   assert.equal(readFileSync(elsewhere, 'utf8'), 'not ours\n', told);
@@ -218,7 +216,7 @@ async function tryCell(
     const at = join(client.destination, name);
     return existsSync(at) && statSync(at).isFile();
   };
-  // After a run that worked both are there, and belong together.
+  // After a successful run both files exist and match.
   if (outcome.code === 0 && (action === 'run' || action === 'install')) {
     assert(existsSync(dirname(leaf)), told);
     assertPair(client);

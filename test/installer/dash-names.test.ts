@@ -1,4 +1,4 @@
-/** Names of certificates that begin with a dash: no new ones, and those from before work with commands, clients and jobs. */
+/** Certificate names that begin with a dash: new ones are rejected, and existing ones work in commands, clients and jobs. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -22,7 +22,7 @@ async function withDash(t: TestContext) {
 const rule =
   /"-web" is not a name: a certificate name has .*, does not begin with a dot or a dash, and is not "\*" alone/;
 
-test('new certificates are refused a name that begins with a dash, whichever way they come', async (t) => {
+test('names of new certificates must not begin with a dash, however they are created', async (t) => {
   const { refused, done, file } = commandLine(t);
   await refused(['certificate', 'create', '--name=-web', '--domain=a.test'], rule);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
@@ -31,7 +31,7 @@ test('new certificates are refused a name that begins with a dash, whichever way
   await done('apply', '--yes', '-f', desired('web'));
 });
 
-test('one from before is shown, renewed, changed, exported, applied, downloaded and deleted', async (t) => {
+test('an existing one is shown, renewed, changed, exported, applied, downloaded and deleted', async (t) => {
   const { done, json, data, key, file } = await withDash(t);
   assert.match((await done('certificate', 'show', '--name=-run')).stdout, /-run/);
   await done('certificate', 'renew', '--name=-run', '--wait');
@@ -48,7 +48,7 @@ test('one from before is shown, renewed, changed, exported, applied, downloaded 
 });
 
 test(
-  'the job of one from before installs, runs by itself and by name, and is removed',
+  'the job of an existing one installs, runs on schedule and by name, and is removed',
   needs('curl'),
   async (t) => {
     const { data, key } = await withDash(t);

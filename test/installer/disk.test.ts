@@ -1,4 +1,4 @@
-/** When the disk or the file system refuses: all files or none, and a way on where a way is left. */
+/** Errors of the disk or the file system: all files are replaced or none, and the next run recovers. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -33,11 +33,11 @@ async function heals(client: Machine, old: readonly string[]): Promise<void> {
 }
 
 test(
-  'a rename that fails half-way puts the old files back, and the reload does not run',
+  'a rename that fails halfway restores the old files, and the reload does not run',
   needs('mv'),
   async (t) => {
     const { client, old } = await withNews(t);
-    // The first file arrives; the second does not.
+    // The first rename succeeds; the second fails.
     client.fake(
       'mv',
       `case "$*" in *tls.key*tls/) /bin/mv -f "$2" "$4"; echo "mv: No space left" >&2; exit 1 ;; esac; exec /bin/mv "$@"`,
@@ -45,7 +45,7 @@ test(
     rmSync(join(client.home, 'reloads'));
     const failed = await client.run(['--run']);
     assert.equal(failed.code, 12, failed.stderr);
-    assert.match(failed.stderr, /the old ones are in place: mv: No space left/);
+    assert.match(failed.stderr, /the old files are unchanged: mv: No space left/);
     assert.deepEqual([client.file('tls.crt'), client.file('tls.key')], old);
     assert.equal(existsSync(join(client.home, 'reloads')), false);
     rmSync(join(client.bin, 'mv'));
@@ -55,7 +55,7 @@ test(
 );
 
 test(
-  'a power cut between two renames is undone by the next run, even without the vault',
+  'the next run undoes a power cut between two renames, even without the vault',
   needs('mv'),
   async (t) => {
     const { vault, client, old } = await withNews(t);
@@ -75,7 +75,7 @@ test(
   },
 );
 
-test('a directory in place of a file is not replaced', needs('mv'), async (t) => {
+test('a directory with the name of a file is not replaced', needs('mv'), async (t) => {
   const { client, old } = await withNews(t);
   rmSync(join(client.destination, 'tls.key'));
   mkdirSync(join(client.destination, 'tls.key'));
@@ -86,8 +86,8 @@ test('a directory in place of a file is not replaced', needs('mv'), async (t) =>
   await heals(client, old);
 });
 
-test('a full disk leaves the old pair, and the next run heals', whenRoot, async (t) => {
-  // Hooks run in the order in which they are added: this one before the directory is removed.
+test('a full disk leaves the old pair, and the next run recovers', whenRoot, async (t) => {
+  // Hooks run in the order in which they are added, so this one runs before the directory is removed.
   let mounted = '';
   t.after(() => mounted !== '' && execFileSync('umount', [mounted]));
   const client = machine(t);
@@ -99,12 +99,12 @@ test('a full disk leaves the old pair, and the next run heals', whenRoot, async 
   try {
     writeFileSync(filler, Buffer.alloc(128 * 1024));
   } catch {
-    // That is what is wanted: now it is full.
+    // Expected: the disk is full now.
   }
   const failed = await client.run(['--run'], { environment: { CERTIFICATE_VAULT_FETCH_TRIES: '1' } });
   assert.notEqual(failed.code, 0);
   assert.deepEqual([client.file('tls.crt'), client.file('tls.key')], old);
-  // Room for the downloads, but not for the copies of the old files as well.
+  // Room for the downloads, but not for the backups of the old files.
   writeFileSync(filler, Buffer.alloc(36 * 1024));
   await client.run(['--run'], { environment: { CERTIFICATE_VAULT_FETCH_TRIES: '1' } });
   assertPair(client);
@@ -113,7 +113,7 @@ test('a full disk leaves the old pair, and the next run heals', whenRoot, async 
 });
 
 test(
-  'a file system without modes and without renames across directories works, as Proxmox has one',
+  'a file system without modes and without renames across directories works, such as Proxmox’s',
   needs('mv'),
   async (t) => {
     const client = machine(t);
@@ -136,20 +136,20 @@ test(
   },
 );
 
-test('destinations that everybody can write to are refused', needs('find'), async (t) => {
+test('destinations that any user can write to are rejected', needs('find'), async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
   mkdirSync(client.destination);
   execFileSync('chmod', ['0777', client.destination]);
   const refused = await vault.install(client);
   assert.equal(refused.code, 12, refused.stderr);
-  assert.match(refused.stderr, /everybody can write to/);
+  assert.match(refused.stderr, /any user can write to/);
   assert.deepEqual(readdirSync(client.destination), []);
   assert.deepEqual(client.jobs(), []);
 });
 
 test(
-  'owner, group and mode are set, and set again when somebody changed them, without rewriting files',
+  'owner, group and mode are set, and restored after a change, without rewriting files',
   whenRoot,
   async (t) => {
     const vault = await clientVault(t);

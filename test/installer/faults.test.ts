@@ -1,4 +1,4 @@
-/** Whatever the server answers, the destination holds a matching pair afterwards, and the next run heals. */
+/** After any faulty response of the server, the destination has a matching pair, and the next run recovers. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { assertPair, leftovers, type Machine, machine, type Tool } from '../harness/client-installer.ts';
@@ -31,24 +31,24 @@ const html = {
 };
 
 const faults: readonly [string, Answer, number, RegExp][] = [
-  ['500', { status: 500 }, 10, /the server answers 500/],
-  ['401', { status: 401 }, 10, /the API key is not valid/],
-  ['403', { status: 403 }, 10, /may not have this file/],
-  ['404', { status: 404 }, 10, /has no certificate "web"/],
-  ['409', { status: 409 }, 10, /nothing has been issued/],
-  ['a truncated body', 'truncated', 10, /curl: \(18\)|the connection ended after \d+ of \d+ bytes/],
-  ['a body of HTML with status 200', html, 11, /not a whole PEM file/],
-  ['HTML of something that is no vault', { ...html, headers: {} }, 10, /no Certificate-Version/],
-  // The tool's own patience and that of the script end at the same second.
-  ['no answer', 'hanging', 10, /nothing complete within 1 seconds|timed out/],
+  ['500', { status: 500 }, 10, /unexpected status 500/],
+  ['401', { status: 401 }, 10, /the API key is unknown, revoked or expired/],
+  ['403', { status: 403 }, 10, /the API key has no permission for this file/],
+  ['404', { status: 404 }, 10, /certificate "web" or this version not found/],
+  ['409', { status: 409 }, 10, /certificate "web" has not been issued yet/],
+  ['a truncated body', 'truncated', 10, /curl: \(18\)|the connection closed after \d+ of \d+ bytes/],
+  ['a body of HTML with status 200', html, 11, /an incomplete or invalid PEM file/],
+  ['HTML of a server that is not a vault', { ...html, headers: {} }, 10, /no Certificate-Version/],
+  // The time limits of the tool and of the script end at the same second.
+  ['no answer', 'hanging', 10, /no complete response within 1 seconds|timed out/],
 ];
 
 for (const [tool, isThere] of everyTool()) {
   for (const [name, answer, code, message] of faults) {
-    test(`${name} leaves the old pair, and the next run heals, with ${tool}`, isThere, async (t) => {
+    test(`${name} leaves the old pair, and the next run recovers, with ${tool}`, isThere, async (t) => {
       const { client, server, run } = await scene(t, tool);
       const before = [client.file('tls.crt'), client.file('tls.key')];
-      // The fault comes with the second file, when the first is already there.
+      // The fault affects the second file, after the first was downloaded.
       server.answer = (path) => (path.includes('private.key') ? answer : undefined);
       const failed = await run();
       assert.equal(failed.code, code, failed.stderr);
@@ -64,18 +64,18 @@ for (const [tool, isThere] of everyTool()) {
     });
   }
 
-  test(`a redirect is not followed with the key, with ${tool}`, isThere, async (t) => {
+  test(`a redirect is not followed with the API key, with ${tool}`, isThere, async (t) => {
     const { vault, server, run } = await scene(t, tool);
     const elsewhere = await vault.relay();
     server.answer = (path) => ({ status: 302, headers: { Location: `${elsewhere.url}${path}` } });
     const failed = await run();
     assert.equal(failed.code, 10, failed.stderr);
-    assert.match(failed.stderr, /sends us on to http/);
+    assert.match(failed.stderr, /refused to follow a redirect to http/);
     assert.deepEqual(elsewhere.seen, []);
   });
 }
 
-test('what may pass is tried again within the run, and what will not is not', needs('curl'), async (t) => {
+test('temporary errors are retried within the run, and permanent ones are not', needs('curl'), async (t) => {
   const { server, run } = await scene(t);
   let failures = 1;
   server.answer = () => (failures-- > 0 ? { status: 503 } : undefined);
@@ -86,7 +86,7 @@ test('what may pass is tried again within the run, and what will not is not', ne
   assert.equal(server.seen.length, 1);
 });
 
-test('a renewal between the two files gives the pair of one version', needs('curl'), async (t) => {
+test('a renewal between two downloads still gives the files of one version', needs('curl'), async (t) => {
   const { vault, client, server, run } = await scene(t);
   let renewals = 1;
   server.answer = async (path) => {
@@ -96,16 +96,16 @@ test('a renewal between the two files gives the pair of one version', needs('cur
   const first = await run();
   assert.equal(first.code, 0, first.stderr);
   assertPair(client);
-  assert.match(first.stderr, /version 2 is installed/);
+  assert.match(first.stderr, /installed version 2/);
   assert.deepEqual(
     server.seen.slice(-2).map(({ path }) => path),
     ['/api/v1/certificates/web/fullchain.crt', '/api/v1/certificates/web/private.key?version=2'],
   );
-  assert.match((await run()).stderr, /version 3 is installed/);
+  assert.match((await run()).stderr, /installed version 3/);
   assertPair(client);
 });
 
-test('a key of another certificate is refused', needs('openssl'), async (t) => {
+test('a key of another certificate is rejected', needs('openssl'), async (t) => {
   const { vault, client, server, run } = await scene(t);
   const stranger = makeChain(tempDir(t)).leaf;
   server.answer = (path) =>
@@ -114,13 +114,13 @@ test('a key of another certificate is refused', needs('openssl'), async (t) => {
       : undefined;
   const failed = await run();
   assert.equal(failed.code, 11, failed.stderr);
-  assert.match(failed.stderr, /private\.key does not belong to the certificate/);
+  assert.match(failed.stderr, /private\.key does not match the certificate/);
   assertPair(client);
   assert.equal(vault.downloads().at(-1), 'fullchain.crt 2');
 });
 
 test(
-  'a certificate that has expired, is not valid yet or is older than the one on disk is refused',
+  'a certificate that has expired, is not valid yet or is older than the one on disk is rejected',
   needs('openssl'),
   async (t) => {
     const vault = await clientVault(t);
@@ -160,7 +160,7 @@ test(
     assert.equal(early.code, 11, early.stderr);
     assert.match(
       early.stderr,
-      /is not valid before Jun +1 .* 2044 GMT, and here it is .*; nothing was changed/,
+      /is not valid before Jun +1 .* 2044 GMT, and this machine's clock says .*; nothing was changed/,
     );
     assert.deepEqual(other.jobs(), []);
   },

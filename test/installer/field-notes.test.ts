@@ -1,4 +1,4 @@
-/** What other installers got wrong (field-notes.md), each as a test. */
+/** Tests for bugs that other installers had (field-notes.md). */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { inEveryPlace, inEveryShell } from '../harness/client-places.ts';
 import { clientVault } from '../harness/client-vault.ts';
 
 inEveryPlace(
-  'the reload runs only after a change, stays due until it has succeeded, and does not need the vault then',
+  'the reload runs only after a change, stays pending until it succeeds, and does not need the vault',
   async (t, place) => {
     const vault = await clientVault(t, place);
     const client = machine(t, place);
@@ -18,7 +18,7 @@ inEveryPlace(
     const reloads = () => readFileSync(join(client.home, 'reloads'), 'utf8').length / 2;
     const installed = await vault.install(client, ['--reload-command', reload]);
     assert.equal(installed.code, 13, installed.stderr);
-    assert.match(installed.stderr, /failed with code 1; it is tried again/);
+    assert.match(installed.stderr, /failed with exit code 1; the next run retries it/);
     assertPair(client);
     assert.notEqual(client.crontab(), '');
     assert.equal((await client.run(['--run'])).code, 13);
@@ -40,7 +40,7 @@ inEveryPlace(
   },
 );
 
-inEveryShell('a reload that hangs is ended with all that it started', async (t, shell) => {
+inEveryShell('a reload that hangs is killed with all its children', async (t, shell) => {
   const vault = await clientVault(t);
   const client = machine(t, { shell });
   const environment = { CERTIFICATE_VAULT_RELOAD_SECONDS: '1' };
@@ -52,12 +52,12 @@ inEveryShell('a reload that hangs is ended with all that it started', async (t, 
   await vault.renew();
   const run = await client.run(['--run'], { environment });
   assert.equal(run.code, 13, run.stderr);
-  assert.match(run.stderr, /was stopped after 1 seconds/);
+  assert.match(run.stderr, /timed out after 1 seconds/);
   const pid = readFileSync(join(client.home, 'pid'), 'utf8').trim();
   while (isAlive(pid)) await sleep(10);
 });
 
-inEveryPlace('a file that was deleted or altered is restored', async (t, place) => {
+inEveryPlace('a file that was deleted or changed is restored', async (t, place) => {
   const vault = await clientVault(t, place);
   const client = machine(t, place);
   assert.equal((await vault.install(client)).code, 0);
@@ -70,7 +70,7 @@ inEveryPlace('a file that was deleted or altered is restored', async (t, place) 
 });
 
 inEveryShell(
-  'a failing crontab -l stops everything and leaves nothing; lines that look alike are not touched',
+  'a failing crontab -l aborts without changes; similar lines are not touched',
   async (t, shell) => {
     const vault = await clientVault(t);
     const client = machine(t, { shell });
@@ -87,14 +87,14 @@ inEveryShell(
     client.fake('crontab', 'echo "crontab: your account is locked" >&2; exit 1');
     const refused = await vault.install(client);
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /crontab -l fails.*your account is locked/);
+    assert.match(refused.stderr, /crontab -l failed.*your account is locked/);
     assert.deepEqual(client.jobs(), []);
     assert.equal(client.crontab(), `${alike.join('\n')}\n`);
   },
 );
 
 inEveryShell(
-  'a lock is respected while its owner lives, and taken over when it is dead',
+  'a lock is respected while its owner lives, and taken over after its death',
   async (t, shell) => {
     const vault = await clientVault(t);
     const client = machine(t, { shell });
@@ -103,14 +103,14 @@ inEveryShell(
     const started = readFileSync(`/proc/${process.pid}/stat`, 'utf8').replace(/.*\) /s, '').split(' ')[19];
     writeFileSync(lock, `${process.pid} ${started}\n`);
     assert.equal((await client.run(['--run'])).code, 75);
-    // The same number, but a process that started at another time.
+    // The same process id, but another start time.
     writeFileSync(lock, `${process.pid} 1\n`);
     assert.equal((await client.run(['--run'])).code, 0);
     assert.equal(existsSync(lock), false);
   },
 );
 
-test('the script ends with the line that starts it, and contains no eval', () => {
+test('the last line of the script starts it, and the script contains no eval', () => {
   const lines = readFileSync(installer, 'utf8').split('\n');
   assert.equal(lines.at(-2), 'main "$@"');
   assert.deepEqual(
@@ -119,7 +119,7 @@ test('the script ends with the line that starts it, and contains no eval', () =>
   );
 });
 
-/** Ended processes may wait for a while to be reaped. */
+/** Exited processes may stay around until they are reaped. */
 function isAlive(pid: string): boolean {
   return existsSync(`/proc/${pid}`) && !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
 }

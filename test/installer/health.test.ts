@@ -1,4 +1,4 @@
-/** What --status finds: a run that is overdue, files that are gone, a schedule that is gone; and proxies of the installing shell. */
+/** Problems that --status reports: an overdue run, missing files, a missing schedule. Also the saved proxy settings. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,10 +15,10 @@ const curl = needs('curl');
 const troubles: readonly [string, RegExp, (client: Machine) => void][] = [
   [
     'a last run before the last two scheduled times',
-    /problem {6}the last run is older than two schedules; does cron run\?/,
+    /problem {6}the job missed its last two scheduled runs; is cron running\?/,
     (client) => {
       const state = join(client.home, 'vault', 'state', client.jobs()[0] ?? '', 'last-run');
-      writeFileSync(state, '2025-01-01T00:00:00Z 0 version 1 is installed\n');
+      writeFileSync(state, '2025-01-01T00:00:00Z 0 installed version 1\n');
     },
   ],
   [
@@ -28,22 +28,22 @@ const troubles: readonly [string, RegExp, (client: Machine) => void][] = [
   ],
   [
     'an altered file',
-    /problem {6}\S+\/tls\.crt is not the file that was installed/,
+    /problem {6}\S+\/tls\.crt was changed after it was installed/,
     (client) => writeFileSync(join(client.destination, 'tls.crt'), 'oops\n'),
   ],
   [
-    'a schedule that is gone',
-    /problem {6}the schedule is not in cron any more; set the job up again/,
+    'a missing schedule',
+    /problem {6}the schedule is missing in cron; create the job again/,
     (client) => writeFileSync(join(client.home, 'crontab'), '* * * * * true\n'),
   ],
   [
-    'a script that is cut',
+    'a truncated script',
     /problem {6}\S+\/install\.sh is missing or damaged/,
     (client) => writeFileSync(client.copy(), '#!/bin/sh\n'),
   ],
 ];
 
-inEveryShell('the status fails for what keeps a job from its work, and says what', async (t, shell) => {
+inEveryShell('the status fails and reports the problem', async (t, shell) => {
   const vault = await clientVault(t);
   const client = machine(t, { shell });
   const install = async () => {
@@ -82,7 +82,7 @@ const schedules = [
 ];
 
 for (const awk of ['mawk', 'original-awk', 'busybox']) {
-  test(`a run is overdue an hour after the last but one scheduled time, by ${awk}`, needs(awk), () => {
+  test(`a run is overdue an hour after the second to last scheduled time, with ${awk}`, needs(awk), () => {
     const functions = readFileSync(installer, 'utf8').replace(/\nmain "\$@"\n$/, '\n');
     const program = awk === 'busybox' ? 'busybox awk' : awk;
     const script = `${functions}
@@ -95,7 +95,7 @@ for (const awk of ['mawk', 'original-awk', 'busybox']) {
       for (const base of ['2027-02-27 22:30:00', '2028-12-30 11:11:00']) {
         const times = cronMinutes(schedule, base, 2).map((time) => Date.parse(`${time.replace(' ', 'T')}Z`));
         const [one = 0, two = 0] = times;
-        // Now is 30 seconds after the second time; the clock of the schedule is two hours ahead of UTC.
+        // Now is 30 seconds after the second time; local time is two hours ahead of UTC.
         const [now, zone] = [two + 30_000, 2 * 3_600_000];
         for (const [late, verdict] of [
           [-1000, 'overdue'],
@@ -112,7 +112,7 @@ for (const awk of ['mawk', 'original-awk', 'busybox']) {
   });
 }
 
-/** A job that finds the vault only through a proxy: what is not loopback by name goes there. */
+/** A job that reaches the vault only through a proxy, which it uses for every host that is not loopback by name. */
 async function proxied(t: TestContext, client: Machine, tool: 'curl' | 'wget'): Promise<void> {
   const vault = await clientVault(t, { tool });
   const proxy = await vault.relay();
@@ -124,7 +124,7 @@ async function proxied(t: TestContext, client: Machine, tool: 'curl' | 'wget'): 
   const installed = await client.run([...args, '--reload-command', reload], { environment });
   assert.equal(installed.code, 0, installed.stderr);
   assert.equal(proxy.seen.length, 2);
-  // As cron runs it, without these variables.
+  // Cron runs it without these variables.
   const run = await client.run(['--run'], { script: client.copy() });
   assert.equal(run.code, 0, run.stderr);
   assert.equal(proxy.seen.length, 4);
@@ -142,12 +142,12 @@ async function proxied(t: TestContext, client: Machine, tool: 'curl' | 'wget'): 
 }
 
 for (const tool of ['curl', 'wget'] as const) {
-  test(`proxies of the installing shell are those of later runs, with ${tool}`, needs(tool), (t) =>
+  test(`later runs use the proxies of the installing shell, with ${tool}`, needs(tool), (t) =>
     proxied(t, machine(t, { tool }), tool),
   );
 }
 
-test('a job of version 0.1.0 is read as it was', curl, async (t) => {
+test('a job of version 0.1.0 still works', curl, async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
   assert.equal((await vault.install(client)).code, 0);

@@ -1,6 +1,6 @@
 /**
- * A local user who can write to the destination of root's job gains nothing by it: where others could redirect what root
- * writes, root refuses; in the directory of the user that --owner names, every step is done as that user.
+ * A local user who can write to the destination of root's job gains nothing: root refuses paths that other users could
+ * redirect, and does every step in a directory of the --owner user as that user.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -31,12 +31,12 @@ const secret = 'root:only root may read this\n';
 type Scene = {
   readonly vault: ClientVault;
   readonly client: Machine;
-  /** Root's alone: nothing in it may change. */
+  /** A directory of root in which nothing may change. */
   readonly guarded: string;
   /** Runs a shell script as the user `nobody`. */
   readonly attack: (script: string) => void;
   readonly install: () => ReturnType<Machine['run']>;
-  /** Fails if the attacker has read or changed what is root's. */
+  /** Fails if the attacker read or changed root's files. */
   readonly assertSafe: (when: string) => void;
 };
 
@@ -66,7 +66,7 @@ async function scene(t: TestContext, client = machine(t)): Promise<Scene> {
     install: () => vault.install(client, ['--owner', 'nobody']),
     assertSafe: (when) => {
       assert.deepEqual(state(), before, when);
-      // Not readdir, which follows the attacker's links.
+      // Not recursive readdir, which would follow the attacker's links.
       const found = execFileSync('find', [client.destination, '-type', 'f'], { encoding: 'utf8' });
       for (const path of found.split('\n').filter((name) => name !== ''))
         assert(!readFileSync(path, 'utf8').includes(secret), `${when}: ${path} has the secret`);
@@ -76,7 +76,7 @@ async function scene(t: TestContext, client = machine(t)): Promise<Scene> {
 
 const asNobody = [`--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'];
 
-/** A job of root for `nobody`, whose directory the destination is, with news in the vault. */
+/** A job of root in a directory of `nobody`, with a new version in the vault. */
 async function withNews(t: TestContext): Promise<Scene> {
   const all = await scene(t);
   mkdirSync(all.client.destination);
@@ -90,7 +90,7 @@ async function withNews(t: TestContext): Promise<Scene> {
 const refused: readonly [string, RegExp, (client: Machine) => void][] = [
   [
     'a destination of another user',
-    /tls belongs to nobody, .*\nTry: .*--owner nobody/,
+    /tls belongs to user nobody, .*\nTry: .*--owner nobody/,
     ({ destination }) => {
       mkdirSync(destination);
       chownSync(destination, nobody, nobody);
@@ -105,8 +105,8 @@ const refused: readonly [string, RegExp, (client: Machine) => void][] = [
     },
   ],
   [
-    'a sticky destination that everybody can write to',
-    /everybody can write to .*tls; .*\nFix: chmod go-w/,
+    'a sticky destination that any user can write to',
+    /any user can write to .*tls; .*\nFix: chmod go-w/,
     ({ destination }) => {
       mkdirSync(destination);
       chmodSync(destination, 0o1777);
@@ -114,7 +114,7 @@ const refused: readonly [string, RegExp, (client: Machine) => void][] = [
   ],
   [
     'a parent of another user',
-    /home belongs to nobody/,
+    /home belongs to user nobody/,
     (client) => {
       mkdirSync(join(client.home, 'home', 'tls'), { recursive: true });
       chownSync(join(client.home, 'home'), nobody, nobody);
@@ -122,8 +122,8 @@ const refused: readonly [string, RegExp, (client: Machine) => void][] = [
     },
   ],
   [
-    'a parent that everybody can write to',
-    /everybody can write to .*open; /,
+    'a parent that any user can write to',
+    /any user can write to .*open; /,
     (client) => {
       mkdirSync(join(client.home, 'open', 'tls'), { recursive: true });
       chmodSync(join(client.home, 'open'), 0o777);
@@ -132,7 +132,7 @@ const refused: readonly [string, RegExp, (client: Machine) => void][] = [
   ],
   [
     'a link of another user',
-    /link belongs to nobody/,
+    /link belongs to user nobody/,
     (client) => {
       mkdirSync(join(client.home, 'sticky'));
       chmodSync(join(client.home, 'sticky'), 0o1777);
@@ -145,7 +145,7 @@ const refused: readonly [string, RegExp, (client: Machine) => void][] = [
 ];
 
 for (const [name, message, prepare] of refused) {
-  test(`root refuses ${name}, also for a job that is there, and says what to do`, asRoot, async (t) => {
+  test(`root refuses ${name}, also for an existing job, and says what to do`, asRoot, async (t) => {
     const { vault, client } = await scene(t);
     prepare(client);
     const installed = await vault.install(client);
@@ -167,7 +167,7 @@ for (const [name, message, prepare] of refused) {
   });
 }
 
-/** What version 0.1.0 trusted: a list of paths, and what to put there. */
+/** What version 0.1.0 trusted: a list of paths and their contents. */
 function plant(destination: string, job: string, guarded: string): string {
   const planted = `${destination}/.vault-previous-${job}`;
   const out = '../guarded';
@@ -179,7 +179,7 @@ function plant(destination: string, job: string, guarded: string): string {
     mkfifo '${planted}/evil'`;
 }
 
-test('marks that a user has planted where version 0.1.0 had its own are not trusted', asRoot, async (t) => {
+test('a journal that a user planted where version 0.1.0 kept its own is not trusted', asRoot, async (t) => {
   const { client, guarded, attack, assertSafe } = await withNews(t);
   const [job = ''] = client.jobs();
   attack(plant(client.destination, job, guarded));
@@ -191,7 +191,7 @@ test('marks that a user has planted where version 0.1.0 had its own are not trus
   assert.deepEqual(leftovers(client), []);
 });
 
-test('a sticky directory is refused before anything planted in it counts', asRoot, async (t) => {
+test('a sticky directory is rejected before anything planted in it is used', asRoot, async (t) => {
   const { vault, client, guarded, attack, assertSafe } = await scene(t);
   assert.equal((await vault.install(client)).code, 0);
   const old = client.file('tls.crt');
@@ -205,11 +205,11 @@ test('a sticky directory is refused before anything planted in it counts', asRoo
   assert.equal((await client.run(['--run'])).code, 12);
   assertSafe('refused');
   assert.equal(client.file('tls.crt'), old);
-  // After the directory has become root's alone, what was planted is left for a person.
+  // Once only root can write to the directory, the script leaves planted files for a person to inspect.
   chmodSync(client.destination, 0o755);
   const stopped = await client.run(['--run']);
   assert.equal(stopped.code, 12, stopped.stderr);
-  assert.match(stopped.stderr, /not a directory of root; look at it, and remove it/);
+  assert.match(stopped.stderr, /not a directory of root; inspect and remove it/);
   rmSync(join(client.destination, `.vault-staging-${job}`), { recursive: true });
   const run = await client.run(['--run']);
   assert.equal(run.code, 0, run.stderr);
@@ -218,7 +218,7 @@ test('a sticky directory is refused before anything planted in it counts', asRoo
   assertPair(client);
 });
 
-/** What `nobody` does in its own directory, in the hope that root follows; each tolerates what is not there. */
+/** Attacks of `nobody` in its own directory that try to mislead root; each tolerates missing files. */
 function attacks({ client, guarded }: Scene): string[] {
   const job = client.jobs()[0] ?? '';
   return [
@@ -235,7 +235,7 @@ function attacks({ client, guarded }: Scene): string[] {
 const programs = ['mv', 'cp', 'rm', 'mkdir', 'chmod', 'sync', 'cat', 'ls', 'find', 'setpriv'];
 
 test(
-  'at every step of a run, nothing that the owner does in the directory makes root follow',
+  'at every step of a run, nothing that the owner does in the directory misleads root',
   asRoot,
   async (t) => {
     const all = await withNews(t);
@@ -259,7 +259,7 @@ test(
     let tried = 0;
     for (let step = 1; ; step += 4) {
       for (const name of ['calls', 'done']) rmSync(join(client.home, name), { force: true });
-      // Each time the directory is as an earlier run left it, with files of the version before.
+      // Each attempt starts with the directory as an earlier run left it, with the old files.
       attack(`cd tls && chmod -R u+w . && rm -rf ..?* .[!.]* * && echo old >tls.crt && echo old >tls.key`);
       writeFileSync(
         join(client.home, 'attack'),
@@ -282,7 +282,7 @@ test(
   },
 );
 
-test('an owner who swaps everything all the time gets no further', asRoot, async (t) => {
+test('an owner who keeps swapping everything gains nothing', asRoot, async (t) => {
   const all = await withNews(t);
   const { client, attack, assertSafe } = all;
   const loop = attacks(all).map((one) => `(${one}) 2>/dev/null;`);
@@ -348,19 +348,19 @@ async function lifeWithOwner(t: TestContext, client: Machine): Promise<void> {
 
 if (isRoot) {
   inEveryShell(
-    'a directory of the owner is written to as the owner',
+    'root writes to a directory of the owner as the owner',
     (t, shell) => lifeWithOwner(t, machine(t, { shell })),
     'setpriv',
   );
-} else test('a directory of the owner is written to as the owner', asRoot, () => undefined);
+} else test('root writes to a directory of the owner as the owner', asRoot, () => undefined);
 
-test('without setpriv, su becomes the owner', isRoot ? needs('su') : asRoot, async (t) => {
+test('su is used without setpriv', isRoot ? needs('su') : asRoot, async (t) => {
   const client = machine(t);
   client.fake('setpriv', 'exit 127');
   await lifeWithOwner(t, client);
 });
 
-test('where neither can, the directory of the owner is refused', asRoot, async (t) => {
+test('without setpriv and su, a directory of the owner is rejected', asRoot, async (t) => {
   const { client, install } = await scene(t);
   for (const program of ['setpriv', 'su']) client.fake(program, 'exit 1');
   mkdirSync(client.destination);
@@ -378,7 +378,7 @@ test('root does not keep jobs in the directory of another user', asRoot, async (
   chownSync(home, nobody, nobody);
   const installed = await vault.install(client, [], { environment: { CERTIFICATE_VAULT_HOME: home } });
   assert.equal(installed.code, 12, installed.stderr);
-  assert.match(installed.stderr, /theirs belongs to nobody/);
+  assert.match(installed.stderr, /theirs belongs to user nobody/);
   assert.deepEqual(readdirSync(home), []);
 });
 

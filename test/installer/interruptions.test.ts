@@ -1,4 +1,4 @@
-/** Power cuts, killed and simultaneous installations, and runs that wait for one another: what is left is whole and heals. */
+/** Power cuts, killed and simultaneous installations, and concurrent runs: the result is consistent and the next run recovers. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { needs } from '../harness/missing-program.ts';
 
 const once = { environment: { CERTIFICATE_VAULT_FETCH_TRIES: '1' } };
 
-/** A job of which the power was cut between the two renames to version 2. */
+/** A job after a power cut between the two renames to version 2. */
 async function cutBetweenRenames(
   t: TestContext,
   shell: Shell = 'sh',
@@ -40,36 +40,36 @@ const losses: readonly [string, (state: string) => void][] = [
   ['nothing else', () => undefined],
   ['the list of new files', (state) => truncateSync(join(state, 'pending'))],
   ['a part of the list of new files', (state) => truncateSync(join(state, 'pending'), 90)],
-  ['a part of the mark', (state) => truncateSync(join(state, 'swapping'), 8)],
+  ['a part of the journal', (state) => truncateSync(join(state, 'swapping'), 8)],
 ];
 
-/** The old pair is back without the vault, whatever the power cut took besides. */
+/** The old pair is restored without the vault, whichever files the power cut lost. */
 async function losesMarks(t: TestContext, lose: (state: string) => void, shell: Shell): Promise<void> {
   const { vault, client, old, state } = await cutBetweenRenames(t, shell);
   lose(state);
   await vault.stop();
   const run = await client.run(['--run'], once);
   assert.equal(run.code, 10, run.stderr);
-  assert.match(run.stderr, /the old files are put back/);
+  assert.match(run.stderr, /restoring the old files/);
   assert.deepEqual([client.file('tls.crt'), client.file('tls.key')], old);
 }
 
 for (const [name, lose] of losses)
   test(`a power cut that lost ${name} leaves the old pair`, needs('curl'), (t) => losesMarks(t, lose, 'sh'));
 
-inEveryShell('a power cut that lost all marks leaves the old pair', (t, shell) =>
+inEveryShell('a power cut that lost all journals leaves the old pair', (t, shell) =>
   losesMarks(t, loseMarks, shell),
 );
 
 test(
-  'a backup that a power cut has emptied is not put back, and the vault heals',
+  'a backup that a power cut emptied is not restored, and the run downloads the files again',
   needs('curl'),
   async (t) => {
     const { client, old, state } = await cutBetweenRenames(t);
     truncateSync(join(state, 'previous', 'tls.crt'));
     const run = await client.run(['--run']);
     assert.equal(run.code, 0, run.stderr);
-    assert.match(run.stderr, /cannot put all of the old files back/);
+    assert.match(run.stderr, /cannot restore all old files/);
     assertPair(client);
     assert.notEqual(client.file('tls.crt'), old[0]);
     assert.deepEqual(
@@ -79,7 +79,7 @@ test(
   },
 );
 
-test('only names of the job count in a mark', needs('curl'), async (t) => {
+test('a journal cannot name files of other jobs', needs('curl'), async (t) => {
   const { client, state } = await cutBetweenRenames(t);
   const rows = readFileSync(join(state, 'swapping'), 'utf8');
   writeFileSync(join(state, 'swapping'), `-\t../stays\n-\tstays\n${rows}`);
@@ -88,7 +88,7 @@ test('only names of the job count in a mark', needs('curl'), async (t) => {
   for (const path of ['stays', join('tls', 'stays')]) assert(existsSync(join(client.home, path)));
 });
 
-test('all that a way back needs is on disk before the first rename', needs('curl'), async (t) => {
+test('everything that a rollback needs is on disk before the first rename', needs('curl'), async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
   assert.equal((await vault.install(client)).code, 0);
@@ -116,7 +116,7 @@ test('all that a way back needs is on disk before the first rename', needs('curl
   assert.equal(at, order.length, `${order[at]} is missing in\n${lines.join('\n')}`);
 });
 
-/** Kills the installation right after it has replaced the files of the job. */
+/** Kills the installation right after it replaced the files of the job. */
 async function killedAfterReplacing(vault: ClientVault, client: Machine, shell: Shell): Promise<void> {
   client.fake('start', `echo $$ >"${client.home}/pid"; exec "$@"`);
   client.fake(
@@ -133,7 +133,7 @@ async function killedAfterReplacing(vault: ClientVault, client: Machine, shell: 
 }
 
 inEveryShell(
-  'a re-installation that is killed leaves the job before, for a run and for another',
+  'a killed reinstallation leaves the old job, for a run and for another installation',
   async (t, shell) => {
     const vault = await clientVault(t);
     const client = machine(t, { shell });
@@ -143,10 +143,10 @@ inEveryShell(
     const before = job();
     await killedAfterReplacing(vault, client, shell);
     assert.notDeepEqual(job(), before);
-    assert.match((await client.run(['--status'])).stdout, /problem {6}an installation was killed/);
+    assert.match((await client.run(['--status'])).stdout, /problem {6}an installation was interrupted/);
     const run = await client.run(['--run'], { script: client.copy() });
     assert.equal(run.code, 0, run.stderr);
-    assert.match(run.stderr, /the job is again as it was before/);
+    assert.match(run.stderr, /restored the previous job/);
     assert.deepEqual(job(), before);
     await killedAfterReplacing(vault, client, shell);
     const environment = { SERVICE_API_KEY: 'vk_wrong.wrong' };
@@ -157,7 +157,7 @@ inEveryShell(
   },
 );
 
-inEveryShell('of two installations of one job at once, the one that works stays', async (t, shell) => {
+inEveryShell('of two simultaneous installations of one job, the working one stays', async (t, shell) => {
   const vault = await clientVault(t);
   for (const wrongFirst of [true, false]) {
     const client = machine(t, { shell });
@@ -173,7 +173,7 @@ inEveryShell('of two installations of one job at once, the one that works stays'
   }
 });
 
-inEveryShell('runs that wait for the lock all get it', async (t, shell) => {
+inEveryShell('all runs that wait for the lock get it', async (t, shell) => {
   const vault = await clientVault(t);
   const client = machine(t, { shell });
   assert.equal((await vault.install(client)).code, 0);
@@ -184,7 +184,7 @@ inEveryShell('runs that wait for the lock all get it', async (t, shell) => {
   const waiting = Promise.all([1, 2, 3].map(() => client.run(['--run'], { environment })));
   const offers = () => readdirSync(state).filter((name) => /^lock\.\d+$/.test(name));
   while (offers().length < 3) await sleep(20);
-  // What a run of version 0.1.0 does to the others.
+  // As a run of version 0.1.0 does.
   for (const name of offers()) rmSync(join(state, name));
   rmSync(join(state, 'lock'));
   for (const { code, stderr } of await waiting) assert.equal(code, 0, stderr);
@@ -194,7 +194,7 @@ inEveryShell('runs that wait for the lock all get it', async (t, shell) => {
   );
 });
 
-test('a lock that a power cut has emptied does not stop the job', needs('curl'), async (t) => {
+test('a lock that a power cut emptied does not block the job', needs('curl'), async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
   assert.equal((await vault.install(client)).code, 0);
@@ -205,7 +205,7 @@ test('a lock that a power cut has emptied does not stop the job', needs('curl'),
   assert.equal((await vault.install(client)).code, 0);
 });
 
-test('no redirection of a special builtin can end a shell', () => {
+test('no redirection of a special builtin can exit a shell', () => {
   const script = readFileSync(new URL('../../assets/install.sh', import.meta.url), 'utf8').split('\n');
   assert.deepEqual(
     script.filter((line) => /(^|[;&|{(\s]): *>/.test(line.replace(/#.*/, ''))),
@@ -213,12 +213,12 @@ test('no redirection of a special builtin can end a shell', () => {
   );
 });
 
-test('a directory that cannot take a file ends a run with the code for that', needs('curl'), async (t) => {
+test('a run that cannot write exits with the write error code', needs('curl'), async (t) => {
   const vault = await clientVault(t);
   const client = machine(t, { shell: 'dash' });
   assert.equal((await vault.install(client)).code, 0);
   await vault.renew();
-  // A directory in place of the file that the run writes first.
+  // A directory with the name of the file that the run writes first.
   client.fake('mkdir', `/bin/mkdir "$@"; case "$1" in */scratch.*) /bin/mkdir "$1/head" ;; esac`);
   const run = await client.run(['--run']);
   assert.equal(run.code, 12, run.stderr);

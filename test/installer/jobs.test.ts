@@ -1,4 +1,4 @@
-/** Looking after jobs: where the key comes from, what a dry run says, what is shown, and what removal leaves. */
+/** Managing jobs: the source of the API key, dry runs, --list, --status and --uninstall. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { needs } from '../harness/missing-program.ts';
 
 const curl = needs('curl');
 
-test('the API key can come from a file, and without one the script says where from', curl, async (t) => {
+test('the API key can come from a file, and an error explains how to provide it', curl, async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
   const file = join(client.home, 'key');
@@ -37,7 +37,7 @@ test('the API key can come from a file, and without one the script says where fr
 
 const interrupt = '\x03';
 
-/** Runs the script at a terminal of its own, sends this when it asks, and tells what the terminal showed. */
+/** Runs the script at a pseudo terminal, sends input at the prompt, and returns the output of the terminal. */
 async function atTerminal(client: Machine, server: string, answer: string, shell: Shell): Promise<string> {
   const command = [...shells[shell], installer, '--server', server, ...usual(client)].join(' ');
   const environment = { HOME: client.home, PATH: `${client.bin}:${process.env.PATH}` };
@@ -53,7 +53,7 @@ async function atTerminal(client: Machine, server: string, answer: string, shell
       shown += chunk;
       if (asked || !shown.includes('API key: ')) continue;
       child.stdin.write(answer);
-      // A shell that was not reading yet goes on to read, and a person presses ^C once more.
+      // A shell that was not reading yet continues to read, so press ^C again.
       if (answer === interrupt) again = setInterval(() => child.stdin.write(interrupt), 1000);
     }
   } finally {
@@ -63,7 +63,7 @@ async function atTerminal(client: Machine, server: string, answer: string, shell
 }
 
 inEveryShell(
-  'at a terminal the key is asked for without echo, and the terminal is itself again',
+  'at a terminal the script prompts for the key without echo, and restores the terminal',
   async (t, shell) => {
     const vault = await clientVault(t);
     const client = machine(t);
@@ -79,7 +79,7 @@ inEveryShell(
   'script',
 );
 
-test('a dry run says what would be done, and does nothing', curl, async (t) => {
+test('a dry run prints the plan and changes nothing', curl, async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
   const dry = await client.run([
@@ -91,20 +91,20 @@ test('a dry run says what would be done, and does nothing', curl, async (t) => {
     '--dry-run',
   ]);
   assert.equal(dry.code, 0, dry.stderr);
-  assert.match(dry.stdout, /^would set up the job web-\d+\n/);
+  assert.match(dry.stdout, /^would create job web-\d+\n/);
   assert.match(dry.stdout, /files {8}fullchain\.crt -> tls\.crt, private\.key -> tls\.key\n/);
   assert.deepEqual(readdirSync(client.home), ['bin']);
   assert.deepEqual(vault.downloads(), []);
   assert.equal((await vault.install(client)).code, 0);
   const [job = ''] = client.jobs();
   const removal = await client.run(['--uninstall', '--dry-run']);
-  assert.match(removal.stdout, new RegExp(`^would remove the job ${job}, `));
+  assert.match(removal.stdout, new RegExp(`^would remove job ${job}, `));
   assert.deepEqual(client.jobs(), [job]);
   const allowed = ['--server', 'http://vault.example', '--allow-http', '--dry-run', '--destination', '/x'];
   assert.equal((await client.run([...usual(client), ...allowed])).code, 0);
 });
 
-test('jobs are listed, shown, run and removed by name or by what they do', curl, async (t) => {
+test('jobs are listed, shown, run and removed by id or by their options', curl, async (t) => {
   const vault = await clientVault(t, { certificates: ['web', 'mail'] });
   const client = machine(t);
   assert.equal((await client.run(['--status'])).code, 0);
@@ -140,7 +140,7 @@ test('jobs are listed, shown, run and removed by name or by what they do', curl,
 });
 
 test(
-  'a job whose first download fails is not set up, and one that was there stays as it was',
+  'a job whose first download fails is not created, and an existing one stays unchanged',
   curl,
   async (t) => {
     const vault = await clientVault(t);
@@ -154,7 +154,7 @@ test(
       environment: { SERVICE_API_KEY: 'vk_no.no' },
     });
     assert.equal(failed.code, 10);
-    assert.match(failed.stderr, /so nothing was set up/);
+    assert.match(failed.stderr, /no job was created/);
     assert.deepEqual([client.crontab(), ...files.map((path) => readFileSync(path, 'utf8'))], before);
     const fresh = machine(t);
     assert.equal((await vault.install(fresh, [], { environment: { SERVICE_API_KEY: 'vk_no.no' } })).code, 10);
@@ -163,13 +163,13 @@ test(
   },
 );
 
-test('without openssl the pair still fits, and the script says what it has not checked', curl, async (t) => {
+test('without openssl the pair still matches, and the script reports the skipped checks', curl, async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
   client.fake('openssl', 'exit 127');
   const installed = await vault.install(client);
   assert.equal(installed.code, 0, installed.stderr);
-  assert.match(installed.stderr, /openssl is not installed: not checked/);
+  assert.match(installed.stderr, /openssl is not installed; skipped the checks/);
   assertPair(client);
   assert.equal((await client.run(['--run'])).stderr, '');
   await vault.renew();
@@ -178,7 +178,7 @@ test('without openssl the pair still fits, and the script says what it has not c
   assert.equal((await vault.install(client, ['--verify', '127.0.0.1:443'])).code, 1);
 });
 
-test('messages go to syslog as well, and an unchanged run says nothing else', curl, async (t) => {
+test('messages also go to syslog, and a run without changes prints nothing', curl, async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
   assert.equal((await vault.install(client)).code, 0);
@@ -186,7 +186,7 @@ test('messages go to syslog as well, and an unchanged run says nothing else', cu
   await vault.stop();
   const failed = await client.run(['--run'], { environment: { CERTIFICATE_VAULT_FETCH_TRIES: '1' } });
   assert.equal(failed.code, 10);
-  assert.match(client.syslog(), /-p daemon\.info web-\d+: version 1 is installed/);
+  assert.match(client.syslog(), /-p daemon\.info web-\d+: installed version 1/);
   assert.match(client.syslog(), /-p daemon\.info web-\d+: unchanged, version 1/);
   assert.match(client.syslog(), /-p daemon\.err web-\d+: http:.*Failed to connect/);
   assert.equal(client.syslog().includes(vault.key), false);

@@ -1,4 +1,4 @@
-/** kill -9 of the script before every program that changes something: matching pairs always, and the next run heals. */
+/** kill -9 before every program that changes something: the pair always matches, and the next run recovers. */
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { needs } from '../harness/missing-program.ts';
 
 const everything = ['mv', 'cp', 'rm', 'mkdir', 'ln', 'chmod', 'sync', 'curl'];
 
-/** Programs that count their calls, and kill the script before call number $KILL_AT. In a pipeline two may count at once. */
+/** Programs that count their calls and kill the script before call number $KILL_AT. In a pipeline two may count at once. */
 function deadly(client: Machine, programs: readonly string[]): void {
   for (const program of programs) {
     const real =
@@ -36,11 +36,11 @@ function deadly(client: Machine, programs: readonly string[]): void {
       exec "${real}" "$@"`,
     );
   }
-  // The process id is the script's, since exec keeps it.
+  // exec keeps the process id, so it is the script's.
   client.fake('start', `echo $$ >"${client.home}/pid"; exec "$@"`);
 }
 
-/** Runs the script and kills it at this step. False where it ended before. */
+/** Runs the script and kills it at this step. Returns false if the script exited before. */
 async function killedAt(
   client: Machine,
   step: number,
@@ -54,7 +54,7 @@ async function killedAt(
   return code === null;
 }
 
-/** The shells take turns, so that each step is tried in two of them; with VAULT_TEST_WHOLE_TABLE=1, all try all. */
+/** The shells take turns, so that each step runs in two of them; with VAULT_TEST_WHOLE_TABLE=1 it runs in all. */
 function isTurn(shell: Shell, step: number, part: number): boolean {
   if (process.env.VAULT_TEST_WHOLE_TABLE === '1') return step % 2 === part;
   const order: readonly Shell[] = (Object.keys(shells) as Shell[]).filter((name) => name !== 'sh');
@@ -94,32 +94,28 @@ async function everyStep(t: TestContext, shell: Shell, part: number): Promise<vo
   assert.deepEqual([...seen], ['old', 'new']);
 }
 
-// In two parts, for the time that a test may take.
+// Two parts, because of the time limit of a test.
 for (const part of [0, 1])
   inEveryShell(
-    `a run that is killed at any step leaves a matching pair, and the next one heals (${part})`,
+    `a run killed at any step leaves a matching pair, and the next one recovers (${part})`,
     (t, shell) => everyStep(t, shell, part),
   );
 
-test(
-  'an installation that is killed at any step is completed by the same command',
-  needs('curl'),
-  async (t) => {
-    const vault = await clientVault(t);
-    const args = (client: Machine) => {
-      const files = ['--file', 'fullchain.crt=tls.crt', '--file', 'private.key=tls.key'];
-      const job = ['--certificate', 'web', '--destination', client.destination, '--schedule', '5 4 * * *'];
-      return ['--server', vault.url, ...job, ...files];
-    };
-    const client = machine(t);
-    deadly(client, ['mv', 'ln', 'crontab']);
-    for (let step = 1; await killedAt(client, step, 'sh', args(client), vault.key); step += 1) {
-      if (existsSync(join(client.destination, 'tls.crt'))) assertPair(client);
-      const again = await vault.install(client, ['--schedule', '5 4 * * *']);
-      assert.equal(again.code, 0, `after step ${step}: ${again.stderr}`);
-      assertPair(client);
-      assert.equal(client.crontab().split('\n').length, 2, client.crontab());
-      for (const part of ['vault', 'tls', 'crontab']) rmSync(join(client.home, part), { recursive: true });
-    }
-  },
-);
+test('the same command completes an installation that was killed at any step', needs('curl'), async (t) => {
+  const vault = await clientVault(t);
+  const args = (client: Machine) => {
+    const files = ['--file', 'fullchain.crt=tls.crt', '--file', 'private.key=tls.key'];
+    const job = ['--certificate', 'web', '--destination', client.destination, '--schedule', '5 4 * * *'];
+    return ['--server', vault.url, ...job, ...files];
+  };
+  const client = machine(t);
+  deadly(client, ['mv', 'ln', 'crontab']);
+  for (let step = 1; await killedAt(client, step, 'sh', args(client), vault.key); step += 1) {
+    if (existsSync(join(client.destination, 'tls.crt'))) assertPair(client);
+    const again = await vault.install(client, ['--schedule', '5 4 * * *']);
+    assert.equal(again.code, 0, `after step ${step}: ${again.stderr}`);
+    assertPair(client);
+    assert.equal(client.crontab().split('\n').length, 2, client.crontab());
+    for (const part of ['vault', 'tls', 'crontab']) rmSync(join(client.home, part), { recursive: true });
+  }
+});

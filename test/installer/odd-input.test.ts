@@ -1,4 +1,4 @@
-/** Options as people and attackers write them: taken literally where that is safe, and refused by name where not. */
+/** Unusual option values: used literally if that is safe, otherwise rejected with the name of the option. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,33 +14,33 @@ const refused: readonly [string, readonly string[], RegExp][] = [
   ['an output with a slash', ['--file', 'chain.crt=a/b'], /"a\/b" is not a plain file name/],
   ['an empty output', ['--file', 'chain.crt='], /is empty/],
   ['an output with a line break', ['--file', 'chain.crt=a\nb'], /line breaks/],
-  ['a name of its own', ['--file', 'chain.crt=.vault-x'], /used by this program/],
-  ['the same output twice', ['--file', 'chain.crt=tls.crt'], /two files would have the name/],
-  ['outputs that differ by case', ['--file', 'chain.crt=TLS.crt'], /two files would have the name/],
-  ['an unknown artifact', ['--file', 'bundle.crt'], /no artifact "bundle\.crt"/],
+  ['a reserved name', ['--file', 'chain.crt=.vault-x'], /are reserved/],
+  ['the same output twice', ['--file', 'chain.crt=tls.crt'], /two files have the name/],
+  ['outputs that differ by case', ['--file', 'chain.crt=TLS.crt'], /two files have the name/],
+  ['an unknown artifact', ['--file', 'bundle.crt'], /unknown artifact "bundle\.crt"/],
   ['a destination with a line break', ['--destination', '/tmp/a\nb'], /line breaks/],
-  ['a destination with ..', ['--destination', '/tmp/../etc'], /without "\.\."/],
-  ['the root as destination', ['--destination', '//./'], /no place for certificates/],
-  ['an empty destination', ['--destination', ''], /it is empty/],
-  ['the certificate *', ['--certificate', '*'], /cannot be the name of a certificate/],
-  ['a certificate with a slash', ['--certificate', 'a/../b'], /cannot be the name/],
-  ['a certificate with a leading dot', ['--certificate=..'], /cannot be the name/],
-  ['an unknown option', ['--resume'], /no option "--resume"/],
-  ['an argument that is no option', ['web'], /no option "web"/],
+  ['a destination with ..', ['--destination', '/tmp/../etc'], /must not contain "\.\."/],
+  ['the root as destination', ['--destination', '//./'], /must not be the root directory/],
+  ['an empty destination', ['--destination', ''], /must not be empty/],
+  ['the certificate *', ['--certificate', '*'], /is not a valid certificate name/],
+  ['a certificate with a slash', ['--certificate', 'a/../b'], /is not a valid certificate name/],
+  ['a certificate with a leading dot', ['--certificate=..'], /is not a valid certificate name/],
+  ['an unknown option', ['--resume'], /unknown option "--resume"/],
+  ['an argument that is not an option', ['web'], /unknown option "web"/],
   ['an option without its value', ['--owner'], /--owner needs a value/],
-  ['a mode that is none', ['--mode', '0888'], /not an octal mode/],
-  ['a pin that is none', ['--pin', 'sha256//abc'], /not of the form/],
-  ['a schedule that is none', ['--schedule', '61 * * * *'], /"61" is not between 0 and 59/],
-  ['a schedule with a command', ['--schedule', '* * * * * rm'], /has 6 fields/],
-  ['plain http', ['--server', 'http://vault.example'], /would show the API key/],
-  ['a name that looks like loopback', ['--server', 'http://127.0.0.1.example'], /would show the API key/],
-  ['a server with credentials', ['--server', 'https://me:secret@vault.example'], /is not an address/],
-  ['a server with a query', ['--server', 'https://vault.example/?x'], /is not an address/],
+  ['an invalid mode', ['--mode', '0888'], /not an octal mode/],
+  ['an invalid pin', ['--pin', 'sha256//abc'], /must be sha256/],
+  ['an invalid schedule', ['--schedule', '61 * * * *'], /"61" is not between 0 and 59/],
+  ['a schedule with a command', ['--schedule', '* * * * * rm'], /expected 5 fields, found 6/],
+  ['plain http', ['--server', 'http://vault.example'], /would send the API key/],
+  ['a name that looks like loopback', ['--server', 'http://127.0.0.1.example'], /would send the API key/],
+  ['a server with credentials', ['--server', 'https://me:secret@vault.example'], /is not a URL/],
+  ['a server with a query', ['--server', 'https://vault.example/?x'], /is not a URL/],
   ['--verify without a port', ['--verify', 'localhost'], /is not HOST:PORT/],
 ];
 
 for (const [name, args, message] of refused) {
-  test(`${name} is refused, and nothing is left behind`, needs('curl'), async (t) => {
+  test(`${name} is rejected, and nothing is left behind`, needs('curl'), async (t) => {
     const client = machine(t);
     const files = ['--file', 'fullchain.crt=tls.crt', '--destination', client.destination];
     const usual = ['--server', 'https://127.0.0.1:1', '--certificate', 'web', ...files];
@@ -51,7 +51,7 @@ for (const [name, args, message] of refused) {
   });
 }
 
-inEveryShell('spaces, quotes and dollars are taken literally', async (t, shell) => {
+inEveryShell('spaces, quotes and dollar signs are used literally', async (t, shell) => {
   const vault = await clientVault(t, { certificates: ['*.example.test'] });
   const client = machine(t, { shell });
   const destination = join(client.home, `it's "a" $HOME \`id\` \\dir * `);
@@ -94,7 +94,7 @@ test(
   },
 );
 
-test('two jobs cannot fight over one file', needs('curl'), async (t) => {
+test('two jobs cannot write the same file', needs('curl'), async (t) => {
   const vault = await clientVault(t, { certificates: ['web', 'mail'] });
   const client = machine(t);
   assert.equal((await vault.install(client)).code, 0);
@@ -110,13 +110,13 @@ test('without curl, GNU wget, openssl and nc the script says what to install', n
   const args = ['--server', 'https://vault.example', '--certificate', 'web', '--file', 'private.key'];
   const outcome = await client.run([...args, '--destination', client.destination]);
   assert.equal(outcome.code, 1);
-  assert.match(outcome.stderr, /curl, GNU wget and openssl is needed.*BusyBox would show the API key/);
+  assert.match(outcome.stderr, /install curl, GNU wget or openssl \(BusyBox wget would show the API key/);
   assert.equal(existsSync(client.destination), false);
 });
 
 test('a wget that is not GNU Wget 1 never gets the key', needs('busybox'), async (t) => {
   const vault = await clientVault(t);
-  // Wget2 follows redirects though it is told not to; BusyBox's takes headers only from its arguments.
+  // Wget2 follows redirects despite its options; BusyBox wget takes headers only from its arguments.
   for (const name of ['GNU Wget2 2.1.0 - multithreaded', 'BusyBox v1.36.1']) {
     const client = machine(t, { tool: 'nc' });
     client.fake('wget', `case $1 in --version) echo '${name}' ;; *) : >"${client.home}/asked" ;; esac`);

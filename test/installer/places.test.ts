@@ -1,4 +1,4 @@
-/** Where things are kept for whom. */
+/** The directories of jobs and state for root and other users. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, statSync } from 'node:fs';
@@ -9,9 +9,9 @@ import { clientVault, usual } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
 
 const isRoot = process.getuid?.() === 0;
-const asRoot = isRoot ? needs('setpriv') : { skip: 'only root can become somebody else' };
+const asRoot = isRoot ? needs('setpriv') : { skip: 'only root can become another user' };
 
-test('shellcheck has nothing to say about the script', needs('shellcheck'), () => {
+test('shellcheck reports nothing for the script', needs('shellcheck'), () => {
   execFileSync('shellcheck', ['-s', 'sh', installer]);
 });
 
@@ -25,7 +25,7 @@ test('root keeps jobs in /etc and state in /var/lib', asRoot, async (t) => {
   );
 });
 
-test('others keep both where XDG says', asRoot, async (t) => {
+test('other users keep both in their XDG directories', asRoot, async (t) => {
   const server = await clientVault(t);
   const client = machine(t);
   const [config, state] = [join(client.home, 'my config'), join(client.home, '.local', 'state')];
@@ -42,10 +42,10 @@ test('others keep both where XDG says', asRoot, async (t) => {
   assert.equal(statSync(join(client.destination, 'tls.key')).uid, 65534);
   assert.equal(modeOf(join(config, 'certificate-vault', 'jobs')), 0o700);
   await server.renew();
-  // As cron runs it: no variable says where things are.
+  // Cron runs it without variables for the directories.
   const bare = { CERTIFICATE_VAULT_HOME: undefined };
   const run = await client.run(['--run', job], { script: copy, environment: bare, through });
   assert.equal(run.code, 0, run.stderr);
-  assert.match(run.stderr, /version 2 is installed/);
+  assert.match(run.stderr, /installed version 2/);
   assertPair(client);
 });

@@ -1,4 +1,4 @@
-/** docs/reference/client-installer.md: every recipe is a command that works and gives the files it says; the output is the real one. */
+/** docs/reference/client-installer.md: every recipe works and installs the documented files, and the documented output is real. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ function block(text: string, kind: string): string {
   return new RegExp(`\`\`\`${kind}\n(.*?)\`\`\``, 's').exec(text)?.[1] ?? '';
 }
 
-/** The words of a command as a shell splits them. */
+/** Splits a command into words as a shell does. */
 async function words(command: string): Promise<string[]> {
   const { stdout } = await finish('sh', ['-c', `set -f; printf '%s\\n' ${command}`], {
     environment: { PATH: process.env.PATH },
@@ -35,14 +35,14 @@ function values(args: readonly string[], option: string): string[] {
   return args.flatMap((word, index) => (word === option ? [args[index + 1] ?? ''] : []));
 }
 
-test('there is a recipe for each service that the issue names', () => {
+test('every required service has a recipe', () => {
   const names = recipes.map(({ name }) => name);
   assert.deepEqual(names, ['nginx', 'Apache', 'HAProxy', 'Postfix', 'PostgreSQL', 'Proxmox VE']);
 });
 
 for (const { name, text } of recipes) {
   test(
-    `the recipe for ${name} is accepted, and gives the files, owners and modes that it says`,
+    `the recipe for ${name} works, and installs the documented files, owners and modes`,
     needs('curl'),
     async (t) => {
       const args = await words(block(text, 'sh'));
@@ -98,7 +98,7 @@ for (const { name, text } of recipes) {
   );
 }
 
-/** What differs from machine to machine and from day to day. */
+/** Replaces what differs between machines and days. */
 function plain(text: string, client: Machine, server: string): string {
   return text
     .replaceAll(client.destination, '/etc/nginx/tls')
@@ -107,7 +107,7 @@ function plain(text: string, client: Machine, server: string): string {
     .replaceAll(/[A-Z][a-z]{2} [ \d]\d [\d:]+ \d{4} GMT|[\d-]+T[\d:]+Z/g, 'TIME');
 }
 
-test('the output in the manual is what the command at its top says', needs('curl'), async (t) => {
+test('the output in the manual is that of the command at its top', needs('curl'), async (t) => {
   const command = block(manual, 'sh').replace(/^.* sh -s -- \\\n/, '');
   const vault = await clientVault(t);
   const client = machine(t);

@@ -1,4 +1,4 @@
-/** The installer rules of the interface specification, by number, and what others got wrong (field-notes.md). */
+/** The installer rules of the interface specification, by number, and bugs of other installers (field-notes.md). */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { assertPair, leftovers, machine, modeOf, type Tool } from '../harness/cl
 import { inEveryPlace, inEveryShell } from '../harness/client-places.ts';
 import { clientVault, usual } from '../harness/client-vault.ts';
 
-/** What the script calls to download, and what that is where another program stands in for it. */
+/** The program that each tool runs to download. */
 const carriers = {
   curl: ['curl'],
   wget: ['wget'],
@@ -16,11 +16,11 @@ const carriers = {
 } as const satisfies Record<Tool, readonly [string, ...string[]]>;
 
 inEveryPlace(
-  'rule 1: the API key lies in a file of mode 0600 in a directory of mode 0700, and nowhere else',
+  'rule 1: the API key is stored in a file of mode 0600 in a directory of mode 0700, and nowhere else',
   async (t, place) => {
     const vault = await clientVault(t, place);
     const client = machine(t, place);
-    // Every program that is started shows its arguments.
+    // The arguments of every program are visible to all users.
     const [download, ...first] = carriers[place.tool];
     for (const program of [download, 'cat', 'awk', 'sed', 'grep', 'tr', 'mv', 'printf', 'sh', 'openssl']) {
       const real = program === download && first.length > 0 ? first.join(' ') : program;
@@ -47,7 +47,7 @@ inEveryPlace(
 );
 
 inEveryPlace(
-  'rule 2: downloads go into a temporary directory beside the files, which is gone afterwards',
+  'rule 2: downloads go to a temporary directory beside the files, which is removed afterwards',
   async (t, place) => {
     const vault = await clientVault(t, place);
     const client = machine(t, place);

@@ -1,4 +1,4 @@
-/** Schedules: what cron and systemd make of the same five fields, and that clients do not all come at once. */
+/** Schedules: cron and systemd agree on the same five fields, and clients spread their requests over the day. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -37,7 +37,7 @@ const schedules = [
   '7 7 * */4 *',
 ];
 
-/** What the script makes of a schedule: its functions without its last line. */
+/** Converts a schedule with the script's own function, by loading the script without its last line. */
 async function calendarOf(schedule: string): Promise<string[]> {
   const functions = readFileSync(installer, 'utf8').replace(/\nmain "\$@"\n$/, '\n');
   const script = `${functions}cron_to_calendar "$1"`;
@@ -58,7 +58,7 @@ for (const schedule of schedules) {
       encoding: 'utf8',
     });
     const times = [...told.matchAll(/(?:Next elapse|Iteration #\d+|Iter\. #\d+): \w+ ([\d-]+ [\d:]+) UTC/g)];
-    // Each calendar is listed for itself; up to the earliest end, all of them are complete.
+    // Each calendar is listed separately; up to the earliest end, all lists are complete.
     const perCalendar = calendars.map((_, index) =>
       times.slice(index * 40, index * 40 + 40).map(([, at]) => at ?? ''),
     );
@@ -72,7 +72,7 @@ for (const schedule of schedules) {
   });
 }
 
-test('what is no schedule is refused with the reason', needs('crontab'), async (t) => {
+test('an invalid schedule is rejected with the reason', needs('crontab'), async (t) => {
   const client = machine(t);
   const files = ['--file', 'fullchain.crt', '--destination', client.destination];
   const bad = [
@@ -110,37 +110,33 @@ test('what is no schedule is refused with the reason', needs('crontab'), async (
   }
 });
 
-test(
-  'without crontab a systemd timer is installed, which systemd accepts',
-  needs('systemd-analyze'),
-  async (t) => {
-    const vault = await clientVault(t);
-    const client = machine(t);
-    const units = join(client.home, 'vault', 'systemd');
-    hideCrontab(client);
-    client.fake('systemctl', `echo "$*" >>"${client.home}/systemctl"`);
-    const installed = await vault.install(client, ['--schedule', '0 0 13 * 5']);
-    assert.equal(installed.code, 0, installed.stderr);
-    const unit = `certificate-vault-${client.jobs()[0]}`;
-    const timer = readFileSync(join(units, `${unit}.timer`), 'utf8');
-    assert.match(timer, /^OnCalendar=\*-\*-13 00:00:00\nOnCalendar=Fri \*-\*-\* 00:00:00$/m);
-    const verified = execFileSync(
-      'systemd-analyze',
-      ['verify', '--man=no', join(units, `${unit}.timer`), join(units, `${unit}.service`)],
-      {
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'pipe'],
-      },
-    );
-    assert.equal(verified, '');
-    assert.match(
-      readFileSync(join(client.home, 'systemctl'), 'utf8'),
-      new RegExp(`enable ${unit}.timer\n.* restart ${unit}.timer`),
-    );
-    assert.equal((await client.run(['--uninstall'])).code, 0);
-    assert.equal(existsSync(join(units, `${unit}.timer`)), false);
-  },
-);
+test('without crontab the script installs a valid systemd timer', needs('systemd-analyze'), async (t) => {
+  const vault = await clientVault(t);
+  const client = machine(t);
+  const units = join(client.home, 'vault', 'systemd');
+  hideCrontab(client);
+  client.fake('systemctl', `echo "$*" >>"${client.home}/systemctl"`);
+  const installed = await vault.install(client, ['--schedule', '0 0 13 * 5']);
+  assert.equal(installed.code, 0, installed.stderr);
+  const unit = `certificate-vault-${client.jobs()[0]}`;
+  const timer = readFileSync(join(units, `${unit}.timer`), 'utf8');
+  assert.match(timer, /^OnCalendar=\*-\*-13 00:00:00\nOnCalendar=Fri \*-\*-\* 00:00:00$/m);
+  const verified = execFileSync(
+    'systemd-analyze',
+    ['verify', '--man=no', join(units, `${unit}.timer`), join(units, `${unit}.service`)],
+    {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  assert.equal(verified, '');
+  assert.match(
+    readFileSync(join(client.home, 'systemctl'), 'utf8'),
+    new RegExp(`enable ${unit}.timer\n.* restart ${unit}.timer`),
+  );
+  assert.equal((await client.run(['--uninstall'])).code, 0);
+  assert.equal(existsSync(join(units, `${unit}.timer`)), false);
+});
 
 test('with neither crontab nor systemd nothing is left behind', needs('dash'), async (t) => {
   const vault = await clientVault(t);
@@ -152,13 +148,13 @@ test('with neither crontab nor systemd nothing is left behind', needs('dash'), a
   assert.deepEqual([existsSync(join(client.home, 'vault')), existsSync(client.destination)], [false, false]);
 });
 
-/** A machine without crontab: the script looks in the standard places too, so it gets its programs by name. */
+/** A machine without crontab. The script also searches the standard directories, so its programs are linked by name. */
 function hideCrontab(client: ReturnType<typeof machine>): void {
   rmSync(join(client.bin, 'crontab'));
   client.hide('crontab');
 }
 
-test('200 clients that choose their own minute spread over the day', needs('od'), async () => {
+test('the random times of 200 clients spread over the day', needs('od'), async () => {
   const functions = readFileSync(installer, 'utf8').replace(/\nmain "\$@"\n$/, '\n');
   const script = `${functions}count=0; while [ $count -lt 200 ]; do random_schedule; count=$((count + 1)); done`;
   const { stdout } = await finish('sh', ['-c', script], { environment: { PATH: process.env.PATH } });
@@ -179,7 +175,7 @@ test('200 clients that choose their own minute spread over the day', needs('od')
   assert(sameMinute <= 5, `${sameMinute} requests in one minute`);
 });
 
-test('the random minute is kept when the job is set up again', needs('curl'), async (t) => {
+test('replacing a job keeps its random time', needs('curl'), async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
   assert.equal((await vault.install(client)).code, 0);
@@ -196,14 +192,14 @@ test('a real cron daemon runs a job within its minute', { ...cronAsRoot, timeout
   const client = machine(t);
   assert.equal((await vault.install(client, ['--schedule', '* * * * *'])).code, 0);
   await vault.renew();
-  // The line as it stands in the crontab, with the user that /etc/cron.d wants, and the fakes in its PATH.
+  // The crontab line, with the user field that /etc/cron.d needs, and the fakes in PATH.
   const tab = `/etc/cron.d/vault-test-${process.pid}`;
   const line = client
     .crontab()
     .replace('* * * * * ', `* * * * * root CERTIFICATE_VAULT_HOME=${client.home}/vault `);
   writeFileSync(tab, `PATH=${client.bin}:/usr/bin:/bin\n${line}`, { mode: 0o644 });
   t.after(() => rmSync(tab, { force: true }));
-  // Where one runs already, this one ends at once, and that one runs the job.
+  // If a cron daemon already runs, this one exits at once and the other one runs the job.
   const daemon = spawn('cron', ['-f'], { stdio: 'ignore' });
   const ended = once(daemon, 'close');
   const before = client.file('tls.crt');
@@ -212,6 +208,6 @@ test('a real cron daemon runs a job within its minute', { ...cronAsRoot, timeout
   while (client.state('pending') !== '') await sleep(50);
   daemon.kill();
   await ended;
-  assert.notEqual(client.file('tls.crt'), before, `cron ended with ${daemon.exitCode}`);
+  assert.notEqual(client.file('tls.crt'), before, `cron exited with code ${daemon.exitCode}`);
   assertPair(client);
 });

@@ -1,4 +1,4 @@
-/** The same life of a job in every shell and with every download tool: set up, unchanged, renewed, removed. */
+/** The life of a job in every shell and with every download tool: created, unchanged, renewed, removed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertPair, type Machine, machine, modeOf } from '../harness/client-installer.ts';
@@ -6,15 +6,15 @@ import { inEveryPlace } from '../harness/client-places.ts';
 import { type ClientVault, clientVault } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
 
-inEveryPlace('a job is set up, kept current and removed', async (t, place) => {
+inEveryPlace('a job is created, updated and removed', async (t, place) => {
   await lifeOfAJob(await clientVault(t, place), machine(t, place));
 });
 
-test('a job works with the programs of BusyBox in place of those of GNU', needs('busybox'), async (t) => {
+test('a job works with BusyBox programs instead of GNU programs', needs('busybox'), async (t) => {
   await lifeOfAJob(await clientVault(t), machine(t, { shell: 'busybox', tool: 'nc', userland: 'busybox' }));
 });
 
-test('a job works with the awk of the BSDs and of macOS', needs('original-awk'), async (t) => {
+test('a job works with the awk of BSD and macOS', needs('original-awk'), async (t) => {
   const client = machine(t);
   client.fake('awk', 'exec original-awk "$@"');
   await lifeOfAJob(await clientVault(t), client);

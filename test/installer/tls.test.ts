@@ -1,4 +1,4 @@
-/** HTTPS: whom the client trusts, and whether the service shows the new certificate afterwards. */
+/** HTTPS: which servers the client trusts, and --verify. */
 import assert from 'node:assert/strict';
 import { createHash, X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ const secureTools = everyTool().filter(([name]) => !name.startsWith('nc'));
 for (const [tool, isThere] of secureTools) {
   const start = (t: TestContext, only: Tool = tool) => machine(t, { tool: only });
 
-  test(`with --ca-file the vault is known, and runs go on knowing it, with ${tool}`, isThere, async (t) => {
+  test(`with --ca-file the first run and later runs trust the vault, with ${tool}`, isThere, async (t) => {
     const { vault, chain, server } = await secureVault(t);
     const client = start(t);
     const ca = join(client.home, 'ca.pem');
@@ -48,7 +48,7 @@ for (const [tool, isThere] of secureTools) {
     assertPair(client);
   });
 
-  test(`a vault that nobody vouches for gets no key, with ${tool}`, isThere, async (t) => {
+  test(`an untrusted vault gets no API key, with ${tool}`, isThere, async (t) => {
     const { vault, server } = await secureVault(t);
     const client = start(t);
     const stranger = makeChain(tempDir(t), { label: 'Stranger' });
@@ -60,7 +60,7 @@ for (const [tool, isThere] of secureTools) {
     assert.equal(existsSync(join(client.home, 'vault', 'jobs')), false);
   });
 
-  test(`a certificate for another name gets no key, with ${tool}`, isThere, async (t) => {
+  test(`a vault with a certificate for another name gets no API key, with ${tool}`, isThere, async (t) => {
     const { vault, chain, server } = await secureVault(t, 'DNS:other.example');
     const ca = chain.root.certificatePath;
     assert.equal((await vault.install(start(t), ['--server', server.url, '--ca-file', ca])).code, 10);
@@ -71,7 +71,7 @@ for (const [tool, isThere] of secureTools) {
 }
 
 for (const [tool, isThere] of secureTools.filter(([name]) => name !== 'openssl')) {
-  test(`--pin takes the place of an authority, and holds, with ${tool}`, isThere, async (t) => {
+  test(`--pin replaces a CA, and rejects other keys, with ${tool}`, isThere, async (t) => {
     const { vault, chain, server } = await secureVault(t);
     const client = machine(t, { tool });
     const pinned = ['--server', server.url, '--pin'];
@@ -88,7 +88,7 @@ for (const [tool, isThere] of secureTools.filter(([name]) => name !== 'openssl')
   });
 }
 
-test('--pin is refused where no program can check it', needs('openssl'), async (t) => {
+test('--pin is rejected if no program can check it', needs('openssl'), async (t) => {
   const { vault, chain, server } = await secureVault(t);
   const refused = await vault.install(machine(t, { tool: 'openssl' }), [
     '--server',
@@ -101,7 +101,7 @@ test('--pin is refused where no program can check it', needs('openssl'), async (
 });
 
 test(
-  '--verify looks whether the new certificate is served, and tries the reload again if not',
+  '--verify checks whether the new certificate is served, and the next run retries the reload if not',
   needs('openssl'),
   async (t) => {
     const vault = await clientVault(t);
@@ -118,7 +118,7 @@ test(
       },
     });
     service.on('tlsClientError', () => {
-      // The one that verifies goes as soon as it has seen the certificate.
+      // The client closes the connection as soon as it has the certificate.
     });
     await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
     t.after(() => service.close());
@@ -129,7 +129,7 @@ test(
       environment,
     });
     assert.equal(installed.code, 14, installed.stderr);
-    assert.match(installed.stderr, /serves another certificate than the new one/);
+    assert.match(installed.stderr, /does not serve the new certificate/);
     assertPair(client);
     shows = () => ({ cert: client.file('tls.crt'), key: client.file('tls.key') });
     const next = await client.run(['--run'], { environment });
@@ -140,6 +140,6 @@ test(
     await vault.renew();
     const gone = await client.run(['--run'], { environment });
     assert.equal(gone.code, 14);
-    assert.match(gone.stderr, /does not speak TLS or cannot be reached/);
+    assert.match(gone.stderr, /is unreachable or does not speak TLS/);
   },
 );

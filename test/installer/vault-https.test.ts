@@ -1,4 +1,4 @@
-/** The client installer against the vault's own HTTPS, trusted from the first request on. */
+/** The client installer with the vault's own HTTPS, verified from the first request on. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
@@ -40,13 +40,13 @@ function assertPair(client: Machine): X509Certificate {
 }
 
 test(
-  'one pin, from the first request on, through renewals of the vault and of what it hands out',
+  'one pin works from the first request on and across renewals of both certificates',
   needs('curl'),
   async (t) => {
     const { server, done, pin, fetched, environment } = await secureVault(t);
     const client = machine(t);
     const input = await fetched('/client/install.sh', '-k', '--pinnedpubkey', pin);
-    assert(input.includes(server.url), 'the script knows the HTTPS address');
+    assert(input.includes(server.url), 'the script lacks the HTTPS address');
     const installed = await client.run([...usual(client), '--server', server.url, '--pin', pin], {
       environment,
       input,
@@ -62,7 +62,7 @@ test(
 );
 
 test(
-  'the root of the private CA, fetched under the pin, is enough from then on',
+  'the root of the private CA, downloaded with the pin, is enough from then on',
   needs('curl'),
   async (t) => {
     const { server, pin, fetched, environment } = await secureVault(t);

@@ -1,7 +1,7 @@
 /** The job that prunes the audit log: once an hour it looks, says what it did, and goes on after what went wrong. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { StorageError } from '../../src/db/storage-error.ts';
+import { StorageError } from '../../src/base/storage-error.ts';
 import { runAuditRetention } from '../../src/jobs/audit-retention.ts';
 import { eventsOf, outside } from '../harness/http-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
@@ -48,7 +48,7 @@ test('old events go when their time has come, also after a failure, until the se
   await days(9);
   assert.deepEqual([eventsOf(dataDir, 'audit.prune'), log.lines], [[], []]);
   await days(1);
-  assert.match(await told(1), /^\{"level":"info","events":1,"message":"old audit events were removed"\}$/);
+  assert.match(await told(1), /^\{"level":"info","events":1,"message":"expired audit events pruned"\}$/);
   assert.equal(eventsOf(dataDir, 'audit.prune').length, 1);
 
   await days(9);
@@ -56,7 +56,7 @@ test('old events go when their time has come, also after a failure, until the se
     Promise.reject(new StorageError('the disk is full')),
   );
   world.advance(day);
-  assert.match(await told(2), /the disk is full.*could not be pruned; trying again in an hour/);
+  assert.match(await told(2), /the disk is full.*failed to prune the audit log; retrying in an hour/);
   failing.mock.restore();
   await world.sleeping(1);
   world.advance(day / 24);

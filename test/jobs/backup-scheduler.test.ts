@@ -16,7 +16,7 @@ import { addCertificates } from '../harness/marked-vault.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { testVault } from '../harness/test-vault.ts';
 
-const isMade = (line: string) => line.includes('a backup was made');
+const isMade = (line: string) => line.includes('backup created');
 
 test('a backup is made at the start and whenever one is due, recorded as the vault itself', async (t) => {
   const { vault, world, log } = await testVault(t);
@@ -60,7 +60,7 @@ test('a failure is logged, shown, and tried again after ten minutes', async (t) 
   );
   await world.sleeping(1);
   assert.equal(vault.backupHealth.isFailing, true);
-  assert.ok(log.lines.some((line) => line.includes('the backup failed') && line.includes('ENOENT')));
+  assert.ok(log.lines.some((line) => line.includes('backup failed') && line.includes('ENOENT')));
   mkdirSync(directory);
   world.advance(9 * minute);
   assert.equal(readdirSync(directory).length, 0);
@@ -105,14 +105,14 @@ test('a backup that holds much less is an error in the log, shown as failing, an
   assert.equal(vault.backupHealth.isFailing, false);
   await vault.db.write((writer) => writer.deleteFrom('certificates').execute());
   world.advance(day);
-  const isSetAside = (line: string) => line.includes('it was set aside, and no backup is removed');
+  const isSetAside = (line: string) => line.includes('set it aside and kept all backups');
   await eventually('the log', () => log.lines.some(isSetAside) || undefined);
   await world.sleeping(1);
   const { details } = await readiness(vault);
   assert.equal(details.backup.state, 'failed');
   const [finding] = await backupFindings(vault, plan);
   assert.equal(finding?.status, 'failed');
-  assert.match(finding?.message ?? '', /holds 0 certificates and 0 versions, the one before 3 and 3$/);
+  assert.match(finding?.message ?? '', /has 0 certificates and 0 versions, the previous one 3 and 3$/);
   const aside = readdirSync(directory).find((name) => name.includes('.smaller.')) ?? '';
   const accepted = aside.replace('.smaller', '');
   assert.ok(finding?.hint?.endsWith(`mv ${join(directory, aside)} ${join(directory, accepted)}`));

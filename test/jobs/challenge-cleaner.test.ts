@@ -2,12 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, hour, minute } from '../../src/base/duration.ts';
+import { insertChallenge } from '../../src/db/tables/acme-challenges.ts';
+import { findDnsProvider } from '../../src/db/tables/dns-providers.ts';
+import { type DnsProvider, DnsProviderError } from '../../src/dns/dns-provider.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { removeDnsProvider } from '../../src/domain/issuance/dns-providers.ts';
+import { OpenedDnsProviders } from '../../src/domain/issuance/opened-dns-providers.ts';
 import { leaseDuration } from '../../src/domain/renewals/renewal-claim.ts';
+import { runChallengeCleaner } from '../../src/jobs/challenge-cleaner.ts';
 import { cleanRounds, lookingEngine } from '../harness/engine-dns.ts';
-import { challengeRows, tryWork } from '../harness/engine-vault.ts';
+import { addMemoryProvider, challengeRows, memoryZone, tryWork } from '../harness/engine-vault.ts';
 import { workerOn } from '../harness/engine-worker.ts';
+import { until } from '../harness/renewal-fixtures.ts';
 
 test('a record that cannot be taken down does not fail the renewal; the cleaner removes it within half an hour', async (t) => {
   const { vault, zone, log, work } = await lookingEngine(t);
@@ -50,7 +56,7 @@ test('a record that nobody could remove for seven days is left to people, with a
   await work();
   const [row] = await challengeRows(vault);
   assert(row);
-  const told = () => log.lines.filter((line) => line.includes('left for you to remove'));
+  const told = () => log.lines.filter((line) => line.includes('challenge record left in place'));
   world.advance(7 * day - hour);
   await cleanRounds(vault, 1);
   assert.equal((await challengeRows(vault)).length, 1);
@@ -73,7 +79,9 @@ test('a record whose provider was removed is left to people, with a warning that
   await cleanRounds(vault, 1);
   assert.deepEqual(await challengeRows(vault), []);
   assert(
-    log.lines.some((line) => line.includes('left for you to remove') && line.includes('_acme-challenge')),
+    log.lines.some(
+      (line) => line.includes('challenge record left in place') && line.includes('_acme-challenge'),
+    ),
   );
 });
 
@@ -88,4 +96,60 @@ test('a table that cannot be read is logged, and read again half an hour later',
     log.lines.filter((line) => line.includes('unreadable') && line.includes('retrying')).length,
     2,
   );
+});
+
+test('a provider that takes hours to remove a record does not delay the next round of the others', async (t) => {
+  const { vault, world, zone, log, work } = await lookingEngine(t);
+  const failing = t.mock.method(zone.provider, 'remove', async () => {
+    throw new Error('503');
+  });
+  await work();
+  failing.mock.restore();
+  await addMemoryProvider(vault, memoryZone(), 'slow', 'slow.test');
+  const slow = await findDnsProvider(vault.db.reader, 'slow');
+  assert(slow);
+  const asked: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  const own = { ...vault, dns: new OpenedDnsProviders(vault.dns.context) };
+  const hook: DnsProvider = {
+    ...{ limitsItself: true, present: async () => undefined },
+    remove: async ({ name }) => {
+      asked.push(name);
+      await gate.promise;
+    },
+  };
+  await own.dns.get(slow, async () => hook);
+  let isDown = true;
+  const memory = await findDnsProvider(vault.db.reader, 'memory');
+  assert(memory);
+  await own.dns.get(memory, async () => ({
+    ...zone.provider,
+    remove: async (record, signal) => {
+      if (isDown) throw new DnsProviderError('503');
+      await zone.provider.remove(record, signal);
+    },
+  }));
+  await vault.db.write((writer) =>
+    insertChallenge(writer, {
+      ...{ renewal_id: null, identifier: 'x.slow.test', type: 'dns-01', token: 'x', key_authorization: 'x' },
+      ...{ dns_provider_id: slow.id, record_name: '_acme-challenge.x.slow.test', record_zone: 'slow.test' },
+      ...{ record_value: 'value', created_at: world.now() },
+    }),
+  );
+  const stop = new AbortController();
+  t.after(() => {
+    stop.abort();
+    gate.resolve();
+  });
+  const ended = runChallengeCleaner(own, stop.signal);
+  const hasFailed = () => log.lines.some((line) => line.includes('DnsProviderError: 503'));
+  await until(vault, () => asked.length === 1 && hasFailed());
+  assert.equal(zone.records.size, 1);
+  isDown = false;
+  world.advance(30 * minute);
+  await until(vault, () => zone.records.size === 0);
+  assert.equal(asked.length, 1);
+  stop.abort();
+  gate.resolve();
+  await ended;
 });

@@ -42,7 +42,7 @@ test('what cannot be written is logged and written the next time', async (t) => 
   vault.keyUse.note(1, '192.0.2.1');
   world.advance(5 * second);
   await world.turn();
-  assert(log.lines.some((line) => line.includes('disk full') && line.includes('trying again')));
+  assert(log.lines.some((line) => line.includes('disk full') && line.includes('retrying')));
   write.mock.restore();
   await world.sleeping(1);
   world.advance(5 * second);

@@ -143,6 +143,10 @@ suite('the notifier', () => {
     });
     started(t, { ...vault, db });
     await ticking(world, async () => receiver.received.length === 1);
-    assert(log.lines.some((line) => line.includes('could not be taken up') && line.includes('disk is full')));
+    assert(
+      log.lines.some(
+        (line) => line.includes('failed to read the notification queue') && line.includes('disk is full'),
+      ),
+    );
   });
 });

@@ -72,7 +72,7 @@ test('what goes wrong is logged, and a minute later it is tried again', async (t
   start(t, opened);
   await opened.world.sleeping(1);
   assert.equal(await queued(opened), 0);
-  assert(opened.log.lines.some((line) => line.includes('disk full') && line.includes('trying again')));
+  assert(opened.log.lines.some((line) => line.includes('disk full') && line.includes('retrying')));
   write.mock.restore();
   await advance(opened, minute);
   assert.equal(await queued(opened), 1);
@@ -154,7 +154,7 @@ test('at its start it plans anew what an earlier clock computed', async (t) => {
   start(t, opened);
   await opened.world.sleeping(1);
   assert.equal((await rowOf(opened.vault, 'a')).next_renewal_at, right);
-  assert.equal(said(opened, 'planned anew'), 1);
+  assert.equal(said(opened, 'renewals rescheduled'), 1);
 });
 
 /** A vault whose clock can jump while sleepers sleep on, as timers do: only what the clock says changes. */
@@ -183,7 +183,7 @@ test('after the clock jumped a year back, what failed by the old one is tried as
   assert.equal(await queued(opened), 0);
   await advance(opened, minute);
   assert.equal(await queued(opened), 1);
-  assert.equal(said(opened, 'planned anew'), 1);
+  assert.equal(said(opened, 'renewals rescheduled'), 1);
 });
 
 test('after the clock jumped a year ahead everything is due once, and after the way back nothing is', async (t) => {
@@ -225,9 +225,9 @@ test('a clock that runs a little fast or slow is no jump', async (t) => {
   await world.sleeping(1);
   await change(vault, 'a', { next_renewal_at: world.now() + year });
   await advance(opened, minute + 4 * minute);
-  assert.equal(said(opened, 'planned anew'), 0);
+  assert.equal(said(opened, 'renewals rescheduled'), 0);
   await advance(opened, minute + 6 * minute);
-  assert.equal(said(opened, 'planned anew'), 1);
+  assert.equal(said(opened, 'renewals rescheduled'), 1);
 });
 
 test('planning that failed is done again a minute later, and not forgotten', async (t) => {

@@ -4,8 +4,12 @@ import { suite, test } from 'node:test';
 import type { Lane } from '../../src/db/tables/renewal-lanes.ts';
 import { admits, slots } from '../../src/jobs/renewal-slots.ts';
 
-const acme = (issuer_id: number, dns_lane = 0): Lane => ({ issuer_id, dns_lane, is_acme: 1 });
-const privateCa: Lane = { issuer_id: 1, dns_lane: 0, is_acme: 0 };
+const acme = (issuer_id: number, dns_lane = 0): Lane => ({ issuer_id, dns_lane, is_acme: 1, is_by_hand: 0 });
+const byHand = (issuer_id: number, dns_lane: number): Lane => ({
+  ...acme(issuer_id, dns_lane),
+  is_by_hand: 1,
+});
+const privateCa: Lane = { issuer_id: 1, dns_lane: 0, is_acme: 0, is_by_hand: 0 };
 const times = (count: number, lane: Lane): Lane[] => Array.from({ length: count }, () => lane);
 
 /** What is under way once each lane has got all that it is given. */
@@ -40,6 +44,19 @@ suite('slots of renewals', () => {
     assert(admits(stuck, privateCa, [...lanes, privateCa]));
     const full = [...stuck, ...times(slots.forInstant, privateCa)];
     assert(!admits(full, privateCa, [privateCa]));
+  });
+
+  test('renewals that wait for people take no slots of others, and no provider takes those of all people', () => {
+    const waiting = filled(byHand(2, 5), byHand(3, 5));
+    assert.equal(waiting.length, slots.perProvider);
+    const all = filled(byHand(2, 5), byHand(2, 6), byHand(3, 7));
+    assert.equal(all.length, slots.byHand);
+    const lanes = [acme(2, 8), acme(3), privateCa];
+    for (const lane of lanes) assert(admits(all, lane, lanes));
+    assert.equal(
+      filled(acme(2, 7), acme(2, 8), acme(2, 9), byHand(2, 5)).length,
+      slots.perIssuer + slots.perProvider,
+    );
   });
 
   test('an issuer gets ten at most, and an equal share where there are many, so that one more finds room', () => {

@@ -125,7 +125,7 @@ test('it shows that it lives, but not while the queue cannot be read', async (t)
   await world.turn();
   await world.sleeping(1);
   assert.equal(vault.renewalHeartbeat.isFresh, false);
-  assert(log.lines.some((line) => line.includes('unreadable') && line.includes('trying again')));
+  assert(log.lines.some((line) => line.includes('unreadable') && line.includes('retrying')));
   select.mock.restore();
   world.advance(second);
   await world.turn();
@@ -143,7 +143,7 @@ test('a renewal that stops because nothing can be written is logged and taken up
     return writes === 1 ? original(work) : Promise.reject(new Error('disk full'));
   });
   start(t, opened);
-  while (!log.lines.some((line) => line.includes('a renewal stopped'))) await world.turn();
+  while (!log.lines.some((line) => line.includes('renewal interrupted'))) await world.turn();
   write.mock.restore();
   assert.deepEqual(await statuses(opened), ['running']);
   await world.sleeping(1);
@@ -312,7 +312,7 @@ test('a renewal whose lease was lost is left alone at once, whatever it was wait
   const other = { lease_owner: 'other', lease_expires_at: world.now() + minute };
   await vault.db.write((writer) => writer.updateTable('renewals').set(other).execute());
   world.advance(20 * second);
-  await until(vault, () => log.lines.some((line) => line.includes('another worker has this renewal now')));
+  await until(vault, () => log.lines.some((line) => line.includes('lease lost to another worker')));
   const row = await vault.db.reader.selectFrom('renewals').selectAll().executeTakeFirstOrThrow();
   assert.deepEqual([row.status, row.lease_owner], ['running', 'other']);
   assert.equal((await rowOf(vault, 'www1-1')).failed_attempts, 0);

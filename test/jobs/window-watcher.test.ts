@@ -172,5 +172,5 @@ test('a table that cannot be read is logged, and looked at again a minute later'
   });
   assert.deepEqual(await round(opened), [minute]);
   select.mock.restore();
-  assert(log.lines.some((line) => line.includes('unreadable') && line.includes('trying again')));
+  assert(log.lines.some((line) => line.includes('unreadable') && line.includes('retrying')));
 });

@@ -112,7 +112,7 @@ test('two read at once, sixteen wait, and more are refused', async () => {
 
 test('what is wrong with files is told as if they were read here', async () => {
   const problem = await refusal(Buffer.from('hello'), 'note.txt');
-  assert.equal(problem.message, 'note.txt holds neither a certificate nor a private key.');
+  assert.equal(problem.message, 'note.txt contains neither a certificate nor a private key.');
   assert.match(problem.hint ?? '', /^Give a PKCS#12 or PEM file/);
   assert.equal((await refusal(Buffer.alloc(1_048_577), 'large.bin')).code, 'payload_too_large');
 });

@@ -19,9 +19,9 @@ test('a command on a disk that fails says so, and works again when the disk does
   };
   assert.equal((await create('first')).code, 0);
   const cases = [
-    [{ operation: 'write', error: 'ENOSPC', pattern: '*-wal' }, /the disk that holds the database is full/],
-    [{ operation: 'sync', error: 'EIO', pattern: '*' }, /reading or writing the database failed/],
-    [{ operation: 'read', error: 'EIO', pattern: '*.db' }, /reading or writing the database failed/],
+    [{ operation: 'write', error: 'ENOSPC', pattern: '*-wal' }, /the disk with the database is full/],
+    [{ operation: 'sync', error: 'EIO', pattern: '*' }, /failed to read or write the database/],
+    [{ operation: 'read', error: 'EIO', pattern: '*.db' }, /failed to read or write the database/],
     [
       { operation: 'change', error: 'EROFS', pattern: '*' },
       /the database cannot be (written|opened)|read-only/,

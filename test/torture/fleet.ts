@@ -3,14 +3,23 @@
  * down for a day and one DNS provider for two. Every healthy certificate must be renewed in time, and no limit be met.
  */
 import assert from 'node:assert/strict';
-import { day, hour, second } from '../../src/base/duration.ts';
+import { day, hour, minute, second } from '../../src/base/duration.ts';
 import { type FleetFigures, type FleetPlan, simulateFleet } from '../harness/fleet.ts';
 import type { Chamber } from './chamber.ts';
 
 /** The whole fleet; `dueWithin` says how dense its renewals are. */
 export function fleetPlan(certificates: number, seed: string, dueWithin = 14 * day): FleetPlan {
   return {
-    ...{ certificates, seed, dueWithin, runs: dueWithin + 4 * day, broken: 0.05, mostNames: 100 },
+    ...{
+      certificates,
+      seed,
+      dueWithin,
+      runs: dueWithin + 4 * day,
+      broken: 0.05,
+      twins: 0.04,
+      mostNames: 100,
+    },
+    step: 5 * second,
     cas: [
       {
         directoryUrl: 'https://acme-v02.api.letsencrypt.org/directory',
@@ -23,24 +32,25 @@ export function fleetPlan(certificates: number, seed: string, dueWithin = 14 * d
     ],
     caDown: { ca: 1, from: dueWithin / 4, to: dueWithin / 4 + day },
     providers: [
-      { changeMs: second, lagMs: 0 },
-      { changeMs: 2 * second, lagMs: 30 * second },
-      { changeMs: second / 2, lagMs: 60 * second },
-      { changeMs: second, lagMs: 5 * second },
-      { changeMs: 5 * second, lagMs: 0 },
-      { changeMs: second, lagMs: 120 * second },
+      { kind: 'route53', presentMs: 45 * second, negativeTtlMs: 15 * minute },
+      { kind: 'hook', presentMs: 90 * second, removeMs: 5 * second, negativeTtlMs: 5 * minute },
+      // Its caches keep for an hour that a name does not exist, and its second server is late.
+      { kind: 'api', presentMs: second, lagsMs: [0, 60 * second], negativeTtlMs: hour },
+      { kind: 'api', presentMs: second, lagsMs: [5 * second, 5 * second], negativeTtlMs: 5 * minute },
+      { kind: 'api', presentMs: 5 * second, lagsMs: [0, 0], negativeTtlMs: 5 * minute },
+      { kind: 'api', presentMs: second, lagsMs: [0, 20 * second, 120 * second], negativeTtlMs: 5 * minute },
     ],
     providerDown: { provider: 3, from: dueWithin / 3, to: dueWithin / 3 + 2 * day },
   };
 }
 
-/** Throws where a healthy certificate was late, a limit was met, or a record stayed. */
+/** Throws where a healthy certificate was late or still waits, a limit was met, or a record stayed. */
 export function checkFleet(figures: FleetFigures): void {
-  const { late, expired, limitsMet, recordsLeft, due } = figures;
+  const { late, expired, waiting, limitsMet, recordsLeft, due } = figures;
   assert.ok(due > 0, 'nothing was due');
   assert.deepEqual(
-    { late, expired, limitsMet, recordsLeft },
-    { late: 0, expired: 0, limitsMet: 0, recordsLeft: 0 },
+    { late, expired, waiting, limitsMet, recordsLeft },
+    { late: 0, expired: 0, waiting: 0, limitsMet: 0, recordsLeft: 0 },
     JSON.stringify(figures),
   );
 }

@@ -158,7 +158,7 @@ test(
     }
     assert.deepEqual(await disk.run('stop'), ['0']);
     assert.equal(await recorded(disk), answered);
-    assert.match(disk.complaints(), /^vault: (the disk that holds the database is full|reading or writing)/m);
+    assert.match(disk.complaints(), /^vault: (the disk with the database is full|reading or writing)/m);
   },
 );
 

@@ -67,7 +67,8 @@ export class ServerBook {
       },
       warn: ({ err }, message) => {
         // It is stopped without patience, and connections are kept alive.
-        if (message !== 'requests still in flight were cut off') this.complaints.push(`${message} ${err}`);
+        if (message !== 'closed connections with requests in flight')
+          this.complaints.push(`${message} ${err}`);
       },
       error: ({ err }, message) => this.complaints.push(`${message} ${err}`),
       with: (fields) => this.#logWith({ ...common, ...fields }),

@@ -1,4 +1,4 @@
-/** Buttons, and links that look like them. */
+/** Buttons, and links that look like buttons. */
 import type { ComponentChildren, JSX } from 'preact';
 
 export type Look = 'primary' | 'plain' | 'quiet' | 'danger';
@@ -6,7 +6,7 @@ export type Look = 'primary' | 'plain' | 'quiet' | 'danger';
 type ButtonProps = Omit<JSX.IntrinsicElements['button'], 'type' | 'class'> & {
   readonly look?: Look;
   readonly type?: 'button' | 'submit';
-  /** It is being done: the button stays where it is, and does nothing. */
+  /** The action is running: the button shows a spinner and ignores clicks. */
   readonly isBusy?: boolean;
 };
 
@@ -26,7 +26,7 @@ export function Button({ look = 'plain', type = 'button', isBusy = false, childr
   );
 }
 
-/** Goes to a page, or with `download` to a file. */
+/** A link to a page or, with `download`, to a file. */
 export function ButtonLink({
   look = 'plain',
   href,

@@ -1,24 +1,30 @@
-/** Text to take away: a value or a command with a button that copies it. */
+/** Text with a button that copies it. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from './button.tsx';
 
-/** A button that copies `text` and says so. */
+/** A button that copies `text` and confirms it. */
 export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
   const [state, setState] = useState<'idle' | 'copied' | 'refused'>('idle');
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
   const copy = async () => {
-    setState((await written(text)) ? 'copied' : 'refused');
+    setState((await copied(text)) ? 'copied' : 'refused');
     clearTimeout(timer.current);
     timer.current = setTimeout(() => setState('idle'), 2000);
   };
   return (
     <>
       <Button onClick={() => void copy()}>
-        {{ idle: label, copied: 'Copied', refused: 'Not copied' }[state]}
+        {{ idle: label, copied: 'Copied', refused: 'Copy failed' }[state]}
       </Button>
       <span class="sr-only" role="status">
-        {{ idle: '', copied: 'Copied', refused: 'The browser refused; select the text and copy it.' }[state]}
+        {
+          {
+            idle: '',
+            copied: 'Copied',
+            refused: 'The browser blocked copying. Select the text and copy it.',
+          }[state]
+        }
       </span>
     </>
   );
@@ -37,13 +43,13 @@ export function CopyBlock({ text, label }: { readonly text: string; readonly lab
   );
 }
 
-/** Over plain HTTP to another host browsers offer no clipboard, but they still take the old command. */
-async function written(text: string): Promise<boolean> {
+/** Copies the text. Browsers have no clipboard API over plain HTTP, but still support the old copy command. */
+async function copied(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // No clipboard, or no permission: the old way may work.
+    // No clipboard API, or no permission.
     const area = document.createElement('textarea');
     area.value = text;
     (document.querySelector('dialog[open]') ?? document.body).append(area);

@@ -1,4 +1,4 @@
-/** Dialogs by the browser's own element: focus stays inside, Escape closes, and goes back to where it was. */
+/** Dialogs, with the browser's dialog element: focus stays inside, Escape closes, and focus returns afterwards. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { useAction } from '../resource.ts';
@@ -6,7 +6,7 @@ import { Button } from './button.tsx';
 import { TextField } from './field.tsx';
 import { Problem } from './notice.tsx';
 
-/** Open for as long as it is drawn. `onClose` is called for Escape too. */
+/** Open while it is rendered. Escape calls `onClose` too. */
 export function Dialog({
   title,
   onClose,
@@ -43,7 +43,7 @@ export function Dialog({
   );
 }
 
-/** A form in a dialog, with a button that does it and one that does not. */
+/** A form in a dialog, with a button for the action and one to cancel. */
 export function FormDialog({
   title,
   action,
@@ -54,14 +54,14 @@ export function FormDialog({
   children,
 }: {
   readonly title: string;
-  /** What the button says. */
+  /** The label of the button. */
   readonly action: string;
   readonly look?: 'primary' | 'danger';
   readonly isReady?: boolean;
   readonly onClose: () => void;
-  /** The dialog closes after it, unless it throws. */
+  /** The dialog closes when this resolves. */
   readonly onSubmit: () => Promise<unknown>;
-  /** Gets what is wrong with a field by its path. */
+  /** Receives a function that returns the error of a field by its path. */
   readonly children: (errorOf: (field: string) => string | undefined) => ComponentChildren;
 }) {
   const { run, isBusy, error } = useAction(onSubmit);
@@ -90,7 +90,7 @@ export function FormDialog({
   );
 }
 
-/** Asks before something that cannot be taken back; with `word`, only for whoever types it. */
+/** Confirms an action that cannot be undone. With `word`, the person must type that word first. */
 export function ConfirmDialog({
   word,
   children,

@@ -1,4 +1,4 @@
-/** What stands where nothing is yet: what would be here, and the way to the first one. */
+/** The empty state of a list: what it will show, and how to create the first item. */
 import type { ComponentChildren } from 'preact';
 
 export function Empty({

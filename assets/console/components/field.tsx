@@ -1,17 +1,17 @@
-/** Labelled inputs, each with a hint and with what is wrong with it where it is wrong. */
+/** Labeled inputs, each with a hint and an error. */
 import type { ComponentChildren, JSX } from 'preact';
 import { useId } from 'preact/hooks';
 
 export type FieldProps = {
   readonly label: string;
-  /** What to write, and what it does. */
+  /** What to enter and what it does. */
   readonly hint?: ComponentChildren;
   readonly error?: string | undefined;
 };
 
 type Attributes = { id: string; 'aria-describedby'?: string; 'aria-invalid'?: boolean };
 
-/** A label, a control made by `children` with the attributes that tie them together, hint and error. */
+/** A label, a control, a hint and an error. `children` receives the attributes that connect them. */
 export function Field({
   label,
   hint,
@@ -59,7 +59,7 @@ type TextProps = FieldProps & {
     | 'onFocus'
   >;
 
-/** What is written here is about the vault: the browser neither offers nor corrects it, unless it is asked to. */
+/** A text input. Autocomplete and spell checking are off by default, because browsers have nothing useful to suggest. */
 export function TextField({
   label,
   hint,
@@ -122,7 +122,7 @@ export function TextArea({
   );
 }
 
-/** One yes or no. */
+/** A checkbox with a label. */
 export function Checkbox({
   label,
   hint,

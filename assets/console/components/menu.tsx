@@ -11,7 +11,7 @@ export function Menu({
   children,
   items,
 }: {
-  /** What a screen reader calls the button. */
+  /** The button's name for screen readers. */
   readonly label: string;
   readonly children: ComponentChildren;
   readonly items: readonly MenuItem[];
@@ -33,7 +33,7 @@ export function Menu({
   }, [isOpen]);
   const button = () => root.current?.querySelector('button');
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: Escape is for whatever has the focus inside.
+    // biome-ignore lint/a11y/noStaticElementInteractions: Escape must work for any focused element inside.
     <div
       class="menu"
       ref={root}

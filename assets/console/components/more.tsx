@@ -1,4 +1,4 @@
-/** The foot of a list that is loaded a page at a time. */
+/** The button under a list that loads its next page. */
 import { Button } from './button.tsx';
 
 export function More({
@@ -14,7 +14,7 @@ export function More({
   return (
     <div class="more">
       <Button isBusy={isBusy} onClick={() => void onMore()}>
-        Show older ones
+        Show older
       </Button>
     </div>
   );

@@ -1,4 +1,4 @@
-/** Boxes that say something about the page: good news, a warning, or a problem with a way on. */
+/** Message boxes: information, success, warnings and errors. */
 import type { ComponentChildren } from 'preact';
 import type { ApiError } from '../api.ts';
 import { Button } from './button.tsx';
@@ -25,7 +25,7 @@ export function Notice({
   );
 }
 
-/** What the vault said, and what can be done about it: try again where `retry` is given, or what `actions` holds. */
+/** An error from the vault, with a retry button if `retry` is given. */
 export function Problem({
   error,
   retry,
@@ -42,7 +42,7 @@ export function Problem({
       actions={
         (retry || actions) && (
           <>
-            {retry && <Button onClick={() => void retry()}>Try again</Button>}
+            {retry && <Button onClick={() => void retry()}>Retry</Button>}
             {actions}
           </>
         )
@@ -56,11 +56,11 @@ export function Problem({
           ))}
         </ul>
       )}
-      {error.retryAfter !== undefined && <p>Try again in {waitText(error.retryAfter)}.</p>}
+      {error.retryAfter !== undefined && <p>Retry in {waitText(error.retryAfter)}.</p>}
     </Notice>
   );
 }
 
 function waitText(seconds: number): string {
-  return seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} minutes`;
+  return seconds < 90 ? `${seconds} seconds` : `${Math.ceil(seconds / 60)} minutes`;
 }

@@ -1,7 +1,7 @@
-/** The frame of a page: its heading takes the focus after a move, and its title is the document's. */
+/** The frame of a page. The heading takes the focus after navigation, and sets the document title. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { hasMoved } from '../router.ts';
+import { hasNavigated } from '../router.ts';
 
 export function Page({
   title,
@@ -22,7 +22,7 @@ export function Page({
     document.title = `${title} · Certificate Vault`;
   }, [title]);
   useEffect(() => {
-    if (hasMoved()) heading.current?.focus({ preventScroll: true });
+    if (hasNavigated()) heading.current?.focus({ preventScroll: true });
   }, []);
   return (
     <>
@@ -62,7 +62,7 @@ export function Section({
   );
 }
 
-/** Names and values, one under the other on narrow screens. Values that are nothing are left out. */
+/** Names and values. Entries with a null, undefined or false value are left out. */
 export function Facts({
   facts,
 }: {

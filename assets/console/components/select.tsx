@@ -1,4 +1,4 @@
-/** A choice of one, by the browser's own control: it works with every keyboard, finger and screen reader. */
+/** A select, with the browser's own control, which works with keyboards, touch and screen readers. */
 import { Field, type FieldProps } from './field.tsx';
 
 export type Choice = { readonly value: string; readonly label: string; readonly isDisabled?: boolean };

@@ -1,4 +1,4 @@
-/** What stands where something is being loaded: grey bars of about its size, said aloud once. */
+/** Placeholders while something loads: gray bars of about its size, announced once to screen readers. */
 export function Skeleton({
   lines = 4,
   label = 'Loading',

@@ -1,4 +1,4 @@
-/** Small words with a colour and a mark: the mark says the same to those who do not see the colour. */
+/** Badges with a color and a mark. The mark carries the same information for people who cannot see the color. */
 import type { ComponentChildren } from 'preact';
 
 export type BadgeTone = 'good' | 'warning' | 'bad' | 'quiet' | 'accent';
@@ -19,7 +19,7 @@ const tones: Readonly<Record<string, BadgeTone>> = {
   ...{ expired: 'bad', failed: 'bad', revoked: 'bad', gone: 'bad' },
 };
 
-/** Any status word of the API: of certificates, renewals, keys, accounts. */
+/** A badge for any status in the API, such as that of a certificate, renewal or key. */
 export function Status({ status }: { readonly status: string }) {
   return (
     <Badge tone={tones[status] ?? 'quiet'}>

@@ -1,4 +1,4 @@
-/** What was done, one step under the other, each with the time that passed since the first. */
+/** A list of steps, each with the time since the first. */
 import type { Step } from '../administration-shapes.ts';
 import { durationText, exactTimeText } from '../time.ts';
 

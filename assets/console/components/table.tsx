@@ -1,6 +1,6 @@
 /**
- * Tables that become cards on narrow screens. Long ones draw only the rows in sight, so that thousands stay smooth; their
- * rows have one height then.
+ * Tables that become cards on narrow screens. Long tables render only the visible rows, all with the same height, so
+ * that thousands of rows stay fast.
  */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -8,15 +8,15 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 export type Column<Row> = {
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** Numbers stand to the right. */
+  /** Aligned to the right. */
   readonly isNumber?: boolean;
   /** Left out on narrow screens. */
   readonly isExtra?: boolean;
-  /** The column that names the row. The first one where none is. */
+  /** The column that names the row; by default the first one. */
   readonly isName?: boolean;
 };
 
-/** From so many rows on only those in sight are drawn. */
+/** Tables with at least this many rows render only the visible ones. */
 const virtualFrom = 150;
 
 export function Table<Row>({
@@ -25,14 +25,14 @@ export function Table<Row>({
   rows,
   keyOf,
 }: {
-  /** What the table holds, for screen readers. */
+  /** The table's name for screen readers. */
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string | number;
 }) {
   const isVirtual = rows.length >= virtualFrom;
-  const { body, first, last, above, below } = useWindow(rows.length, isVirtual);
+  const { body, first, last, above, below } = useVisibleRows(rows.length, isVirtual);
   const nameAt = Math.max(
     columns.findIndex(({ isName }) => isName),
     0,
@@ -88,35 +88,35 @@ function cellClass({ isNumber, isExtra }: Pick<Column<never>, 'isNumber' | 'isEx
   return [isNumber && 'cell-number', isExtra && 'cell-extra'].filter(Boolean).join(' ');
 }
 
-/** Which rows are in sight, and how much room the others take. */
-function useWindow(count: number, isVirtual: boolean) {
+/** The range of visible rows, and the height of the rows above and below. */
+function useVisibleRows(count: number, isVirtual: boolean) {
   const body = useRef<HTMLTableSectionElement>(null);
-  const [sight, setSight] = useState({ first: 0, last: 60, height: 64 });
+  const [visible, setVisible] = useState({ first: 0, last: 60, height: 64 });
   useEffect(() => {
     if (!isVirtual) return;
-    const look = () => {
+    const measure = () => {
       const element = body.current;
       if (element === null) return;
       const height = element.querySelector('tr:not(.table-gap)')?.getBoundingClientRect().height || 64;
       const top = element.getBoundingClientRect().top;
       const first = Math.max(0, Math.floor(-top / height) - 12);
       const last = Math.ceil((innerHeight - top) / height) + 12;
-      // In steps, so that not every pixel draws anew.
+      // Move in steps of eight rows, so that scrolling does not render at every pixel.
       const next = { first: first - (first % 8), last: last + 8 - (last % 8), height };
-      setSight((now) =>
+      setVisible((now) =>
         now.first === next.first && now.last === next.last && now.height === next.height ? now : next,
       );
     };
-    look();
-    addEventListener('scroll', look, { passive: true });
-    addEventListener('resize', look);
+    measure();
+    addEventListener('scroll', measure, { passive: true });
+    addEventListener('resize', measure);
     return () => {
-      removeEventListener('scroll', look);
-      removeEventListener('resize', look);
+      removeEventListener('scroll', measure);
+      removeEventListener('resize', measure);
     };
   }, [isVirtual, count]);
   if (!isVirtual) return { body, first: 0, last: count, above: 0, below: 0 };
-  const first = Math.min(sight.first, Math.max(0, count - 1));
-  const last = Math.max(first, Math.min(sight.last, count));
-  return { body, first, last, above: first * sight.height, below: (count - last) * sight.height };
+  const first = Math.min(visible.first, Math.max(0, count - 1));
+  const last = Math.max(first, Math.min(visible.last, count));
+  return { body, first, last, above: first * visible.height, below: (count - last) * visible.height };
 }

@@ -1,4 +1,4 @@
-/** Tabs whose choice stands in the address (`?tab=`), by the ARIA pattern: arrows move, Home and End too. */
+/** Tabs, with the ARIA keyboard pattern. The selected tab is kept in the URL (`?tab=`). */
 import type { ComponentChildren } from 'preact';
 import { useId, useRef } from 'preact/hooks';
 import { changeQuery, usePlace } from '../router.ts';

@@ -1,4 +1,4 @@
-/** A moment: how far away it is, with the exact time on hover, or both where it matters. */
+/** A time, relative or absolute, with the exact time on hover. */
 import { useNow } from '../clock.ts';
 import { absoluteTime, exactTimeText, relativeTime } from '../time.ts';
 
@@ -7,10 +7,10 @@ export function Time({
   show = 'relative',
   none = '—',
 }: {
-  /** RFC 3339, as the API has it. */
+  /** RFC 3339, as in the API. */
   readonly at: string | null | undefined;
   readonly show?: 'relative' | 'absolute' | 'both';
-  /** What stands for no moment. */
+  /** The text if there is no time. */
   readonly none?: string;
 }) {
   const now = useNow();

@@ -1,13 +1,13 @@
-/** Which certificates an API key is for: chosen ones, found by search, or any. */
+/** The certificates that an API key may access: selected ones, or any. */
 import { useId, useMemo, useState } from 'preact/hooks';
-import { listed } from '../certificate-list.ts';
+import { filteredAndSorted } from '../certificate-list.ts';
 import { useCertificates } from '../certificates.ts';
 import { Checkbox, TextField } from '../components/field.tsx';
 import { Problem } from '../components/notice.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 
-/** So many are listed at once; the search finds the others. */
-const shownAtOnce = 30;
+/** At most this many are filteredAndSorted; people find the others by search. */
+const listLimit = 30;
 
 export function Allowlist({
   chosen,
@@ -23,15 +23,15 @@ export function Allowlist({
   const isAny = chosen[0] === '*';
   return (
     <fieldset class="card stack" aria-describedby={error === undefined ? undefined : `${id}-error`}>
-      <legend>For which certificates</legend>
+      <legend>Certificates</legend>
       <div class="choices">
         <label>
           <input type="radio" name={id} checked={!isAny} onChange={() => onChosen([])} />
-          <span>Those that I choose</span>
+          <span>Selected certificates</span>
         </label>
         <label>
           <input type="radio" name={id} checked={isAny} onChange={() => onChosen(['*'])} />
-          <span>Any certificate, also those that are added later</span>
+          <span>Any certificate, including ones added later</span>
         </label>
       </div>
       {!isAny && <Names chosen={chosen} onChosen={onChosen} />}
@@ -52,12 +52,12 @@ function Names({
   readonly onChosen: (names: readonly string[]) => void;
 }) {
   const [search, setSearch] = useState('');
-  // Chosen ones are on top from the next search on: nothing moves away under the pointer.
+  // Selected names move to the top only at the next search, so that no row moves under the pointer.
   const [onTop, setOnTop] = useState(chosen);
   const { data, error, reload } = useCertificates();
   const items = data?.items ?? [];
-  const fitting = useMemo(
-    () => listed(items, { search, status: '', issuer: '', sort: 'name' }),
+  const matching = useMemo(
+    () => filteredAndSorted(items, { search, status: '', issuer: '', sort: 'name' }),
     [data, search],
   );
   if (error && !data) return <Problem error={error} retry={reload} />;
@@ -65,14 +65,13 @@ function Names({
   if (items.length === 0) {
     return (
       <p>
-        There are no certificates yet. <a href="/new-certificate">Make the first one</a>, or let the key be
-        for any.
+        No certificates yet. <a href="/new-certificate">Create a certificate</a>, or allow any certificate.
       </p>
     );
   }
   const top = onTop.map((name) => items.find((item) => item.name === name) ?? { name, domains: [] });
-  const others = fitting.filter(({ name }) => !onTop.includes(name));
-  const shown = [...top.slice(0, shownAtOnce), ...others.slice(0, shownAtOnce)];
+  const others = matching.filter(({ name }) => !onTop.includes(name));
+  const shown = [...top.slice(0, listLimit), ...others.slice(0, listLimit)];
   const hidden = top.length + others.length - shown.length;
   return (
     <>
@@ -100,9 +99,9 @@ function Names({
             }
           />
         ))}
-        {fitting.length === 0 && data.isWhole && <p class="quiet">No certificate is called so.</p>}
-        {hidden > 0 && <p class="quiet">{hidden.toLocaleString()} more: search for them</p>}
-        {!data.isWhole && <p class="quiet">Still loading…</p>}
+        {matching.length === 0 && data.isWhole && <p class="quiet">No matching certificates</p>}
+        {hidden > 0 && <p class="quiet">{hidden.toLocaleString()} more; use search to find them</p>}
+        {!data.isWhole && <p class="quiet">Loading the rest…</p>}
       </div>
       <p class="quiet" role="status">
         {chosenText(chosen)}
@@ -112,7 +111,7 @@ function Names({
 }
 
 function chosenText(chosen: readonly string[]): string {
-  if (chosen.length === 0) return 'None chosen';
-  if (chosen.length <= 12) return `Chosen: ${chosen.join(', ')}`;
-  return `Chosen: ${chosen.slice(0, 10).join(', ')} and ${chosen.length - 10} more`;
+  if (chosen.length === 0) return 'None selected';
+  if (chosen.length <= 12) return `Selected: ${chosen.join(', ')}`;
+  return `Selected: ${chosen.slice(0, 10).join(', ')} and ${chosen.length - 10} more`;
 }

@@ -1,11 +1,11 @@
-/** What of the audit log is shown; it stands in the address, so that it can be kept and sent to others. */
+/** The filters of the audit log. They are kept in the page's URL, so that people can bookmark and share a view. */
 import { useEffect, useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
 import { changeQuery } from '../router.ts';
 
-/** src/domain/audit/audit.ts */
+/** Audit actions to choose from, as in src/domain/audit/audit.ts. */
 const actions = [
   'access.refuse',
   ...['deactivate', 'delete', 'register', 'rollover'].map((verb) => `acme_account.${verb}`),
@@ -22,7 +22,7 @@ const actions = [
 
 const names = ['actor', 'action', 'resource', 'since', 'until'] as const;
 
-/** The query of the API for that of the page. */
+/** Translates the query of the page to the query of the API. */
 export function auditQuery(query: URLSearchParams): URLSearchParams {
   const wanted = new URLSearchParams();
   for (const name of names) {
@@ -38,16 +38,16 @@ export function AuditFilters({ query }: { readonly query: URLSearchParams }) {
   const known = actions.includes(action) || action === '' ? actions : [action, ...actions];
   return (
     <search class="filters">
-      <Typed name="actor" label="Actor" placeholder="admin:alice" query={query} />
+      <TextFilter name="actor" label="Actor" placeholder="admin:alice" query={query} />
       <Select
         label="Action"
         value={action}
         onValue={(value) => changeQuery({ action: value })}
         choices={[{ value: '', label: 'Any' }, ...known.map((value) => ({ value, label: value }))]}
       />
-      <Typed name="resource" label="Certificate" placeholder="www" query={query} prefix="certificate:" />
-      <Moment name="since" label="From" query={query} />
-      <Moment name="until" label="Until" query={query} />
+      <TextFilter name="resource" label="Certificate" placeholder="www" query={query} prefix="certificate:" />
+      <TimeFilter name="since" label="From" query={query} />
+      <TimeFilter name="until" label="Until" query={query} />
       {isFiltered && (
         <Button look="quiet" onClick={() => changeQuery(Object.fromEntries(names.map((name) => [name, ''])))}>
           Clear
@@ -59,8 +59,8 @@ export function AuditFilters({ query }: { readonly query: URLSearchParams }) {
 
 type FilterProps = { readonly name: string; readonly label: string; readonly query: URLSearchParams };
 
-/** Takes effect when the person has stopped typing. */
-function Typed({
+/** A text filter that applies 400 ms after the last keystroke. */
+function TextFilter({
   name,
   label,
   placeholder,
@@ -68,7 +68,7 @@ function Typed({
   prefix = '',
 }: FilterProps & {
   readonly placeholder: string;
-  /** Stands before what people write; other kinds of things are written out: `issuer:local-ca`. */
+  /** Added to text without a colon; other kinds of resources are typed in full, such as `issuer:local-ca`. */
   readonly prefix?: string;
 }) {
   const whole = query.get(name) ?? '';
@@ -87,8 +87,8 @@ function complete(text: string, prefix: string): string {
   return text === '' || text.includes(':') ? text : `${prefix}${text}`;
 }
 
-/** A moment in the person's time zone, in the address as the API has it. */
-function Moment({ name, label, query }: FilterProps) {
+/** A time shown in the person's time zone and kept in the URL in the format of the API. */
+function TimeFilter({ name, label, query }: FilterProps) {
   const current = query.get(name);
   return (
     <TextField
@@ -100,7 +100,7 @@ function Moment({ name, label, query }: FilterProps) {
   );
 }
 
-/** `2026-11-21T14:30`, as the browser's control wants it. */
+/** `2026-11-21T14:30`, the format of datetime-local inputs. */
 function localText(at: number): string {
   if (Number.isNaN(at)) return '';
   const shifted = new Date(at - new Date(at).getTimezoneOffset() * 60_000);

@@ -1,4 +1,4 @@
-/** What a new certificate is for, and what it is called. */
+/** The domains and the name of a new certificate. */
 import { useState } from 'preact/hooks';
 import { type CertificateDraft, domainsIn } from '../certificate-checks.ts';
 import { TextArea, TextField } from '../components/field.tsx';
@@ -6,7 +6,7 @@ import { TextArea, TextField } from '../components/field.tsx';
 export type PartProps = {
   readonly draft: CertificateDraft;
   readonly onChange: (changes: Partial<CertificateDraft>) => void;
-  /** What is wrong with a field; `isEmpty` where nothing was written yet. */
+  /** The error of a field; `isEmpty` if the person has not typed anything yet. */
   readonly errorOf: (path: string, isEmpty?: boolean) => string | undefined;
 };
 
@@ -15,10 +15,10 @@ export function CertificateNames({ draft, onChange, errorOf }: PartProps) {
   const [hasOwnName, setOwnName] = useState(false);
   return (
     <fieldset class="card stack">
-      <legend>For</legend>
+      <legend>Identity</legend>
       <TextArea
         label="Domains"
-        hint="One in each line: names such as www.example.com, wildcards such as *.example.com, or IP addresses."
+        hint="One per line: DNS names such as www.example.com, wildcards such as *.example.com, or IP addresses."
         rows={3}
         value={text}
         error={errorOf('domains', text === '')}
@@ -30,7 +30,7 @@ export function CertificateNames({ draft, onChange, errorOf }: PartProps) {
       />
       <TextField
         label="Name"
-        hint="What clients and API keys call it. It cannot be changed later."
+        hint="Clients and API keys refer to the certificate by this name. You cannot change it later."
         value={draft.name}
         error={errorOf('name', draft.name === '')}
         onValue={(name) => {
@@ -42,7 +42,7 @@ export function CertificateNames({ draft, onChange, errorOf }: PartProps) {
   );
 }
 
-/** The first domain, with what a name must not have left out. */
+/** The first domain, without the characters that a certificate name must not contain. */
 function suggestedName(domain: string): string {
   return domain
     .replace(/^\*\./, 'wildcard.')

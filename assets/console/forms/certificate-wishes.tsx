@@ -1,4 +1,4 @@
-/** Who makes a certificate, and how. What the chosen issuer does not know is not asked. */
+/** The issuer of a new certificate and its options. Shows only the options that the selected issuer supports. */
 
 import { keyTypes } from '../../../src/base/key-type.ts';
 import type { Issuer } from '../administration-shapes.ts';
@@ -17,7 +17,7 @@ export const keyTypeNames: Readonly<Record<string, string>> = {
   ed25519: 'Ed25519 (ed25519)',
 };
 
-export function CertificateWishes({
+export function CertificateOptions({
   draft,
   issuers,
   isAcme,
@@ -35,11 +35,11 @@ export function CertificateWishes({
   };
   return (
     <fieldset class="card stack">
-      <legend>By</legend>
+      <legend>Issuance</legend>
       <Select
         label="Issuer"
         hint={
-          isAcme ? undefined : 'The built-in CA makes it at once; clients trust it once they have its root.'
+          isAcme ? undefined : 'The private CA issues immediately. Clients must trust its root certificate.'
         }
         value={draft.issuer}
         onValue={choose}
@@ -61,11 +61,11 @@ export function CertificateWishes({
         }))}
       />
       {isAcme ? (
-        <AcmeWishes draft={draft} issuers={issuers} onChange={onChange} errorOf={errorOf} />
+        <AcmeOptions draft={draft} issuers={issuers} onChange={onChange} errorOf={errorOf} />
       ) : (
         <TextField
           label="Lifetime"
-          hint="A number and h, d or y, such as 90d. Leave it empty for the CA's own."
+          hint="A number and h, d or y, such as 90d. Leave empty for the CA’s default."
           value={draft.lifetime}
           placeholder="90d"
           error={errorOf('lifetime')}
@@ -73,8 +73,8 @@ export function CertificateWishes({
         />
       )}
       <Checkbox
-        label="Keep the key at renewals"
-        hint="Only where the key is pinned somewhere; a new key each time is safer."
+        label="Keep the private key at each renewal"
+        hint="Only if clients pin the key. A new key at each renewal is safer."
         isChecked={draft.reusesKey}
         onChecked={(reusesKey) => onChange({ reusesKey })}
       />
@@ -82,7 +82,7 @@ export function CertificateWishes({
   );
 }
 
-function AcmeWishes({
+function AcmeOptions({
   draft,
   issuers,
   onChange,
@@ -92,12 +92,12 @@ function AcmeWishes({
   return (
     <>
       <Select
-        label="Proof of control"
-        hint={proofHint(draft)}
+        label="Challenge"
+        hint={challengeHint(draft)}
         value={draft.challenge}
         onValue={(challenge) => onChange({ challenge })}
         error={errorOf('challenge')}
-        choices={proofs(draft)}
+        choices={challenges(draft)}
       />
       <ProfileField
         issuer={draft.issuer}
@@ -108,7 +108,7 @@ function AcmeWishes({
       {others.length > 0 && (
         <Select
           label="Fallback issuer"
-          hint="Asked when this one fails."
+          hint="Used after repeated failures of the issuer."
           value={draft.fallbackIssuer}
           onValue={(fallbackIssuer) => onChange({ fallbackIssuer })}
           error={errorOf('fallback_issuer')}
@@ -122,18 +122,18 @@ function AcmeWishes({
   );
 }
 
-function proofs({ domains }: CertificateDraft) {
+function challenges({ domains }: CertificateDraft) {
   const onlyDns = domains.some(isWildcard);
   const onlyDirect = domains.some(isAddress);
   return [
-    { value: '', label: 'What suits each name' },
+    { value: '', label: 'Automatic' },
     { value: 'http-01', label: 'HTTP on port 80 (http-01)', isDisabled: onlyDns },
     { value: 'tls-alpn-01', label: 'TLS on port 443 (tls-alpn-01)', isDisabled: onlyDns },
-    { value: 'dns-01', label: 'A DNS record (dns-01)', isDisabled: onlyDirect },
-    { value: 'dns-persist-01', label: 'A DNS record that stays (dns-persist-01)', isDisabled: onlyDirect },
+    { value: 'dns-01', label: 'DNS record (dns-01)', isDisabled: onlyDirect },
+    { value: 'dns-persist-01', label: 'Permanent DNS record (dns-persist-01)', isDisabled: onlyDirect },
   ];
 }
 
-function proofHint({ domains }: CertificateDraft): string | undefined {
-  return domains.some(isWildcard) ? 'Wildcards are proved by a DNS record only.' : undefined;
+function challengeHint({ domains }: CertificateDraft): string | undefined {
+  return domains.some(isWildcard) ? 'CAs validate wildcards only through DNS records.' : undefined;
 }

@@ -1,4 +1,4 @@
-/** Adds a DNS provider: its type says which settings and credentials it needs. */
+/** Adds a DNS provider. Its type determines the settings and credentials. */
 import { useState } from 'preact/hooks';
 import { post } from '../api.ts';
 import { domainsIn } from '../certificate-checks.ts';
@@ -15,16 +15,16 @@ export function DnsProviderDialog({
 }) {
   const draft = useKindDraft('/dns-provider-types', 'config');
   const [zones, setZones] = useState('');
-  const { type, name, isKnown, isElsewhere } = draft;
+  const { type, name, isKnown, isCommandLineOnly } = draft;
   const submit = async () => {
     await post('/dns-providers', { name, type, zones: domainsIn(zones), config: draft.values() });
     await onDone();
   };
   return (
     <FormDialog
-      title="Add a DNS provider"
+      title="Add DNS provider"
       action="Add"
-      isReady={isKnown && !isElsewhere}
+      isReady={isKnown && !isCommandLineOnly}
       onClose={onClose}
       onSubmit={submit}
     >
@@ -37,12 +37,12 @@ export function DnsProviderDialog({
             plural="Providers"
             command="vault dns-provider add --type"
           />
-          {isKnown && !isElsewhere && (
+          {isKnown && !isCommandLineOnly && (
             <>
               <KindName draft={draft} errorOf={errorOf} />
               <TextArea
                 label="Zones"
-                hint="Those that it manages, one in each line, such as example.com."
+                hint="The zones that it manages, one per line, such as example.com."
                 rows={2}
                 value={zones}
                 error={errorOf('zones')}

@@ -1,4 +1,4 @@
-/** Tries a DNS provider: a record is written, seen and removed, and each step is shown. */
+/** Tests a DNS provider: the vault creates, checks and removes a record, and the dialog shows each step. */
 import { useState } from 'preact/hooks';
 import type { DnsProvider, Step } from '../administration-shapes.ts';
 import { post } from '../api.ts';
@@ -38,15 +38,15 @@ export function DnsTestDialog({
       >
         <TextField
           label="Domain"
-          hint="The vault writes a challenge record for it, waits until it is seen, and removes it again."
+          hint="The vault creates a challenge record for this domain, waits until it is visible in DNS, and removes it."
           value={domain}
           error={error?.field('domain')}
           onValue={setDomain}
         />
-        {isBusy && <Spinner label="Writing the record and looking for it; this can take two minutes" />}
+        {isBusy && <Spinner label="Creating the record and waiting for DNS; this can take two minutes" />}
         {error && <Problem error={error} />}
         {steps && (
-          <Notice tone="good" title={`${name} can prove control of ${domain}`}>
+          <Notice tone="good" title={`${name} can validate ${domain}`}>
             <StepList steps={steps} />
           </Notice>
         )}

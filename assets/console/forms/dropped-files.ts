@@ -1,13 +1,13 @@
-/** Files that a person chose or dropped, as the API takes them. */
+/** Files that a person selected or dropped, in the format of the API. */
 
 export type ChosenFile = { readonly name: string; readonly size: number; readonly content_base64: string };
 
-/** Reads them whole; PEM and PKCS#12 are small. Throws where the browser cannot read one. */
+/** Reads all files. Throws if the browser cannot read one of them. */
 export function readFiles(files: Iterable<File>): Promise<ChosenFile[]> {
   return Promise.all(Array.from(files, readFile));
 }
 
-/** The files with new ones of the same name in place of old ones. */
+/** The files with the added ones, which replace files of the same name. */
 export function withFiles(now: readonly ChosenFile[], added: readonly ChosenFile[]): ChosenFile[] {
   return [...now.filter(({ name }) => !added.some((file) => file.name === name)), ...added];
 }

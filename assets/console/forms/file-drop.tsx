@@ -1,4 +1,4 @@
-/** A place for files: dropped, or chosen by a click or the keyboard; with those that are there. */
+/** An area to drop files on or to select them with a button, and the list of selected files. */
 import { useId, useRef, useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import type { ChosenFile } from './dropped-files.ts';
@@ -31,9 +31,9 @@ export function FileDrop({
       }}
     >
       <p class="drop-title" id={`${id}-title`}>
-        Drop certificate, chain and private key here
+        Drop the certificate, chain and private key here
       </p>
-      <p class="quiet small">PEM, DER or PKCS#12 (.p12, .pfx); in one file or several, in any order</p>
+      <p class="quiet small">PEM, DER or PKCS#12 (.p12, .pfx), in one or more files</p>
       <input
         ref={input}
         id={id}
@@ -45,13 +45,13 @@ export function FileDrop({
         accept=".pem,.crt,.cer,.der,.key,.p12,.pfx,.txt,.ca-bundle,application/x-pem-file,application/x-pkcs12"
         onChange={({ currentTarget }) => {
           onFiles([...(currentTarget.files ?? [])]);
-          // So that the same file can be chosen again.
+          // Lets the person select the same file again.
           currentTarget.value = '';
         }}
       />
       <Button onClick={() => input.current?.click()}>Choose files</Button>
       {files.length > 0 && (
-        <ul class="chips" aria-label="Chosen files">
+        <ul class="chips" aria-label="Selected files">
           {files.map((file) => (
             <li class="chip" key={file.name}>
               <span>{file.name}</span>

@@ -1,4 +1,4 @@
-/** What the vault understood of files that somebody wants to import. */
+/** The vault's preview of a certificate that is about to be imported. */
 import type { ImportPreview } from '../administration-shapes.ts';
 import { useNow } from '../clock.ts';
 import { Notice } from '../components/notice.tsx';
@@ -12,7 +12,7 @@ export function ImportFacts({ preview }: { readonly preview: ImportPreview }) {
   return (
     <>
       {warnings.length > 0 && (
-        <Notice tone="warning" title="Worth a look before it is stored">
+        <Notice tone="warning" title="Check before you import">
           <ul>
             {warnings.map((warning) => (
               <li key={warning}>{warning}</li>
@@ -20,8 +20,8 @@ export function ImportFacts({ preview }: { readonly preview: ImportPreview }) {
           </ul>
         </Notice>
       )}
-      <section class="card stack" aria-label="What was understood">
-        <h2>What was understood</h2>
+      <section class="card stack" aria-label="Preview">
+        <h2>Preview</h2>
         <Facts
           facts={[
             ['Domains', certificate.domains.join(', ') || <span class="quiet">none</span>],
@@ -35,15 +35,16 @@ export function ImportFacts({ preview }: { readonly preview: ImportPreview }) {
             ['Valid from', <Time key="from" at={certificate.not_before} show="both" />],
             ['Issued by', certificate.issuer],
             ['Subject', certificate.subject],
-            ['Key', `${certificate.key_type}; the private key is there and belongs to it`],
+            ['Key type', certificate.key_type],
+            ['Private key', 'included, matches the certificate'],
             [
               'Chain',
               chain.length === 0
-                ? 'none in the files'
+                ? 'not included'
                 : chain.map(({ subject }) => <div key={subject}>{subject}</div>),
             ],
             [
-              'SHA-256',
+              'SHA-256 fingerprint',
               <span key="sha" class="mono">
                 {certificate.fingerprint_sha256}
               </span>,

@@ -1,4 +1,4 @@
-/** The installer command for a key, made from choices and ready to copy. */
+/** Builds the installer command for an API key from the options in a form. */
 import { useState } from 'preact/hooks';
 import type { About, OwnTls } from '../administration-shapes.ts';
 import { useCertificates } from '../certificates.ts';
@@ -18,7 +18,7 @@ import { InstallerTrust, trustFor } from './installer-trust.tsx';
 
 type BuilderProps = {
   readonly apiKey: ApiKey;
-  /** Known only when the key has just been made. */
+  /** Known only right after the key was created. */
   readonly rawKey?: string;
 };
 
@@ -68,12 +68,12 @@ function Builder({
             choices={names.map((name) => ({ value: name, label: name }))}
           />
           <Select
-            label="For"
+            label="Server software"
             value={recipe}
             onValue={(name) => {
               setRecipe(name);
-              const { title: _, configuration: __, ...wishes } = recipeOf(name) ?? recipes.other;
-              change(wishes);
+              const { title: _, configuration: __, ...defaults } = recipeOf(name) ?? recipes.other;
+              change(defaults);
             }}
             choices={Object.entries(recipes).map(([value, { title }]) => ({ value, label: title }))}
           />
@@ -84,47 +84,43 @@ function Builder({
           <InstallerTrust tls={tls} choices={choices} errors={errors} onChange={change} />
         )}
         <Checkbox
-          label="Run it as root with sudo"
-          hint="Without it, the job belongs to the user who runs the command."
+          label="Run as root with sudo"
+          hint="Otherwise the cron job runs as the user who runs the command."
           isChecked={choices.withSudo}
           onChecked={(withSudo) => change({ withSudo })}
         />
       </div>
       {needsKeys && !apiKey.scopes.includes('private_keys:read') && (
         <Notice tone="warning">
-          This key may not read private keys: the installer will be refused private.key.
+          This API key has no permission to read private keys, so the installer cannot download private.key.
         </Notice>
       )}
       {isPlainRemote() && (
-        <Notice tone="warning" title="The console was opened over plain HTTP">
-          Anybody on the way could change the script that this command runs as root, and read the key. The
-          installer refuses to send it. Open the console by its https address to get a command that works.
+        <Notice tone="warning" title="The console is open over plain HTTP">
+          Over HTTP, an attacker on the network could change the script that this command runs as root, and
+          read the key. The installer refuses to send the key. Open the console over HTTPS to get a working
+          command.
         </Notice>
       )}
       {names.length === 0 && (
         <Notice>
-          There is no certificate yet that this key could fetch. Make one first, then come back.
+          No certificates yet that this key can download. Create a certificate, then come back to this page.
         </Notice>
       )}
-      {certificate !== '' && !isReady && (
-        <p class="quiet">The command is here as soon as what is marked above is right.</p>
-      )}
+      {certificate !== '' && !isReady && <p class="quiet">Fix the errors above to see the command.</p>}
       {isReady && (
         <>
           <h3>Run this on the machine</h3>
-          <CopyBlock
-            text={installerCommand({ ...choices, certificate }, rawKey)}
-            label="The installer command"
-          />
+          <CopyBlock text={installerCommand({ ...choices, certificate }, rawKey)} label="Installer command" />
           {rawKey === undefined && (
-            <p class="quiet">The installer will ask for the key: it was shown when it was made.</p>
+            <p class="quiet">The installer asks for the API key, which was shown when it was created.</p>
           )}
         </>
       )}
       {isReady && configuration !== '' && (
         <>
-          <h3>Then, in the configuration of {recipeOf(recipe)?.title}</h3>
-          <CopyBlock text={configuration} label="The configuration" />
+          <h3>Then configure {recipeOf(recipe)?.title}</h3>
+          <CopyBlock text={configuration} label="Configuration" />
         </>
       )}
     </div>

@@ -1,13 +1,13 @@
-/** Which files of a certificate go to a machine, and what they are called there. */
+/** The files that the installer downloads to a machine, and their names there. */
 import { useId } from 'preact/hooks';
 import { Checkbox } from '../components/field.tsx';
 import type { InstallerFile } from '../shell-command.ts';
 
 const artifacts = [
-  { name: 'fullchain.crt', label: 'Full chain', hint: 'the certificate, then the chain' },
+  { name: 'fullchain.crt', label: 'Full chain', hint: 'certificate and chain' },
   { name: 'private.key', label: 'Private key', hint: 'PKCS#8' },
-  { name: 'certificate.crt', label: 'Certificate', hint: 'alone' },
-  { name: 'chain.crt', label: 'Chain', hint: 'the intermediates' },
+  { name: 'certificate.crt', label: 'Certificate', hint: 'certificate only' },
+  { name: 'chain.crt', label: 'Chain', hint: 'intermediates only' },
 ] as const;
 
 export function InstallerFiles({
@@ -28,7 +28,7 @@ export function InstallerFiles({
   };
   return (
     <fieldset class="file-rows">
-      <legend>Files, and what they are called there</legend>
+      <legend>Files and their names on the machine</legend>
       {artifacts.map(({ name, label, hint }) => {
         const file = files.find(({ artifact }) => artifact === name);
         return (

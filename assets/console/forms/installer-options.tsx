@@ -1,4 +1,4 @@
-/** Where the installer puts the files, when it looks for new ones, and what happens then. */
+/** Options of the installer: destination, schedule, reload command, and owner and mode of the files. */
 import { TextField } from '../components/field.tsx';
 import type { InstallerErrors } from '../installer-checks.ts';
 import type { InstallerChoices } from '../shell-command.ts';
@@ -18,7 +18,7 @@ export function InstallerOptions({
       <TextField
         {...plain}
         label="Destination"
-        hint="A directory that belongs to whoever runs the job."
+        hint="A directory owned by the user who runs the cron job."
         value={choices.destination}
         error={errors.destination}
         onValue={(destination) => onChange({ destination })}
@@ -26,7 +26,7 @@ export function InstallerOptions({
       <TextField
         {...plain}
         label="Reload command"
-        hint="Runs when files have changed, and again until it succeeds."
+        hint="Runs when files change, and again at each run until it succeeds."
         value={choices.reloadCommand}
         error={errors.reloadCommand}
         onValue={(reloadCommand) => onChange({ reloadCommand })}
@@ -35,7 +35,7 @@ export function InstallerOptions({
         <TextField
           {...plain}
           label="Schedule"
-          hint="Five fields of cron. Empty: once a day, at a minute chosen at random."
+          hint="Five cron fields. Default: once a day at a random time."
           placeholder="17 3 * * *"
           value={choices.schedule}
           error={errors.schedule}
@@ -44,30 +44,30 @@ export function InstallerOptions({
         <TextField
           {...plain}
           label="Verify at"
-          hint="HOST:PORT: after a reload, is the new certificate served there?"
+          hint="HOST:PORT. After a reload, the job checks that this server presents the new certificate."
           value={choices.verify}
           error={errors.verify}
           onValue={(verify) => onChange({ verify })}
         />
         <TextField
           {...plain}
-          label="Owner of the files"
-          hint="Empty for the user of the job."
+          label="File owner"
+          hint="Default: the user who runs the cron job."
           value={choices.owner}
           error={errors.owner}
           onValue={(owner) => onChange({ owner })}
         />
         <TextField
           {...plain}
-          label="Group of the files"
+          label="File group"
           value={choices.group}
           error={errors.group}
           onValue={(group) => onChange({ group })}
         />
         <TextField
           {...plain}
-          label="Mode of the files"
-          hint="Octal. Empty: 0644. Private keys are always 0600."
+          label="File mode"
+          hint="Octal. Default: 0644. Private keys always get 0600."
           placeholder="0644"
           value={choices.mode}
           error={errors.mode}

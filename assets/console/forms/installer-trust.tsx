@@ -1,4 +1,4 @@
-/** How a machine knows that it speaks to the vault and to nobody else, from the very first request on. */
+/** How a machine authenticates the vault, from its first request on. */
 import type { OwnTls } from '../administration-shapes.ts';
 import { ButtonLink } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
@@ -9,7 +9,7 @@ import { useResource } from '../resource.ts';
 import type { Settings } from '../shapes.ts';
 import type { InstallerChoices, Trust } from '../shell-command.ts';
 
-/** What fits the vault's own HTTPS; where nobody knows it, the machine's own roots decide. */
+/** The default for the vault's own HTTPS certificate; the machine's trusted roots if it is unknown. */
 export function trustFor(tls: OwnTls | null | undefined): Pick<InstallerChoices, 'trust' | 'pin'> {
   return tls && !tls.publicly_trusted
     ? { trust: 'pin', pin: tls.pin }
@@ -30,13 +30,13 @@ export function InstallerTrust({
   return (
     <>
       <Select
-        label="How the machine knows the vault"
+        label="Verify the vault with"
         value={choices.trust}
         onValue={(trust) => onChange({ trust: trust as Trust })}
         choices={[
-          { value: 'public', label: 'By the roots that it trusts anyway' },
-          { value: 'pin', label: 'By the vault’s public key (pin)' },
-          { value: 'ca-file', label: 'By a root certificate that is on it' },
+          { value: 'public', label: 'The machine’s trusted roots' },
+          { value: 'pin', label: 'The vault’s public key (pin)' },
+          { value: 'ca-file', label: 'A root certificate file on the machine' },
         ]}
       />
       {choices.trust === 'pin' && (
@@ -49,16 +49,16 @@ export function InstallerTrust({
             onValue={(pin) => onChange({ pin: pin.trim() })}
           />
           <p class="quiet">
-            {tls && !tls.publicly_trusted && 'Machines do not know the CA of this vault’s own certificate. '}
-            The command believes this public key and nothing else, from its first request on.
+            {tls && !tls.publicly_trusted && 'Machines do not trust the CA of this vault’s own certificate. '}
+            The command accepts only this public key, from its first request on.
           </p>
-          {tls?.certificate && tls.pin === choices.pin && <PinLasts certificate={tls.certificate} />}
+          {tls?.certificate && tls.pin === choices.pin && <PinWarning certificate={tls.certificate} />}
         </>
       )}
       {choices.trust === 'ca-file' && (
         <TextField
           label="Root certificate"
-          hint="A PEM file on the machine, brought there by a way that you trust. The job keeps a copy."
+          hint="A PEM file that you copied to the machine over a trusted channel. The installer keeps its own copy."
           placeholder="/etc/ssl/vault-ca.pem"
           value={choices.caFile}
           error={errors.caFile}
@@ -67,25 +67,26 @@ export function InstallerTrust({
       )}
       {choices.trust === 'public' && tls && !tls.publicly_trusted && (
         <Notice tone="warning">
-          Machines refuse this vault unless its private CA is among the roots of their system.
+          Machines reject this vault unless its private CA is among their trusted roots.
         </Notice>
       )}
     </>
   );
 }
 
-/** A pin is good for one key: whoever pins must keep it. */
-function PinLasts({ certificate }: { readonly certificate: string }) {
+/** Warns that a pin stops working if the vault's own certificate gets a new key at renewal. */
+function PinWarning({ certificate }: { readonly certificate: string }) {
   const path = `/certificates/${encodeURIComponent(certificate)}`;
   const { data } = useResource<Settings>(`${path}/settings`);
   if (data === undefined || data.reuse_key || data.issuer === null) return null;
   return (
     <Notice
       tone="warning"
-      title={`${certificate} gets another key at its next renewal`}
-      actions={<ButtonLink href={path}>Change {certificate}</ButtonLink>}
+      title={`${certificate} gets a new key at its next renewal`}
+      actions={<ButtonLink href={path}>View {certificate}</ButtonLink>}
     >
-      Machines that pinned this one stop fetching then. Let the vault’s own certificate keep its private key.
+      Machines that pinned the current key stop updating then. Edit the certificate to keep its private key at
+      each renewal.
     </Notice>
   );
 }

@@ -1,4 +1,4 @@
-/** Adds an ACME CA, or changes one. The CA's terms are shown as soon as its directory has been asked for them. */
+/** Adds or edits an ACME CA. Shows the CA's terms of service once the vault has read them from the directory. */
 
 import { useState } from 'preact/hooks';
 import type { Issuer } from '../administration-shapes.ts';
@@ -15,7 +15,7 @@ export function IssuerDialog({
   onClose,
   onDone,
 }: {
-  /** The one to change; none to add one. */
+  /** The issuer to edit; undefined to add one. */
   readonly issuer?: Issuer;
   readonly onClose: () => void;
   readonly onDone: () => Promise<void>;
@@ -36,13 +36,13 @@ export function IssuerDialog({
       const found = error instanceof ApiError ? error.field('accept_terms') : undefined;
       if (found === undefined) throw error;
       setTerms(found);
-      throw new ApiError(400, 'terms', 'The CA wants its terms of service to be accepted first.');
+      throw new ApiError(400, 'terms', 'Accept the CA’s terms of service to continue.');
     }
     await onDone();
   };
   return (
     <FormDialog
-      title={issuer === undefined ? 'Add an ACME CA' : `Change ${issuer.name}`}
+      title={issuer === undefined ? 'Add ACME CA' : `Edit ${issuer.name}`}
       action={issuer === undefined ? (terms !== undefined && !accepts ? 'Accept and add' : 'Add') : 'Save'}
       isReady={terms === undefined || accepts}
       onClose={onClose}
@@ -55,7 +55,7 @@ export function IssuerDialog({
             <TextField
               label="Directory"
               type="url"
-              hint="Another directory means another account."
+              hint="With a new directory, the vault registers a new account."
               value={draft.directory_url}
               error={errorOf('directory_url')}
               onValue={(directory_url) => change({ directory_url })}
@@ -64,18 +64,18 @@ export function IssuerDialog({
           <TextField
             label="Email"
             type="email"
-            hint="For the CA, where it has something to say. Optional."
+            hint="Optional. The CA can send notices to this address."
             value={draft.email}
             error={errorOf('email')}
             onValue={(email) => change({ email })}
           />
           <IssuerOptions draft={draft} onChange={change} errorOf={errorOf} isNew={issuer === undefined} />
           {terms !== undefined && (
-            <Notice title="The CA has terms of service">
+            <Notice title="Terms of service">
               <p>
                 <WebLink to={terms} />
               </p>
-              <Checkbox label="I have read and accept them" isChecked={accepts} onChecked={setAccepts} />
+              <Checkbox label="I accept the terms of service" isChecked={accepts} onChecked={setAccepts} />
             </Notice>
           )}
         </>

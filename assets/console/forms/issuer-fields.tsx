@@ -1,4 +1,4 @@
-/** The fields of an ACME CA: which one it is, and what only some of them want to know. */
+/** The form fields of an ACME CA. */
 import { useState } from 'preact/hooks';
 import { TextArea, TextField } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
@@ -17,7 +17,7 @@ type IssuerFieldsProps = {
   readonly errorOf: (field: string) => string | undefined;
 };
 
-/** Which CA a new issuer is. */
+/** Selects the CA of a new issuer. */
 export function IssuerDirectory({ draft, onChange, errorOf }: IssuerFieldsProps) {
   const [choice, setChoice] = useState('');
   return (
@@ -34,16 +34,16 @@ export function IssuerDirectory({ draft, onChange, errorOf }: IssuerFieldsProps)
           );
         }}
         choices={[
-          { value: '', label: 'Another ACME CA' },
+          { value: '', label: 'Other ACME CA' },
           { value: 'letsencrypt', label: 'Let’s Encrypt' },
-          { value: 'letsencrypt-staging', label: 'Let’s Encrypt, staging (for tries)' },
+          { value: 'letsencrypt-staging', label: 'Let’s Encrypt staging (for tests)' },
           { value: 'zerossl', label: 'ZeroSSL' },
           { value: 'google', label: 'Google Trust Services' },
         ]}
       />
       <TextField
         label="Name"
-        hint="What certificates call it."
+        hint="Certificates refer to the issuer by this name."
         value={draft.name}
         error={errorOf('name')}
         onValue={(name) => onChange({ name })}
@@ -60,7 +60,7 @@ export function IssuerDirectory({ draft, onChange, errorOf }: IssuerFieldsProps)
   );
 }
 
-/** What most CAs do without. */
+/** Options that most CAs do not need. */
 export function IssuerOptions({
   draft,
   onChange,
@@ -72,25 +72,25 @@ export function IssuerOptions({
   );
   return (
     <details class="more-options" open={hasError || !isNew}>
-      <summary>Profile, chain, external account, private CA</summary>
+      <summary>Profile, chain, external account, trusted roots</summary>
       <div class="stack">
         <TextField
           label="Profile"
-          hint="A kind of certificate that the CA offers. Empty for its usual one."
+          hint="A certificate profile that the CA offers. Leave empty for the CA’s default."
           value={draft.profile}
           error={errorOf('profile')}
           onValue={(profile) => onChange({ profile })}
         />
         <TextField
           label="Preferred chain"
-          hint="The common name of the root that the chain shall lead to. Empty for the CA’s own choice."
+          hint="Common name of the root at the end of the chain. Leave empty for the CA’s default."
           value={draft.preferred_chain}
           error={errorOf('preferred_chain')}
           onValue={(preferred_chain) => onChange({ preferred_chain })}
         />
         <TextField
-          label="External account: key id"
-          hint="From the CA, where it takes orders of its customers only."
+          label="External account: key ID"
+          hint="Get this from the CA if it requires external account binding (EAB)."
           value={draft.eab_kid}
           error={errorOf('eab_kid')}
           onValue={(eab_kid) => onChange({ eab_kid })}
@@ -98,14 +98,14 @@ export function IssuerOptions({
         <TextField
           label="External account: HMAC key"
           type="password"
-          hint={isNew ? 'It is sealed, and never shown again.' : 'Empty to keep the one that is there.'}
+          hint={isNew ? 'Stored encrypted and never shown again.' : 'Leave empty to keep the current key.'}
           value={draft.eab_hmac_key}
           error={errorOf('eab_hmac_key')}
           onValue={(eab_hmac_key) => onChange({ eab_hmac_key })}
         />
         <TextArea
-          label="Roots to trust for the CA’s HTTPS"
-          hint="PEM, for a private ACME server. Empty for the public roots."
+          label="Trusted roots for the CA’s HTTPS"
+          hint="PEM, for a private ACME server. Leave empty for the public roots."
           isCode
           placeholder="-----BEGIN CERTIFICATE-----"
           value={draft.ca_pem}

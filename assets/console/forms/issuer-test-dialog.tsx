@@ -1,4 +1,4 @@
-/** Tries an ACME CA: whether it answers and is trusted, and what it offers. */
+/** Tests an ACME CA: reads its directory and shows what it offers. */
 
 import { useEffect, useState } from 'preact/hooks';
 import type { Issuer, IssuerOffer } from '../administration-shapes.ts';
@@ -24,15 +24,18 @@ export function IssuerTestDialog({
     setOffer(await post<IssuerOffer>(`/issuers/${encodeURIComponent(name)}/test`));
   });
   useEffect(() => void run(), []);
-  const isGone = offer && profile !== null && !offer.profiles.some((offered) => offered.name === profile);
+  const isProfileGone =
+    offer && profile !== null && !offer.profiles.some((offered) => offered.name === profile);
   return (
     <Dialog title={`Test ${name}`} onClose={onClose}>
       <div class="stack">
-        {isBusy && <Spinner label="Asking for its directory" />}
+        {isBusy && <Spinner label="Reading the directory" />}
         {error && <Problem error={error} />}
         {offer && <Offer name={name} offer={offer} />}
-        {isGone && (
-          <Notice tone="warning">It has no profile {profile} any more, which certificates ask for.</Notice>
+        {isProfileGone && (
+          <Notice tone="warning">
+            The CA no longer offers profile {profile}, which this issuer requests.
+          </Notice>
         )}
       </div>
       <div class="dialog-buttons">
@@ -51,14 +54,14 @@ function Offer({ name, offer }: { readonly name: string; readonly offer: IssuerO
   const { profiles, terms_of_service: terms } = offer;
   return (
     <>
-      <Notice tone="good" title={`${name} answers, and its certificate is trusted`} />
+      <Notice tone="good" title={`${name} is reachable and its HTTPS certificate is trusted`} />
       <Facts
         facts={[
           ['Directory', offer.directory_url],
           [
             'Profiles',
             profiles.length === 0
-              ? 'none: its certificates are of one kind'
+              ? 'none'
               : profiles.map((profile) => (
                   <div key={profile.name}>
                     {profile.name} <span class="quiet small">{profile.description}</span>
@@ -66,11 +69,11 @@ function Offer({ name, offer }: { readonly name: string; readonly offer: IssuerO
                 )),
           ],
           ['Terms of service', terms !== null && <WebLink key="terms" to={terms} />],
+          ['External account', offer.external_account_required && 'required'],
           [
-            'External account',
-            offer.external_account_required && 'needed: it takes orders of its customers only',
+            'Renewal information (ARI)',
+            offer.renewal_information ? 'supported' : 'not supported; the vault renews by lifetime',
           ],
-          ['Says when to renew', offer.renewal_information ? 'yes (ARI)' : 'no: lifetimes decide'],
         ]}
       />
     </>

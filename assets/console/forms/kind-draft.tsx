@@ -1,4 +1,4 @@
-/** What is common to adding a DNS provider and a notification channel: a type, which says what settings there are, and a name. */
+/** The shared part of the forms for DNS providers and notification channels: type, name, and the settings of the type. */
 import { useState } from 'preact/hooks';
 import { TextField } from '../components/field.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
@@ -17,7 +17,7 @@ type ErrorOf = (path: string) => string | undefined;
 
 export type KindDraft = ReturnType<typeof useKindDraft>;
 
-/** Types come from `path`, and the settings of each are its `part`; `changed` is what exists already. */
+/** `path` lists the types, `part` is the property with the settings schema of a type, `changed` the object to edit. */
 export function useKindDraft<Part extends string>(
   path: string,
   part: Part,
@@ -28,10 +28,10 @@ export function useKindDraft<Part extends string>(
   const [name, setName] = useState(changed?.name ?? '');
   const [typed, setTyped] = useState<Readonly<Record<string, string>>>({});
   const kind = kinds.find((known) => known.type === type);
-  const isElsewhere = kind?.command_line_only === true;
-  const fields = kind === undefined || isElsewhere ? [] : configFields(kind[part]);
+  const isCommandLineOnly = kind?.command_line_only === true;
+  const fields = kind === undefined || isCommandLineOnly ? [] : configFields(kind[part]);
   return {
-    ...{ kinds, loadError, type, name, setName, typed, fields, part, isElsewhere },
+    ...{ kinds, loadError, type, name, setName, typed, fields, part, isCommandLineOnly },
     isKnown: kind !== undefined,
     choose: (value: string) => {
       setType(value);
@@ -39,14 +39,14 @@ export function useKindDraft<Part extends string>(
       if (name === '' || name === type) setName(value);
     },
     setSetting: (field: string, value: string) => setTyped((now) => ({ ...now, [field]: value })),
-    /** The settings as the API takes them. */
+    /** The settings in the format of the API. */
     values: () => configValues(fields, typed),
   };
 }
 
-/** `command` is the one that adds it on the vault's own machine. */
+/** `command` is the CLI command for types that cannot be added here. */
 export function KindSelect({
-  draft: { kinds, type, choose, isElsewhere },
+  draft: { kinds, type, choose, isCommandLineOnly },
   errorOf,
   plural,
   command,
@@ -66,12 +66,11 @@ export function KindSelect({
         value={type}
         error={errorOf('type')}
         onValue={choose}
-        choices={[{ value: '', label: 'Choose one' }, ...choices]}
+        choices={[{ value: '', label: 'Select a type' }, ...choices]}
       />
-      {isElsewhere && (
+      {isCommandLineOnly && (
         <Notice tone="warning">
-          {plural} of this type start programs, and are added on the vault’s own machine only: {command}{' '}
-          {type}
+          {plural} of this type run programs. For safety, add them on the vault’s host: {command} {type}
         </Notice>
       )}
     </>
@@ -88,7 +87,7 @@ export function KindName({
   return <TextField label="Name" value={name} error={errorOf('name')} onValue={setName} />;
 }
 
-/** `shown` may say something else about a field than its schema does. */
+/** `shown` can adjust a field before it is rendered. */
 export function KindSettings({
   draft: { fields, part, typed, setSetting },
   errorOf,
@@ -113,7 +112,7 @@ export function KindSettings({
   );
 }
 
-/** Why the types could not be had. */
+/** The error if the types could not be loaded. */
 export function KindProblem({ draft: { loadError } }: { readonly draft: KindDraft }) {
   return loadError && <Problem error={loadError} />;
 }

@@ -1,4 +1,4 @@
-/** A password that somebody chooses, written twice; the same for the first administrator and for everybody later. */
+/** Two fields for a new password, used at setup and to change a password. */
 import { useState } from 'preact/hooks';
 import { TextField } from '../components/field.tsx';
 
@@ -7,10 +7,10 @@ export type NewPassword = {
   readonly again: string;
 };
 
-export const noPassword: NewPassword = { first: '', again: '' };
+export const emptyPassword: NewPassword = { first: '', again: '' };
 
-/** Whether it was written, and twice the same. */
-export const isSure = ({ first, again }: NewPassword): boolean => first !== '' && first === again;
+/** True if both fields hold the same password. */
+export const isConfirmed = ({ first, again }: NewPassword): boolean => first !== '' && first === again;
 
 export function NewPasswordFields({
   label,
@@ -23,10 +23,10 @@ export function NewPasswordFields({
   readonly onValue: (value: NewPassword) => void;
   readonly error: string | undefined;
 }) {
-  const [wasLeft, setLeft] = useState(false);
+  const [hasBlurred, setBlurred] = useState(false);
   const { first, again } = value;
-  // While somebody types, the beginning of the same password is no mistake.
-  const differs = again !== '' && (wasLeft ? again !== first : !first.startsWith(again));
+  // While the person types, the beginning of the same password is not an error.
+  const differs = again !== '' && (hasBlurred ? again !== first : !first.startsWith(again));
   const plain = { type: 'password', autocomplete: 'new-password' } as const;
   return (
     <>
@@ -34,22 +34,22 @@ export function NewPasswordFields({
         {...plain}
         label={label}
         name="new-password"
-        hint="At least 12 characters. A sentence that only you would write is good."
+        hint="At least 12 characters. An unusual sentence works well."
         value={first}
         onValue={(text) => onValue({ first: text, again })}
         error={error}
       />
       <TextField
         {...plain}
-        label={`${label}, once more`}
+        label={`Confirm ${label.toLowerCase()}`}
         name="new-password-again"
         value={again}
         onValue={(text) => {
-          setLeft(false);
+          setBlurred(false);
           onValue({ first, again: text });
         }}
-        onBlur={() => setLeft(true)}
-        error={differs ? 'This is not the same password.' : undefined}
+        onBlur={() => setBlurred(true)}
+        error={differs ? 'The passwords do not match.' : undefined}
       />
     </>
   );

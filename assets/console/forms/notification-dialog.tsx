@@ -1,4 +1,4 @@
-/** Adds a notification channel, or changes one: who is told, of what, and of which certificates. */
+/** Adds or edits a notification channel: its settings, events and certificates. */
 import { useState } from 'preact/hooks';
 import type { ChangedChannel, NotificationChannel } from '../administration-shapes.ts';
 import { patch, post } from '../api.ts';
@@ -8,7 +8,7 @@ import type { ConfigField } from '../config-schema.ts';
 import { KindName, KindProblem, KindSelect, KindSettings, useKindDraft } from './kind-draft.tsx';
 
 const events = [
-  ['renewal.failed', 'A renewal fails, and when it works again'],
+  ['renewal.failed', 'A renewal fails or recovers'],
   ['certificate.expiring', 'A certificate is about to expire'],
   ['api_key.expiring', 'An API key is about to expire'],
   ['backup.overdue', 'A scheduled backup is overdue'],
@@ -21,10 +21,10 @@ export function NotificationDialog({
   onClose,
   onDone,
 }: {
-  /** The one to change; a new one where undefined. */
+  /** The channel to edit; undefined to add one. */
   readonly channel?: NotificationChannel;
   readonly onClose: () => void;
-  /** Gets the signing secret where one was made. */
+  /** Receives the signing secret if the vault generated one. */
   readonly onDone: (changed: ChangedChannel) => Promise<void>;
 }) {
   const draft = useKindDraft('/notification-channel-types', 'settings', channel);
@@ -34,28 +34,28 @@ export function NotificationDialog({
   const [certificates, setCertificates] = useState((channel?.certificates ?? []).join('\n'));
   const [digest, setDigest] = useState(channel?.digest_at ?? '');
   const [isEnabled, setEnabled] = useState(channel?.disabled_at == null);
-  const [isAnew, setAnew] = useState(channel === undefined);
-  const { type, name, isKnown, isElsewhere } = draft;
+  const [replacesSettings, setReplacesSettings] = useState(channel === undefined);
+  const { type, name, isKnown, isCommandLineOnly } = draft;
   const submit = async () => {
-    const told = {
+    const subscription = {
       events: chosen,
       certificates: certificates.split(/[\s,]+/).filter(Boolean),
       digest_at: digest.trim() === '' ? null : digest.trim(),
     };
-    const settings = isAnew && !isElsewhere ? { settings: draft.values() } : {};
+    const settings = replacesSettings && !isCommandLineOnly ? { settings: draft.values() } : {};
     const changed =
       channel === undefined
-        ? await post<ChangedChannel>('/notification-channels', { name, type, ...told, ...settings })
+        ? await post<ChangedChannel>('/notification-channels', { name, type, ...subscription, ...settings })
         : await patch<ChangedChannel>(`/notification-channels/${encodeURIComponent(channel.name)}`, {
-            ...{ ...told, ...settings, disabled: !isEnabled },
+            ...{ ...subscription, ...settings, disabled: !isEnabled },
           });
     await onDone(changed);
   };
   return (
     <FormDialog
-      title={channel === undefined ? 'Add a channel' : `Change ${channel.name}`}
-      action={channel === undefined ? 'Add' : 'Change'}
-      isReady={isKnown && (channel !== undefined || !isElsewhere)}
+      title={channel === undefined ? 'Add channel' : `Edit ${channel.name}`}
+      action={channel === undefined ? 'Add' : 'Save'}
+      isReady={isKnown && (channel !== undefined || !isCommandLineOnly)}
       onClose={onClose}
       onSubmit={submit}
     >
@@ -65,20 +65,22 @@ export function NotificationDialog({
           {channel === undefined && (
             <KindSelect draft={draft} errorOf={errorOf} plural="Channels" command="vault notification add" />
           )}
-          {channel === undefined && isKnown && !isElsewhere && <KindName draft={draft} errorOf={errorOf} />}
-          {channel !== undefined && !isElsewhere && (
+          {channel === undefined && isKnown && !isCommandLineOnly && (
+            <KindName draft={draft} errorOf={errorOf} />
+          )}
+          {channel !== undefined && !isCommandLineOnly && (
             <Checkbox
-              label="Set it up anew"
-              hint="All its settings are replaced, credentials too."
-              isChecked={isAnew}
-              onChecked={setAnew}
+              label="Replace the settings"
+              hint="Replaces all settings, including credentials."
+              isChecked={replacesSettings}
+              onChecked={setReplacesSettings}
             />
           )}
-          {isAnew && <KindSettings draft={draft} errorOf={errorOf} shown={withSpareSecret} />}
-          {isKnown && (channel !== undefined || !isElsewhere) && (
+          {replacesSettings && <KindSettings draft={draft} errorOf={errorOf} shown={withOptionalSecret} />}
+          {isKnown && (channel !== undefined || !isCommandLineOnly) && (
             <>
               <fieldset class="card stack">
-                <legend>Told when</legend>
+                <legend>Notify when</legend>
                 {events.map(([event, label]) => (
                   <Checkbox
                     key={event}
@@ -94,7 +96,7 @@ export function NotificationDialog({
               </fieldset>
               <TextArea
                 label="Certificates (optional)"
-                hint="Only those whose names fit, one pattern in each line, such as shop*. All of them where there is none."
+                hint="Notify only about certificates whose names match. One pattern per line, such as shop*."
                 rows={2}
                 value={certificates}
                 error={errorOf('certificates')}
@@ -102,7 +104,7 @@ export function NotificationDialog({
               />
               <TextField
                 label="Daily digest at (optional)"
-                hint="A time of the day in UTC, such as 07:00. Without anything to say, none is sent."
+                hint="A time in UTC, such as 07:00. The vault sends no digest on days without events."
                 value={digest}
                 error={errorOf('digest_at')}
                 onValue={setDigest}
@@ -118,9 +120,9 @@ export function NotificationDialog({
   );
 }
 
-/** The vault makes a signing secret where none is given. */
-function withSpareSecret(field: ConfigField): ConfigField {
+/** The secret is optional, because the vault generates one if it is missing. */
+function withOptionalSecret(field: ConfigField): ConfigField {
   return field.name === 'secret'
-    ? { ...field, isRequired: false, hint: 'whsec_ and Base64. The vault makes one where it is empty.' }
+    ? { ...field, isRequired: false, hint: 'whsec_ and Base64. Leave empty to let the vault generate one.' }
     : field;
 }

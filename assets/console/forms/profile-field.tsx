@@ -1,4 +1,4 @@
-/** The profile of a certificate: what the CA offers is asked for when somebody turns to the field. */
+/** The profile of a certificate. The profiles that the CA offers are loaded when the field gets the focus. */
 import { useState } from 'preact/hooks';
 import type { IssuerOffer } from '../administration-shapes.ts';
 import { post } from '../api.ts';
@@ -19,13 +19,13 @@ export function ProfileField({
 }) {
   const [offers, setOffers] = useState<Offers>({});
   const offered = offers[issuer];
-  const ask = async () => {
+  const loadOffer = async () => {
     if (offered !== undefined) return;
     try {
       const { profiles } = await post<IssuerOffer>(`/issuers/${encodeURIComponent(issuer)}/test`);
       setOffers((now) => ({ ...now, [issuer]: profiles.map(({ name }) => name) }));
     } catch {
-      // Then nobody knows here; the order will tell.
+      // The profiles stay unknown; the CA rejects an unknown one at the order.
     }
   };
   const isUnknown = value !== '' && offered !== undefined && !offered.includes(value);
@@ -34,7 +34,7 @@ export function ProfileField({
       label="Profile"
       hint={hintOf(issuer, offered)}
       value={value}
-      onFocus={() => void ask()}
+      onFocus={() => void loadOffer()}
       error={error ?? (isUnknown ? `${issuer} offers no profile ${value}` : undefined)}
       onValue={(profile) => onValue(profile.trim())}
     />
@@ -42,7 +42,8 @@ export function ProfileField({
 }
 
 function hintOf(issuer: string, offered: readonly string[] | undefined): string {
-  if (offered === undefined) return 'A kind of certificate that the CA offers. Empty for the issuer’s own.';
-  if (offered.length === 0) return `${issuer} has one kind of certificates: leave it empty.`;
-  return `${issuer} offers ${offered.join(', ')}. Empty for the issuer’s own.`;
+  if (offered === undefined)
+    return 'A certificate profile that the CA offers. Leave empty for the issuer’s default.';
+  if (offered.length === 0) return `${issuer} offers no profiles. Leave this empty.`;
+  return `${issuer} offers ${offered.join(', ')}. Leave empty for the issuer’s default.`;
 }

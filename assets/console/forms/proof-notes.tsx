@@ -1,10 +1,10 @@
-/** What will be needed to prove control of the names, said before the CA says it. */
+/** Notes on what the challenges of a new certificate need, shown before the order. */
 import type { DnsProvider } from '../administration-shapes.ts';
 import { type CertificateDraft, isWildcard, zoneOf } from '../certificate-checks.ts';
 import { ButtonLink } from '../components/button.tsx';
 import { Notice } from '../components/notice.tsx';
 
-export function ProofNotes({
+export function ChallengeNotes({
   draft: { domains, challenge, issuer },
   isAcme,
   providers,
@@ -16,7 +16,7 @@ export function ProofNotes({
   const wildcards = domains.filter(isWildcard);
   if (!isAcme) {
     if (wildcards.length === 0) return null;
-    return <Notice>{issuer} makes wildcards without any proof.</Notice>;
+    return <Notice>{issuer} issues wildcards without validation.</Notice>;
   }
   const byDns = challenge === 'dns-01' ? domains : wildcards;
   const zones = providers.flatMap((provider) => provider.zones);
@@ -28,17 +28,17 @@ export function ProofNotes({
         title={`No DNS provider manages ${uncovered.join(', ')}`}
         actions={<ButtonLink href="/dns-providers">Add a DNS provider</ButtonLink>}
       >
-        The proof is a DNS record that the vault has to write. Without a provider, it works only where
-        _acme-challenge is a CNAME into a zone that one manages.
+        Validation needs a DNS record that the vault creates. Without a provider for the zone, it works only
+        if _acme-challenge is a CNAME to a zone that a provider manages.
       </Notice>
     );
   }
-  if (byDns.length > 0) return <Notice>Proved by DNS records, which the vault writes and removes.</Notice>;
+  if (byDns.length > 0) return <Notice>The vault creates and removes the DNS records for validation.</Notice>;
   if (domains.length === 0) return null;
   return (
     <Notice>
-      {issuer} must reach the vault under each of these names
-      {challenge === 'tls-alpn-01' ? ' on port 443.' : ' on port 80, unless a DNS provider manages them.'}
+      {issuer} must be able to reach the vault at each of these domains
+      {challenge === 'tls-alpn-01' ? ' on port 443.' : ' on port 80, unless a DNS provider manages the zone.'}
     </Notice>
   );
 }

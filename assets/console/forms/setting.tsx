@@ -1,4 +1,4 @@
-/** One setting of a DNS provider or a notification channel, as the JSON Schema of its type has it. */
+/** One setting of a DNS provider or notification channel, from the JSON Schema of its type. */
 import { Checkbox, TextArea, TextField } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
 import type { ConfigField } from '../config-schema.ts';
@@ -30,10 +30,7 @@ export function Setting({
   if (choices !== undefined) {
     const listed = choices.map((choice) => ({ value: choice, label: choice }));
     return (
-      <Select
-        {...known}
-        choices={[{ value: '', label: isRequired ? 'Choose one' : 'As usual' }, ...listed]}
-      />
+      <Select {...known} choices={[{ value: '', label: isRequired ? 'Select' : 'Default' }, ...listed]} />
     );
   }
   if (isLong) return <TextArea {...known} isCode />;

@@ -1,11 +1,11 @@
-/** Says while a name is written that it belongs to another certificate. */
+/** Checks while a name is typed whether a certificate already has it. */
 import { useEffect, useState } from 'preact/hooks';
 import { parseCertName } from '../../../src/base/cert-name.ts';
 import { pathToName } from '../name-taken.ts';
 import { useResource } from '../resource.ts';
 import type { Certificate } from '../shapes.ts';
 
-/** A sentence where it does; asked when the person has stopped typing. */
+/** The error if the name is taken, else undefined. Checks 300 ms after the last keystroke. */
 export function useTakenName(name: string): string | undefined {
   const [settled, setSettled] = useState('');
   useEffect(() => {
@@ -15,5 +15,5 @@ export function useTakenName(name: string): string | undefined {
   const path = parseCertName(settled) === undefined ? undefined : pathToName(settled);
   const { data } = useResource<readonly Certificate[]>(path);
   const isTaken = settled === name && data?.[0]?.name === name;
-  return isTaken ? `a certificate called "${name}" exists already` : undefined;
+  return isTaken ? `a certificate named "${name}" already exists` : undefined;
 }

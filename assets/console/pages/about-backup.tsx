@@ -1,4 +1,4 @@
-/** How old the last backup is, and how one is made. */
+/** The age of the last backup, and the command that creates one. */
 import type { About } from '../administration-shapes.ts';
 import { useNow } from '../clock.ts';
 import { CopyBlock } from '../components/copy.tsx';
@@ -7,10 +7,10 @@ import { Section } from '../components/page.tsx';
 import { Time } from '../components/time.tsx';
 import { day } from '../time.ts';
 
-/** From so old on it is worth a word. */
+/** Backups older than this get a warning. */
 const stale = 7 * day;
 
-/** Nothing where the vault does not say. */
+/** Renders nothing if the vault does not report backups. */
 export function AboutBackup({ backup }: { readonly backup: About['backup'] | undefined }) {
   const now = useNow();
   if (backup === undefined) return null;
@@ -20,21 +20,22 @@ export function AboutBackup({ backup }: { readonly backup: About['backup'] | und
     <Section title="Backup">
       <div class="form stack">
         {last_at === null ? (
-          <Notice tone="warning" title="No backup was made yet">
-            What is lost with this machine is lost for good. One file holds the whole vault:
+          <Notice tone="warning" title="No backups yet">
+            If this machine is lost, every certificate and key is lost with it. Back up the whole vault to one
+            file:
           </Notice>
         ) : (
           <Notice tone={isStale ? 'warning' : 'good'}>
             Last backup: <Time at={last_at} show="both" />
-            {isStale && '. A newer one would lose less:'}
+            {isStale && '. Create a new one:'}
           </Notice>
         )}
         {isStale && (
           <>
-            <CopyBlock text="vault backup FILE" label="How a backup is made" />
+            <CopyBlock text="vault backup FILE" label="Backup command" />
             <p class="quiet">
-              It runs on the vault’s own machine while the vault works. The master key is not in it: keep that
-              somewhere else.
+              Run this on the vault’s host while the vault is running. The backup does not contain the master
+              key; store a copy of the key separately.
             </p>
           </>
         )}

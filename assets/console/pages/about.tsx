@@ -1,4 +1,4 @@
-/** About this vault: its version, whether it is well, and how much it holds. */
+/** About this vault: its version, health checks and object counts. */
 import type { About } from '../administration-shapes.ts';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
@@ -8,9 +8,9 @@ import { useResource } from '../resource.ts';
 import { AboutBackup } from './about-backup.tsx';
 
 const checkNames: Readonly<Record<string, string>> = {
-  database: 'The database answers',
-  master_key: 'The master key opens what is sealed',
-  renewal_engine: 'The renewal engine is at work',
+  database: 'Database',
+  master_key: 'Master key',
+  renewal_engine: 'Renewal engine',
 };
 
 export function AboutPage() {
@@ -22,8 +22,8 @@ export function AboutPage() {
       {data && (
         <>
           {data.status !== 'ready' && (
-            <Notice tone="bad" title="Something is wrong">
-              A check has failed. The log of the vault says why.
+            <Notice tone="bad" title="Health check failed">
+              See the vault’s log for the reason.
             </Notice>
           )}
           <Section title="Health">
@@ -37,7 +37,7 @@ export function AboutPage() {
             </div>
           </Section>
           <AboutBackup backup={data.backup} />
-          <Section title="What it holds">
+          <Section title="Contents">
             <div class="card form">
               <Facts
                 facts={[
@@ -70,7 +70,7 @@ export function AboutPage() {
               />
             </div>
           </Section>
-          <Section title="For programs">
+          <Section title="Files and API">
             <div class="card form">
               <Facts
                 facts={[
@@ -87,13 +87,13 @@ export function AboutPage() {
                     </a>,
                   ],
                   [
-                    'Its checksum',
+                    'Installer checksum',
                     <a key="sum" href="/client/install.sh.sha256">
                       install.sh.sha256
                     </a>,
                   ],
                   [
-                    'Root of the private CA',
+                    'Private CA root',
                     <a key="root" href="/client/ca.crt">
                       ca.crt
                     </a>,
@@ -108,7 +108,7 @@ export function AboutPage() {
   );
 }
 
-/** "12, of them 2 expiring". */
+/** The total, then the count of each status other than valid. */
 function Certificates({ counts }: { readonly counts: About['counts']['certificates'] }) {
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const others = Object.entries(counts).filter(([status, count]) => status !== 'valid' && count > 0);

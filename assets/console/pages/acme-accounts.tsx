@@ -1,4 +1,4 @@
-/** Accounts at ACME CAs: their keys, and the end of those that no issuer uses any more. */
+/** Accounts at ACME CAs: key rollover, deactivation and deletion. */
 import { useState } from 'preact/hooks';
 import type { AcmeAccount } from '../administration-shapes.ts';
 import { post, remove } from '../api.ts';
@@ -14,37 +14,37 @@ import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import { useList } from '../resource.ts';
 
-const questions = {
+const dialogs = {
   rollover: {
-    label: 'Change its key',
-    title: 'Give this account a new key?',
-    text: 'The vault makes a new key and tells the CA. Certificates and renewals go on as before.',
+    label: 'Roll over key',
+    title: 'Roll over the key of this account?',
+    text: 'The vault generates a new key and registers it with the CA. Certificates and renewals are not affected.',
     act: (id: string) => post(`/acme-accounts/${id}/rollover`),
   },
   deactivate: {
     label: 'Deactivate',
     title: 'Deactivate this account?',
-    text: 'The CA closes it for ever. An issuer that uses it registers another when it needs one. This cannot be taken back.',
+    text: 'The CA closes the account permanently. An issuer that uses it registers a new account at its next order. This cannot be undone.',
     act: (id: string) => post(`/acme-accounts/${id}/deactivate`),
   },
   delete: {
     label: 'Delete',
     title: 'Delete this account?',
-    text: 'The vault forgets the account and its key. The CA is not told: deactivate it first if nobody shall use it again.',
+    text: 'The vault deletes the account and its key. The CA keeps the account open; deactivate it first to close it there too.',
     act: (id: string) => remove(`/acme-accounts/${id}`),
   },
 } as const;
 
-type Question = { readonly kind: keyof typeof questions; readonly account: AcmeAccount };
+type Opened = { readonly kind: keyof typeof dialogs; readonly account: AcmeAccount };
 
 export function AcmeAccountsPage() {
   const { data, error, reload } = useList<AcmeAccount>('/acme-accounts');
-  const [question, setQuestion] = useState<Question>();
-  const asked = question && questions[question.kind];
+  const [opened, setOpened] = useState<Opened>();
+  const confirmed = opened && dialogs[opened.kind];
   return (
     <Page
       title="ACME accounts"
-      lead="The vault registers an account the first time that it asks an ACME CA for a certificate."
+      lead="The vault registers an account when it first orders a certificate from an ACME CA."
     >
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <Skeleton />}
@@ -53,11 +53,13 @@ export function AcmeAccountsPage() {
           title="No ACME accounts yet"
           actions={
             <ButtonLink look="primary" href="/issuers">
-              Go to the issuers
+              View issuers
             </ButtonLink>
           }
         >
-          <p>Add an ACME CA such as Let’s Encrypt as an issuer; its account follows by itself.</p>
+          <p>
+            Add an ACME CA such as Let’s Encrypt as an issuer. The vault registers the account automatically.
+          </p>
         </Empty>
       )}
       {data !== undefined && data.length > 0 && (
@@ -65,31 +67,30 @@ export function AcmeAccountsPage() {
           caption="ACME accounts"
           rows={data}
           keyOf={({ id }) => id}
-          columns={columns((kind, account) => setQuestion({ kind, account }))}
+          columns={columns((kind, account) => setOpened({ kind, account }))}
         />
       )}
-      {question && asked && (
+      {opened && confirmed && (
         <ConfirmDialog
-          title={asked.title}
-          action={asked.label}
-          onClose={() => setQuestion(undefined)}
+          title={confirmed.title}
+          action={confirmed.label}
+          onClose={() => setOpened(undefined)}
           onSubmit={async () => {
-            await asked.act(question.account.id);
+            await confirmed.act(opened.account.id);
             await reload();
           }}
         >
           <p>
-            Account {question.account.id} of {question.account.issuer} at{' '}
-            {hostOf(question.account.directory_url)}.
+            Account {opened.account.id} of {opened.account.issuer} at {hostOf(opened.account.directory_url)}.
           </p>
-          <p>{asked.text}</p>
+          <p>{confirmed.text}</p>
         </ConfirmDialog>
       )}
     </Page>
   );
 }
 
-function columns(ask: (kind: Question['kind'], account: AcmeAccount) => void): Column<AcmeAccount>[] {
+function columns(open: (kind: Opened['kind'], account: AcmeAccount) => void): Column<AcmeAccount>[] {
   return [
     {
       title: 'Account',
@@ -108,12 +109,11 @@ function columns(ask: (kind: Question['kind'], account: AcmeAccount) => void): C
           <div>
             <Badge tone="accent">current</Badge>
             <div class="beneath">
-              Issuer {issuer} uses it, so it cannot be deleted. Remove the issuer or give it another directory
-              first.
+              Used by issuer {issuer}. To delete the account, first remove the issuer or change its directory.
             </div>
           </div>
         ) : (
-          <span class="quiet">No issuer uses it; registered by {issuer}</span>
+          <span class="quiet">Not used; registered by {issuer}</span>
         ),
     },
     { title: 'Email', cell: ({ email }) => email ?? <span class="quiet">—</span> },
@@ -121,10 +121,10 @@ function columns(ask: (kind: Question['kind'], account: AcmeAccount) => void): C
     {
       title: 'Actions',
       cell: (account) => {
-        const item = (kind: Question['kind'], isDanger = true): MenuItem => ({
-          label: questions[kind].label,
+        const item = (kind: Opened['kind'], isDanger = true): MenuItem => ({
+          label: dialogs[kind].label,
           isDanger,
-          onSelect: () => ask(kind, account),
+          onSelect: () => open(kind, account),
         });
         const items = [
           ...(account.status === 'valid' ? [item('rollover', false), item('deactivate')] : []),

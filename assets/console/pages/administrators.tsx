@@ -1,4 +1,4 @@
-/** Administrators: who may use this console. */
+/** Administrators: the people who can sign in to this console. */
 import { useState } from 'preact/hooks';
 import type { Administrator } from '../administration-shapes.ts';
 import { post, remove } from '../api.ts';
@@ -22,10 +22,10 @@ export function AdministratorsPage() {
   return (
     <Page
       title="Administrators"
-      lead="People who may use this console. All of them may do everything here."
+      lead="People who can sign in to this console, with full access."
       actions={
         <Button look="primary" onClick={() => setOpened('add')}>
-          Add an administrator
+          Add administrator
         </Button>
       }
     >
@@ -55,7 +55,7 @@ export function AdministratorsPage() {
               title: 'Actions',
               cell: (administrator) =>
                 data.length === 1 ? (
-                  <span class="quiet">the only one: cannot be removed</span>
+                  <span class="quiet">Last administrator; cannot be removed</span>
                 ) : (
                   <Button
                     look="quiet"
@@ -83,8 +83,8 @@ export function AdministratorsPage() {
         >
           <p>
             {opened.name === self
-              ? 'This is you: you are signed out everywhere at once.'
-              : 'All their sessions end at once. What they did stays in the audit log.'}
+              ? 'This is your own account. You will be signed out of all sessions.'
+              : 'They will be signed out of all sessions. Their actions stay in the audit log.'}
           </p>
         </ConfirmDialog>
       )}
@@ -103,7 +103,7 @@ function AddDialog({
   const [password, setPassword] = useState('');
   return (
     <FormDialog
-      title="Add an administrator"
+      title="Add administrator"
       action="Add"
       onClose={onClose}
       onSubmit={async () => {
@@ -117,7 +117,7 @@ function AddDialog({
           <TextField
             label="Password"
             type="password"
-            hint="At least 12 characters, and nothing common. They can change it themselves."
+            hint="At least 12 characters, not a common password. They can change it after signing in."
             value={password}
             autocomplete="new-password"
             error={errorOf('password')}

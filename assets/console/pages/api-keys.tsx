@@ -1,4 +1,4 @@
-/** API keys: who can read what, when they last did, and the end of those that should not. */
+/** API keys: what each may read, when it was last used, and how to revoke it. */
 import { useState } from 'preact/hooks';
 import { post, remove } from '../api.ts';
 import { ButtonLink } from '../components/button.tsx';
@@ -14,20 +14,20 @@ import { Time } from '../components/time.tsx';
 import { useList } from '../resource.ts';
 import type { ApiKey } from '../shapes.ts';
 
-type Question = { readonly kind: 'revoke' | 'delete'; readonly apiKey: ApiKey };
+type Opened = { readonly kind: 'revoke' | 'delete'; readonly apiKey: ApiKey };
 
 export function ApiKeysPage() {
   const { data, error, reload } = useList<ApiKey>('/api-keys');
-  const [question, setQuestion] = useState<Question>();
+  const [opened, setOpened] = useState<Opened>();
   const newKey = (
     <ButtonLink look="primary" href="/api-keys/new">
-      New API key
+      Create API key
     </ButtonLink>
   );
   return (
     <Page
       title="API keys"
-      lead="What machines show to fetch their certificates. The vault keeps only a hash of each key."
+      lead="Machines authenticate with API keys to download their certificates. The vault stores only a hash of each key."
       actions={data?.length !== 0 && newKey}
     >
       {error && <Problem error={error} retry={reload} />}
@@ -35,8 +35,8 @@ export function ApiKeysPage() {
       {data?.length === 0 && (
         <Empty title="No API keys yet" actions={newKey}>
           <p>
-            A key lets a machine read the certificates that you choose. The next step is the command that
-            installs them there.
+            An API key lets a machine download the certificates that you select. After creating one, you get
+            the command that installs them.
           </p>
         </Empty>
       )}
@@ -45,10 +45,10 @@ export function ApiKeysPage() {
           caption="API keys"
           rows={data.toReversed()}
           keyOf={({ id }) => id}
-          columns={columns(setQuestion)}
+          columns={columns(setOpened)}
         />
       )}
-      {question && <Confirmation {...question} onClose={() => setQuestion(undefined)} onDone={reload} />}
+      {opened && <Confirmation {...opened} onClose={() => setOpened(undefined)} onDone={reload} />}
     </Page>
   );
 }
@@ -59,7 +59,7 @@ const scopeWords: Readonly<Record<string, string>> = {
   'renewals:trigger': 'renewals',
 };
 
-function columns(onQuestion: (question: Question) => void): Column<ApiKey>[] {
+function columns(onOpen: (opened: Opened) => void): Column<ApiKey>[] {
   return [
     {
       title: 'Name',
@@ -80,7 +80,7 @@ function columns(onQuestion: (question: Question) => void): Column<ApiKey>[] {
       ),
     },
     {
-      title: 'Rights',
+      title: 'Permissions',
       cell: ({ scopes, allowed_networks: networks }) => (
         <span>
           <span title={scopes.join(' ')}>{scopes.map((scope) => scopeWords[scope] ?? scope).join(', ')}</span>
@@ -112,15 +112,15 @@ function columns(onQuestion: (question: Question) => void): Column<ApiKey>[] {
           label={`Actions for ${apiKey.name}`}
           items={[
             ...(apiKey.state === 'active'
-              ? [{ label: 'Installer command', href: `/api-keys/${apiKey.id}/install` }]
+              ? [{ label: 'Show installer command', href: `/api-keys/${apiKey.id}/install` }]
               : []),
             {
-              label: 'Audit log',
+              label: 'View audit log',
               href: `/audit-log?actor=${encodeURIComponent(`api-key:${apiKey.id}:${apiKey.name}`)}`,
             },
             apiKey.state === 'revoked'
-              ? { label: 'Delete', isDanger: true, onSelect: () => onQuestion({ kind: 'delete', apiKey }) }
-              : { label: 'Revoke', isDanger: true, onSelect: () => onQuestion({ kind: 'revoke', apiKey }) },
+              ? { label: 'Delete', isDanger: true, onSelect: () => onOpen({ kind: 'delete', apiKey }) }
+              : { label: 'Revoke', isDanger: true, onSelect: () => onOpen({ kind: 'revoke', apiKey }) },
           ]}
         >
           <span aria-hidden="true">⋯</span>
@@ -139,7 +139,7 @@ function Confirmation({
   apiKey: { id, name, last_used_at },
   onClose,
   onDone,
-}: Question & { readonly onClose: () => void; readonly onDone: () => Promise<void> }) {
+}: Opened & { readonly onClose: () => void; readonly onDone: () => Promise<void> }) {
   if (kind === 'delete') {
     return (
       <ConfirmDialog
@@ -151,7 +151,7 @@ function Confirmation({
           await onDone();
         }}
       >
-        <p>It leaves this list. What it did stays in the audit log.</p>
+        <p>The key is removed from this list. Its actions stay in the audit log.</p>
       </ConfirmDialog>
     );
   }
@@ -166,8 +166,8 @@ function Confirmation({
       }}
     >
       <p>
-        Machines that use it are refused from their next request on, and their certificates stay as they are.
-        This cannot be taken back.
+        The vault rejects the key from the next request on. Machines that use it keep the certificates they
+        have. This cannot be undone.
       </p>
       <p>
         Last used: <Time at={last_used_at} none="never" show="both" />

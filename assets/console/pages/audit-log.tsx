@@ -1,4 +1,4 @@
-/** The audit log: who did what and when, filtered, a page at a time, and as a file. */
+/** The audit log, newest first, with filters and export. */
 import { ButtonLink } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
 import { More } from '../components/more.tsx';
@@ -20,14 +20,14 @@ export function AuditLogPage() {
   return (
     <Page
       title="Audit log"
-      lead="Every change, every download and every refusal, recorded before it was answered."
+      lead="Every change, download and denied request. The vault records each one before it responds."
       actions={
         <>
           <ButtonLink href={exportPath('csv')} download>
             Export CSV
           </ButtonLink>
           <ButtonLink href={exportPath('jsonl')} download>
-            Export JSON lines
+            Export JSON Lines
           </ButtonLink>
         </>
       }
@@ -36,12 +36,12 @@ export function AuditLogPage() {
       {error && <Problem error={error} retry={reload} />}
       {!items && !error && <Skeleton lines={8} />}
       {items?.length === 0 && (
-        <Empty title="No events like that" actions={<ButtonLink href="/audit-log">Show all</ButtonLink>}>
-          <p>Nothing that fits these filters has been recorded.</p>
+        <Empty title="No matching events" actions={<ButtonLink href="/audit-log">Show all</ButtonLink>}>
+          <p>No recorded events match these filters.</p>
         </Empty>
       )}
       {items !== undefined && items.length > 0 && (
-        <ul class="entries" aria-label="Events, the newest first">
+        <ul class="entries" aria-label="Events, newest first">
           {items.map((event) => (
             <li key={event.id} class="entry">
               <Event {...event} />
@@ -89,7 +89,7 @@ function Event({ at, actor, action, resource, detail, ip, request_id }: AuditEve
   );
 }
 
-/** `certificate:www` leads to the certificate. */
+/** Links `certificate:www` to the page of that certificate. */
 function Resource({ resource }: { readonly resource: string }) {
   const name = /^certificate:(.+)$/.exec(resource)?.[1];
   return name === undefined ? (

@@ -1,4 +1,4 @@
-/** Which API keys can read a certificate, and which of them its private key. */
+/** The API keys that can read a certificate, and what each is allowed to do. */
 import { ButtonLink } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
 import { Problem } from '../components/notice.tsx';
@@ -21,16 +21,16 @@ export function CertificateAccess({ name }: { readonly name: string }) {
   if (data.length === 0) {
     return (
       <Empty
-        title="No API key can read it"
+        title="No API keys yet"
         actions={
           <ButtonLink look="primary" href={`/api-keys/new?certificate=${encodeURIComponent(name)}`}>
-            New API key
+            Create API key
           </ButtonLink>
         }
       >
         <p>
-          A machine that needs this certificate gets a key of its own, and with it the command that installs
-          it.
+          Create an API key for each machine that needs this certificate. You also get the command that
+          installs the certificate there.
         </p>
       </Empty>
     );
@@ -44,7 +44,7 @@ export function CertificateAccess({ name }: { readonly name: string }) {
         { title: 'Key', cell: (key) => key.name },
         { title: 'State', cell: ({ state }) => <Status status={state} /> },
         {
-          title: 'May',
+          title: 'Permissions',
           cell: ({ scopes }) => (
             <span class="pair">
               {scopes.map((scope) => (
@@ -56,10 +56,10 @@ export function CertificateAccess({ name }: { readonly name: string }) {
           ),
         },
         {
-          title: 'Allowed by',
+          title: 'Granted by',
           cell: ({ certificates, allowed_networks: networks }) => (
             <>
-              {certificates.includes('*') ? 'any certificate' : 'its name'}
+              {certificates.includes('*') ? 'any certificate' : 'certificate name'}
               {networks.length > 0 && <div class="beneath wrap">only from {networks.join(', ')}</div>}
             </>
           ),

@@ -1,4 +1,4 @@
-/** What a certificate shall be: other names or another key renew it at once. */
+/** Edits the settings of a certificate. Changing its domains or key type renews it immediately. */
 import { useState } from 'preact/hooks';
 import { patch } from '../api.ts';
 import { FormDialog } from '../components/dialog.tsx';
@@ -40,11 +40,11 @@ export function ChangeDialog({
     ? []
     : [{ value: draft.issuer, label: draft.issuer }];
   const changes = changesOf(before, draft);
-  const isNew = 'domains' in changes || 'key_type' in changes;
+  const renews = 'domains' in changes || 'key_type' in changes;
   return (
     <FormDialog
-      title={`Change ${settings.name}`}
-      action={isNew ? 'Change and renew' : 'Change'}
+      title={`Edit ${settings.name}`}
+      action={renews ? 'Save and renew' : 'Save'}
       isReady={Object.keys(changes).length > 0}
       onClose={onClose}
       onSubmit={async () => {
@@ -56,7 +56,7 @@ export function ChangeDialog({
         <>
           <TextArea
             label="Domains"
-            hint="One on each line."
+            hint="One per line."
             rows={3}
             isCode
             value={draft.domains}
@@ -79,7 +79,7 @@ export function ChangeDialog({
           />
           <Select
             label="Fallback issuer"
-            hint="Asked when the issuer fails again and again."
+            hint="Used after repeated failures of the issuer."
             value={draft.fallback_issuer}
             onValue={(fallback_issuer) => set({ fallback_issuer })}
             choices={[{ value: '', label: 'None' }, ...names.filter(({ value }) => value !== draft.issuer)]}
@@ -90,7 +90,7 @@ export function ChangeDialog({
             value={draft.challenge}
             onValue={(challenge) => set({ challenge })}
             choices={[
-              { value: '', label: 'What fits' },
+              { value: '', label: 'Automatic' },
               ...challenges.map((value) => ({ value, label: value })),
             ]}
             error={errorOf('challenge')}
@@ -102,12 +102,12 @@ export function ChangeDialog({
             onValue={(profile) => set({ profile })}
           />
           <Checkbox
-            label="Renew by itself"
+            label="Renew automatically"
             isChecked={draft.auto_renew}
             onChecked={(auto_renew) => set({ auto_renew })}
           />
           <Checkbox
-            label="Keep the private key at renewal"
+            label="Keep the private key at each renewal"
             isChecked={draft.reuse_key}
             onChecked={(reuse_key) => set({ reuse_key })}
           />
@@ -129,7 +129,7 @@ function draftOf(settings: Settings): Draft {
   };
 }
 
-/** Only what differs; wishes that were emptied are taken back. */
+/** The fields that differ. An emptied field is sent as null, which resets the setting. */
 function changesOf(before: Draft, draft: Draft): Record<string, unknown> {
   const changed = Object.entries(draft).filter(([name, value]) => before[name as keyof Draft] !== value);
   return Object.fromEntries(

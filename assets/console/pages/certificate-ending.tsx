@@ -1,4 +1,4 @@
-/** The two things that cannot be taken back: revocation and deletion. */
+/** The dialogs for revocation and deletion, which cannot be undone. */
 import { useState } from 'preact/hooks';
 import { ApiError, post, remove } from '../api.ts';
 import { ConfirmDialog, FormDialog } from '../components/dialog.tsx';
@@ -30,17 +30,17 @@ export function RevokeDialog({
     >
       {(errorOf) => (
         <>
-          <p>The CA declares it invalid for everybody, and the vault gets a new one at once.</p>
+          <p>The CA revokes this version, and the vault orders a replacement immediately.</p>
           <Select
             label="Reason"
             value={reason}
             onValue={setReason}
             choices={[
-              { value: 'unspecified', label: 'Not said' },
-              { value: 'keyCompromise', label: 'Others have, or may have, the private key' },
-              { value: 'affiliationChanged', label: 'The names belong to somebody else now' },
-              { value: 'superseded', label: 'Another one is used in its place' },
-              { value: 'cessationOfOperation', label: 'It is not needed any more' },
+              { value: 'unspecified', label: 'Unspecified' },
+              { value: 'keyCompromise', label: 'Private key compromised, or possibly compromised' },
+              { value: 'affiliationChanged', label: 'The domains changed owner' },
+              { value: 'superseded', label: 'Replaced by another certificate' },
+              { value: 'cessationOfOperation', label: 'No longer needed' },
             ]}
             error={errorOf('reason')}
           />
@@ -69,11 +69,11 @@ export function DeleteDialog({ name, onClose }: { readonly name: string; readonl
         navigate('/certificates');
       }}
     >
-      <p>All its versions and private keys are deleted with it. This cannot be undone.</p>
-      <p>Machines that have it keep what they downloaded, and get nothing new.</p>
+      <p>Deletes all versions and private keys of this certificate. This cannot be undone.</p>
+      <p>Machines keep the files they downloaded, but get no new versions.</p>
       {isInUse && (
         <Checkbox
-          label="Take it off the allowlists of these keys too"
+          label="Remove it from the allowlists of these keys"
           isChecked={force}
           onChecked={setForce}
         />

@@ -1,4 +1,4 @@
-/** What a certificate is now, what happens next and when, and its files. */
+/** The state of a certificate, its next renewal, its files and its facts. */
 import type { ComponentChildren } from 'preact';
 import { useNow } from '../clock.ts';
 import { Notice } from '../components/notice.tsx';
@@ -39,19 +39,19 @@ export function CertificateOverview({
         <Facts
           facts={[
             ['Domains', certificate.domains.join(', ')],
-            ['Issuer', certificate.issuer ?? 'none: it was imported'],
+            ['Issuer', certificate.issuer ?? 'none (imported)'],
             ['Fallback issuer', settings?.fallback_issuer],
             ['Signed by', version?.issuer],
             ['Valid from', version && <Time at={version.not_before} show="both" />],
             ['Expires', version && <Time at={version.not_after} show="both" />],
-            ['Key', version?.key_type ?? certificate.key_type],
-            ['Key at renewal', settings && (settings.reuse_key ? 'stays the same' : 'is made anew')],
+            ['Key type', version?.key_type ?? certificate.key_type],
+            ['Key rotation', settings && (settings.reuse_key ? 'keep the key' : 'new key at each renewal')],
             ['Challenge', settings?.challenge],
             ['Profile', settings?.profile],
-            ['Lifetime asked for', settings?.lifetime],
-            ['Serial', version && <span class="mono">{version.serial}</span>],
-            ['SHA-256', version && <span class="mono">{version.fingerprint_sha256}</span>],
-            ['Made', <Time key="made" at={certificate.created_at} show="both" />],
+            ['Requested lifetime', settings?.lifetime],
+            ['Serial number', version && <span class="mono">{version.serial}</span>],
+            ['SHA-256 fingerprint', version && <span class="mono">{version.fingerprint_sha256}</span>],
+            ['Created', <Time key="created" at={certificate.created_at} show="both" />],
           ]}
         />
       </Section>
@@ -59,12 +59,12 @@ export function CertificateOverview({
   );
 }
 
-/** Shown for a while after its end, so that whoever asked for it sees how it went. */
+/** A renewal stays on the overview for five minutes after it finishes, so that the person who requested it sees the result. */
 function isFresh({ finished_at }: Renewal, now: number): boolean {
   return finished_at !== null && now - Date.parse(finished_at) < 5 * 60_000;
 }
 
-/** What happens next, in a sentence, and the colour of how much it matters. */
+/** A notice with what happens next. Its color shows how urgent it is. */
 function Next({
   certificate: { status, renewal, auto_renew, issuer, current_version: version },
   settings,
@@ -74,56 +74,56 @@ function Next({
 }) {
   const now = useNow();
   const expiry = version && <Time at={version.not_after} show="both" />;
-  const say = (tone: 'info' | 'good' | 'warning' | 'bad', title: string, text: ComponentChildren) => (
+  const notice = (tone: 'info' | 'good' | 'warning' | 'bad', title: string, text: ComponentChildren) => (
     <Notice tone={tone} title={title}>
       <p>{text}</p>
       {renewal.last_error !== null && (
         <>
           <p>
-            The last attempt, <Time at={renewal.last_attempt_at} />, failed:
+            The last attempt failed <Time at={renewal.last_attempt_at} />:
           </p>
           <blockquote class="words">{renewal.last_error}</blockquote>
         </>
       )}
-      {wish !== null && wish !== undefined && renewal.last_error === null && (
+      {suggested !== null && suggested !== undefined && renewal.last_error === null && (
         <p class="quiet">
-          The CA wishes it between <Time at={wish.start} show="absolute" /> and{' '}
-          <Time at={wish.end} show="absolute" />.
+          The CA suggests renewing between <Time at={suggested.start} show="absolute" /> and{' '}
+          <Time at={suggested.end} show="absolute" />.
         </p>
       )}
     </Notice>
   );
-  const wish = settings?.renewal_window;
+  const suggested = settings?.renewal_window;
   const retry = <Time at={settings?.retry_after ?? renewal.next_at} show="both" />;
   if (status === 'disabled')
-    return say('info', 'It is disabled', <>Nothing happens to it. It expires {expiry}.</>);
+    return notice('info', 'Disabled', <>The vault does not renew it.{expiry && <> Expires {expiry}.</>}</>);
   if (issuer === null) {
     const left = version ? daysLeft(Date.parse(version.not_after), now) : 0;
     const tone = status === 'expired' ? 'bad' : status === 'expiring' || left < 30 ? 'warning' : 'info';
-    return say(
+    return notice(
       tone,
-      'It was imported',
-      <>The vault cannot renew it. Import its successor before it expires, {expiry}.</>,
+      'Imported',
+      <>The vault cannot renew it. Import a new version before it expires {expiry}.</>,
     );
   }
   if (!auto_renew)
-    return say('warning', 'It is not renewed by itself', <>Renew it before it expires, {expiry}.</>);
+    return notice('warning', 'Automatic renewal is off', <>Renew it before it expires {expiry}.</>);
   if (renewal.last_error !== null) {
     const tone = status === 'expired' || version === null ? 'bad' : 'warning';
-    return say(
+    return notice(
       tone,
-      'The renewal fails',
+      'Renewal failed',
       <>
-        It is tried again {retry}.{expiry && <> The certificate expires {expiry}.</>}
+        Retrying {retry}.{expiry && <> The certificate expires {expiry}.</>}
       </>,
     );
   }
-  if (version === null) return say('info', 'It is being issued', 'Nothing is there to download yet.');
-  return say(
+  if (version === null) return notice('info', 'Waiting for the first version', 'No files to download yet.');
+  return notice(
     status === 'valid' ? 'good' : status === 'expired' ? 'bad' : 'warning',
-    'It is renewed by itself',
+    'Renews automatically',
     <>
-      Next <Time at={renewal.next_at} show="both" />. The one in use expires {expiry}.
+      Next renewal <Time at={renewal.next_at} show="both" />. The current version expires {expiry}.
     </>,
   );
 }

@@ -12,7 +12,7 @@ export function CertificateRenewals({ renewals }: { readonly renewals: Resource<
   if (data.length === 0) {
     return (
       <Empty title="No renewals yet">
-        <p>Each one appears here with its steps, and with what the CA said where it failed.</p>
+        <p>Each renewal appears here with its steps, and with the CA’s error message if it failed.</p>
       </Empty>
     );
   }

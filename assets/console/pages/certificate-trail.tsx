@@ -1,4 +1,4 @@
-/** What was done with a certificate, by whom and from where. */
+/** The audit events of one certificate: what happened, who did it and from which address. */
 import { ButtonLink } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
 import { Problem } from '../components/notice.tsx';
@@ -14,7 +14,7 @@ export function CertificateTrail({ name }: { readonly name: string }) {
     `/audit-events?resource=${resource}&limit=100`,
   );
   if (!data) return error ? <Problem error={error} retry={reload} /> : <Skeleton />;
-  if (data.length === 0) return <Empty title="Nothing is recorded yet" />;
+  if (data.length === 0) return <Empty title="No events yet" />;
   return (
     <div class="stack">
       <Table
@@ -22,10 +22,10 @@ export function CertificateTrail({ name }: { readonly name: string }) {
         rows={data}
         keyOf={({ id }) => id}
         columns={[
-          { title: 'When', cell: ({ at }) => <Time at={at} show="both" /> },
-          { title: 'What', cell: ({ action }) => <span class="mono">{action}</span>, isName: true },
+          { title: 'Time', cell: ({ at }) => <Time at={at} show="both" /> },
+          { title: 'Action', cell: ({ action }) => <span class="mono">{action}</span>, isName: true },
           {
-            title: 'Who',
+            title: 'Actor',
             cell: ({ actor, ip }) => (
               <>
                 {actor}
@@ -33,12 +33,12 @@ export function CertificateTrail({ name }: { readonly name: string }) {
               </>
             ),
           },
-          { title: 'Detail', cell: ({ detail }) => <span class="quiet small">{detailText(detail)}</span> },
+          { title: 'Details', cell: ({ detail }) => <span class="quiet small">{detailText(detail)}</span> },
         ]}
       />
       {data.length === 100 && (
         <div>
-          <ButtonLink href={`/audit-log?resource=${resource}`}>All in the audit log</ButtonLink>
+          <ButtonLink href={`/audit-log?resource=${resource}`}>View all in the audit log</ButtonLink>
         </div>
       )}
     </div>

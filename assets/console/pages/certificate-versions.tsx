@@ -1,4 +1,4 @@
-/** The versions of a certificate as a timeline, newest first, each with its files. */
+/** The versions of a certificate, newest first, each with its files. */
 
 import { Empty } from '../components/empty.tsx';
 import { Problem } from '../components/notice.tsx';
@@ -23,8 +23,8 @@ export function CertificateVersions({ certificate: { name } }: { readonly certif
   if (!data) return error ? <Problem error={error} retry={reload} /> : <Skeleton />;
   if (data.length === 0) {
     return (
-      <Empty title="Nothing was issued yet">
-        <p>The first version appears here once it is.</p>
+      <Empty title="No versions yet">
+        <p>The first version appears here once it is issued.</p>
       </Empty>
     );
   }
@@ -34,13 +34,13 @@ export function CertificateVersions({ certificate: { name } }: { readonly certif
         <li key={version.version}>
           <div class="pair">
             <h2>Version {version.version}</h2>
-            {version.current && <Badge tone="good">in use</Badge>}
+            {version.current && <Badge tone="good">current</Badge>}
             <span class="quiet">
               <Time at={version.created_at} />, {sources[version.source]}
             </span>
           </div>
           <details open={version.current}>
-            <summary>Files and facts</summary>
+            <summary>Files and details</summary>
             <div class="stack">
               <Downloads name={name} version={version.version} />
               <Facts
@@ -48,16 +48,16 @@ export function CertificateVersions({ certificate: { name } }: { readonly certif
                   ['Valid from', <Time key="from" at={version.not_before} show="both" />],
                   ['Expires', <Time key="to" at={version.not_after} show="both" />],
                   ['Domains', version.domains.join(', ')],
-                  ['Key', version.key_type],
+                  ['Key type', version.key_type],
                   ['Signed by', version.issuer],
                   [
-                    'Serial',
+                    'Serial number',
                     <span key="serial" class="mono">
                       {version.serial}
                     </span>,
                   ],
                   [
-                    'SHA-256',
+                    'SHA-256 fingerprint',
                     <span key="hash" class="mono">
                       {version.fingerprint_sha256}
                     </span>,

@@ -1,4 +1,4 @@
-/** One certificate: what it is, what happens next, who can read it, what happened to it, and all that can be done. */
+/** The page of one certificate: overview, versions, renewals, access and audit trail, with its actions. */
 import { useState } from 'preact/hooks';
 import { patch, post } from '../api.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
@@ -47,7 +47,7 @@ export function CertificatePage({ params: { name = '' } }: PageProps) {
           <Problem
             error={error}
             {...(!isMissing && { retry: reload })}
-            actions={<ButtonLink href="/certificates">All certificates</ButtonLink>}
+            actions={<ButtonLink href="/certificates">View all certificates</ButtonLink>}
           />
         ) : (
           <Skeleton lines={8} />
@@ -59,7 +59,7 @@ export function CertificatePage({ params: { name = '' } }: PageProps) {
   const isDisabled = data.status === 'disabled';
   const canRevoke = data.current_version?.source === 'acme';
   const items: MenuItem[] = [
-    ...(data.issuer === null ? [] : [{ label: 'Change…', onSelect: () => setDialog('change') }]),
+    ...(data.issuer === null ? [] : [{ label: 'Edit…', onSelect: () => setDialog('change') }]),
     isDisabled
       ? { label: 'Enable', onSelect: () => void toggle.run(false) }
       : { label: 'Disable', onSelect: () => void toggle.run(true) },
@@ -84,7 +84,7 @@ export function CertificatePage({ params: { name = '' } }: PageProps) {
               Renew now
             </Button>
           )}
-          <Menu label="More to do with this certificate" items={items}>
+          <Menu label="More actions for this certificate" items={items}>
             More
           </Menu>
         </>
@@ -92,7 +92,7 @@ export function CertificatePage({ params: { name = '' } }: PageProps) {
     >
       {[error, renew.error, toggle.error].map((one, index) => one && <Problem key={index} error={one} />)}
       <Tabs
-        label="About this certificate"
+        label="Certificate details"
         tabs={[
           {
             id: 'overview',

@@ -1,7 +1,7 @@
-/** All certificates: whether anything is about to break, at a glance and in a list. */
+/** All certificates: a summary of their health, a timeline and a list. */
 import { useMemo } from 'preact/hooks';
 import { healthOf } from '../certificate-health.ts';
-import { found, inOrder, issuersOf, sorts } from '../certificate-list.ts';
+import { filtered, issuersOf, sorted, sorts } from '../certificate-list.ts';
 import { useCertificates } from '../certificates.ts';
 import { useNow } from '../clock.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
@@ -27,15 +27,15 @@ export function CertificatesPage() {
     <>
       <ButtonLink href="/import">Import</ButtonLink>
       <ButtonLink look="primary" href="/new-certificate">
-        New certificate
+        Create certificate
       </ButtonLink>
     </>
   );
   return (
-    <Page title="Certificates" lead={data && !isEmpty && <Glance {...data} />} actions={actions}>
+    <Page title="Certificates" lead={data && !isEmpty && <Summary {...data} />} actions={actions}>
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={8} />}
-      {isEmpty && <First />}
+      {isEmpty && <NoCertificates />}
       {data && !isEmpty && (
         <>
           <Timeline certificates={data.items} />
@@ -46,37 +46,38 @@ export function CertificatesPage() {
   );
 }
 
-function First() {
+function NoCertificates() {
   return (
     <Empty
-      title="The first certificate"
+      title="No certificates yet"
       actions={
         <>
           <ButtonLink look="primary" href="/new-certificate">
-            New certificate
+            Create certificate
           </ButtonLink>
-          <ButtonLink href="/import">Import one</ButtonLink>
+          <ButtonLink href="/import">Import certificate</ButtonLink>
         </>
       }
     >
       <p>
-        The vault gets certificates from a CA or makes them itself, renews them in time, and hands them to the
-        machines that need them. Those you already have can be imported.
+        The vault orders certificates from an ACME CA or issues them from its private CA, renews them on time,
+        and serves them to the machines that need them. You can also import certificates that you already
+        have.
       </p>
     </Empty>
   );
 }
 
-/** The answer to "is anything about to break?" in one sentence; nothing is called fine before all of it is known. */
-function Glance({ items, isWhole }: Certificates) {
+/** How many certificates are broken or need attention. Says that all are healthy only once all are loaded. */
+function Summary({ items, isWhole }: Certificates) {
   const byHealth = Map.groupBy(items, healthOf);
   const broken = byHealth.get('bad')?.length ?? 0;
   const troubled = byHealth.get('warning')?.length ?? 0;
   const count = items.length.toLocaleString();
-  const total = isWhole ? `${count} in all` : `${count} so far, still loading`;
+  const total = isWhole ? `${count} in total` : `${count} loaded so far`;
   if (broken + troubled === 0) {
     if (!isWhole) return <>{total}…</>;
-    return <>{items.length === 1 ? 'It is fine.' : `All ${count} are fine.`}</>;
+    return <>{items.length === 1 ? '1 certificate, healthy.' : `All ${count} certificates are healthy.`}</>;
   }
   const parts = [
     broken > 0 && `${broken.toLocaleString()} ${broken === 1 ? 'is' : 'are'} broken`,
@@ -96,8 +97,11 @@ function List({ items, isWhole }: Certificates) {
     (name) => query.get(name) ?? '',
   );
   const sort = query.get('sort') ?? 'trouble';
-  const sorted = useMemo(() => inOrder(items, sort), [items, sort]);
-  const rows = useMemo(() => found(sorted, { search, status, issuer }), [sorted, search, status, issuer]);
+  const inOrder = useMemo(() => sorted(items, sort), [items, sort]);
+  const rows = useMemo(
+    () => filtered(inOrder, { search, status, issuer }),
+    [inOrder, search, status, issuer],
+  );
   const known = useMemo(() => issuersOf(items), [items]);
   const issuers = issuer === '' || known.includes(issuer) ? known : [issuer, ...known];
   const isFiltered = rows.length !== items.length;
@@ -122,7 +126,7 @@ function List({ items, isWhole }: Certificates) {
               value,
               label: value,
             })),
-            { value: 'failing', label: 'renewal failing' },
+            { value: 'failing', label: 'renewal failed' },
           ]}
         />
         <Select
@@ -142,12 +146,13 @@ function List({ items, isWhole }: Certificates) {
         />
       </search>
       <p class="list-result" role="status">
-        {isFiltered && `${rows.length.toLocaleString()} of ${items.length.toLocaleString()} shown.`}
-        {isFiltered && !isWhole && ' Still loading…'}
+        {isFiltered &&
+          `${rows.length.toLocaleString()} of ${items.length.toLocaleString()} certificates match.`}
+        {isFiltered && !isWhole && ' Loading the rest…'}
       </p>
       {rows.length === 0 ? (
         <Empty
-          title={isWhole ? 'Nothing fits' : 'Nothing fits so far'}
+          title={isWhole ? 'No matching certificates' : 'No matches so far'}
           actions={<Button onClick={clear}>Show all</Button>}
         />
       ) : (
@@ -174,7 +179,7 @@ const columns: readonly Column<Certificate>[] = [
         <Status status={status} />
         {renewal.last_error !== null && (
           <span title="The last renewal failed.">
-            <Badge tone="warning">failing</Badge>
+            <Badge tone="warning">renewal failed</Badge>
           </span>
         )}
       </span>
@@ -183,7 +188,7 @@ const columns: readonly Column<Certificate>[] = [
   { title: 'Issuer', cell: ({ issuer }) => issuer ?? <span class="quiet">imported</span> },
   { title: 'Days left', cell: (certificate) => <DaysLeft certificate={certificate} />, isNumber: true },
   {
-    title: 'Last renewal',
+    title: 'Last issued',
     cell: ({ current_version }) => <Time at={current_version?.created_at} />,
     isExtra: true,
   },

@@ -1,4 +1,4 @@
-/** DNS providers: where the vault writes the records that prove control of names, wildcards above all. */
+/** DNS providers: where the vault creates the challenge records of dns-01, which wildcards require. */
 import { useState } from 'preact/hooks';
 import type { DnsProvider } from '../administration-shapes.ts';
 import { remove } from '../api.ts';
@@ -22,20 +22,20 @@ export function DnsProvidersPage() {
   const close = () => setOpened(undefined);
   const add = (
     <Button look="primary" onClick={() => setOpened({ kind: 'add' })}>
-      Add a DNS provider
+      Add DNS provider
     </Button>
   );
   return (
     <Page
       title="DNS providers"
-      lead="Where the vault writes the records that prove control of names to ACME CAs."
+      lead="The vault creates DNS records at these providers to complete the dns-01 challenges of ACME CAs."
       actions={data?.length !== 0 && add}
     >
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <Skeleton />}
       {data?.length === 0 && (
         <Empty title="No DNS providers yet" actions={add}>
-          <p>ACME CAs issue wildcards, and names that they cannot reach, only against a DNS record.</p>
+          <p>ACME CAs require a DNS record for wildcards and for hosts that they cannot reach.</p>
         </Empty>
       )}
       {data !== undefined && data.length > 0 && (
@@ -84,8 +84,8 @@ export function DnsProvidersPage() {
           }}
         >
           <p>
-            Its credentials are deleted. Renewals that need its zones ({opened.provider.zones.join(', ')})
-            will fail.
+            The vault deletes its credentials. Renewals that need its zones (
+            {opened.provider.zones.join(', ')}) will fail.
           </p>
         </ConfirmDialog>
       )}

@@ -1,10 +1,10 @@
-/** The files of one version, each with what it is for. */
+/** Download links for the files of one version. */
 
 const files = [
-  { file: 'fullchain.crt', use: 'certificate and chain: what most servers want' },
-  { file: 'private.key', use: 'the private key; downloads are recorded' },
-  { file: 'certificate.crt', use: 'the certificate alone' },
-  { file: 'chain.crt', use: 'the intermediates alone' },
+  { file: 'fullchain.crt', use: 'certificate and chain, for most servers' },
+  { file: 'private.key', use: 'private key; downloads are recorded in the audit log' },
+  { file: 'certificate.crt', use: 'certificate only' },
+  { file: 'chain.crt', use: 'intermediates only' },
 ] as const;
 
 export function Downloads({

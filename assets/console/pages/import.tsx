@@ -1,4 +1,4 @@
-/** Import: files are shown as the vault understands them, and stored only then. */
+/** Imports a certificate. The page shows what the vault read from the files before anything is stored. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Imported, ImportPreview } from '../administration-shapes.ts';
 import { ApiError, post } from '../api.ts';
@@ -26,22 +26,22 @@ export function ImportPage() {
       const read = await readFiles(chosen);
       setFiles((now) => withFiles(now, read));
     } catch {
-      // A folder, or a file that is gone or forbidden.
+      // A folder, or a file that was removed or cannot be opened.
       setUnreadable(
-        new ApiError(0, 'console', 'The browser could not read this. Choose files, not folders.'),
+        new ApiError(0, 'console', 'The browser could not read this item. Choose files, not folders.'),
       );
     }
   };
   return (
     <Page
-      title="Import"
-      lead="For certificates that are made elsewhere. Nothing is stored before you have seen what was understood."
+      title="Import certificate"
+      lead="Add a certificate that was issued elsewhere. You can review the contents before anything is stored."
     >
       <div class="form stack">
         <FileDrop
           files={files}
           onFiles={(chosen) => void add(chosen)}
-          onRemove={(gone) => setFiles((now) => now.filter((file) => file !== gone))}
+          onRemove={(removed) => setFiles((now) => now.filter((file) => file !== removed))}
         />
         {asksPassword && (
           <TextField
@@ -95,7 +95,7 @@ function StoreForm({
     >
       <TextField
         label="Name"
-        hint="The name of a certificate that was imported before makes this its new version."
+        hint="Use the name of an imported certificate to add a new version of it."
         value={name}
         error={storing.error?.field('name')}
         onValue={(value) => {
@@ -106,7 +106,7 @@ function StoreForm({
       {storing.error && <Problem error={storing.error} />}
       <div class="form-buttons">
         <Button look="primary" type="submit" isBusy={storing.isBusy}>
-          Store it
+          Import
         </Button>
         <ButtonLink look="quiet" href="/certificates">
           Cancel
@@ -116,31 +116,31 @@ function StoreForm({
   );
 }
 
-type Understood = { readonly preview?: ImportPreview; readonly error?: ApiError; readonly isBusy: boolean };
+type PreviewState = { readonly preview?: ImportPreview; readonly error?: ApiError; readonly isBusy: boolean };
 
-/** What the vault makes of the files; asked a moment after the last change, and only the latest answer counts. */
-function usePreview(files: readonly ChosenFile[], password: string): Understood {
-  const [state, setState] = useState<Understood>({ isBusy: false });
-  const asked = useRef(0);
+/** The vault's preview of the files. Requested 300 ms after the last change; answers to older requests are dropped. */
+function usePreview(files: readonly ChosenFile[], password: string): PreviewState {
+  const [state, setState] = useState<PreviewState>({ isBusy: false });
+  const requests = useRef(0);
   useEffect(() => {
-    asked.current += 1;
-    const mine = asked.current;
+    requests.current += 1;
+    const request = requests.current;
     setState({ isBusy: files.length > 0 });
     if (files.length === 0) return;
-    const ask = async () => {
+    const load = async () => {
       const result = await post<ImportPreview>('/imports/preview', bodyOf(files, password)).then(
         (preview) => ({ preview, isBusy: false }),
         (error: unknown) => ({ error: error as ApiError, isBusy: false }),
       );
-      if (mine === asked.current) setState(result);
+      if (request === requests.current) setState(result);
     };
-    const timer = setTimeout(() => void ask(), 300);
+    const timer = setTimeout(() => void load(), 300);
     return () => clearTimeout(timer);
   }, [files, password]);
   return state;
 }
 
 function bodyOf(files: readonly ChosenFile[], password: string) {
-  const sent = files.map(({ name, content_base64 }) => ({ name, content_base64 }));
-  return { files: sent, ...(password !== '' && { password }) };
+  const uploads = files.map(({ name, content_base64 }) => ({ name, content_base64 }));
+  return { files: uploads, ...(password !== '' && { password }) };
 }

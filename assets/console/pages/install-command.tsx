@@ -1,4 +1,4 @@
-/** The installer command for a key that was made before: without the key itself, which nobody can show again. */
+/** The installer command for an existing API key. The key itself is not included, because the vault stores only its hash. */
 import { ButtonLink } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
 import { Problem } from '../components/notice.tsx';
@@ -11,18 +11,18 @@ import type { ApiKey } from '../shapes.ts';
 export function InstallCommandPage({ params }: { readonly params: Readonly<Record<string, string>> }) {
   const { data, error, reload } = useList<ApiKey>('/api-keys');
   const apiKey = data?.find(({ id }) => String(id) === params.id);
-  const back = <ButtonLink href="/api-keys">All API keys</ButtonLink>;
+  const back = <ButtonLink href="/api-keys">View all API keys</ButtonLink>;
   return (
     <Page title={apiKey ? `Install with ${apiKey.name}` : 'Installer command'} actions={back}>
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <Skeleton />}
       {data && !apiKey && (
-        <Empty title="There is no such API key" actions={back}>
-          <p>It may have been deleted.</p>
+        <Empty title="API key not found" actions={back}>
+          <p>The key may have been deleted.</p>
         </Empty>
       )}
       {apiKey && (
-        <Section title="Install it on a machine">
+        <Section title="Install on a machine">
           <InstallerBuilder apiKey={apiKey} />
         </Section>
       )}

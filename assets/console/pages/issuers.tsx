@@ -1,4 +1,4 @@
-/** Issuers: who makes certificates. The private CA is always there; ACME CAs come and go. */
+/** Issuers: the built-in private CA, and the ACME CAs that were added. */
 
 import { useState } from 'preact/hooks';
 import type { Issuer } from '../administration-shapes.ts';
@@ -28,10 +28,10 @@ export function IssuersPage() {
   return (
     <Page
       title="Issuers"
-      lead="Who makes certificates: the vault’s own private CA, and ACME CAs such as Let’s Encrypt."
+      lead="The vault’s private CA, and ACME CAs such as Let’s Encrypt."
       actions={
         <Button look="primary" onClick={() => setOpened({ kind: 'add' })}>
-          Add an ACME CA
+          Add ACME CA
         </Button>
       }
     >
@@ -41,7 +41,7 @@ export function IssuersPage() {
         ({ name, paused_until, pause_reason }) =>
           paused_until !== null && (
             <Notice key={name} tone="warning" title={`${name} is paused`}>
-              <Time at={paused_until} show="both" /> it is asked again. {pause_reason}
+              Orders resume <Time at={paused_until} show="both" />. {pause_reason}
             </Notice>
           ),
       )}
@@ -50,7 +50,7 @@ export function IssuersPage() {
       )}
       {data?.length === 1 && (
         <p class="quiet after-table">
-          Only the private CA so far. Add an ACME CA for certificates that everybody trusts.
+          No ACME CAs yet. Add one to get certificates that browsers and operating systems trust.
         </p>
       )}
       {opened?.kind === 'add' && <IssuerDialog onClose={close} onDone={reload} />}
@@ -66,8 +66,8 @@ export function IssuersPage() {
             await reload();
           }}
         >
-          <p>Certificates that it made stay. Those that it shall renew must be given another issuer first.</p>
-          <p>Its ACME account stays too, and can be deleted then.</p>
+          <p>Reassign the certificates that this issuer renews first. Certificates that it issued stay.</p>
+          <p>Its ACME account stays too. You can delete the account afterwards.</p>
         </ConfirmDialog>
       )}
     </Page>
@@ -81,12 +81,12 @@ function columns(open: (opened: Opened) => void): Column<Issuer>[] {
       cell: ({ name, type, directory_url }) => (
         <>
           <div>{name}</div>
-          <div class="beneath">{type === 'acme' ? directory_url : 'the built-in private CA'}</div>
+          <div class="beneath">{type === 'acme' ? directory_url : 'built-in private CA'}</div>
         </>
       ),
     },
     {
-      title: 'Kind',
+      title: 'Type',
       cell: ({ type, profile, paused_until }) => (
         <span class="pair">
           <Badge>{type === 'acme' ? 'ACME' : 'private CA'}</Badge>
@@ -109,7 +109,7 @@ function columns(open: (opened: Opened) => void): Column<Issuer>[] {
           </span>
         ) : (
           <a href="/client/ca.crt" download="vault-ca.crt">
-            Download its root
+            Download root certificate
           </a>
         ),
     },
@@ -131,14 +131,14 @@ function columns(open: (opened: Opened) => void): Column<Issuer>[] {
             label={`Actions for ${issuer.name}`}
             items={[
               { label: 'Test', onSelect: () => open({ kind: 'test', issuer }) },
-              { label: 'Change', onSelect: () => open({ kind: 'change', issuer }) },
+              { label: 'Edit', onSelect: () => open({ kind: 'change', issuer }) },
               { label: 'Remove', isDanger: true, onSelect: () => open({ kind: 'remove', issuer }) },
             ]}
           >
             <span aria-hidden="true">⋯</span>
           </Menu>
         ) : (
-          <span class="quiet">always there</span>
+          <span class="quiet">built in</span>
         ),
     },
   ];

@@ -1,4 +1,4 @@
-/** Makes an API key, shows it once, and goes on to the command that uses it. */
+/** Creates an API key, shows it once, and offers the installer command that uses it. */
 import { useState } from 'preact/hooks';
 import type { CreatedApiKey } from '../administration-shapes.ts';
 import { post } from '../api.ts';
@@ -17,13 +17,17 @@ const scopes = [
   {
     name: 'certificates:read',
     label: 'Read certificates',
-    hint: 'Certificates, chains and facts about them (certificates:read).',
+    hint: 'Download certificates and chains, and read their details (certificates:read).',
   },
-  { name: 'private_keys:read', label: 'Read private keys', hint: 'What a server needs (private_keys:read).' },
+  {
+    name: 'private_keys:read',
+    label: 'Read private keys',
+    hint: 'Download private keys, as servers need (private_keys:read).',
+  },
   {
     name: 'renewals:trigger',
-    label: 'Ask for renewals',
-    hint: 'Have a certificate made anew at any time (renewals:trigger).',
+    label: 'Request renewals',
+    hint: 'Request a new version of a certificate at any time (renewals:trigger).',
   },
 ] as const;
 
@@ -32,8 +36,8 @@ export function NewApiKeyPage() {
   if (created !== undefined) return <CreatedKey created={created} />;
   return (
     <Page
-      title="New API key"
-      lead="For a machine that fetches certificates. One key per machine is easiest to revoke."
+      title="Create API key"
+      lead="For a machine that downloads certificates. Use one key per machine, so that you can revoke each on its own."
     >
       <KeyForm onCreated={setCreated} />
     </Page>
@@ -50,11 +54,11 @@ function CreatedKey({ created }: { readonly created: CreatedApiKey }) {
         </ButtonLink>
       }
     >
-      <Notice tone="warning" title="This is the only time that the key is shown">
-        Copy it, or the command below, before you leave this page. The vault keeps only its hash.
+      <Notice tone="warning" title="The key is shown only once">
+        Copy the key or the command below before you leave this page. The vault stores only a hash of the key.
       </Notice>
-      <CopyBlock text={created.key} label="The API key" />
-      <Section title="Install it on a machine">
+      <CopyBlock text={created.key} label="API key" />
+      <Section title="Install on a machine">
         <InstallerBuilder apiKey={created} rawKey={created.key} />
       </Section>
     </Page>
@@ -86,13 +90,13 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
     >
       <TextField
         label="Name"
-        hint="The machine, or what runs on it. It stands in the audit log."
+        hint="The machine or its service. Shown in the audit log."
         value={name}
         error={errorOf('name')}
         onValue={setName}
       />
       <fieldset class="card stack">
-        <legend>What it may do</legend>
+        <legend>Permissions</legend>
         {scopes.map((scope) => (
           <Checkbox
             key={scope.name}
@@ -115,15 +119,15 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
       </fieldset>
       <Allowlist chosen={certificates} onChosen={setCertificates} error={errorOf('certificates')} />
       <TextField
-        label="Networks"
-        hint="Where the key counts: addresses or networks such as 192.0.2.0/24 or 2001:db8::/32. Leave it empty for anywhere."
+        label="Networks (optional)"
+        hint="Accept the key only from these addresses or networks, such as 192.0.2.0/24 or 2001:db8::/32."
         value={networks}
         error={errorOf('allowed_networks')}
         onValue={setNetworks}
       />
       <TextField
-        label="Expires"
-        hint="In your time zone. Leave it empty for a key that lasts until it is revoked."
+        label="Expires (optional)"
+        hint="In your time zone. Without a date, the key is valid until you revoke it."
         type="datetime-local"
         value={expires}
         error={errorOf('expires_at')}
@@ -132,7 +136,7 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
       {creating.error && <Problem error={creating.error} />}
       <div class="form-buttons">
         <Button look="primary" type="submit" isBusy={creating.isBusy}>
-          Make the key
+          Create API key
         </Button>
         <ButtonLink look="quiet" href="/api-keys">
           Cancel

@@ -1,4 +1,4 @@
-/** The form that makes a certificate, and leads to its page, where the issuer can be seen at work. */
+/** The form that creates a certificate. It then opens the page of the certificate, which shows the order in progress. */
 import { useState } from 'preact/hooks';
 import type { DnsProvider, Issuer } from '../administration-shapes.ts';
 import { post } from '../api.ts';
@@ -9,8 +9,8 @@ import { Page } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 import { Time } from '../components/time.tsx';
 import { CertificateNames } from '../forms/certificate-names.tsx';
-import { CertificateWishes } from '../forms/certificate-wishes.tsx';
-import { ProofNotes } from '../forms/proof-notes.tsx';
+import { CertificateOptions } from '../forms/certificate-wishes.tsx';
+import { ChallengeNotes } from '../forms/proof-notes.tsx';
 import { useTakenName } from '../forms/taken-name.ts';
 import { useAction, useList } from '../resource.ts';
 import { navigate } from '../router.ts';
@@ -34,9 +34,9 @@ export function NewCertificatePage() {
   const error = issuers.error ?? providers.error;
   return (
     <Page
-      title="New certificate"
-      lead="The vault makes the key, has the certificate issued, and keeps it renewed."
-      actions={<ButtonLink href="/import">Import one instead</ButtonLink>}
+      title="Create certificate"
+      lead="The vault generates the key, gets the certificate issued, and renews it."
+      actions={<ButtonLink href="/import">Import certificate</ButtonLink>}
     >
       {error && <Problem error={error} retry={() => Promise.all([issuers.reload(), providers.reload()])} />}
       {!issuers.data && !error && <Skeleton lines={8} />}
@@ -66,7 +66,7 @@ function CertificateForm({
     creating.forget();
     setDraft((now) => ({ ...now, ...changes }));
   };
-  /** What is empty is complained about only when somebody wants to go on. */
+  /** Errors about empty fields are shown only after the first attempt to submit. */
   const errorOf = (path: string, isEmpty = false) => {
     const own = Object.keys(checks).find((key) => key === path || key.startsWith(`${path}.`));
     if (own !== undefined && (hasTried || !isEmpty)) return (checks as Record<string, string>)[own];
@@ -86,7 +86,7 @@ function CertificateForm({
       }}
     >
       <CertificateNames draft={draft} onChange={change} errorOf={errorOf} />
-      <CertificateWishes
+      <CertificateOptions
         draft={draft}
         issuers={issuers}
         isAcme={isAcme}
@@ -95,15 +95,15 @@ function CertificateForm({
       />
       {issuer?.paused_until != null && (
         <Notice tone="warning" title={`${issuer.name} is paused`}>
-          The order waits: <Time at={issuer.paused_until} show="both" /> it is asked again.{' '}
+          The order waits until the pause ends <Time at={issuer.paused_until} show="both" />.{' '}
           {issuer.pause_reason}
         </Notice>
       )}
-      <ProofNotes draft={draft} isAcme={isAcme} providers={providers} />
+      <ChallengeNotes draft={draft} isAcme={isAcme} providers={providers} />
       {creating.error && <Problem error={creating.error} />}
       <div class="form-buttons">
         <Button look="primary" type="submit" isBusy={creating.isBusy}>
-          Make the certificate
+          Create certificate
         </Button>
         <ButtonLink look="quiet" href="/certificates">
           Cancel
@@ -113,7 +113,7 @@ function CertificateForm({
   );
 }
 
-/** The fields are marked with the next drawing. */
+/** Waits for the next frame, because the fields are marked as invalid when it renders. */
 function focusFirstError(form: HTMLFormElement): void {
   requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid]')?.focus());
 }

@@ -1,4 +1,4 @@
-/** What was told over the channels, what waits, and what was given up, newest first. */
+/** The log of notifications over all channels, newest first: delivered, queued and failed. */
 import type { NotificationDelivery } from '../administration-shapes.ts';
 import { More } from '../components/more.tsx';
 import { Problem } from '../components/notice.tsx';
@@ -18,7 +18,7 @@ export function NotificationLog({ channels }: { readonly channels: readonly stri
   const feed = useFeed<NotificationDelivery>(`/notification-deliveries?${search}`);
   const { items, error, hasMore, isBusy, more, reload } = feed;
   return (
-    <Section title="What was told">
+    <Section title="Delivery log">
       {channels.length > 1 && (
         <div class="filters">
           <Select
@@ -31,7 +31,7 @@ export function NotificationLog({ channels }: { readonly channels: readonly stri
       )}
       {error && <Problem error={error} retry={reload} />}
       {!items && !error && <Skeleton lines={4} />}
-      {items?.length === 0 && <p class="quiet">Nothing yet. What is told will be here.</p>}
+      {items?.length === 0 && <p class="quiet">No notifications yet.</p>}
       {items !== undefined && items.length > 0 && (
         <ul class="entries">
           {items.map((delivery) => (
@@ -66,7 +66,7 @@ function Entry({ delivery }: { readonly delivery: NotificationDelivery }) {
         {status === 'queued' && attempts > 0 && (
           <>
             {' '}
-            · again <Time at={next_attempt_at} />
+            · next attempt <Time at={next_attempt_at} />
           </>
         )}
       </p>

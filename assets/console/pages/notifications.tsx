@@ -1,4 +1,4 @@
-/** Notifications: who is told what happens, whether that works, and what was told. */
+/** Notification channels, their state, and the log of deliveries. */
 import { useState } from 'preact/hooks';
 import type { ChangedChannel, NotificationChannel } from '../administration-shapes.ts';
 import { post, remove } from '../api.ts';
@@ -23,7 +23,7 @@ export function NotificationsPage() {
   const { data, error, reload } = useList<NotificationChannel>('/notification-channels');
   const [opened, setOpened] = useState<Opened>();
   const [secret, setSecret] = useState<ChangedChannel>();
-  // The log begins anew after what adds to it.
+  // A new key reloads the log after a change that may add to it.
   const [round, setRound] = useState(0);
   const close = () => setOpened(undefined);
   const done = async (changed?: ChangedChannel) => {
@@ -33,21 +33,21 @@ export function NotificationsPage() {
   };
   const add = (
     <Button look="primary" onClick={() => setOpened({ kind: 'add' })}>
-      Add a channel
+      Add channel
     </Button>
   );
   return (
     <Page
       title="Notifications"
-      lead="Who is told when a renewal fails, an end comes near, or a backup does not come."
+      lead="Send alerts when a renewal fails, a certificate is about to expire, or a backup is overdue."
       actions={data?.length !== 0 && add}
     >
       {error && <Problem error={error} retry={reload} />}
       {secret && <NewSecret changed={secret} />}
       {!data && !error && <Skeleton />}
       {data?.length === 0 && (
-        <Empty title="Nobody is told yet" actions={add}>
-          <p>By webhook or e-mail, people know of trouble long before a certificate expires.</p>
+        <Empty title="No notification channels yet" actions={add}>
+          <p>Add a webhook or email channel to hear about problems long before a certificate expires.</p>
         </Empty>
       )}
       {data !== undefined && data.length > 0 && (
@@ -59,8 +59,8 @@ export function NotificationsPage() {
             columns={[
               { title: 'Name', cell: ({ name }) => name },
               { title: 'To', cell: ({ target }) => <span class="wrap">{target}</span> },
-              { title: 'Told of', cell: (channel) => <span class="wrap">{told(channel)}</span> },
-              { title: 'Last', cell: (channel) => <Status status={stateOf(channel)} /> },
+              { title: 'Events', cell: (channel) => <span class="wrap">{subscription(channel)}</span> },
+              { title: 'Status', cell: (channel) => <Status status={stateOf(channel)} /> },
               {
                 title: 'Actions',
                 cell: (channel) => (
@@ -73,10 +73,10 @@ export function NotificationsPage() {
                     </Button>
                     <Button
                       look="quiet"
-                      aria-label={`Change ${channel.name}`}
+                      aria-label={`Edit ${channel.name}`}
                       onClick={() => setOpened({ kind: 'change', channel })}
                     >
-                      Change
+                      Edit
                     </Button>
                     <Button
                       look="quiet"
@@ -116,7 +116,7 @@ export function NotificationsPage() {
             await done();
           }}
         >
-          <p>Its settings and its log are deleted, and what it was yet to be told.</p>
+          <p>Deletes the channel’s settings, its log and its queued notifications.</p>
         </ConfirmDialog>
       )}
     </Page>
@@ -125,26 +125,26 @@ export function NotificationsPage() {
 
 function NewSecret({ changed: { name, secret } }: { readonly changed: ChangedChannel }) {
   return (
-    <Notice tone="good" title={`The signing secret of ${name}`}>
-      <p>Give it to the receiver, who verifies messages with it. It is shown this once.</p>
+    <Notice tone="good" title={`Signing secret of ${name}`}>
+      <p>The receiver needs this secret to verify messages. It is shown only once.</p>
       <CopyBlock text={secret ?? ''} label="Signing secret" />
     </Notice>
   );
 }
 
 function TestDialog({ name, onClose }: { readonly name: string; readonly onClose: () => void }) {
-  const [isTaken, setTaken] = useState(false);
+  const [isDelivered, setDelivered] = useState(false);
   const { run, isBusy, error } = useAction(async () => {
-    setTaken(false);
+    setDelivered(false);
     await post(`${pathOf(name)}/test`);
-    setTaken(true);
+    setDelivered(true);
   });
   return (
     <Dialog title={`Test ${name}`} onClose={onClose}>
-      <p>A message is sent now, which says that it is a test.</p>
-      {isBusy && <Spinner label="Sending it; this can take a minute" />}
+      <p>Send a test message to this channel.</p>
+      {isBusy && <Spinner label="Sending; this can take a minute" />}
       {error && <Problem error={error} />}
-      {isTaken && <Notice tone="good">{name} has taken the test message.</Notice>}
+      {isDelivered && <Notice tone="good">{name} accepted the test message.</Notice>}
       <div class="dialog-buttons">
         <Button look="quiet" onClick={onClose}>
           Close
@@ -157,10 +157,10 @@ function TestDialog({ name, onClose }: { readonly name: string; readonly onClose
   );
 }
 
-function told({ events, certificates, digest_at }: NotificationChannel): string {
+function subscription({ events, certificates, digest_at }: NotificationChannel): string {
   const what = events.length === 0 ? [] : [events.map((event) => event.replace(/[._]/g, ' ')).join(', ')];
-  const digest = digest_at === null ? [] : [`a digest at ${digest_at} UTC`];
-  const only = certificates.length === 0 ? [] : [`only of ${certificates.join(', ')}`];
+  const digest = digest_at === null ? [] : [`daily digest at ${digest_at} UTC`];
+  const only = certificates.length === 0 ? [] : [`only for ${certificates.join(', ')}`];
   return [...what, ...digest, ...only].join('; ');
 }
 

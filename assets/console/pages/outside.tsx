@@ -1,4 +1,4 @@
-/** The frame of the two pages that nobody has to be signed in for. */
+/** The frame of the sign-in and setup pages, which need no session. */
 import type { ComponentChildren } from 'preact';
 import { Page } from '../components/page.tsx';
 import { Shield } from '../shell.tsx';

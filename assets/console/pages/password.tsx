@@ -1,32 +1,32 @@
-/** A new password for oneself; it ends one's other sessions. */
+/** Changes the person's own password, which ends their other sessions. */
 import { useState } from 'preact/hooks';
 import { put } from '../api.ts';
 import { Button } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
-import { isSure, NewPasswordFields, noPassword } from '../forms/new-password.tsx';
+import { emptyPassword, isConfirmed, NewPasswordFields } from '../forms/new-password.tsx';
 import { useAction } from '../resource.ts';
 
 export function PasswordPage() {
   const [current, setCurrent] = useState('');
-  const [next, setNext] = useState(noPassword);
+  const [next, setNext] = useState(emptyPassword);
   const [isChanged, setChanged] = useState(false);
   const { run, isBusy, error } = useAction(async () => {
     await put('/session/password', { current, new: next.first });
     setCurrent('');
-    setNext(noPassword);
+    setNext(emptyPassword);
     setChanged(true);
   });
   return (
-    <Page title="Change password" lead="Your other sessions end with it.">
+    <Page title="Change password" lead="Changing your password signs you out of your other sessions.">
       <form
         class="stack narrow"
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
           setChanged(false);
-          if (isSure(next)) void run();
+          if (isConfirmed(next)) void run();
         }}
       >
         <TextField
@@ -39,9 +39,14 @@ export function PasswordPage() {
         />
         <NewPasswordFields label="New password" value={next} onValue={setNext} error={error?.field('new')} />
         {error && Object.keys(error.fields).length === 0 && <Problem error={error} />}
-        {isChanged && <Notice tone="good">The password is changed.</Notice>}
+        {isChanged && <Notice tone="good">Password changed.</Notice>}
         <div>
-          <Button look="primary" type="submit" isBusy={isBusy} disabled={current === '' || !isSure(next)}>
+          <Button
+            look="primary"
+            type="submit"
+            isBusy={isBusy}
+            disabled={current === '' || !isConfirmed(next)}
+          >
             Change password
           </Button>
         </div>

@@ -1,4 +1,4 @@
-/** How a renewal is going or went: its steps as they happen, and the CA's own words where it failed. */
+/** One renewal: its steps as they happen, and the CA's error message if it failed. */
 import { useEffect, useState } from 'preact/hooks';
 import { Facts } from '../components/page.tsx';
 import { Spinner } from '../components/spinner.tsx';
@@ -22,14 +22,14 @@ export function RenewalSteps({ renewal }: { readonly renewal: Renewal }) {
         )}
       </div>
       {steps.length > 0 && <StepList steps={steps} />}
-      {status === 'queued' && <Spinner label="Waiting for its turn" />}
-      {status === 'running' && <Spinner label="Working" />}
+      {status === 'queued' && <Spinner label="Waiting to start" />}
+      {status === 'running' && <Spinner label="In progress" />}
       {status === 'failed' && <blockquote class="words words-bad">{error}</blockquote>}
-      {status === 'succeeded' && version !== null && <p>It made version {version}.</p>}
+      {status === 'succeeded' && version !== null && <p>Issued version {version}.</p>}
       <Facts
         facts={[
-          ['Asked for', <Time key="asked" at={renewal.requested_at} show="both" />],
-          ['By', renewal.requested_by],
+          ['Requested', <Time key="requested" at={renewal.requested_at} show="both" />],
+          ['Requested by', renewal.requested_by],
           ['Issuer', renewal.issuer],
         ]}
       />
@@ -37,7 +37,7 @@ export function RenewalSteps({ renewal }: { readonly renewal: Renewal }) {
   );
 }
 
-/** The moment, anew each second while something is going on. */
+/** The current time, updated every second while `isOn`. */
 function useSeconds(isOn: boolean): number | undefined {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

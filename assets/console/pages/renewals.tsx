@@ -1,4 +1,4 @@
-/** Renewals of all certificates: what is being done, what was done, and what CAs said where it failed. */
+/** The renewals of all certificates: the queue and the history, with the CA's error message of those that failed. */
 import { ButtonLink } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
 import { More } from '../components/more.tsx';
@@ -32,7 +32,7 @@ export function RenewalsPage() {
   const done = items?.filter((renewal) => !isOpen(renewal)) ?? [];
   const isFiltered = status !== '' || certificate !== '';
   return (
-    <Page title="Renewals" lead="Each one is an order to an issuer for a new version of a certificate.">
+    <Page title="Renewals" lead="Each renewal orders a new version of a certificate from its issuer.">
       <div class="filters">
         <Select
           label="Status"
@@ -42,7 +42,7 @@ export function RenewalsPage() {
         />
         {isFiltered && (
           <ButtonLink look="quiet" href="/renewals">
-            {certificate === '' ? 'Show all' : `Only ${certificate}: show all`}
+            {certificate === '' ? 'Show all' : `Show all, not only ${certificate}`}
           </ButtonLink>
         )}
       </div>
@@ -67,8 +67,8 @@ export function RenewalsPage() {
 function NoRenewals({ isFiltered }: { readonly isFiltered: boolean }) {
   if (isFiltered) {
     return (
-      <Empty title="No renewals like that" actions={<ButtonLink href="/renewals">Show all</ButtonLink>}>
-        <p>None has this status now.</p>
+      <Empty title="No matching renewals" actions={<ButtonLink href="/renewals">Show all</ButtonLink>}>
+        <p>No renewals match these filters.</p>
       </Empty>
     );
   }
@@ -77,11 +77,11 @@ function NoRenewals({ isFiltered }: { readonly isFiltered: boolean }) {
       title="No renewals yet"
       actions={
         <ButtonLink look="primary" href="/certificates">
-          Go to the certificates
+          View certificates
         </ButtonLink>
       }
     >
-      <p>The vault renews certificates in time by itself; every attempt will be here with its steps.</p>
+      <p>The vault renews certificates automatically. Every attempt appears here with its steps.</p>
     </Empty>
   );
 }
@@ -131,11 +131,11 @@ function RenewalEntry({ renewal, showsSteps }: { readonly renewal: Renewal; read
       <p class="quiet small">
         {[
           issuer !== null && `by ${issuer}`,
-          `asked for by ${requested_by}`,
+          `requested by ${requested_by}`,
           started_at !== null &&
             finished_at !== null &&
             `took ${durationText(Date.parse(finished_at) - Date.parse(started_at))}`,
-          version !== null && `made version ${version}`,
+          version !== null && `issued version ${version}`,
         ]
           .filter(Boolean)
           .join(' · ')}
@@ -143,7 +143,7 @@ function RenewalEntry({ renewal, showsSteps }: { readonly renewal: Renewal; read
       {error !== null && <p class="entry-error">{error}</p>}
       {steps.length > 0 && (
         <details open={showsSteps}>
-          <summary>{steps.length === 1 ? 'One step' : `${steps.length} steps`}</summary>
+          <summary>{steps.length === 1 ? '1 step' : `${steps.length} steps`}</summary>
           <StepList steps={steps} />
         </details>
       )}

@@ -1,4 +1,4 @@
-/** One's own sessions, on every machine, and the end of those that should not be. */
+/** The person's own sessions on every machine, and how to end them. */
 import { remove } from '../api.ts';
 import { Button } from '../components/button.tsx';
 import { Problem } from '../components/notice.tsx';
@@ -31,7 +31,10 @@ export function SessionsPage() {
     } else await reload();
   });
   return (
-    <Page title="Your sessions" lead="Where you are signed in. A session that is ended here is over at once.">
+    <Page
+      title="Your sessions"
+      lead="The browsers where you are signed in. Ending a session takes effect immediately."
+    >
       {error && <Problem error={error} retry={reload} />}
       {ending.error && <Problem error={ending.error} />}
       {!data && !error && <Skeleton />}
@@ -46,19 +49,19 @@ export function SessionsPage() {
               cell: (session) => (
                 <span class="pair">
                   <span title={session.user_agent ?? undefined}>{browserOf(session.user_agent)}</span>
-                  {session.current && <Badge tone="accent">this one</Badge>}
+                  {session.current && <Badge tone="accent">this browser</Badge>}
                 </span>
               ),
             },
             { title: 'Address', cell: ({ ip }) => <span class="mono">{ip ?? '—'}</span> },
             { title: 'Signed in', cell: ({ created_at }) => <Time at={created_at} /> },
             { title: 'Last used', cell: ({ last_used_at }) => <Time at={last_used_at} /> },
-            { title: 'Ends', cell: ({ expires_at }) => <Time at={expires_at} />, isExtra: true },
+            { title: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} />, isExtra: true },
             {
               title: 'Action',
               cell: (session) => (
                 <Button look="quiet" onClick={() => void ending.run(session)}>
-                  {session.current ? 'Sign out' : 'End'}
+                  {session.current ? 'Sign out' : 'End session'}
                 </Button>
               ),
             },
@@ -84,7 +87,7 @@ const systems: readonly (readonly [RegExp, string])[] = [
   [/Linux/, 'Linux'],
 ];
 
-/** What people call it: "Firefox on Linux"; else the beginning of what it calls itself. */
+/** A short name such as "Firefox on Linux", or the beginning of an unknown user agent. */
 function browserOf(agent: string | null): string {
   if (agent === null) return 'unknown';
   const browser = browsers.find(([pattern]) => pattern.test(agent))?.[1];

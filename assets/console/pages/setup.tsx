@@ -1,28 +1,28 @@
-/** The first administrator, by the link that the vault printed at its start. */
+/** Creates the first administrator from the setup link that the vault printed when it started. */
 import { useState } from 'preact/hooks';
 import { post } from '../api.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
-import { isSure, NewPasswordFields, noPassword } from '../forms/new-password.tsx';
+import { emptyPassword, isConfirmed, NewPasswordFields } from '../forms/new-password.tsx';
 import { useAction } from '../resource.ts';
 import { navigate } from '../router.ts';
 import { type Person, setSession } from '../session.ts';
 import { Outside } from './outside.tsx';
 
-/** Read once, and taken out of the address bar at once: whoever looks over a shoulder, or at the history, finds nothing. */
+/** Read once and removed from the address bar, so that the token stays out of the browser history. */
 const token = takeToken();
 
 function takeToken(): string | null {
   if (location.pathname !== '/setup') return null;
-  const found = new URLSearchParams(location.hash.slice(1)).get('token');
+  const value = new URLSearchParams(location.hash.slice(1)).get('token');
   if (location.hash !== '') history.replaceState(null, '', location.pathname);
-  return found;
+  return value;
 }
 
 export function SetupPage() {
   const [name, setName] = useState('');
-  const [password, setPassword] = useState(noPassword);
+  const [password, setPassword] = useState(emptyPassword);
   const { run, isBusy, error } = useAction(async () => {
     setSession(await post<Person>('/setup', { token, name, password: password.first }));
     navigate('/', 'replace');
@@ -30,23 +30,23 @@ export function SetupPage() {
   if (token === null) {
     return (
       <Outside title="Set up the vault">
-        <Notice title="The setup link is needed" actions={<ButtonLink href="/sign-in">Sign in</ButtonLink>}>
+        <Notice title="Setup link required" actions={<ButtonLink href="/sign-in">Sign in</ButtonLink>}>
           <p>
-            Create one on the vault's host with <code>vault admin setup-link</code>. It is valid once, for 24
-            hours.
+            Create one on the vault’s host with <code>vault admin setup-link</code>. The link works once and
+            expires after 24 hours.
           </p>
         </Notice>
       </Outside>
     );
   }
   return (
-    <Outside title="Set up the vault" lead="You become the first administrator. Others can be added later.">
+    <Outside title="Set up the vault" lead="Create the first administrator. You can add others later.">
       <form
         class="stack"
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          if (isSure(password)) void run();
+          if (isConfirmed(password)) void run();
         }}
       >
         <TextField
@@ -64,7 +64,7 @@ export function SetupPage() {
           error={error?.field('password')}
         />
         {error && Object.keys(error.fields).length === 0 && <Problem error={error} />}
-        <Button look="primary" type="submit" isBusy={isBusy} disabled={name === '' || !isSure(password)}>
+        <Button look="primary" type="submit" isBusy={isBusy} disabled={name === '' || !isConfirmed(password)}>
           Set up
         </Button>
       </form>

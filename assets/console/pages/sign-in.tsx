@@ -1,4 +1,4 @@
-/** Name and password, and back to where one was. */
+/** The sign-in form. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { post } from '../api.ts';
 import { Button } from '../components/button.tsx';
@@ -15,7 +15,7 @@ export function SignInPage() {
   useEffect(() => form.current?.querySelector('input')?.focus(), []);
   const { run, isBusy, error } = useAction(async () => {
     try {
-      // app.tsx goes back to where the person was.
+      // app.tsx then returns to the page that the person asked for.
       setSession(await post<Person>('/session', { name, password }));
     } finally {
       setPassword('');

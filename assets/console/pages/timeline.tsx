@@ -1,4 +1,4 @@
-/** The picture of all lifetimes on one time axis. What it says is said in words too, above it and in the table below. */
+/** A chart of all certificate lifetimes on one time axis. Its label and the table below give the same facts as text. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { healthOf } from '../certificate-health.ts';
 import { useNow } from '../clock.ts';
@@ -7,7 +7,7 @@ import { dateText } from '../time.ts';
 import { type Life, type Row, ticks, timelineLayout } from '../timeline-layout.ts';
 
 const axis = 26;
-/** Rows with a name are links: fingers need more room. styles/timeline.css has the same. */
+/** Named rows are links and need more height for touch. styles/timeline.css has the same numbers. */
 const namedHeight = matchMedia('(pointer: coarse)').matches ? 40 : 28;
 
 export function Timeline({ certificates }: { readonly certificates: readonly Certificate[] }) {
@@ -69,7 +69,9 @@ export function Timeline({ certificates }: { readonly certificates: readonly Cer
       <figcaption class="timeline-legend">
         <span class="timeline-key timeline-key-full">until renewal</span>
         <span class="timeline-key timeline-key-reserve">from renewal to expiry</span>
-        {thin.some(({ count }) => count > 1) && <span>Thin rows are groups with about the same expiry.</span>}
+        {thin.some(({ count }) => count > 1) && (
+          <span>Each thin row is a group of certificates that expire at about the same time.</span>
+        )}
       </figcaption>
     </figure>
   );
@@ -88,13 +90,13 @@ function Bar({
 }) {
   const left = x(row.from);
   const right = Math.max(x(row.to), left + 3);
-  const turn = row.renewAt === undefined ? right : Math.min(Math.max(x(row.renewAt), left), right);
+  const renewX = row.renewAt === undefined ? right : Math.min(Math.max(x(row.renewAt), left), right);
   const radius = height > 6 ? 3 : 0;
   return (
     <g class={`bar-${row.health}`}>
       <title>{titleOf(row)}</title>
       <rect class="bar-reserve" x={left} y={y} width={right - left} height={height} rx={radius} />
-      <rect class="bar-full" x={left} y={y} width={turn - left} height={height} rx={radius} />
+      <rect class="bar-full" x={left} y={y} width={renewX - left} height={height} rx={radius} />
     </g>
   );
 }
@@ -122,7 +124,7 @@ function lifeOf(certificate: Certificate): Life[] {
 function summary(lives: readonly Life[]): string {
   const count = (health: Life['health']) => lives.filter((life) => life.health === health).length;
   const first = lives.reduce((soonest, life) => (life.to < soonest.to ? life : soonest));
-  return `Lifetimes of ${lives.length} certificates: ${count('bad')} broken, ${count('warning')} in trouble, ${count('good')} fine, ${count('quiet')} disabled. The first to expire is ${first.name}, ${dateText(first.to)}.`;
+  return `Lifetimes of ${lives.length} certificates: ${count('bad')} broken, ${count('warning')} need attention, ${count('good')} healthy, ${count('quiet')} disabled. The first to expire is ${first.name}, ${dateText(first.to)}.`;
 }
 
 function useWidth(frame: { readonly current: HTMLElement | null }): number {

@@ -3,13 +3,12 @@
 import { isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Secret } from '../../base/secret.ts';
-import { formatTimestamp } from '../../base/timestamp.ts';
-import { listDnsProviders } from '../../db/tables/dns-providers.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
 import { dnsProviderTypes } from '../../dns/providers/provider-types.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import { createDnsProviderInput, parseInput } from '../../domain/inputs.ts';
 import { addDnsProvider, removeDnsProvider, tryDnsProvider } from '../../domain/issuance/dns-providers.ts';
+import { viewDnsProviders } from '../../domain/issuance/issuer-views.ts';
 import { command, commandGroup } from '../runtime/command.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
 import { withVault } from '../runtime/with-vault.ts';
@@ -81,13 +80,8 @@ const list = command({
   examples: [{ does: 'See who manages which zones', line: 'vault dns-provider list' }],
   options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
   run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async ({ db }) => {
-      const providers = (await listDnsProviders(db.reader)).map((row) => ({
-        name: row.name,
-        type: row.type,
-        zones: JSON.parse(row.zones) as string[],
-        created_at: formatTimestamp(row.created_at),
-      }));
+    withVault(args, terminal, 'refuse', async (vault) => {
+      const providers = await viewDnsProviders(vault);
       if (args.json) {
         terminal.stdout.write(jsonText(providers));
         return;

@@ -1,10 +1,9 @@
 /** What `vault doctor` looks at before a vault is opened: settings' places, the rights on them, the disk, the database file. */
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { examineDatabase } from '../../db/sqlite/database-examination.ts';
-import { refuseNetworkPlace } from '../../db/sqlite/database-place.ts';
 import { type Finding, findingFrom } from '../../domain/doctor/finding.ts';
 import { spaceState } from '../../domain/health/disk-space.ts';
+import { examineVaultDatabase, refuseUnsafePlace } from '../../domain/presence/vault-database.ts';
 import { requireVault } from '../runtime/open-vault.ts';
 import type { Settings } from '../settings/settings.ts';
 import { refuseExposedVault } from '../terminal/private-files.ts';
@@ -45,7 +44,7 @@ function permissionFinding(settings: Settings): Finding {
   const check = 'permissions';
   try {
     refuseExposedVault(settings, 'refuse');
-    refuseNetworkPlace(settings.dataDir);
+    refuseUnsafePlace(settings.dataDir);
     requireVault(settings);
     return { check, status: 'ok', message: `${settings.dataDir} is this user's alone` };
   } catch (error) {
@@ -108,7 +107,7 @@ function keyFileFindings({ dataDir, masterKeyCommand }: Settings): Finding[] {
 function inspectDatabase(path: string): Places {
   const check = 'database';
   try {
-    const { bytes, logBytes, isCurrent } = examineDatabase(path);
+    const { bytes, logBytes, isCurrent } = examineVaultDatabase(path);
     if (!isCurrent) {
       const message = 'it was written by an older vault';
       const hint = '"vault serve" of this version upgrades it, after it has copied it.';

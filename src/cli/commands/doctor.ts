@@ -1,7 +1,7 @@
 /** `vault doctor`: looks at everything that a vault needs, changes nothing, and says what to do. */
 import { OperatorError } from '../../base/operator-error.ts';
+import { StorageError } from '../../base/storage-error.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { StorageError } from '../../db/storage-error.ts';
 import { certificateFindings, renewalFindings } from '../../domain/doctor/certificate-findings.ts';
 import { type Finding, findingFrom, worstOf } from '../../domain/doctor/finding.ts';
 import { issuerFindings } from '../../domain/doctor/issuer-findings.ts';
@@ -57,7 +57,7 @@ export const doctorCommand = command({
     const bad = findings.filter(isBad).length;
     if (bad === 0) return;
     throw new OperatorError(
-      `${bad} of ${findings.length} findings ${bad === 1 ? 'needs' : 'need'} somebody`,
+      `${bad} of ${findings.length} findings ${bad === 1 ? 'needs' : 'need'} attention`,
       {
         hint: 'The lines above say what to do.',
       },

@@ -2,13 +2,12 @@
 import { X509Certificate } from 'node:crypto';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
-import { formatTimestamp } from '../../base/timestamp.ts';
 import { encodePem, readPemBlocks } from '../../crypto/pem.ts';
-import { findAcmeIssuer, listIssuers } from '../../db/tables/issuers.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import { createIssuerInput, parseInput, updateIssuerInput } from '../../domain/inputs.ts';
 import { addIssuer, removeIssuer, updateIssuer } from '../../domain/issuance/issuer-changes.ts';
 import { eabKeyIn } from '../../domain/issuance/issuer-inputs.ts';
+import { viewIssuers } from '../../domain/issuance/issuer-views.ts';
 import { type IssuerSecrets, knownDirectories } from '../../domain/issuance/issuers.ts';
 import { command, commandGroup } from '../runtime/command.ts';
 import { withDirectoryHint } from '../runtime/directory-hint.ts';
@@ -139,24 +138,18 @@ const list = command({
   examples: [{ does: 'See who issues', line: 'vault issuer list' }],
   options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
   run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async ({ db, world }) => {
-      const issuers = await Promise.all(
-        (await listIssuers(db.reader)).map(async (row) => {
-          const ca = await findAcmeIssuer(db.reader, row.id);
-          const isPaused = (ca?.paused_until ?? 0) > world.now();
-          return {
-            name: row.name,
-            type: row.type,
-            directory_url: ca?.directory_url ?? null,
-            email: ca?.email ?? null,
-            profile: ca?.profile ?? null,
-            preferred_chain: ca?.preferred_chain ?? null,
-            account: ca?.account_id == null ? null : String(ca.account_id),
-            paused_until: isPaused ? formatTimestamp(ca?.paused_until ?? 0) : null,
-            created_at: formatTimestamp(row.created_at),
-          };
-        }),
-      );
+    withVault(args, terminal, 'refuse', async (vault) => {
+      const issuers = (await viewIssuers(vault)).map((issuer) => ({
+        name: issuer.name,
+        type: issuer.type,
+        directory_url: issuer.directory_url,
+        email: issuer.email,
+        profile: issuer.profile,
+        preferred_chain: issuer.preferred_chain,
+        account: issuer.account,
+        paused_until: issuer.paused_until,
+        created_at: issuer.created_at,
+      }));
       if (args.json) {
         terminal.stdout.write(jsonText(issuers));
         return;

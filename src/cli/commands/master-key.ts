@@ -4,11 +4,10 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { keyIn, readKeyFile } from '../../crypto/master-key-file.ts';
 import { PassphraseKey } from '../../crypto/passphrase-key.ts';
 import { passphraseCost } from '../../crypto/passphrase-seal.ts';
-import { Database } from '../../db/database.ts';
-import { refuseNetworkPlace } from '../../db/sqlite/database-place.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import { passphraseComplaint } from '../../domain/backup/backup.ts';
 import { finishRestore } from '../../domain/backup/restore-swap.ts';
+import type { SecretsContext } from '../../domain/contexts.ts';
 import { rotateMasterKey } from '../../domain/master-key/master-key-rotation.ts';
 import { sealKeyFiles } from '../../domain/master-key/master-key-sealing.ts';
 import {
@@ -16,6 +15,7 @@ import {
   masterKeyStatus,
   removeMasterKey,
 } from '../../domain/master-key/master-key-status.ts';
+import { openDatabase, refuseUnsafePlace, type VaultDatabase } from '../../domain/presence/vault-database.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { command, commandGroup } from '../runtime/command.ts';
 import { askAt, Unlocking } from '../runtime/master-keys.ts';
@@ -36,7 +36,7 @@ const status = command({
   run: async (args, terminal) => {
     const settings = await readSettings(args, terminal.environment);
     // Without opening a key: this is what people look at when one is missing.
-    const db = await openDatabase(settings, terminal);
+    const db = await openWithoutKey(settings, terminal);
     try {
       const { masterKeyCommand: [program] = [], masterKeyFile } = settings;
       const files = program === undefined ? masterKeyFile : undefined;
@@ -196,7 +196,7 @@ async function withKeyFiles(
 }
 
 async function resealFiles(
-  vault: Vault,
+  vault: SecretsContext,
   { stderr }: Terminal,
   lock: PassphraseKey | undefined,
   passphrase: Parameters<typeof PassphraseKey.for>[0] | undefined,
@@ -209,13 +209,14 @@ async function resealFiles(
   for (const path of left) stderr.write(`Left as it is, under a passphrase of its own: ${path}\n`);
 }
 
-async function openDatabase(settings: Settings, { world }: Terminal): Promise<Database> {
+/** The database alone, without its master key. */
+async function openWithoutKey(settings: Settings, { world }: Terminal): Promise<VaultDatabase> {
   const path = join(settings.dataDir, 'vault.db');
   refuseExposedVault(settings, 'refuse');
-  refuseNetworkPlace(settings.dataDir);
+  refuseUnsafePlace(settings.dataDir);
   finishRestore(settings.dataDir);
   requireVault(settings);
-  return Database.open(path, world);
+  return openDatabase(path, world);
 }
 
 async function givenKey(path: string | undefined, settings: Settings, terminal: Terminal) {

@@ -1,6 +1,5 @@
 /** `vault notification …`: who is told what happens, whether that works, and what was told. */
 
-import { listDeliveries } from '../../db/tables/notification-deliveries.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import { parseInput } from '../../domain/inputs.ts';
 import {
@@ -10,7 +9,7 @@ import {
   testChannel,
 } from '../../domain/notifications/notification-channels.ts';
 import { updateChannelInput } from '../../domain/notifications/notification-inputs.ts';
-import { deliveryView, viewChannels } from '../../domain/notifications/notification-views.ts';
+import { viewChannels, viewDeliveries } from '../../domain/notifications/notification-views.ts';
 import { command, commandGroup } from '../runtime/command.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
 import { withVault } from '../runtime/with-vault.ts';
@@ -136,11 +135,11 @@ const log = command({
   },
   run: async (args, terminal) => {
     const limit = limitFrom(args.limit);
-    await withVault(args, terminal, 'refuse', async ({ db }) => {
+    await withVault(args, terminal, 'refuse', async (vault) => {
       const channelId =
-        args.channel === undefined ? undefined : (await requireChannel(db.reader, args.channel)).id;
+        args.channel === undefined ? undefined : (await requireChannel(vault.db.reader, args.channel)).id;
       const status = args.failed ? ('failed' as const) : undefined;
-      const deliveries = (await listDeliveries(db.reader, { channelId, status, limit })).map(deliveryView);
+      const deliveries = await viewDeliveries(vault, { channelId, status, limit });
       if (args.json) {
         terminal.stdout.write(jsonText(deliveries));
         return;

@@ -1,9 +1,8 @@
 /** `vault renewals list`: what was renewed, what is being renewed, and what failed, newest first. */
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { listRenewals } from '../../db/tables/renewals.ts';
 import { renewalView } from '../../domain/certificates/certificate-views.ts';
 import { stepsOf } from '../../domain/issuance/attempt.ts';
-import { requireCertificate } from '../../domain/versions/certificate-lookup.ts';
+import { findRenewals } from '../../domain/renewals/renewals.ts';
 import { command, commandGroup } from '../runtime/command.ts';
 import { withVault } from '../runtime/with-vault.ts';
 import { limitFrom, limitOption } from '../terminal/count-option.ts';
@@ -29,16 +28,9 @@ const list = command({
   },
   run: async (args, terminal) => {
     const limit = limitFrom(args.limit);
-    await withVault(args, terminal, 'refuse', async ({ db }) => {
-      const certificate =
-        args.name === undefined
-          ? undefined
-          : await requireCertificate(db.reader, args.name, { suggest: true });
-      const rows = await listRenewals(db.reader, {
-        certificateId: certificate?.id,
-        failedOnly: args.failed,
-        limit,
-      });
+    await withVault(args, terminal, 'refuse', async (vault) => {
+      const wanted = { certificate: args.name, suggest: true, failedOnly: args.failed, limit };
+      const rows = await findRenewals(vault, wanted);
       if (args.json) {
         terminal.stdout.write(jsonText(rows.map(renewalView)));
         return;

@@ -1,6 +1,5 @@
 /** `vault version`: which vault this is, and what it is made of, as whoever reports a fault is asked. */
-import { schemaVersion } from '../../db/migrations/migrations.ts';
-import { sqliteVersion } from '../../db/sqlite/sqlite-version.ts';
+import { storageVersion } from '../../domain/upgrade/storage-version.ts';
 import { commandWithoutVault } from '../runtime/command.ts';
 import { facts, jsonText } from '../terminal/output.ts';
 
@@ -17,8 +16,7 @@ export const versionCommand = commandWithoutVault({
       version,
       node: process.versions.node,
       openssl: process.versions.openssl ?? '',
-      sqlite: sqliteVersion(),
-      schema: schemaVersion,
+      ...storageVersion(),
       platform: `${process.platform}-${process.arch}`,
     };
     if (args.json) {

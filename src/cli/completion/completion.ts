@@ -1,6 +1,6 @@
 /** `vault completion`: a script by which a shell knows commands, options and values, and asks the vault for its names. */
 import type { CommandDef } from 'citty';
-import { type KnownNames, knownNames, readKnownNames } from '../../db/tables/known-names.ts';
+import { type NameKind, nameKinds, namesInVault } from '../../domain/presence/known-names.ts';
 import { command, type VaultCommand } from '../runtime/command.ts';
 import { readSettings } from '../settings/settings.ts';
 import { Misuse } from '../terminal/misuse.ts';
@@ -35,15 +35,15 @@ export function completionCommand(root: () => CommandDef): VaultCommand {
       names: {
         type: 'string',
         valueHint: 'KIND',
-        description: `only print the names that the vault has, as the script does: ${knownNames.join(', ')}`,
-        values: knownNames,
+        description: `only print the names that the vault has, as the script does: ${nameKinds.join(', ')}`,
+        values: nameKinds,
       },
     },
     run: async (args, terminal) => {
       if (args.names !== undefined) {
-        const kind = knownNames.find((known) => known === args.names);
+        const kind = nameKinds.find((known) => known === args.names);
         if (kind === undefined) {
-          throw new Misuse(`--names ${args.names} is not a kind of names`, `Use ${knownNames.join(', ')}.`);
+          throw new Misuse(`--names ${args.names} is not a kind of names`, `Use ${nameKinds.join(', ')}.`);
         }
         const names = await namesOf(kind, args, terminal.environment);
         terminal.stdout.write(names.map((name) => `${name}\n`).join(''));
@@ -59,14 +59,14 @@ export function completionCommand(root: () => CommandDef): VaultCommand {
 
 /** None where there is no vault, or none of this user's: whoever presses a key wants no error. */
 async function namesOf(
-  kind: KnownNames,
+  kind: NameKind,
   flags: Parameters<typeof readSettings>[0],
   environment: Parameters<typeof readSettings>[1],
 ): Promise<string[]> {
   try {
     const settings = await readSettings(flags, environment);
     refuseExposedVault(settings, 'refuse');
-    return readKnownNames(settings.dataDir, kind);
+    return namesInVault(settings.dataDir, kind);
   } catch {
     // Every other command says what is wrong.
     return [];

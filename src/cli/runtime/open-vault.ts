@@ -8,9 +8,6 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { Signal } from '../../base/signal.ts';
 import type { World } from '../../base/world.ts';
 import type { Keyring } from '../../crypto/keyring.ts';
-import { Database } from '../../db/database.ts';
-import { refuseEmptyDatabase } from '../../db/sqlite/database-inspection.ts';
-import { refuseNetworkPlace } from '../../db/sqlite/database-place.ts';
 import { systemResolver } from '../../dns/resolver/system-resolver.ts';
 import { KeyUse } from '../../domain/access/key-use.ts';
 import { Refusals } from '../../domain/access/refusals.ts';
@@ -19,6 +16,7 @@ import { BackupHealth } from '../../domain/backup/backup-health.ts';
 import { finishRestore } from '../../domain/backup/restore-swap.ts';
 import { Changes } from '../../domain/changes/changes.ts';
 import { Freshness } from '../../domain/changes/freshness.ts';
+import type { SecretsContext } from '../../domain/contexts.ts';
 import { DiskSpace } from '../../domain/health/disk-space.ts';
 import { Heartbeat } from '../../domain/health/heartbeat.ts';
 import { Meter } from '../../domain/health/meter.ts';
@@ -30,8 +28,14 @@ import { bindMasterKey, masterKeyFits, missingMasterKeys } from '../../domain/ma
 import { settleKeyFile } from '../../domain/master-key/master-key-files.ts';
 import { isRotating } from '../../domain/master-key/master-key-rotation.ts';
 import { updateMark } from '../../domain/presence/served-vault.ts';
+import {
+  openDatabase,
+  refuseUnsafePlace,
+  refuseUnusableDatabase,
+  type VaultDatabase,
+} from '../../domain/presence/vault-database.ts';
 import { ensureVaultIdentity } from '../../domain/presence/vault-identity.ts';
-import { markPath, readMark, refuseIncompleteDatabase } from '../../domain/presence/vault-mark.ts';
+import { markPath, readMark } from '../../domain/presence/vault-mark.ts';
 import {
   beginVault,
   endBeginning,
@@ -74,7 +78,7 @@ export async function openVault(
   ask: PassphrasePrompt = failWithoutPrompt,
 ): Promise<OpenVault> {
   refuseExposedVault(settings, whenMissing);
-  refuseNetworkPlace(settings.dataDir);
+  refuseUnsafePlace(settings.dataDir);
   finishRestore(settings.dataDir);
   const path = join(settings.dataDir, 'vault.db');
   const isNew = !hasContent(path);
@@ -85,12 +89,8 @@ export async function openVault(
     beginVault(settings.dataDir);
   }
   const keyring = await loadKeyring(settings, world, isNew, ask);
-  let mark: ReturnType<typeof refuseIncompleteDatabase> = 'marked';
-  if (hasContent(path)) {
-    refuseEmptyDatabase(path);
-    mark = refuseIncompleteDatabase(path, keyring);
-  }
-  const db = await Database.open(path, world);
+  const mark = hasContent(path) ? refuseUnusableDatabase(path, keyring) : 'marked';
+  const db = await openDatabase(path, world);
   try {
     if (whenMissing === 'create') db.requireWritable();
     await refuseWrongKey({ db, keyring, world }, settings);
@@ -179,10 +179,7 @@ async function loadKeyring(
   return createKeyring(settings, unlocking, world);
 }
 
-async function refuseWrongKey(
-  parts: Pick<Vault, 'db' | 'keyring' | 'world'>,
-  settings: Settings,
-): Promise<void> {
+async function refuseWrongKey(parts: SecretsContext, settings: Settings): Promise<void> {
   const verdict = await masterKeyFits(parts);
   if (verdict === 'absent') await bindMasterKey(parts);
   if (verdict === 'does-not-fit' || (await masterKeyFits(parts)) !== 'fits') {
@@ -214,7 +211,7 @@ async function refuseWrongKey(
  * Throws OperatorError where rows would be trusted and tagged a second time: a mark that the master key vouches for is only
  * ever written once they are.
  */
-function refuseOldCheckBlob(db: Database, keyring: Keyring): void {
+function refuseOldCheckBlob(db: VaultDatabase, keyring: Keyring): void {
   if (db.integrity !== undefined) return;
   const mark = markPath(db.path);
   if (typeof readMark(mark, keyring) !== 'object') return;

@@ -1,8 +1,7 @@
 /** From the settings to the metrics of a process that serves, alone or beside others. */
 import { sameBytes } from '../../crypto/constant-time.ts';
 import type { PeerWorkers } from '../../domain/access/peer-workers.ts';
-import type { Series } from '../../domain/health/meter.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { Meter, Series } from '../../domain/health/meter.ts';
 import type { Metrics } from '../../http/metrics/metrics.ts';
 import { processMetrics } from '../../http/metrics/process-metrics.ts';
 import { readMetricsToken } from '../settings/metrics-settings.ts';
@@ -25,7 +24,7 @@ export type MeasuredPeers = PeerWorkers & {
 
 /** Undefined where nobody asked for metrics; what makes them is then not even loaded. Throws OperatorError. */
 export async function openMetrics(
-  vault: Vault,
+  vault: { readonly meter: Meter },
   { metricsListen, metricsTokenFile, backups }: Settings,
   companions: MeasuredPeers | undefined,
 ): Promise<Metrics | undefined> {

@@ -1,7 +1,7 @@
 /** The jobs of the audit log that the settings ask for: what keeps it short, and what hands its events on. */
 import { readFileSync } from 'node:fs';
 import { OperatorError } from '../../base/operator-error.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { LoggedContext } from '../../domain/contexts.ts';
 import { runAuditFeed } from '../../jobs/audit-feed.ts';
 import { auditFile } from '../../jobs/audit-file.ts';
 import { runAuditRetention } from '../../jobs/audit-retention.ts';
@@ -10,7 +10,11 @@ import type { SyslogTarget } from '../../jobs/syslog-connection.ts';
 import { type AuditSettings, syslogHostname } from '../settings/audit-settings.ts';
 
 /** Starts them; each ends when `signal` is aborted. */
-export function auditJobs(vault: Vault, settings: AuditSettings, signal: AbortSignal): Promise<void>[] {
+export function auditJobs(
+  vault: LoggedContext,
+  settings: AuditSettings,
+  signal: AbortSignal,
+): Promise<void>[] {
   const { keepFor, file } = settings;
   const target = collectorOf(settings);
   const jobs: Promise<void>[] = [];

@@ -1,7 +1,8 @@
 /** The settings about clients: whose word about them is believed, and how much they may ask for. */
-import { type IpNetwork, ipNetworkRule, parseIpNetwork } from '../../base/ip-network.ts';
+
 import { OperatorError } from '../../base/operator-error.ts';
 import { usualConnectionLimits } from '../../http/server/connection-limits.ts';
+import { type IpNetwork, ipNetworkRule, parseIpNetwork } from '../../net/ip-network.ts';
 import type { Found } from './setting-values.ts';
 
 export const clientOptions = {

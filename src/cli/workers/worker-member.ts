@@ -1,8 +1,8 @@
 /** One worker as the first process sees it: started, spoken to, and gone in the end. */
 import type { Worker } from 'node:cluster';
+import { LRUCache } from 'lru-cache';
 import { second } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import { RecentMap } from '../../base/recent-map.ts';
 import type { World } from '../../base/world.ts';
 import type { Attempt } from '../../domain/access/sign-in-backoff.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
@@ -32,7 +32,7 @@ export type Member = {
   /** What did not work when it last said how it is. */
   health: readonly string[] | undefined;
   /** Its latest attempts at passwords; of those that failed it says nothing more. */
-  readonly attempts: RecentMap<number, Attempt>;
+  readonly attempts: LRUCache<number, Attempt>;
   /** Resolves when it is gone. */
   readonly ended: Promise<Ending>;
 };
@@ -64,7 +64,7 @@ export function memberFor(
     },
     kill: () => worker?.process.kill('SIGKILL'),
     ...{ url: undefined, silentFor: 0, health: undefined },
-    attempts: new RecentMap(mostAttempts),
+    attempts: new LRUCache({ max: mostAttempts }),
     serving,
     ended,
   };

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { second } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
+import type { ReadinessContext } from '../../domain/doctor/readiness.ts';
 import { beginServing, endServing } from '../../domain/presence/served-vault.ts';
-import type { Vault } from '../../domain/vault.ts';
 import { runWatchdog } from '../../jobs/watchdog.ts';
 import { openLog } from '../runtime/log-output.ts';
 import { machineTrouble } from '../runtime/machine-trouble.ts';
@@ -120,7 +120,7 @@ async function serve(
 
 /** Every second, for as long as the event loop turns; also while requests in flight end. */
 async function tellAlive(
-  vault: Vault,
+  vault: Pick<ReadinessContext, 'world' | 'backupHealth'>,
   channel: PrimaryChannel,
   { tellCounts }: Pick<WorkerPeers, 'tellCounts'>,
   over: AbortSignal,

@@ -75,8 +75,8 @@ export function refuseForeignDatabase(
   const isOurs = database.pragma('application_id', { simple: true }) === applicationId;
   const tables = database.prepare("select count(*) from sqlite_schema where type = 'table'").pluck().get();
   if (!isOurs && tables !== 0) {
-    throw new OperatorError(`${database.name} is a database, but not a vault's`, {
-      hint: 'Name another directory with --data-dir, or move the file away.',
+    throw new OperatorError(`${database.name} is a database of another program`, {
+      hint: 'Set --data-dir to another directory, or move the file away.',
     });
   }
   const newer = appliedMigrations(database).filter((name) => !(name in known));
@@ -84,7 +84,7 @@ export function refuseForeignDatabase(
     throw new OperatorError(
       `${database.name} was written by a newer vault (its schema has ${newer.join(', ')})`,
       {
-        hint: 'Start the newer vault again, or restore the copy that was made before the upgrade.',
+        hint: 'Start the newer vault again, or restore the copy from before the upgrade.',
       },
     );
   }

@@ -2,12 +2,14 @@
  * The copy that is laid beside a database before its schema changes: whole, checked and durable under its name, or nothing is
  * migrated. The way back to the older vault leads over it.
  */
+
 import { closeSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { removeDatabase, syncPath } from '../../base/durable-file.ts';
-import { isNoSpaceError, wordsOf } from '../../base/full-disk.ts';
+import { isNoSpaceError } from '../../base/full-disk.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import { damageIn } from '../storage-error.ts';
 
 /** So many copies stay, the newest: who upgrades twice in a day can still go back to where it began. */
@@ -71,8 +73,8 @@ function refuseDamaged(copy: string): void {
     database.pragma('journal_mode = delete');
     const damage = damageIn(database.prepare('pragma quick_check(1)').pluck().all());
     if (damage === undefined) return;
-    throw new OperatorError(`the database is damaged, so it is not migrated: ${damage}`, {
-      hint: 'Nothing was changed. Keep a copy of the file, and restore the newest backup.',
+    throw new OperatorError(`the database is damaged and was not upgraded: ${damage}`, {
+      hint: 'Nothing was changed. Keep a copy of the file, then restore the latest backup.',
     });
   } finally {
     database.close();
@@ -84,10 +86,10 @@ function uncopied(error: unknown, copy: string): unknown {
   if (error instanceof OperatorError || typeof code !== 'string') return error;
   return new OperatorError(
     isNoSpaceError(error)
-      ? `there is no space for the copy that is made before the database is upgraded (${copy})`
-      : `the copy that is made before the database is upgraded cannot be made: ${wordsOf(error)} (${copy})`,
+      ? `not enough space for the copy of the database before the upgrade (${copy})`
+      : `cannot copy the database before the upgrade: ${describeSystemError(error)} (${copy})`,
     {
-      hint: 'Free some space there, or let this user write there. Nothing was changed, and the older vault still starts.',
+      hint: 'Free some space there, or let this user write there. Nothing was changed; the older vault still starts.',
       cause: error,
     },
   );

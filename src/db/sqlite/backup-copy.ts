@@ -95,7 +95,7 @@ export function masterKeysIn(copy: string): { current: string | undefined; isRot
  */
 export function examineCopy(copy: string, name: string): CopyFacts {
   const damaged = (findings: string, cause?: unknown) =>
-    new OperatorError(`${name} is damaged: ${findings}`, { hint: 'Take another backup.', cause });
+    new OperatorError(`${name} is damaged: ${findings}`, { hint: 'Use another backup.', cause });
   let database: BetterSqlite3.Database | undefined;
   try {
     database = new BetterSqlite3(copy, { readonly: true });

@@ -41,7 +41,7 @@ export function examineDatabase(path: string): DatabaseFacts {
   }
 }
 
-const hint = 'Keep a copy of the file, and restore the newest backup.';
+const hint = 'Keep a copy of the file, then restore the latest backup.';
 
 /** Reads every page, index and reference; throws what `asError` makes of the first findings. */
 export function refuseDamaged(
@@ -53,7 +53,7 @@ export function refuseDamaged(
   const damage = damageIn(database.prepare('pragma integrity_check(3)').pluck().all());
   if (damage !== undefined) throw asError(damage);
   if (database.prepare('pragma foreign_key_check').get() !== undefined) {
-    throw asError('rows refer to others that are not there');
+    throw asError('rows refer to missing rows');
   }
 }
 

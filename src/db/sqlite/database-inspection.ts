@@ -51,11 +51,15 @@ export function refuseMisplacedFiles(path: string): void {
     // A database may be a link to its file; SQLite follows none for the others.
     const stats = (suffix === '' ? statSync : lstatSync)(file, { throwIfNoEntry: false });
     if (stats === undefined || stats.isFile()) continue;
-    const kind = stats.isDirectory() ? 'a directory' : stats.isSymbolicLink() ? 'a symbolic link' : 'no file';
-    throw new OperatorError(`${file} is ${kind}, where the database has a file`, {
+    const kind = stats.isDirectory()
+      ? 'a directory'
+      : stats.isSymbolicLink()
+        ? 'a symbolic link'
+        : 'not a regular file';
+    throw new OperatorError(`${file} is ${kind}; the database must be a regular file`, {
       hint:
-        'Put the file itself there, or restore a backup into an empty directory: vault restore FILE --data-dir DIR\n' +
-        '  For another disk, move the whole data directory there. Nothing was changed.',
+        'Put the file there, or restore a backup into an empty directory: vault restore FILE --data-dir DIR\n' +
+        '  To use another disk, move the whole data directory. Nothing was changed.',
     });
   }
 }
@@ -67,8 +71,8 @@ export function refuseEmptyDatabase(path: string): void {
     if (tables !== 0) return;
     const log = leftLog(path);
     const why = log === undefined ? 'its log is missing' : `its log ${log} does not belong to it`;
-    throw new OperatorError(`the database ${path} holds no vault: it has no tables, as where ${why}`, {
-      hint: `${lostDatabaseAdvice(path)} A copy of a running vault needs vault.db-wal too.`,
+    throw new OperatorError(`the database ${path} has no tables; ${why}`, {
+      hint: `${lostDatabaseAdvice(path)} A copy of a running vault also needs vault.db-wal.`,
     });
   });
 }

@@ -49,8 +49,8 @@ function lookAt(path: string): void {
 }
 
 function inUse(path: string, cause?: unknown): OperatorError {
-  return new OperatorError(`the vault is running: another process has ${path} open`, {
-    hint: 'Stop "vault serve" and the commands on it first. Nothing was changed.',
+  return new OperatorError(`the vault is running: another process uses ${path}`, {
+    hint: 'Stop "vault serve" and other vault commands first. Nothing was changed.',
     cause,
   });
 }

@@ -9,11 +9,11 @@ export function refuseNetworkPlace(dataDir: string): void {
   const type = networkFileSystem(join(dataDir, 'vault.db'));
   if (type === undefined) return;
   throw new OperatorError(
-    `the database in ${dataDir} is on a network file system (${type}), where two processes can damage it`,
+    `the database in ${dataDir} is on a network file system (${type}), which can corrupt it`,
     {
       hint:
-        'Locks and shared memory do not work there as on a local disk. Stop the vault, copy the directory to a local disk\n' +
-        `  (cp -a ${dataDir} /var/lib/vault), and name that with --data-dir. Backups may lie on a network file system.\n` +
+        'Locks and shared memory are unreliable there. Stop the vault, copy the directory to a local disk\n' +
+        `  (cp -a ${dataDir} /var/lib/vault), and set --data-dir to it. Backups may be on a network file system.\n` +
         '  Nothing was changed.',
     },
   );

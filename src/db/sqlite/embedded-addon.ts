@@ -33,8 +33,8 @@ export function loadEmbeddedAddon(bytes: Uint8Array): unknown {
       failures.push(`${place} (${reason(error)})`);
     }
   }
-  throw new OperatorError(`SQLite cannot be loaded from any directory: ${failures.join(', ')}`, {
-    hint: 'Set TMPDIR to a directory in which this user may write and which is not mounted noexec.',
+  throw new OperatorError(`cannot load SQLite from any directory: ${failures.join(', ')}`, {
+    hint: 'Set TMPDIR to a directory that this user can write to and that is not mounted noexec.',
   });
 }
 

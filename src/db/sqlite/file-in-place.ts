@@ -2,9 +2,11 @@
  * Whether an open database is still the file at its path. SQLite goes on in a file that was moved, replaced or removed, and
  * what it commits there is gone for whoever opens the path next; so nothing may be answered from it.
  */
+
 import { type Stats, statSync } from 'node:fs';
+import { StorageError } from '../../base/storage-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
-import { StorageError } from '../storage-error.ts';
 
 /** How long reads rely on the last look. */
 const trustedMs = 100;
@@ -35,7 +37,7 @@ export class FileInPlace {
     this.#lookedAt = Number.NEGATIVE_INFINITY;
     const what = found === undefined ? 'removed or moved' : 'replaced';
     throw new StorageError(`the database was ${what} while it was open (${this.#path})`, {
-      hint: 'Put the file back where it was, and all goes on; or stop the vault, and start it with the file that shall count.',
+      hint: 'Move the original file back to continue, or stop the vault and start it with the new file.',
     });
   }
 
@@ -49,8 +51,8 @@ function lookAt(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch (error) {
-    throw new StorageError(`the database cannot be looked at (${path}): ${(error as Error).message}`, {
-      hint: 'Check the disk, and the rights of the directories above it.',
+    throw new StorageError(`cannot access the database ${path}: ${describeSystemError(error)}`, {
+      hint: 'Check the disk and the permissions of the parent directories.',
       cause: error,
     });
   }

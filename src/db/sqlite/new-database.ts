@@ -56,9 +56,12 @@ export function refuseLeftLog(path: string): void {
   if (log === undefined) return;
   const kib = Math.ceil(statSync(log).size / 1024);
   const state = statSync(path, { throwIfNoEntry: false }) === undefined ? 'missing' : 'empty';
-  throw new OperatorError(`the database ${path} is ${state}, but its log ${log} holds ${kib} KiB of data`, {
-    hint: lostDatabaseAdvice(path),
-  });
+  throw new OperatorError(
+    `the database ${path} is ${state}, but its log ${log} contains ${kib} KiB of data`,
+    {
+      hint: lostDatabaseAdvice(path),
+    },
+  );
 }
 
 /** What to do where a database is lost: the end of every refusal to create one in its place. */

@@ -55,6 +55,28 @@ export async function issuedForNames(
   return rows.map(({ finished_at }) => finished_at ?? 0);
 }
 
+/** What the CA issued since `since` by versions of the vault that did not store the set of names: when, and the names. */
+export async function issuedWithoutSet(
+  reader: Reader,
+  directoryUrl: string,
+  since: number,
+): Promise<{ readonly at: number; readonly names: readonly string[] }[]> {
+  const rows = await reader
+    .selectFrom('renewals')
+    .innerJoin('acme_issuers', 'acme_issuers.issuer_id', 'renewals.issuer_id')
+    .select(['renewals.finished_at', 'renewals.order_domains'])
+    .where('renewals.name_set', 'is', null)
+    .where('renewals.finished_at', '>', since)
+    // A literal, so that the partial index of successes answers.
+    .where(sql<boolean>`renewals.status = 'succeeded'`)
+    .where('acme_issuers.directory_url', '=', directoryUrl)
+    .execute();
+  return rows.map(({ finished_at, order_domains }) => ({
+    at: finished_at ?? 0,
+    names: JSON.parse(order_domains ?? '[]') as string[],
+  }));
+}
+
 /** Versions of this CA since `since` that may have names under the domain, newest first; the caller looks closer. */
 export async function issuedNear(
   reader: Reader,
@@ -90,19 +112,46 @@ export async function orderedBefore(
   return row && (row.finished_at ?? now);
 }
 
-/** When the renewals of a certificate failed whose orders had been made, newest first, at most `limit`. */
-export async function failuresOf(reader: Reader, certificateId: number, limit: number): Promise<number[]> {
-  const rows = await reader
+/** A renewal that failed after its order had been made, and the names that were ordered. */
+export type FailedOrder = { readonly at: number; readonly names: readonly string[] };
+
+/** Of others only the failures among so many newest renewals are read: a long history must not make each claim slow. */
+const renewalsRead = 5000;
+
+/** The newest failures at this account since `since`, and those of the certificate, at most `limit`; in no order. */
+export async function failedOrders(
+  reader: Reader,
+  accountId: number | null,
+  certificate: { readonly id: number; readonly domains: string },
+  since: number,
+  limit: number,
+): Promise<FailedOrder[]> {
+  const columns = ['id', 'status', 'order_url', 'order_domains', 'finished_at', 'certificate_id'] as const;
+  const own = await reader
     .selectFrom('renewals')
-    .select(['status', 'order_url', 'finished_at'])
-    .where('certificate_id', '=', certificateId)
+    .select(columns)
+    .where('certificate_id', '=', certificate.id)
     .orderBy('id', 'desc')
     // The one that is asked about is among them.
     .limit(limit + 1)
     .execute();
-  return rows
-    .filter(({ status, order_url }) => status === 'failed' && order_url !== null)
-    .map(({ finished_at }) => finished_at ?? 0);
+  const others = await reader
+    .selectFrom('renewals')
+    .select(columns)
+    // A literal, so that the partial index of failures answers.
+    .where(sql<boolean>`status = 'failed'`)
+    .where('id', '>', ({ selectFrom }) =>
+      selectFrom('renewals').select(sql<number>`max(id) - ${renewalsRead}`.as('id')),
+    )
+    .where('acme_account_id', 'is', accountId)
+    .where('certificate_id', '!=', certificate.id)
+    .where('finished_at', '>', since)
+    .where('order_domains', 'is not', null)
+    .execute();
+  return [...own, ...others].flatMap(({ status, order_url, order_domains, finished_at }) => {
+    if (status !== 'failed' || order_url === null || (finished_at ?? 0) <= since) return [];
+    return { at: finished_at ?? 0, names: JSON.parse(order_domains ?? certificate.domains) as string[] };
+  });
 }
 
 /** The names of the certificates that this issuer works for now. */

@@ -13,7 +13,13 @@ export type Lane = {
   readonly dns_lane: number;
   /** Whether the issuer is an ACME CA; the private CA answers at once. */
   readonly is_acme: 0 | 1;
+  /** Whether people create the records of the DNS provider: that takes hours. */
+  readonly is_by_hand: 0 | 1;
 };
+
+const isByHand = sql.raw(
+  "exists (select 1 from dns_providers where id = renewals.dns_lane and type = 'manual') as is_by_hand",
+);
 
 /** The renewal that is the next of its lane. */
 export type LaneHead = Lane & { readonly id: number; readonly urgent_at: number };
@@ -58,7 +64,7 @@ export async function listLaneHeads(reader: Reader, now: number): Promise<LaneHe
         union all
         select 0, (select id from renewals where ${queued} and issuer_id is null limit 1)
       )
-    select heads.is_acme, renewals.id, renewals.issuer_id, renewals.dns_lane, renewals.urgent_at
+    select heads.is_acme, renewals.id, renewals.issuer_id, renewals.dns_lane, renewals.urgent_at, ${isByHand}
     from heads cross join renewals on renewals.id = heads.id
     order by renewals.urgent_at, renewals.id
   `.execute(reader);
@@ -69,7 +75,7 @@ export async function listLaneHeads(reader: Reader, now: number): Promise<LaneHe
 export async function listLeftRenewals(reader: Reader, now: number): Promise<LaneHead[]> {
   const { rows } = await sql<LaneHead>`
     select renewals.id, renewals.issuer_id, renewals.dns_lane, renewals.urgent_at,
-      acme_issuers.issuer_id is not null as is_acme
+      acme_issuers.issuer_id is not null as is_acme, ${isByHand}
     from renewals left join acme_issuers on acme_issuers.issuer_id = renewals.issuer_id
     where renewals.status = 'running' and renewals.lease_expires_at <= ${now}
       and ifnull(acme_issuers.paused_until, 0) <= ${now}

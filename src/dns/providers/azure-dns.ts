@@ -4,6 +4,7 @@ import { second } from '../../base/duration.ts';
 import { Secret } from '../../base/secret.ts';
 import { withoutTrailing } from '../../base/trailing.ts';
 import type { DnsContext, DnsProviderError, DnsProviderType, TxtRecord } from '../dns-provider.ts';
+import { RecentZones } from '../resolver/recent-zones.ts';
 import { accountZone, relativeName, zoneMissing } from './account-zone.ts';
 import { apiUrl, credential } from './api-settings.ts';
 import { bearerToken } from './bearer-token.ts';
@@ -25,12 +26,13 @@ type Settings = z.infer<typeof config>;
 
 const title = 'Azure DNS';
 const permission =
-  'Check tenant_id, client_id and client_secret (has it expired?), and that the application has the role DNS Zone Contributor on the zone or its resource group.';
+  'Check tenant_id, client_id and client_secret (it may have expired), and that the application has the role DNS Zone Contributor on the zone or its resource group.';
 const version = '2018-05-01';
 /** Somebody changed the set, or is just doing it. */
 const conflicts = [409, 412];
 
 const zonePage = z.object({ value: z.array(z.object({ name: z.string() })), nextLink: z.string().nullish() });
+type AzureZone = { readonly name: string };
 const setSchema = z.object({
   etag: z.string(),
   properties: z.object({
@@ -51,8 +53,9 @@ export const azureDns: DnsProviderType<Settings> = {
     const group =
       `/subscriptions/${encodeURIComponent(settings.subscription_id)}/resourceGroups/` +
       `${encodeURIComponent(settings.resource_group)}/providers/Microsoft.Network/dnsZones`;
+    const recent = new RecentZones<AzureZone>(context.world);
     return recordSetProvider<HeldSet | undefined>(context, title, async (record, signal) => {
-      const zone = await zoneName(api, settings, group, record, signal);
+      const zone = await zoneName(api, settings, { group, recent }, record, signal);
       const relative = encodeURIComponent(relativeName(record.name, zone)) || '@';
       const path = `${group}/${encodeURIComponent(zone)}/TXT/${relative}`;
       const query = { 'api-version': version };
@@ -113,7 +116,7 @@ function resourceManager(settings: Settings, context: DnsContext): JsonApi {
       scope: `${withoutTrailing(baseUrl, '/')}/.default`,
     };
     const path = `/${encodeURIComponent(settings.tenant_id)}/oauth2/v2.0/token`;
-    const answer = await login.send({ method: 'POST', path, purpose: 'give a token', form }, signal);
+    const answer = await login.send({ method: 'POST', path, purpose: 'issue a token', form }, signal);
     const issued = login.read(z.object({ access_token: z.string(), expires_in: z.coerce.number() }), answer);
     return { token: issued.access_token, lifetimeMs: issued.expires_in * second };
   });
@@ -129,33 +132,38 @@ function resourceManager(settings: Settings, context: DnsContext): JsonApi {
 async function zoneName(
   api: JsonApi,
   { zone_name }: Settings,
-  group: string,
+  { group, recent }: { readonly group: string; readonly recent: RecentZones<AzureZone> },
   record: TxtRecord,
   signal: AbortSignal,
 ): Promise<string> {
-  const zones: { name: string }[] = [];
-  if (zone_name !== undefined) {
-    zones.push({ name: zone_name });
-  } else {
-    const purpose = 'list the zones';
-    const first = { method: 'GET', path: group, purpose, query: { 'api-version': version } } as const;
-    const seen = new Set<string>();
-    let answer = await api.send(first, signal);
-    for (;;) {
-      const { value, nextLink } = api.read(zonePage, answer);
-      zones.push(...value);
-      if (!nextLink || seen.has(nextLink)) break;
-      seen.add(nextLink);
-      answer = await api.send({ method: 'GET', path: nextLink, purpose }, signal);
-    }
-  }
+  const zones =
+    zone_name === undefined
+      ? (recent.get(group) ?? (await zonesOf(api, group, signal)))
+      : [{ name: zone_name }];
   const zone = accountZone(zones, record);
-  if (zone !== undefined) return zone.name;
+  if (zone !== undefined) {
+    recent.set(group, zones);
+    return zone.name;
+  }
   throw zoneMissing(
     title,
     record,
     'Check subscription_id, resource_group and zone_name, and that it is a public DNS zone.',
   );
+}
+
+async function zonesOf(api: JsonApi, path: string, signal: AbortSignal): Promise<readonly AzureZone[]> {
+  const zones: AzureZone[] = [];
+  const purpose = 'list the zones';
+  const seen = new Set<string>();
+  let answer = await api.send({ method: 'GET', path, purpose, query: { 'api-version': version } }, signal);
+  for (;;) {
+    const { value, nextLink } = api.read(zonePage, answer);
+    zones.push(...value);
+    if (!nextLink || seen.has(nextLink)) return zones;
+    seen.add(nextLink);
+    answer = await api.send({ method: 'GET', path: nextLink, purpose }, signal);
+  }
 }
 
 /** Azure's own errors, and those of its login. */

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { Secret } from '../../base/secret.ts';
 import type { DnsProviderType, TxtRecord } from '../dns-provider.ts';
+import { RecentZones } from '../resolver/recent-zones.ts';
 import { quoteTxt, unquoteTxt } from '../resolver/txt-string.ts';
 import { zoneCandidates, zoneMissing } from './account-zone.ts';
 import { apiUrl, credential } from './api-settings.ts';
@@ -19,6 +20,7 @@ const permission =
 /** "The record already exists", "An identical record already exists". */
 const existsAlready = [81057, 81058];
 const zones = z.array(z.object({ id: z.string(), name: z.string(), status: z.string().optional() }));
+type CloudflareZone = z.infer<typeof zones>[number];
 const records = z.array(z.object({ id: z.string(), content: z.string() }));
 const errors = z.object({ errors: z.array(z.object({ code: z.number(), message: z.string() })) });
 
@@ -38,8 +40,9 @@ export const cloudflare: DnsProviderType<z.infer<typeof config>> = {
       wordsOf,
       authorize: () => ({ Authorization: `Bearer ${token.expose()}` }),
     });
+    const recent = new RecentZones<CloudflareZone>(context.world);
     return recordListProvider(async (record, signal) => {
-      const path = `/zones/${await zoneId(api, record, signal)}/dns_records`;
+      const path = `/zones/${await zoneId(api, recent, record, signal)}/dns_records`;
       const { name } = record;
       return {
         list: async () => {
@@ -65,14 +68,24 @@ export const cloudflare: DnsProviderType<z.infer<typeof config>> = {
   },
 };
 
-async function zoneId(api: JsonApi, record: TxtRecord, signal: AbortSignal): Promise<string> {
+async function zoneId(
+  api: JsonApi,
+  recent: RecentZones<CloudflareZone>,
+  record: TxtRecord,
+  signal: AbortSignal,
+): Promise<string> {
+  const asked = new Map<string, readonly CloudflareZone[]>();
   for (const name of zoneCandidates(record)) {
     const query = { name, per_page: 50 };
     const request: ApiRequest = { method: 'GET', path: '/zones', purpose: 'list the zones', query };
-    const named = (await pages(api, zones, request, signal)).filter((zone) => zone.name === name);
+    const named =
+      recent.get(name) ?? (await pages(api, zones, request, signal)).filter((zone) => zone.name === name);
+    asked.set(name, named);
     // An account can also hold the name as a zone that is pending or has moved away.
     const zone = named.find(({ status }) => status === 'active') ?? named[0];
-    if (zone !== undefined) return zone.id;
+    if (zone === undefined) continue;
+    for (const [candidate, found] of asked) recent.set(candidate, found);
+    return zone.id;
   }
   throw zoneMissing(
     title,

@@ -36,24 +36,24 @@ export function zoneIn({ answers, authorities }: DnsAnswer, name: string): strin
 
 /** Header codes (RFC 1035 §4.1.1, RFC 2136 §2.2): the name, and what to do about it. */
 const refusals: Readonly<Record<number, readonly [string, string]>> = {
-  1: ['FORMERR', 'it does not understand dynamic updates, or something between changed the message'],
-  2: ['SERVFAIL', 'it failed itself, for example because it cannot write the zone: its log says more'],
-  3: ['NXDOMAIN', 'it does not know the zone'],
-  4: ['NOTIMP', 'it does not do dynamic updates: use another provider type for this zone'],
+  1: ['FORMERR', 'it does not support dynamic updates, or a middlebox changed the message'],
+  2: ['SERVFAIL', 'a server failure, for example because it cannot write the zone; see its log'],
+  3: ['NXDOMAIN', 'unknown zone; check the setting zone'],
+  4: ['NOTIMP', 'dynamic updates are not supported; use another provider type for this zone'],
   5: [
     'REFUSED',
-    'the key may not change TXT records at this name: allow it in the update policy of the zone, and look whether this is the primary server',
+    'the key is not permitted to change TXT records at this name; allow it in the update policy of the zone, and check that this is the primary server',
   ],
   9: [
     'NOTAUTH',
-    'it is not the primary server of this zone, or does not accept the key: look at server, zone and key_name',
+    'not the primary server of this zone, or the key is not accepted; check server, zone and key_name',
   ],
-  10: ['NOTZONE', 'the name is not in that zone: look at the setting zone'],
+  10: ['NOTZONE', 'the name is not in the zone; check the setting zone'],
 };
 
 /** Why an answer with this header code was no success, as the second half of a sentence about the server. */
 export function refusal(rcode: number): string {
-  const [name, advice] = refusals[rcode] ?? [`the code ${rcode}`, 'its log may say why'];
+  const [name, advice] = refusals[rcode] ?? [`code ${rcode}`, 'see its log'];
   return `answered ${name}: ${advice}`;
 }
 
@@ -61,13 +61,13 @@ export function refusal(rcode: number): string {
 export function signatureRefusal(verdict: Verdict, now: number): string {
   switch (verdict.kind) {
     case 'good':
-      return 'answered with a good signature';
+      return 'answered with a valid signature';
     case 'missing':
-      return 'answered without a signature, so anybody may have written the answer: the server has to know the TSIG key';
+      return 'answered without a signature, so the answer cannot be trusted; configure the TSIG key on the server';
     case 'forged':
-      return 'answered with a signature that is not from our key: look at secret and algorithm, and who stands between';
+      return 'answered with a signature by another key; check secret and algorithm, and for a middlebox';
     case 'stale':
-      return `answered with a signature of another time: ${clocks(verdict.serverTime, now)}`;
+      return `answered with a signature from another time: ${clocks(verdict.serverTime, now)}`;
     case 'refused':
       return `answered ${reasonOf(verdict.error, verdict.serverTime, now)}`;
   }
@@ -76,15 +76,15 @@ export function signatureRefusal(verdict: Verdict, now: number): string {
 function reasonOf(error: number, serverTime: number | undefined, now: number): string {
   switch (error) {
     case tsigError.badKey:
-      return 'BADKEY: it does not know a TSIG key of this name and algorithm: look at key_name and algorithm';
+      return 'BADKEY: unknown TSIG key name or algorithm; check key_name and algorithm';
     case tsigError.badSig:
-      return 'BADSIG: the secret is not that of the TSIG key: look at secret and algorithm';
+      return 'BADSIG: wrong TSIG secret; check secret and algorithm';
     case tsigError.badTime:
       return `BADTIME: ${serverTime === undefined ? 'the clocks differ' : clocks(serverTime, now)}`;
     case tsigError.badTrunc:
-      return 'BADTRUNC: it wants longer signatures';
+      return 'BADTRUNC: it requires longer signatures';
     default:
-      return `the TSIG error ${error}: its log may say why`;
+      return `TSIG error ${error}; see its log`;
   }
 }
 
@@ -92,7 +92,7 @@ function clocks(serverTime: number, now: number): string {
   // A signature has whole seconds.
   const apart = Math.floor(serverTime / second) - Math.floor(now / second);
   const direction = apart < 0 ? 'behind' : 'ahead of';
-  return `the server’s clock is ${Math.abs(apart)} s ${direction} ours: set the clocks of both by NTP`;
+  return `the clock of the server is ${Math.abs(apart)} s ${direction} the vault's; synchronize both with NTP`;
 }
 
 /** Whether an answer goes with a request of this id and kind (RFC 1035 §4.1.1). */

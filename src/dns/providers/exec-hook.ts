@@ -10,11 +10,11 @@ const command = z
   .union([z.string(), z.array(z.string()).min(1)], {
     error: 'must be a path, or a list of a path and arguments',
   })
+  .refine((words) => isAbsolute(programOf(words)), 'must begin with an absolute path (PATH is not searched)')
   .refine(
-    (words) => isAbsolute(programOf(words)),
-    'must begin with an absolute path: it is not looked up in PATH',
-  )
-  .refine((words) => [words].flat().every((word) => !word.includes('\0')), 'must not have a NUL');
+    (words) => [words].flat().every((word) => !word.includes('\0')),
+    'must not contain a NUL character',
+  );
 
 const config = z
   .strictObject({
@@ -29,7 +29,7 @@ const config = z
   })
   .refine(({ style, cleanup_command }) => style === 'certbot' || cleanup_command === undefined, {
     path: ['cleanup_command'],
-    message: 'is for the style certbot only; the others call the same command for both',
+    message: 'is only for the style certbot; other styles use the same command for both',
   });
 
 /**
@@ -43,7 +43,7 @@ type Call = { readonly words: readonly string[]; readonly environment?: Readonly
 /** Whether values coexist, and whether a second call for the same does harm, is the program's affair. */
 export const execHook: DnsProviderType<ExecHookConfig> = {
   type: 'exec',
-  title: 'a program of your own, as hooks of lego, dehydrated or certbot',
+  title: 'a local program, called like a hook of lego, dehydrated or certbot',
   config,
   create: (settings, context) => ({
     concurrency: settings.concurrency,
@@ -69,7 +69,7 @@ async function call(
   const end = await runHook(world, run, signal);
   const failure = hookFailure(run, end, Object.values(settings.environment));
   if (failure !== undefined) throw new DnsProviderError(failure);
-  log.debug({ program, name: record.name }, `The hook has ended well: ${verb}.`);
+  log.debug({ program, name: record.name }, `hook succeeded: ${verb}`);
 }
 
 /** How the style calls it; undefined where it has no call for that. */
@@ -103,7 +103,7 @@ const prefix = '_acme-challenge.';
 function domainFor(style: string, { name }: TxtRecord): string {
   if (name.startsWith(prefix)) return name.slice(prefix.length);
   throw new DnsProviderError(
-    `a hook of the style ${style} can only make records called ${prefix}DOMAIN, not ${name}: use the style lego`,
+    `a hook of the style ${style} can only create records named ${prefix}DOMAIN, not ${name}; use the style lego`,
   );
 }
 

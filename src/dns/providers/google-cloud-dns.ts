@@ -17,9 +17,9 @@ import { purposeOfChanges, zoneChangeProvider } from './zone-changes.ts';
 
 /** The file that Google gives for a service account. Its other fields are of no use here. */
 const keyFile = z.object({
-  client_email: z.string({ error: 'is missing: it must be the address of the service account' }),
+  client_email: z.string({ error: 'is missing; it must be the address of the service account' }),
   private_key: z
-    .string({ error: 'is missing: it must be the private key of the service account' })
+    .string({ error: 'is missing; it must be the private key of the service account' })
     .includes('-----BEGIN PRIVATE KEY-----', { error: 'must be a PEM private key (PKCS#8)' }),
   private_key_id: z.string().optional(),
   project_id: z.string().optional(),
@@ -78,7 +78,9 @@ export const googleCloudDns: DnsProviderType<Settings> = {
     );
     const project = settings.project ?? key.project_id;
     if (project === undefined) {
-      throw new DnsProviderError(`${title} needs project: the key file does not name one in project_id`);
+      throw new DnsProviderError(
+        `${title}: project is missing; set it, because the key file has no project_id`,
+      );
     }
     const api = cloudDns(settings, key, context);
     const root = `/dns/v1/projects/${encodeURIComponent(project)}/managedZones`;
@@ -129,7 +131,7 @@ function cloudDns(settings: Settings, key: KeyFile, context: DnsContext): JsonAp
   const token = bearerToken(context.world, async (signal): Promise<IssuedToken> => {
     const { importPKCS8, SignJWT } = await import('jose');
     const refused = () =>
-      new DnsProviderError(`${title}: private_key of the service account is no RSA key in PKCS#8`);
+      new DnsProviderError(`${title}: private_key of the service account must be an RSA key in PKCS#8`);
     const pem = rsaKeyIn(privateKey.expose());
     if (pem === undefined) throw refused();
     const signer = await importPKCS8(pem, 'RS256').catch(() => {
@@ -150,7 +152,7 @@ function cloudDns(settings: Settings, key: KeyFile, context: DnsContext): JsonAp
       .sign(signer);
     const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion };
     const answer = await oauth.send(
-      { method: 'POST', path: tokenUri, purpose: 'give a token', form },
+      { method: 'POST', path: tokenUri, purpose: 'issue a token', form },
       signal,
     );
     const issued = oauth.read(z.object({ access_token: z.string(), expires_in: z.number() }), answer);

@@ -16,7 +16,7 @@ const config = z.strictObject({
 
 const title = 'Hetzner';
 const permission =
-  'The API token needs Read & Write and must be made in the Cloud Console (Security, API tokens) of the project that holds the zone.';
+  'The API token needs Read & Write and must be created in the Cloud Console (Security, API tokens) of the project that holds the zone.';
 const polls = 60;
 /** The set is in use, was changed, or does not fit to what was sent: reading it again tells. */
 const conflicts = [409, 422, 423];
@@ -57,14 +57,14 @@ export const hetzner: DnsProviderType<z.infer<typeof config>> = {
       const { purpose } = begun.request;
       let { action } = api.read(actionSchema, begun);
       for (let poll = 0; action.status === 'running'; poll += 1) {
-        if (poll >= polls) throw new DnsProviderError(`${title} takes too long to ${purpose}`);
+        if (poll >= polls) throw new DnsProviderError(`${title} took too long to ${purpose}`);
         await pause(context, title, second, signal);
         const path = `/actions/${action.id}`;
         action = api.read(actionSchema, await api.send({ method: 'GET', path, purpose }, signal)).action;
       }
       if (action.status === 'success') return;
       const why = api.shown(action.error?.message ?? action.status);
-      throw new DnsProviderError(`${title} did not ${purpose}: ${why ?? 'the action failed'}`);
+      throw new DnsProviderError(`${title} failed to ${purpose}: ${why ?? 'the action failed'}`);
     };
 
     return recordSetProvider<readonly string[] | undefined>(context, title, async (record, signal) => {

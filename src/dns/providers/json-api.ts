@@ -6,6 +6,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { z } from 'zod';
 import { second } from '../../base/duration.ts';
+import { describeIssue } from '../../base/input-issue.ts';
 import { shortened } from '../../base/printable-text.ts';
 import { parseRetryAfter } from '../../base/retry-after.ts';
 import { Secret } from '../../base/secret.ts';
@@ -99,7 +100,7 @@ export function jsonApi(options: ApiOptions): JsonApi {
       const type = response.headers['content-type'] ?? 'no content type';
       const what = isKnown ? `${status}, ${type}` : status;
       throw new DnsProviderError(
-        `${title} did not ${request.purpose}: it answered with something unreadable (${what}). Is its URL right?`,
+        `${title} failed to ${request.purpose}: unreadable response (${what}). Check the URL.`,
       );
     }
     return { request, status, headers: response.headers, body: undefined, sent };
@@ -132,7 +133,7 @@ export function jsonApi(options: ApiOptions): JsonApi {
 
   const asFailure = (error: unknown, { purpose }: ApiRequest): DnsProviderError => {
     if (!(error instanceof OutboundError)) throw error;
-    return new DnsProviderError(`${title} did not ${purpose}: ${error.message}`, { cause: error });
+    return new DnsProviderError(`${title} failed to ${purpose}: ${error.message}`, { cause: error });
   };
 
   const refusal = (answer: ApiAnswer): DnsProviderError => {
@@ -148,23 +149,22 @@ export function jsonApi(options: ApiOptions): JsonApi {
       );
     }
     if (status === 429) {
-      const wait =
-        retryAfterMs === undefined ? '' : `; it asks to wait ${Math.ceil(retryAfterMs / second)} s`;
+      const wait = retryAfterMs === undefined ? '' : `; retry after ${Math.ceil(retryAfterMs / second)} s`;
       return new DnsProviderError(
-        `${title} gets too many requests and did not ${request.purpose} (${because})${wait}`,
+        `${title} rate limit exceeded: failed to ${request.purpose} (${because})${wait}`,
         { retryAfterMs },
       );
     }
-    return new DnsProviderError(`${title} did not ${request.purpose} (${because})`, { retryAfterMs });
+    return new DnsProviderError(`${title} failed to ${request.purpose} (${because})`, { retryAfterMs });
   };
 
   const read = <T>(schema: z.ZodType<T>, { body, request }: ApiAnswer): T => {
     const parsed = schema.safeParse(body);
     if (parsed.success) return parsed.data;
     const [issue] = parsed.error.issues;
-    const where = issue?.path.join('.') || 'the answer';
+    const where = issue?.path.join('.') || 'the response';
     throw new DnsProviderError(
-      `${title} did not ${request.purpose} in a form that is known here: ${where}: ${issue?.message}`,
+      `${title} sent an unexpected response to: ${request.purpose} (${where} ${issue === undefined ? 'is invalid' : describeIssue(issue)})`,
     );
   };
 
@@ -179,7 +179,7 @@ export async function pause(
   signal: AbortSignal,
 ): Promise<void> {
   await world.sleep(ms, signal);
-  if (signal.aborted) throw new DnsProviderError(`the request to ${title} was given up`);
+  if (signal.aborted) throw new DnsProviderError(`the request to ${title} was canceled`);
 }
 
 /** Every text in a value, for providers whose errors have many forms. */
@@ -194,7 +194,7 @@ function outboundRequest({ baseUrl, title }: ApiOptions, request: ApiRequest): O
   const url = new URL(request.path.startsWith('/') ? base + request.path : request.path);
   if (url.origin !== new URL(base).origin) {
     throw new DnsProviderError(
-      `${title} wants the vault to ${request.purpose} on another host, ${url.host}; nothing is sent there`,
+      `${title} returned a URL on another host, ${url.host}; no request was sent (${request.purpose})`,
     );
   }
   for (const [name, value] of Object.entries(request.query ?? {})) url.searchParams.set(name, String(value));

@@ -6,18 +6,18 @@ const config = z.strictObject({});
 
 export const manual: DnsProviderType<Record<string, never>> = {
   type: 'manual',
-  title: 'you, by hand: the vault shows the record and waits for it',
+  title: 'manual: the vault shows the record and waits until you create it',
   config,
   create: (_settings, { log }) => ({
     byHand: true,
     present: async ({ name, value }) => {
       log.warn(
         { name, type: 'TXT', value },
-        'Please create this DNS record; leave others at the name alone.',
+        'create this DNS record by hand; keep other records at the name',
       );
     },
     remove: async ({ name, value }) => {
-      log.info({ name, type: 'TXT', value }, 'This DNS record is not needed any more and may be removed.');
+      log.info({ name, type: 'TXT', value }, 'this DNS record is no longer needed and can be removed');
     },
   }),
 };

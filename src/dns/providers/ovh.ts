@@ -19,8 +19,8 @@ const endpoints = {
 
 const config = z.strictObject({
   endpoint: z.enum(['ovh-eu', 'ovh-ca', 'ovh-us'], { error: 'must be ovh-eu, ovh-ca or ovh-us' }),
-  application_key: credential('the application key that OVH gave'),
-  application_secret: credential('the application secret that OVH gave'),
+  application_key: credential('the application key from OVH'),
+  application_secret: credential('the application secret from OVH'),
   consumer_key: credential('the consumer key, confirmed by a login'),
   base_url: apiUrl.optional(),
 });
@@ -68,7 +68,7 @@ export const ovh: DnsProviderType<z.infer<typeof config>> = {
       const now = context.world.now();
       if (offset === undefined || offset.until <= now) {
         const answer = await clock.send(
-          { method: 'GET', path: '/auth/time', purpose: 'tell the time' },
+          { method: 'GET', path: '/auth/time', purpose: 'return the time' },
           signal,
         );
         const seconds = clock.read(z.number(), answer) - Math.floor(context.world.now() / second);

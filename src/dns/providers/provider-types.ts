@@ -1,5 +1,7 @@
 /** All kinds of DNS providers, and how the secret file of one is read. */
+
 import type { z } from 'zod';
+import { describeIssue } from '../../base/input-issue.ts';
 import { acmeDns } from '../acme-dns.ts';
 import { DnsProviderError, type DnsProviderType } from '../dns-provider.ts';
 import { azureDns } from './azure-dns.ts';
@@ -45,7 +47,7 @@ export async function readSecretMapping(
   // Without a blank it cannot be `key: value`; JSON begins with a brace.
   const isPlain = type.plain !== undefined && /^[^\s{]\S*$/.test(trimmed);
   const isKey = isPlain && /^["']?(\w+)["']?[:=]/.exec(trimmed)?.[1] === type.plain;
-  if (isKey) throw new DnsProviderError(`the secret file needs a blank after "${type.plain}:"`);
+  if (isKey) throw new DnsProviderError(`the secret file needs a space after "${type.plain}:"`);
   return isPlain && type.plain ? { [type.plain]: trimmed } : mapping(type, trimmed);
 }
 
@@ -56,7 +58,7 @@ async function mapping(
   if (text === '') return {};
   const value = jsonIn(text) ?? (await yamlIn(text));
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  const orPlain = type.plain === undefined ? '' : `, or the ${type.plain} alone in one line`;
+  const orPlain = type.plain === undefined ? '' : `, or a single line with the ${type.plain}`;
   throw new DnsProviderError(`the secret file must be a mapping of names to values${orPlain}`);
 }
 
@@ -79,7 +81,7 @@ async function yamlIn(text: string): Promise<unknown> {
   if (error !== undefined) {
     const line = error.linePos?.[0].line;
     throw new DnsProviderError(
-      `the secret file is neither YAML nor JSON: ${error.code} in line ${line ?? '?'}`,
+      `the secret file is neither valid YAML nor JSON: ${error.code} in line ${line ?? '?'}`,
     );
   }
   return aliasesResolved(document);
@@ -90,7 +92,7 @@ function aliasesResolved(document: { toJS: (options: { maxAliasCount: number }) 
     return document.toJS({ maxAliasCount: 10 });
   } catch {
     // Whatever the parser says would quote the text.
-    throw new DnsProviderError('the secret file has aliases that lead nowhere, or too many of them');
+    throw new DnsProviderError('the secret file has unresolved YAML aliases, or too many of them');
   }
 }
 
@@ -110,7 +112,7 @@ function checkedConfig<Config>(
   const complaints = parsed.error.issues.flatMap((issue) => complaintsOf(issue));
   const more = complaints.length > mostComplaints ? `; and ${complaints.length - mostComplaints} more` : '';
   const shown = complaints.slice(0, mostComplaints).join('; ');
-  throw new DnsProviderError(`the settings of ${type} are not right: ${shown}${more}`);
+  throw new DnsProviderError(`invalid settings for ${type}: ${shown}${more}`);
 }
 
 function complaintsOf(issue: z.core.$ZodIssue): string[] {
@@ -118,11 +120,11 @@ function complaintsOf(issue: z.core.$ZodIssue): string[] {
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => `${path === '' ? '' : `${path}.`}${shownKey(key)} is unknown`);
   }
-  const message = /received undefined$/.test(issue.message) ? 'is missing' : issue.message;
+  const message = describeIssue(issue);
   return [path === '' ? message : `${path} ${message}`];
 }
 
 /** A value that was written where a key belongs must not be shown. */
 function shownKey(key: string): string {
-  return /^[A-Za-z][A-Za-z_-]{0,30}$/.test(key) ? key : 'a key that is no name';
+  return /^[A-Za-z][A-Za-z_-]{0,30}$/.test(key) ? key : 'a key that is not a name';
 }

@@ -36,15 +36,15 @@ const config = z
   })
   .refine(({ unsigned, key_name }) => unsigned === true || key_name !== undefined, {
     path: ['key_name'],
-    message: 'is missing (unsigned: true goes without a key)',
+    message: 'is missing (to send updates without a key, set unsigned: true)',
   })
   .refine(({ key_name, secret }) => (key_name === undefined) === (secret === undefined), {
     path: ['secret'],
-    message: 'goes with key_name: both or neither',
+    message: 'and key_name must be set together',
   })
   .refine(({ unsigned, key_name }) => unsigned === undefined || key_name === undefined, {
     path: ['unsigned'],
-    message: 'does not go with key_name',
+    message: 'cannot be combined with key_name',
   });
 
 /**
@@ -81,9 +81,9 @@ export const rfc2136: DnsProviderType<Rfc2136Config> = {
         );
         if (answer.rcode === 0) continue;
         const names = [...new Set(updates.map(({ name }) => name))];
-        const what = names.length === 1 ? names[0] : `${names.length} names, ${names[0]} among them,`;
+        const what = names.length === 1 ? names[0] : `${names.length} names, including ${names[0]},`;
         throw new DnsProviderError(
-          `${settings.server} did not change ${what} in the zone ${zone}: it ${refusal(answer.rcode)}`,
+          `${settings.server} failed to change ${what} in the zone ${zone}: it ${refusal(answer.rcode)}`,
         );
       }
     };
@@ -137,7 +137,7 @@ async function converse(
   const bytes = await tcpExchange({ world, guard }, address, signed?.message ?? plain, signal);
   const answer = parsed(bytes, server);
   if (!isAnswerTo(answer, id, request.opcode)) {
-    throw new DnsProviderError(`${server} answered a question that was not asked`);
+    throw new DnsProviderError(`${server} sent an answer that does not match the request`);
   }
   if (key === undefined || signed === undefined) return answer;
   const verdict = verify(bytes, answer, key, signed.mac, world.now());
@@ -152,7 +152,7 @@ function parsed(bytes: Buffer, server: string): DnsAnswer {
   try {
     return parseAnswer(bytes);
   } catch (cause) {
-    throw new DnsProviderError(`${server} answered with something that is no DNS message`, { cause });
+    throw new DnsProviderError(`${server} sent an answer that is not a DNS message`, { cause });
   }
 }
 

@@ -41,7 +41,7 @@ export function assertXml(text: string): string {
     !text.trimEnd().endsWith('>') ||
     /^\s*<(!doctype|html)/i.test(text)
   ) {
-    throw new Error('no XML');
+    throw new Error('invalid XML');
   }
   return text;
 }

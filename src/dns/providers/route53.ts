@@ -165,7 +165,7 @@ function changeBatch(changes: readonly SetChange<HeldSet>[]): string {
  */
 async function inSync(api: JsonApi, context: DnsContext, change: string, signal: AbortSignal): Promise<void> {
   const path = `${version}/change/${change}`;
-  const purpose = 'tell whether the change is in sync';
+  const purpose = 'return the status of the change';
   // An account may make five requests a second, and many orders may wait.
   for (let poll = 0, wait = firstPoll; poll < polls; poll += 1, wait = Math.min(1.5 * wait, longestPoll)) {
     await pause(context, title, wait, signal);
@@ -174,7 +174,7 @@ async function inSync(api: JsonApi, context: DnsContext, change: string, signal:
       if (answer.status >= 400 || textOf(xmlOf(api, answer), 'Status') !== 'PENDING') return;
     } catch (error) {
       if (signal.aborted || !(error instanceof DnsProviderError)) throw error;
-      context.log.debug({ err: error, change }, 'failed to query a change; asking again');
+      context.log.debug({ err: error, change }, 'failed to query a change; retrying');
     }
   }
 }

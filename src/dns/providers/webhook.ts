@@ -11,13 +11,13 @@ const config = z
     username: z
       .string()
       .min(1)
-      .regex(/^[^:]*$/, 'must not have a colon')
+      .regex(/^[^:]*$/, 'must not contain a colon')
       .optional(),
     password: credential('the password').optional(),
   })
   .refine(({ username, password }) => (username === undefined) === (password === undefined), {
     path: ['password'],
-    message: 'goes with username: both or neither',
+    message: 'and username must be set together',
   });
 
 /** `username`, `password`: for HTTP Basic authentication (RFC 7617). */
@@ -26,7 +26,7 @@ export type WebhookConfig = z.output<typeof config>;
 /** POST to `/present` and `/cleanup` under the URL; any 2xx status is success, whatever the body. */
 export const webhook: DnsProviderType<WebhookConfig> = {
   type: 'webhook',
-  title: "your own HTTP server, in the format of lego's httpreq",
+  title: "your own HTTP server, called in the format of lego's httpreq",
   config,
   create: (settings, context) => {
     const api = apiOf(settings, context);
@@ -34,8 +34,10 @@ export const webhook: DnsProviderType<WebhookConfig> = {
       await api.send({ method: 'POST', path, purpose, json: { fqdn: `${name}.`, value } }, signal);
     };
     return {
-      present: ({ name, value }, signal) => send('/present', `put ${name}`, name, value, signal),
-      remove: ({ name, value }, signal) => send('/cleanup', `remove ${name}`, name, value, signal),
+      present: ({ name, value }, signal) =>
+        send('/present', `set the TXT record ${name}`, name, value, signal),
+      remove: ({ name, value }, signal) =>
+        send('/cleanup', `remove the TXT record ${name}`, name, value, signal),
     };
   },
 };
@@ -46,10 +48,7 @@ function apiOf({ url, username, password }: WebhookConfig, context: DnsContext):
     context,
     title: `the webhook at ${new URL(url).host}`,
     baseUrl: url,
-    permission:
-      username === undefined
-        ? 'It wants a username and password: set them.'
-        : 'Look whether username and password are right.',
+    permission: username === undefined ? 'Set username and password.' : 'Check username and password.',
     secrets: password === undefined ? [] : [new Secret(password), basic],
     decode: jsonOrText,
     ...(username !== undefined && { authorize: () => ({ Authorization: `Basic ${basic.expose()}` }) }),

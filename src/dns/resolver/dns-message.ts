@@ -94,7 +94,7 @@ export function parseAnswer(message: Buffer): DnsAnswer {
   const answers = section(message.readUInt16BE(6));
   const authorities = section(message.readUInt16BE(8));
   const additionals = section(message.readUInt16BE(10));
-  if (at !== message.length) throw new RangeError('the message does not end where it should');
+  if (at !== message.length) throw new RangeError('the message has trailing bytes');
   return {
     id: message.readUInt16BE(0),
     isAnswer: (flags & 0x8000) !== 0,
@@ -107,7 +107,7 @@ export function parseAnswer(message: Buffer): DnsAnswer {
 function readRecord(message: Buffer, offset: number) {
   const { name, next: at } = readName(message, offset);
   const end = at + 10 + message.readUInt16BE(at + 8);
-  if (end > message.length) throw new RangeError('a record ends after the message');
+  if (end > message.length) throw new RangeError('a record extends beyond the message');
   const record: ResourceRecord = {
     name,
     type: message.readUInt16BE(at),

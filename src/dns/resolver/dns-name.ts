@@ -23,7 +23,7 @@ export function encodeName(name: string): Buffer {
   const plain = plainName(name);
   const labels = plain === '' ? [] : plain.split('.');
   const isName = labels.every((label) => /^[!-~]{1,63}$/.test(label)) && plain.length <= 253;
-  if (!isName) throw new DnsProviderError(`${JSON.stringify(name)} is no domain name`);
+  if (!isName) throw new DnsProviderError(`${JSON.stringify(name)} is not a domain name`);
   const parts = labels.flatMap((label) => [Buffer.from([label.length]), Buffer.from(label, 'latin1')]);
   return Buffer.concat([...parts, Buffer.from([0])]);
 }
@@ -44,7 +44,7 @@ export function readName(message: Buffer, offset: number): { readonly name: stri
     if (length >= 0xc0) {
       next ??= at + 2;
       at = message.readUInt16BE(at) & 0x3fff;
-      if (at >= limit) throw new RangeError('a name points forwards');
+      if (at >= limit) throw new RangeError('a compressed name points forward');
       limit = at;
       continue;
     }

@@ -104,7 +104,7 @@ class Look {
     const { name, value } = this.record;
     const seconds = Math.round(elapsed / second);
     return new DnsProviderError(
-      `the TXT record ${JSON.stringify(value)} at ${name} cannot be seen after ${seconds} s: ${this.state}`,
+      `the TXT record ${JSON.stringify(value)} at ${name} is not visible after ${seconds} s: ${this.state}`,
     );
   }
 
@@ -112,7 +112,7 @@ class Look {
     const { configured } = this.#resolver;
     const { name, value } = this.record;
     if (places.length === 0 && configured === undefined) {
-      throw new DnsProviderError(`no name servers are known for ${name} or any domain above it`);
+      throw new DnsProviderError(`no name servers found for ${name} or its parent domains`);
     }
     const sights = await Promise.all(
       places.map(({ label, at }) => sightOf(label, at, () => this.#resolver.txt(name, at))),
@@ -126,7 +126,7 @@ class Look {
     if (shown.length > 0 && shown.length + tolerated.length === sights.length) return true;
     const missing = sights.filter((sight) => !shown.includes(sight));
     const states = missing.map(sentence);
-    if (shown.length > 0) states.push(`${shown.length} of ${sights.length} show it`);
+    if (shown.length > 0) states.push(`${shown.length} of ${sights.length} servers have it`);
     const isUnreachable = tolerated.length === sights.length;
     const isLast = configured !== undefined && elapsed >= resolverAskedAfter;
     if (isUnreachable || isLast) {
@@ -169,7 +169,7 @@ class Look {
 }
 
 function givenUp(name: string, signal: AbortSignal): DnsProviderError {
-  return new DnsProviderError(`waiting for the TXT record at ${name} was given up`, { cause: signal.reason });
+  return new DnsProviderError(`waiting for the TXT record at ${name} was canceled`, { cause: signal.reason });
 }
 
 async function sightOf(
@@ -181,7 +181,7 @@ async function sightOf(
   try {
     return { label, values: await question() };
   } catch (error) {
-    return { label, failure: `gives no answer: ${error instanceof Error ? error.message : String(error)}` };
+    return { label, failure: `did not answer: ${error instanceof Error ? error.message : String(error)}` };
   }
 }
 
@@ -190,8 +190,8 @@ const longestValue = 80;
 
 function sentence({ label, values = [], failure }: Sight): string {
   if (failure !== undefined) return `${label} ${failure}`;
-  if (values.length === 0) return `${label} shows no TXT record`;
+  if (values.length === 0) return `${label} has no TXT record`;
   const some = values.slice(0, mostValues).map((value) => JSON.stringify(value.slice(0, longestValue)));
   const more = values.length > mostValues ? ` and ${values.length - mostValues} more` : '';
-  return `${label} shows ${some.join(', ')}${more}`;
+  return `${label} has ${some.join(', ')}${more}`;
 }

@@ -43,7 +43,7 @@ export function systemResolver(
       const { code = '' } = error as NodeJS.ErrnoException;
       if (code === 'ENOTFOUND' || code === 'ENODATA') return [];
       const whom = server ?? "the system's resolver";
-      throw new DnsProviderError(`${whom} ${reasons[code] ?? `failed (${code})`} when asked for ${what}`, {
+      throw new DnsProviderError(`query for ${what} failed: ${whom} ${reasons[code] ?? `failed (${code})`}`, {
         cause: error,
       });
     }
@@ -108,11 +108,11 @@ function addressOf(server: string): DnsServer {
 /** c-ares' words for people, by error code. */
 const reasons: Readonly<Record<string, string>> = {
   ETIMEOUT: 'did not answer',
-  ECONNREFUSED: 'cannot be reached',
+  ECONNREFUSED: 'is unreachable',
   ESERVFAIL: 'answered SERVFAIL',
   EREFUSED: 'answered REFUSED',
   EFORMERR: 'answered FORMERR',
   ENOTIMP: 'answered NOTIMP',
-  EBADRESP: 'answered with garbage',
-  EBADNAME: 'takes it for no name',
+  EBADRESP: 'sent an unreadable answer',
+  EBADNAME: 'rejected the name',
 };

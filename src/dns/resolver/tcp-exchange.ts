@@ -33,19 +33,17 @@ export async function tcpExchange(
         const end = received.length < 2 ? Number.POSITIVE_INFINITY : 2 + received.readUInt16BE(0);
         if (received.length >= end) return received.subarray(2, end);
       }
-      throw new DnsProviderError(`${label} cut the connection off before it had answered`);
+      throw new DnsProviderError(`${label} closed the connection before it answered`);
     } catch (error) {
       if (error instanceof DnsProviderError) throw error;
       if (error instanceof OutboundRefusal) throw new DnsProviderError(error.message, { cause: error });
       const how = deadline.ended();
       if (how === 'timeout') throw new DnsProviderError(`${label} did not answer within 15 s`);
-      if (how === 'aborted') throw new DnsProviderError(`the request to ${label} was given up`);
+      if (how === 'aborted') throw new DnsProviderError(`the request to ${label} was canceled`);
       const { code, message: words } = error as NodeJS.ErrnoException;
       const isCut = code === 'ECONNRESET' || code === 'EPIPE';
       throw new DnsProviderError(
-        isCut
-          ? `${label} cut the connection off before it had answered`
-          : `${label} cannot be reached: ${words}`,
+        isCut ? `${label} closed the connection before it answered` : `cannot connect to ${label}: ${words}`,
         { cause: error },
       );
     } finally {

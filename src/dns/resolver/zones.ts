@@ -45,15 +45,15 @@ export async function followCnames(servers: ZoneServers, name: string, signal: A
     at = plainName(target);
     const isCircle = trail.includes(at);
     trail.push(at);
-    if (isCircle) throw new DnsProviderError(`the CNAME records lead in a circle: ${trail.join(' → ')}`);
+    if (isCircle) throw new DnsProviderError(`the CNAME records form a loop: ${trail.join(' → ')}`);
     if (trail.length > mostHops + 1) {
-      throw new DnsProviderError(`more than ${mostHops} CNAME records in a row: ${trail.join(' → ')}`);
+      throw new DnsProviderError(`more than ${mostHops} chained CNAME records: ${trail.join(' → ')}`);
     }
   }
 }
 
 async function aliasOf(servers: ZoneServers, name: string, signal: AbortSignal): Promise<string | undefined> {
-  const givenUp = () => new DnsProviderError(`looking up ${name} was given up`, { cause: signal.reason });
+  const givenUp = () => new DnsProviderError(`looking up ${name} was canceled`, { cause: signal.reason });
   if (signal.aborted) throw givenUp();
   const { resolver } = servers;
   try {
@@ -71,7 +71,7 @@ async function aliasOf(servers: ZoneServers, name: string, signal: AbortSignal):
   } catch (error) {
     if (signal.aborted) throw givenUp();
     const message = error instanceof Error ? error.message : String(error);
-    throw new DnsProviderError(`whether ${name} is an alias (CNAME) cannot be found out: ${message}`, {
+    throw new DnsProviderError(`failed to look up the CNAME of ${name}: ${message}`, {
       cause: error,
     });
   }

@@ -15,7 +15,7 @@ import {
 import { deleteOtherSessions } from '../../db/tables/sessions.ts';
 import { deleteSettings } from '../../db/tables/settings.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import { longestPassword } from './password-policy.ts';
 import type { Passwords } from './passwords.ts';
 
@@ -42,7 +42,7 @@ export type AdministratorView = { name: string; created_at: string; last_signed_
 
 /** Makes an administrator. Throws `administrator_exists`, and `invalid_request` where the password is refused. */
 export async function createAdministrator(
-  { db, world }: Vault,
+  { db, world }: TimedContext,
   passwords: Passwords,
   actor: Actor,
   { name, password }: CreateAdministratorInput,
@@ -74,7 +74,7 @@ export async function addAdministrator(
 }
 
 /** All in the order of their names. */
-export async function viewAdministrators({ db }: Vault): Promise<AdministratorView[]> {
+export async function viewAdministrators({ db }: DatabaseContext): Promise<AdministratorView[]> {
   return (await listAdministrators(db.reader)).map(administratorView);
 }
 
@@ -83,7 +83,7 @@ export async function viewAdministrators({ db }: Vault): Promise<AdministratorVi
  * `administrator_not_found`, and `invalid_request` where the password is refused.
  */
 export async function resetPassword(
-  { db, world }: Vault,
+  { db, world }: TimedContext,
   passwords: Passwords,
   actor: Actor,
   { name, password }: CreateAdministratorInput,
@@ -115,7 +115,7 @@ export async function replacePassword(
  * shell can make another, who is signed in could not. Throws `administrator_not_found` and `last_administrator`.
  */
 export async function deleteAdministrator(
-  { db, world }: Vault,
+  { db, world }: TimedContext,
   actor: Actor,
   name: string,
   theLast: 'goes' | 'stays',

@@ -6,8 +6,8 @@ import type { Writer } from '../../db/database.ts';
 import { clearAllowlist, insertAllowlist } from '../../db/tables/api-key-certificates.ts';
 import { updateApiKey } from '../../db/tables/api-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import type { WorldContext } from '../contexts.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';
-import type { Vault } from '../vault.ts';
 import { certificateIds, refusePast, requireApiKey } from './api-keys.ts';
 
 /**
@@ -16,7 +16,7 @@ import { certificateIds, refusePast, requireApiKey } from './api-keys.ts';
  * changed by other means than the vault: its secret may be someone else's.
  */
 export async function storeApiKeyChange(
-  { world }: Vault,
+  { world }: WorldContext,
   writer: Writer,
   actor: Actor,
   id: number,

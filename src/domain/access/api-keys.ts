@@ -3,7 +3,7 @@ import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
-import { type ApiKeyToken, createToken } from '../../crypto/api-key-token.ts';
+import { type ApiKeyToken, createToken, readToken, tokenMatches } from '../../crypto/api-key-token.ts';
 import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { allowlistsOf, insertAllowlist } from '../../db/tables/api-key-certificates.ts';
@@ -11,6 +11,7 @@ import {
   type ApiKeyRow,
   deleteApiKeyRow,
   findApiKey,
+  findApiKeyByPrefix,
   insertApiKey,
   type ListedApiKeyRow,
   pageApiKeys,
@@ -19,8 +20,8 @@ import {
 } from '../../db/tables/api-keys.ts';
 import { findCertificateIds } from '../../db/tables/certificates.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import type { TimedContext, WorldContext } from '../contexts.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';
-import type { Vault } from '../vault.ts';
 import { requireCertificate, suggestName } from '../versions/certificate-lookup.ts';
 import { type ApiKeyState, apiKeyState } from './authentication.ts';
 
@@ -46,7 +47,7 @@ export type ApiKeyView = {
  * not in the future or an allowed certificate does not exist.
  */
 export async function createApiKey(
-  vault: Vault,
+  vault: TimedContext,
   actor: Actor,
   input: CreateApiKeyInput,
 ): Promise<{ readonly id: number; readonly raw: Secret<string> }> {
@@ -55,9 +56,16 @@ export async function createApiKey(
   return { id, raw: token.raw };
 }
 
+/** Whether the text is the raw value of a key that is stored. */
+export async function isStoredKey(reader: Reader, raw: string): Promise<boolean> {
+  const token = readToken(raw);
+  const key = token && (await findApiKeyByPrefix(reader, token.prefix));
+  return token !== undefined && key !== undefined && tokenMatches(token, key.hash);
+}
+
 /** `createApiKey` in the caller's transaction, with a token that the caller has made. Returns the id of the key. */
 export async function storeApiKey(
-  { world }: Vault,
+  { world }: WorldContext,
   writer: Writer,
   actor: Actor,
   input: CreateApiKeyInput,
@@ -100,7 +108,7 @@ export function refusePast(expiresAt: number | undefined, now: number): void {
 const keysAtOnce = 500;
 
 /** All keys in the order of their ids, page by page. */
-export async function* allApiKeys(vault: Vault): AsyncGenerator<ApiKeyView[]> {
+export async function* allApiKeys(vault: TimedContext): AsyncGenerator<ApiKeyView[]> {
   let after: number | undefined;
   for (;;) {
     const page = await pageOfApiKeys(vault, { after, limit: keysAtOnce });
@@ -115,7 +123,7 @@ export type ApiKeyPage = { readonly after?: number | undefined; readonly limit: 
 
 /** A page of all keys, or of those that may read the certificate of this name. Throws `certificate_not_found`. */
 export async function pageOfApiKeys(
-  { db, world }: Vault,
+  { db, world }: TimedContext,
   page: ApiKeyPage,
   certificate?: string,
 ): Promise<ApiKeyView[]> {
@@ -128,7 +136,7 @@ export async function pageOfApiKeys(
 }
 
 /** One key as lists show it. Throws `api_key_not_found`. */
-export async function viewApiKey({ db, world }: Vault, id: number): Promise<ApiKeyView> {
+export async function viewApiKey({ db, world }: TimedContext, id: number): Promise<ApiKeyView> {
   const row = await requireApiKey(db.reader, id);
   const [view] = views([row], await allowlistsOf(db.reader, [id]), world.now());
   if (view === undefined) throw new Error('one row makes one view');
@@ -158,13 +166,13 @@ function views(
 }
 
 /** Ends a key at once. Revoking it again changes nothing and is no error. Throws `api_key_not_found`. */
-export async function revokeApiKey(vault: Vault, actor: Actor, id: number): Promise<void> {
+export async function revokeApiKey(vault: TimedContext, actor: Actor, id: number): Promise<void> {
   await vault.db.write((writer) => storeRevocation(vault, writer, actor, id));
 }
 
 /** `revokeApiKey` in the caller's transaction. */
 export async function storeRevocation(
-  { world }: Vault,
+  { world }: WorldContext,
   writer: Writer,
   actor: Actor,
   id: number,
@@ -178,7 +186,7 @@ export async function storeRevocation(
 }
 
 /** Removes a revoked key. Throws `api_key_not_found` and, where it is not revoked, `api_key_active`. */
-export async function deleteApiKey({ db, world }: Vault, actor: Actor, id: number): Promise<void> {
+export async function deleteApiKey({ db, world }: TimedContext, actor: Actor, id: number): Promise<void> {
   await db.write(async (writer) => {
     const key = await requireApiKey(writer, id);
     if (key.revoked_at === null) {

@@ -1,13 +1,14 @@
 /** From a raw API key to an identity. Unknown, wrong, revoked and expired keys take the same path and end the same. */
-import { type IpNetwork, parseIpNetwork } from '../../base/ip-network.ts';
-import { RecentMap } from '../../base/recent-map.ts';
+
+import { LRUCache } from 'lru-cache';
 import { isScope, type Scope } from '../../base/scope.ts';
 import { type ApiKeyToken, readToken, tokenMatches } from '../../crypto/api-key-token.ts';
 import { type Allowed, apiKeyFits, type TaggedApiKey } from '../../db/audit/row-tags.ts';
 import { requireIntegrity } from '../../db/database.ts';
 import { type ApiKeyRow, findApiKeyByPrefix } from '../../db/tables/api-keys.ts';
-import { FreshCache } from '../changes/freshness.ts';
-import type { Vault } from '../vault.ts';
+import { type IpNetwork, parseIpNetwork } from '../../net/ip-network.ts';
+import { FreshCache, type Freshness } from '../changes/freshness.ts';
+import type { DatabaseContext, LogContext, LoggedContext } from '../contexts.ts';
 import type { ApiKeyIdentity } from './identity.ts';
 
 export type Authentication = {
@@ -28,13 +29,15 @@ const rememberedKeys = 10_000;
 /** Of strangers, who must not push out the keys of the others. */
 const rememberedRefusals = 10_000;
 
+type AuthenticationContext = LoggedContext & { readonly freshness: Freshness };
+
 export class Authenticator {
-  readonly #vault: Vault;
+  readonly #vault: AuthenticationContext;
   readonly #known: FreshCache<string, KnownKey>;
   /** What was found under each prefix that was presented with a key that does not count. */
   readonly #refused: FreshCache<string, KnownKey | 'nobody'>;
 
-  constructor(vault: Vault) {
+  constructor(vault: AuthenticationContext) {
     this.#vault = vault;
     this.#known = new FreshCache(vault.freshness, rememberedKeys);
     this.#refused = new FreshCache(vault.freshness, rememberedRefusals);
@@ -91,7 +94,10 @@ const unknownKey: TaggedApiKey = {
 };
 
 /** A key as it is cached; a key without a valid tag counts as unknown. */
-async function loadKey({ db, log }: Vault, prefix: string): Promise<KnownKey | undefined> {
+async function loadKey(
+  { db, log }: DatabaseContext & LogContext,
+  prefix: string,
+): Promise<KnownKey | undefined> {
   const integrity = requireIntegrity(db);
   const row = await findApiKeyByPrefix(db.reader, prefix);
   if (row === undefined) {
@@ -101,7 +107,7 @@ async function loadKey({ db, log }: Vault, prefix: string): Promise<KnownKey | u
   }
   const allowlist = JSON.parse(row.allowlist) as Allowed[];
   if (!apiKeyFits(integrity, row, allowlist)) {
-    log.error({ api_key: row.id }, 'API key changed in the database by other means than the vault; refused');
+    log.error({ api_key: row.id }, 'API key refused: its database row was modified outside the vault');
     return undefined;
   }
   const { hash, expires_at, revoked_at } = row;
@@ -119,7 +125,7 @@ async function loadKey({ db, log }: Vault, prefix: string): Promise<KnownKey | u
 }
 
 /** Thousands of keys have the same few scopes, and share one set of them. */
-const scopeSets = new RecentMap<string, ReadonlySet<Scope>>(100);
+const scopeSets = new LRUCache<string, ReadonlySet<Scope>>({ max: 100 });
 
 function scopesOf(text: string): ReadonlySet<Scope> {
   const known = scopeSets.get(text);

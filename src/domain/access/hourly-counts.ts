@@ -1,6 +1,7 @@
 /** Counts events by name, and tells which are among the first of their hour. */
+
+import { LRUCache } from 'lru-cache';
 import { hour } from '../../base/duration.ts';
-import { RecentMap } from '../../base/recent-map.ts';
 import type { World } from '../../base/world.ts';
 
 type Window = { readonly since: number; readonly count: number };
@@ -8,13 +9,13 @@ type Window = { readonly since: number; readonly count: number };
 export class HourlyCounts {
   readonly #world: World;
   readonly #first: number;
-  readonly #windows: RecentMap<string, Window>;
+  readonly #windows: LRUCache<string, Window>;
 
   /** `first` of each name count in an hour. Of more than `most` names, those that were counted longest ago begin again. */
   constructor(world: World, first: number, most = 10_000) {
     this.#world = world;
     this.#first = first;
-    this.#windows = new RecentMap(most);
+    this.#windows = new LRUCache({ max: most });
   }
 
   /** Counts one: 0 where it is among the first of its hour, and else the milliseconds until the next hour begins. */

@@ -1,7 +1,8 @@
 /** Who is asking, and the one function that says what they may do. */
-import { type IpNetwork, isInside, parseIpAddress } from '../../base/ip-network.ts';
+
 import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
+import { type IpNetwork, isInside, parseIpAddress } from '../../net/ip-network.ts';
 
 export type ApiKeyIdentity = {
   readonly kind: 'api-key';

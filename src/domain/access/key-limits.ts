@@ -3,9 +3,9 @@
  * others: only what has failed anyway is answered with a pause.
  */
 import { second } from '../../base/duration.ts';
-import { neighborhood } from '../../base/ip-network.ts';
 import { Problem } from '../../base/problem.ts';
 import type { World } from '../../base/world.ts';
+import { neighborhood } from '../../net/ip-network.ts';
 import { HourlyCounts } from './hourly-counts.ts';
 import { type Pace, TokenBuckets } from './token-buckets.ts';
 

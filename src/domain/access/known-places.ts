@@ -2,16 +2,17 @@
  * From where administrators have signed in. The audit log has it, so that it outlives restarts and all processes that serve
  * a vault know the same.
  */
-import { neighborhood } from '../../base/ip-network.ts';
-import { RecentMap } from '../../base/recent-map.ts';
+
+import { LRUCache } from 'lru-cache';
 import { listAuditEvents } from '../../db/audit/audit-search.ts';
 import type { Reader } from '../../db/database.ts';
+import { neighborhood } from '../../net/ip-network.ts';
 
 /** Sign-ins that are looked at after a start; only right passwords count, so strangers add none. */
 const mostRead = 1000;
 
 export class KnownPlaces {
-  readonly #places = new RecentMap<string, true>(mostRead);
+  readonly #places = new LRUCache<string, true>({ max: mostRead });
   #readTo = 0;
 
   /** Whether the person of this name has signed in from the network of this address before. */

@@ -2,8 +2,9 @@
  * Who comes next when passwords are hashed: a few at a time, those first whom the vault knows, and the others fairly by
  * network, so that strangers from everywhere cannot keep administrators out.
  */
-import { wideNetwork } from '../../base/ip-network.ts';
+
 import { Problem } from '../../base/problem.ts';
+import { wideNetwork } from '../../net/ip-network.ts';
 
 const atOnce = 2;
 

@@ -19,8 +19,8 @@ import {
   setSessionUsed,
 } from '../../db/tables/sessions.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import type { LogContext, SecretsContext } from '../contexts.ts';
 import { currentKey } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import { type AdministratorIdentity, actorName } from './identity.ts';
 
 /** In milliseconds. */
@@ -56,11 +56,11 @@ const mostSessions = 20;
 const longestUserAgent = 256;
 
 export class Sessions {
-  readonly #vault: Vault;
+  readonly #vault: SecretsContext & LogContext;
   readonly limits: SessionLimits;
   readonly #beingNoted = new Map<number, Promise<void>>();
 
-  constructor(vault: Vault, limits: SessionLimits = defaultSessionLimits) {
+  constructor(vault: SecretsContext & LogContext, limits: SessionLimits = defaultSessionLimits) {
     this.#vault = vault;
     this.limits = limits;
   }
@@ -147,7 +147,7 @@ export class Sessions {
     const integrity = requireIntegrity(db);
     if (sessionFits(integrity, row) && administratorFits(integrity, person)) return true;
     const fields = { session: row.id, administrator: person.name };
-    log.error(fields, 'session changed in the database by other means than the vault; refused');
+    log.error(fields, 'session refused: its database row was modified outside the vault');
     return false;
   }
 
@@ -199,7 +199,7 @@ export class Sessions {
       this.#beingNoted.get(id) ??
       db
         .write((writer) => setSessionUsed(writer, id, now))
-        .catch((error: unknown) => log.warn({ err: error }, 'the use of a session could not be written'))
+        .catch((error: unknown) => log.warn({ err: error }, 'failed to record the last use of a session'))
         .finally(() => this.#beingNoted.delete(id));
     this.#beingNoted.set(id, noting);
     return noting;

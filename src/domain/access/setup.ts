@@ -10,10 +10,10 @@ import { type Reader, requireIntegrity } from '../../db/database.ts';
 import { hasAdministrators, setLastSignedIn } from '../../db/tables/administrators.ts';
 import { putSetting, readSetting } from '../../db/tables/settings.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import { addAdministrator, createAdministratorInput } from './administrators.ts';
 import type { SignedIn, Visitor } from './sessions.ts';
-import type { SignIn } from './sign-in.ts';
+import type { SignIn, SignInContext } from './sign-in.ts';
 
 /** How long a setup link is good for, in milliseconds. */
 export const setupPatience = day;
@@ -28,12 +28,15 @@ export const setupInput = createAdministratorInput.extend({
 export type SetupInput = z.output<typeof setupInput>;
 
 /** Whether there is no administrator, so that a setup link can make the first. */
-export async function needsSetup({ db }: Pick<Vault, 'db'>): Promise<boolean> {
+export async function needsSetup({ db }: DatabaseContext): Promise<boolean> {
   return !(await hasAdministrators(db.reader));
 }
 
 /** A new setup token where there is no administrator, in place of any earlier one; undefined where there is one. */
-export async function offerSetup({ db, world }: Vault, actor: Actor): Promise<Secret<string> | undefined> {
+export async function offerSetup(
+  { db, world }: TimedContext,
+  actor: Actor,
+): Promise<Secret<string> | undefined> {
   if (await hasAdministrators(db.reader)) return undefined;
   const { token, idHash } = createSetupToken(world);
   await db.write(async (writer) => {
@@ -52,7 +55,7 @@ export async function offerSetup({ db, world }: Vault, actor: Actor): Promise<Se
  * tokens; `invalid_request` where the password is refused, and `rate_limited`.
  */
 export async function completeSetup(
-  { db, world, audit, meter }: Vault,
+  { db, world, audit, meter }: SignInContext,
   signIn: SignIn,
   { token, name, password }: SetupInput,
   visitor: Visitor,

@@ -3,11 +3,12 @@
  * always ends, so nobody is locked out for good; and a person at an address where they have signed in before has a
  * count of their own there, so that strangers cannot use the pauses up in their place.
  */
+
+import { LRUCache } from 'lru-cache';
 import { minute, second } from '../../base/duration.ts';
-import { neighborhood } from '../../base/ip-network.ts';
 import { Problem } from '../../base/problem.ts';
-import { RecentMap } from '../../base/recent-map.ts';
 import type { World } from '../../base/world.ts';
+import { neighborhood } from '../../net/ip-network.ts';
 
 type Limit = { readonly free: number; readonly longest: number };
 
@@ -59,8 +60,8 @@ export function pauseAfter(failures: number, { free, longest }: Limit): number {
 
 export class SignInBackoff implements SignInPauses {
   readonly #world: World;
-  readonly #counts = new RecentMap<string, Count>(mostRemembered);
-  readonly #known = new RecentMap<string, true>(mostRemembered);
+  readonly #counts = new LRUCache<string, Count>({ max: mostRemembered });
+  readonly #known = new LRUCache<string, true>({ max: mostRemembered });
 
   constructor(world: World) {
     this.#world = world;

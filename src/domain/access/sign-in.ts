@@ -12,7 +12,9 @@ import {
   setPasswordHash,
 } from '../../db/tables/administrators.ts';
 import type { Actor } from '../audit/audit.ts';
-import type { Vault } from '../vault.ts';
+import type { AuditBatch } from '../audit/audit-batch.ts';
+import type { LoggedContext } from '../contexts.ts';
+import type { Meter } from '../health/meter.ts';
 import { replacePassword, typedPassword } from './administrators.ts';
 import type { AdministratorIdentity } from './identity.ts';
 import { KnownPlaces } from './known-places.ts';
@@ -33,15 +35,18 @@ export type ChangePasswordInput = z.output<typeof changePasswordInput>;
 
 type Checked = { readonly row: AdministratorRow; readonly attempt: Attempt };
 
+/** Signs people in, records that durably, and counts it. */
+export type SignInContext = LoggedContext & { readonly audit: AuditBatch; readonly meter: Meter };
+
 export class SignIn {
-  readonly #vault: Vault;
+  readonly #vault: SignInContext;
   readonly #places = new KnownPlaces();
   readonly passwords: Passwords;
   readonly sessions: Sessions;
   readonly backoff: SignInPauses;
 
   constructor(
-    vault: Vault,
+    vault: SignInContext,
     passwords: Passwords,
     sessions: Sessions,
     backoff: SignInPauses = new SignInBackoff(vault.world),
@@ -111,7 +116,7 @@ export class SignIn {
     const { db, log } = this.#vault;
     if (row === undefined || administratorFits(requireIntegrity(db), row)) return row;
     const fields = { administrator: row.name };
-    log.error(fields, 'administrator changed in the database by other means than the vault; refused');
+    log.error(fields, 'administrator refused: the database row was modified outside the vault');
     return undefined;
   }
 

@@ -1,6 +1,7 @@
 /** How often something may happen: some times at once, and then again as time goes by, by whatever name it is counted. */
+
+import { LRUCache } from 'lru-cache';
 import { minute } from '../../base/duration.ts';
-import { RecentMap } from '../../base/recent-map.ts';
 import type { World } from '../../base/world.ts';
 
 export type Pace = {
@@ -16,13 +17,13 @@ type Bucket = { readonly left: number; readonly at: number };
 export class TokenBuckets {
   readonly #world: World;
   readonly #pace: Pace;
-  readonly #buckets: RecentMap<string, Bucket>;
+  readonly #buckets: LRUCache<string, Bucket>;
 
   /** Of more than `most` names, those that were counted longest ago begin anew. */
   constructor(world: World, pace: Pace, most = 10_000) {
     this.#world = world;
     this.#pace = pace;
-    this.#buckets = new RecentMap(most);
+    this.#buckets = new LRUCache({ max: most });
   }
 
   /** How many names are remembered. */

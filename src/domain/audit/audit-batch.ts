@@ -2,10 +2,10 @@
  * Audit events of requests, committed together: those of the requests that are answered in one turn of the event loop
  * share one transaction and so one fsync, and each request goes on only when its own event is durable.
  */
+import { StorageError } from '../../base/storage-error.ts';
 import type { World } from '../../base/world.ts';
 import { insertAuditEvents, type NewAuditEvent } from '../../db/audit/audit-events.ts';
 import type { Database } from '../../db/database.ts';
-import { StorageError } from '../../db/storage-error.ts';
 import { type AuditEvent, auditRow } from './audit.ts';
 
 type Waiting = {

@@ -11,8 +11,8 @@ import { type ChainEnd, hashIn, tagState } from '../../db/audit/audit-chain.ts';
 import { countAuditEvents, lastAuditEvent } from '../../db/audit/audit-events.ts';
 import { type AuditKeyRow, listAuditKeys, replaceAuditKey } from '../../db/audit/audit-keys.ts';
 import { requireIntegrity, type Writer } from '../../db/database.ts';
+import type { DatabaseContext, SealingContext, SecretsContext } from '../contexts.ts';
 import { auditKeyOwner, openFor, sealFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import { type Actor, record } from './audit.ts';
 
 /** What a checkpoint says: the event with this id had this link, and so many events were there. */
@@ -29,7 +29,7 @@ const form = new RegExp(
  * The text of a checkpoint of now: six lines, and the signature of exactly these. Throws OperatorError where the newest event
  * was not written by this vault.
  */
-export async function makeCheckpoint(vault: Vault, actor: Actor): Promise<string> {
+export async function makeCheckpoint(vault: SecretsContext, actor: Actor): Promise<string> {
   const { sealed, publicKey } = await signingKey(vault, actor);
   const last = await lastAuditEvent(vault.db.reader);
   if (last === undefined || tagState(requireIntegrity(vault.db), last.link) !== 'tagged') {
@@ -53,7 +53,11 @@ export async function makeCheckpoint(vault: Vault, actor: Actor): Promise<string
  * What a checkpoint says, once one of this vault's keys has signed it. Throws OperatorError; `name` is what the checkpoint is
  * called then.
  */
-export async function readCheckpoint({ db }: Vault, text: string, name: string): Promise<Checkpoint> {
+export async function readCheckpoint(
+  { db }: DatabaseContext,
+  text: string,
+  name: string,
+): Promise<Checkpoint> {
   const keys = (await listAuditKeys(db.reader)).map(({ public_key }) => public_key);
   return checkpointSignedBy(keys, text, name);
 }
@@ -83,19 +87,19 @@ export function checkpointSignedBy(keys: readonly Buffer[], text: string, name: 
 }
 
 /** The key that signs, SPKI DER, made now where there is none. */
-export async function checkpointKey(vault: Vault, actor: Actor): Promise<Buffer> {
+export async function checkpointKey(vault: SecretsContext, actor: Actor): Promise<Buffer> {
   return (await signingKey(vault, actor)).publicKey;
 }
 
 /** Signs with a new key from now on. What the ones before have signed stays good, but they can sign no more. */
-export async function replaceCheckpointKey(vault: Vault, actor: Actor): Promise<void> {
+export async function replaceCheckpointKey(vault: SecretsContext, actor: Actor): Promise<void> {
   const privateKey = await generatePrivateKey('ed25519');
   await vault.db.write((writer) => keepKey(vault, writer, privateKey, actor));
 }
 
 type SigningKey = { readonly publicKey: Buffer; readonly sealed: Buffer };
 
-async function signingKey(vault: Vault, actor: Actor): Promise<SigningKey> {
+async function signingKey(vault: SecretsContext, actor: Actor): Promise<SigningKey> {
   const known = signing(await listAuditKeys(vault.db.reader));
   if (known !== undefined) return known;
   const privateKey = await generatePrivateKey('ed25519');
@@ -111,7 +115,12 @@ function signing([newest]: readonly AuditKeyRow[]): SigningKey | undefined {
   return { publicKey: newest.public_key, sealed: newest.sealed_private_key };
 }
 
-async function keepKey(vault: Vault, writer: Writer, privateKey: Secret, actor: Actor): Promise<SigningKey> {
+async function keepKey(
+  vault: SealingContext,
+  writer: Writer,
+  privateKey: Secret,
+  actor: Actor,
+): Promise<SigningKey> {
   const publicKey = publicKeyOf(privateKey);
   const sealed = await sealFor(vault, writer, auditKeyOwner(publicKey), privateKey);
   const now = vault.world.now();

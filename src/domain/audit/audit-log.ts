@@ -1,9 +1,20 @@
 /** The audit log as people read it: a page at a time, or all of it as a file. */
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { hashIn } from '../../db/audit/audit-chain.ts';
-import type { AuditEventRow } from '../../db/audit/audit-events.ts';
-import { type AuditFilter, type AuditOrder, listAuditEvents } from '../../db/audit/audit-search.ts';
-import type { Vault } from '../vault.ts';
+import { type AuditEventRow, lastGivenId } from '../../db/audit/audit-events.ts';
+import {
+  type AuditFilter,
+  type AuditOrder,
+  type AuditPage,
+  listAuditEvents,
+} from '../../db/audit/audit-search.ts';
+import type { DatabaseContext } from '../contexts.ts';
+
+/** Which events are wanted. */
+export type AuditSearch = AuditFilter;
+
+/** An event as it stands in the log. */
+export type RecordedEvent = AuditEventRow;
 
 export type AuditEventView = {
   id: number;
@@ -26,10 +37,25 @@ const columns = ['id', 'at', 'actor', 'action', 'resource', 'detail', 'ip', 'req
 /** How many events are read at once for a file: a few milliseconds of work. */
 const eventsAtOnce = 500;
 
+/** A page of the events that fit. */
+export function findAuditEvents(
+  { db }: DatabaseContext,
+  search: AuditSearch,
+  page: AuditPage,
+  order: AuditOrder = 'newest first',
+): Promise<RecordedEvent[]> {
+  return listAuditEvents(db.reader, search, page, order);
+}
+
+/** The id of the newest event, also where that is gone; 0 where there never was one. */
+export function lastEventId({ db }: DatabaseContext): Promise<number> {
+  return lastGivenId(db.reader);
+}
+
 /** Newest first, those that are older than the one with the id `before`. */
 export async function viewAuditEvents(
-  { db }: Vault,
-  filter: AuditFilter,
+  { db }: DatabaseContext,
+  filter: AuditSearch,
   page: { readonly before?: number | undefined; readonly limit: number },
 ): Promise<AuditEventView[]> {
   return (await listAuditEvents(db.reader, filter, page)).map(auditEventView);
@@ -37,8 +63,8 @@ export async function viewAuditEvents(
 
 /** The text of a file with all events that fit, in pieces; no transaction stays open between them. */
 export async function* exportAuditEvents(
-  { db }: Pick<Vault, 'db'>,
-  filter: AuditFilter,
+  { db }: DatabaseContext,
+  filter: AuditSearch,
   format: AuditFormat,
   order: AuditOrder,
 ): AsyncGenerator<string> {
@@ -54,17 +80,17 @@ export async function* exportAuditEvents(
   }
 }
 
-function auditEventView({ link: _, at, detail, ...others }: AuditEventRow): AuditEventView {
+function auditEventView({ link: _, at, detail, ...others }: RecordedEvent): AuditEventView {
   return { ...others, at: formatTimestamp(at), detail: JSON.parse(detail) as Record<string, unknown> };
 }
 
 /** An event as one line of JSON, as files and programs that collect events get it. */
-export function jsonLine(row: AuditEventRow): string {
+export function jsonLine(row: RecordedEvent): string {
   const view = { ...auditEventView(row), hash: hashIn(row.link).toString('hex') };
   return `${JSON.stringify(Object.fromEntries(columns.map((column) => [column, view[column]])))}\n`;
 }
 
-function csvLine(row: AuditEventRow): string {
+function csvLine(row: RecordedEvent): string {
   const cells = { ...row, at: formatTimestamp(row.at), hash: hashIn(row.link).toString('hex') };
   return `${columns.map((column) => csvCell(cells[column])).join(',')}\r\n`;
 }

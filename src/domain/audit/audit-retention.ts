@@ -7,7 +7,7 @@ import { formatTimestamp } from '../../base/timestamp.ts';
 import { listChainedEvents } from '../../db/audit/audit-events.ts';
 import { lastToPrune, pruneAuditEvents, readPrunedThrough } from '../../db/audit/audit-pruning.ts';
 import { requireIntegrity } from '../../db/database.ts';
-import type { Vault } from '../vault.ts';
+import type { LoggedContext, TimedContext } from '../contexts.ts';
 import { record, system } from './audit.ts';
 import { ChainWalk } from './audit-verification.ts';
 
@@ -21,7 +21,11 @@ const pause = 50;
 const slack = day;
 
 /** Removes what is older than `keepFor` milliseconds, once some of it is a day older. Returns how many events went. */
-export async function pruneAuditLog(vault: Vault, keepFor: number, signal?: AbortSignal): Promise<number> {
+export async function pruneAuditLog(
+  vault: LoggedContext,
+  keepFor: number,
+  signal?: AbortSignal,
+): Promise<number> {
   const { db, world, log } = vault;
   const now = world.now();
   if ((await lastToPrune(db.reader, { before: now - keepFor - slack, now })) === undefined) return 0;
@@ -29,7 +33,7 @@ export async function pruneAuditLog(vault: Vault, keepFor: number, signal?: Abor
   // Without a link it was written by other means than this vault's, and the rest could not be held against it.
   if (last === undefined || last.link.length === 0) return 0;
   const faults = await faultsUpTo(vault, last.id);
-  if (faults > 0) log.error({ faults, through: last.id }, 'audit events that do not verify are pruned');
+  if (faults > 0) log.error({ faults, through: last.id }, 'pruning audit events that fail verification');
   await db.write((writer) => {
     const detail = {
       through: last.id,
@@ -50,7 +54,7 @@ export async function pruneAuditLog(vault: Vault, keepFor: number, signal?: Abor
 }
 
 /** How many faults a verification finds in what is about to go: someone may have made events old, or changed them. */
-async function faultsUpTo({ db, world }: Vault, last: number): Promise<number> {
+async function faultsUpTo({ db, world }: TimedContext, last: number): Promise<number> {
   const walk = new ChainWalk(await readPrunedThrough(db.reader), [], requireIntegrity(db));
   for (;;) {
     const events = await listChainedEvents(db.reader, walk.end.id, eventsAtOnce);

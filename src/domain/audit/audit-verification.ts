@@ -9,7 +9,7 @@ import { brokenLink, readMark } from '../../db/audit/audit-mark.ts';
 import { readPrunedThrough } from '../../db/audit/audit-pruning.ts';
 import { listLiveIds } from '../../db/audit/row-tags.ts';
 import { requireIntegrity } from '../../db/database.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext } from '../contexts.ts';
 import type { Checkpoint } from './audit-checkpoint.ts';
 
 /** Something that is not as it was recorded. */
@@ -47,7 +47,7 @@ const faultsTold = 100;
 
 /** Walks the whole log, and holds it against the checkpoints. Writes nothing; events that are added or pruned meanwhile are no faults. */
 export async function verifyChain(
-  { db }: Pick<Vault, 'db'>,
+  { db }: DatabaseContext,
   checkpoints: readonly Checkpoint[] = [],
 ): Promise<ChainReport> {
   const integrity = requireIntegrity(db);

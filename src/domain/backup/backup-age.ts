@@ -1,7 +1,7 @@
 /** How old the last backup is: kept in the database, so that the server knows of those that the command line made. */
 import type { Reader } from '../../db/database.ts';
 import { readSetting } from '../../db/tables/settings.ts';
-import type { Vault } from '../vault.ts';
+import type { TimedContext } from '../contexts.ts';
 
 /** The moment (UTC milliseconds) up to which the last backup holds everything, or undefined where there is none. */
 export async function lastBackupAt(reader: Reader): Promise<number | undefined> {
@@ -10,7 +10,7 @@ export async function lastBackupAt(reader: Reader): Promise<number | undefined> 
 }
 
 /** Milliseconds since the last backup, or undefined where there is none; 0 where the clock was set back since. */
-export async function backupAge({ db, world }: Pick<Vault, 'db' | 'world'>): Promise<number | undefined> {
+export async function backupAge({ db, world }: TimedContext): Promise<number | undefined> {
   const at = await lastBackupAt(db.reader);
   return at === undefined ? undefined : Math.max(0, world.now() - at);
 }

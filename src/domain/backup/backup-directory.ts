@@ -6,8 +6,8 @@ import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { listMasterKeys } from '../../db/tables/master-keys.ts';
+import type { DatabaseContext } from '../contexts.ts';
 import { vaultIdentity } from '../presence/vault-identity.ts';
-import type { Vault } from '../vault.ts';
 import { readManifestPage } from './backup-file.ts';
 import type { BackupAmounts, SetAside } from './backup-health.ts';
 import type { Manifest } from './backup-manifest.ts';
@@ -45,7 +45,7 @@ export function acceptedPath(path: string): string {
 }
 
 /** Reads the directory. Throws the system's error where it cannot be read. */
-export async function backupsIn({ db }: Pick<Vault, 'db'>, directory: string): Promise<BackupDirectory> {
+export async function backupsIn({ db }: DatabaseContext, directory: string): Promise<BackupDirectory> {
   const keyIds = new Set((await listMasterKeys(db.reader)).map(({ id }) => id));
   const identity = await vaultIdentity(db.reader);
   const found = { own: [], aside: [], unnamed: [], clones: [] } as Record<

@@ -3,7 +3,7 @@
  * than the one before is set aside, and removes nothing: the vault may have lost what the old ones still hold.
  */
 import { unlinkSync } from 'node:fs';
-import type { Vault } from '../vault.ts';
+import type { LogContext, SecretsContext } from '../contexts.ts';
 import { type BackupOrder, backUpInto } from './backup.ts';
 import {
   amountsIn,
@@ -39,7 +39,11 @@ export type PlanOutcome = {
  * Makes a backup if one is due, and removes those that are too many. Throws what `backUpInto` throws, and the system's error
  * where the directory cannot be read.
  */
-export async function backUpByPlan(vault: Vault, plan: BackupPlan, order: BackupOrder): Promise<PlanOutcome> {
+export async function backUpByPlan(
+  vault: SecretsContext & LogContext,
+  plan: BackupPlan,
+  order: BackupOrder,
+): Promise<PlanOutcome> {
   const now = vault.world.now();
   const found = await backupsIn(vault, plan.directory);
   if (!isDue([...found.own, ...found.aside], plan, now)) return outcome(found);

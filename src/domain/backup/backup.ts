@@ -19,9 +19,9 @@ import { retirePreviousMasterKeys } from '../../db/tables/master-keys.ts';
 import { putSetting } from '../../db/tables/settings.ts';
 import { passwordComplaint } from '../access/password-policy.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import type { DatabaseContext, LogContext, SealingContext, SecretsContext } from '../contexts.ts';
 import { resealAll } from '../master-key/resealing.ts';
 import { ensureVaultIdentity } from '../presence/vault-identity.ts';
-import type { Vault } from '../vault.ts';
 import { newDraft, publishDraft, refuseTarget, sealDraft } from './backup-file.ts';
 import type { Manifest } from './backup-manifest.ts';
 
@@ -41,7 +41,7 @@ export type BackupOrder = {
  * cannot be written, and where `existing` is `refuse` and there is one.
  */
 export async function backUpTo(
-  vault: Vault,
+  vault: SecretsContext & LogContext,
   order: BackupOrder,
   file: string,
   existing: 'refuse' | 'replace',
@@ -65,7 +65,7 @@ export type Placement = { readonly name: string; readonly as: 'the last' | 'set 
  * As `backUpTo`, into a directory, where `place` names the file by what the backup holds. Returns the path too.
  */
 export async function backUpInto(
-  vault: Vault,
+  vault: SecretsContext & LogContext,
   order: BackupOrder,
   directory: string,
   place: (manifest: Manifest) => Placement,
@@ -85,7 +85,7 @@ export async function backUpInto(
 
 /** Makes a backup in the data directory and hands it to `send`, which opens it; it is gone afterwards. */
 export async function backUpThrough(
-  vault: Vault,
+  vault: SecretsContext & LogContext,
   order: BackupOrder,
   send: (draft: string) => Promise<void>,
 ): Promise<Manifest> {
@@ -114,7 +114,7 @@ export function openMasterKey(
 }
 
 async function withDraft<T>(
-  vault: Vault,
+  vault: SecretsContext,
   order: BackupOrder,
   directory: string,
   use: (draft: string, manifest: Manifest) => Promise<T>,
@@ -150,7 +150,7 @@ async function withDraft<T>(
 }
 
 /** Ends in the copy a rotation that goes on in the vault, so that each backup needs one master key. Returns that. */
-async function settleCopy({ world, keyring }: Vault, draft: string): Promise<MasterKey> {
+async function settleCopy({ world, keyring }: SealingContext, draft: string): Promise<MasterKey> {
   const { current = keyring.current.name, isRotating } = masterKeysIn(draft);
   const masterKey = keyring.find(current);
   if (masterKey === undefined) {
@@ -170,7 +170,7 @@ async function settleCopy({ world, keyring }: Vault, draft: string): Promise<Mas
 }
 
 function sealedMasterKey(
-  { world }: Vault,
+  { world }: SealingContext,
   masterKey: MasterKey,
   passphrase: Secret<string>,
 ): Promise<PassphraseSealed> {
@@ -179,7 +179,7 @@ function sealedMasterKey(
 }
 
 async function recordBackup(
-  { db, log }: Vault,
+  { db, log }: DatabaseContext & LogContext,
   { actor }: BackupOrder,
   path: string,
   { created_at, sealed_master_key, database_size }: Manifest,
@@ -198,7 +198,7 @@ async function recordBackup(
       await record(writer, event, at);
     });
   } catch (error) {
-    log.error({ err: error }, 'a backup was made, but could not be recorded');
+    log.error({ err: error }, 'backup created, but failed to record it');
     throw new OperatorError(
       `the backup is written and whole, but could not be recorded: ${(error as Error).message}`,
       {
@@ -210,7 +210,7 @@ async function recordBackup(
 }
 
 /** There it would be lost together with the vault, and could take the place of the database. */
-function refuseDataDirectory({ db }: Vault, path: string): void {
+function refuseDataDirectory({ db }: DatabaseContext, path: string): void {
   const real = (directory: string) => {
     try {
       return realpathSync(directory);

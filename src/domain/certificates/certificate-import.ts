@@ -1,5 +1,5 @@
 /** Certificates that were made elsewhere: the first import makes the certificate, each further one a new version. */
-import type { CertName } from '../../base/cert-name.ts';
+import { type CertName, parseNewCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import type { CertificateBundle } from '../../crypto/certificate-bundle.ts';
 import { type CertificateFacts, certificateFacts } from '../../crypto/certificate-facts.ts';
@@ -7,9 +7,9 @@ import type { Writer } from '../../db/database.ts';
 import { findCertificate, insertCertificate, updateCertificate } from '../../db/tables/certificates.ts';
 import { type ImportedFiles, readBundleApart } from '../../net/bundle-process.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import type { DatabaseContext, SealingContext, SecretsContext, WorldContext } from '../contexts.ts';
 import { newCertificateName, parseInput } from '../inputs.ts';
 import { notifyRecovered } from '../notifications/certificate-notices.ts';
-import type { Vault } from '../vault.ts';
 import { neverRenewed } from '../versions/renewal-plan.ts';
 import { addVersion } from '../versions/versions.ts';
 
@@ -28,16 +28,25 @@ export type ImportPreview = {
  * Reads the files as an import would, and stores nothing. Throws `invalid_request`, `payload_too_large` and `rate_limited`
  * as that does.
  */
-export async function previewImport(
-  { world }: Pick<Vault, 'world'>,
-  files: ImportedFiles,
-): Promise<ImportPreview> {
+export async function previewImport({ world }: WorldContext, files: ImportedFiles): Promise<ImportPreview> {
   const bundle = await readBundleApart(world, files);
   return {
     leaf: certificateFacts(bundle.leaf),
     chain: bundle.chain.map(certificateFacts),
     warnings: bundle.warnings,
   };
+}
+
+/** A name for a certificate with these domains: the first of them that can be a name and is not taken. */
+export async function suggestedName(
+  { db }: DatabaseContext,
+  domains: readonly string[],
+): Promise<string | undefined> {
+  for (const domain of domains.slice(0, 10)) {
+    const name = parseNewCertName(domain.replace(/^\*\./, 'wildcard.').replaceAll(':', '-'));
+    if (name !== undefined && (await findCertificate(db.reader, name)) === undefined) return name;
+  }
+  return undefined;
 }
 
 export type ImportResult = { readonly version: number; readonly warnings: readonly string[] };
@@ -47,7 +56,7 @@ export type ImportResult = { readonly version: number; readonly warnings: readon
  * be used, `rate_limited` where too many are read already, and `certificate_exists` where the name belongs to a certificate that an issuer makes; nothing is stored then.
  */
 export async function importCertificate(
-  vault: Vault,
+  vault: SecretsContext,
   actor: Actor,
   { name, ...files }: ImportRequest,
 ): Promise<ImportResult> {
@@ -58,7 +67,7 @@ export async function importCertificate(
 
 /** The part of `importCertificate` that writes, in the caller's transaction. Returns the number of the version. */
 export async function storeImport(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   { name, bundle }: { readonly name: CertName; readonly bundle: CertificateBundle },

@@ -2,7 +2,7 @@
 import { day, hour, minute } from '../../base/duration.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import { findIssuerById } from '../../db/tables/issuers.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext } from '../contexts.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 
 export type CertificateSettingsView = {
@@ -26,7 +26,10 @@ export type CertificateSettingsView = {
 };
 
 /** Throws `certificate_not_found`. */
-export async function certificateSettings({ db }: Vault, name: string): Promise<CertificateSettingsView> {
+export async function certificateSettings(
+  { db }: DatabaseContext,
+  name: string,
+): Promise<CertificateSettingsView> {
   const row = await requireCertificate(db.reader, name);
   const nameOf = async (id: number | null) =>
     id === null ? null : ((await findIssuerById(db.reader, id))?.name ?? null);

@@ -6,10 +6,10 @@ import { type CertificateRow, updateCertificate } from '../../db/tables/certific
 import { findIssuerById, type IssuerRow } from '../../db/tables/issuers.ts';
 import { findOpenRenewal, updateRenewal } from '../../db/tables/renewals.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import type { WorldContext } from '../contexts.ts';
 import type { UpdateCertificateInput } from '../inputs.ts';
 import { refuseSameFallback, refuseUnsuitable, requireIssuer } from '../issuance/issuers.ts';
-import { queueRenewal } from '../renewals/renewal-queue.ts';
-import type { Vault } from '../vault.ts';
+import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { nextRenewalAt } from '../versions/renewal-plan.ts';
 import { refuseUnsuitableFallback } from './certificates.ts';
@@ -19,7 +19,7 @@ import { refuseUnsuitableFallback } from './certificates.ts';
  * is returned. Throws `certificate_not_found`, `not_renewable` for imported ones that get no issuer, `invalid_request`.
  */
 export async function changeCertificate(
-  vault: Vault,
+  vault: QueueContext,
   actor: Actor,
   name: string,
   input: UpdateCertificateInput,
@@ -31,7 +31,7 @@ export async function changeCertificate(
 
 /** `changeCertificate` in the caller's transaction; notify `renewalQueued` after the commit where it returns a renewal. */
 export async function storeCertificateChange(
-  vault: Vault,
+  vault: WorldContext,
   writer: Writer,
   actor: Actor,
   name: string,

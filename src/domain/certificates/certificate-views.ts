@@ -1,13 +1,16 @@
 /** Certificates, versions and renewals as the API and the commands show them (design, "HTTP"). */
+import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import type { RenewalStatus } from '../../db/schema/schema-renewals.ts';
 import type { ShownCertificateRow } from '../../db/tables/certificate-summaries.ts';
 import type { ShownVersionRow } from '../../db/tables/certificate-versions.ts';
 import type { NamedRenewalRow } from '../../db/tables/renewals.ts';
+import type { TimedContext } from '../contexts.ts';
 import { stepsOf } from '../issuance/attempt.ts';
 import type { Renewal } from '../renewals/renewals.ts';
 import { artifacts, etagOf, listedArtifacts } from '../versions/artifacts.ts';
+import { certificateSummary } from '../versions/certificate-lookup.ts';
 import { type CertificateStatus, certificateStatus } from './certificate-status.ts';
 
 export type VersionView = {
@@ -64,6 +67,20 @@ export type RenewalDetailView = RenewalView & {
 /** `base` is what comes before `/api/v1` in the artifacts' URLs; empty makes them relative. */
 export function certificateView(row: ShownCertificateRow, now: number, base: string): CertificateView {
   return viewAs(row, statusAt(row, now), base);
+}
+
+/**
+ * A certificate as it is right now, for answers to changes: what requests remember may be a moment older. Throws
+ * `certificate_not_found`.
+ */
+export async function currentCertificate(
+  context: TimedContext,
+  name: string,
+  base: string,
+): Promise<CertificateView> {
+  const summary = await certificateSummary(context, name);
+  if (summary === undefined) throw new Problem('certificate_not_found');
+  return certificateView(summary, context.world.now(), base);
 }
 
 /** How rows were last shown, for as long as somebody remembers them. */

@@ -8,12 +8,12 @@ import { apiKeysNaming, removeFromAllowlists } from '../../db/tables/api-key-cer
 import { deleteCertificateRow, findCertificate, insertCertificate } from '../../db/tables/certificates.ts';
 import type { IssuerRow } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';
 import { type CreateCertificateInput, newCertificateName, parseInput } from '../inputs.ts';
 import { refuseSameFallback, refuseUnsuitable, requireIssuer } from '../issuance/issuers.ts';
 import { issueFromLocalCa } from '../issuance/local-ca.ts';
 import { notifyIssued } from '../notifications/certificate-notices.ts';
-import { queueRenewal } from '../renewals/renewal-queue.ts';
-import type { Vault } from '../vault.ts';
+import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { addVersion, type VersionMaterial } from '../versions/versions.ts';
 
@@ -23,7 +23,7 @@ import { addVersion, type VersionMaterial } from '../versions/versions.ts';
  * Throws `certificate_exists` and `invalid_request`.
  */
 export async function createCertificate(
-  vault: Vault,
+  vault: SecretsContext & QueueContext,
   actor: Actor,
   input: CreateCertificateInput,
 ): Promise<number | undefined> {
@@ -45,7 +45,7 @@ export type NewCertificate = CreateCertificateInput & {
  * without it, the first version is ordered, and the renewal's id returned: then notify `renewalQueued` after the commit.
  */
 export async function storeCertificate(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   input: NewCertificate,
@@ -113,7 +113,10 @@ export function refuseUnsuitableFallback(
 }
 
 /** What the private CA issues for a new certificate, with a new key. */
-export async function firstVersion(vault: Vault, input: CreateCertificateInput): Promise<VersionMaterial> {
+export async function firstVersion(
+  vault: SecretsContext,
+  input: CreateCertificateInput,
+): Promise<VersionMaterial> {
   const privateKey = await generatePrivateKey(input.key_type);
   const { domains: identifiers, lifetime } = input;
   const issued = await issueFromLocalCa(vault, { identifiers, privateKey, lifetime });
@@ -133,7 +136,7 @@ async function refuseTaken(reader: Reader, name: CertName): Promise<void> {
  * the allowlist of a key that is not revoked names it, unless `force` is set; then it leaves all allowlists.
  */
 export async function deleteCertificate(
-  vault: Vault,
+  vault: TimedContext,
   actor: Actor,
   name: string,
   options: { readonly force: boolean },
@@ -143,7 +146,7 @@ export async function deleteCertificate(
 
 /** `deleteCertificate` in the caller's transaction. */
 export async function eraseCertificate(
-  { world }: Vault,
+  { world }: WorldContext,
   writer: Writer,
   actor: Actor,
   name: string,

@@ -13,8 +13,9 @@ import { encodePem } from '../../crypto/pem.ts';
 import { findVersion } from '../../db/tables/certificate-versions.ts';
 import { findCertificate } from '../../db/tables/certificates.ts';
 import { system } from '../audit/audit.ts';
+import type { DatabaseContext, KeyringContext, SecretsContext } from '../contexts.ts';
 import { issueFromLocalCa, localCaName } from '../issuance/local-ca.ts';
-import type { Vault } from '../vault.ts';
+import type { QueueContext } from '../renewals/renewal-queue.ts';
 import { openVersionKey } from '../versions/versions.ts';
 import { createCertificate } from './certificates.ts';
 
@@ -33,7 +34,7 @@ export type OwnCertificate = {
  * the same at renewals, so that clients can pin it. Says whether it did. Throws OperatorError without a name to make it for.
  */
 export async function ensureOwnCertificate(
-  vault: Vault,
+  vault: SecretsContext & QueueContext,
   name: CertName,
   domains: readonly Identifier[],
 ): Promise<boolean> {
@@ -64,7 +65,7 @@ export async function ensureOwnCertificate(
 
 /** The current version of the certificate; undefined while nothing was issued for it, or where it was deleted. */
 export async function currentOwnCertificate(
-  vault: Vault,
+  vault: DatabaseContext & KeyringContext,
   name: CertName,
 ): Promise<OwnCertificate | undefined> {
   const { reader } = vault.db;
@@ -81,7 +82,7 @@ export async function currentOwnCertificate(
  * Whoever waits for a public CA, or has to mend something, reaches the vault meanwhile.
  */
 export async function temporaryCertificate(
-  vault: Vault,
+  vault: SecretsContext,
   name: CertName,
   domains: readonly Identifier[],
 ): Promise<OwnCertificate> {

@@ -14,9 +14,10 @@ import { type CertificateVersionRow, setVersionRevoked } from '../../db/tables/c
 import { updateCertificate } from '../../db/tables/certificates.ts';
 import { findCaOfDirectory } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import type { SecretsContext } from '../contexts.ts';
 import { lossOf, ownAccount, settleRollover } from '../issuance/acme-account.ts';
-import { queueRenewal } from '../renewals/renewal-queue.ts';
-import type { Vault } from '../vault.ts';
+import type { CaContext } from '../issuance/issuance-contexts.ts';
+import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { requireVersion, versionPrivateKey } from '../versions/versions.ts';
 
@@ -38,7 +39,7 @@ export type RevocationReason = keyof typeof revocationReasons;
  * and AcmeError with the CA's words.
  */
 export async function revokeVersion(
-  vault: Vault,
+  vault: SecretsContext & QueueContext & CaContext,
   actor: Actor,
   name: string,
   { version: number, reason }: { readonly version: number | undefined; readonly reason: RevocationReason },
@@ -78,7 +79,7 @@ export async function revokeVersion(
 
 async function revokeAt(
   client: AcmeClient,
-  vault: Vault,
+  vault: SecretsContext,
   version: CertificateVersionRow,
   reason: number,
   signal: AbortSignal,

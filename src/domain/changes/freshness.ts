@@ -3,7 +3,8 @@
  * committed a change to what they are made of.
  */
 
-import { RecentTexts } from '../../base/recent-texts.ts';
+import { LRUCache } from 'lru-cache';
+import { detached } from '../../base/detached.ts';
 import type { World } from '../../base/world.ts';
 import type { Database } from '../../db/database.ts';
 
@@ -42,16 +43,14 @@ export class Freshness {
 }
 
 /** A bounded cache that forgets everything when the generation moves on. */
-export class FreshCache<K extends string, V> {
+export class FreshCache<K extends string, V extends NonNullable<unknown>> {
   readonly #freshness: Freshness;
-  readonly #limit: number;
-  #values: RecentTexts<V>;
+  readonly #values: LRUCache<string, V>;
   #generation = -1;
 
   constructor(freshness: Freshness, limit: number) {
     this.#freshness = freshness;
-    this.#limit = limit;
-    this.#values = new RecentTexts(limit);
+    this.#values = new LRUCache({ max: limit });
   }
 
   /**
@@ -76,12 +75,12 @@ export class FreshCache<K extends string, V> {
   /** Remembers what was found out in the generation `began`, unless that has moved on. */
   put(key: K, value: V, began: number): void {
     this.#forgetWhenStale();
-    if (this.#generation === began) this.#values.set(key, value);
+    if (this.#generation === began) this.#values.set(detached(key), value);
   }
 
   #forgetWhenStale(): void {
     if (this.#generation === this.#freshness.generation) return;
-    this.#values = new RecentTexts(this.#limit);
+    this.#values.clear();
     this.#generation = this.#freshness.generation;
   }
 }

@@ -13,11 +13,12 @@ import type { Actor } from '../audit/audit.ts';
 import { storeImport } from '../certificates/certificate-import.ts';
 import { storeCertificateChange } from '../certificates/certificate-update.ts';
 import { eraseCertificate, storeCertificate } from '../certificates/certificates.ts';
+import type { SealingContext, SecretsContext, WorldContext } from '../contexts.ts';
 import { certName, parseInput } from '../inputs.ts';
 import { storeDnsProviderChange } from '../issuance/dns-provider-change.ts';
 import { eraseDnsProvider, storeDnsProvider } from '../issuance/dns-providers.ts';
 import { eraseIssuer, storeIssuer, storeIssuerChange } from '../issuance/issuer-changes.ts';
-import type { Vault } from '../vault.ts';
+import type { QueueContext } from '../renewals/renewal-queue.ts';
 import { type Change, planSame, type WantedState } from './state-plan.ts';
 import { type PreparedChange, prepareChanges, wantedOf } from './state-preparation.ts';
 import { readVaultState } from './vault-state.ts';
@@ -46,7 +47,7 @@ const pauseMs = 45;
  * made, where the vault is not as it was when they were planned, a change fails, or `signal` is aborted.
  */
 export async function applyChanges(
-  vault: Vault,
+  vault: SecretsContext & QueueContext,
   actor: Actor,
   wanted: WantedState,
   checked: readonly PreparedChange[],
@@ -84,7 +85,7 @@ function incomplete(error: unknown, signal: AbortSignal, done: number, all: numb
 
 /** Makes the changes in one transaction. Returns for how long that held the write lock, in milliseconds. */
 async function applyStep(
-  vault: Vault,
+  vault: SecretsContext & QueueContext,
   actor: Actor,
   wanted: WantedState,
   step: readonly PreparedChange[],
@@ -109,7 +110,7 @@ async function applyStep(
 
 /** Throws where the objects of this step are not as they were when the changes were planned. */
 async function requireUnchanged(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   wanted: WantedState,
   step: readonly Change[],
@@ -130,7 +131,7 @@ function identityOf({ action, section, name, id, fields }: Change) {
 
 /** Returns the id of the renewal that is queued, if one is. */
 async function applyChange(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   wanted: WantedState,
@@ -181,7 +182,7 @@ async function applyChange(
 }
 
 async function eraseObject(
-  vault: Vault,
+  vault: WorldContext,
   writer: Writer,
   actor: Actor,
   { section, name, id }: Change,

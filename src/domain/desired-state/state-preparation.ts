@@ -5,8 +5,10 @@
 import { Secret } from '../../base/secret.ts';
 import { type ApiKeyToken, createToken } from '../../crypto/api-key-token.ts';
 import { firstVersion } from '../certificates/certificates.ts';
+import type { DatabaseContext, KeyringContext, SecretsContext } from '../contexts.ts';
 import { dnsProviderSecret } from '../issuance/dns-provider-change.ts';
 import { checkDnsProvider, requireDnsProvider } from '../issuance/dns-providers.ts';
+import type { CaContext, DnsProviderContext } from '../issuance/issuance-contexts.ts';
 import {
   type CheckedIssuer,
   type CheckedIssuerChange,
@@ -14,7 +16,6 @@ import {
   checkIssuerChange,
 } from '../issuance/issuer-changes.ts';
 import { localCaName } from '../issuance/local-ca.ts';
-import type { Vault } from '../vault.ts';
 import type { VersionMaterial } from '../versions/versions.ts';
 import type { Change, WantedState } from './state-plan.ts';
 
@@ -29,7 +30,7 @@ export type PreparedChange = Change & {
 
 /** Asks the CAs and looks at the credentials of everything that is new or different. Throws as adding each would. */
 export async function checkChanges(
-  vault: Vault,
+  vault: DnsProviderContext & CaContext,
   wanted: WantedState,
   changes: readonly Change[],
   signal: AbortSignal,
@@ -40,7 +41,7 @@ export async function checkChanges(
 }
 
 async function checkChange(
-  vault: Vault,
+  vault: DnsProviderContext & CaContext,
   wanted: WantedState,
   change: Change,
   signal: AbortSignal,
@@ -67,13 +68,13 @@ async function checkChange(
   return change;
 }
 
-async function keptSecret(vault: Vault, name: string): Promise<Secret> {
+async function keptSecret(vault: DatabaseContext & KeyringContext, name: string): Promise<Secret> {
   return dnsProviderSecret(vault, await requireDnsProvider(vault.db.reader, name));
 }
 
 /** Generates keys and issues from the private CA: slow work that needs no lock. */
 export async function prepareChanges(
-  vault: Vault,
+  vault: SecretsContext,
   wanted: WantedState,
   changes: readonly PreparedChange[],
   signal: AbortSignal,

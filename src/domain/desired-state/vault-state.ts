@@ -16,10 +16,10 @@ import { findVersion } from '../../db/tables/certificate-versions.ts';
 import { listDnsProviders } from '../../db/tables/dns-providers.ts';
 import { findAcmeIssuer, type IssuerRow, listIssuers } from '../../db/tables/issuers.ts';
 import { formatLifetime } from '../certificates/certificate-settings.ts';
+import type { KeyringContext, SealingContext } from '../contexts.ts';
 import { longestLabel } from '../inputs.ts';
 import { dnsProviderSecret } from '../issuance/dns-provider-change.ts';
 import { externalAccountKeyOwner, openFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import type { Section } from './desired-sections.ts';
 
 export type FieldValue = string | boolean | readonly string[] | undefined;
@@ -55,7 +55,11 @@ export type StateExtract = { readonly names: readonly string[]; readonly keyIds:
  * Reads the state through `reader`: the reading connection, or a transaction under way. With `only`, a transaction need
  * not hold the lock for longer than it takes to read those.
  */
-export async function readVaultState(vault: Vault, reader: Reader, only?: StateExtract): Promise<VaultState> {
+export async function readVaultState(
+  vault: SealingContext,
+  reader: Reader,
+  only?: StateExtract,
+): Promise<VaultState> {
   const issuers = await listIssuers(reader);
   const names = new Map(issuers.map(({ id, name }) => [id, name]));
   const certificates =
@@ -88,7 +92,7 @@ export async function readVaultState(vault: Vault, reader: Reader, only?: StateE
 }
 
 async function issuersOf(
-  vault: Vault,
+  vault: KeyringContext,
   reader: Reader,
   rows: readonly IssuerRow[],
 ): Promise<Map<string, Held>> {

@@ -1,4 +1,4 @@
-/** How the certificates and their renewals are: one finding for each that is in trouble, and one for all the others. */
+/** Findings about certificates and their renewals: one per certificate with a problem, and one for all the others. */
 import { hour, minute, second } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { type CertificateSummaryRow, pagesOfSummaries } from '../../db/tables/certificate-summaries.ts';
@@ -6,44 +6,42 @@ import { nextMoment } from '../../db/tables/certificates.ts';
 import { findAcmeIssuer, listIssuers } from '../../db/tables/issuers.ts';
 import { findNeglectedRenewal } from '../../db/tables/waiting-renewals.ts';
 import { certificateStatus } from '../certificates/certificate-status.ts';
-import type { Vault } from '../vault.ts';
+import type { TimedContext } from '../contexts.ts';
 import type { Finding } from './finding.ts';
 
-type Parts = Pick<Vault, 'db' | 'world'>;
-
-/** A thousand sentences about one dead CA help nobody. */
+/** One unreachable CA must not fill the screen with a thousand findings. */
 const mostShown = 20;
 
-/** A worker looks at the queue every second; what nobody takes for so long has no worker. */
+/** Workers poll the queue every second, so a renewal that waits this long has no worker. */
 const longestQueueing = 10 * minute;
 
-/** Every certificate, in the order of names: those in trouble by themselves, worst first, then how many are well. */
-export async function certificateFindings({ db, world }: Parts): Promise<Finding[]> {
+/** One finding per certificate with a problem, failures first and then by name, and a last one that counts the others. */
+export async function certificateFindings({ db, world }: TimedContext): Promise<Finding[]> {
   const now = world.now();
-  const troubles: Finding[] = [];
+  const problems: Finding[] = [];
   let all = 0;
   for await (const rows of pagesOfSummaries(db.reader)) {
-    troubles.push(...rows.flatMap((row) => troubleWith(row, now)));
+    problems.push(...rows.flatMap((row) => problemsOf(row, now)));
     all += rows.length;
   }
   const sorted = [
-    ...troubles.filter(({ status }) => status === 'failed'),
-    ...troubles.filter(({ status }) => status === 'warning'),
+    ...problems.filter(({ status }) => status === 'failed'),
+    ...problems.filter(({ status }) => status === 'warning'),
   ];
   const findings = sorted.slice(0, mostShown);
   if (sorted.length > mostShown) {
     findings.push({
       check: 'certificates',
       status: sorted[mostShown]?.status ?? 'warning',
-      message: `${sorted.length - mostShown} more certificates are in trouble`,
-      hint: 'See all of them with "vault certificate list".',
+      message: `${sorted.length - mostShown} more certificates have problems`,
+      hint: 'Try: vault certificate list',
     });
   }
-  return [...findings, await others(db, now, { all, inTrouble: sorted.length })];
+  return [...findings, await others(db, now, { all, withProblems: sorted.length })];
 }
 
-/** Renewals that wait too long, and CAs that asked to be left alone. */
-export async function renewalFindings({ db, world }: Parts): Promise<Finding[]> {
+/** Renewals that no worker picks up, and CAs that asked the vault to pause. */
+export async function renewalFindings({ db, world }: TimedContext): Promise<Finding[]> {
   const now = world.now();
   const findings: Finding[] = [];
   const waiting = await findNeglectedRenewal(db.reader, now, now - longestQueueing);
@@ -51,8 +49,8 @@ export async function renewalFindings({ db, world }: Parts): Promise<Finding[]> 
     findings.push({
       check: 'renewals',
       status: 'failed',
-      message: `a renewal waits since ${formatTimestamp(waiting.requested_at)}, and nobody takes it up`,
-      hint: 'Renewals are carried out by "vault serve": see whether it runs, and what its log says.',
+      message: `a renewal has been queued since ${formatTimestamp(waiting.requested_at)} and no worker picks it up`,
+      hint: '"vault serve" runs the renewals. Check that it is running, and check its log.',
     });
   }
   for (const issuer of await listIssuers(db.reader)) {
@@ -62,15 +60,15 @@ export async function renewalFindings({ db, world }: Parts): Promise<Finding[]> 
       check: 'renewals',
       status: 'warning',
       about: issuer.name,
-      message: `the CA of ${issuer.name} asked to be left alone until ${formatTimestamp(until)}`,
-      hint: 'It goes on by itself. If this happens often, its rate limits are too small for what it is asked for.',
+      message: `the CA of ${issuer.name} asked for no requests until ${formatTimestamp(until)}`,
+      hint: 'Renewals resume then. If this happens often, the rate limits of the CA are too low for your certificates.',
     });
   }
   if (findings.length > 0) return findings;
-  return [{ check: 'renewals', status: 'ok', message: 'none waits longer than it should' }];
+  return [{ check: 'renewals', status: 'ok', message: 'no renewal is overdue' }];
 }
 
-function troubleWith(row: CertificateSummaryRow, now: number): Finding[] {
+function problemsOf(row: CertificateSummaryRow, now: number): Finding[] {
   const { name, current, last_error: error, auto_renew: renews, issuer_id: issuer } = row;
   const status = certificateStatus(current, now, row.disabled_at !== null);
   const finding = (severity: 'warning' | 'failed', message: string, hint: string): Finding[] => [
@@ -82,28 +80,32 @@ function troubleWith(row: CertificateSummaryRow, now: number): Finding[] {
       hint,
     },
   ];
-  const renew = `Mend what the error says, then try "vault certificate renew --name ${name} --wait".`;
+  const renew = `Fix the error, then renew.\nTry: vault certificate renew --name ${name} --wait`;
   const byHand =
     issuer === null
-      ? `import a new version with "vault certificate import --name ${name}"`
-      : `renew it with "vault certificate renew --name ${name} --wait", or let the vault: "vault certificate update --name ${name} --auto-renew"`;
-  const again = renews === 1 ? renew : `Nothing renews it by itself: ${byHand}.`;
+      ? `Import a new version.\nFix: vault certificate import --name ${name} --fullchain FILE --private-key FILE`
+      : `Renew it, or turn on automatic renewal.\nTry: vault certificate renew --name ${name} --wait\nTry: vault certificate update --name ${name} --auto-renew`;
+  const again = renews === 1 ? renew : `It does not renew automatically. ${byHand}`;
   if (status === 'disabled') return [];
   if (status === 'expired')
-    return finding('failed', `has expired on ${formatTimestamp(current?.not_after ?? 0)}`, again);
+    return finding('failed', `expired on ${formatTimestamp(current?.not_after ?? 0)}`, again);
   if (status === 'expiring') {
     return finding(
       'failed',
-      `expires in ${remaining((current?.not_after ?? 0) - now)} and is not renewed`,
+      `expires in ${remaining((current?.not_after ?? 0) - now)} and has not been renewed`,
       again,
     );
   }
   if (status === 'pending' && (error !== null || row.created_at < now - hour)) {
-    return finding(error === null ? 'warning' : 'failed', 'has no version yet', renew);
+    return finding(error === null ? 'warning' : 'failed', 'has not been issued yet', renew);
   }
-  if (error !== null) return finding('warning', 'was not renewed at the last attempt', renew);
+  if (error !== null) return finding('warning', 'failed to renew', renew);
   if (renews === 1 && status === 'valid' && row.next_renewal_at === null) {
-    return finding('warning', 'has no moment at which it is renewed', `Plan it anew: ${renew}`);
+    return finding(
+      'warning',
+      'has no scheduled renewal',
+      `Renew it.\nFix: vault certificate renew --name ${name} --wait`,
+    );
   }
   return [];
 }
@@ -118,19 +120,19 @@ function remaining(ms: number): string {
 }
 
 async function others(
-  db: Parts['db'],
+  db: TimedContext['db'],
   now: number,
-  { all, inTrouble }: { readonly all: number; readonly inTrouble: number },
+  { all, withProblems }: { readonly all: number; readonly withProblems: number },
 ): Promise<Finding> {
   const next = await nextMoment(db.reader, now);
-  const well = all - inTrouble;
+  const fine = all - withProblems;
   const when =
     next === undefined
-      ? 'none is renewed by itself'
-      : `the next is renewed on ${formatTimestamp(next - (next % second))}`;
+      ? 'no renewal is scheduled'
+      : `next renewal on ${formatTimestamp(next - (next % second))}`;
   const message =
     all === 0
-      ? 'there are none yet'
-      : `${well} of ${all} ${all === 1 ? 'certificate is' : 'certificates are'} well; ${when}`;
+      ? 'no certificates yet'
+      : `${fine} of ${all} ${all === 1 ? 'certificate is' : 'certificates are'} fine; ${when}`;
   return { check: 'certificates', status: 'ok', message };
 }

@@ -1,21 +1,23 @@
-/** Whether the CAs can be reached from here: their names resolve, their certificates are trusted, their clock is ours. */
+/** Whether the vault reaches each ACME CA: its name resolves, its certificate is trusted, and both clocks agree. */
 
 import { AcmeError } from '../../acme/acme-error.ts';
 import { readDirectory } from '../../acme/directory.ts';
 import { minute, second } from '../../base/duration.ts';
 import { type AcmeIssuerRow, findAcmeIssuer, listIssuers } from '../../db/tables/issuers.ts';
-import { OutboundError, type OutboundResponse } from '../../net/outbound-http.ts';
-import type { Vault } from '../vault.ts';
+import { type Outbound, OutboundError, type OutboundResponse } from '../../net/outbound-http.ts';
+import type { TimedContext, WorldContext } from '../contexts.ts';
 import type { Finding } from './finding.ts';
 
-/** How long a CA may take. */
-const patience = 10 * second;
+type OutboundContext = { readonly outbound: Outbound };
 
-/** ACME works with any clock, but certificates from the future are refused everywhere. */
+/** Time limit for the answer of a CA. */
+const timeout = 10 * second;
+
+/** ACME tolerates a wrong clock, but clients reject certificates that are not valid yet. */
 const largestSkew = 5 * minute;
 
-/** One finding for each CA, and one for a clock that differs from theirs. */
-export async function issuerFindings(vault: Vault): Promise<Finding[]> {
+/** One finding per CA, and one for each CA whose clock differs from the vault's. */
+export async function issuerFindings(vault: TimedContext & OutboundContext): Promise<Finding[]> {
   const issuers = await listIssuers(vault.db.reader);
   const findings = await Promise.all(
     issuers.map(async ({ id, name }) => {
@@ -24,10 +26,16 @@ export async function issuerFindings(vault: Vault): Promise<Finding[]> {
     }),
   );
   if (findings.flat().length > 0) return findings.flat();
-  return [{ check: 'issuer', status: 'ok', message: 'no CA is asked but the private one' }];
+  return [
+    { check: 'issuer', status: 'ok', message: 'no ACME issuers; only the private CA issues certificates' },
+  ];
 }
 
-async function caFindings(vault: Vault, name: string, row: AcmeIssuerRow): Promise<Finding[]> {
+async function caFindings(
+  vault: WorldContext & OutboundContext,
+  name: string,
+  row: AcmeIssuerRow,
+): Promise<Finding[]> {
   const finding = (status: Finding['status'], message: string, hint?: string): Finding => ({
     check: 'issuer',
     status,
@@ -38,29 +46,29 @@ async function caFindings(vault: Vault, name: string, row: AcmeIssuerRow): Promi
   const { directory_url: url, ca_pem: ca } = row;
   let answer: OutboundResponse;
   try {
-    answer = await vault.outbound({ method: 'GET', url, ca: ca ?? undefined, timeoutMs: patience });
+    answer = await vault.outbound({ method: 'GET', url, ca: ca ?? undefined, timeoutMs: timeout });
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
     return [finding('failed', `${name}: ${error.message}`, hints[error.reason])];
   }
   if (answer.status !== 200) {
-    const hint = 'Try again later; if it stays so, see whether the directory of the CA has moved.';
-    return [finding('failed', `${name}: ${new URL(url).host} answers with status ${answer.status}`, hint)];
+    const hint = 'Try again later. If the error persists, check whether the CA has moved its directory.';
+    return [finding('failed', `${name}: ${new URL(url).host} returned status ${answer.status}`, hint)];
   }
   try {
     readDirectory({ url, ...answer, retryAfterMs: undefined });
   } catch (error) {
     if (!(error instanceof AcmeError)) throw error;
-    const hint = `See whether ${url} is the directory of an ACME CA, and no proxy answers in its place.`;
+    const hint = `Check that ${url} is the directory of an ACME CA and that no proxy answers in its place.`;
     return [finding('failed', `${name}: ${error.message}`, hint)];
   }
   return [
-    finding('ok', `${name}: ${new URL(url).host} answers, and its certificate is trusted`),
+    finding('ok', `${name}: ${new URL(url).host} is reachable, and its certificate is trusted`),
     ...skewFindings(vault.world.now(), answer.headers.date, name),
   ];
 }
 
-/** The header has whole seconds, and was written a moment ago. */
+/** The Date header is a moment old and has whole seconds, which the allowed skew covers. */
 function skewFindings(now: number, date: string | undefined, name: string): Finding[] {
   const theirs = date === undefined ? Number.NaN : Date.parse(date);
   const skew = now - theirs;
@@ -70,20 +78,20 @@ function skewFindings(now: number, date: string | undefined, name: string): Find
     {
       check: 'clock',
       status: 'failed',
-      message: `the clock here is ${minutes} minutes ${skew > 0 ? 'ahead of' : 'behind'} that of ${name}'s CA`,
-      hint: 'Set it, and keep it right with NTP (timedatectl set-ntp true).',
+      message: `the clock of this machine is ${minutes} minutes ${skew > 0 ? 'ahead of' : 'behind'} the clock of the CA of ${name}`,
+      hint: 'Set the clock and turn on NTP.\nFix: timedatectl set-ntp true',
     },
   ];
 }
 
 const hints: Readonly<Record<OutboundError['reason'], string>> = {
-  unreachable:
-    'See whether the name resolves here, a firewall is in the way, or a proxy is needed (HTTPS_PROXY).',
+  unreachable: 'Check DNS and the firewall, and whether this machine needs a proxy (HTTPS_PROXY).',
   untrusted:
-    'If the CA has a private root, give it with "vault issuer update --ca-file"; else something on the way breaks TLS open.',
-  timeout: 'See whether a firewall drops the connection, or a proxy is needed (HTTPS_PROXY).',
-  'cut-off': 'See whether a proxy or a firewall on the way cuts connections.',
-  'too-large': 'See whether the URL is the directory of an ACME CA.',
+    'If the CA has a private root, pass it with "vault issuer update --ca-file". Otherwise something on the network intercepts TLS.',
+  timeout:
+    'Check whether a firewall drops the connection, and whether this machine needs a proxy (HTTPS_PROXY).',
+  'cut-off': 'Check whether a proxy or a firewall closes the connection.',
+  'too-large': 'Check that the URL is the directory of an ACME CA.',
   aborted: 'Try again.',
-  refused: 'Allow the address where this CA is yours; else give the CA by its public name.',
+  refused: 'If this CA is yours, allow its address. Otherwise use the public name of the CA.',
 };

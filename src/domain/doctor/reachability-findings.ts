@@ -1,6 +1,6 @@
 /**
- * Whether http-01 challenges would arrive: each name that is proved so is asked on port 80 for a token that does not exist,
- * and a vault has to answer. The CA asks from elsewhere, so that this shows trouble, and never that there is none.
+ * Whether http-01 validation can reach the vault: requests an unknown token from port 80 of each name that uses http-01 and
+ * expects the answer of a vault. The CA connects from another network, so this finds problems but cannot rule them out.
  */
 import { isIPv6 } from 'node:net';
 import { second } from '../../base/duration.ts';
@@ -9,38 +9,38 @@ import { listIssuers } from '../../db/tables/issuers.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
 import { type Outbound, OutboundError, type OutboundResponse } from '../../net/outbound-http.ts';
 import { placeOf } from '../issuance/dns-records.ts';
-import type { Vault } from '../vault.ts';
+import type { DnsLookupContext } from '../issuance/issuance-contexts.ts';
 import type { Finding } from './finding.ts';
 
-const patience = 5 * second;
+const timeout = 5 * second;
 
-/** Enough to see a wrong firewall, and done within a minute also where every one of them times out. */
+/** Enough to notice a wrong firewall rule, and quick enough even if every request times out. */
 const mostNames = 10;
 
 const token = 'vault-doctor-asks-whether-this-arrives';
 
 /**
- * Asks through `outbound`, which must be one without a proxy: the CA does not come through ours. Names that a DNS
- * provider proves, wildcards and names of disabled certificates are not asked.
+ * Sends the requests through `outbound`, which must not use a proxy because the CA does not use ours either. Skips wildcards,
+ * names that a DNS provider validates, and disabled certificates.
  */
 export async function reachabilityFindings(
-  vault: Vault,
+  vault: DnsLookupContext,
   outbound: Outbound,
   signal: AbortSignal,
 ): Promise<Finding[]> {
-  const names = await namesByHttp(vault, signal);
-  if (names.length === 0) return [{ check: 'http-01', status: 'ok', message: 'no name is proved over HTTP' }];
-  const asked = names.slice(0, mostNames);
-  const findings = await Promise.all(asked.map((name) => findingFor(name, outbound, signal)));
-  const rest = names.length - asked.length;
+  const names = await namesWithHttp01(vault, signal);
+  if (names.length === 0) return [{ check: 'http-01', status: 'ok', message: 'no certificate uses http-01' }];
+  const checked = names.slice(0, mostNames);
+  const findings = await Promise.all(checked.map((name) => findingFor(name, outbound, signal)));
+  const rest = names.length - checked.length;
   if (rest > 0) {
-    const message = `${rest} more names are proved over HTTP; only the first ${mostNames} were asked`;
+    const message = `${rest} more names use http-01; checked only the first ${mostNames}`;
     findings.push({ check: 'http-01', status: 'skipped', message });
   }
   return findings;
 }
 
-async function namesByHttp(vault: Vault, signal: AbortSignal): Promise<string[]> {
+async function namesWithHttp01(vault: DnsLookupContext, signal: AbortSignal): Promise<string[]> {
   const { reader } = vault.db;
   const types = new Map((await listIssuers(reader)).map(({ id, type }) => [id, type]));
   if (![...types.values()].includes('acme')) return [];
@@ -58,8 +58,8 @@ async function namesByHttp(vault: Vault, signal: AbortSignal): Promise<string[]>
   return [...names];
 }
 
-/** A name server that does not answer now proves nothing: the name is asked over HTTP. */
-async function hasDnsProvider(vault: Vault, name: string, signal: AbortSignal): Promise<boolean> {
+/** False if DNS does not answer: then the name is checked over HTTP. */
+async function hasDnsProvider(vault: DnsLookupContext, name: string, signal: AbortSignal): Promise<boolean> {
   try {
     return (await placeOf(vault, name, signal)) !== undefined;
   } catch (error) {
@@ -71,7 +71,7 @@ async function hasDnsProvider(vault: Vault, name: string, signal: AbortSignal): 
 async function findingFor(name: string, outbound: Outbound, signal: AbortSignal): Promise<Finding> {
   const host = isIPv6(name) ? `[${name}]` : name;
   const url = `http://${host}/.well-known/acme-challenge/${token}`;
-  const trouble = (message: string, hint: string): Finding => ({
+  const problem = (message: string, hint: string): Finding => ({
     check: 'http-01',
     status: 'warning',
     about: name,
@@ -80,32 +80,32 @@ async function findingFor(name: string, outbound: Outbound, signal: AbortSignal)
   });
   let answer: OutboundResponse;
   try {
-    answer = await outbound({ method: 'GET', url, timeoutMs: patience, maxBytes: 65_536, signal });
+    answer = await outbound({ method: 'GET', url, timeoutMs: timeout, maxBytes: 65_536, signal });
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
-    return trouble(
+    return problem(
       error.message,
-      'The CA will ask there, on port 80: see DNS, firewall and --acme-http-listen. If the CA can reach it though this machine cannot, all is well.',
+      'The CA connects to port 80 of this name: check DNS, the firewall and --acme-http-listen. Ignore this if the CA reaches the name and only this machine cannot.',
     );
   }
   const { status, headers } = answer;
   if (isFromVault(answer)) {
-    return { check: 'http-01', status: 'ok', about: name, message: `${name}: a vault answers on port 80` };
+    return { check: 'http-01', status: 'ok', about: name, message: `${name}: port 80 leads to a vault` };
   }
-  const hint = `Let ${name} pass /.well-known/acme-challenge/ on to the vault, or prove it with a DNS provider.`;
+  const hint = `Forward /.well-known/acme-challenge/ of ${name} to the vault, or use a DNS provider (dns-01).`;
   if (status >= 300 && status < 400 && headers.location !== undefined) {
-    return trouble('port 80 leads elsewhere, and what answers there was not looked at', hint);
+    return problem('port 80 redirects elsewhere; redirects are not followed', hint);
   }
-  return trouble(`something else answers on port 80 (status ${status})`, hint);
+  return problem(`port 80 does not lead to a vault (status ${status})`, hint);
 }
 
-/** The refusal of a token that does not exist, as only a vault words it. */
+/** Whether this is the vault's own answer to an unknown token. */
 function isFromVault({ status, headers, body }: OutboundResponse): boolean {
   if (status !== 404 || headers['content-type'] !== 'application/problem+json') return false;
   try {
     return (JSON.parse(body.toString()) as { code?: unknown }).code === 'not_found';
   } catch {
-    // Something else's idea of such an answer.
+    // Another server that sends invalid JSON.
     return false;
   }
 }

@@ -1,9 +1,19 @@
-/** Whether the vault can do its work now: three checks that write nothing and name no path, and how old the backup is. */
+/** Whether the vault is ready: three checks that write nothing and reveal no paths, with the state of backup and disk. */
 
 import { backupAge } from '../backup/backup-age.ts';
-import type { SpaceState } from '../health/disk-space.ts';
+import type { BackupHealth } from '../backup/backup-health.ts';
+import type { KeyringContext, LogContext, LoggedContext } from '../contexts.ts';
+import type { DiskSpace, SpaceState } from '../health/disk-space.ts';
+import type { Heartbeat } from '../health/heartbeat.ts';
 import { masterKeyFits } from '../master-key/master-key-check.ts';
-import type { Vault } from '../vault.ts';
+
+/** What can keep the vault from its work. */
+export type ReadinessContext = LoggedContext &
+  KeyringContext & {
+    readonly disk: DiskSpace;
+    readonly renewalHeartbeat: Heartbeat;
+    readonly backupHealth: BackupHealth;
+  };
 
 export type CheckResult = 'ok' | 'failed';
 
@@ -11,15 +21,15 @@ export type Readiness = {
   status: 'ready' | 'not_ready';
   checks: { database: CheckResult; master_key: CheckResult; renewal_engine: CheckResult };
   details: {
-    /** Never a reason not to be ready: no request fails for want of a backup. */
+    /** Does not affect readiness: no request depends on a backup. */
     backup: { state: 'none' | 'ok' | 'failed'; age_seconds: number | null };
-    /** `critical` where refusals are only counted; neither is a reason not to be ready. */
+    /** `critical` when refusals are only counted, not recorded. Does not affect readiness. */
     disk: { state: SpaceState };
   };
 };
 
-/** Asks the database, opens the master key's check blob and looks at the renewal engine's heartbeat. */
-export async function readiness(vault: Vault): Promise<Readiness> {
+/** Queries the database, opens the check blob of the master key and reads the heartbeat of the renewal engine. */
+export async function readiness(vault: ReadinessContext): Promise<Readiness> {
   const database = await succeeds(vault, 'database', () => vault.db.generation());
   const masterKey = await succeeds(vault, 'master_key', async () => {
     if ((await masterKeyFits(vault)) !== 'fits')
@@ -35,19 +45,23 @@ export async function readiness(vault: Vault): Promise<Readiness> {
   return { status: ready ? 'ready' : 'not_ready', checks, details };
 }
 
-/** `failed` where the last scheduled backup of this process was. Without a database nothing is known of backups. */
-async function backupDetails(vault: Vault): Promise<Readiness['details']['backup']> {
+/** `failed` if the last scheduled backup of this process failed; `none` also if the database cannot be read. */
+async function backupDetails(vault: ReadinessContext): Promise<Readiness['details']['backup']> {
   const age = await backupAge(vault).catch(() => undefined);
   const state = vault.backupHealth.isFailing ? 'failed' : age === undefined ? 'none' : 'ok';
   return { state, age_seconds: age === undefined ? null : Math.floor(age / 1000) };
 }
 
-async function succeeds({ log }: Vault, check: string, work: () => Promise<unknown>): Promise<CheckResult> {
+async function succeeds(
+  { log }: LogContext,
+  check: string,
+  work: () => Promise<unknown>,
+): Promise<CheckResult> {
   try {
     await work();
     return 'ok';
   } catch (error) {
-    log.warn({ err: error, check }, 'a readiness check failed');
+    log.warn({ err: error, check }, 'readiness check failed');
     return 'failed';
   }
 }

@@ -1,4 +1,4 @@
-/** What nobody notices until it is missed: the clock, backups, keys that end soon, and somebody who can sign in. */
+/** Findings about upkeep: master key rotation, clock, backups, expiring API keys, administrators, forged rows. */
 import { day, hour, minute, second } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { listAuditEvents } from '../../db/audit/audit-search.ts';
@@ -10,34 +10,32 @@ import { listMasterKeys } from '../../db/tables/master-keys.ts';
 import { backupAge } from '../backup/backup-age.ts';
 import { acceptedPath, backupsIn, setAsideIn } from '../backup/backup-directory.ts';
 import type { BackupPlan } from '../backup/backup-schedule.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import type { Finding } from './finding.ts';
 
-type Parts = Pick<Vault, 'db' | 'world'>;
-
-/** Without a schedule, this is how old the last backup may be. */
+/** How old the last backup may be without a schedule. */
 const oldestBackup = 7 * day;
 
-/** Time enough to hand out a new key. */
+/** Early enough to replace the key on its clients. */
 const keyNotice = 14 * day;
 
-/** A key that ended longer ago than this is nobody's surprise any more. */
+/** A key that expired before this is assumed to be out of use. */
 const keyMemory = 30 * day;
 
 const mostKeys = 10;
 
-/** Whether the vault is between two master keys. */
-export async function masterKeyFindings({ db }: Parts): Promise<Finding[]> {
+/** Whether a master key rotation is unfinished. */
+export async function masterKeyFindings({ db }: DatabaseContext): Promise<Finding[]> {
   const rows = await listMasterKeys(db.reader);
   if (!rows.some(({ state }) => state === 'previous')) {
-    return [{ check: 'master-key', status: 'ok', message: 'it opens what the vault has sealed' }];
+    return [{ check: 'master-key', status: 'ok', message: 'the master key opens the sealed data' }];
   }
-  const message = 'a rotation has not ended, and two keys are needed';
-  return [{ check: 'master-key', status: 'warning', message, hint: 'Let it end: vault master-key rotate' }];
+  const message = 'a master key rotation is unfinished; the vault still needs both keys';
+  return [{ check: 'master-key', status: 'warning', message, hint: 'Fix: vault master-key rotate' }];
 }
 
-/** Whether the clock stands behind what the vault has recorded already. */
-export async function clockFindings({ db, world }: Parts): Promise<Finding[]> {
+/** Whether the clock is behind the last recorded audit event. */
+export async function clockFindings({ db, world }: TimedContext): Promise<Finding[]> {
   const now = world.now();
   const [last] = await listAuditEvents(db.reader, {}, { limit: 1 });
   if (last !== undefined && last.at > now + minute) {
@@ -45,27 +43,27 @@ export async function clockFindings({ db, world }: Parts): Promise<Finding[]> {
       {
         check: 'clock',
         status: 'failed',
-        message: `it is ${seconds(now)} here, but the last event was recorded at ${seconds(last.at)}`,
-        hint: 'The clock was set back, or was wrong before. Set it, and keep it right with NTP (timedatectl set-ntp true).',
+        message: `the clock says ${seconds(now)}, but the last audit event is from ${seconds(last.at)}`,
+        hint: 'The clock was set back, or was wrong before. Set the clock and turn on NTP.\nFix: timedatectl set-ntp true',
       },
     ];
   }
-  return [{ check: 'clock', status: 'ok', message: `it is ${seconds(now)} here` }];
+  return [{ check: 'clock', status: 'ok', message: `the clock says ${seconds(now)}` }];
 }
 
-/** How old the last backup is, by the schedule where there is one. */
-export async function backupFindings(vault: Parts, plan: BackupPlan | undefined): Promise<Finding[]> {
+/** Whether the last backup is recent enough, by the schedule if there is one. */
+export async function backupFindings(vault: TimedContext, plan: BackupPlan | undefined): Promise<Finding[]> {
   const age = await backupAge(vault);
   const hint =
     plan === undefined
-      ? 'Make one with "vault backup FILE", or let the vault make them with the setting --backup-dir.'
-      : 'The log of "vault serve" says why the schedule makes none.';
+      ? 'Create one, or schedule backups with --backup-dir.\nTry: vault backup FILE'
+      : 'See the log of "vault serve" for the reason.';
   const inDirectory = plan === undefined ? [] : await directoryFindings(vault, plan.directory);
   if (inDirectory.length > 0) return inDirectory;
   if (age === undefined) {
-    return [{ check: 'backup', status: 'warning', message: 'there is no backup of this vault', hint }];
+    return [{ check: 'backup', status: 'warning', message: 'no backup yet', hint }];
   }
-  const old = `the last backup is ${aged(age)} old`;
+  const old = `the last backup is ${ageText(age)} old`;
   const limit = plan === undefined ? oldestBackup : 2 * plan.every;
   if (age > limit) {
     const status = plan === undefined ? 'warning' : 'failed';
@@ -74,8 +72,8 @@ export async function backupFindings(vault: Parts, plan: BackupPlan | undefined)
   return [{ check: 'backup', status: 'ok', message: old }];
 }
 
-/** What is wrong among the scheduled backups; nothing where the directory cannot be read, which another finding says. */
-async function directoryFindings(vault: Parts, directory: string): Promise<Finding[]> {
+/** Problems with the scheduled backups; none if the directory cannot be read, which another finding reports. */
+async function directoryFindings(vault: DatabaseContext, directory: string): Promise<Finding[]> {
   const found = await backupsIn(vault, directory).catch(() => undefined);
   if (found === undefined) return [];
   const findings: Finding[] = [];
@@ -85,8 +83,8 @@ async function directoryFindings(vault: Parts, directory: string): Promise<Findi
     findings.push({
       check: 'backup',
       status: 'failed',
-      message: `the last backup holds ${holds.certificates} certificates and ${holds.versions} versions, the one before ${before.certificates} and ${before.versions}`,
-      hint: `If certificates are missing, restore the backup before. If they were deleted on purpose: mv ${path} ${acceptedPath(path)}`,
+      message: `the last backup has ${holds.certificates} certificates and ${holds.versions} versions, the previous one ${before.certificates} and ${before.versions}`,
+      hint: `If certificates are missing, restore the previous backup. If they were deleted on purpose, accept this one.\nFix: mv ${path} ${acceptedPath(path)}`,
     });
   }
   const [clone] = found.clones;
@@ -95,62 +93,60 @@ async function directoryFindings(vault: Parts, directory: string): Promise<Findi
       check: 'backup',
       status: 'warning',
       message: `another vault with the same master key writes backups to the same directory: ${clone.path}`,
-      hint: 'Give each vault a directory of its own with --backup-dir, and stop the one that is only a copy.',
+      hint: 'Give each vault its own --backup-dir, or stop the vault that is a copy.',
     });
   }
   return findings;
 }
 
-/** API keys that are about to end, or have ended a short while ago. */
-export async function apiKeyFindings({ db, world }: Parts): Promise<Finding[]> {
+/** API keys that expire soon or expired recently. */
+export async function apiKeyFindings({ db, world }: TimedContext): Promise<Finding[]> {
   const now = world.now();
   const keys = (await listApiKeys(db.reader)).filter(({ revoked_at }) => revoked_at === null);
-  const ending = keys
+  const expiring = keys
     .filter(({ expires_at: end }) => end !== null && end < now + keyNotice && end > now - keyMemory)
     .sort((one, other) => (one.expires_at ?? 0) - (other.expires_at ?? 0));
-  const findings = ending.slice(0, mostKeys).map(({ id, name, expires_at: end }): Finding => {
-    const verb = (end ?? 0) <= now ? 'has expired' : 'expires';
+  const findings = expiring.slice(0, mostKeys).map(({ id, name, expires_at: end }): Finding => {
+    const verb = (end ?? 0) <= now ? 'expired' : 'expires';
     return {
       check: 'api-key',
       status: 'warning',
       about: name,
-      message: `the key ${id}, "${name}", ${verb} on ${formatTimestamp(end ?? 0)}`,
-      hint: 'Make a new one with "vault api-key create" and hand it to the client, or revoke this one.',
+      message: `API key ${id} (${name}) ${verb} on ${formatTimestamp(end ?? 0)}`,
+      hint: 'Create a new key with "vault api-key create" and give it to the client, or revoke this one.',
     };
   });
-  const rest = ending.length - findings.length;
+  const rest = expiring.length - findings.length;
   if (rest > 0) {
-    const message = `${rest} more keys end within two weeks, or have ended`;
-    findings.push({ check: 'api-key', status: 'warning', message, hint: 'See "vault api-key list".' });
+    const message = `${rest} more API keys expire within two weeks or have expired`;
+    findings.push({ check: 'api-key', status: 'warning', message, hint: 'Try: vault api-key list' });
   }
   if (findings.length > 0) return findings;
-  const message = keys.length === 0 ? 'there are none yet' : `none of ${keys.length} ends within two weeks`;
+  const message = keys.length === 0 ? 'no API keys yet' : `none of ${keys.length} expires within two weeks`;
   return [{ check: 'api-key', status: 'ok', message }];
 }
 
-/** Whether somebody can sign in to the console. */
-export async function administratorFindings({ db }: Parts): Promise<Finding[]> {
+/** Whether the vault has an administrator. */
+export async function administratorFindings({ db }: DatabaseContext): Promise<Finding[]> {
   if (await hasAdministrators(db.reader)) {
-    return [{ check: 'administrators', status: 'ok', message: 'somebody can sign in' }];
+    return [{ check: 'administrators', status: 'ok', message: 'at least one administrator can sign in' }];
   }
   return [
     {
       check: 'administrators',
       status: 'warning',
-      message: 'nobody can sign in to the console',
-      hint: 'Make an administrator with "vault admin create --name NAME".',
+      message: 'no administrator; the console is closed to everyone',
+      hint: 'Fix: vault admin create --name NAME',
     },
   ];
 }
 
-/** Whether keys, administrators and sessions are as the vault wrote them. Those that are not are refused. */
-export async function authenticityFindings({ db }: Parts): Promise<Finding[]> {
+/** Whether API keys, administrators and sessions carry valid integrity tags. The vault refuses those that do not. */
+export async function authenticityFindings({ db }: DatabaseContext): Promise<Finding[]> {
   const check = 'authenticity';
   const forged = await listForgedRows(db.reader, requireIntegrity(db));
   if (forged.length === 0) {
-    return [
-      { check, status: 'ok', message: 'keys, administrators and sessions are as the vault wrote them' },
-    ];
+    return [{ check, status: 'ok', message: 'API keys, administrators and sessions are unmodified' }];
   }
   const shown = forged.slice(0, mostKeys).join(', ');
   const rest = forged.length > mostKeys ? ` and ${forged.length - mostKeys} more` : '';
@@ -158,13 +154,13 @@ export async function authenticityFindings({ db }: Parts): Promise<Finding[]> {
     {
       check,
       status: 'failed',
-      message: `${shown}${rest} ${forged.length === 1 ? 'was' : 'were'} changed in the database by other means than the vault`,
-      hint: 'They are refused. Someone can write to vault.db: see docs/how-to/respond-to-theft.md.',
+      message: `${shown}${rest} ${forged.length === 1 ? 'was' : 'were'} modified in the database outside the vault`,
+      hint: 'The vault refuses them. Someone else can write to vault.db: see docs/how-to/respond-to-theft.md.',
     },
   ];
 }
 
-function aged(ms: number): string {
+function ageText(ms: number): string {
   if (ms < 2 * hour) return `${Math.floor(ms / minute)} minutes`;
   return ms < 2 * day ? `${Math.floor(ms / hour)} hours` : `${Math.floor(ms / day)} days`;
 }

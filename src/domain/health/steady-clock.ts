@@ -4,7 +4,7 @@
  */
 import { day } from '../../base/duration.ts';
 import { putSetting, readSetting } from '../../db/tables/settings.ts';
-import type { Vault } from '../vault.ts';
+import type { TimedContext } from '../contexts.ts';
 
 /** Time between two looks that counts as a jump: servers are switched off for shorter than this. */
 const jump = 4 * day;
@@ -21,7 +21,7 @@ export type ClockView = {
 };
 
 /** Records the time, and returns since when the clock is steady. Call it at least every few hours. */
-export async function observeClock({ db, world }: Pick<Vault, 'db' | 'world'>): Promise<ClockView> {
+export async function observeClock({ db, world }: TimedContext): Promise<ClockView> {
   const now = world.now();
   const [, since = now, seen = now] =
     /^(\d+) (\d+)$/.exec(String(await readSetting(db.reader, key)))?.map(Number) ?? [];

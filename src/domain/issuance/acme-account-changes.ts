@@ -8,9 +8,10 @@ import { generatePrivateKey } from '../../crypto/key-pair.ts';
 import { type AcmeAccountRow, findAcmeAccount, updateAcmeAccount } from '../../db/tables/acme-accounts.ts';
 import { findCaOfDirectory } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import type { DatabaseContext, SecretsContext } from '../contexts.ts';
 import { nextAccountKeyOwner, openFor, sealFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import { adoptKey, ownAccount, settleRollover } from './acme-account.ts';
+import type { CaContext } from './issuance-contexts.ts';
 
 /**
  * Gives the account a new key. The new one is stored before the CA hears of it: whichever of the two the CA knows after
@@ -18,7 +19,7 @@ import { adoptKey, ownAccount, settleRollover } from './acme-account.ts';
  * at once end with the same one. Throws `acme_account_not_found` and AcmeError.
  */
 export async function rolloverAccount(
-  vault: Vault,
+  vault: SecretsContext & CaContext,
   actor: Actor,
   id: string,
   signal: AbortSignal,
@@ -42,7 +43,7 @@ export async function rolloverAccount(
 }
 
 /** The key that the account changes to: stored now, with the moment, or by a rollover that has not ended. */
-async function nextKey(vault: Vault, id: number, now: number): Promise<Secret> {
+async function nextKey(vault: SecretsContext, id: number, now: number): Promise<Secret> {
   const fresh = await generatePrivateKey('ec256');
   const owner = nextAccountKeyOwner(id);
   return vault.db.write(async (writer) => {
@@ -56,7 +57,7 @@ async function nextKey(vault: Vault, id: number, now: number): Promise<Secret> {
   });
 }
 
-async function endRollover({ db }: Vault, id: number, begunAt: number): Promise<void> {
+async function endRollover({ db }: DatabaseContext, id: number, begunAt: number): Promise<void> {
   await db.write(async (writer) => {
     const row = await findAcmeAccount(writer, id);
     if (row?.rollover_at === begunAt) await updateAcmeAccount(writer, id, { rollover_at: null });
@@ -65,7 +66,7 @@ async function endRollover({ db }: Vault, id: number, begunAt: number): Promise<
 
 /** Closes the account at the CA for ever. Issuers that use it register another at their next order. */
 export async function closeAccount(
-  vault: Vault,
+  vault: SecretsContext & CaContext,
   actor: Actor,
   id: string,
   signal: AbortSignal,
@@ -81,7 +82,7 @@ export async function closeAccount(
 }
 
 async function openAccount(
-  vault: Vault,
+  vault: CaContext,
   id: string,
 ): Promise<{ client: AcmeClient; account: AcmeAccountRow }> {
   const account = /^[1-9]\d{0,14}$/.test(id) ? await findAcmeAccount(vault.db.reader, Number(id)) : undefined;

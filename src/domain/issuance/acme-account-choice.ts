@@ -11,12 +11,12 @@ import {
   updateAcmeAccount,
 } from '../../db/tables/acme-accounts.ts';
 import { type AcmeIssuerRow, type IssuerRow, updateAcmeIssuer } from '../../db/tables/issuers.ts';
+import type { DatabaseContext, SealingContext, SecretsContext } from '../contexts.ts';
 import { accountKeyOwner, sealFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 
 /** The issuer's account, else one of the same directory, contact and customer, else a new one with its key. */
 export async function chosenAccount(
-  vault: Vault,
+  vault: SecretsContext,
   issuer: IssuerRow,
   ca: AcmeIssuerRow,
 ): Promise<AcmeAccountRow> {
@@ -38,12 +38,12 @@ function isUsable(row: AcmeAccountRow, ca: AcmeIssuerRow): boolean {
 }
 
 /** An account that others use too keeps its contact: who wants another one gets another account. */
-async function suits({ db }: Vault, row: AcmeAccountRow, ca: AcmeIssuerRow): Promise<boolean> {
+async function suits({ db }: DatabaseContext, row: AcmeAccountRow, ca: AcmeIssuerRow): Promise<boolean> {
   return row.email === ca.email || (await issuersOfAcmeAccount(db.reader, row.id)).length < 2;
 }
 
 async function insertAccount(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   issuer: IssuerRow,
   ca: AcmeIssuerRow,

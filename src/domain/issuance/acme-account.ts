@@ -19,6 +19,13 @@ import {
   updateAcmeIssuer,
 } from '../../db/tables/issuers.ts';
 import { record, system } from '../audit/audit.ts';
+import type {
+  DatabaseContext,
+  KeyringContext,
+  LogContext,
+  SealingContext,
+  SecretsContext,
+} from '../contexts.ts';
 import {
   accountKeyOwner,
   externalAccountKeyOwner,
@@ -26,14 +33,14 @@ import {
   openFor,
   sealFor,
 } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import { chosenAccount } from './acme-account-choice.ts';
+import type { AccountContext } from './issuance-contexts.ts';
 
 /** An account that can sign, with its id in the vault. */
 export type OwnAccount = AcmeAccount & { readonly id: number };
 
 /** The issuer's CA. Throws where the issuer is none of ACME. */
-export async function requireAcmeIssuer({ db }: Vault, issuer: IssuerRow): Promise<AcmeIssuerRow> {
+export async function requireAcmeIssuer({ db }: DatabaseContext, issuer: IssuerRow): Promise<AcmeIssuerRow> {
   const row = await findAcmeIssuer(db.reader, issuer.id);
   if (row !== undefined) return row;
   throw new OperatorError(`the issuer ${issuer.name} is not an ACME CA`);
@@ -44,7 +51,7 @@ export async function requireAcmeIssuer({ db }: Vault, issuer: IssuerRow): Promi
  * hundred renewals that begin together register once. Throws AcmeError.
  */
 export async function ensureAccount(
-  vault: Vault,
+  vault: AccountContext,
   issuer: IssuerRow,
   client: AcmeClient,
   signal: AbortSignal,
@@ -105,7 +112,7 @@ export async function lossOf(
 
 /** Forgets an account that is of no use any more; the next use registers another. */
 export async function forgetAccount(
-  { db }: Vault,
+  { db }: DatabaseContext,
   issuer: IssuerRow,
   accountId: number,
   status: 'gone' | 'deactivated',
@@ -118,7 +125,7 @@ export async function forgetAccount(
 }
 
 /** The account's key and URL. Throws where it was never registered. */
-export function ownAccount(vault: Vault, row: AcmeAccountRow): OwnAccount {
+export function ownAccount(vault: KeyringContext, row: AcmeAccountRow): OwnAccount {
   if (row.account_url === null) throw new OperatorError(`the ACME account ${row.id} was never registered`);
   return {
     id: row.id,
@@ -132,7 +139,7 @@ export function ownAccount(vault: Vault, row: AcmeAccountRow): OwnAccount {
  * may be under way the CA is asked.
  */
 export async function hasOtherKey(
-  vault: Vault,
+  vault: SecretsContext,
   client: AcmeClient,
   { id, privateKey }: OwnAccount,
   signal: AbortSignal,
@@ -161,7 +168,7 @@ const rolloverPatience = hour;
  * an hour; until then both stay, and the row is returned as it is.
  */
 export async function settleRollover(
-  vault: Vault,
+  vault: SecretsContext,
   client: AcmeClient,
   row: AcmeAccountRow,
   signal: AbortSignal,
@@ -185,7 +192,7 @@ export async function settleRollover(
 
 /** Makes `key` the account's key and forgets the one it was changing to. */
 export async function adoptKey(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   row: AcmeAccountRow,
   key: Secret,
@@ -201,7 +208,7 @@ export async function adoptKey(
 
 /** Tells the CA where to write to, once the issuer's contact is another than the account's. */
 async function followContact(
-  vault: Vault,
+  vault: DatabaseContext & KeyringContext & LogContext,
   client: AcmeClient,
   row: AcmeAccountRow,
   ca: AcmeIssuerRow,
@@ -213,17 +220,20 @@ async function followContact(
   } catch (error) {
     // An address that the CA does not like is no reason for certificates to expire.
     if (!(error instanceof AcmeError) || error.kind !== 'problem') throw error;
-    vault.log.warn({ err: error, account: row.id }, 'the CA did not take the new contact; asking again');
+    vault.log.warn(
+      { err: error, account: row.id },
+      'the CA rejected the new contact; retrying with the next renewal',
+    );
     return;
   }
   await vault.db.write((writer) => updateAcmeAccount(writer, row.id, { email: ca.email }));
 }
 
-function accountKey(vault: Vault, row: AcmeAccountRow): Secret {
+function accountKey(vault: KeyringContext, row: AcmeAccountRow): Secret {
   return openFor(vault, accountKeyOwner(row.id), row.sealed_private_key);
 }
 
-function externalAccount(vault: Vault, ca: AcmeIssuerRow): ExternalAccount | undefined {
+function externalAccount(vault: KeyringContext, ca: AcmeIssuerRow): ExternalAccount | undefined {
   if (ca.eab_kid === null || ca.sealed_eab_key === null) return undefined;
   const hmacKey = openFor(vault, externalAccountKeyOwner(ca.issuer_id), ca.sealed_eab_key);
   return { kid: ca.eab_kid, hmacKey };

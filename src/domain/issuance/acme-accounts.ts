@@ -10,7 +10,7 @@ import {
   listAcmeAccounts,
 } from '../../db/tables/acme-accounts.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
 
 export type AcmeAccountView = {
   id: string;
@@ -26,7 +26,7 @@ export type AcmeAccountView = {
 
 /** Accounts in the order in which they were made: those after the id `after`, at most `limit`. */
 export async function listAccounts(
-  { db }: Vault,
+  { db }: DatabaseContext,
   page: { readonly after?: number | undefined; readonly limit?: number } = {},
 ): Promise<AcmeAccountWithIssuers[]> {
   return listAcmeAccounts(db.reader, page);
@@ -50,7 +50,7 @@ export function acmeAccountView(account: AcmeAccountWithIssuers): AcmeAccountVie
  * Forgets an account and its key; the CA is not told. Throws `acme_account_not_found`, also for what cannot be an id,
  * and `acme_account_current` while an issuer uses it.
  */
-export async function deleteAccount({ db, world }: Vault, actor: Actor, id: string): Promise<void> {
+export async function deleteAccount({ db, world }: TimedContext, actor: Actor, id: string): Promise<void> {
   await db.write(async (writer) => {
     const number = accountNumber(id);
     const account = number === undefined ? undefined : await findAcmeAccount(writer, number);

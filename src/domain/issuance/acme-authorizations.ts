@@ -18,13 +18,14 @@ import {
 import { type DnsProviderRow, findDnsProviderById } from '../../db/tables/dns-providers.ts';
 import { findRenewal } from '../../db/tables/renewals.ts';
 import type { TxtRecord } from '../../dns/dns-provider.ts';
-import type { Vault } from '../vault.ts';
+import type { LoggedContext, WorldContext } from '../contexts.ts';
 import type { OwnAccount } from './acme-account.ts';
 import { type ChosenProof, chooseProof } from './acme-proofs.ts';
 import { type Attempt, LeaseLost, step } from './attempt.ts';
 import { beginRemoval, recordOf, removeChallenges } from './challenge-removal.ts';
 import { checkPersistentRecord } from './dns-persist.ts';
 import { awaitVisible, isByHand, presentRecords, zoneServers } from './dns-records.ts';
+import type { ChallengeContext, ProofContext } from './issuance-contexts.ts';
 
 export type OrderUnderWay = {
   readonly client: AcmeClient;
@@ -48,7 +49,7 @@ const atOnce = 10;
  * stops or another worker has claimed the renewal: then that worker continues with them.
  */
 export async function satisfyAuthorizations(
-  vault: Vault,
+  vault: ChallengeContext & ProofContext,
   attempt: Attempt,
   { client, account, order }: OrderUnderWay,
 ): Promise<void> {
@@ -90,7 +91,7 @@ type Chosen = ChosenProof & { readonly authorization: AcmeAuthorization };
  * Nothing is presented for dns-persist-01.
  */
 async function store(
-  vault: Vault,
+  vault: ChallengeContext,
   { renewal, owner }: Attempt,
   account: OwnAccount,
   chosen: readonly Chosen[],
@@ -121,7 +122,7 @@ async function store(
 }
 
 async function insert(
-  { world }: Vault,
+  { world }: WorldContext,
   writer: Writer,
   renewalId: number,
   { authorization, challenge, place, recordValue }: Chosen,
@@ -158,7 +159,7 @@ function recordsOf(proofs: readonly Proof[]): readonly ProviderRecords[] {
   );
 }
 
-async function present(vault: Vault, attempt: Attempt, proofs: readonly Proof[]): Promise<void> {
+async function present(vault: ChallengeContext, attempt: Attempt, proofs: readonly Proof[]): Promise<void> {
   await settled(
     recordsOf(proofs).map(async ({ provider, records }) => {
       if (await isByHand(vault, provider)) {
@@ -174,7 +175,7 @@ async function present(vault: Vault, attempt: Attempt, proofs: readonly Proof[])
 }
 
 /** Waits until what was presented, and what people have created, can be seen. */
-async function beVisible(vault: Vault, attempt: Attempt, proofs: readonly Proof[]): Promise<void> {
+async function beVisible(vault: ChallengeContext, attempt: Attempt, proofs: readonly Proof[]): Promise<void> {
   const persistent = proofs.filter(({ challenge }) => challenge.type === 'dns-persist-01');
   await settled([
     ...persistent.map(({ authorization, challenge }) =>
@@ -199,7 +200,7 @@ function namesOf(records: readonly TxtRecord[]): string {
 }
 
 async function prove(
-  vault: Vault,
+  vault: LoggedContext,
   attempt: Attempt,
   { client, account }: OrderUnderWay,
   { authorization, challenge }: Proof,

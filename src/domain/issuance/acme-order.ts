@@ -17,7 +17,7 @@ import { publicKeyOf } from '../../crypto/key-pair.ts';
 import { findVersion } from '../../db/tables/certificate-versions.ts';
 import type { AcmeIssuerRow, IssuerRow } from '../../db/tables/issuers.ts';
 import { findRenewal } from '../../db/tables/renewals.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext } from '../contexts.ts';
 import type { VersionMaterial } from '../versions/versions.ts';
 import {
   ensureAccount,
@@ -29,6 +29,7 @@ import {
 } from './acme-account.ts';
 import { satisfyAuthorizations } from './acme-authorizations.ts';
 import { type Attempt, keep, LeaseLost, step } from './attempt.ts';
+import type { OrderContext } from './issuance-contexts.ts';
 import { refuseSuperseded, whileWanted } from './still-wanted.ts';
 
 /** How often, and after how long, an order goes on after the connection failed or the CA was too busy. */
@@ -44,7 +45,7 @@ const mostSharedOrders = 3;
 const shortWait = 2 * minute;
 
 type Ordering = {
-  readonly vault: Vault;
+  readonly vault: OrderContext;
   readonly attempt: Attempt;
   readonly issuer: IssuerRow;
   readonly ca: AcmeIssuerRow;
@@ -58,7 +59,7 @@ type Ordering = {
 
 /** Orders and fetches the certificate for the attempt. Throws AcmeError, DnsProviderError, Superseded or LeaseLost. */
 export async function issueFromAcme(
-  vault: Vault,
+  vault: OrderContext,
   attempt: Attempt,
   issuer: IssuerRow,
   privateKey: Secret,
@@ -82,7 +83,7 @@ export async function issueFromAcme(
       if (loss === undefined && !isOpenedAnew) throw error;
       vault.log.warn(
         { err: error, issuer: issuer.name, account: account.id },
-        'the account is looked up again',
+        'ACME account rejected by the CA; looking it up again',
       );
       if (loss !== undefined) await forgetAccount(vault, issuer, account.id, loss);
     }
@@ -91,7 +92,7 @@ export async function issueFromAcme(
 
 /** The order that an earlier worker began, where it is this account's and for the names that are still wanted. */
 async function resumedOrder(
-  { db }: Vault,
+  { db }: DatabaseContext,
   { renewal: { id }, certificate }: Attempt,
   account: OwnAccount,
 ): Promise<string | null> {
@@ -109,7 +110,10 @@ async function alone(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buffer[
       return await throughTrouble(ordering);
     } catch (error) {
       if (!(error instanceof OtherKeyError) || shared === mostSharedOrders) throw error;
-      vault.log.info({ issuer: issuer.name, order: state.orderUrl }, 'order was finalized with another key');
+      vault.log.info(
+        { issuer: issuer.name, order: state.orderUrl },
+        'order already finalized with another key; creating a new order',
+      );
       await keep(vault, attempt, { order_url: null, order_domains: null });
       state.orderUrl = null;
     }
@@ -125,7 +129,7 @@ async function throughTrouble(ordering: Ordering): Promise<{ leaf: Buffer; chain
     } catch (error) {
       const wait = patience[troubles];
       if (wait === undefined || state.orderUrl === null || !isPassing(error)) throw error;
-      vault.log.warn({ err: error, issuer: issuer.name }, 'an order was interrupted; going on with it');
+      vault.log.warn({ err: error, issuer: issuer.name }, 'order interrupted; retrying');
       await step(vault, attempt, `waiting to go on: ${error.message}`);
       await vault.world.sleep(Math.max(wait, error.retryAfterMs ?? 0), attempt.signal);
       attempt.signal.throwIfAborted();
@@ -234,7 +238,7 @@ function wantedProfile({ certificate, renewal }: Attempt, ca: AcmeIssuerRow): st
 
 /** What the CA calls the current version (RFC 9773 §4.1), where it made it. */
 async function replacedId(
-  { db }: Vault,
+  { db }: DatabaseContext,
   { certificate }: Attempt,
   ca: AcmeIssuerRow,
 ): Promise<string | undefined> {

@@ -4,9 +4,9 @@ import { dns01Value } from '../../acme/challenge-answers.ts';
 import type { ChallengeType } from '../../base/challenge-type.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { ZoneServers } from '../../dns/resolver/zone-servers.ts';
-import type { Vault } from '../vault.ts';
 import type { Attempt } from './attempt.ts';
 import { type Place, placeOf, zoneServers } from './dns-records.ts';
+import type { ProofContext } from './issuance-contexts.ts';
 
 export type ChosenProof = {
   readonly challenge: AcmeChallenge;
@@ -21,7 +21,7 @@ export type ChosenProof = {
  * alone. Throws OperatorError that says what is missing.
  */
 export async function chooseProof(
-  vault: Vault,
+  vault: ProofContext,
   { certificate, signal }: Attempt,
   { identifier, wildcard, challenges }: AcmeAuthorization,
   servers: ZoneServers = zoneServers(vault),

@@ -3,7 +3,7 @@
 import type { Writer } from '../../db/database.ts';
 import type { CertificateRow } from '../../db/tables/certificates.ts';
 import { type RenewalChanges, type RenewalRow, updateLeased } from '../../db/tables/renewals.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, LoggedContext } from '../contexts.ts';
 
 /** Why an attempt is told to stop: the vault stops, another worker has it, it took too long, or nobody wants it any more. */
 export type StopReason = 'shutdown' | 'lease lost' | 'deadline' | 'superseded';
@@ -40,7 +40,7 @@ export class Superseded extends Error {
 
 /** Stores progress. If another worker has the lease, aborts the attempt and throws LeaseLost. */
 export async function keep(
-  { db }: Vault,
+  { db }: DatabaseContext,
   { renewal, owner, loseLease }: ClaimedRenewal & Pick<Attempt, 'loseLease'>,
   changes: RenewalChanges | ((writer: Writer) => Promise<RenewalChanges>),
 ): Promise<void> {
@@ -65,7 +65,7 @@ export function stepsOf({ steps }: Pick<RenewalRow, 'steps'>): readonly Step[] {
 }
 
 /** Says, for whoever waits or asks afterwards, what the attempt does now. */
-export async function step(vault: Vault, attempt: Attempt, text: string): Promise<void> {
+export async function step(vault: LoggedContext, attempt: Attempt, text: string): Promise<void> {
   const { certificate, renewal, steps } = attempt;
   if (steps.at(-1)?.text === text) return;
   steps.push({ at: vault.world.now(), text });

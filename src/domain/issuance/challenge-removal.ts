@@ -12,8 +12,9 @@ import {
 } from '../../db/tables/acme-challenges.ts';
 import { type DnsProviderRow, findDnsProviderById } from '../../db/tables/dns-providers.ts';
 import type { TxtRecord } from '../../dns/dns-provider.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, LogContext, WorldContext } from '../contexts.ts';
 import { inTurns, OperationTimeout, removeRecords } from './dns-records.ts';
+import type { ChallengeContext, DnsProviderContext } from './issuance-contexts.ts';
 
 /** A record that could not be removed for this long is left to people. */
 const givenUpAfter = 7 * day;
@@ -28,83 +29,93 @@ export function recordOf(row: AcmeChallengeRow): TxtRecord | undefined {
 }
 
 /** Removes these challenges in the background: vault.removals knows when that is done. */
-export function beginRemoval(vault: Vault, rows: readonly AcmeChallengeRow[]): void {
+export function beginRemoval(vault: ChallengeContext, rows: readonly AcmeChallengeRow[]): void {
   if (rows.length === 0) return;
   // The work logs its own errors.
   void removeChallenges(vault, rows);
 }
 
 /**
- * Removes these challenges, except those that are being removed already. What cannot be removed now is logged and stays in
- * the table for the next round; it never makes a certificate fail.
+ * Removes these challenges, except those that are being removed already, each provider's by themselves. What cannot be
+ * removed now is logged and stays in the table for the next round; it never makes a certificate fail.
  */
-export async function removeChallenges(vault: Vault, rows: readonly AcmeChallengeRow[]): Promise<void> {
-  await vault.removals.begin(rows, async (mine, signal) => {
-    try {
-      await removeAll(vault, mine, signal);
-    } catch (error) {
-      vault.log.warn({ err: error }, 'failed to remove challenges; retrying later');
-    }
-  });
+export async function removeChallenges(
+  vault: ChallengeContext,
+  rows: readonly AcmeChallengeRow[],
+): Promise<void> {
+  const byProvider = Map.groupBy(rows, (row) => row.dns_provider_id);
+  const work = [...byProvider].map(([provider, own]) =>
+    vault.removals.begin(own, async (mine, signal) => {
+      try {
+        await removeOf(vault, provider, mine, signal);
+      } catch (error) {
+        vault.log.warn({ err: error }, 'failed to remove challenges; retrying later');
+      }
+    }),
+  );
+  await Promise.all(work);
 }
 
-/** Removes what crashes and failed removals left. Returns how many there were. */
-export async function removeLeftoverChallenges(vault: Vault): Promise<number> {
-  const rows = await listLeftoverChallenges(vault.db.reader);
+/** Removes what crashes and failed removals left and nothing is removing yet. Returns how many there were. */
+export async function removeLeftoverChallenges(vault: ChallengeContext): Promise<number> {
+  const rows = vault.removals.idleOf(await listLeftoverChallenges(vault.db.reader));
   await removeChallenges(vault, rows);
   return rows.length;
 }
 
-async function removeAll(
-  vault: Vault,
-  rows: readonly AcmeChallengeRow[],
+async function removeOf(
+  vault: ChallengeContext,
+  id: number | null,
+  challenges: readonly AcmeChallengeRow[],
   signal: AbortSignal,
 ): Promise<void> {
-  const byProvider = Map.groupBy(rows, (row) => row.dns_provider_id);
-  const forgotten: AcmeChallengeRow[] = [];
-  const work: Promise<void>[] = [];
-  for (const [id, challenges] of byProvider) {
-    const provider = id === null ? undefined : await findDnsProviderById(vault.db.reader, id);
-    const presented = challenges.flatMap((row) => {
-      const record = recordOf(row);
-      return record === undefined || isLost(vault, row, provider) ? [] : { ...record, row };
-    });
-    const removable = new Set(presented.map(({ row }) => row));
-    forgotten.push(...challenges.filter((row) => !removable.has(row)));
-    if (provider !== undefined) work.push(removeThrough(vault, provider, presented, signal));
-  }
-  await forget(vault, forgotten);
-  await Promise.all(work);
+  const provider = id === null ? undefined : await findDnsProviderById(vault.db.reader, id);
+  const presented = challenges.flatMap((row) => {
+    const record = recordOf(row);
+    return record === undefined || isLost(vault, row, provider) ? [] : { ...record, row };
+  });
+  const removable = new Set(presented.map(({ row }) => row));
+  await forget(
+    vault,
+    challenges.filter((row) => !removable.has(row)),
+  );
+  if (provider !== undefined) await removeThrough(vault, provider, presented, signal);
 }
 
 /** Whether only a person can remove the record; logs that. */
 function isLost(
-  { world, log }: Vault,
+  { world, log }: WorldContext & LogContext,
   { created_at: createdAt, record_name: record, record_value: value }: AcmeChallengeRow,
   provider: DnsProviderRow | undefined,
 ): boolean {
   if (provider !== undefined && world.now() - createdAt <= givenUpAfter) return false;
-  log.warn({ record, value }, 'a challenge record is left for you to remove');
+  log.warn({ record, value }, 'challenge record left in place; remove it by hand');
   return true;
 }
 
-/** Removes all records together, or each by itself if that fails, so that one does not block the others. */
+/**
+ * Removes all records together, or each by itself if that fails, so that one does not block the others. The first try is
+ * urgent: behind a hook that sleeps, records would stand for hours after their renewal. Retries take their turns, so
+ * that a provider that fails to remove can still present.
+ */
 async function removeThrough(
-  vault: Vault,
+  vault: ChallengeContext,
   provider: DnsProviderRow,
   presented: readonly Presented[],
   signal: AbortSignal,
 ): Promise<void> {
   let isSilent = false;
+  let isUrgent = true;
   const remove = async (some: readonly Presented[]): Promise<boolean> => {
     // With a provider that does not respond, each record would wait for the full timeout.
     if (signal.aborted || isSilent) return false;
     try {
-      await inTurns(vault, provider, some, signal, (mine, deadline) =>
-        removeUnshared(vault, provider, mine, deadline),
-      );
+      const work = (mine: readonly Presented[], deadline: AbortSignal) =>
+        removeUnshared(vault, provider, mine, deadline);
+      await inTurns(vault, provider, some, signal, work, isUrgent);
       return true;
     } catch (error) {
+      isUrgent = false;
       isSilent ||= error instanceof OperationTimeout;
       if (signal.aborted) return false;
       if (some.length === 1 || isSilent) {
@@ -128,7 +139,7 @@ async function removeThrough(
  * inside the turn, or a record that was presented meanwhile could be removed, or left behind.
  */
 async function removeUnshared(
-  vault: Vault,
+  vault: DatabaseContext & DnsProviderContext,
   provider: DnsProviderRow,
   presented: readonly Presented[],
   deadline: AbortSignal,
@@ -149,7 +160,10 @@ async function removeUnshared(
   );
 }
 
-async function stillStored(vault: Vault, presented: readonly Presented[]): Promise<readonly Presented[]> {
+async function stillStored(
+  vault: DatabaseContext,
+  presented: readonly Presented[],
+): Promise<readonly Presented[]> {
   if (presented.length === 0) return [];
   const ids = await listChallengeIds(
     vault.db.reader,
@@ -158,7 +172,7 @@ async function stillStored(vault: Vault, presented: readonly Presented[]): Promi
   return presented.filter(({ row }) => ids.has(row.id));
 }
 
-async function forget({ db }: Vault, rows: readonly AcmeChallengeRow[]): Promise<void> {
+async function forget({ db }: DatabaseContext, rows: readonly AcmeChallengeRow[]): Promise<void> {
   if (rows.length === 0) return;
   await db.write(async (writer) => {
     for (const { id } of rows) await deleteChallengeRow(writer, id);

@@ -13,7 +13,7 @@ export class ChallengeRemovals {
     rows: readonly Row[],
     work: (rows: readonly Row[], signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
-    const mine = rows.filter(({ id }) => !this.#rows.has(id));
+    const mine = this.idleOf(rows);
     for (const { id } of mine) this.#rows.add(id);
     const running = work(mine, this.#stop.signal).finally(() => {
       for (const { id } of mine) this.#rows.delete(id);
@@ -21,6 +21,11 @@ export class ChallengeRemovals {
     });
     this.#running.add(running);
     return running;
+  }
+
+  /** Those of the rows that are not being removed. */
+  idleOf<Row extends { readonly id: number }>(rows: readonly Row[]): Row[] {
+    return rows.filter(({ id }) => !this.#rows.has(id));
   }
 
   /** Resolves when nothing is being removed. */

@@ -5,8 +5,9 @@ import { second } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
 import { followCnames } from '../../dns/resolver/zones.ts';
-import type { Vault } from '../vault.ts';
+import type { WorldContext } from '../contexts.ts';
 import { zoneServers } from './dns-records.ts';
+import type { DnsContext } from './issuance-contexts.ts';
 
 /**
  * Throws OperatorError with the record to create, unless one is there that names the CA, by any of its issuer domain
@@ -14,7 +15,7 @@ import { zoneServers } from './dns-records.ts';
  * written or removed.
  */
 export async function checkPersistentRecord(
-  vault: Vault,
+  vault: WorldContext & DnsContext,
   { identifier, wildcard }: AcmeAuthorization,
   { accountUri, issuerDomainNames }: AcmeChallenge,
   signal: AbortSignal,
@@ -48,7 +49,7 @@ export async function checkPersistentRecord(
 }
 
 /** Queries the name servers; a cache would keep a negative answer for long. */
-async function valuesAt(vault: Vault, name: string, signal: AbortSignal): Promise<readonly string[]> {
+async function valuesAt(vault: DnsContext, name: string, signal: AbortSignal): Promise<readonly string[]> {
   const servers = zoneServers(vault);
   const target = await followCnames(servers, name, signal);
   const { places } = await servers.above(target);

@@ -7,13 +7,13 @@ import {
   updateDnsProvider,
 } from '../../db/tables/dns-providers.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import type { KeyringContext, SealingContext } from '../contexts.ts';
 import type { CreateDnsProviderInput } from '../inputs.ts';
 import { dnsSecretOwner, openFor, sealFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import { requireDnsProvider } from './dns-providers.ts';
 
 /** The text of the secret file that a provider was made of. */
-export function dnsProviderSecret(vault: Vault, { id, sealed_secret }: DnsProviderRow): Secret {
+export function dnsProviderSecret(vault: KeyringContext, { id, sealed_secret }: DnsProviderRow): Secret {
   return openFor(vault, dnsSecretOwner(id), sealed_secret);
 }
 
@@ -22,7 +22,7 @@ export function dnsProviderSecret(vault: Vault, { id, sealed_secret }: DnsProvid
  * What was opened of it in any process is opened again.
  */
 export async function storeDnsProviderChange(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   { name, type, zones }: CreateDnsProviderInput,

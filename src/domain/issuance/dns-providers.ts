@@ -15,9 +15,15 @@ import { readProviderConfig } from '../../dns/providers/provider-types.ts';
 import { challengeName, followCnames, longestZone } from '../../dns/resolver/zones.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import { didYouMean } from '../closest-names.ts';
+import type {
+  DatabaseContext,
+  SealingContext,
+  SecretsContext,
+  TimedContext,
+  WorldContext,
+} from '../contexts.ts';
 import type { CreateDnsProviderInput } from '../inputs.ts';
 import { dnsSecretOwner, sealFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import {
   awaitVisible,
   inTurns,
@@ -27,6 +33,7 @@ import {
   removeRecords,
   zoneServers,
 } from './dns-records.ts';
+import type { DnsChangeContext, DnsContext } from './issuance-contexts.ts';
 
 /** The provider of this name. Throws OperatorError that offers those that exist. */
 export async function requireDnsProvider(reader: Reader, name: string): Promise<DnsProviderRow> {
@@ -43,7 +50,7 @@ export async function requireDnsProvider(reader: Reader, name: string): Promise<
  * OperatorError or DnsProviderError; nothing is added then.
  */
 export async function addDnsProvider(
-  vault: Vault,
+  vault: SecretsContext & DnsContext,
   actor: Actor,
   input: CreateDnsProviderInput,
   secret: Secret,
@@ -53,7 +60,7 @@ export async function addDnsProvider(
 }
 
 /** Whether a provider of this type can be made of the text of its secret file. Throws as `addDnsProvider`. */
-export async function checkDnsProvider(vault: Vault, type: string, secret: Secret): Promise<void> {
+export async function checkDnsProvider(vault: DnsContext, type: string, secret: Secret): Promise<void> {
   const kind = providerType(type);
   const config = await readProviderConfig(kind, secret.expose().toString('utf8'));
   kind.create(config, vault.dns.context);
@@ -61,7 +68,7 @@ export async function checkDnsProvider(vault: Vault, type: string, secret: Secre
 
 /** The part of `addDnsProvider` that writes, in the caller's transaction. */
 export async function storeDnsProvider(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   { name, type, zones }: CreateDnsProviderInput,
@@ -86,13 +93,13 @@ export async function storeDnsProvider(
 }
 
 /** Removes a provider with its credentials. Records that it put up and that are still there are left to people. */
-export async function removeDnsProvider(vault: Vault, actor: Actor, name: string): Promise<void> {
+export async function removeDnsProvider(vault: TimedContext, actor: Actor, name: string): Promise<void> {
   await vault.db.write((writer) => eraseDnsProvider(vault, writer, actor, name));
 }
 
 /** `removeDnsProvider` in the caller's transaction. */
 export async function eraseDnsProvider(
-  { world }: Vault,
+  { world }: WorldContext,
   writer: Writer,
   actor: Actor,
   name: string,
@@ -108,7 +115,7 @@ export async function eraseDnsProvider(
  * hears what happens. Throws OperatorError or DnsProviderError.
  */
 export async function tryDnsProvider(
-  vault: Vault,
+  vault: DatabaseContext & DnsChangeContext,
   { name, domain }: { readonly name: string; readonly domain: string },
   onStep: (text: string) => void,
   signal: AbortSignal,

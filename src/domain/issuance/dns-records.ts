@@ -8,8 +8,7 @@ import { withDeadline } from '../../base/deadline.ts';
 import { day, minute, second } from '../../base/duration.ts';
 import { TurnAborted } from '../../base/keyed-mutex.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import type { DnsProviderRow } from '../../db/tables/dns-providers.ts';
-import { listDnsProviders } from '../../db/tables/dns-providers.ts';
+import { type DnsProviderRow, listDnsProviders } from '../../db/tables/dns-providers.ts';
 import {
   type DnsProvider,
   DnsProviderError,
@@ -22,7 +21,12 @@ import { ZoneServers } from '../../dns/resolver/zone-servers.ts';
 import { challengeName, followCnames, longestZone } from '../../dns/resolver/zones.ts';
 import { didYouMean } from '../closest-names.ts';
 import { dnsSecretOwner, openFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
+import type {
+  DnsChangeContext,
+  DnsContext,
+  DnsLookupContext,
+  DnsProviderContext,
+} from './issuance-contexts.ts';
 
 /** How long a record may take until the authoritative servers show it. */
 const propagationPatience = 10 * minute;
@@ -58,7 +62,7 @@ export function providerType(type: string): DnsProviderType {
 }
 
 /** For one piece of work about many names: finds the name servers of each zone once. */
-export function zoneServers(vault: Vault): ZoneServers {
+export function zoneServers(vault: DnsContext): ZoneServers {
   return new ZoneServers(vault.dns.context.resolver);
 }
 
@@ -68,7 +72,7 @@ export function zoneServers(vault: Vault): ZoneServers {
  * unless any challenge would do and no provider has the name without the CNAME: then dns-01 is not expected.
  */
 export async function placeOf(
-  vault: Vault,
+  vault: DnsLookupContext,
   domain: string,
   signal: AbortSignal,
   servers = zoneServers(vault),
@@ -83,7 +87,7 @@ export async function placeOf(
     if (!(error instanceof DnsProviderError) || signal.aborted || isExpected) throw error;
     vault.log.warn(
       { err: error, name: wanted },
-      'CNAME look-up failed; assuming that no DNS provider has the name',
+      'CNAME lookup failed; assuming that no DNS provider serves the name',
     );
     return undefined;
   });
@@ -97,7 +101,7 @@ export async function placeOf(
  * its own servers do. Throws DnsProviderError; some of the records may then be there.
  */
 export async function presentRecords(
-  vault: Vault,
+  vault: DnsChangeContext,
   row: DnsProviderRow,
   records: readonly TxtRecord[],
   signal: AbortSignal,
@@ -113,7 +117,7 @@ export async function presentRecords(
 
 /** Removes the records in one change, or one record; those that are gone already are fine. Throws DnsProviderError. */
 export async function removeRecords(
-  vault: Vault,
+  vault: DnsProviderContext,
   row: DnsProviderRow,
   records: readonly TxtRecord[],
   signal: AbortSignal,
@@ -128,19 +132,21 @@ export class OperationTimeout extends DnsProviderError {}
 
 /**
  * Runs `work` on all records when their turns come: on batches one after the other where the provider has batches, else on
- * each record, a few at a time and never two at one name. The deadline of an operation begins with its turn.
- * After a failure no more is begun, and the first failure is thrown. Throws OperationTimeout, and DnsProviderError where
+ * each record, a few at a time and never two at one name; urgent work goes before what waits for the same provider.
+ * The deadline of an operation begins with its turn. After a failure no more is begun, and the first failure is thrown. Throws OperationTimeout, and DnsProviderError where
  * `signal` is aborted while a turn is waited for.
  */
 export async function inTurns<R extends TxtRecord>(
-  vault: Vault,
+  vault: DnsChangeContext,
   row: DnsProviderRow,
   records: readonly R[],
   signal: AbortSignal,
   work: (records: readonly R[], deadline: AbortSignal) => Promise<void>,
+  isUrgent = false,
 ): Promise<void> {
   const { batch, limitsItself, concurrency = usualConcurrency } = await openProvider(vault, row);
   const key = `dns:${row.id}`;
+  const turn = { signal, isUrgent };
   const timed = async (some: readonly R[]) => {
     if (limitsItself === true) return work(some, signal);
     return withDeadline(vault.world, operationPatience, signal, async (deadline) => {
@@ -160,15 +166,15 @@ export async function inTurns<R extends TxtRecord>(
     if (batch !== undefined) {
       for (let at = 0; at < records.length; at += mostInBatch) {
         const some = records.slice(at, at + mostInBatch);
-        await vault.turns.take(key, () => timed(some), { signal });
+        await vault.turns.take(key, () => timed(some), turn);
       }
       return;
     }
     await mapBounded(concurrency, records, (record) =>
       vault.turns.take(
         `${key} ${record.name}`,
-        () => vault.turns.take(key, () => timed([record]), { signal, atOnce: concurrency }),
-        { signal },
+        () => vault.turns.take(key, () => timed([record]), { ...turn, atOnce: concurrency }),
+        turn,
       ),
     );
   } catch (error) {
@@ -182,7 +188,7 @@ export async function inTurns<R extends TxtRecord>(
  * otherwise ten minutes. Throws a DnsProviderError that lists what each server shows.
  */
 export async function awaitVisible(
-  vault: Vault,
+  vault: DnsProviderContext,
   row: DnsProviderRow,
   records: readonly TxtRecord[],
   signal: AbortSignal,
@@ -192,11 +198,11 @@ export async function awaitVisible(
 }
 
 /** Whether somebody has to make the provider's records by hand. */
-export async function isByHand(vault: Vault, row: DnsProviderRow): Promise<boolean> {
+export async function isByHand(vault: DnsProviderContext, row: DnsProviderRow): Promise<boolean> {
   return (await openProvider(vault, row)).byHand === true;
 }
 
-function openProvider(vault: Vault, row: DnsProviderRow): Promise<DnsProvider> {
+function openProvider(vault: DnsProviderContext, row: DnsProviderRow): Promise<DnsProvider> {
   return vault.dns.get(row, async () => {
     const type = providerType(row.type);
     const secret = openFor(vault, dnsSecretOwner(row.id), row.sealed_secret).expose().toString('utf8');

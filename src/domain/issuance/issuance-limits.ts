@@ -7,9 +7,10 @@ import type { IssuanceHoldsTable } from '../../db/schema/schema-renewals.ts';
 import { findVersion } from '../../db/tables/certificate-versions.ts';
 import { type CertificateRow, findCertificateById } from '../../db/tables/certificates.ts';
 import {
-  failuresOf,
+  failedOrders,
   issuedForNames,
   issuedNear,
+  issuedWithoutSet,
   listHolds,
   namesUnderWay,
   orderedBefore,
@@ -37,8 +38,7 @@ export async function holdOn(reader: Reader, renewal: RenewalRow, now: number): 
   if (ca === undefined || certificate === undefined) return undefined;
   const limits = publishedLimits(ca.directory_url);
   if (limits !== undefined) {
-    const failures = await failuresOf(reader, certificate.id, limits.failuresPerName.count);
-    const failed = held(failures, limits.failuresPerName, 0, now, 'failed validations per name');
+    const failed = await heldByFailures(reader, ca, certificate, limits.failuresPerName, now);
     if (failed !== undefined) return failed;
   }
   if (await isExempt(reader, certificate, ca)) return undefined;
@@ -52,7 +52,7 @@ export async function holdOn(reader: Reader, renewal: RenewalRow, now: number): 
 
   const underWay = await namesUnderWay(reader, renewal.issuer_id);
   const twins = underWay.filter(({ name_set }) => name_set === own).length;
-  const issued = await issuedForNames(reader, ca.directory_url, own, limits.certificatesPerSet.count);
+  const issued = await issuedForSet(reader, ca, own, limits.certificatesPerSet, now);
   const set = held(issued, limits.certificatesPerSet, twins, now, 'certificates per set of names');
   if (set !== undefined || issued.length > 0 || (await hasCurrentNames(reader, certificate, ca))) return set;
   const perAccount = limits.ordersPerAccount;
@@ -86,6 +86,42 @@ export async function sharedHold(
   if (limit.scope !== 'domain') return undefined;
   const isOwn = (await registeredDomains(names)).includes(limit.domain);
   return isOwn ? { scope: 'domain', subject: limit.domain } : undefined;
+}
+
+/** When the CA issued for this set of names, newest first. */
+async function issuedForSet(
+  reader: Reader,
+  { directory_url }: AcmeIssuerRow,
+  set: string,
+  { count, within }: IssuanceLimit,
+  now: number,
+): Promise<number[]> {
+  const issued = await issuedForNames(reader, directory_url, set, count);
+  const earlier = await issuedWithoutSet(reader, directory_url, now - within);
+  const same = earlier.flatMap(({ at, names }) => (nameSetOf(names) === set ? at : []));
+  return [...issued, ...same].toSorted((one, other) => other - one);
+}
+
+/**
+ * The hold of the name that may fail no more. Which name of an order failed is not stored, so that all of them count: at
+ * worst, certificates that share a name with a failing one wait for an hour.
+ */
+async function heldByFailures(
+  reader: Reader,
+  { account_id }: AcmeIssuerRow,
+  certificate: CertificateRow,
+  limit: IssuanceLimit,
+  now: number,
+): Promise<Hold | undefined> {
+  const failures = await failedOrders(reader, account_id, certificate, now - limit.within, limit.count);
+  const times = new Map<string, number[]>();
+  for (const { at, names } of failures.toSorted((one, other) => other.at - one.at)) {
+    for (const name of names) times.set(name, [...(times.get(name) ?? []), at]);
+  }
+  const holds = (JSON.parse(certificate.domains) as string[]).flatMap(
+    (name) => held(times.get(name) ?? [], limit, 0, now, 'failed validations per name') ?? [],
+  );
+  return holds.toSorted((one, other) => other.until - one.until)[0];
 }
 
 /** Whether the order will name the certificate that it replaces, at the CA and by the account that issued that. */

@@ -17,9 +17,10 @@ import {
   updateAcmeIssuer,
 } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';
 import type { CreateIssuerInput, UpdateIssuerInput } from '../inputs.ts';
 import { externalAccountKeyOwner, sealFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
+import type { CaContext } from './issuance-contexts.ts';
 import { type IssuerSecrets, requireIssuer } from './issuers.ts';
 import { localCaName } from './local-ca.ts';
 
@@ -43,7 +44,7 @@ export type CheckedIssuerChange = {
  * than is given. Throws AcmeError, OperatorError and `invalid_request`; nothing is added then.
  */
 export async function addIssuer(
-  vault: Vault,
+  vault: SecretsContext & CaContext,
   actor: Actor,
   input: CreateIssuerInput,
   secrets: IssuerSecrets,
@@ -55,7 +56,7 @@ export async function addIssuer(
 
 /** The part of `addIssuer` that asks the CA, and throws. */
 export async function checkIssuer(
-  vault: Vault,
+  vault: CaContext,
   input: CreateIssuerInput,
   secrets: IssuerSecrets,
   signal: AbortSignal,
@@ -70,7 +71,7 @@ export async function checkIssuer(
 
 /** The part of `addIssuer` that writes, in the caller's transaction. */
 export async function storeIssuer(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   { input, secrets, directory }: CheckedIssuer,
@@ -99,7 +100,7 @@ export async function storeIssuer(
  * no longer current. A new contact is told to the CA at the next use. Throws as `addIssuer`.
  */
 export async function updateIssuer(
-  vault: Vault,
+  vault: SecretsContext & CaContext,
   actor: Actor,
   name: string,
   changes: UpdateIssuerInput,
@@ -112,7 +113,7 @@ export async function updateIssuer(
 
 /** The part of `updateIssuer` that asks the CA, and throws. */
 export async function checkIssuerChange(
-  vault: Vault,
+  vault: CaContext,
   name: string,
   changes: UpdateIssuerInput,
   secrets: IssuerSecrets,
@@ -153,7 +154,7 @@ export async function checkIssuerChange(
 
 /** The part of `updateIssuer` that writes, in the caller's transaction. */
 export async function storeIssuerChange(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   { name, row, eabKey, detail }: CheckedIssuerChange,
@@ -168,13 +169,13 @@ export async function storeIssuerChange(
 }
 
 /** Removes an issuer; its accounts stay. Throws while certificates use it, and for the private CA. */
-export async function removeIssuer(vault: Vault, actor: Actor, name: string): Promise<void> {
+export async function removeIssuer(vault: TimedContext, actor: Actor, name: string): Promise<void> {
   await vault.db.write((writer) => eraseIssuer(vault, writer, actor, name));
 }
 
 /** `removeIssuer` in the caller's transaction. */
 export async function eraseIssuer(
-  { world }: Vault,
+  { world }: WorldContext,
   writer: Writer,
   actor: Actor,
   name: string,
@@ -238,9 +239,8 @@ function defined(changes: UpdateIssuerInput): Partial<CreateIssuerInput> {
   return Object.fromEntries(named.map(([key, value]) => [key, value ?? undefined]));
 }
 
-async function sealedEabKey(vault: Vault, writer: Writer, issuerId: number, key: Secret | undefined) {
-  if (key === undefined) return {};
-  return { sealed_eab_key: await sealFor(vault, writer, externalAccountKeyOwner(issuerId), key) };
+async function sealedEabKey(vault: SealingContext, writer: Writer, id: number, key: Secret | undefined) {
+  return key && { sealed_eab_key: await sealFor(vault, writer, externalAccountKeyOwner(id), key) };
 }
 
 function taken(name: string): OperatorError {

@@ -2,7 +2,7 @@
 import { readDirectory } from '../../acme/directory.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { findAcmeIssuer } from '../../db/tables/issuers.ts';
-import type { Vault } from '../vault.ts';
+import type { CaContext } from './issuance-contexts.ts';
 import { requireIssuer } from './issuers.ts';
 
 export type IssuerOffer = {
@@ -14,7 +14,7 @@ export type IssuerOffer = {
 };
 
 /** The directory of the issuer as it is now. Throws AcmeError, OperatorError and `invalid_request`. */
-export async function askIssuer(vault: Vault, name: string, signal: AbortSignal): Promise<IssuerOffer> {
+export async function askIssuer(vault: CaContext, name: string, signal: AbortSignal): Promise<IssuerOffer> {
   const issuer = await requireIssuer(vault.db.reader, name);
   const ca = await findAcmeIssuer(vault.db.reader, issuer.id);
   if (ca === undefined) throw new OperatorError(`${name} is not an ACME CA and needs no test`);

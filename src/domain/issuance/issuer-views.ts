@@ -1,8 +1,8 @@
 /** Issuers and DNS providers as administrators see them, without their secrets. */
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
-import { type DnsProviderRow, listDnsProviders } from '../../db/tables/dns-providers.ts';
+import { type DnsProviderRow, findDnsProvider, listDnsProviders } from '../../db/tables/dns-providers.ts';
 import { findAcmeIssuer, type IssuerRow, listIssuers } from '../../db/tables/issuers.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
 
 export type IssuerView = {
   name: string;
@@ -26,13 +26,13 @@ export type IssuerView = {
 export type DnsProviderView = { name: string; type: string; zones: string[]; created_at: string };
 
 /** All issuers by name. */
-export async function viewIssuers(vault: Vault): Promise<IssuerView[]> {
+export async function viewIssuers(vault: TimedContext): Promise<IssuerView[]> {
   const rows = await listIssuers(vault.db.reader);
   return Promise.all(rows.map((row) => viewIssuer(vault, row)));
 }
 
 /** One issuer. */
-export async function viewIssuer({ db, world }: Vault, row: IssuerRow): Promise<IssuerView> {
+export async function viewIssuer({ db, world }: TimedContext, row: IssuerRow): Promise<IssuerView> {
   const ca = await findAcmeIssuer(db.reader, row.id);
   const paused = ca?.paused_until != null && ca.paused_until > world.now() ? ca.paused_until : null;
   const accepted = ca?.terms_of_service ?? null;
@@ -54,11 +54,19 @@ export async function viewIssuer({ db, world }: Vault, row: IssuerRow): Promise<
 }
 
 /** All DNS providers by name. */
-export async function viewDnsProviders({ db }: Vault): Promise<DnsProviderView[]> {
+export async function viewDnsProviders({ db }: DatabaseContext): Promise<DnsProviderView[]> {
   return (await listDnsProviders(db.reader)).map(dnsProviderView);
 }
 
-/** One DNS provider, without its credentials. */
-export function dnsProviderView({ name, type, zones, created_at }: DnsProviderRow): DnsProviderView {
+/** The DNS provider of this name, without its credentials. */
+export async function viewDnsProvider(
+  { db }: DatabaseContext,
+  name: string,
+): Promise<DnsProviderView | undefined> {
+  const row = await findDnsProvider(db.reader, name);
+  return row && dnsProviderView(row);
+}
+
+function dnsProviderView({ name, type, zones, created_at }: DnsProviderRow): DnsProviderView {
   return { name, type, zones: JSON.parse(zones) as string[], created_at: formatTimestamp(created_at) };
 }

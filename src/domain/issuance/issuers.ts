@@ -4,8 +4,15 @@ import { isAddress } from '../../base/identifier.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
 import type { Reader } from '../../db/database.ts';
-import { findIssuer, type IssuerRow, listIssuers } from '../../db/tables/issuers.ts';
+import {
+  findAcmeIssuer,
+  findIssuer,
+  findIssuerById,
+  type IssuerRow,
+  listIssuers,
+} from '../../db/tables/issuers.ts';
 import { didYouMean } from '../closest-names.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import type { CreateCertificateInput } from '../inputs.ts';
 
 /** Directories that people may name instead of writing their URL. */
@@ -22,6 +29,29 @@ export type IssuerSecrets = {
   readonly ca?: string | null | undefined;
   readonly acceptsTerms: boolean;
 };
+
+/** A CA that certificates come from. */
+export type Issuer = IssuerRow;
+
+/** The issuer of this name. */
+export function issuerNamed({ db }: DatabaseContext, name: string): Promise<Issuer | undefined> {
+  return findIssuer(db.reader, name);
+}
+
+/** The issuer with this id. */
+export function issuerWithId({ db }: DatabaseContext, id: number): Promise<Issuer | undefined> {
+  return findIssuerById(db.reader, id);
+}
+
+/** Until when (UTC milliseconds) an ACME CA wants no orders, and why; undefined where it takes them now. */
+export async function pauseOfIssuer(
+  { db, world }: TimedContext,
+  id: number,
+): Promise<{ readonly until: number; readonly reason: string | null } | undefined> {
+  const ca = await findAcmeIssuer(db.reader, id);
+  if (ca?.paused_until == null || ca.paused_until <= world.now()) return undefined;
+  return { until: ca.paused_until, reason: ca.pause_reason };
+}
 
 /** The issuer of this name. Throws `invalid_request` that names `path` and offers those that exist. */
 export async function requireIssuer(reader: Reader, name: string, path = 'name'): Promise<IssuerRow> {

@@ -18,8 +18,14 @@ import {
 } from '../../db/tables/ca-certificates.ts';
 import { findIssuer, type IssuerRow, insertIssuer } from '../../db/tables/issuers.ts';
 import { record, system } from '../audit/audit.ts';
+import type {
+  DatabaseContext,
+  KeyringContext,
+  SealingContext,
+  SecretsContext,
+  WorldContext,
+} from '../contexts.ts';
 import { authorityKeyOwner, openFor, sealFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 
 export const localCaName = 'local-ca';
 
@@ -34,7 +40,7 @@ type Authority = { readonly row: CaCertificateRow; readonly privateKey: Secret }
 type Draft = { readonly row: Omit<CaCertificateRow, 'id' | 'issuer_id'>; readonly privateKey: Secret };
 
 /** Makes the issuer with its root and intermediate unless it is there; of two processes that try, one does. */
-export async function ensureLocalCa(vault: Vault): Promise<void> {
+export async function ensureLocalCa(vault: SecretsContext): Promise<void> {
   if ((await findIssuer(vault.db.reader, localCaName)) !== undefined) return;
   const now = vault.world.now();
   const label = vault.world.randomBytes(4).toString('hex');
@@ -66,7 +72,7 @@ export async function ensureLocalCa(vault: Vault): Promise<void> {
 }
 
 /** The root's PEM, for clients to trust. */
-export async function rootPem({ db }: Vault): Promise<string> {
+export async function rootPem({ db }: DatabaseContext): Promise<string> {
   const issuer = await localCa(db.reader);
   const root = await findCaCertificate(db.reader, issuer.id, 'root');
   if (root === undefined) throw new Error('the private CA has no root');
@@ -80,7 +86,7 @@ export type IssuedCertificate = { readonly leaf: Buffer; readonly chain: Buffer[
  * undefined; it ends no later than the root does.
  */
 export async function issueFromLocalCa(
-  vault: Vault,
+  vault: SecretsContext,
   request: { identifiers: readonly Identifier[]; privateKey: Secret; lifetime: number | undefined },
 ): Promise<IssuedCertificate> {
   const now = vault.world.now();
@@ -104,7 +110,7 @@ export async function issueFromLocalCa(
 }
 
 /** The newest intermediate, or a new one where it ends before `notAfter` and the root allows for longer. */
-async function intermediateUntil(vault: Vault, notAfter: number): Promise<Authority> {
+async function intermediateUntil(vault: SecretsContext, notAfter: number): Promise<Authority> {
   const { id } = await localCa(vault.db.reader);
   const newest = await findCaCertificate(vault.db.reader, id, 'intermediate');
   const root = await findCaCertificate(vault.db.reader, id, 'root');
@@ -123,7 +129,7 @@ async function intermediateUntil(vault: Vault, notAfter: number): Promise<Author
 }
 
 async function draftIntermediate(
-  vault: Vault,
+  vault: WorldContext,
   root: { certificate: Buffer; privateKey: Secret; notAfter: number },
   notAfter = 0,
 ): Promise<Draft> {
@@ -146,7 +152,7 @@ async function draftIntermediate(
 }
 
 async function insertAuthority(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   issuerId: number,
   { row, privateKey }: Draft,
@@ -157,7 +163,7 @@ async function insertAuthority(
   return { ...row, id, issuer_id: issuerId, sealed_private_key: sealed };
 }
 
-function authorityKey(vault: Vault, row: CaCertificateRow): Secret {
+function authorityKey(vault: KeyringContext, row: CaCertificateRow): Secret {
   return openFor(vault, authorityKeyOwner(row.id), row.sealed_private_key);
 }
 

@@ -1,7 +1,7 @@
 /** Whether what is being ordered is still wanted: people change, disable, move and delete certificates at any moment. */
 import { second } from '../../base/duration.ts';
 import { findCertificateById } from '../../db/tables/certificates.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, LoggedContext } from '../contexts.ts';
 import { type Attempt, type StopReason, Superseded } from './attempt.ts';
 
 /** How soon a change ends an attempt that waits for something. */
@@ -12,7 +12,7 @@ const lookAgainAfter = 20 * second;
  * there will be a certificate.
  */
 export async function refuseSuperseded(
-  { db }: Vault,
+  { db }: DatabaseContext,
   { certificate: asked, renewal }: Attempt,
 ): Promise<void> {
   const now = await findCertificateById(db.reader, asked.id);
@@ -35,7 +35,7 @@ export async function refuseSuperseded(
  * has to make is waited for as long as they take.
  */
 export async function whileWanted<T>(
-  vault: Vault,
+  vault: LoggedContext,
   attempt: Attempt,
   work: (watched: Attempt) => Promise<T>,
 ): Promise<T> {
@@ -58,7 +58,7 @@ export async function whileWanted<T>(
 
 /** Looks until `done`, or until something else is wanted, which stops the work and is returned. */
 async function watch(
-  vault: Vault,
+  vault: LoggedContext,
   attempt: Attempt,
   done: AbortSignal,
   stop: AbortController,
@@ -75,7 +75,7 @@ async function watch(
       }
       vault.log.warn(
         { err: error, certificate: attempt.certificate.name },
-        'the certificate could not be looked up',
+        'failed to read the certificate; continuing its renewal',
       );
     }
   }

@@ -15,20 +15,27 @@ import type { Reader, Writer } from '../../db/database.ts';
 import { isEmptyVault } from '../../db/sqlite/empty-vault.ts';
 import { listMasterKeys, setCurrentMasterKey } from '../../db/tables/master-keys.ts';
 import { putSetting, readSetting } from '../../db/tables/settings.ts';
+import type {
+  DatabaseContext,
+  KeyringContext,
+  SealingContext,
+  SecretsContext,
+  WorldContext,
+} from '../contexts.ts';
 import { openFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 
 const key = 'master-key-check';
 const owner: BlobOwner = { table: 'settings', record: key, purpose: 'seal: master key check' };
 const content = 'this is the master key of this vault';
 
-type Parts = Pick<Vault, 'db' | 'keyring'>;
-
 /**
  * Whether the current key of this database is on the keyring, which seals with it from then on; the database's integrity key is
  * set then. `absent` where the database is new. Throws StorageError where it cannot be read.
  */
-export async function masterKeyFits({ db, keyring }: Parts): Promise<'fits' | 'does-not-fit' | 'absent'> {
+export async function masterKeyFits({
+  db,
+  keyring,
+}: DatabaseContext & KeyringContext): Promise<'fits' | 'does-not-fit' | 'absent'> {
   const blob = await readSetting(db.reader, key);
   if (blob === undefined) return 'absent';
   if (!Buffer.isBuffer(blob)) return 'does-not-fit';
@@ -48,7 +55,7 @@ export async function masterKeyFits({ db, keyring }: Parts): Promise<'fits' | 'd
 
 /** The secret that authenticates rows; undefined in a vault from before there was one. Throws SealError. */
 export async function integritySecretIn(
-  { keyring }: Pick<Vault, 'keyring'>,
+  { keyring }: KeyringContext,
   reader: Reader,
 ): Promise<Secret | undefined> {
   const blob = await readSetting(reader, key);
@@ -71,7 +78,10 @@ function partsOf(said: Secret): { readonly sentence: string; readonly secret: Se
 }
 
 /** Names of the keys that blobs may still need, as a rotation has not ended, and that are not on the keyring. */
-export async function missingMasterKeys({ db, keyring }: Parts): Promise<string[]> {
+export async function missingMasterKeys({
+  db,
+  keyring,
+}: DatabaseContext & KeyringContext): Promise<string[]> {
   const rows = await listMasterKeys(db.reader);
   return rows
     .filter(({ id, state }) => state === 'previous' && keyring.find(id) === undefined)
@@ -82,7 +92,7 @@ export async function missingMasterKeys({ db, keyring }: Parts): Promise<string[
  * Binds a new database to the master key; does nothing where it is bound already. Throws OperatorError if it
  * is not new: then the blob was removed.
  */
-export async function bindMasterKey({ db, keyring, world }: Parts & Pick<Vault, 'world'>): Promise<void> {
+export async function bindMasterKey({ db, keyring, world }: SecretsContext): Promise<void> {
   await db.write(async (writer) => {
     if ((await readSetting(writer, key)) !== undefined) return;
     if (!(await isEmptyVault(writer))) throw blobRemoved(db.path);
@@ -95,7 +105,7 @@ export async function bindMasterKey({ db, keyring, world }: Parts & Pick<Vault, 
 
 /** From the end of the transaction on, this key seals. */
 export async function makeCurrent(
-  vault: Pick<Vault, 'keyring' | 'world'>,
+  vault: SealingContext,
   writer: Writer,
   masterKey: MasterKey,
 ): Promise<void> {
@@ -107,7 +117,7 @@ export async function makeCurrent(
 
 /** Seals the blob with the secret in it. */
 export async function writeCheckBlob(
-  { world }: Pick<Vault, 'world'>,
+  { world }: WorldContext,
   writer: Writer,
   masterKey: MasterKey,
   secret: Secret,

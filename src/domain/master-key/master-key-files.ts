@@ -17,7 +17,7 @@ import {
   writeKeyFile,
 } from '../../crypto/master-key-file.ts';
 import { currentMasterKey } from '../../db/tables/master-keys.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, KeyringContext } from '../contexts.ts';
 
 /**
  * The key that follows, from its file: one that waits there already, or `given`, or a new one. Throws OperatorError where it
@@ -66,7 +66,7 @@ export function placeNextKey(keyring: Keyring, world: World, given: MasterKey | 
 }
 
 /** Gives the current key the name of the key file, where a restore or a rotation that was cut off has left it another. */
-export async function settleKeyFile({ db, keyring }: Pick<Vault, 'db' | 'keyring'>): Promise<void> {
+export async function settleKeyFile({ db, keyring }: DatabaseContext & KeyringContext): Promise<void> {
   if (keyring.path === '-' || keyring.inFile === keyring.current.name) return;
   await db.write(async (writer) => {
     settleKeyFiles(keyring, (await currentMasterKey(writer)) ?? keyring.inFile);

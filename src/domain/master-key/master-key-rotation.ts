@@ -13,7 +13,7 @@ import {
   retirePreviousMasterKeys,
 } from '../../db/tables/master-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import type { Vault } from '../vault.ts';
+import type { DatabaseContext, SecretsContext } from '../contexts.ts';
 import { makeCurrent } from './master-key-check.ts';
 import { placeNextKey, settleKeyFiles } from './master-key-files.ts';
 import { type Resealed, resealAll } from './resealing.ts';
@@ -39,7 +39,7 @@ export type Rotation = Resealed & {
  * Rotates, or ends a rotation that was cut off. Two at once do one together. Throws OperatorError where the next key cannot
  * be placed; once it has begun, it can be resumed whatever happens.
  */
-export async function rotateMasterKey(vault: Vault, order: RotationOrder): Promise<Rotation> {
+export async function rotateMasterKey(vault: SecretsContext, order: RotationOrder): Promise<Rotation> {
   const { db, keyring, world } = vault;
   if (await isRotating(vault)) order.report('resumed', 0);
   else await begin(vault, order);
@@ -71,7 +71,7 @@ export async function refuseDuringRotation(reader: Reader): Promise<void> {
 }
 
 /** Whether a rotation has begun and not ended. */
-export async function isRotating({ db }: Pick<Vault, 'db'>): Promise<boolean> {
+export async function isRotating({ db }: DatabaseContext): Promise<boolean> {
   return (await previous(db.reader)).length > 0;
 }
 
@@ -80,7 +80,7 @@ async function previous(reader: Reader): Promise<MasterKeyRow[]> {
   return (await listMasterKeys(reader)).filter(({ state }) => state === 'previous');
 }
 
-async function begin(vault: Vault, order: RotationOrder): Promise<void> {
+async function begin(vault: SecretsContext, order: RotationOrder): Promise<void> {
   const { db, keyring, world } = vault;
   if (order.newKey !== undefined) refuseKnown(await listMasterKeys(db.reader), order.newKey);
   const next = placeNextKey(keyring, world, order.newKey);

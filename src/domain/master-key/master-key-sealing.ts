@@ -6,7 +6,7 @@ import type { MasterKey } from '../../crypto/master-key.ts';
 import { type KeyFile, keyFileContent, readKeyFile, writeKeyFile } from '../../crypto/master-key-file.ts';
 import type { PassphraseKey } from '../../crypto/passphrase-key.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import type { Vault } from '../vault.ts';
+import type { SecretsContext } from '../contexts.ts';
 import { refuseDuringRotation } from './master-key-rotation.ts';
 
 /**
@@ -14,7 +14,7 @@ import { refuseDuringRotation } from './master-key-rotation.ts';
  * is last: until then the vault starts as before. Returns the paths that no passphrase at hand opens. Throws OperatorError.
  */
 export async function sealKeyFiles(
-  vault: Vault,
+  vault: SecretsContext,
   actor: Actor,
   lock: PassphraseKey | undefined,
   keyOf: (file: KeyFile) => Promise<MasterKey | undefined>,

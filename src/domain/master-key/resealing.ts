@@ -14,8 +14,8 @@ import {
   sealedPlaceNames,
   sealedPlaces,
 } from '../../db/tables/sealed-blobs.ts';
+import type { SealingContext } from '../contexts.ts';
 import { openFor, sealFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 
 /** Blobs of one transaction: a few milliseconds, most of them for the disk. */
 const blobsPerTurn = 50;
@@ -36,7 +36,7 @@ const purposes: Record<SealedPlace, BlobOwner['purpose']> = {
 /** How many blobs were sealed anew, and which cannot be opened any more, being damaged or of a key that is gone (`table record`). */
 export type Resealed = { readonly blobs: number; readonly damaged: readonly string[] };
 
-type Parts = Pick<Vault, 'keyring' | 'world'> & { readonly db: Pick<Database, 'write'> };
+type Parts = SealingContext & { readonly db: Pick<Database, 'write'> };
 
 /**
  * Seals everything in the database by its current key; `report` hears after each turn how many blobs were done. What is

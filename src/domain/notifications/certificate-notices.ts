@@ -1,4 +1,4 @@
-/** What is told about certificates as they are issued and fail: called in the transaction in which that happens. */
+/** Notifications about certificates that are issued or fail to renew, queued in the transaction of that change. */
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import type { World } from '../../base/world.ts';
 import type { Writer } from '../../db/database.ts';
@@ -9,10 +9,10 @@ import { closeAlarm, raiseAlarm } from './notification-alarms.ts';
 import type { NoticeEvent } from './notification-events.ts';
 import { notify } from './notification-queue.ts';
 
-/** What of a certificate is told. */
+/** What these notifications need to know of a certificate. */
 export type NoticeCertificate = Pick<CertificateRow, 'id' | 'name' | 'domains' | 'issuer_id'>;
 
-/** Tells that an issuer made this version, and that what was wrong is over. */
+/** Notifies that this version was issued, and closes the alarms of the certificate. */
 export async function notifyIssued(
   world: World,
   writer: Writer,
@@ -30,7 +30,7 @@ export async function notifyIssued(
   await notifyRecovered(world, writer, certificate, version);
 }
 
-/** Ends the alarms of a certificate that has a new version, and tells it where there were any. */
+/** Closes the alarms of a certificate that has a new version, and notifies if any were open. */
 export async function notifyRecovered(
   world: World,
   writer: Writer,
@@ -49,7 +49,7 @@ export async function notifyRecovered(
   await notify(world, writer, { event, about: name, certificates: [name], data });
 }
 
-/** Tells that a renewal failed, the first time and at growing distances while it goes on. */
+/** Notifies that a renewal failed, and reminds at growing intervals while renewals keep failing. */
 export async function notifyFailed(
   world: World,
   writer: Writer,
@@ -62,7 +62,7 @@ export async function notifyFailed(
     event: 'renewal.failed',
     subject: { certificateId: certificate.id },
     level: 1,
-    notice: ({ at, timesTold }) => ({
+    notice: ({ at, timesNotified }) => ({
       event: 'renewal.failed',
       about: name,
       certificates: [name],
@@ -72,7 +72,7 @@ export async function notifyFailed(
         failed_attempts,
         since: formatTimestamp(at),
         next_attempt_at: formatTimestampOrNull(next_renewal_at),
-        told_before: timesTold,
+        told_before: timesNotified,
       },
     }),
   });

@@ -1,4 +1,4 @@
-/** Alarms: told when they begin, again at growing distances or when it gets worse, and once when they are over. */
+/** Alarms: notified when they open, again at growing intervals or when they get worse, and once when they close. */
 import { day, hour } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
 import type { Writer } from '../../db/database.ts';
@@ -13,28 +13,28 @@ import {
 import type { AlarmEvent, Notice } from './notification-events.ts';
 import { notify } from './notification-queue.ts';
 
-/** How long after each notice the next one comes, while nothing else changes; the last goes on for ever. */
-const distances = [6 * hour, day, 2 * day, 4 * day, 7 * day];
+/** Intervals between reminders; the last one repeats. */
+const reminderIntervals = [6 * hour, day, 2 * day, 4 * day, 7 * day];
 
 export type AlarmState = Pick<AlarmRow, 'level' | 'told_at' | 'times_told'>;
 
-/** Whether an alarm that is open is to be told again: it got worse, or the last time is long ago. */
+/** Whether a reminder of an open alarm is due: the alarm got worse, or the interval has passed. */
 export function isReminderDue(alarm: AlarmState, level: number, now: number): boolean {
   if (level > alarm.level) return true;
-  const distance = distances[Math.min(alarm.times_told, distances.length) - 1] ?? day;
-  return now - alarm.told_at >= distance;
+  const interval = reminderIntervals[Math.min(alarm.times_told, reminderIntervals.length) - 1] ?? day;
+  return now - alarm.told_at >= interval;
 }
 
 export type Alarm = {
   readonly event: AlarmEvent;
   readonly subject: AlarmSubject;
-  /** How bad it is; more is worse. */
+  /** Severity; higher is worse. */
   readonly level: number;
-  /** Gets when the alarm was opened (UTC milliseconds), and how often it was told before. */
-  readonly notice: (opened: { readonly at: number; readonly timesTold: number }) => Notice;
+  /** Builds the notification from when the alarm opened (UTC milliseconds) and how often it was sent before. */
+  readonly notice: (opened: { readonly at: number; readonly timesNotified: number }) => Notice;
 };
 
-/** Opens the alarm, or goes on with the one that is open, and tells of it if it is time. */
+/** Opens the alarm or updates the open one, and notifies if it is new or a reminder is due. */
 export async function raiseAlarm(
   world: World,
   writer: Writer,
@@ -52,17 +52,17 @@ export async function raiseAlarm(
       told_at: now,
       times_told: 1,
     });
-    await notify(world, writer, notice({ at: now, timesTold: 0 }));
+    await notify(world, writer, notice({ at: now, timesNotified: 0 }));
     return;
   }
-  // A clock that was ahead must not silence an alarm until it is there again.
+  // A clock that was ahead must not delay reminders until that time comes.
   if (open.told_at > now) await updateAlarm(writer, open.id, { told_at: now });
   if (!isReminderDue(open, level, now)) return;
   await updateAlarm(writer, open.id, { level, told_at: now, times_told: open.times_told + 1 });
-  await notify(world, writer, notice({ at: open.opened_at, timesTold: open.times_told }));
+  await notify(world, writer, notice({ at: open.opened_at, timesNotified: open.times_told }));
 }
 
-/** Ends an alarm without a word; what it was, or undefined where none was open. */
+/** Closes an alarm without a notification. Returns it, or undefined if none was open. */
 export async function closeAlarm(
   writer: Writer,
   event: AlarmEvent,

@@ -1,4 +1,4 @@
-/** Notification channels as people add, change, try and remove them. */
+/** Adding, changing, testing and removing notification channels. */
 
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
@@ -19,54 +19,54 @@ import {
 import { findDelivery, updateDelivery } from '../../db/tables/notification-deliveries.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import { didYouMean } from '../closest-names.ts';
+import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';
 import { channelSettingsOwner, sealFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import { type ReadSettings, readChannelSettings } from './channel-settings.ts';
 import { lease } from './notification-claim.ts';
-import { deliver } from './notification-delivery.ts';
+import { type DeliveryContext, deliver } from './notification-delivery.ts';
 import { nextDigestAt } from './notification-digest.ts';
 import type { CreateChannelInput, UpdateChannelInput } from './notification-inputs.ts';
 import { notifyChannel } from './notification-queue.ts';
 
-/** What came of settings: a key for signatures that the vault has made is shown this once. */
-export type MadeSecret = Secret<string> | undefined;
+/** The signing secret if the vault generated one; the caller shows it once. */
+export type GeneratedSecret = Secret<string> | undefined;
 
-/** The channel of this name. Throws `not_found` that offers those that exist. */
+/** The channel of this name. Throws `not_found` that suggests similar names. */
 export async function requireChannel(reader: Reader, name: string): Promise<ChannelRow> {
   const row = await findChannel(reader, name);
   if (row !== undefined) return row;
   const known = (await listChannels(reader)).map((channel) => channel.name);
   throw new Problem('not_found', {
-    detail: `There is no notification channel called "${name}".`,
-    hint: didYouMean(name, known, 'List those that exist with "vault notification list".'),
+    detail: `Unknown notification channel "${name}".`,
+    hint: didYouMean(name, known, 'Try: vault notification list'),
   });
 }
 
 /**
- * Adds a channel; `settings` is YAML or JSON as its type needs it, checked and sealed. A webhook without a secret gets one,
- * which is returned. Throws OperatorError; nothing is added then.
+ * Adds a channel; `settings` is YAML or JSON for its type, which is checked and sealed. Returns the signing secret that the
+ * vault generated for a webhook without one. Throws OperatorError before anything is stored.
  */
 export async function addChannel(
-  vault: Vault,
+  vault: SecretsContext,
   actor: Actor,
   input: CreateChannelInput,
   settings: Secret,
-): Promise<MadeSecret> {
-  const { config, made } = await checkChannelSettings(vault, input.type, settings);
+): Promise<GeneratedSecret> {
+  const { config, generated } = await checkChannelSettings(vault, input.type, settings);
   await vault.db.write((writer) => storeChannel(vault, writer, actor, input, config));
-  return made;
+  return generated;
 }
 
 async function storeChannel(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   { name, type: kind, events, certificates, digest_at, digest_days }: CreateChannelInput,
   config: unknown,
 ): Promise<void> {
   if ((await findChannel(writer, name)) !== undefined) {
-    throw new OperatorError(`there is a notification channel called ${name} already`, {
-      hint: 'Choose another name, or change that one with "vault notification update".',
+    throw new OperatorError(`a notification channel named ${name} already exists`, {
+      hint: `Choose another name, or change the existing one.\n  Try: vault notification update --channel ${name}`,
     });
   }
   const now = vault.world.now();
@@ -85,25 +85,25 @@ async function storeChannel(
 }
 
 /**
- * Changes a channel. Settings are replaced as a whole, credentials with them: who may change where a channel leads must not
- * get at credentials that others gave it. Throws OperatorError and `not_found`.
+ * Changes a channel. New settings replace all old ones, credentials included: otherwise an administrator could redirect a
+ * channel and receive credentials that another one stored. Throws OperatorError and `not_found`.
  */
 export async function changeChannel(
-  vault: Vault,
+  vault: SecretsContext,
   actor: Actor,
   name: string,
   input: UpdateChannelInput,
   settings?: Secret,
-): Promise<MadeSecret> {
+): Promise<GeneratedSecret> {
   const { type } = await requireChannel(vault.db.reader, name);
   const read = settings === undefined ? undefined : await checkChannelSettings(vault, type, settings);
   await vault.db.write((writer) => storeChannelChanges(vault, writer, actor, name, input, read?.config));
-  return read?.made;
+  return read?.generated;
 }
 
-/** Without `config` the settings stay. */
+/** Without `config` the settings stay the same. */
 async function storeChannelChanges(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   name: string,
@@ -135,8 +135,8 @@ async function storeChannelChanges(
   await record(writer, { actor, action: 'notification_channel.update', ...resource(name), detail }, now);
 }
 
-/** Removes a channel with its settings, what it was yet to be told, and its log. Throws `not_found`. */
-export async function removeChannel({ db, world }: Vault, actor: Actor, name: string): Promise<void> {
+/** Removes a channel with its settings, pending deliveries and log. Throws `not_found`. */
+export async function removeChannel({ db, world }: TimedContext, actor: Actor, name: string): Promise<void> {
   await db.write(async (writer) => {
     const { id } = await requireChannel(writer, name);
     await deleteChannelRow(writer, id);
@@ -145,11 +145,11 @@ export async function removeChannel({ db, world }: Vault, actor: Actor, name: st
 }
 
 /**
- * Sends a test message now, also over a channel that is disabled, and keeps it in the log. Throws OperatorError that says
- * why it was not taken, and `not_found`.
+ * Sends a test message now, even over a disabled channel, and keeps it in the log. Throws OperatorError with the reason of a
+ * failed delivery, and `not_found`.
  */
 export async function testChannel(
-  vault: Vault,
+  vault: DeliveryContext,
   actor: Actor,
   name: string,
   signal: AbortSignal,
@@ -161,37 +161,37 @@ export async function testChannel(
     await record(writer, { actor, action: 'notification_channel.test', ...resource(name) }, now);
     const notice = { event: 'test', about: null, certificates: null, data: { channel: name } } as const;
     const delivery = await findDelivery(writer, await notifyChannel(world, writer, channel, notice));
-    if (delivery === undefined) throw new Error('it was added in this transaction');
-    // Whoever tries it sees how it went; nobody wants the same again an hour later.
+    if (delivery === undefined) throw new Error('the delivery added in this transaction is missing');
+    // The caller sees the result, so a failed test is not retried.
     await updateDelivery(writer, delivery.id, { expires_at: now });
     return lease(writer, [{ ...delivery, expires_at: now }], channel, 'test', now);
   });
   const failure = await deliver(vault, claimed, signal);
   if (failure !== undefined) throw new OperatorError(failure.message, { cause: failure });
-  if (signal.aborted) throw new OperatorError('the test was given up before there was an answer');
+  if (signal.aborted) throw new OperatorError('test canceled before the receiver answered');
 }
 
-/** Settings as a channel of this type needs them; a webhook without a secret gets one. Throws OperatorError. */
+/** Checked settings for this channel type, with a generated secret for a webhook without one. Throws OperatorError. */
 async function checkChannelSettings(
-  { world }: Pick<Vault, 'world'>,
+  { world }: WorldContext,
   kind: string,
   settings: Secret,
 ): Promise<ReadSettings> {
   const type = requireType(kind);
-  const made = type.type === 'webhook' ? new Secret(signingSecret(world.randomBytes(32))) : undefined;
-  return readChannelSettings(type, settings, made);
+  const fallback = type.type === 'webhook' ? new Secret(signingSecret(world.randomBytes(32))) : undefined;
+  return readChannelSettings(type, settings, fallback);
 }
 
 function requireType(type: string): ChannelType {
   const known = channelTypes.get(type);
   if (known !== undefined) return known;
   const types = [...channelTypes.keys()];
-  throw new OperatorError(`there is no kind of notification channel called "${type}"`, {
+  throw new OperatorError(`unknown notification channel type "${type}"`, {
     hint: didYouMean(type, types, `Use one of: ${types.join(', ')}.`),
   });
 }
 
-function sealed(vault: Vault, writer: Writer, id: number, config: unknown): Promise<Buffer> {
+function sealed(vault: SealingContext, writer: Writer, id: number, config: unknown): Promise<Buffer> {
   const settings = new Secret(Buffer.from(JSON.stringify(config)));
   return sealFor(vault, writer, channelSettingsOwner(id), settings);
 }

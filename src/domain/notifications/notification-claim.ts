@@ -1,4 +1,4 @@
-/** Deliveries are claimed under a lease before they are attempted, alone, or together where people read them. */
+/** Claims deliveries under a lease before they are attempted: one at a time, or several for channels that gather messages. */
 import { day, minute } from '../../base/duration.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
 import type { Writer } from '../../db/database.ts';
@@ -9,16 +9,16 @@ import {
   listDueDeliveries,
   updateDelivery,
 } from '../../db/tables/notification-deliveries.ts';
-import type { Vault } from '../vault.ts';
-import { isGathering, mostGathered, restingChannels, sentAlone } from './notification-gathering.ts';
+import type { TimedContext } from '../contexts.ts';
+import { isGathering, mostGathered, sentAlone, throttledChannels } from './notification-gathering.ts';
 
-/** Nobody waits or leases for longer. */
+/** A delivery scheduled further ahead, or leased for longer, was written by a wrong clock. */
 const longestWait = 2 * day;
 
-/** On top of the time that an attempt may take: an owner that is silent for so long is dead. */
+/** Added to the time limit of an attempt: an owner that exceeds both is dead. */
 const leaseSlack = minute;
 
-/** One delivery, or several that go out as one message, oldest first. */
+/** One delivery, or several to send as one message, oldest first. */
 export type ClaimedDelivery = {
   readonly deliveries: readonly DeliveryRow[];
   readonly channel: ChannelRow;
@@ -26,16 +26,16 @@ export type ClaimedDelivery = {
 };
 
 /**
- * Claims the delivery that has been due for longest, of other channels than these, and with it what else is due over the
- * same channel where people read it. Undefined where there is none.
+ * Claims the delivery that is due the longest, except of `exceptChannels`. For a channel that gathers messages, it also claims
+ * everything else that is due. Undefined if nothing is due.
  */
 export async function claimDelivery(
-  { db, world }: Vault,
+  { db, world }: TimedContext,
   worker: string,
   exceptChannels: readonly number[],
 ): Promise<ClaimedDelivery | undefined> {
-  const resting = await restingChannels(db.reader, world.now());
-  const limits = { exceptChannels: [...exceptChannels, ...resting], longestWait };
+  const throttled = await throttledChannels(db.reader, world.now());
+  const limits = { exceptChannels: [...exceptChannels, ...throttled], longestWait };
   if ((await listDueDeliveries(db.reader, world.now(), limits, 1)).length === 0) return undefined;
   return db.write(async (writer) => {
     const now = world.now();
@@ -58,7 +58,7 @@ function isAlone({ event }: DueDeliveryRow): boolean {
   return sentAlone.some((alone) => alone === event);
 }
 
-/** Puts deliveries under the lease of an owner that no other claim has. */
+/** Leases deliveries to an owner name that is unique to this claim. */
 export async function lease(
   writer: Writer,
   found: readonly DeliveryRow[],

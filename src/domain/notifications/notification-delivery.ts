@@ -1,6 +1,6 @@
 /**
- * Deliveries: attempted within a deadline, tried again at growing distances, and given up after days. What is told twice
- * has the same id both times; what is told never is in the log.
+ * Deliveries: attempted with a deadline, retried at growing intervals, and abandoned after days. A message that is sent twice
+ * has the same id both times; a message that is never delivered stays in the log as failed.
  */
 import { withDeadline } from '../../base/deadline.ts';
 import { day, hour, minute } from '../../base/duration.ts';
@@ -18,31 +18,38 @@ import {
   updateLeasedDelivery,
 } from '../../db/tables/notification-deliveries.ts';
 import { listNotifications, type NotificationRow } from '../../db/tables/notifications.ts';
+import type { OutboundGuard } from '../../net/outbound-guard.ts';
+import type { Outbound } from '../../net/outbound-http.ts';
 import { record, system } from '../audit/audit.ts';
+import type { LogContext, SecretsContext, TimedContext } from '../contexts.ts';
 import { channelSettingsOwner, openFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import type { ClaimedDelivery } from './notification-claim.ts';
 import { gatheredMessage } from './notification-gathering.ts';
-import { wordsFor } from './notification-text.ts';
+import { messageText } from './notification-text.ts';
 
-/** After each attempt that failed; the last goes on until the delivery is given up. */
-const distances = [minute, 5 * minute, 30 * minute, 2 * hour, 6 * hour, 12 * hour, day];
+/** Delivers notifications over the network, and notes what came of it. */
+export type DeliveryContext = SecretsContext &
+  LogContext & { readonly outbound: Outbound; readonly guard: OutboundGuard };
 
-/** Of what was delivered or given up. */
+/** Delays after each failed attempt; the last one repeats until the delivery expires. */
+const retryDelays = [minute, 5 * minute, 30 * minute, 2 * hour, 6 * hour, 12 * hour, day];
+
+/** How long, and how many, finished deliveries stay in the log. */
 const keptFor = 30 * day;
 const mostKept = 10_000;
 
-/** Milliseconds until the next attempt after so many that failed; a receiver's own wish counts where it is longer. */
-export function distanceAfter(attempts: number, wished = 0): number {
-  return Math.max(distances[Math.min(attempts, distances.length) - 1] ?? minute, Math.min(wished, day));
+/** Milliseconds until the next attempt after this many failed ones; a longer Retry-After of the receiver is obeyed. */
+export function retryDelay(attempts: number, retryAfterMs = 0): number {
+  const delay = retryDelays[Math.min(attempts, retryDelays.length) - 1] ?? minute;
+  return Math.max(delay, Math.min(retryAfterMs, day));
 }
 
 /**
- * Attempts what was claimed once and puts down how it went; what failed is queued again unless its time is over. When `signal`
- * is aborted, it is given back as it was. Returns what went wrong, where something did, also where it was taken nevertheless.
+ * Attempts the claimed deliveries once and records the result; a failed one is queued again unless it has expired. When `signal`
+ * is aborted, the deliveries return to the queue unchanged. Returns the error, also that of a partial delivery.
  */
 export async function deliver(
-  vault: Vault,
+  vault: DeliveryContext,
   claimed: ClaimedDelivery,
   signal: AbortSignal,
 ): Promise<ChannelError | undefined> {
@@ -54,37 +61,37 @@ export async function deliver(
     remark = await send(vault, claimed, signal);
   } catch (error) {
     if (signal.aborted) {
-      await db.write((writer) => putDown(writer, claimed, (row) => givenBack(row, world.now())));
+      await db.write((writer) => updateClaimed(writer, claimed, (row) => released(row, world.now())));
       return undefined;
     }
     if (!(error instanceof ChannelError)) {
-      log.error({ err: error, channel: channel.name }, 'a notification could not be made ready to be sent');
+      log.error({ err: error, channel: channel.name }, 'failed to prepare a notification');
     }
-    failure = error instanceof ChannelError ? error : new ChannelError('the vault failed; its log says why');
+    failure =
+      error instanceof ChannelError ? error : new ChannelError('internal error; see the log of the vault');
   }
   const now = world.now();
   const error = failure;
   await db.write(async (writer) => {
-    const isOurs = await putDown(writer, claimed, (row) =>
+    const isOurs = await updateClaimed(writer, claimed, (row) =>
       error === undefined ? delivered(now, remark) : failed(row, error, now),
     );
     if (isOurs && error?.isGone === true) await disable(writer, channel, error.message, now);
   });
   const [first] = deliveries;
-  const told = {
+  const fields = {
     ...{ channel: channel.name, delivery: first?.id, attempts: first?.attempts },
     ...(deliveries.length > 1 && { gathered: deliveries.length }),
   };
   if (failure !== undefined)
-    log.warn({ ...told, reason: failure.message }, 'a notification could not be delivered');
-  else if (remark !== undefined)
-    log.warn({ ...told, reason: remark }, 'a notification was not taken as a whole');
-  else log.debug(told, 'a notification was delivered');
+    log.warn({ ...fields, reason: failure.message }, 'failed to deliver a notification');
+  else if (remark !== undefined) log.warn({ ...fields, reason: remark }, 'notification partly delivered');
+  else log.debug(fields, 'notification delivered');
   return failure ?? (remark === undefined ? undefined : new ChannelError(remark));
 }
 
-/** Changes what was claimed, as far as it is still in this hand. Returns whether any of it was. */
-async function putDown(
+/** Updates the deliveries that are still leased to this owner. Returns whether there were any. */
+async function updateClaimed(
   writer: Writer,
   { deliveries, owner }: ClaimedDelivery,
   changes: (row: DeliveryRow) => DeliveryChanges,
@@ -96,24 +103,25 @@ async function putDown(
   return isOurs;
 }
 
-const released = { lease_owner: null, lease_expires_at: null } as const;
+const unleased = { lease_owner: null, lease_expires_at: null } as const;
 
 function delivered(now: number, remark: string | undefined): DeliveryChanges {
-  return { status: 'delivered', ended_at: now, error: remark ?? null, ...released };
+  return { status: 'delivered', ended_at: now, error: remark ?? null, ...unleased };
 }
 
-/** Nobody takes up again what has no time left, such as a test that nobody waits for any more. */
-function givenBack(row: DeliveryRow, now: number): DeliveryChanges {
-  if (row.expires_at <= now) return failed(row, new ChannelError('given up before there was an answer'), now);
-  return { status: 'queued', attempts: row.attempts - 1, ...released };
+/** Back to the queue, or failed if it has expired, as a canceled test has. */
+function released(row: DeliveryRow, now: number): DeliveryChanges {
+  if (row.expires_at <= now)
+    return failed(row, new ChannelError('canceled before the receiver answered'), now);
+  return { status: 'queued', attempts: row.attempts - 1, ...unleased };
 }
 
 function failed({ attempts, expires_at }: DeliveryRow, failure: ChannelError, now: number): DeliveryChanges {
-  const next = now + distanceAfter(attempts, failure.retryAfterMs);
+  const next = now + retryDelay(attempts, failure.retryAfterMs);
   if (failure.isGone || next >= expires_at) {
-    return { status: 'failed', ended_at: now, error: failure.message, ...released };
+    return { status: 'failed', ended_at: now, error: failure.message, ...unleased };
   }
-  return { status: 'queued', next_attempt_at: next, error: failure.message, ...released };
+  return { status: 'queued', next_attempt_at: next, error: failure.message, ...unleased };
 }
 
 async function disable(writer: Writer, { id, name }: ChannelRow, reason: string, now: number): Promise<void> {
@@ -127,7 +135,7 @@ async function disable(writer: Writer, { id, name }: ChannelRow, reason: string,
 }
 
 async function send(
-  vault: Vault,
+  vault: DeliveryContext,
   { deliveries, channel }: ClaimedDelivery,
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -136,7 +144,7 @@ async function send(
   const rows = await listNotifications(db.reader, ids);
   const [row] = rows;
   const type = channelTypes.get(channel.type);
-  if (row === undefined || type === undefined) throw new ChannelError('there is nothing to send any more');
+  if (row === undefined || type === undefined) throw new ChannelError('the notification no longer exists');
   const message = rows.length === 1 ? messageOf(row) : gatheredMessage(channel.name, rows);
   const sealed = openFor(vault, channelSettingsOwner(channel.id), channel.sealed_settings);
   const config: unknown = JSON.parse(sealed.expose().toString('utf8'));
@@ -153,16 +161,16 @@ async function send(
 
 function messageOf({ message_id: id, event: type, at, data: text }: NotificationRow): Message {
   const data = JSON.parse(text) as Readonly<Record<string, unknown>>;
-  return { id, type, timestamp: formatTimestamp(at), ...wordsFor(type, data, at), data };
+  return { id, type, timestamp: formatTimestamp(at), ...messageText(type, data, at), data };
 }
 
-/** Gives up what is too old, and forgets what ended long ago. Returns whether there may be more to forget. */
-export async function tidyDeliveries({ db, world }: Vault): Promise<boolean> {
+/** Fails expired deliveries and deletes old finished ones. Returns whether there may be more to delete. */
+export async function pruneDeliveries({ db, world }: TimedContext): Promise<boolean> {
   const now = world.now();
   const atOnce = 500;
   const old = await oldDeliveries(db.reader, { endedBefore: now - keptFor, most: mostKept }, atOnce);
   await db.write(async (writer) => {
-    await expireDeliveries(writer, now, 'given up: it could not be delivered in time');
+    await expireDeliveries(writer, now, 'expired before it could be delivered');
     await deleteDeliveries(writer, old);
   });
   return old.length === atOnce;

@@ -1,4 +1,4 @@
-/** Daily digests: what happened since the last one, what is wrong, and what ends soon. Nothing to say is not said. */
+/** Daily digests: what was issued since the last one, what fails and what expires soon. An empty digest is not sent. */
 import { day } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Reader } from '../../db/database.ts';
@@ -15,18 +15,18 @@ import {
   certificatesIssuedSince,
   failingCertificates,
 } from '../../db/tables/notification-watch.ts';
-import type { Vault } from '../vault.ts';
-import { fitsFilter } from './notification-events.ts';
+import type { TimedContext } from '../contexts.ts';
+import { matchesFilter } from './notification-events.ts';
 import { notifyChannel } from './notification-queue.ts';
 
-/** Of each list; a mail with thousands of lines is read by nobody. */
+/** Entries per list; longer ones are cut. */
 const mostListed = 100;
 
 export type Digest = {
   readonly from: string;
   readonly until: string;
   readonly days: number;
-  /** Of each list as a whole, of which so much is listed as people read. */
+  /** The full length of each list, before it was cut. */
   readonly counts: Readonly<Record<'issued' | 'failing' | 'expiring' | 'api_keys', number>>;
   readonly issued: readonly string[];
   readonly failing: readonly { readonly certificate: string; readonly error: string | null }[];
@@ -42,8 +42,8 @@ export function nextDigestAt(time: string, now: number): number {
   return today > now ? today : today + day;
 }
 
-/** Queues the digests whose moment has come. Returns how many. */
-export async function queueDigests(vault: Vault): Promise<number> {
+/** Queues the digests that are due. Returns how many. */
+export async function queueDigests(vault: TimedContext): Promise<number> {
   const { db, world } = vault;
   const now = world.now();
   let queued = 0;
@@ -53,17 +53,17 @@ export async function queueDigests(vault: Vault): Promise<number> {
   return queued;
 }
 
-/** A moment that is more than a day ahead was set by a clock that was. */
+/** A time more than a day ahead was set by a wrong clock, so it counts as due for rescheduling. */
 function isDue({ digest_at, next_digest_at, disabled_at }: ChannelRow, now: number): boolean {
   if (digest_at === null || next_digest_at === null || disabled_at !== null) return false;
   return next_digest_at <= now || next_digest_at > now + day;
 }
 
-async function queueDigest({ db, world }: Vault, id: number): Promise<boolean> {
+async function queueDigest({ db, world }: TimedContext, id: number): Promise<boolean> {
   return db.write(async (writer) => {
     const now = world.now();
     const channel = await findChannelById(writer, id);
-    // Another process may have done it meanwhile.
+    // Another process may have queued it meanwhile.
     if (channel === undefined || channel.digest_at === null || !isDue(channel, now)) return false;
     const isTime = (channel.next_digest_at ?? now) <= now;
     await updateChannel(writer, id, {
@@ -83,17 +83,17 @@ async function queueDigest({ db, world }: Vault, id: number): Promise<boolean> {
   });
 }
 
-/** What the channel is to hear at `now`, of the certificates that its filter lets through. */
+/** The digest of a channel at `now`, limited to the certificates that match its filter. */
 async function digestFor(reader: Reader, channel: ChannelRow, now: number): Promise<Digest> {
   const last = channel.last_digest_at;
   const since = last === null || last > now ? now - day : last;
   const patterns = JSON.parse(channel.certificates) as string[];
   const until = now + channel.digest_days * day;
-  const fitting = <Row extends { readonly name: string }>(rows: readonly Row[]) =>
-    rows.filter(({ name }) => fitsFilter(patterns, [name]));
-  const issued = fitting(await certificatesIssuedSince(reader, since));
-  const failing = fitting(await failingCertificates(reader));
-  const expiring = fitting(await certificatesExpiringBefore(reader, now, until));
+  const matching = <Row extends { readonly name: string }>(rows: readonly Row[]) =>
+    rows.filter(({ name }) => matchesFilter(patterns, [name]));
+  const issued = matching(await certificatesIssuedSince(reader, since));
+  const failing = matching(await failingCertificates(reader));
+  const expiring = matching(await certificatesExpiringBefore(reader, now, until));
   const keys = await apiKeysExpiringBefore(reader, now, until);
   const overdue = await findAlarm(reader, 'backup.overdue', {});
   return {

@@ -1,7 +1,8 @@
-/** The alarm that disk space runs low: opened, repeated and closed as the others are. */
+/** The alarm for low disk space. */
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { findAlarm } from '../../db/tables/notification-alarms.ts';
-import type { Vault } from '../vault.ts';
+import type { TimedContext } from '../contexts.ts';
+import type { DiskSpace } from '../health/disk-space.ts';
 import { closeAlarm, isReminderDue, raiseAlarm } from './notification-alarms.ts';
 import { notify } from './notification-queue.ts';
 
@@ -9,8 +10,10 @@ const event = 'disk.low';
 
 const levels = { low: 1, critical: 2 } as const;
 
-/** Notifies when space runs low, when it gets worse, and when there is enough again. */
-export async function notifyDiskSpace(vault: Vault): Promise<void> {
+export type DiskContext = TimedContext & { readonly disk: DiskSpace };
+
+/** Notifies when space runs low, when it becomes critical, and when there is enough again. */
+export async function notifyDiskSpace(vault: DiskContext): Promise<void> {
   const { db, world, disk } = vault;
   const state = disk.state();
   const open = await findAlarm(db.reader, event, {});

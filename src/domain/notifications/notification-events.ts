@@ -1,6 +1,6 @@
-/** What can be told: the events, which of them are alarms that end, and what a notice of one is. */
+/** Notification events, which of them are alarms, and the form of a notice. */
 
-/** Alarms are open from their first notice until what is wrong has ended, and are told at growing distances meanwhile. */
+/** Alarms stay open until the problem is over, with reminders at growing intervals. */
 export const alarmEvents = [
   'renewal.failed',
   'certificate.expiring',
@@ -11,12 +11,12 @@ export const alarmEvents = [
 
 export type AlarmEvent = (typeof alarmEvents)[number];
 
-/** What a channel can be told. */
+/** The events that a channel can subscribe to. */
 export const channelEvents = [...alarmEvents, 'certificate.issued'] as const;
 
 type ChannelEvent = (typeof channelEvents)[number];
 
-/** The ends of alarms, for whoever is told of the alarm. */
+/** Recoveries, which go to the subscribers of the alarm. */
 const recoveries = {
   'renewal.recovered': 'renewal.failed',
   'certificate.recovered': 'certificate.expiring',
@@ -26,29 +26,29 @@ const recoveries = {
 
 export type NoticeEvent = ChannelEvent | keyof typeof recoveries | 'digest' | 'test';
 
-/** Something that happened, before anybody is told. */
+/** An event to notify of, before it is queued for channels. */
 export type Notice = {
   readonly event: NoticeEvent;
-  /** The name of what it is about, for lists. */
+  /** The name of the certificate or API key, shown in lists. */
   readonly about: string | null;
-  /** The certificates it is about, for the filters of channels: `["*"]` for any, null where it is about none. */
+  /** The certificates that channel filters match: `["*"]` for any, null if the event concerns none. */
   readonly certificates: readonly string[] | null;
   readonly data: Readonly<Record<string, unknown>>;
 };
 
-/** The event that a channel must have chosen to be told of this one. */
-export function chosenFor(event: NoticeEvent): string {
+/** The event that a channel subscribes to in order to receive this one. */
+export function subscribedEvent(event: NoticeEvent): string {
   return event in recoveries ? recoveries[event as keyof typeof recoveries] : event;
 }
 
-/** Whether one of the certificates fits one of the patterns, in which `*` stands for any characters. */
-export function fitsFilter(patterns: readonly string[], certificates: readonly string[] | null): boolean {
+/** Whether a certificate matches a pattern, in which `*` stands for any characters. No patterns match everything. */
+export function matchesFilter(patterns: readonly string[], certificates: readonly string[] | null): boolean {
   if (patterns.length === 0 || certificates === null || certificates.includes('*')) return true;
-  return patterns.some((pattern) => certificates.some((name) => fits(pattern, name)));
+  return patterns.some((pattern) => certificates.some((name) => matches(pattern, name)));
 }
 
-/** Each part is taken at its first place after the one before: no pattern takes longer than its length times the name's. */
-function fits(pattern: string, name: string): boolean {
+/** Takes the first place of each part, so the cost is at most the length of the pattern times that of the name. */
+function matches(pattern: string, name: string): boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();
   if (last === undefined) return name === first;

@@ -1,6 +1,6 @@
 /**
- * Many notices at once, for people: when a CA is down, a mail for each of five hundred certificates would bury the one
- * that matters. The first few go out at once; what follows waits a little, and comes as one mail.
+ * Gathers many notices into one message: when a CA is down, five hundred mails would bury the one that matters. The first few
+ * go out immediately; the following ones wait a while and are sent together.
  */
 import { createHash } from 'node:crypto';
 import { minute } from '../../base/duration.ts';
@@ -11,43 +11,43 @@ import type { Reader } from '../../db/database.ts';
 import { channelsNotifiedSince } from '../../db/tables/notification-deliveries.ts';
 import type { NotificationRow } from '../../db/tables/notifications.ts';
 import type { NoticeEvent } from './notification-events.ts';
-import { section, signed, wordsFor } from './notification-text.ts';
+import { messageText, section, signed } from './notification-text.ts';
 
-/** After so many notices within so long, a channel rests until they are that long ago. */
+/** A channel that sent this many notices within this time waits until they are older. */
 const mostAtOnce = 5;
-const restFor = 15 * minute;
+const throttledFor = 15 * minute;
 
-/** Into one mail. */
+/** Notices per message, and how many of each kind it lists. */
 export const mostGathered = 1000;
 const mostListed = 100;
 
-/** Long, or waited for: they come alone. */
+/** Events sent in a message of their own: a digest is long, and an administrator waits for a test. */
 export const sentAlone: readonly NoticeEvent[] = ['digest', 'test'];
 
 const gatheringTypes = [...channelTypes.values()].filter(({ gathers }) => gathers).map(({ type }) => type);
 
-/** Whether what waits for a channel of this type comes as one message. */
+/** Whether channels of this type gather pending notices into one message. */
 export function isGathering(type: string): boolean {
   return gatheringTypes.some((known) => known === type);
 }
 
-/** Channels that have told so much lately that the next waits. */
-export async function restingChannels(reader: Reader, now: number): Promise<number[]> {
-  const lately = { since: now - restFor, until: now, notOf: sentAlone };
+/** Channels that sent so many notices lately that the next one waits. */
+export async function throttledChannels(reader: Reader, now: number): Promise<number[]> {
+  const lately = { since: now - throttledFor, until: now, notOf: sentAlone };
   return channelsNotifiedSince(reader, gatheringTypes, lately, mostAtOnce);
 }
 
-/** One message of several notices, oldest first, for this channel. The same notices have the same id each time. */
+/** One message for several notices, oldest first. The same notices always get the same message id. */
 export function gatheredMessage(channel: string, rows: readonly NotificationRow[]): Message {
   const notices = rows.map(({ event, data, at }) => {
     const facts = JSON.parse(data) as Readonly<Record<string, unknown>>;
-    const { subject } = wordsFor(event, facts, at);
+    const { subject } = messageText(event, facts, at);
     return { event, line: typeof facts.error === 'string' ? `${subject}: ${facts.error}` : subject };
   });
   const kinds = [...Map.groupBy(notices, ({ event }) => event)];
   const times = rows.map(({ at }) => at);
   const last = formatTimestamp(Math.max(...times));
-  const counts = kinds.map(([event, its]) => `${inWords(event)} (${its.length})`);
+  const counts = kinds.map(([event, its]) => `${eventText(event)} (${its.length})`);
   return {
     id: `msg_${createHash('sha256')
       .update(rows.map((row) => row.message_id).join())
@@ -59,10 +59,10 @@ export function gatheredMessage(channel: string, rows: readonly NotificationRow[
       `From ${formatTimestamp(Math.min(...times))} to ${last}.`,
       ...kinds.flatMap(([event, its]) => {
         const lines = its.slice(0, mostListed).map(({ line }) => line);
-        return section(`${inWords(event)} (${its.length})`, lines, its.length);
+        return section(`${eventText(event)} (${its.length})`, lines, its.length);
       }),
       '',
-      'All of them, and how each was told:',
+      'List all of them with their delivery status:',
       '',
       `  vault notification log --channel ${channel} --limit 1000`,
     ]),
@@ -70,6 +70,6 @@ export function gatheredMessage(channel: string, rows: readonly NotificationRow[
   };
 }
 
-function inWords(event: string): string {
+function eventText(event: string): string {
   return event.replaceAll(/[._]/g, ' ');
 }

@@ -1,24 +1,24 @@
-/** How something that happened comes to those who want to know: queued in the transaction of what it tells, or not at all. */
+/** Queues notices for channels, in the transaction of the event itself. */
 import { day } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
 import type { Writer } from '../../db/database.ts';
 import { type ChannelRow, listChannels } from '../../db/tables/notification-channels.ts';
 import { insertDelivery } from '../../db/tables/notification-deliveries.ts';
 import { insertNotification } from '../../db/tables/notifications.ts';
-import { chosenFor, fitsFilter, type Notice } from './notification-events.ts';
+import { matchesFilter, type Notice, subscribedEvent } from './notification-events.ts';
 
-/** What could not be delivered for so long is of no use any more. */
+/** A notice that is still undelivered after this time is abandoned. */
 const deliverableFor = 3 * day;
 
-/** Queues the notice for each channel that chose its event and whose filter it fits. */
+/** Queues the notice for each enabled channel that subscribes to its event and whose filter matches. */
 export async function notify(world: World, writer: Writer, notice: Notice): Promise<void> {
-  const channels = (await listChannels(writer)).filter((channel) => wants(channel, notice));
+  const channels = (await listChannels(writer)).filter((channel) => isSubscribed(channel, notice));
   if (channels.length === 0) return;
   const id = await addNotification(world, writer, notice);
   for (const channel of channels) await addDelivery(world, writer, id, channel.id);
 }
 
-/** Queues the notice for one channel, whatever it chose. */
+/** Queues the notice for one channel, regardless of its subscriptions. Returns the id of the delivery. */
 export async function notifyChannel(
   world: World,
   writer: Writer,
@@ -28,12 +28,12 @@ export async function notifyChannel(
   return addDelivery(world, writer, await addNotification(world, writer, notice), channel.id);
 }
 
-function wants(channel: ChannelRow, { event, certificates }: Notice): boolean {
+function isSubscribed(channel: ChannelRow, { event, certificates }: Notice): boolean {
   if (channel.disabled_at !== null) return false;
-  const chosen = JSON.parse(channel.events) as string[];
+  const subscribed = JSON.parse(channel.events) as string[];
   return (
-    chosen.includes(chosenFor(event)) &&
-    fitsFilter(JSON.parse(channel.certificates) as string[], certificates)
+    subscribed.includes(subscribedEvent(event)) &&
+    matchesFilter(JSON.parse(channel.certificates) as string[], certificates)
   );
 }
 

@@ -1,35 +1,35 @@
-/** The words for a backup that was set aside, and the form in which words of notices state facts. */
+/** The notification about a backup that was set aside, and how notifications format facts. */
 import { shortened } from '../../base/printable-text.ts';
 import { acceptedPath } from '../backup/backup-directory.ts';
 import type { SetAside } from '../backup/backup-health.ts';
 
-/** What a notice is about, as its event has it. */
+/** The data of a notice; its shape depends on the event. */
 export type Data = Readonly<Record<string, unknown>>;
 
 export type Words = { readonly subject: string; readonly lines: readonly string[] };
 
-/** A label and its value, which may come from others and must not look like lines of ours. */
+/** A line with a label and a value, which may come from others and must not look like lines of the vault. */
 export function fact(label: string, value: unknown): string[] {
   return value === null || value === undefined
     ? []
     : [`  ${`${label}:`.padEnd(14)} ${oneLine(String(value))}`];
 }
 
-/** The words where a scheduled backup holds much less than the one before. */
+/** The text about a scheduled backup that is much smaller than the previous one. */
 export function setAsideWords({ set_aside, directory }: Data): Words {
   const { path, holds, before } = set_aside as SetAside;
   return {
-    subject: 'the backup holds much less than the one before',
+    subject: 'backup is much smaller than the previous one',
     lines: [
-      `The vault holds ${amounts(holds)} now;`,
-      `its backup before holds ${amounts(before)}.`,
-      'The new backup is kept under another name, and no backup is removed.',
+      `The vault has ${amounts(holds)} now;`,
+      `its previous backup has ${amounts(before)}.`,
+      'The vault kept the new backup under another name and removed no backups.',
       '',
       ...fact('Directory', directory),
       ...fact('Set aside', path),
       '',
-      'If certificates are missing, stop the vault and restore the backup before.',
-      'If they were deleted on purpose, give the new backup the usual name:',
+      'If certificates are missing, stop the vault and restore the previous backup.',
+      'If they were deleted on purpose, rename the new backup to accept it:',
       '',
       `  mv ${path} ${acceptedPath(path)}`,
     ],
@@ -40,7 +40,7 @@ function amounts({ certificates, versions }: SetAside['holds']): string {
   return `${certificates} certificates and ${versions} versions`;
 }
 
-/** A text that may come from others, on one line and not too long. */
+/** A text that may come from others, as one line of limited length. */
 export function oneLine(text: string): string {
   return shortened(text, 900);
 }

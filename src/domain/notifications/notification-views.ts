@@ -1,16 +1,21 @@
 /** Notification channels and their log as administrators see them, without credentials. */
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import { type ChannelRow, listChannels } from '../../db/tables/notification-channels.ts';
-import { countOpen, listDeliveries, type NamedDeliveryRow } from '../../db/tables/notification-deliveries.ts';
-import type { Vault } from '../vault.ts';
+import {
+  countOpen,
+  type DeliveryPage,
+  listDeliveries,
+  type NamedDeliveryRow,
+} from '../../db/tables/notification-deliveries.ts';
+import type { DatabaseContext } from '../contexts.ts';
 
 export type ChannelView = {
   name: string;
   type: string;
-  /** Where it leads: the origin of a URL, addresses, or a program. */
+  /** The destination: the origin of a URL, email addresses, or a program. */
   target: string;
   events: string[];
-  /** Patterns of names; none for all. */
+  /** Patterns of certificate names; empty for all. */
   certificates: string[];
   /** `HH:MM` in UTC. */
   digest_at: string | null;
@@ -18,15 +23,15 @@ export type ChannelView = {
   created_at: string;
   disabled_at: string | null;
   disabled_reason: string | null;
-  /** How many deliveries wait. */
+  /** The number of pending deliveries. */
   waiting: number;
-  /** The newest that was attempted. */
+  /** The delivery that was attempted last. */
   last_delivery: { at: string; event: string; status: string; error: string | null } | null;
 };
 
 export type DeliveryView = {
   id: number;
-  /** What receivers know it by. */
+  /** The id that receivers see. */
   message_id: string;
   channel: string;
   event: string;
@@ -36,20 +41,20 @@ export type DeliveryView = {
   attempts: number;
   queued_at: string;
   last_attempt_at: string | null;
-  /** null once it has ended. */
+  /** null after the last attempt. */
   next_attempt_at: string | null;
   ended_at: string | null;
   error: string | null;
 };
 
 /** All channels by name. */
-export async function viewChannels(vault: Pick<Vault, 'db'>): Promise<ChannelView[]> {
+export async function viewChannels(vault: DatabaseContext): Promise<ChannelView[]> {
   const rows = await listChannels(vault.db.reader);
   return Promise.all(rows.map((row) => viewChannel(vault, row)));
 }
 
 /** One channel. */
-export async function viewChannel({ db }: Pick<Vault, 'db'>, row: ChannelRow): Promise<ChannelView> {
+export async function viewChannel({ db }: DatabaseContext, row: ChannelRow): Promise<ChannelView> {
   const attempted = { channelId: row.id, attemptedOnly: true, limit: 1 };
   const [last] = await listDeliveries(db.reader, attempted);
   return {
@@ -76,8 +81,13 @@ export async function viewChannel({ db }: Pick<Vault, 'db'>, row: ChannelRow): P
   };
 }
 
-/** One line of the log. */
-export function deliveryView(row: NamedDeliveryRow): DeliveryView {
+/** A page of the log, newest first. */
+export async function viewDeliveries({ db }: DatabaseContext, page: DeliveryPage): Promise<DeliveryView[]> {
+  return (await listDeliveries(db.reader, page)).map(deliveryView);
+}
+
+/** One delivery of the log. */
+function deliveryView(row: NamedDeliveryRow): DeliveryView {
   return {
     id: row.id,
     message_id: row.message_id,

@@ -1,4 +1,4 @@
-/** The alarms that the clock raises: ends of certificates and API keys that come near, and backups that do not come. */
+/** Alarms raised by time: expiring certificates and API keys, and overdue backups. */
 import { hour } from '../../base/duration.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import type { Reader, Writer } from '../../db/database.ts';
@@ -14,82 +14,85 @@ import {
   nextRange,
 } from '../../db/tables/notification-watch.ts';
 import { lastBackupAt } from '../backup/backup-age.ts';
+import type { BackupHealth } from '../backup/backup-health.ts';
 import type { BackupPlan } from '../backup/backup-schedule.ts';
-import type { Vault } from '../vault.ts';
+import type { TimedContext, WorldContext } from '../contexts.ts';
 import { closeAlarm, isReminderDue, raiseAlarm } from './notification-alarms.ts';
 import { notify } from './notification-queue.ts';
 
-/** Looked at in one go, a few milliseconds of work; then others have their turn. */
-const lookedAtOnce = 1000;
+/** Rows per scan step, a few milliseconds of work before the event loop runs. */
+const scannedAtOnce = 1000;
 
-/** What is told in one transaction at most; the rest is for the next one. */
-const toldAtOnce = 100;
+/** Alarms raised per transaction. */
+const raisedAtOnce = 100;
 
 type Table = 'certificates' | 'api_keys';
 
-/** The last id of each table that was looked at; 0 before the first. */
-export type ExpiryMarks = Record<Table, number>;
+/** The last scanned id of each table; 0 to start from the beginning. */
+export type ExpiryCursor = Record<Table, number>;
 
 /**
- * Tells of certificates and API keys whose end has come nearer. Looks at no more than `most` of each, from where `lookedAt`
- * says, and says there how far it came: at the end of a table it is 0 again. Returns how many there were to tell of.
+ * Raises and closes the alarms of expiring certificates and API keys. Scans at most `most` rows of each table, starting after
+ * `cursor`, which it advances; at the end of a table the cursor returns to 0. Returns how many alarms it raised or closed.
  */
 export async function notifyExpiries(
-  vault: Vault,
-  lookedAt: ExpiryMarks = { certificates: 0, api_keys: 0 },
+  vault: TimedContext,
+  cursor: ExpiryCursor = { certificates: 0, api_keys: 0 },
   most = Number.POSITIVE_INFINITY,
 ): Promise<number> {
-  const part = { lookedAt, most };
-  const certificates = await eachEnding(
+  const part = { cursor, most };
+  const certificates = await scanTable(
     vault,
     'certificates',
     part,
     listExpiringCertificates,
-    tellOfCertificate,
+    alertCertificate,
   );
-  return certificates + (await eachEnding(vault, 'api_keys', part, listExpiringApiKeys, tellOfApiKey));
+  return certificates + (await scanTable(vault, 'api_keys', part, listExpiringApiKeys, alertApiKey));
 }
 
-type Part = { readonly lookedAt: ExpiryMarks; readonly most: number };
-type List<Row> = (reader: Reader, now: number, range: IdRange, limit: number) => Promise<Row[]>;
-type TellOf<Row> = (vault: Vault, writer: Writer, row: Row) => Promise<void>;
+export type BackupWatchContext = TimedContext & { readonly backupHealth: BackupHealth };
 
-async function eachEnding<Row>(
-  vault: Vault,
+type Part = { readonly cursor: ExpiryCursor; readonly most: number };
+type List<Row> = (reader: Reader, now: number, range: IdRange, limit: number) => Promise<Row[]>;
+type Alert<Row> = (vault: WorldContext, writer: Writer, row: Row) => Promise<void>;
+
+async function scanTable<Row>(
+  vault: TimedContext,
   table: Table,
-  { lookedAt, most }: Part,
+  { cursor, most }: Part,
   list: List<Row>,
-  tellOf: TellOf<Row>,
+  alert: Alert<Row>,
 ): Promise<number> {
   const { db, world } = vault;
   let count = 0;
-  for (let looked = 0; looked < most; looked += lookedAtOnce) {
-    const range = await nextRange(db.reader, table, lookedAt[table], Math.min(lookedAtOnce, most - looked));
+  for (let scanned = 0; scanned < most; scanned += scannedAtOnce) {
+    const range = await nextRange(db.reader, table, cursor[table], Math.min(scannedAtOnce, most - scanned));
     if (range === undefined) {
-      lookedAt[table] = 0;
+      cursor[table] = 0;
       return count;
     }
-    count += await tellOfRange(vault, range, list, tellOf);
-    // Not before: where it fails, the next look begins here.
-    lookedAt[table] = range.last;
+    count += await scanRange(vault, range, list, alert);
+    // Only now, so that the next scan repeats a range that failed.
+    cursor[table] = range.last;
     await world.turn();
   }
   return count;
 }
 
-/** Looks with the reading connection first: mostly there is nothing, and nobody shall wait for the lock for that. */
-async function tellOfRange<Row>(
-  vault: Vault,
+/** Reads first without the write lock, because there is usually nothing to do. */
+async function scanRange<Row>(
+  vault: TimedContext,
   range: IdRange,
   list: List<Row>,
-  tellOf: TellOf<Row>,
+  alert: Alert<Row>,
 ): Promise<number> {
   const { db, world } = vault;
   let count = 0;
   while ((await list(db.reader, world.now(), range, 1)).length > 0) {
     count += await db.write(async (writer) => {
-      const rows = await list(writer, world.now(), range, toldAtOnce);
-      for (const row of rows) await tellOf(vault, writer, row);
+      const rows = await list(writer, world.now(), range, raisedAtOnce);
+      for (const row of rows) await alert(vault, writer, row);
       return rows.length;
     });
   }
@@ -98,7 +101,11 @@ async function tellOfRange<Row>(
 
 const levelNames = ['far', 'near', 'emergency', 'over'] as const;
 
-async function tellOfCertificate({ world }: Vault, writer: Writer, row: ExpiringCertificate): Promise<void> {
+async function alertCertificate(
+  { world }: WorldContext,
+  writer: Writer,
+  row: ExpiringCertificate,
+): Promise<void> {
   const event = 'certificate.expiring';
   const subject = { certificateId: row.id };
   if (row.level === nearness.far) {
@@ -118,7 +125,7 @@ async function tellOfCertificate({ world }: Vault, writer: Writer, row: Expiring
   await raiseAlarm(world, writer, { event, subject, level: row.level, notice: () => notice });
 }
 
-async function tellOfApiKey({ world }: Vault, writer: Writer, row: ExpiringApiKey): Promise<void> {
+async function alertApiKey({ world }: WorldContext, writer: Writer, row: ExpiringApiKey): Promise<void> {
   const event = 'api_key.expiring';
   const subject = { apiKeyId: row.id };
   if (row.level === nearness.far) {
@@ -140,23 +147,22 @@ async function tellOfApiKey({ world }: Vault, writer: Writer, row: ExpiringApiKe
 
 type Period = Pick<BackupPlan, 'every'>;
 
-/** How late a scheduled backup may be: an hour, or the period where that is shorter. */
+/** How late a scheduled backup may be: an hour, or the period if that is shorter. */
 function slack({ every }: Period): number {
   return Math.min(hour, every);
 }
 
-/** Whether the last backup, if there ever was one, is older than it may be. */
+/** Whether there is no backup or the last one is too old. */
 export function isBackupOverdue(last: number | undefined, plan: Period, now: number): boolean {
   return last === undefined || now - last > plan.every + slack(plan);
 }
 
 /**
- * Tells when scheduled backups do not come, and when they do again. A vault that has run only since `since` (UTC
- * milliseconds) gets as much time for the first one as any may be late: it was perhaps away for days, and makes one now.
- * Without a plan there is nothing to wait for.
+ * Notifies when scheduled backups are overdue and when they work again. A vault that was started at `since` (UTC milliseconds)
+ * gets the usual slack first, because it may have been off for days and creates a backup now. Without a plan, no backup is due.
  */
 export async function notifyBackups(
-  vault: Vault,
+  vault: BackupWatchContext,
   plan: BackupPlan | undefined,
   since: number,
 ): Promise<void> {
@@ -180,7 +186,7 @@ export async function notifyBackups(
   if (setAside !== undefined || isBackupOverdue(last, plan, now)) {
     // A backup that was set aside is worse than a late one, so report it without delay.
     const level = setAside === undefined ? 1 : 2;
-    // Also where the clock was set back meanwhile.
+    // `now < since` if the clock was set back meanwhile.
     const hadTime = level > 1 || now - since > slack(plan) || now < since;
     if (!hadTime) return;
     if (open !== undefined && open.told_at <= now && !isReminderDue(open, level, now)) return;

@@ -4,7 +4,7 @@
  */
 import { readHighWater } from '../../db/sqlite/high-water.ts';
 import { deleteSettings, putSetting, readSetting } from '../../db/tables/settings.ts';
-import type { Vault } from '../vault.ts';
+import type { LogContext, SecretsContext } from '../contexts.ts';
 import { ensureVaultIdentity } from './vault-identity.ts';
 import { type Mark, markPath, readMark, writeMark } from './vault-mark.ts';
 
@@ -16,7 +16,7 @@ export type MarkedState = Mark & { readonly keyId: string };
  * just folded in. Throws the system's error.
  */
 export async function updateMark(
-  vault: Vault,
+  vault: SecretsContext,
   { last, folds }: { readonly last?: MarkedState | undefined; readonly folds?: number | undefined } = {},
 ): Promise<MarkedState> {
   const { db, keyring } = vault;
@@ -32,7 +32,7 @@ export async function updateMark(
 }
 
 /** Notes that this server has the vault open. A disk that takes no mark keeps no vault from being served. */
-export async function beginServing(vault: Vault): Promise<void> {
+export async function beginServing(vault: SecretsContext & LogContext): Promise<void> {
   const { db, world, log } = vault;
   try {
     await updateMark(vault);
@@ -46,7 +46,7 @@ export async function beginServing(vault: Vault): Promise<void> {
 }
 
 /** An orderly stop: the file alone is the whole vault, as soon as no other process has it open. */
-export async function endServing(vault: Vault): Promise<void> {
+export async function endServing(vault: SecretsContext & LogContext): Promise<void> {
   const { db, log } = vault;
   try {
     await db.write((writer) => deleteSettings(writer, ['served-since']));

@@ -7,6 +7,7 @@ import { open, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { syncPath } from '../../base/durable-file.ts';
+import { StorageError } from '../../base/storage-error.ts';
 import { sameBytes } from '../../crypto/constant-time.ts';
 import type { Keyring } from '../../crypto/keyring.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
@@ -17,7 +18,6 @@ import {
   inspectDatabase,
 } from '../../db/sqlite/database-inspection.ts';
 import { leftLog } from '../../db/sqlite/new-database.ts';
-import { StorageError } from '../../db/storage-error.ts';
 
 const count = z.int().min(0);
 

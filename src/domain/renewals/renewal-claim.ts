@@ -1,39 +1,41 @@
-/** Who works on a renewal: claims under a lease, kept fresh, lost or given back. */
+/** Claims renewals under a lease, keeps the lease fresh and releases it. */
 import { minute, second } from '../../base/duration.ts';
 import { type Lane, type LaneHead, listLaneHeads, listLeftRenewals } from '../../db/tables/renewal-lanes.ts';
 import { findClaimableRenewal, updateLeased, updateRenewal } from '../../db/tables/renewals.ts';
+import type { DatabaseContext, LoggedContext, TimedContext } from '../contexts.ts';
 import type { ClaimedRenewal } from '../issuance/attempt.ts';
 import { holdOn } from '../issuance/issuance-limits.ts';
-import type { Vault } from '../vault.ts';
 import { longestPause } from '../versions/renewal-policy.ts';
 
-/** A worker that has not been heard of for this long is dead, and its renewal goes to the next. */
+/** A worker that does not refresh its lease for this long counts as dead, and another one takes the renewal. */
 export const leaseDuration = minute;
 
 const refreshEvery = 20 * second;
 
-/** How soon a lease is refreshed again that could not be written. */
+/** Delay after a failed refresh. */
 const retryEvery = 2 * second;
 
-/** So many renewals of one lane are put off by one claim: others must not wait until all of a long lane are. */
+/** Renewals of one lane that a single claim may put on hold, so that a long lane does not delay the others. */
 const mostHolds = 10;
 
-/** Which of the lanes that have work a worker still has room for, or one renewal alone. */
+/** `admits` says which lanes the worker has free slots for; `only` claims this one renewal. */
 export type ClaimLimits = {
   readonly admits?: ((lane: Lane, waiting: readonly Lane[]) => boolean) | undefined;
   readonly only?: number;
 };
 
-/** A renewal under its lease, and the lane that its work is counted in. */
+/** What renewals share slots by: their issuer and their DNS provider. */
+export type RenewalLane = Lane;
+
+/** A claimed renewal with its lane. */
 export type ClaimedInLane = ClaimedRenewal & { readonly lane: Lane };
 
 /**
- * Claims the most urgent renewal that no worker has, whose issuer is not paused and which no limit of the CA
- * holds back, for a lease; undefined where there is none. Each claim has an owner of its own, so that a lease
- * that ran out (the clock may jump) is lost even to the same worker's next claim.
+ * Claims the most urgent renewal that is unclaimed, not held back by a rate limit and whose issuer is not paused; undefined
+ * if there is none. Each claim has a unique owner name, so an expired lease is lost even to the next claim of the same worker.
  */
 export async function claimRenewal(
-  vault: Vault,
+  vault: TimedContext,
   worker: string,
   { admits = () => true, only }: ClaimLimits = {},
 ): Promise<ClaimedInLane | undefined> {
@@ -53,8 +55,8 @@ export async function claimRenewal(
   }
 }
 
-/** Puts the renewal off where a limit of the CA holds it back. Returns whether one does. */
-async function hold({ db, world }: Vault, id: number): Promise<boolean> {
+/** Puts the renewal on hold if a rate limit of the CA applies to it. Returns whether one does. */
+async function hold({ db, world }: TimedContext, id: number): Promise<boolean> {
   const now = world.now();
   const found = await findClaimableRenewal(db.reader, id, now);
   const held = found?.status === 'queued' ? await holdOn(db.reader, found, now) : undefined;
@@ -64,16 +66,20 @@ async function hold({ db, world }: Vault, id: number): Promise<boolean> {
   return true;
 }
 
-async function headsOf({ db, world }: Vault, only: number | undefined): Promise<LaneHead[]> {
+async function headsOf({ db, world }: TimedContext, only: number | undefined): Promise<LaneHead[]> {
   const now = world.now();
   if (only !== undefined) {
     const row = await findClaimableRenewal(db.reader, only, now);
-    return row === undefined ? [] : [{ ...row, is_acme: 1 }];
+    return row === undefined ? [] : [{ ...row, is_acme: 1, is_by_hand: 0 }];
   }
   return [...(await listLeftRenewals(db.reader, now)), ...(await listLaneHeads(db.reader, now))];
 }
 
-async function take({ db, world }: Vault, worker: string, id: number): Promise<ClaimedRenewal | undefined> {
+async function take(
+  { db, world }: TimedContext,
+  worker: string,
+  id: number,
+): Promise<ClaimedRenewal | undefined> {
   return db.write(async (writer) => {
     const now = world.now();
     const found = await findClaimableRenewal(writer, id, now);
@@ -94,11 +100,11 @@ async function take({ db, world }: Vault, worker: string, id: number): Promise<C
 }
 
 /**
- * Keeps the lease fresh until `signal` is aborted or the lease is lost. Returns whether it was lost; a database that
- * cannot be written for as long as the lease lasts loses it too, because another worker may have it by then.
+ * Keeps the lease fresh until `signal` is aborted or the lease is lost. Returns whether it was lost. A lease that cannot be
+ * written until it expires is lost too, because another worker may claim the renewal then.
  */
 export async function keepLease(
-  { db, world, log }: Vault,
+  { db, world, log }: LoggedContext,
   { renewal, owner }: ClaimedRenewal,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -123,8 +129,11 @@ export async function keepLease(
   }
 }
 
-/** Gives a renewal back to the queue as it stands, for whoever comes next; it does not count as a claim that failed. */
-export async function releaseRenewal({ db }: Vault, { renewal, owner }: ClaimedRenewal): Promise<void> {
+/** Returns a renewal to the queue with its progress; the claim does not count as an interrupted one. */
+export async function releaseRenewal(
+  { db }: DatabaseContext,
+  { renewal, owner }: ClaimedRenewal,
+): Promise<void> {
   await db.write((writer) =>
     updateLeased(writer, renewal.id, owner, {
       status: 'queued',

@@ -1,4 +1,4 @@
-/** How a renewal ends: each way one transaction of the renewal's end, what it means for the certificate, and its event. */
+/** The outcomes of a renewal. Each one updates renewal and certificate and records the audit event in one transaction. */
 import type { RateLimit } from '../../acme/rate-limit.ts';
 import { hour, minute } from '../../base/duration.ts';
 import type { Writer } from '../../db/database.ts';
@@ -10,54 +10,54 @@ import { findAcmeIssuer, updateAcmeIssuer } from '../../db/tables/issuers.ts';
 import { updateLeased, updateRenewal } from '../../db/tables/renewals.ts';
 import { listEndedRenewals } from '../../db/tables/waiting-renewals.ts';
 import { record, system } from '../audit/audit.ts';
+import type { SealingContext, WorldContext } from '../contexts.ts';
 import type { Attempt } from '../issuance/attempt.ts';
 import { notifyFailed, notifyIssued } from '../notifications/certificate-notices.ts';
-import type { Vault } from '../vault.ts';
 import { nextRenewalAt } from '../versions/renewal-plan.ts';
 import { longestPause } from '../versions/renewal-policy.ts';
 import { addVersion, type VersionMaterial } from '../versions/versions.ts';
 import { queueRenewal } from './renewal-queue.ts';
 
-/** However long a CA asks one order to wait, its other orders are held back no longer than this. */
+/** The longest pause of an issuer, whatever Retry-After of a single order says. */
 export const longestIssuerPause = hour;
 
 const ended = { lease_owner: null, lease_expires_at: null, sealed_private_key: null } as const;
 
-/** So many renewals in a row, refused for a limit that the CA does not name, are taken for a limit on everything. */
-const suspiciousRefusals = 3;
+/** After this many rate limit errors in a row whose scope is unknown, the limit is assumed to cover the whole CA. */
+const refusalsBeforePause = 3;
 
-/** The first pause of the CA in that case; it doubles with each further rejection. */
-const firstSuspicion = 5 * minute;
+/** The first pause of the CA in that case; it doubles with each further error. */
+const firstAssumedPause = 5 * minute;
 
 export type Failure = {
-  /** For people. */
+  /** The error message, shown to administrators. */
   readonly reason: string;
   /** How long the issuer or the DNS provider asked to wait. */
   readonly retryAfterMs?: number | undefined;
-  /** Who sent Retry-After: the issuer, which delays it alone, or the DNS provider, which both need. */
+  /** Who sent Retry-After: the issuer, which delays only itself, or the DNS provider, which both issuers need. */
   readonly askedBy?: 'issuer' | 'dns-provider';
-  /** What the CA limits, where it refused for that. */
+  /** The rate limit that the CA reported. */
   readonly limit?: RateLimit | undefined;
-  /** The same for other certificates; see `sharedHold`. */
+  /** The hold that the rate limit puts on other certificates; see `sharedHold`. */
   readonly hold?: Pick<IssuanceHoldsTable, 'scope' | 'subject'> | undefined;
 };
 
 /**
- * Adds the version and returns its number; undefined, having done nothing, where the lease was lost, so that nobody
- * makes a second one, or the renewal is gone with its certificate.
+ * Adds the version and returns its number. Does nothing and returns undefined if the lease was lost, because another worker
+ * may add the version, or if the certificate was deleted.
  */
 export async function succeed(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
-  { renewal, owner, certificate: asked }: Attempt,
+  { renewal, owner, certificate: ordered }: Attempt,
   material: VersionMaterial,
 ): Promise<number | undefined> {
   const now = vault.world.now();
   if (!(await updateLeased(writer, renewal.id, owner, { lease_expires_at: now }))) return undefined;
-  const certificate = await findCertificateById(writer, asked.id);
+  const certificate = await findCertificateById(writer, ordered.id);
   if (certificate === undefined) return undefined;
-  const isAsWanted = certificate.domains === asked.domains && certificate.key_type === asked.key_type;
-  const changedAt = isAsWanted ? null : certificate.changed_at;
+  const isUnchanged = certificate.domains === ordered.domains && certificate.key_type === ordered.key_type;
+  const changedAt = isUnchanged ? null : certificate.changed_at;
   const version = await addVersion(vault, writer, { ...certificate, changed_at: changedAt }, material);
   await updateRenewal(writer, renewal.id, { ...ended, status: 'succeeded', finished_at: now, version });
   await updateCertificate(writer, certificate.id, { last_attempt_at: now, changed_at: changedAt });
@@ -68,9 +68,9 @@ export async function succeed(
   return version;
 }
 
-/** Ends the renewal as failed, plans the next attempt, and stores what the failure means for others of the issuer. */
+/** Marks the renewal as failed, schedules the next attempt, and stores rate limits that affect other certificates. */
 export async function fail(
-  { world }: Vault,
+  { world }: WorldContext,
   writer: Writer,
   { renewal, owner, certificate: { id } }: Attempt,
   failure: Failure,
@@ -82,21 +82,21 @@ export async function fail(
   if (!(await updateLeased(writer, renewal.id, owner, changes))) return;
   const certificate = await findCertificateById(writer, id);
   if (certificate === undefined) return;
-  const planned = await replan(writer, certificate, now, {
+  const scheduled = await reschedule(writer, certificate, now, {
     last_attempt_at: now,
     last_error: reason,
     failed_attempts: certificate.failed_attempts + 1,
-    ...wishes(certificate, renewal.issuer_id, failure, now),
+    ...retryTimes(certificate, renewal.issuer_id, failure, now),
   });
   await limitOthers(writer, renewal.issuer_id, failure, now);
   const detail = { renewal: renewal.id, error: reason };
   const resource = `certificate:${certificate.name}`;
   await record(writer, { actor: system, action: 'renewal.fail', resource, detail }, now);
-  await notifyFailed(world, writer, planned, reason);
+  await notifyFailed(world, writer, scheduled, reason);
 }
 
-/** Stores when each issuer may be asked again; Retry-After of one issuer does not affect the other. */
-function wishes(
+/** When each issuer may be contacted again; Retry-After of one issuer does not affect the other. */
+function retryTimes(
   { fallback_issuer_id: fallback }: CertificateRow,
   asked: number | null,
   { retryAfterMs, askedBy = 'issuer' }: Failure,
@@ -108,7 +108,7 @@ function wishes(
   return isFallback ? { fallback_retry_after: until } : { retry_after: until };
 }
 
-/** What the CA limits for more than this certificate: everything, the account, or a set of names or a domain. */
+/** Stores a rate limit that covers more than this certificate: the CA, the account, a set of names or a domain. */
 async function limitOthers(
   writer: Writer,
   issuerId: number | null,
@@ -125,34 +125,34 @@ async function limitOthers(
   const longest =
     limit.scope === 'service' || limit.scope === 'account'
       ? longestIssuerPause
-      : await suspicion(writer, ca.issuer_id, now);
+      : await assumedPause(writer, ca.issuer_id, now);
   if (longest === 0) return;
   const until = now + Math.min(retryAfterMs, longest, longestIssuerPause);
   await updateAcmeIssuer(writer, ca.issuer_id, { paused_until: until, pause_reason: reason });
 }
 
-/** How long to leave an issuer alone whose last renewals, of unrelated certificates, were all refused for some limit. */
-async function suspicion(writer: Writer, issuerId: number, now: number): Promise<number> {
+/** How long to pause an issuer whose last renewals, of unrelated certificates, all hit a rate limit; 0 for no pause. */
+async function assumedPause(writer: Writer, issuerId: number, now: number): Promise<number> {
   const last = await listEndedRenewals(writer, issuerId, 10);
   const lately = last.filter(({ finished_at }) => finished_at !== null && finished_at > now - hour);
   const others = lately.findIndex(({ limited }) => limited === 0);
   const refused = others === -1 ? lately : lately.slice(0, others);
   const unrelated = new Set(refused.map(({ domains }) => roughDomain(domains))).size;
-  return unrelated < suspiciousRefusals ? 0 : firstSuspicion * 2 ** (unrelated - suspiciousRefusals);
+  return unrelated < refusalsBeforePause ? 0 : firstAssumedPause * 2 ** (unrelated - refusalsBeforePause);
 }
 
-/** The end of the first name, by which related certificates are told; too many that seem related only delay a pause. */
+/** The last two labels of the first name: a rough test for related certificates. An error only delays the pause. */
 function roughDomain(domains: string): string {
   const [first = ''] = JSON.parse(domains) as string[];
   return first.split('.').slice(-2).join('.');
 }
 
 /**
- * Ends the renewal because something else is wanted now, which is no failure of the certificate, and queues the next
- * one at once, unless the certificate is to be left alone.
+ * Ends a renewal whose certificate or issuer was changed meanwhile. This does not count as a failure of the certificate; the
+ * next renewal is queued immediately unless the certificate is disabled or has no issuer.
  */
 export async function supersede(
-  vault: Vault,
+  vault: WorldContext,
   writer: Writer,
   { renewal, owner, certificate: { id } }: Attempt,
   reason: string,
@@ -162,12 +162,12 @@ export async function supersede(
   if (!(await updateLeased(writer, renewal.id, owner, changes))) return;
   const certificate = await findCertificateById(writer, id);
   if (certificate === undefined) return;
-  await replan(writer, certificate, now, {});
+  await reschedule(writer, certificate, now, {});
   const isWanted = certificate.disabled_at === null && certificate.issuer_id !== null;
   if (isWanted) await queueRenewal(vault, writer, system, certificate);
 }
 
-async function replan(
+async function reschedule(
   writer: Writer,
   certificate: CertificateRow,
   now: number,

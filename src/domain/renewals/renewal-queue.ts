@@ -1,5 +1,6 @@
-/** The queue of renewals: at most one is open per certificate; which issuer it asks is decided when it is queued, and again while it waits. */
+/** The queue of renewals, with at most one open per certificate. The issuer is chosen when the renewal is queued and again while it waits. */
 import type { Identifier } from '../../base/identifier.ts';
+import type { Signal } from '../../base/signal.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { findVersion } from '../../db/tables/certificate-versions.ts';
 import { type CertificateRow, findCertificateById } from '../../db/tables/certificates.ts';
@@ -15,14 +16,17 @@ import {
 import { listWaitingRenewals } from '../../db/tables/waiting-renewals.ts';
 import { challengeName, longestZone } from '../../dns/resolver/zones.ts';
 import { type Actor, record, system } from '../audit/audit.ts';
+import type { TimedContext, WorldContext } from '../contexts.ts';
 import { nameSetOf } from '../issuance/issuance-limits.ts';
-import type { Vault } from '../vault.ts';
 import { renewalFacts } from '../versions/renewal-plan.ts';
 import { isNearExpiry, turnOf, urgentAt } from '../versions/renewal-policy.ts';
 
-/** Puts a renewal into the queue in the caller's transaction, or returns the one that is open. */
+/** Queues renewals, and rings for the worker of this process. */
+export type QueueContext = TimedContext & { readonly renewalQueued: Signal };
+
+/** Queues a renewal in the caller's transaction, or returns the one that is already open. */
 export async function queueRenewal(
-  { world }: Vault,
+  { world }: WorldContext,
   writer: Writer,
   actor: Actor,
   certificate: CertificateRow,
@@ -38,7 +42,7 @@ export async function queueRenewal(
     certificate_id: certificate.id,
     requested_by: actor.name,
     requested_at: now,
-    issuer_id: await issuerToAsk(writer, certificate, now),
+    issuer_id: await chooseIssuer(writer, certificate, now),
     urgent_at: urgentAt(facts, actor.name === system.name ? 'schedule' : 'person'),
     dns_lane: await dnsLane(writer, certificate, names),
     name_set: nameSetOf(names),
@@ -54,11 +58,10 @@ export async function queueRenewal(
 const longWait = 60 * 60_000;
 
 /**
- * Gives renewals that wait for an issuer (it is paused, a limit of the CA holds them, or their turn does not come) to
- * the other issuer of their certificate, once the end of that is near. Looks at no more than `limit`. Returns how many
- * were moved.
+ * Moves renewals that wait for an issuer (it is paused, rate limited or overloaded) to the other issuer of their certificate,
+ * once that is close to its expiry. Examines at most `limit` renewals. Returns how many were moved.
  */
-export async function redirectWaiting({ db, world }: Vault, limit: number): Promise<number> {
+export async function redirectWaiting({ db, world }: TimedContext, limit: number): Promise<number> {
   const now = world.now();
   const waiting = await listWaitingRenewals(db.reader, now, now - longWait, limit);
   const moved: { id: number; issuer: number }[] = [];
@@ -82,7 +85,7 @@ export async function redirectWaiting({ db, world }: Vault, limit: number): Prom
   });
 }
 
-/** The issuer that a waiting renewal is given to; undefined where it stays. */
+/** The issuer to move a waiting renewal to; undefined if it stays. */
 async function otherIssuer(
   reader: Reader,
   certificate: CertificateRow,
@@ -95,12 +98,16 @@ async function otherIssuer(
   const facts = renewalFacts(certificate, current, now);
   if (facts.current !== null && !isNearExpiry(facts)) return undefined;
   const other = asked === issuer ? fallback : issuer;
-  const wish = other === issuer ? certificate.retry_after : certificate.fallback_retry_after;
-  return Math.max(wish ?? 0, await pausedUntil(reader, other)) > now ? undefined : other;
+  const retryAfter = other === issuer ? certificate.retry_after : certificate.fallback_retry_after;
+  return Math.max(retryAfter ?? 0, await pausedUntil(reader, other)) > now ? undefined : other;
 }
 
-/** The certificate's issuer, or its fallback where the policy says so; a pause of an issuer counts as its wish to wait. */
-async function issuerToAsk(reader: Reader, certificate: CertificateRow, now: number): Promise<number | null> {
+/** The certificate's issuer, or its fallback if the policy says so. A pause of an issuer counts as Retry-After. */
+async function chooseIssuer(
+  reader: Reader,
+  certificate: CertificateRow,
+  now: number,
+): Promise<number | null> {
   const { issuer_id: issuer, fallback_issuer_id: fallback, current_version: number } = certificate;
   if (issuer === null || fallback === null) return issuer;
   const current = number === null ? undefined : await findVersion(reader, certificate.id, number);
@@ -118,8 +125,8 @@ async function pausedUntil(reader: Reader, issuerId: number): Promise<number> {
 }
 
 /**
- * The lane of a certificate: the DNS provider that has the zone of one of its names, as far as that can be told without
- * looking for aliases, which a provider of its own would be needed to slow down.
+ * The lane of a certificate: the DNS provider with the zone of one of its names, or 0. CNAME aliases are not resolved here,
+ * because the lane only limits concurrency.
  */
 async function dnsLane(
   reader: Reader,

@@ -1,4 +1,4 @@
-/** Planning anew: after a start, and after the clock jumped, moments that were computed by another clock may be wrong. */
+/** Reschedules all renewals after a start and after the clock jumped, because times computed by a wrong clock may be wrong. */
 import { day } from '../../base/duration.ts';
 import type { Writer } from '../../db/database.ts';
 import { listPlanned, type PlannedRow, pagePlanned } from '../../db/tables/certificate-summaries.ts';
@@ -6,23 +6,23 @@ import { updateCertificate } from '../../db/tables/certificates.ts';
 import { shortenHolds } from '../../db/tables/issuance-holds.ts';
 import { shortenPauses } from '../../db/tables/issuers.ts';
 import { shortenLeases } from '../../db/tables/renewals.ts';
-import type { Vault } from '../vault.ts';
+import type { TimedContext } from '../contexts.ts';
 import { nextRenewalAt } from '../versions/renewal-plan.ts';
 import { longestPause } from '../versions/renewal-policy.ts';
 import { leaseDuration } from './renewal-claim.ts';
 import { longestIssuerPause } from './renewal-outcome.ts';
 
-/** Certificates read, and changed, at once: a few milliseconds of work. Others have their turn in between. */
+/** Certificates per step: a few milliseconds of work, after which the event loop runs. */
 const atOnce = 200;
 
-/** No CA is asked about its window less often than daily. */
+/** CAs are queried at least daily, so a query scheduled later than this was scheduled by a wrong clock. */
 const latestAriCheck = 7 * day;
 
 /**
- * Computes the moment of every certificate again and stores those that differ; leases and pauses that a clock from the
- * future made last are shortened. Returns how many certificates were changed.
+ * Computes the next renewal of every certificate again and stores those that differ. Shortens leases and pauses that a clock
+ * ahead of time extended. Returns how many certificates changed.
  */
-export async function replanAll({ db, world }: Vault): Promise<number> {
+export async function replanAll({ db, world }: TimedContext): Promise<number> {
   const now = world.now();
   await db.write(async (writer) => {
     await shortenLeases(writer, now + leaseDuration);
@@ -41,7 +41,7 @@ export async function replanAll({ db, world }: Vault): Promise<number> {
   }
 }
 
-/** Looks at them once more: a renewal may have ended since, and what it planned is right. */
+/** Checks again in the transaction, because a renewal may have rescheduled the certificate meanwhile. */
 async function correct(writer: Writer, ids: readonly number[], now: number): Promise<number> {
   let changed = 0;
   for (const row of await listPlanned(writer, ids)) {
@@ -53,20 +53,20 @@ async function correct(writer: Writer, ids: readonly number[], now: number): Pro
   return changed;
 }
 
-/** What is to be changed of a certificate, or undefined where its moment is right. */
+/** The changes to a certificate, or undefined if its schedule is right. */
 function correction(row: PlannedRow, now: number) {
   const next = nextRenewalAt(row, currentOf(row), now);
-  // What is due is due; only moments to come are compared.
+  // Two times in the past both mean due, so only future ones are compared.
   const isSame =
     next === row.next_renewal_at || ((next ?? now + 1) <= now && (row.next_renewal_at ?? now + 1) <= now);
-  // An answer that a clock from the future put far away is asked for again.
-  const asksTooLate = row.ari_check_at !== null && row.ari_check_at > now + latestAriCheck;
-  // Put down, or each further start would count its wait from anew.
+  // A clock ahead of time scheduled this query too late.
+  const queriesTooLate = row.ari_check_at !== null && row.ari_check_at > now + latestAriCheck;
+  // Stored, because otherwise each start would restart the waiting time.
   const isFromFuture = row.last_attempt_at !== null && row.last_attempt_at > now;
-  if (isSame && !asksTooLate && !isFromFuture) return undefined;
+  if (isSame && !queriesTooLate && !isFromFuture) return undefined;
   return {
     next_renewal_at: next,
-    ...(asksTooLate && { ari_check_at: now }),
+    ...(queriesTooLate && { ari_check_at: now }),
     ...(isFromFuture && { last_attempt_at: now }),
   };
 }

@@ -21,13 +21,15 @@ import {
   refusalOf,
 } from '../../net/outbound-addresses.ts';
 import { isLocalhost } from '../../net/outbound-guard.ts';
+import type { DatabaseContext, KeyringContext } from '../contexts.ts';
 import { channelSettingsOwner, dnsSecretOwner, openFor } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 
 type Target = { readonly host: string; readonly port: number };
 
 /** What the guard lets through where no setting says. A new vault has none; the first opening of an older one finds them. */
-export async function keptTargets(parts: Pick<Vault, 'db' | 'keyring'>): Promise<readonly AllowedOutbound[]> {
+export async function keptTargets(
+  parts: DatabaseContext & KeyringContext,
+): Promise<readonly AllowedOutbound[]> {
   const { db } = parts;
   const known = await readSetting(db.reader, 'kept-outbound-targets');
   if (known !== undefined) return allowed(JSON.parse(String(known)) as string[]);
@@ -49,7 +51,7 @@ function allowancesOf({ host, port }: Target): string[] {
     .map((address) => allowanceFor(address, port));
 }
 
-async function storedTargets({ db, keyring }: Pick<Vault, 'db' | 'keyring'>): Promise<Target[]> {
+async function storedTargets({ db, keyring }: DatabaseContext & KeyringContext): Promise<Target[]> {
   const { reader } = db;
   const issuers = await issuerTargets(reader);
   const providers = (await listDnsProviders(reader)).map(async ({ id, type, sealed_secret: sealed }) => {

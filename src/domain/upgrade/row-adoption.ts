@@ -10,6 +10,7 @@ import { writeAuditMark } from '../../db/audit/audit-mark.ts';
 import { tagAllRows } from '../../db/audit/row-tags.ts';
 import { deleteSettings } from '../../db/tables/settings.ts';
 import { record, system } from '../audit/audit.ts';
+import type { SecretsContext } from '../contexts.ts';
 import {
   integritySecretIn,
   masterKeyFits,
@@ -17,10 +18,9 @@ import {
   writeCheckBlob,
 } from '../master-key/master-key-check.ts';
 import { currentKey } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 
 /** Tags all rows of a database that was opened by its master key and has no integrity key yet; does nothing where it has one. */
-export async function adoptRows(parts: Pick<Vault, 'db' | 'keyring' | 'world'>, log?: Log): Promise<void> {
+export async function adoptRows(parts: SecretsContext, log?: Log): Promise<void> {
   const { db, world } = parts;
   if (db.integrity !== undefined) return;
   await db.write(async (untagged) => {
@@ -39,7 +39,7 @@ export async function adoptRows(parts: Pick<Vault, 'db' | 'keyring' | 'world'>, 
     await writeCheckBlob({ world }, writer, await currentKey(parts, writer), secret);
     const detail = { audit_events_through: last?.id ?? 0, hash: link.toString('hex'), ...counts };
     await record(writer, { actor: system, action: 'integrity.begin', resource: 'vault', detail }, now);
-    log?.warn(counts, 'rows written by an earlier version trusted and tagged; rotate the master key');
+    log?.warn(counts, 'tagged rows written by an earlier version; rotate the master key');
   });
   await masterKeyFits(parts);
 }

@@ -1,4 +1,4 @@
-/** The files a certificate is handed out as: their names, the scope each needs, and what is in them. */
+/** The artifacts of a certificate: file names, required scope and content. */
 import type { Scope } from '../../base/scope.ts';
 import type { HandedOutRow } from '../../db/tables/certificate-versions.ts';
 
@@ -6,7 +6,7 @@ export type ArtifactContent = 'certificate' | 'chain' | 'fullchain' | 'private_k
 
 type Artifact = { readonly content: ArtifactContent; readonly scope: Scope };
 
-/** By file name; the last two are other names of the two before them. */
+/** By file name; the last two are aliases of `fullchain.crt` and `private.key`. */
 export const artifacts = {
   'certificate.crt': { content: 'certificate', scope: 'certificates:read' },
   'chain.crt': { content: 'chain', scope: 'certificates:read' },
@@ -23,7 +23,7 @@ export const artifactNames = Object.keys(artifacts) as ArtifactName[];
 /** The names that metadata lists, one for each content. */
 export const listedArtifacts = ['certificate.crt', 'chain.crt', 'fullchain.crt', 'private.key'] as const;
 
-/** Written out: a name that is put together anew must be looked up anew, and lists ask for thousands. */
+/** Spelled out because concatenating the column names costs time in lists of thousands. */
 const etagColumns = {
   certificate: 'certificate_etag',
   chain: 'chain_etag',
@@ -31,7 +31,7 @@ const etagColumns = {
   private_key: 'private_key_etag',
 } as const satisfies Record<ArtifactContent, string>;
 
-/** The strong entity tag (RFC 9110 §8.8.3) that was computed when the version was made. */
+/** The strong entity tag (RFC 9110 §8.8.3), computed when the version was stored. */
 export function etagOf(
   version: Pick<HandedOutRow, (typeof etagColumns)[ArtifactContent]>,
   content: ArtifactContent,

@@ -1,16 +1,21 @@
-/** Finding a certificate by its name, with suggestions for a name that does not exist. */
+/** Finds a certificate by name and suggests similar names for an unknown one. */
 import { parseCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Reader } from '../../db/database.ts';
+import { type CertificateSummaryRow, findCertificateSummary } from '../../db/tables/certificate-summaries.ts';
 import { type CertificateRow, findCertificate, listCertificateNames } from '../../db/tables/certificates.ts';
 import { didYouMean } from '../closest-names.ts';
+import type { DatabaseContext } from '../contexts.ts';
 
-/** How many names are looked through for what somebody may have meant. */
+/** A certificate with the name of its issuer and the facts of its current version. */
+export type CertificateSummary = CertificateSummaryRow;
+
+/** How many names are compared for suggestions. */
 const namesToCompare = 10_000;
 
 /**
- * The certificate of this name. Throws `certificate_not_found`, also for what cannot be a name; the message offers
- * the closest names where `suggest` says that the caller may know them all.
+ * The certificate of this name. Throws `certificate_not_found`, also for an invalid name. With `suggest`, which requires that
+ * the caller may know all names, the error suggests the closest ones.
  */
 export async function requireCertificate(
   reader: Reader,
@@ -20,13 +25,21 @@ export async function requireCertificate(
   const row = parseCertName(name) && (await findCertificate(reader, name));
   if (row !== undefined) return row;
   throw new Problem('certificate_not_found', {
-    detail: `There is no certificate called ${JSON.stringify(name)}.`,
+    detail: `Unknown certificate ${JSON.stringify(name)}.`,
     ...(suggest && { hint: await suggestName(reader, name) }),
   });
 }
 
-/** A sentence that offers the closest names of certificates. */
+/** What is stored about the certificate of this name right now: what requests remember may be a moment older. */
+export function certificateSummary(
+  { db }: DatabaseContext,
+  name: string,
+): Promise<CertificateSummary | undefined> {
+  return findCertificateSummary(db.reader, name);
+}
+
+/** A hint with the closest certificate names. */
 export async function suggestName(reader: Reader, name: string): Promise<string> {
   const names = await listCertificateNames(reader, namesToCompare);
-  return didYouMean(name, names, 'List those that exist with "vault certificate list".');
+  return didYouMean(name, names, 'Try: vault certificate list');
 }

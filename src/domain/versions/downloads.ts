@@ -1,21 +1,22 @@
 /**
- * Handing out: which bytes an artifact has, and the rule that nobody gets them before the audit log durably says so.
- * What is asked of the database once per version is remembered; the private key is opened for each download and for
- * nothing else.
+ * Downloads of artifacts. The audit event of a download is durable before its first byte is sent. Database rows are cached
+ * per version; a private key is unsealed only for its download.
  */
+
+import { LRUCache } from 'lru-cache';
 import { type CertName, parseCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
-import { RecentMap } from '../../base/recent-map.ts';
 import { sealedSize } from '../../crypto/sealing.ts';
 import { type CertificateSummaryRow, findCertificateSummary } from '../../db/tables/certificate-summaries.ts';
 import { findCurrentVersion, type HandedOutRow } from '../../db/tables/certificate-versions.ts';
 import type { Actor } from '../audit/audit.ts';
-import { FreshCache } from '../changes/freshness.ts';
-import type { Vault } from '../vault.ts';
+import type { AuditBatch } from '../audit/audit-batch.ts';
+import { FreshCache, type Freshness } from '../changes/freshness.ts';
+import type { DatabaseContext, KeyringContext } from '../contexts.ts';
 import { type ArtifactName, artifacts, etagOf, publicBody } from './artifacts.ts';
 import { openVersionKey, requireVersion } from './versions.ts';
 
-/** An artifact that could be handed out. Nothing has been opened or recorded yet. */
+/** An artifact ready for download. Nothing has been unsealed or recorded yet. */
 export type Artifact = {
   readonly name: CertName;
   readonly file: ArtifactName;
@@ -24,7 +25,7 @@ export type Artifact = {
   /** Bytes of the body. */
   readonly size: number;
   readonly isSecret: boolean;
-  /** The body itself, PEM in ASCII; opens the private key. */
+  /** The body, PEM in ASCII; unseals the private key. */
   readonly read: () => string;
 };
 
@@ -34,43 +35,51 @@ type Served = {
   readonly current: HandedOutRow | undefined;
 };
 
-/** Bounds the memory: a served certificate takes about 4 kB, and so do its metadata with their text. */
+/** Cache sizes: a served certificate takes about 4 kB, and so does its metadata. */
 const rememberedCertificates = 3000;
 const rememberedSummaries = 1000;
 
-/** Certificates of one authority have the same chain, which is kept once. */
+/** Certificates of one CA share their chain, which is cached once. */
 const rememberedChains = 100;
 
+/** Records each download before it happens, and counts it. */
+type DownloadContext = DatabaseContext &
+  KeyringContext & {
+    readonly audit: AuditBatch;
+    readonly freshness: Freshness;
+    readonly meter: { readonly downloaded: (file: ArtifactName) => void };
+  };
+
 export class Downloads {
-  readonly #vault: Vault;
+  readonly #vault: DownloadContext;
   readonly #served: FreshCache<string, Served>;
   readonly #summaries: FreshCache<string, CertificateSummaryRow>;
-  readonly #chains = new RecentMap<string, string>(rememberedChains);
+  readonly #chains = new LRUCache<string, string>({ max: rememberedChains });
 
-  constructor(vault: Vault) {
+  constructor(vault: DownloadContext) {
     this.#vault = vault;
     this.#served = new FreshCache(vault.freshness, rememberedCertificates);
     this.#summaries = new FreshCache(vault.freshness, rememberedSummaries);
   }
 
-  /** Metadata of a certificate; at once where they are remembered. Throws `certificate_not_found`. */
+  /** Metadata of a certificate; synchronous if cached. Throws `certificate_not_found`. */
   summary(text: string): CertificateSummaryRow | Promise<CertificateSummaryRow> {
     return this.#summaries.peek(text) ?? this.#loadSummary(nameOf(text));
   }
 
   /**
-   * An artifact of the current version, or of version `number`; at once where it is remembered. Throws
-   * `certificate_not_found`, `version_not_found` and `no_current_version`.
+   * An artifact of the current version, or of version `number`; synchronous if cached. Throws `certificate_not_found`,
+   * `version_not_found` and `no_current_version`.
    */
   find(text: string, file: ArtifactName, number: number | undefined): Artifact | Promise<Artifact> {
     const served = this.#served.peek(text);
     if (served?.current === undefined || (number !== undefined && number !== served.current.version)) {
-      return this.#ask(nameOf(text), file, number);
+      return this.#query(nameOf(text), file, number);
     }
     return this.#artifact(served.name, file, served.current);
   }
 
-  async #ask(name: CertName, file: ArtifactName, number: number | undefined): Promise<Artifact> {
+  async #query(name: CertName, file: ArtifactName, number: number | undefined): Promise<Artifact> {
     const { id, current } = found(await this.#load(name));
     if (current !== undefined && (number === undefined || number === current.version)) {
       return this.#artifact(name, file, current);
@@ -80,8 +89,8 @@ export class Downloads {
   }
 
   /**
-   * The body of an artifact, once its audit event is durable. Throws whatever keeps the event from being recorded, and
-   * then no byte has left.
+   * The body of an artifact, after its audit event is durable. Throws if the event cannot be recorded, before any byte is
+   * returned.
    */
   async handOut(artifact: Artifact, actor: Actor): Promise<string> {
     const body = artifact.read();

@@ -1,10 +1,10 @@
-/** From the rows of a certificate to the facts of the policy, and back to the moment that the scheduler looks for. */
+/** Translates database rows into the facts of the renewal policy. */
 
 import type { CertificateVersionsTable } from '../../db/schema/schema.ts';
 import type { CertificateRow } from '../../db/tables/certificates.ts';
 import { type CurrentFacts, type RenewalFacts, renewAt } from './renewal-policy.ts';
 
-/** What of the current version the policy needs. */
+/** The columns of the current version that the policy needs. */
 export type PlannedVersion = Pick<
   CertificateVersionsTable,
   'not_before' | 'not_after' | 'serial' | 'created_at'
@@ -23,10 +23,10 @@ export type PlannedCertificate = Pick<
 > &
   Partial<Pick<CertificateRow, 'fallback_issuer_id' | 'fallback_retry_after'>>;
 
-/** Of a certificate that nobody renews, such as an imported one. */
+/** The columns of a certificate that is never renewed, such as an imported one. */
 export const neverRenewed = { issuer_id: null, auto_renew: 0, disabled_at: null, changed_at: null } as const;
 
-/** When to renew next (UTC milliseconds), or null for what is never renewed by itself. */
+/** When to renew next (UTC milliseconds), or null if the certificate does not renew automatically. */
 export function nextRenewalAt(
   certificate: PlannedCertificate,
   current: PlannedVersion | undefined | null,

@@ -1,60 +1,59 @@
-/** When to renew, and which issuer to ask: pure functions of the facts and the time. A scheduler only compares with now. */
+/** When to renew and with which issuer: pure functions of the facts and the time. The scheduler only compares with now. */
 import { hash } from 'node:crypto';
 import { day, hour, minute } from '../../base/duration.ts';
 
-/** The current version, as far as it matters when to replace it. Times are UTC milliseconds. */
+/** The facts about the current version. Times are UTC milliseconds. */
 export type CurrentFacts = {
   readonly notBefore: number;
   readonly notAfter: number;
-  /** When the vault got it, by the vault's clock. */
+  /** When the vault stored the version, by its own clock. */
   readonly madeAt: number;
-  /** Something that differs between versions and stays the same for each, such as the serial: it spreads the moments. */
+  /** Unique and stable per version, such as the serial. It seeds the jitter. */
   readonly seed: string;
 };
 
 export type RenewalFacts = {
   readonly now: number;
-  /** null where nothing has been issued yet. */
+  /** null if nothing has been issued yet. */
   readonly current: CurrentFacts | null;
-  /** The certificate shall have other names or another type of key than its current version. */
+  /** Whether names or key type were changed since the current version. */
   readonly changed: boolean;
-  /** The moment chosen in the CA's renewal window (RFC 9773), where it has told one. */
+  /** The time chosen within the CA's renewal window (RFC 9773), if it has one. */
   readonly ariMoment: number | null;
-  /** Attempts that failed since the last success, and when the last of them ended. */
+  /** Failed attempts since the last success, and when the last one ended. */
   readonly failedAttempts: number;
   readonly lastAttemptAt: number | null;
-  /** Retry-After of the issuer, as a moment. */
+  /** Retry-After of the issuer, as a time. */
   readonly retryAfter: number | null;
-  /** The same of the fallback issuer; undefined where there is none. */
+  /** The same for the fallback issuer; undefined if there is none. */
   readonly fallback?: { readonly retryAfter: number | null } | undefined;
 };
 
-/** Which of a certificate's issuers. */
+/** One of the two issuers of a certificate. */
 export type Turn = 'primary' | 'fallback';
 
 const backoffs = [minute, 10 * minute, 100 * minute];
 
-/** However long a CA asks to wait: after this it is asked again. */
+/** The longest Retry-After that is obeyed. */
 export const longestPause = 7 * day;
 
-/** Before every other moment, also those of clocks that are wrong. */
+/** Earlier than any other time. */
 const never = Number.NEGATIVE_INFINITY;
 
-/** In an emergency, a CA that sent Retry-After is asked anyway, but no more often than this. */
+/** In an emergency the vault ignores Retry-After, but contacts the CA no more often than this. */
 const emergencyPause = hour;
 
 /**
- * The moment (UTC milliseconds) at which to try next; one that has passed means now.
+ * The time (UTC milliseconds) of the next attempt; a time in the past means now.
  *
- * Without failures: at once where nothing is issued or what is wanted has changed; else when the CA says, or where it
- * says nothing, when a third of the lifetime is left (half where it is shorter than ten days), up to a fiftieth earlier
- * by a jitter of its own; in any case when a twentieth is left. After failures: 1, 10, 100 minutes, then daily, but
- * never more than a twentieth of the lifetime later, unless the issuer whose turn it is asked for more. Such a wish is
- * kept until the fallback may be asked instead, and until a twentieth of the lifetime is left; from then on an issuer
- * that asked to wait is asked once an hour at most.
+ * Without failures: now if nothing has been issued or the certificate was changed; otherwise the time in the CA's renewal
+ * window, or without one when a third of the lifetime is left (half if it is shorter than ten days), up to a fiftieth earlier
+ * by a stable jitter; at the latest when a twentieth is left. After failures: 1, 10, 100 minutes, then daily, but at most a
+ * twentieth of the lifetime, unless the issuer sent a longer Retry-After. That is obeyed until the fallback may be used
+ * instead, or until a twentieth of the lifetime is left; from then on the issuer is contacted at most once an hour.
  *
- * Clocks jump. An attempt in the future is taken to have happened now, and a version is not replaced within a twentieth
- * of its lifetime for its age alone, so that a wrong clock does not use up the CA's patience.
+ * Clocks jump. An attempt in the future counts as one made now, and a version is not replaced for its age alone within the
+ * first twentieth of its lifetime, so that a wrong clock does not exhaust the rate limits of the CA.
  */
 export function renewAt(facts: RenewalFacts): number {
   const { failedAttempts, lastAttemptAt } = facts;
@@ -67,7 +66,7 @@ function firstMoment({ now, current, changed, ariMoment }: RenewalFacts): number
   const lifetime = lifetimeOf(current);
   const emergency = current.notAfter - lifetime / 20;
   const byAge = Math.max(
-    Math.min(ariMoment === null ? ownMoment(current) : Number.POSITIVE_INFINITY, emergency),
+    Math.min(ariMoment === null ? scheduledMoment(current) : Number.POSITIVE_INFINITY, emergency),
     issuedAt(current, now) + lifetime / 20,
   );
   return ariMoment === null ? byAge : Math.min(ariMoment, byAge);
@@ -87,20 +86,20 @@ function nextMoment(facts: RenewalFacts, lastAttemptAt: number): number {
   return Math.min(primaryAt, Math.max(fallbackFrom, Math.min(facts.fallback.retryAfter ?? never, limit)));
 }
 
-/** The first moment from `soonest` on at which the fallback may be asked in place of an issuer that asked to wait. */
+/** The earliest time, from `soonest` on, at which the fallback may replace an issuer that sent Retry-After. */
 function fallbackPermittedAt({ current }: RenewalFacts, soonest: number): number {
-  return current === null ? soonest : Math.max(soonest, Math.ceil(nearEndOf(current)));
+  return current === null ? soonest : Math.max(soonest, Math.ceil(nearExpiryAt(current)));
 }
 
-function ownMoment(current: CurrentFacts): number {
+function scheduledMoment(current: CurrentFacts): number {
   const lifetime = lifetimeOf(current);
   const left = lifetime < 10 * day ? lifetime / 2 : lifetime / 3;
   return current.notAfter - left - (lifetime / 50) * fraction(current.seed);
 }
 
 /**
- * When the vault got the version. A clock that was ahead then does not tell; it was when the version began at the
- * earliest. To take it for now would put a renewal off again whenever it is planned.
+ * When the vault stored the version. A time in the future comes from a wrong clock; then notBefore is the earliest possible
+ * time. Using now instead would postpone the renewal each time it is scheduled.
  */
 function issuedAt({ madeAt, notBefore }: CurrentFacts, now: number): number {
   return madeAt <= now ? madeAt : Math.min(notBefore, now);
@@ -110,28 +109,27 @@ function lifetimeOf({ notBefore, notAfter }: CurrentFacts): number {
   return notAfter - notBefore;
 }
 
-/** A number from 0 to below 1 that is always the same for the same text and looks random across texts. */
+/** A number from 0 to below 1, derived from a hash of the text. */
 function fraction(text: string): number {
   return hash('sha256', text, 'buffer').readUInt32BE() / 2 ** 32;
 }
 
 /**
- * Which issuer to ask now. The fallback has its turns near the end, where the primary one has failed at least twice, or
- * where nothing has ever been issued and it failed three times: the two then alternate, so that one issuer's trouble
- * does not decide. Where the one whose turn it is wants to wait and the other does not, the other is asked; near the end
- * and where nothing has been issued, this needs no failures.
+ * Which issuer to use now. The fallback takes turns with the primary issuer near the expiry after two failures, or after three
+ * failures if nothing has been issued yet. If the issuer whose turn it is asked to wait and the other did not, the other one is
+ * used; near the expiry, and if nothing has been issued, this needs no failures.
  */
 export function turnOf(facts: Omit<RenewalFacts, 'changed' | 'ariMoment' | 'lastAttemptAt'>): Turn {
   const { now, current, retryAfter, fallback } = facts;
   if (fallback === undefined) return 'primary';
   const waits = { primary: (retryAfter ?? 0) > now, fallback: (fallback.retryAfter ?? 0) > now };
-  const turn = asksFallback(facts) ? 'fallback' : 'primary';
+  const turn = isFallbackTurn(facts) ? 'fallback' : 'primary';
   const other = turn === 'primary' ? 'fallback' : 'primary';
   const mayChange = turn === 'fallback' || current === null || isNearExpiry(facts);
   return waits[turn] && !waits[other] && mayChange ? other : turn;
 }
 
-function asksFallback(facts: Pick<RenewalFacts, 'now' | 'current' | 'failedAttempts'>): boolean {
+function isFallbackTurn(facts: Pick<RenewalFacts, 'now' | 'current' | 'failedAttempts'>): boolean {
   const { current, failedAttempts } = facts;
   if (current === null) return failedAttempts >= 3 && failedAttempts % 2 === 1;
   return isNearExpiry(facts) && failedAttempts >= 2 && failedAttempts % 2 === 0;
@@ -139,30 +137,30 @@ function asksFallback(facts: Pick<RenewalFacts, 'now' | 'current' | 'failedAttem
 
 /** Whether less than a sixth of the lifetime is left, or a quarter where it is shorter than ten days. */
 export function isNearExpiry({ now, current }: Pick<RenewalFacts, 'now' | 'current'>): boolean {
-  return current !== null && now >= nearEndOf(current);
+  return current !== null && now >= nearExpiryAt(current);
 }
 
-/** The moment at which half of what was left when the renewal became due is gone. */
-function nearEndOf({ notBefore, notAfter }: Pick<CurrentFacts, 'notBefore' | 'notAfter'>): number {
+/** The time halfway between the scheduled renewal and the expiry. */
+function nearExpiryAt({ notBefore, notAfter }: Pick<CurrentFacts, 'notBefore' | 'notAfter'>): number {
   const lifetime = notAfter - notBefore;
   return notAfter - (lifetime < 10 * day ? lifetime / 4 : lifetime / 6);
 }
 
-/** After so many failures in a row a renewal no longer goes before others that are as urgent. */
+/** After this many failures in a row, a renewal yields to others that are equally urgent. */
 const manyFailures = 3;
 
 /**
- * The rank of a renewal among those that wait for the same issuer, as a moment: the earliest is taken up first. It is when
- * the end is near, and at the latest now where someone waits for the result or nothing was ever issued; one that keeps
- * failing counts from now, so that certificates that can be renewed go before it.
+ * The rank of a renewal among those that wait for the same issuer, as a time: the earliest runs first. It is the time at which
+ * the expiry is near, but at the latest now if a person waits for the result or nothing has been issued. A renewal that keeps
+ * failing ranks from now on, so that others go first.
  */
 export function urgentAt(
   facts: Pick<RenewalFacts, 'now' | 'current' | 'changed' | 'failedAttempts'>,
   requestedBy: 'person' | 'schedule',
 ): number {
   const { now, current, changed, failedAttempts } = facts;
-  const nearEnd = current === null ? now : nearEndOf(current);
+  const nearExpiry = current === null ? now : nearExpiryAt(current);
   const isAwaited = requestedBy === 'person' || changed;
-  const moment = isAwaited ? Math.min(now, nearEnd) : nearEnd;
+  const moment = isAwaited ? Math.min(now, nearExpiry) : nearExpiry;
   return Math.floor(failedAttempts >= manyFailures ? Math.max(now, moment) : moment);
 }

@@ -1,6 +1,6 @@
 /**
- * Making a version: everything that is computed once, when it comes into being, and never again per request. The
- * artifacts are cleaned PEM, their entity tags come from their content, and the key is sealed for this version alone.
+ * Stores new versions and computes once what requests need later: normalized PEM, entity tags from the content, and the
+ * private key sealed for this version.
  */
 import { createPrivateKey } from 'node:crypto';
 import type { CertName } from '../../base/cert-name.ts';
@@ -14,10 +14,12 @@ import {
   findVersion,
   insertVersion,
   lastVersionNumber,
+  listVersions,
+  type VersionSummaryRow,
 } from '../../db/tables/certificate-versions.ts';
 import { updateCertificate } from '../../db/tables/certificates.ts';
+import type { DatabaseContext, KeyringContext, SealingContext } from '../contexts.ts';
 import { openFor, sealFor, versionKeyOwner } from '../sealed-secrets.ts';
-import type { Vault } from '../vault.ts';
 import { nextRenewalAt, type PlannedCertificate } from './renewal-plan.ts';
 
 export type VersionMaterial = {
@@ -27,16 +29,16 @@ export type VersionMaterial = {
   readonly chain: readonly Buffer[];
   /** PKCS#8 DER. */
   readonly privateKey: Secret;
-  /** Where an ACME CA made it: its directory, and the account that ordered it. */
+  /** For a certificate of an ACME CA: its directory, and the account that ordered it. */
   readonly acme?: { readonly directoryUrl: string; readonly accountId: number };
 };
 
 /**
- * Adds the next version of a certificate and makes it current, in the caller's transaction. Returns its number, and
- * sets the moment of the next renewal where the certificate has an issuer.
+ * Adds the next version of a certificate and makes it current, in the caller's transaction. Schedules the next renewal if the
+ * certificate has an issuer. Returns the number of the version.
  */
 export async function addVersion(
-  vault: Vault,
+  vault: SealingContext,
   writer: Writer,
   certificate: Omit<
     PlannedCertificate,
@@ -103,22 +105,22 @@ export async function addVersion(
 }
 
 /** A version's private key as PKCS#8 DER. */
-export function versionPrivateKey(vault: Vault, version: CertificateVersionRow): Secret {
+export function versionPrivateKey(vault: KeyringContext, version: CertificateVersionRow): Secret {
   const key = createPrivateKey(openVersionKey(vault, version).expose());
   return new Secret(key.export({ type: 'pkcs8', format: 'der' }));
 }
 
 /** The PEM of a version's private key. */
 export function openVersionKey(
-  vault: Vault,
+  vault: KeyringContext,
   version: Pick<CertificateVersionRow, 'certificate_id' | 'version' | 'sealed_private_key'>,
 ): Secret {
   return openFor(vault, versionKeyOwner(version.certificate_id, version.version), version.sealed_private_key);
 }
 
 /**
- * The row of a version, the current one without a number. Throws `no_current_version` where nothing has been issued
- * yet and `version_not_found` where the number does not exist.
+ * The row of a version, or of the current one without a number. Throws `no_current_version` if nothing has been issued yet and
+ * `version_not_found` if there is no such version.
  */
 export async function requireVersion(
   reader: Reader,
@@ -133,14 +135,34 @@ export async function requireVersion(
   if (wanted === null) throw new Problem('no_current_version');
   const row = await findVersion(reader, certificate.id, wanted);
   if (row !== undefined) return row;
-  throw new Problem('version_not_found', { detail: `The certificate has no version ${wanted}.` });
+  throw new Problem('version_not_found', {
+    detail: `Certificate ${JSON.stringify(certificate.name)} has no version ${wanted}.`,
+  });
+}
+
+/** Versions of the certificate with this id, newest first; only those below `before` where it is given. */
+export function pageVersions(
+  { db }: DatabaseContext,
+  certificateId: number,
+  page: { readonly before?: number | undefined; readonly limit: number },
+): Promise<VersionSummaryRow[]> {
+  return listVersions(db.reader, certificateId, page);
+}
+
+/** The version with this number of the certificate with this id. */
+export function versionNumbered(
+  { db }: DatabaseContext,
+  certificateId: number,
+  number: number,
+): Promise<CertificateVersionRow | undefined> {
+  return findVersion(db.reader, certificateId, number);
 }
 
 /**
- * A strong entity tag from the content. It is keyed, so that the tag of a private key, which metadata shows to people
- * who may not read the key, cannot be compared with the tag of a key they guess.
+ * A strong entity tag from the content. It is keyed, so that people who see the tag of a private key in metadata but may not
+ * read the key cannot verify a guessed key against it.
  */
-function etag({ keyring }: Vault, content: Buffer | string): string {
+function etag({ keyring }: KeyringContext, content: Buffer | string): string {
   const tag = keyring.current.authenticate('entity tag', Buffer.from(content));
   return `"${tag.subarray(0, 18).toString('base64url')}"`;
 }

@@ -123,7 +123,7 @@ function admitScraper({ metrics, keyLimits }: ServerContext, origin: Origin): Au
   }
   if (token !== undefined) keyLimits.fail(whereabouts.ip);
   throw new Problem('unauthenticated', {
-    detail: 'Metrics need their own token, that of --metrics-token-file.',
+    detail: 'Metrics need the token in --metrics-token-file.',
   });
 }
 
@@ -152,7 +152,7 @@ function refuseNobody(
   }
   if (access.kind === 'administrator') throw administratorNeeded();
   if (access.kind === 'scope') throw unauthenticated;
-  throw new Problem('unauthenticated', { detail: 'Nobody is signed in here, or the session has ended.' });
+  throw new Problem('unauthenticated', { detail: 'Not signed in, or the session has expired.' });
 }
 
 /** Records that a key which is known does not count, and throws what it is told. */

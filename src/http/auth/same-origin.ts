@@ -33,8 +33,8 @@ export function changesSomething(method: string): boolean {
 /** The answer to a change that was asked for from elsewhere. */
 export function crossSite(): Problem {
   return new Problem('forbidden', {
-    detail: 'Changes in a session are only taken from the pages of the vault itself.',
-    hint: 'Programs use an API key, or send "Origin" with the address of the vault.',
+    detail: 'Session cookies can change data only from the console of this vault.',
+    hint: 'Use an API key, or send an Origin header with the address of the vault.',
   });
 }
 

@@ -13,7 +13,9 @@ export const metricsRoutes: readonly Route[] = [
     summary: 'Metrics for Prometheus',
     access: { kind: 'metrics' },
     query: noQuery,
-    replies: { 200: { description: 'metrics in the text format 0.0.4', contentType: 'text/plain' } },
+    replies: {
+      200: { description: 'metrics in the Prometheus text format 0.0.4', contentType: 'text/plain' },
+    },
     problems: [],
     handle: async ({ context: { vault, version, metrics } }) => {
       if (metrics === undefined) throw new Problem('not_found');

@@ -1,16 +1,15 @@
 /** The metrics of a vault that is asked for them: what its processes have counted, and what its database says at this moment. */
 import { statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { lastGivenId } from '../../db/audit/audit-events.ts';
-import { countApiKeys } from '../../db/tables/api-keys.ts';
-import { pageWatched, type WatchedRow } from '../../db/tables/certificate-search.ts';
-import { countUntaken } from '../../db/tables/notification-deliveries.ts';
-import { countOpenRenewals } from '../../db/tables/renewals.ts';
-import { lastBackupAt } from '../../domain/backup/backup-age.ts';
+import {
+  type WatchedCertificate,
+  watchedCertificates,
+} from '../../domain/certificates/certificate-search.ts';
 import { certificateStatus, certificateStatuses } from '../../domain/certificates/certificate-status.ts';
-import { readiness } from '../../domain/doctor/readiness.ts';
+import type { DatabaseContext, LogContext, WorldContext } from '../../domain/contexts.ts';
+import { type ReadinessContext, readiness } from '../../domain/doctor/readiness.ts';
+import { countWork } from '../../domain/doctor/vault-counts.ts';
 import type { Series } from '../../domain/health/meter.ts';
-import type { Vault } from '../../domain/vault.ts';
 import { type MetricFamily, type MetricName, metricFamilies } from './metric-families.ts';
 import { familyHead, metricText, seriesName } from './metric-text.ts';
 
@@ -25,14 +24,18 @@ export type Metrics = {
   readonly backupEvery: number | undefined;
 };
 
-/** Certificates are read and written so many at a time, and requests are answered in between. */
+/** Certificates are written so many at a time, and requests are answered in between. */
 const perPiece = 500;
 
 /** The text, in pieces. What the database does not tell is left out; `vault_ready` says that something is wrong. */
-export async function* metricsText(vault: Vault, version: string, metrics: Metrics): AsyncGenerator<string> {
+export async function* metricsText(
+  vault: ReadinessContext,
+  version: string,
+  metrics: Metrics,
+): AsyncGenerator<string> {
   const counted = await metrics.series();
-  const watched = await allWatched(vault).catch((error: unknown) => {
-    vault.log.warn({ err: error }, 'metrics of certificates could not be read');
+  const watched = await watchedCertificates(vault).catch((error: unknown) => {
+    vault.log.warn({ err: error }, 'failed to read certificate metrics');
     return undefined;
   });
   const gauges = { ...(await ownGauges(vault, version, metrics)), ...sumsOf(watched ?? [], vault) };
@@ -51,18 +54,8 @@ export async function* metricsText(vault: Vault, version: string, metrics: Metri
   }
 }
 
-async function allWatched({ db, world }: Vault): Promise<WatchedRow[]> {
-  const all: WatchedRow[] = [];
-  for (;;) {
-    const page = await pageWatched(db.reader, all.at(-1)?.name ?? '', perPiece);
-    all.push(...page);
-    if (page.length < perPiece) return all;
-    await world.turn();
-  }
-}
-
 /** Nobody is to be woken for a certificate that is disabled. */
-const perCertificate: readonly (readonly [MetricName, (row: WatchedRow) => number | undefined])[] = [
+const perCertificate: readonly (readonly [MetricName, (row: WatchedCertificate) => number | undefined])[] = [
   [
     'vault_certificate_not_after_timestamp_seconds',
     ({ not_after, disabled_at }) => (disabled_at === null ? seconds(not_after) : undefined),
@@ -86,7 +79,7 @@ function seconds(ms: number | null): number | undefined {
   return ms === null ? undefined : ms / 1000;
 }
 
-function sumsOf(rows: readonly WatchedRow[], { world }: Vault): Series {
+function sumsOf(rows: readonly WatchedCertificate[], { world }: WorldContext): Series {
   const now = world.now();
   const counts = new Map<string, number>(certificateStatuses.map((status) => [status, 0]));
   let newest = 0;
@@ -102,7 +95,11 @@ function sumsOf(rows: readonly WatchedRow[], { world }: Vault): Series {
   return series;
 }
 
-async function ownGauges(vault: Vault, version: string, { backupEvery }: Metrics): Promise<Series> {
+async function ownGauges(
+  vault: ReadinessContext,
+  version: string,
+  { backupEvery }: Metrics,
+): Promise<Series> {
   const { status, checks } = await readiness(vault);
   const series: Record<string, number> = {
     [seriesName('vault_build_info', { version })]: 1,
@@ -117,20 +114,19 @@ async function ownGauges(vault: Vault, version: string, { backupEvery }: Metrics
   return { ...series, ...disk, ...sizesOf(vault.db.path), ...(await storedGauges(vault)) };
 }
 
-async function storedGauges({ db: { reader }, log }: Vault): Promise<Series> {
+async function storedGauges(vault: DatabaseContext & LogContext): Promise<Series> {
   try {
-    const open = await countOpenRenewals(reader);
-    const backup = await lastBackupAt(reader);
+    const { renewals, lastBackupAt: backup, ...counts } = await countWork(vault);
     return {
-      [seriesName('vault_renewals_open', { state: 'queued' })]: open.queued,
-      [seriesName('vault_renewals_open', { state: 'running' })]: open.running,
-      vault_notifications_untaken: await countUntaken(reader),
-      vault_api_keys: await countApiKeys(reader),
-      vault_audit_events_total: await lastGivenId(reader),
+      [seriesName('vault_renewals_open', { state: 'queued' })]: renewals.queued,
+      [seriesName('vault_renewals_open', { state: 'running' })]: renewals.running,
+      vault_notifications_untaken: counts.untakenDeliveries,
+      vault_api_keys: counts.apiKeys,
+      vault_audit_events_total: counts.auditEvents,
       ...(backup !== undefined && { vault_backup_last_success_timestamp_seconds: backup / 1000 }),
     };
   } catch (error) {
-    log.warn({ err: error }, 'metrics could not be read from the database');
+    vault.log.warn({ err: error }, 'failed to read metrics from the database');
     return {};
   }
 }

@@ -12,13 +12,13 @@ const name = z.string().max(128).optional();
 /** For lists by name. */
 export const byNameQuery = z.strictObject({
   limit,
-  after: name.describe('return those that follow this name'),
+  after: name.describe('return entries after this name'),
 });
 
 /** For lists by id, oldest first. */
 export const byIdQuery = z.strictObject({
   limit,
-  after: digits(z.int().min(1)).optional().describe('return those that follow this id'),
+  after: digits(z.int().min(1)).optional().describe('return entries after this id'),
 });
 
 const apiKey = z.strictObject({
@@ -26,8 +26,8 @@ const apiKey = z.strictObject({
   name: z.string(),
   prefix: z.string(),
   scopes: z.array(z.enum(scopes)),
-  certificates: z.array(z.string()).describe('["*"] for any'),
-  allowed_networks: z.array(z.string()).describe('where it counts; [] for anywhere'),
+  certificates: z.array(z.string()).describe('["*"] for all certificates'),
+  allowed_networks: z.array(z.string()).describe('networks the key may be used from; [] for any'),
   created_at: time,
   expires_at: time.nullable(),
   revoked_at: time.nullable(),
@@ -39,7 +39,7 @@ const apiKey = z.strictObject({
 export const apiKeySchema = apiKey.meta({ id: 'ApiKey' }) satisfies z.ZodType<ApiKeyView>;
 
 export const createdApiKeySchema = z
-  .strictObject({ ...apiKey.shape, key: z.string().describe('the raw key; it is shown this once') })
+  .strictObject({ ...apiKey.shape, key: z.string().describe('the raw key, shown only once') })
   .meta({ id: 'CreatedApiKey' });
 
 export const issuerSchema = z
@@ -52,8 +52,8 @@ export const issuerSchema = z
     profile: z.string().nullable(),
     preferred_chain: z.string().nullable(),
     ca_pem: z.string().nullable(),
-    terms_of_service: z.string().nullable().describe('the terms that were accepted'),
-    account: z.string().nullable().describe('the id of its ACME account, once there is one'),
+    terms_of_service: z.string().nullable().describe('URL of the accepted terms of service'),
+    account: z.string().nullable().describe('id of the current ACME account; null before the first order'),
     paused_until: time.nullable(),
     pause_reason: z.string().nullable(),
     created_at: time,
@@ -65,10 +65,10 @@ export const issuerTestSchema = z
     directory_url: z.string(),
     profiles: z
       .array(z.strictObject({ name: z.string(), description: z.string() }))
-      .describe('the kinds of certificates that it offers; empty where it has but one'),
+      .describe('certificate profiles that the CA offers; empty if it has none'),
     terms_of_service: z.string().nullable(),
     external_account_required: z.boolean(),
-    renewal_information: z.boolean().describe('whether it says when it wants renewals (RFC 9773)'),
+    renewal_information: z.boolean().describe('whether the CA supports renewal information (ARI, RFC 9773)'),
   })
   .meta({ id: 'IssuerOffer' }) satisfies z.ZodType<IssuerOffer>;
 
@@ -78,7 +78,10 @@ export const dnsProviderSchema = z
 
 export const addDnsProviderBody = z.strictObject({
   ...createDnsProviderInput.shape,
-  config: z.record(z.string(), z.unknown()).default({}).describe('as the JSON Schema of its type says'),
+  config: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe('settings and credentials; see the JSON Schema of the type'),
 });
 
 export const dnsProviderTypeSchema = z
@@ -88,7 +91,7 @@ export const dnsProviderTypeSchema = z
     config: z.looseObject({}).describe('JSON Schema of the settings and credentials'),
     command_line_only: z
       .boolean()
-      .describe('it starts programs, and is added with "vault dns-provider add" only'),
+      .describe('runs a local program; can only be added with "vault dns-provider add"'),
   })
   .meta({ id: 'DnsProviderType' });
 

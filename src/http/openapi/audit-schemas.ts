@@ -8,7 +8,7 @@ const moment = z
   .string()
   .refine(
     (text) => parseTimestamp(text) !== undefined,
-    'that is not an RFC 3339 timestamp such as 2030-01-31T00:00:00Z',
+    'must be an RFC 3339 timestamp such as 2030-01-31T00:00:00Z',
   );
 
 const auditFilter = {
@@ -21,7 +21,7 @@ const auditFilter = {
 
 export const auditQuery = z.strictObject({
   limit,
-  after: digits(z.int().min(1)).optional().describe('return those that follow this id: older ones'),
+  after: digits(z.int().min(1)).optional().describe('return events older than this id'),
   ...auditFilter,
 });
 
@@ -63,9 +63,7 @@ export const aboutSchema = z
       acme_accounts: counts,
     }),
     backup: z.strictObject({
-      last_at: time
-        .nullable()
-        .describe('what was there when the last backup was made; null where there is none'),
+      last_at: time.nullable().describe('contents of the last backup; null if there is none'),
     }),
     tls: z
       .strictObject({
@@ -75,6 +73,6 @@ export const aboutSchema = z
         pin: z.string().regex(/^sha256\/\/[A-Za-z0-9+/]{43}=$/),
       })
       .nullable()
-      .meta({ description: "about the vault's own HTTPS; null where it speaks plain HTTP" }),
+      .meta({ description: "the vault's own HTTPS certificate; null if it serves plain HTTP" }),
   })
   .meta({ id: 'About' });

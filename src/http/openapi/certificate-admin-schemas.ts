@@ -1,6 +1,6 @@
 /** The shapes of what administrators see of certificates and do with them, and of renewals. */
 import { z } from 'zod';
-import { certificateSorts, statusOrder } from '../../db/tables/certificate-search.ts';
+import { certificateOrders, statusesByUrgency } from '../../domain/certificates/certificate-search.ts';
 import type { CertificateSettingsView } from '../../domain/certificates/certificate-settings.ts';
 import type { RenewalDetailView } from '../../domain/certificates/certificate-views.ts';
 import { type RevocationReason, revocationReasons } from '../../domain/certificates/revocation.ts';
@@ -11,34 +11,32 @@ export const certificatesQuery = z.strictObject({
   limit,
   after: z
     .string()
-    .regex(/^(\d{1,16}:)?[^:]{0,128}$/, 'that is no name and no end of a page')
+    .regex(/^(\d{1,16}:)?[^:]{0,128}$/, 'must be a certificate name or a cursor from a Link header')
     .optional()
-    .describe(
-      'return those that follow this name; as the link to the next page has it where sorted otherwise',
-    ),
-  search: z.string().max(253).optional().describe('a part of the name or of a domain'),
-  status: z.enum(statusOrder).optional(),
-  issuer: z.string().max(64).optional().describe('the name of the issuer; empty for imported certificates'),
-  sort: z.enum(certificateSorts).default('name'),
+    .describe('return entries after this name; for other sort orders, the cursor from the Link header'),
+  search: z.string().max(253).optional().describe('part of the name or of a domain'),
+  status: z.enum(statusesByUrgency).optional(),
+  issuer: z.string().max(64).optional().describe('name of the issuer; empty for imported certificates'),
+  sort: z.enum(certificateOrders).default('name'),
 });
 
 export const deleteCertificateQuery = z.strictObject({
   force: z
     .enum(['true', 'false'])
     .default('false')
-    .describe('whether to delete it while API keys name it; it leaves their allowlists'),
+    .describe('delete it even if API keys list it; it is removed from their allowlists'),
 });
 
 export const certificateChangeSchema = z
   .strictObject({
     certificate: certificateSchema,
-    renewal: z.int().nullable().describe('the id of the renewal that was queued for it'),
+    renewal: z.int().nullable().describe('id of the queued renewal'),
   })
   .meta({ id: 'CertificateChange' });
 
 export const changeCertificateBody = updateCertificateInput.refine(
   (changes) => Object.values(changes).some((value) => value !== undefined),
-  'there is nothing to change',
+  'must contain at least one setting to change',
 );
 
 export const certificateSettingsSchema = z
@@ -48,7 +46,7 @@ export const certificateSettingsSchema = z
     key_type: z.string(),
     issuer: z.string().nullable(),
     fallback_issuer: z.string().nullable(),
-    lifetime: z.string().nullable().describe('such as 90d; null for what the issuer makes of it'),
+    lifetime: z.string().nullable().describe("such as 90d; null for the issuer's default"),
     profile: z.string().nullable(),
     challenge: z.string().nullable(),
     reuse_key: z.boolean(),
@@ -59,21 +57,21 @@ export const certificateSettingsSchema = z
     renewal_window: z
       .strictObject({ start: time, end: time })
       .nullable()
-      .describe('as the CA wishes, RFC 9773'),
+      .describe('window suggested by the CA (ARI, RFC 9773)'),
   })
   .meta({ id: 'CertificateSettings' }) satisfies z.ZodType<CertificateSettingsView>;
 
 const reasons = Object.keys(revocationReasons) as [RevocationReason, ...RevocationReason[]];
 
 export const revokeBody = z.strictObject({
-  version: z.int().min(1).optional().describe('the current one where it is left out'),
+  version: z.int().min(1).optional().describe('version to revoke; default: the current one'),
   reason: z.enum(reasons),
 });
 
 export const revokedSchema = z
   .strictObject({
     version: z.int(),
-    renewal: z.int().nullable().describe('the id of the renewal that replaces it'),
+    renewal: z.int().nullable().describe('id of the renewal that replaces the revoked version'),
   })
   .meta({ id: 'Revocation' });
 
@@ -85,10 +83,10 @@ const file = z.union([
 export const importPreviewBody = z.strictObject({
   files: z
     .array(file)
-    .min(1, 'at least one file is needed')
-    .max(10, 'ten files are enough')
+    .min(1, 'must contain at least one file')
+    .max(10, 'must contain at most ten files')
     .describe('certificate, chain and private key as PEM, DER or PKCS#12, in any order'),
-  password: z.string().max(1024).optional().describe('opens PKCS#12'),
+  password: z.string().max(1024).optional().describe('password of the PKCS#12 file'),
 });
 
 export const importBody = z.strictObject({ name: certName, ...importPreviewBody.shape });
@@ -111,9 +109,9 @@ const factsSchema = z
 export const importPreviewSchema = z
   .strictObject({
     certificate: factsSchema,
-    chain: z.array(factsSchema).describe("from the certificate's issuer upwards, without the root"),
+    chain: z.array(factsSchema).describe('from the issuing CA upwards, without the root'),
     warnings: z.array(z.string()),
-    suggested_name: z.string().nullable().describe('a name that nothing has yet'),
+    suggested_name: z.string().nullable().describe('an unused certificate name'),
   })
   .meta({ id: 'ImportPreview' });
 
@@ -124,15 +122,15 @@ export const importedSchema = z
 export const renewalDetailSchema = z
   .strictObject({
     ...renewalSchema.shape,
-    issuer: z.string().nullable().describe('whom it asks'),
-    requested_by: z.string().describe('an actor, as in the audit log'),
+    issuer: z.string().nullable().describe('name of the issuer'),
+    requested_by: z.string().describe('the actor, as in the audit log'),
     steps: z.array(z.strictObject({ at: time, text: z.string() })),
   })
   .meta({ id: 'RenewalDetail' }) satisfies z.ZodType<RenewalDetailView>;
 
 const renewalsPage = {
   limit,
-  after: digits(z.int().min(1)).optional().describe('return those that follow this id: older ones'),
+  after: digits(z.int().min(1)).optional().describe('return renewals older than this id'),
   status: z.enum(['queued', 'running', 'succeeded', 'failed']).optional(),
 };
 

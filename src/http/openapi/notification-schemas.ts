@@ -9,15 +9,17 @@ const statuses = ['queued', 'sending', 'delivered', 'failed'] as const;
 const channel = z.strictObject({
   name: z.string(),
   type: z.string().describe('webhook, email or exec'),
-  target: z.string().describe('where it leads: the origin of a URL, addresses, or a program'),
+  target: z.string().describe('destination: the origin of a URL, e-mail addresses, or a program'),
   events: z.array(z.string()),
-  certificates: z.array(z.string()).describe('patterns of names, with * for any characters; [] for all'),
+  certificates: z
+    .array(z.string())
+    .describe('certificate name patterns, * matches any characters; [] for all'),
   digest_at: z.string().nullable().describe('HH:MM in UTC; null for no digest'),
   digest_days: z.int(),
   created_at: time,
   disabled_at: time.nullable(),
   disabled_reason: z.string().nullable(),
-  waiting: z.int().describe('how many deliveries have not ended'),
+  waiting: z.int().describe('number of open deliveries'),
   last_delivery: z
     .strictObject({ at: time, event: z.string(), status: z.string(), error: z.string().nullable() })
     .nullable(),
@@ -31,17 +33,19 @@ export const changedChannelSchema = z
     secret: z
       .string()
       .nullable()
-      .describe('the signing secret, where one was made for a webhook; it is shown this once'),
+      .describe('the signing secret, if the vault generated one for a webhook; shown only once'),
   })
   .meta({ id: 'ChangedNotificationChannel' });
 
-const settings = z.record(z.string(), z.unknown()).describe('as the JSON Schema of its type says');
+const settings = z
+  .record(z.string(), z.unknown())
+  .describe('settings and credentials; see the JSON Schema of the type');
 
 export const addChannelBody = z.strictObject({ ...createChannelInput.shape, settings });
 
 export const changeChannelBody = z.strictObject({
   ...updateChannelInput.shape,
-  settings: settings.optional().describe('all of them anew, credentials too; without it they stay'),
+  settings: settings.optional().describe('replaces all settings, including credentials; omit to keep them'),
 });
 
 export const channelTypeSchema = z
@@ -51,30 +55,30 @@ export const channelTypeSchema = z
     settings: z.looseObject({}).describe('JSON Schema of the settings and credentials'),
     command_line_only: z
       .boolean()
-      .describe('it starts programs, and is added with "vault notification" only'),
+      .describe('runs a local program; can only be added with "vault notification add"'),
   })
   .meta({ id: 'NotificationChannelType' });
 
 export const deliverySchema = z
   .strictObject({
     id: z.int(),
-    message_id: z.string().describe('what receivers know it by'),
+    message_id: z.string().describe('id of the message, the same for all attempts'),
     channel: z.string(),
     event: z.string(),
-    about: z.string().nullable().describe('the name of the certificate or API key'),
+    about: z.string().nullable().describe('name of the certificate or API key'),
     status: z.enum(statuses),
     attempts: z.int(),
     queued_at: time,
     last_attempt_at: time.nullable(),
-    next_attempt_at: time.nullable().describe('null once it has ended'),
+    next_attempt_at: time.nullable().describe('null once the delivery is finished'),
     ended_at: time.nullable(),
-    error: z.string().nullable().describe('why it was not taken, or who of several was refused'),
+    error: z.string().nullable().describe('why the delivery failed, or which recipients were rejected'),
   })
   .meta({ id: 'NotificationDelivery' }) satisfies z.ZodType<DeliveryView>;
 
 export const deliveriesQuery = z.strictObject({
   limit,
-  after: digits(z.int().min(1)).optional().describe('return those that follow this id: older ones'),
-  channel: z.string().max(64).optional().describe('only of this channel'),
+  after: digits(z.int().min(1)).optional().describe('return deliveries older than this id'),
+  channel: z.string().max(64).optional().describe('only deliveries of this channel'),
   status: z.enum(statuses).optional(),
 });

@@ -8,15 +8,15 @@ import { problemSchema } from './schemas.ts';
 type Json = Record<string, unknown>;
 
 const headerDescriptions: Readonly<Record<string, string>> = {
-  'X-Request-Id': 'names this request in the log and the audit log',
-  Allow: 'the methods that are allowed',
-  'Certificate-Version': 'the number of the version, for `?version=`',
-  'Content-Disposition': 'a file name that is safe everywhere',
+  'X-Request-Id': 'id of this request in the log and the audit log',
+  Allow: 'allowed methods',
+  'Certificate-Version': 'version number, for `?version=`',
+  'Content-Disposition': 'a file name that is safe on all systems',
   ETag: 'strong entity tag of the content, for `If-None-Match`',
-  Link: 'the next page, where more follows',
-  Location: 'where to ask how the renewal is doing',
-  'Set-Cookie': "the session's cookie, given or taken back",
-  'Retry-After': 'seconds to wait before trying again',
+  Link: 'the next page, if there is one',
+  Location: "URL of the renewal's status",
+  'Set-Cookie': 'sets or clears the session cookie',
+  'Retry-After': 'seconds to wait before retrying',
   'WWW-Authenticate': 'Bearer',
 };
 
@@ -65,7 +65,7 @@ export function openApiDocument(routes: readonly Route[], productVersion: string
     info: {
       title: 'Certificate Vault',
       version: '1.0.0',
-      description: `Hands out TLS certificates and private keys. Served by version ${productVersion} of the product.`,
+      description: `Stores, renews and serves TLS certificates and private keys. Served by version ${productVersion}.`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -76,13 +76,13 @@ export function openApiDocument(routes: readonly Route[], productVersion: string
         apiKey: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An API key, as "vault api-key create" printed it.',
+          description: 'An API key, as printed by "vault api-key create".',
         },
         session: {
           type: 'apiKey',
           in: 'cookie',
           name: sessionCookie,
-          description: `An administrator's session; over HTTPS the cookie is called __Host-${sessionCookie}.`,
+          description: `An administrator's session; over HTTPS the cookie is named __Host-${sessionCookie}.`,
         },
       },
     },
@@ -96,7 +96,7 @@ function operation(route: Route, schemas: Json): Json {
     summary: route.summary,
     security: guards[access.kind].security,
     ...(access.kind === 'scope' && {
-      description: `Needs the scope \`${access.scope}\`, or an administrator's session.`,
+      description: `Requires the scope \`${access.scope}\`or an administrator's session.`,
     }),
     parameters: [...pathParameters(route), ...queryParameters(route, schemas), ...headerParameters(route)],
     ...requestBody(route, schemas),
@@ -133,7 +133,7 @@ function requestBody({ body }: Route, schemas: Json): Json {
 
 function headerParameters({ replies }: Route): Json[] {
   if (replies[304] === undefined) return [];
-  const description = 'entity tags of what the client has, or `*` (RFC 9110 §13.1.2)';
+  const description = 'entity tags that the client holds, or `*` (RFC 9110 §13.1.2)';
   return [{ name: 'If-None-Match', in: 'header', required: false, description, schema: { type: 'string' } }];
 }
 

@@ -22,11 +22,11 @@ export const problemSchema = z
     detail: z.string(),
     errors: z.array(z.strictObject({ path: z.string(), message: z.string() })).optional(),
   })
-  .meta({ id: 'Problem', description: 'What is wrong, and what to do about it.' });
+  .meta({ id: 'Problem', description: 'What went wrong and how to fix it.' });
 
 const keyTypeOrOther = z
   .string()
-  .describe(`${keyTypes.join(', ')}; for imported keys also others, such as rsa1024 or ec521`);
+  .describe(`${keyTypes.join(', ')}; imported keys may have other types, such as rsa1024 or ec521`);
 
 export const versionSchema = z
   .strictObject({
@@ -54,7 +54,7 @@ export const certificateSchema = z
     name: z.string(),
     domains: z.array(z.string()),
     key_type: keyTypeOrOther,
-    issuer: z.string().nullable().describe('the issuer that renews it; null for imported certificates'),
+    issuer: z.string().nullable().describe('name of the issuer; null for imported certificates'),
     status: z.enum(certificateStatuses),
     auto_renew: z.boolean(),
     created_at: time,
@@ -85,7 +85,7 @@ export const renewalSchema = z
     requested_at: time,
     started_at: time.nullable(),
     finished_at: time.nullable(),
-    version: z.int().nullable().describe('the version that it made'),
+    version: z.int().nullable().describe('the version that the renewal created'),
     error: z.string().nullable(),
   })
   .meta({ id: 'Renewal' }) satisfies z.ZodType<RenewalView>;
@@ -93,11 +93,13 @@ export const renewalSchema = z
 export const acmeAccountSchema = z
   .strictObject({
     id: z.string().regex(/^[1-9]\d*$/),
-    issuer: z.string().describe('the issuers that use it, joined by commas; else the one that registered it'),
+    issuer: z
+      .string()
+      .describe('issuers that use the account, separated by commas; otherwise the issuer that registered it'),
     directory_url: z.string(),
     email: z.string().nullable(),
     status: z.enum(['registering', 'valid', 'deactivated', 'gone']),
-    current: z.boolean().describe('an issuer uses it'),
+    current: z.boolean().describe('whether an issuer uses the account'),
     created_at: time,
   })
   .meta({ id: 'AcmeAccount' }) satisfies z.ZodType<AcmeAccountView>;
@@ -114,14 +116,16 @@ export const readinessSchema = z
     checks: z.strictObject({ database: check, master_key: check, renewal_engine: check }),
     details: z.strictObject({
       backup: z.strictObject({
-        state: z.enum(['none', 'ok', 'failed']).describe('failed: the last scheduled one; the log says why'),
-        age_seconds: z.int().min(0).nullable().describe('null where there is none'),
+        state: z
+          .enum(['none', 'ok', 'failed'])
+          .describe('failed: the last scheduled backup failed; see the log'),
+        age_seconds: z.int().min(0).nullable().describe('null if there is none'),
       }),
       disk: z.strictObject({
         state: z
           .enum(['ok', 'low', 'critical'])
           .describe(
-            'low: below --low-disk-space; critical: below a quarter of it, refusals are only counted',
+            'low: below --low-disk-space; critical: below a quarter of it, rejected requests are counted, not recorded',
           ),
       }),
     }),
@@ -133,21 +137,23 @@ export function digits(number: z.ZodInt) {
   return z.preprocess((text) => (/^\d{1,16}$/.test(String(text)) ? Number(text) : text), number);
 }
 
-export const limit = digits(z.int().min(1).max(1000)).default(1000).describe('how many to return at most');
+export const limit = digits(z.int().min(1).max(1000))
+  .default(1000)
+  .describe('maximum number of entries to return');
 
 /** Nothing: a parameter that is misspelt or misplaced must not pass in silence. */
 export const noQuery = z.strictObject({});
 
 export const versionsQuery = z.strictObject({
   limit,
-  after: digits(z.int().min(1)).optional().describe('return those that follow this version: older ones'),
+  after: digits(z.int().min(1)).optional().describe('return versions older than this one'),
 });
 
 export const acmeAccountsQuery = z.strictObject({
   limit,
-  after: digits(z.int().min(1)).optional().describe('return those that follow this id'),
+  after: digits(z.int().min(1)).optional().describe('return entries after this id'),
 });
 
 export const artifactQuery = z.strictObject({
-  version: digits(z.int().min(1)).optional().describe('the version to download instead of the current one'),
+  version: digits(z.int().min(1)).optional().describe('version to download; default: the current one'),
 });

@@ -4,8 +4,8 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { IpNetwork } from '../../base/ip-network.ts';
 import { Problem } from '../../base/problem.ts';
+import type { IpNetwork } from '../../net/ip-network.ts';
 import { clientOf, type Scheme } from './client-address.ts';
 
 /** What of the server's context matters here. */
@@ -50,7 +50,7 @@ function whereaboutsNow(request: IncomingMessage, { publicUrl, trustedProxies }:
   if (client === undefined) {
     throw new Problem('invalid_request', {
       detail: 'Forwarded and X-Forwarded-For name different clients.',
-      hint: 'The proxy has to set one of them and to remove the other.',
+      hint: 'Configure the proxy to set one of them and remove the other.',
     });
   }
   const { socket, headers } = request;

@@ -2,7 +2,7 @@
  * Who called, and by which scheme, where proxies stand between: one pure function of the connection's peer and of what
  * the proxies that are trusted have written. What others wrote is never believed.
  */
-import { type IpNetwork, isInside, parseIpAddress } from '../../base/ip-network.ts';
+import { type IpNetwork, isInside, parseIpAddress } from '../../net/ip-network.ts';
 import { forwardedElements } from './forwarded-header.ts';
 
 export type Scheme = 'http' | 'https';

@@ -19,7 +19,7 @@ export async function readJsonBody(request: IncomingMessage, limit: number): Pro
   const { headers } = request;
   if (!/^application\/json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?$/i.test(headers['content-type'] ?? '')) {
     throw new Problem('invalid_request', {
-      detail: 'The body has to be JSON.',
+      detail: 'The body must be JSON.',
       hint: 'Send it with "Content-Type: application/json".',
     });
   }
@@ -54,7 +54,7 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
 }
 
 function cutOff(cause?: unknown): Problem {
-  return new Problem('invalid_request', { detail: 'The body ended before it was complete.', cause });
+  return new Problem('invalid_request', { detail: 'The body is incomplete.', cause });
 }
 
 function tooLarge(limit: number): Problem {
@@ -72,7 +72,7 @@ function decode(bytes: Buffer): string {
 
 function parseJson(text: string): unknown {
   if (text.trim() === '')
-    throw new Problem('invalid_request', { detail: 'The body is empty; JSON is needed.' });
+    throw new Problem('invalid_request', { detail: 'The body is empty; it must be JSON.' });
   try {
     return JSON.parse(text);
   } catch (error) {

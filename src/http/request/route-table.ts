@@ -2,7 +2,8 @@
  * The routes by their paths: one walk along the parts of a request's path finds its routes and parameters, however many
  * routes there are. Case and a slash at the end count.
  */
-import { RecentTexts } from '../../base/recent-texts.ts';
+import { LRUCache } from 'lru-cache';
+import { detached } from '../../base/detached.ts';
 import type { Method, Route } from './route.ts';
 
 /** The routes that share a path. */
@@ -30,7 +31,7 @@ const longestRemembered = 200;
 
 export class RouteTable {
   readonly #root: Node = emptyNode();
-  readonly #found = new RecentTexts<FoundRoutes>(rememberedPaths);
+  readonly #found = new LRUCache<string, FoundRoutes>({ max: rememberedPaths });
 
   /** Throws where two routes answer to the same path and method, or call the same part of a path differently. */
   constructor(routes: readonly Route[]) {
@@ -45,7 +46,7 @@ export class RouteTable {
     const routes = walk(this.#root, path.split('/'), 1, params);
     if (routes === undefined) return undefined;
     const found = { routes, params };
-    if (path.length <= longestRemembered) this.#found.set(path, found);
+    if (path.length <= longestRemembered) this.#found.set(detached(path), found);
     return found;
   }
 

@@ -1,12 +1,8 @@
 /** About the vault, for administrators: its version, whether it is well, and how much it holds. */
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { countApiKeys } from '../../db/tables/api-keys.ts';
-import { countByStatus } from '../../db/tables/certificate-search.ts';
-import { listDnsProviders } from '../../db/tables/dns-providers.ts';
-import { listIssuers } from '../../db/tables/issuers.ts';
 import { lastBackupAt } from '../../domain/backup/backup-age.ts';
 import { readiness } from '../../domain/doctor/readiness.ts';
-import { listAccounts } from '../../domain/issuance/acme-accounts.ts';
+import { countHoldings } from '../../domain/doctor/vault-counts.ts';
 import { aboutSchema } from '../openapi/audit-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json } from '../request/reply.ts';
@@ -17,21 +13,14 @@ export const aboutRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/about',
     id: 'getAbout',
-    summary: 'Version, checks and counts',
+    summary: 'Return version, checks and counts',
     access: { kind: 'administrator' },
     query: noQuery,
-    replies: { 200: { description: 'about the vault', schema: aboutSchema } },
+    replies: { 200: { description: 'version, checks and counts', schema: aboutSchema } },
     problems: [],
     handle: async ({ context: { vault, version, tls } }) => {
-      const { db, world } = vault;
-      const counts = {
-        certificates: await countByStatus(db.reader, world.now()),
-        api_keys: await countApiKeys(db.reader),
-        issuers: (await listIssuers(db.reader)).length,
-        dns_providers: (await listDnsProviders(db.reader)).length,
-        acme_accounts: (await listAccounts(vault)).length,
-      };
-      const at = await lastBackupAt(db.reader);
+      const counts = await countHoldings(vault);
+      const at = await lastBackupAt(vault.db.reader);
       const backup = { last_at: at === undefined ? null : formatTimestamp(at) };
       return json(200, { version, ...(await readiness(vault)), counts, backup, tls: tls() });
     },

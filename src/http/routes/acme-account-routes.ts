@@ -15,7 +15,7 @@ export const acmeAccountRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/acme-accounts',
     id: 'listAcmeAccounts',
-    summary: 'The accounts at ACME CAs, in the order in which they were made',
+    summary: 'List ACME accounts, oldest first',
     access,
     query: acmeAccountsQuery,
     replies: { 200: { description: 'a page', schema: z.array(acmeAccountSchema), headers: ['Link'] } },
@@ -30,7 +30,7 @@ export const acmeAccountRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/acme-accounts/{id}',
     id: 'deleteAcmeAccount',
-    summary: 'Deletes an account that no issuer uses, with its key',
+    summary: 'Delete an ACME account that no issuer uses, with its key',
     access,
     query: noQuery,
     replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
@@ -44,10 +44,10 @@ export const acmeAccountRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/acme-accounts/{id}/rollover',
     id: 'rolloverAcmeAccount',
-    summary: 'Gives an account a new key',
+    summary: 'Replace the key of an ACME account',
     access,
     query: noQuery,
-    replies: { 204: { description: 'the CA knows the new key', contentType: 'none' } },
+    replies: { 204: { description: 'the CA accepted the new key', contentType: 'none' } },
     problems: ['acme_account_not_found'],
     handle: async ({ context: { vault }, actor, params, gone }) => {
       await answeringOperators(() => rolloverAccount(vault, actor, params.id ?? '', gone()));
@@ -58,10 +58,10 @@ export const acmeAccountRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/acme-accounts/{id}/deactivate',
     id: 'deactivateAcmeAccount',
-    summary: 'Closes an account at its CA, for ever; issuers register another when they need one',
+    summary: 'Deactivate an ACME account at its CA permanently; issuers register a new one when they need it',
     access,
     query: noQuery,
-    replies: { 204: { description: 'closed', contentType: 'none' } },
+    replies: { 204: { description: 'deactivated', contentType: 'none' } },
     problems: ['acme_account_not_found'],
     handle: async ({ context: { vault }, actor, params, gone }) => {
       await answeringOperators(() => closeAccount(vault, actor, params.id ?? '', gone()));

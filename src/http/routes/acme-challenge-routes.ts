@@ -3,7 +3,7 @@
  * give them, whichever one has the order.
  */
 import { Problem } from '../../base/problem.ts';
-import { findHttpChallenge } from '../../db/tables/acme-challenges.ts';
+import { openHttpChallenge } from '../../domain/issuance/open-challenges.ts';
 import { type Route, route } from '../request/route.ts';
 
 /** Tokens are base64url without padding; the database is not asked about anything else. */
@@ -14,14 +14,14 @@ export const acmeChallengeRoutes: readonly Route[] = [
     method: 'GET',
     path: '/.well-known/acme-challenge/{token}',
     id: 'getAcmeChallenge',
-    summary: 'The key authorization of an http-01 challenge that is under way',
+    summary: 'Return the key authorization of a pending http-01 challenge',
     access: { kind: 'public' },
     replies: {
       200: { description: 'the key authorization', contentType: 'application/octet-stream' },
     },
     problems: ['not_found'],
     handle: async ({ context: { vault }, params: { token = '' } }) => {
-      const challenge = tokenForm.test(token) ? await findHttpChallenge(vault.db.reader, token) : undefined;
+      const challenge = tokenForm.test(token) ? await openHttpChallenge(vault, token) : undefined;
       if (challenge === undefined) throw new Problem('not_found');
       return {
         status: 200,

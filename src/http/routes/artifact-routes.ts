@@ -13,7 +13,7 @@ export const artifactRoutes: readonly Route[] = artifactNames.map((file) =>
     method: 'GET',
     path: `/api/v1/certificates/{name}/${file}`,
     id: `download_${file.replace(/[^a-z]/g, '_')}`,
-    summary: `Downloads ${file}`,
+    summary: `Download ${file}`,
     access: { kind: 'scope', scope: artifacts[file].scope satisfies Scope },
     query: artifactQuery,
     replies: {
@@ -23,7 +23,7 @@ export const artifactRoutes: readonly Route[] = artifactNames.map((file) =>
         headers: ['ETag', 'Certificate-Version', 'Content-Disposition'],
       },
       304: {
-        description: 'unchanged since the entity tag in If-None-Match; not recorded',
+        description: 'the artifact still has the entity tag in If-None-Match; not recorded',
         contentType: 'none',
         headers: ['ETag', 'Certificate-Version'],
       },

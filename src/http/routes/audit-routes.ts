@@ -1,8 +1,7 @@
 /** The audit log for administrators: page by page, and as a file. */
 import { z } from 'zod';
 import { parseTimestamp } from '../../base/timestamp.ts';
-import type { AuditFilter } from '../../db/audit/audit-search.ts';
-import { exportAuditEvents, viewAuditEvents } from '../../domain/audit/audit-log.ts';
+import { type AuditSearch, exportAuditEvents, viewAuditEvents } from '../../domain/audit/audit-log.ts';
 import { auditEventSchema, auditExportQuery, auditQuery } from '../openapi/audit-schemas.ts';
 import { type Route, route } from '../request/route.ts';
 import { pageReply } from './list-reply.ts';
@@ -14,7 +13,7 @@ export const auditRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/audit-events',
     id: 'listAuditEvents',
-    summary: 'Who did what and when, newest first',
+    summary: 'List audit events, newest first',
     access,
     query: auditQuery,
     replies: { 200: { description: 'a page', schema: z.array(auditEventSchema), headers: ['Link'] } },
@@ -35,7 +34,7 @@ export const auditRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/audit-events/export',
     id: 'exportAuditEvents',
-    summary: 'All events that fit as a file, newest first: CSV, or one JSON object a line',
+    summary: 'Export matching audit events, newest first, as CSV or JSON Lines',
     access,
     query: auditExportQuery,
     replies: {
@@ -64,6 +63,6 @@ export const auditRoutes: readonly Route[] = [
 type Filter = Omit<z.output<typeof auditExportQuery>, 'format'>;
 
 /** The filter with its times as milliseconds. */
-function wanted({ since, until, ...texts }: Filter): AuditFilter {
+function wanted({ since, until, ...texts }: Filter): AuditSearch {
   return { ...texts, since: parseTimestamp(since ?? ''), until: parseTimestamp(until ?? '') };
 }

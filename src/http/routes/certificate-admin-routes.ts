@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { pageOfApiKeys } from '../../domain/access/api-keys.ts';
 import { certificateSettings } from '../../domain/certificates/certificate-settings.ts';
 import { changeCertificate } from '../../domain/certificates/certificate-update.ts';
+import { currentCertificate } from '../../domain/certificates/certificate-views.ts';
 import { createCertificate, deleteCertificate } from '../../domain/certificates/certificates.ts';
 import { revokeVersion } from '../../domain/certificates/revocation.ts';
 import { createCertificateInput } from '../../domain/inputs.ts';
@@ -18,7 +19,6 @@ import {
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
-import { currentCertificate } from './current-certificate.ts';
 import { pageReply } from './list-reply.ts';
 import { answeringOperators } from './operator-answers.ts';
 
@@ -29,8 +29,7 @@ export const certificateAdminRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/certificates',
     id: 'createCertificate',
-    summary:
-      'Makes a certificate; the private CA issues at once, an ACME CA through the renewal that is queued',
+    summary: 'Create a certificate; the private CA issues it immediately, for an ACME CA a renewal is queued',
     access,
     query: noQuery,
     body: createCertificateInput,
@@ -46,7 +45,7 @@ export const certificateAdminRoutes: readonly Route[] = [
     method: 'PATCH',
     path: '/api/v1/certificates/{name}',
     id: 'changeCertificate',
-    summary: 'Changes what is named; other domains or another key type renew the certificate at once',
+    summary: 'Change settings of a certificate; changed domains or key type renew it immediately',
     access,
     query: noQuery,
     body: changeCertificateBody,
@@ -62,7 +61,7 @@ export const certificateAdminRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/certificates/{name}',
     id: 'deleteCertificate',
-    summary: 'Deletes a certificate with all its versions and keys',
+    summary: 'Delete a certificate with all its versions and keys',
     access,
     query: deleteCertificateQuery,
     replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
@@ -76,7 +75,7 @@ export const certificateAdminRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/certificates/{name}/revoke',
     id: 'revokeCertificate',
-    summary: 'Has the CA revoke a version; the current one is replaced at once',
+    summary: 'Revoke a version at its CA; revoking the current version also renews the certificate',
     access,
     query: noQuery,
     body: revokeBody,
@@ -94,7 +93,7 @@ export const certificateAdminRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/certificates/{name}/settings',
     id: 'getCertificateSettings',
-    summary: 'What a certificate shall be: all that can be changed',
+    summary: 'Return the settings of a certificate',
     access,
     query: noQuery,
     replies: { 200: { description: 'the settings', schema: certificateSettingsSchema } },
@@ -106,7 +105,7 @@ export const certificateAdminRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/certificates/{name}/api-keys',
     id: 'listApiKeysOfCertificate',
-    summary: 'The API keys whose allowlist has the certificate, or that are for any, revoked ones too',
+    summary: 'List API keys that may access a certificate, including revoked ones',
     access,
     query: byIdQuery,
     replies: { 200: { description: 'a page', schema: z.array(apiKeySchema), headers: ['Link'] } },

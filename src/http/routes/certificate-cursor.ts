@@ -1,21 +1,25 @@
 /** Where a page of certificates ends, as `?after=` has it: the name, and before it the value that is sorted by. */
 import { Problem } from '../../base/problem.ts';
-import type { certificateSorts, FoundCertificate, SearchCursor } from '../../db/tables/certificate-search.ts';
+import type {
+  CertificateCursor,
+  CertificateOnPage,
+  certificateOrders,
+} from '../../domain/certificates/certificate-search.ts';
 
-type Sorted = { readonly sort: (typeof certificateSorts)[number]; readonly after?: string | undefined };
+type Sorted = { readonly sort: (typeof certificateOrders)[number]; readonly after?: string | undefined };
 
 /** The value for `?after=` that continues behind the row. */
-export function cursorOf({ sort }: Sorted, { name, sort_key }: FoundCertificate): string {
+export function cursorOf({ sort }: Sorted, { name, sort_key }: CertificateOnPage): string {
   return sort === 'name' ? name : `${sort_key}:${name}`;
 }
 
 /** What `?after=` says. Throws `invalid_request` where it does not belong to the order that is asked for. */
-export function cursorIn({ sort, after }: Sorted): SearchCursor | undefined {
+export function cursorIn({ sort, after }: Sorted): CertificateCursor | undefined {
   if (after === undefined) return undefined;
   if (sort === 'name') return { name: after };
   const [, key, name] = /^(\d{1,16}):([^:]*)$/.exec(after) ?? [];
   if (key !== undefined && name !== undefined) return { key: Number(key), name };
-  const message = 'take it from the link to the next page';
+  const message = 'must be the cursor from a Link header';
   throw new Problem('invalid_request', {
     detail: `after: ${message}.`,
     errors: [{ path: 'after', message }],

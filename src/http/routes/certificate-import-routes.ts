@@ -1,12 +1,14 @@
 /** Certificates that were made elsewhere: a look at what files hold, and their import. */
-import { parseNewCertName } from '../../base/cert-name.ts';
 import { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { BundleSource } from '../../crypto/certificate-bundle.ts';
 import type { CertificateFacts } from '../../crypto/certificate-facts.ts';
-import { findCertificate } from '../../db/tables/certificates.ts';
-import { importCertificate, previewImport } from '../../domain/certificates/certificate-import.ts';
-import type { Vault } from '../../domain/vault.ts';
+import {
+  importCertificate,
+  previewImport,
+  suggestedName,
+} from '../../domain/certificates/certificate-import.ts';
+import { currentCertificate } from '../../domain/certificates/certificate-views.ts';
 import {
   type ImportFiles,
   importBody,
@@ -17,7 +19,6 @@ import {
 import { noQuery } from '../openapi/schemas.ts';
 import { json } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
-import { currentCertificate } from './current-certificate.ts';
 
 const access = { kind: 'administrator' } as const;
 
@@ -29,7 +30,8 @@ export const certificateImportRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/imports',
     id: 'importCertificate',
-    summary: 'Stores a certificate that was made elsewhere; under the name of an imported one, a new version',
+    summary:
+      'Import a certificate with its key; creates a new version if the name is that of an imported certificate',
     access,
     query: noQuery,
     body: importBody,
@@ -46,12 +48,12 @@ export const certificateImportRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/imports/preview',
     id: 'previewImport',
-    summary: 'What an import would store; stores nothing',
+    summary: 'Preview an import without storing anything',
     access,
     query: noQuery,
     body: importPreviewBody,
     bodyLimit,
-    replies: { 200: { description: 'what was understood', schema: importPreviewSchema } },
+    replies: { 200: { description: 'what the import would store', schema: importPreviewSchema } },
     problems: [],
     handle: async ({ context: { vault }, body }) => {
       const { leaf, chain, warnings } = await previewImport(vault, understood(body));
@@ -59,7 +61,7 @@ export const certificateImportRoutes: readonly Route[] = [
         certificate: factsView(leaf),
         chain: chain.map(factsView),
         warnings,
-        suggested_name: (await freeName(vault, leaf)) ?? null,
+        suggested_name: (await suggestedName(vault, leaf.domains)) ?? null,
       });
     },
   }),
@@ -84,13 +86,4 @@ function factsView({ subject, issuer, serial, domains, keyType, ...facts }: Cert
     not_before: formatTimestamp(facts.notBefore),
     not_after: formatTimestamp(facts.notAfter),
   };
-}
-
-/** The first of its domains that can be a name and is not taken. */
-async function freeName({ db }: Vault, { domains }: CertificateFacts): Promise<string | undefined> {
-  for (const domain of domains.slice(0, 10)) {
-    const name = parseNewCertName(domain.replace(/^\*\./, 'wildcard.').replaceAll(':', '-'));
-    if (name !== undefined && (await findCertificate(db.reader, name)) === undefined) return name;
-  }
-  return undefined;
 }

@@ -1,9 +1,7 @@
 /** Certificates, their versions and their renewals: what API keys with a scope can see and ask for. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
-import { searchCertificates } from '../../db/tables/certificate-search.ts';
-import type { CertificateSummaryRow } from '../../db/tables/certificate-summaries.ts';
-import { listVersions } from '../../db/tables/certificate-versions.ts';
+import { findCertificates } from '../../domain/certificates/certificate-search.ts';
 import {
   certificateText,
   certificateView,
@@ -11,6 +9,8 @@ import {
   versionView,
 } from '../../domain/certificates/certificate-views.ts';
 import { requestRenewal, requireRenewal } from '../../domain/renewals/renewals.ts';
+import type { CertificateSummary } from '../../domain/versions/certificate-lookup.ts';
+import { pageVersions } from '../../domain/versions/versions.ts';
 import { requireRecordAllowance } from '../auth/record-limit.ts';
 import { certificatesQuery } from '../openapi/certificate-admin-schemas.ts';
 import {
@@ -34,7 +34,7 @@ export const certificateRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/certificates',
     id: 'listCertificates',
-    summary: 'The certificates in the allowlist of the API key, or all to an administrator',
+    summary: 'List certificates: those the API key may access, or all for an administrator',
     access: read,
     query: certificatesQuery,
     replies: { 200: { description: 'a page', schema: z.array(certificateSchema), headers: ['Link'] } },
@@ -42,7 +42,7 @@ export const certificateRoutes: readonly Route[] = [
     handle: async ({ context: { vault }, identity, query, ...call }) => {
       const { search, status, issuer, sort } = query;
       const now = vault.world.now();
-      const rows = await searchCertificates(vault.db.reader, {
+      const rows = await findCertificates(vault, {
         now,
         after: cursorIn(query),
         limit: query.limit + 1,
@@ -66,14 +66,14 @@ export const certificateRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/certificates/{name}',
     id: 'getCertificate',
-    summary: 'Metadata of a certificate',
+    summary: 'Return the metadata of a certificate',
     access: read,
     query: noQuery,
     replies: { 200: { description: 'the certificate', schema: certificateSchema } },
     problems: ['certificate_not_found'],
     handle: ({ context: { vault, downloads }, params, baseUrl }) => {
       const summary = downloads.summary(params.name ?? '');
-      const show = (row: CertificateSummaryRow) =>
+      const show = (row: CertificateSummary) =>
         jsonText(200, certificateText(row, vault.world.now(), baseUrl));
       return summary instanceof Promise ? summary.then(show) : show(summary);
     },
@@ -82,14 +82,14 @@ export const certificateRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/certificates/{name}/versions',
     id: 'listVersions',
-    summary: 'The versions of a certificate, newest first',
+    summary: 'List the versions of a certificate, newest first',
     access: read,
     query: versionsQuery,
     replies: { 200: { description: 'a page', schema: z.array(versionSchema), headers: ['Link'] } },
     problems: ['certificate_not_found'],
     handle: async ({ context: { vault, downloads }, params, query, ...call }) => {
       const { id, current_version } = await downloads.summary(params.name ?? '');
-      const rows = await listVersions(vault.db.reader, id, { before: query.after, limit: query.limit + 1 });
+      const rows = await pageVersions(vault, id, { before: query.after, limit: query.limit + 1 });
       const page = rows.slice(0, query.limit).map((row) => versionView(row, current_version));
       return listReply(page, call, query.limit, rows.length > query.limit ? page.at(-1)?.version : undefined);
     },
@@ -98,7 +98,7 @@ export const certificateRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/certificates/{name}/renew',
     id: 'renewCertificate',
-    summary: 'Queues a renewal, or joins the one that is open',
+    summary: 'Queue a renewal, or return the one that is already open',
     access: renew,
     query: noQuery,
     replies: { 202: { description: 'queued', schema: queuedRenewalSchema, headers: ['Location'] } },
@@ -116,7 +116,7 @@ export const certificateRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/certificates/{name}/renewals/{id}',
     id: 'getRenewal',
-    summary: 'How a renewal is doing',
+    summary: 'Return the status of a renewal',
     access: renew,
     query: noQuery,
     replies: { 200: { description: 'the renewal', schema: renewalSchema } },

@@ -6,11 +6,15 @@ import { isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { type DnsProviderRow, findDnsProvider } from '../../db/tables/dns-providers.ts';
 import { dnsProviderTypes } from '../../dns/providers/provider-types.ts';
+import type { DatabaseContext } from '../../domain/contexts.ts';
 import { addDnsProvider, removeDnsProvider, tryDnsProvider } from '../../domain/issuance/dns-providers.ts';
-import { dnsProviderView, viewDnsProviders } from '../../domain/issuance/issuer-views.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { DnsChangeContext } from '../../domain/issuance/issuance-contexts.ts';
+import {
+  type DnsProviderView,
+  viewDnsProvider,
+  viewDnsProviders,
+} from '../../domain/issuance/issuer-views.ts';
 import {
   addDnsProviderBody,
   byNameQuery,
@@ -38,7 +42,7 @@ export const dnsProviderRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/dns-providers',
     id: 'listDnsProviders',
-    summary: 'The DNS providers and their zones, by name, without their credentials',
+    summary: 'List DNS providers and their zones by name, without their credentials',
     access,
     query: byNameQuery,
     replies: { 200: { description: 'a page', schema: z.array(dnsProviderSchema), headers: ['Link'] } },
@@ -55,7 +59,7 @@ export const dnsProviderRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/dns-providers',
     id: 'addDnsProvider',
-    summary: 'Adds a DNS provider for the zones it manages',
+    summary: 'Create a DNS provider for the zones that it manages',
     access,
     query: noQuery,
     body: addDnsProviderBody,
@@ -65,17 +69,17 @@ export const dnsProviderRoutes: readonly Route[] = [
       if (commandLineOnly.has(input.type)) throw onCommandLine(input.type);
       const secret = new Secret(Buffer.from(JSON.stringify(config)));
       await answeringOperators(() => addDnsProvider(vault, actor, input, secret));
-      return json(201, dnsProviderView(await requireAt(vault, input.name)));
+      return json(201, await requireAt(vault, input.name));
     },
   }),
   route({
     method: 'DELETE',
     path: '/api/v1/dns-providers/{name}',
     id: 'removeDnsProvider',
-    summary: 'Removes a DNS provider with its credentials',
+    summary: 'Delete a DNS provider and its credentials',
     access,
     query: noQuery,
-    replies: { 204: { description: 'removed; recorded in the audit log', contentType: 'none' } },
+    replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, actor, params }) => {
       const { name } = await requireAt(vault, params.name);
@@ -87,18 +91,19 @@ export const dnsProviderRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/dns-providers/{name}/test',
     id: 'testDnsProvider',
-    summary: 'Writes a challenge record for a domain, sees it within two minutes, and removes it again',
+    summary:
+      'Test a DNS provider: create a challenge record, wait up to two minutes until it is visible, and remove it',
     access,
     query: noQuery,
     body: dnsTestBody,
-    replies: { 200: { description: 'it can prove control of the domain', schema: dnsTestSchema } },
+    replies: { 200: { description: 'the record was created, seen and removed', schema: dnsTestSchema } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, params, body, gone }) => {
       const { name, type } = await requireAt(vault, params.name);
-      if (type === 'manual') throw refused('name', 'records of this provider are made by hand');
+      if (type === 'manual') throw refused('name', 'is a manual provider; there is nothing to test');
       const domain = parseIdentifier(body.domain);
       if (domain === undefined || isAddress(domain)) {
-        throw refused('domain', 'that is no domain: write a name such as www.example.com');
+        throw refused('domain', 'must be a domain such as www.example.com');
       }
       const steps: { at: string; text: string }[] = [];
       const say = (text: string) => steps.push({ at: formatTimestamp(vault.world.now()), text });
@@ -110,10 +115,10 @@ export const dnsProviderRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/dns-provider-types',
     id: 'listDnsProviderTypes',
-    summary: 'The kinds of DNS providers, and what each needs to know',
+    summary: 'List the types of DNS providers and their settings',
     access,
     query: noQuery,
-    replies: { 200: { description: 'all kinds', schema: z.array(dnsProviderTypeSchema) } },
+    replies: { 200: { description: 'all types', schema: z.array(dnsProviderTypeSchema) } },
     problems: [],
     handle: async () =>
       json(
@@ -129,7 +134,7 @@ export const dnsProviderRoutes: readonly Route[] = [
 ];
 
 async function tried(
-  vault: Vault,
+  vault: DatabaseContext & DnsChangeContext,
   what: { readonly name: string; readonly domain: string },
   say: (text: string) => void,
   signal: AbortSignal,
@@ -140,18 +145,18 @@ async function tried(
     } catch (error) {
       if (deadline.ended() !== 'timeout') throw error;
       throw new Problem('invalid_request', {
-        detail: 'The record could not be seen within two minutes.',
-        hint: 'Records can take longer to spread: renewals wait ten minutes. "vault dns-provider test" does too.',
+        detail: 'The TXT record was not visible within two minutes.',
+        hint: 'Propagation can take longer: renewals and "vault dns-provider test" wait up to ten minutes.',
         cause: error,
       });
     }
   });
 }
 
-async function requireAt({ db }: Vault, name = ''): Promise<DnsProviderRow> {
-  const provider = await findDnsProvider(db.reader, name);
+async function requireAt(vault: DatabaseContext, name = ''): Promise<DnsProviderView> {
+  const provider = await viewDnsProvider(vault, name);
   if (provider !== undefined) return provider;
-  throw new Problem('not_found', { detail: 'There is no DNS provider of this name.' });
+  throw new Problem('not_found', { detail: 'DNS provider not found.' });
 }
 
 function refused(path: string, message: string): Problem {
@@ -159,10 +164,10 @@ function refused(path: string, message: string): Problem {
 }
 
 function onCommandLine(type: string): Problem {
-  const message = `providers of the type ${type} start programs, and are added on the vault's own machine only`;
+  const message = `providers of type ${type} run local programs and can only be added on the vault's host`;
   return new Problem('invalid_request', {
     detail: `type: ${message}.`,
-    hint: `Use "vault dns-provider add --type ${type}" there.`,
+    hint: `Run "vault dns-provider add --type ${type}" there.`,
     errors: [{ path: 'type', message }],
   });
 }

@@ -2,7 +2,6 @@
 import { second } from '../../base/duration.ts';
 import { Problem } from '../../base/problem.ts';
 import type { AdministratorIdentity } from '../../domain/access/identity.ts';
-import type { Vault } from '../../domain/vault.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import type { StreamEnds } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
@@ -15,26 +14,28 @@ const mostListeners = 20;
 const keepAliveAfter = 15 * second;
 
 /** How many listen, by vault and by person. */
-const listening = new WeakMap<Vault, Map<string, number>>();
+const listening = new WeakMap<ServerContext['vault'], Map<string, number>>();
 
 export const eventRoutes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/api/v1/events',
     id: 'listen',
-    summary:
-      'Server-sent events: `change` whenever certificates, keys or renewals have changed, with what kinds',
+    summary: 'Stream server-sent events: `change`, with the kinds of objects that changed',
     access: { kind: 'administrator' },
     query: noQuery,
     replies: {
-      200: { description: 'events until the session or the server ends', contentType: 'text/event-stream' },
+      200: {
+        description: 'events until the session expires or the server stops',
+        contentType: 'text/event-stream',
+      },
     },
     problems: ['rate_limited'],
     handle: async ({ context, identity }) => {
       if (identity?.kind !== 'administrator') throw new Problem('forbidden');
       if ((counts(context.vault).get(identity.name) ?? 0) >= mostListeners) {
         throw new Problem('rate_limited', {
-          detail: `More than ${mostListeners} windows listen already.`,
+          detail: `Too many event streams: the limit is ${mostListeners}.`,
           retryAfter: 30,
         });
       }
@@ -79,7 +80,7 @@ async function* events(
   }
 }
 
-function counts(vault: Vault): Map<string, number> {
+function counts(vault: ServerContext['vault']): Map<string, number> {
   const known = listening.get(vault) ?? new Map<string, number>();
   listening.set(vault, known);
   return known;

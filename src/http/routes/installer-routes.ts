@@ -3,7 +3,7 @@
  * under which it was asked for, as the default of --server.
  */
 import { hash } from 'node:crypto';
-import { RecentMap } from '../../base/recent-map.ts';
+import { LRUCache } from 'lru-cache';
 import { noneMatch } from '../request/conditional-request.ts';
 import { type Call, type Route, route } from '../request/route.ts';
 
@@ -22,7 +22,7 @@ export function installerRoutes(script: string): readonly Route[] {
   if (script.split(marked).length !== 2) {
     throw new Error("install.sh needs exactly one line default_server=''");
   }
-  const recent = new RecentMap<string, Served>(mostAddresses);
+  const recent = new LRUCache<string, Served>({ max: mostAddresses });
   const served = ({ baseUrl }: Call): Served => {
     const known = recent.get(baseUrl);
     if (known !== undefined) return known;
@@ -36,12 +36,12 @@ export function installerRoutes(script: string): readonly Route[] {
       method: 'GET',
       path: '/client/install.sh',
       id: 'getInstaller',
-      summary: 'The client installer, a shell script',
+      summary: 'Download the client installer, a shell script',
       access,
       replies: {
         200: { description: 'the script', contentType: 'text/x-shellscript', headers: ['ETag'] },
         304: {
-          description: 'unchanged since the entity tag in If-None-Match',
+          description: 'the script still has the entity tag in If-None-Match',
           contentType: 'none',
           headers: ['ETag'],
         },
@@ -63,7 +63,7 @@ export function installerRoutes(script: string): readonly Route[] {
       method: 'GET',
       path: '/client/install.sh.sha256',
       id: 'getInstallerChecksum',
-      summary: 'The SHA-256 of the client installer, as sha256sum writes it',
+      summary: 'Return the SHA-256 checksum of the client installer, in the format of sha256sum',
       access,
       replies: { 200: { description: 'the checksum', contentType: 'text/plain' } },
       problems: [],

@@ -1,7 +1,7 @@
 /** Issuers for administrators: the CAs that certificates come from. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
-import { findIssuer, type IssuerRow } from '../../db/tables/issuers.ts';
+import type { DatabaseContext } from '../../domain/contexts.ts';
 import { addIssuer, removeIssuer, updateIssuer } from '../../domain/issuance/issuer-changes.ts';
 import {
   addIssuerInput,
@@ -11,7 +11,7 @@ import {
 } from '../../domain/issuance/issuer-inputs.ts';
 import { askIssuer } from '../../domain/issuance/issuer-offer.ts';
 import { viewIssuer, viewIssuers } from '../../domain/issuance/issuer-views.ts';
-import type { Vault } from '../../domain/vault.ts';
+import { type Issuer, issuerNamed } from '../../domain/issuance/issuers.ts';
 import { byNameQuery, issuerSchema, issuerTestSchema } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent } from '../request/reply.ts';
@@ -26,7 +26,7 @@ export const issuerRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/issuers',
     id: 'listIssuers',
-    summary: 'The private CA and the ACME CAs, by name, without their secrets',
+    summary: 'List issuers (the private CA and ACME CAs) by name, without their secrets',
     access,
     query: byNameQuery,
     replies: { 200: { description: 'a page', schema: z.array(issuerSchema), headers: ['Link'] } },
@@ -44,7 +44,7 @@ export const issuerRoutes: readonly Route[] = [
     path: '/api/v1/issuers',
     id: 'addIssuer',
     summary:
-      'Adds an ACME CA after a look at its directory; the problem names the terms that must be accepted',
+      'Create an ACME issuer after reading the directory of the CA; if terms of service must be accepted, the problem names them',
     access,
     query: noQuery,
     body: addIssuerInput,
@@ -62,7 +62,7 @@ export const issuerRoutes: readonly Route[] = [
     method: 'PATCH',
     path: '/api/v1/issuers/{name}',
     id: 'changeIssuer',
-    summary: 'Changes what is named of an ACME CA; null takes a contact, profile, chain or trust root back',
+    summary: 'Change settings of an ACME issuer; null clears the contact, profile, chain or trust root',
     access,
     query: noQuery,
     body: changeIssuerInput,
@@ -79,10 +79,10 @@ export const issuerRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/issuers/{name}/test',
     id: 'testIssuer',
-    summary: 'Asks an ACME CA for its directory, and says what it offers',
+    summary: 'Test an ACME issuer: read the directory of the CA and return what it offers',
     access,
     query: noQuery,
-    replies: { 200: { description: 'it answers', schema: issuerTestSchema } },
+    replies: { 200: { description: 'the CA responded', schema: issuerTestSchema } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, params, gone }) => {
       const { name } = await requireAt(vault, params.name);
@@ -93,10 +93,10 @@ export const issuerRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/issuers/{name}',
     id: 'removeIssuer',
-    summary: 'Removes an ACME CA that no certificate uses; its accounts stay',
+    summary: 'Delete an ACME issuer that no certificate uses; its accounts are kept',
     access,
     query: noQuery,
-    replies: { 204: { description: 'removed; recorded in the audit log', contentType: 'none' } },
+    replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, actor, params }) => {
       const { name } = await requireAt(vault, params.name);
@@ -106,14 +106,14 @@ export const issuerRoutes: readonly Route[] = [
   }),
 ];
 
-async function requireAt({ db }: Vault, name = ''): Promise<IssuerRow> {
-  const issuer = await findIssuer(db.reader, name);
+async function requireAt(vault: DatabaseContext, name = ''): Promise<Issuer> {
+  const issuer = await issuerNamed(vault, name);
   if (issuer !== undefined) return issuer;
-  throw new Problem('not_found', { detail: 'There is no issuer of this name.' });
+  throw new Problem('not_found', { detail: 'Issuer not found.' });
 }
 
 function directoryMissing(): Problem {
-  const message = "the URL of the CA's ACME directory is needed";
+  const message = "is missing; it must be the URL of the CA's ACME directory";
   return new Problem('invalid_request', {
     detail: `directory_url: ${message}.`,
     errors: [{ path: 'directory_url', message }],

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
-import { listDeliveries } from '../../db/tables/notification-deliveries.ts';
+import type { DatabaseContext } from '../../domain/contexts.ts';
 import {
   addChannel,
   changeChannel,
@@ -11,8 +11,7 @@ import {
   requireChannel,
   testChannel,
 } from '../../domain/notifications/notification-channels.ts';
-import { deliveryView, viewChannel, viewChannels } from '../../domain/notifications/notification-views.ts';
-import type { Vault } from '../../domain/vault.ts';
+import { viewChannel, viewChannels, viewDeliveries } from '../../domain/notifications/notification-views.ts';
 import { byNameQuery } from '../openapi/administration-schemas.ts';
 import {
   addChannelBody,
@@ -41,7 +40,7 @@ export const notificationRoutes: readonly Route[] = [
     method: 'GET',
     path,
     id: 'listNotificationChannels',
-    summary: 'Who is told what, by name, without credentials',
+    summary: 'List notification channels by name, without their credentials',
     access,
     query: byNameQuery,
     replies: { 200: { description: 'a page', schema: z.array(channelSchema), headers: ['Link'] } },
@@ -58,11 +57,11 @@ export const notificationRoutes: readonly Route[] = [
     method: 'POST',
     path,
     id: 'addNotificationChannel',
-    summary: 'Adds a channel: a webhook or e-mail',
+    summary: 'Create a notification channel: webhook or e-mail',
     access,
     query: noQuery,
     body: addChannelBody,
-    replies: { 201: { description: 'added; recorded in the audit log', schema: changedChannelSchema } },
+    replies: { 201: { description: 'created; recorded in the audit log', schema: changedChannelSchema } },
     problems: [],
     handle: async ({ context: { vault }, actor, body: { settings, ...input } }) => {
       if (commandLineOnly.has(input.type)) throw onCommandLine('type', input.type);
@@ -74,7 +73,7 @@ export const notificationRoutes: readonly Route[] = [
     method: 'PATCH',
     path: `${path}/{name}`,
     id: 'changeNotificationChannel',
-    summary: 'Changes a channel; what is not sent stays',
+    summary: 'Change a notification channel; omitted members stay unchanged',
     access,
     query: noQuery,
     body: changeChannelBody,
@@ -92,10 +91,10 @@ export const notificationRoutes: readonly Route[] = [
     method: 'DELETE',
     path: `${path}/{name}`,
     id: 'removeNotificationChannel',
-    summary: 'Removes a channel with its settings and its log',
+    summary: 'Delete a notification channel with its settings and its deliveries',
     access,
     query: noQuery,
-    replies: { 204: { description: 'removed; recorded in the audit log', contentType: 'none' } },
+    replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, actor, params }) => {
       const { name } = await at(vault, params.name);
@@ -107,10 +106,10 @@ export const notificationRoutes: readonly Route[] = [
     method: 'POST',
     path: `${path}/{name}/test`,
     id: 'testNotificationChannel',
-    summary: 'Sends a test message now, and says whether it was taken',
+    summary: 'Send a test message now and report whether it was accepted',
     access,
     query: noQuery,
-    replies: { 204: { description: 'the receiver has taken it', contentType: 'none' } },
+    replies: { 204: { description: 'the recipient accepted the message', contentType: 'none' } },
     problems: ['not_found', 'invalid_request'],
     handle: async ({ context: { vault }, actor, params, gone }) => {
       const { name } = await at(vault, params.name);
@@ -122,10 +121,10 @@ export const notificationRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/notification-channel-types',
     id: 'listNotificationChannelTypes',
-    summary: 'The kinds of channels, and what each needs to know',
+    summary: 'List the types of notification channels and their settings',
     access,
     query: noQuery,
-    replies: { 200: { description: 'all kinds', schema: z.array(channelTypeSchema) } },
+    replies: { 200: { description: 'all types', schema: z.array(channelTypeSchema) } },
     problems: [],
     handle: async () =>
       json(
@@ -142,7 +141,7 @@ export const notificationRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/notification-deliveries',
     id: 'listNotificationDeliveries',
-    summary: 'What was told, what waits, and what was given up, newest first',
+    summary: 'List deliveries of notifications, newest first: delivered, pending and failed',
     access,
     query: deliveriesQuery,
     replies: { 200: { description: 'a page', schema: z.array(deliverySchema), headers: ['Link'] } },
@@ -151,23 +150,28 @@ export const notificationRoutes: readonly Route[] = [
       const { channel, status, after, limit } = call.query;
       const channelId = channel === undefined ? undefined : (await at(vault, channel)).id;
       const page = { channelId, status, before: after, limit: limit + 1 };
-      const rows = await listDeliveries(vault.db.reader, page);
-      return pageReply(rows, call, deliveryView, (row) => row.id, { channel, status });
+      return pageReply(
+        await viewDeliveries(vault, page),
+        call,
+        (delivery) => delivery,
+        ({ id }) => id,
+        { channel, status },
+      );
     },
   }),
 ];
 
 /** The channel of this name; the hint about the command line is none for callers. */
-async function at({ db }: Vault, name = '') {
+async function at({ db }: DatabaseContext, name = '') {
   try {
     return await requireChannel(db.reader, name);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    throw new Problem('not_found', { detail: 'There is no notification channel of this name.' });
+    throw new Problem('not_found', { detail: 'Notification channel not found.' });
   }
 }
 
-async function changed(vault: Vault, name: string, made: Secret<string> | undefined) {
+async function changed(vault: DatabaseContext, name: string, made: Secret<string> | undefined) {
   const view = await viewChannel(vault, await requireChannel(vault.db.reader, name));
   return { ...view, secret: made?.expose() ?? null };
 }
@@ -177,10 +181,10 @@ function sent(settings: Readonly<Record<string, unknown>>): Secret {
 }
 
 function onCommandLine(member: string, type: string): Problem {
-  const message = `channels of the type ${type} start programs, and are set up on the vault's own machine only`;
+  const message = `channels of type ${type} run local programs and can only be added on the vault's host`;
   return new Problem('invalid_request', {
     detail: `${member}: ${message}.`,
-    hint: `Use "vault notification add ${type}" there.`,
+    hint: `Run "vault notification add ${type}" there.`,
     errors: [{ path: member, message }],
   });
 }

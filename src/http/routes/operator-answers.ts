@@ -4,7 +4,7 @@
  */
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
-import { StorageError } from '../../db/storage-error.ts';
+import { StorageError } from '../../base/storage-error.ts';
 
 /** Runs `work`; what it says to operators becomes `invalid_request` with the same sentence. */
 export async function answeringOperators<T>(work: () => Promise<T>): Promise<T> {

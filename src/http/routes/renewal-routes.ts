@@ -1,10 +1,9 @@
 /** Renewals for administrators: the queue and the history, with every step. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
-import { findNamedRenewal, listRenewals, type RenewalPage } from '../../db/tables/renewals.ts';
 import { renewalDetailView } from '../../domain/certificates/certificate-views.ts';
-import type { Vault } from '../../domain/vault.ts';
-import { requireCertificate } from '../../domain/versions/certificate-lookup.ts';
+import type { DatabaseContext } from '../../domain/contexts.ts';
+import { findRenewals, renewalWithId } from '../../domain/renewals/renewals.ts';
 import {
   renewalDetailSchema,
   renewalsOfCertificateQuery,
@@ -25,7 +24,7 @@ export const renewalRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/renewals',
     id: 'listRenewals',
-    summary: 'Renewals of all certificates, or of one, newest first',
+    summary: 'List renewals of all certificates or of one, newest first',
     access,
     query: renewalsQuery,
     replies,
@@ -36,16 +35,14 @@ export const renewalRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/renewals/{id}',
     id: 'getRenewalDetail',
-    summary: 'A renewal with its steps so far',
+    summary: 'Return a renewal with its steps',
     access,
     query: noQuery,
     replies: { 200: { description: 'the renewal', schema: renewalDetailSchema } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, params: { id = '' } }) => {
-      const row = /^[1-9]\d{0,14}$/.test(id)
-        ? await findNamedRenewal(vault.db.reader, Number(id))
-        : undefined;
-      if (row === undefined) throw new Problem('not_found', { detail: 'There is no such renewal.' });
+      const row = /^[1-9]\d{0,14}$/.test(id) ? await renewalWithId(vault, Number(id)) : undefined;
+      if (row === undefined) throw new Problem('not_found', { detail: 'Renewal not found.' });
       return json(200, renewalDetailView(row));
     },
   }),
@@ -53,7 +50,7 @@ export const renewalRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/certificates/{name}/renewals',
     id: 'listRenewalsOfCertificate',
-    summary: 'Renewals of a certificate with their steps, newest first',
+    summary: 'List the renewals of a certificate with their steps, newest first',
     access,
     query: renewalsOfCertificateQuery,
     replies,
@@ -63,13 +60,11 @@ export const renewalRoutes: readonly Route[] = [
 ];
 
 async function page(
-  { db }: Vault,
+  vault: DatabaseContext,
   call: Pick<Call<Filter>, 'baseUrl' | 'path' | 'query'>,
   name: string | undefined,
 ): Promise<Reply> {
   const { status, after, limit, certificate } = call.query;
-  const id = name === undefined ? undefined : (await requireCertificate(db.reader, name)).id;
-  const wanted: RenewalPage = { certificateId: id, status, before: after, limit: limit + 1 };
-  const rows = await listRenewals(db.reader, wanted);
+  const rows = await findRenewals(vault, { certificate: name, status, before: after, limit: limit + 1 });
   return pageReply(rows, call, renewalDetailView, (row) => row.id, { status, certificate });
 }

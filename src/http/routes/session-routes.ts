@@ -15,18 +15,22 @@ export const credentialsLimit = 16_384;
 const time = z.iso.datetime().describe('RFC 3339, UTC with Z');
 
 export const signedInSchema = z
-  .strictObject({ name: z.string(), created_at: time, expires_at: time.describe('when it ends in any case') })
+  .strictObject({
+    name: z.string(),
+    created_at: time,
+    expires_at: time.describe('latest expiry, even if the session is used'),
+  })
   .meta({ id: 'SignedIn' });
 
 const sessionSchema = z
   .strictObject({
     id: z.int(),
     created_at: time,
-    last_used_at: time.describe('to the minute'),
+    last_used_at: time.describe('accurate to the minute'),
     expires_at: time,
     ip: z.string().nullable(),
     user_agent: z.string().nullable(),
-    current: z.boolean().describe('the one that asks'),
+    current: z.boolean().describe('whether it is the session of this request'),
   })
   .meta({ id: 'Session' }) satisfies z.ZodType<SessionView>;
 
@@ -38,10 +42,10 @@ export const sessionRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/session',
     id: 'getSession',
-    summary: 'Who is signed in here',
+    summary: 'Return the signed-in administrator',
     access: session,
     query: noQuery,
-    replies: { 200: { description: 'the person and their session', schema: signedInSchema } },
+    replies: { 200: { description: 'the administrator and the session', schema: signedInSchema } },
     problems: [],
     handle: async (call) => json(200, signedInView(personOf(call))),
   }),
@@ -49,7 +53,7 @@ export const sessionRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/session',
     id: 'signIn',
-    summary: 'Signs an administrator in',
+    summary: 'Sign in as an administrator',
     access: { kind: 'public' },
     query: noQuery,
     body: signInInput,
@@ -63,7 +67,7 @@ export const sessionRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/session',
     id: 'signOut',
-    summary: 'Signs out: the session is over at once, wherever it is used',
+    summary: 'Sign out; the session becomes invalid immediately',
     access: session,
     query: noQuery,
     replies: { 204: { description: 'signed out', contentType: 'none', headers: ['Set-Cookie'] } },
@@ -79,7 +83,7 @@ export const sessionRoutes: readonly Route[] = [
     method: 'PUT',
     path: '/api/v1/session/password',
     id: 'changePassword',
-    summary: "Changes one's own password and ends one's other sessions",
+    summary: 'Change your own password and sign out your other sessions',
     access: administrator,
     query: noQuery,
     body: changePasswordInput,
@@ -95,10 +99,10 @@ export const sessionRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/sessions',
     id: 'listSessions',
-    summary: "Lists one's own sessions, the newest first",
+    summary: 'List your own sessions, newest first',
     access: administrator,
     query: noQuery,
-    replies: { 200: { description: 'those that are not over', schema: z.array(sessionSchema) } },
+    replies: { 200: { description: 'active sessions', schema: z.array(sessionSchema) } },
     problems: [],
     handle: async (call) => json(200, await call.context.signIn.sessions.view(personOf(call))),
   }),
@@ -106,10 +110,10 @@ export const sessionRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/sessions/{id}',
     id: 'endSession',
-    summary: "Ends one of one's own sessions at once",
+    summary: 'Sign out one of your own sessions',
     access: administrator,
     query: noQuery,
-    replies: { 204: { description: 'ended; recorded in the audit log', contentType: 'none' } },
+    replies: { 204: { description: 'signed out; recorded in the audit log', contentType: 'none' } },
     problems: ['session_not_found'],
     handle: async (call) => {
       const id = /^[1-9]\d{0,14}$/.test(call.params.id ?? '') ? Number(call.params.id) : 0;

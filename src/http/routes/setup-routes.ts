@@ -9,12 +9,14 @@ export const setupRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/setup',
     id: 'completeSetup',
-    summary: 'Makes the first administrator, once, and signs them in',
+    summary: 'Create the first administrator and sign in; works once',
     access: { kind: 'public' },
     query: noQuery,
     body: setupInput,
     bodyLimit: credentialsLimit,
-    replies: { 201: { description: 'made, and signed in', schema: signedInSchema, headers: ['Set-Cookie'] } },
+    replies: {
+      201: { description: 'created and signed in', schema: signedInSchema, headers: ['Set-Cookie'] },
+    },
     problems: ['forbidden', 'rate_limited'],
     handle: async ({ context, baseUrl, body, actor, userAgent }) => {
       const { vault, signIn } = context;

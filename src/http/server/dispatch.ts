@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { Problem, type ProblemCode } from '../../base/problem.ts';
-import { StorageError } from '../../db/storage-error.ts';
+import { StorageError } from '../../base/storage-error.ts';
 import { parseInput } from '../../domain/inputs.ts';
 import { type AuthorizedRequest, authorizeRequest } from '../auth/access.ts';
 import {
@@ -52,7 +52,7 @@ async function stream(
   try {
     isWhole = await writeStream(request, response, requestId, reply, stopping, security);
   } catch (error) {
-    context.vault.log.error({ err: error, request_id: requestId }, 'a stream broke off');
+    context.vault.log.error({ err: error, request_id: requestId }, 'response stream failed');
   }
   logRequest(context, exchange, { route, status: reply.status, aborted: !isWhole });
 }
@@ -151,6 +151,6 @@ function queryValues(text: string): Record<string, string | string[]> {
 function failureReply({ vault: { log } }: ServerContext, requestId: string, error: unknown): WholeReply {
   if (error instanceof Problem) return problemReply(error);
   const code = error instanceof StorageError ? 'unavailable' : 'internal';
-  log.error({ err: error, request_id: requestId }, `a request failed: ${code}`);
+  log.error({ err: error, request_id: requestId }, `request failed: ${code}`);
   return problemReply(new Problem(code));
 }

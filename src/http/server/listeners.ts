@@ -83,7 +83,7 @@ export async function startListeners(
     if (metricsListen !== undefined) {
       const metrics = await startServer(context, metricsRoutes, metricsListen, { named: metricsOption });
       started.push(metrics.stop);
-      vault.log.info({ url: `${metrics.url}/metrics` }, 'metrics are served');
+      vault.log.info({ url: `${metrics.url}/metrics` }, 'listening for metrics');
     }
     return { url: main.url, stop };
   } catch (error) {

@@ -1,6 +1,8 @@
 /** How a listener takes its address, and what is said where it cannot have it. */
+
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { OperatorError } from '../../base/operator-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 
 export type ListenAddress = {
   readonly host: string;
@@ -61,22 +63,22 @@ function listenError(
   switch (error.code) {
     case 'EADDRINUSE':
       return refused(
-        'another program uses this port',
-        `Stop that program, or choose another port with ${option}.`,
+        'the port is already in use',
+        `Stop the other program, or choose another port with ${option}.`,
       );
     case 'EACCES':
       return refused(
-        'this user may not use this port',
-        `Choose a port from 1024 on with ${option}, or grant CAP_NET_BIND_SERVICE.`,
+        'permission denied for this port',
+        `Choose a port of 1024 or higher with ${option}, or grant CAP_NET_BIND_SERVICE.`,
       );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return refused(
-        'this machine has no such address',
-        `Name an address of this machine with ${option}, such as ${example}.`,
+        'this host does not have the address',
+        `Set ${option} to an address of this host, such as ${example}.`,
       );
     default:
-      return new OperatorError(`cannot listen on ${place}: ${error.message}`, { cause: error });
+      return new OperatorError(`cannot listen on ${place}: ${describeSystemError(error)}`, { cause: error });
   }
 }

@@ -1,5 +1,5 @@
 /** What the routes work with: the vault, and the parts of it that remember things between requests. */
-import type { IpNetwork } from '../../base/ip-network.ts';
+
 import type { HashCost } from '../../crypto/password-hash.ts';
 import { Authenticator } from '../../domain/access/authentication.ts';
 import type { AdministratorIdentity } from '../../domain/access/identity.ts';
@@ -10,6 +10,7 @@ import { type SessionLimits, Sessions } from '../../domain/access/sessions.ts';
 import { SignIn } from '../../domain/access/sign-in.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { Downloads } from '../../domain/versions/downloads.ts';
+import type { IpNetwork } from '../../net/ip-network.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { TlsFacts } from '../tls/tls-endpoint.ts';
 import { type ConnectionLimits, usualConnectionLimits } from './connection-limits.ts';

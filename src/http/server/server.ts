@@ -54,7 +54,7 @@ export async function startServer(
   limitConnections(server, context.connectionLimits, connectionRefusals(context, nextId));
   server.on('connect', (_, socket) => refuseTunnel(context, nextId(), socket));
   const place = await listen(server, address, named);
-  server.on('error', (error) => context.vault.log.error({ err: error }, 'the server has a problem'));
+  server.on('error', (error) => context.vault.log.error({ err: error }, 'server error'));
   const keeping = tls?.endpoint.keepCurrent(server as HttpsServer, stopping.signal);
   return {
     url: `${tls === undefined ? 'http' : 'https'}://${place}`,
@@ -106,7 +106,7 @@ function requestListener(
   });
   function fail(error: unknown, exchange: Exchange): void {
     const { requestId } = exchange;
-    context.vault.log.error({ err: error, request_id: requestId }, 'a request failed in the router');
+    context.vault.log.error({ err: error, request_id: requestId }, 'request failed in the router');
     refuse(context, exchange, 'internal');
   }
   function route(request: Received, response: ServerResponse): void {
@@ -192,7 +192,7 @@ async function stop(
     await world.sleep(20, closed.signal);
   }
   if (!closed.signal.aborted) {
-    log.warn({ after_ms: patience }, 'requests still in flight were cut off');
+    log.warn({ after_ms: patience }, 'closed connections with requests in flight');
     server.closeAllConnections();
   }
   await finished;

@@ -27,17 +27,18 @@ export function connectionRefusals(context: ServerContext, nextId: () => string)
       logUnreadable(log, id, tooMany, 'too many connections', socket);
       return answerText(id, tooMany);
     },
-    stalled: ({ remoteAddress: ip }) => log.info({ ip }, 'an answer was not taken in time; it was cut off'),
+    stalled: ({ remoteAddress: ip }) =>
+      log.info({ ip }, 'client stopped reading the response; connection closed'),
     full: () =>
       log.warn(
         {},
-        'there are as many connections as --max-connections allows; those that wait make room for new ones',
+        'connection limit (--max-connections) reached; closing idle connections to accept new ones',
       ),
   };
 }
 
 const tooMany = new Problem('unavailable', {
-  detail: 'There are too many connections; try again in a moment.',
+  detail: 'Too many connections; retry in a moment.',
 });
 
 /** Answers CONNECT, which is for proxies; Node would close the connection without a word. */

@@ -18,17 +18,14 @@ export function redirectReply(
   const where = target === undefined ? 'HTTPS' : target;
   if (request.headers.authorization !== undefined) {
     return refusal(
-      'This address does not speak HTTPS: the credentials in this request went over the network in the clear.',
-      `Revoke the API key, make another one, and use it at ${where} only.`,
+      'This address serves plain HTTP: the credentials in this request were sent unencrypted.',
+      `Revoke the API key, create a new one, and use it only with ${where}.`,
     );
   }
   if (request.method !== 'GET' && request.method !== 'HEAD') {
-    return refusal(
-      'This address does not speak HTTPS: what was sent was readable on its way.',
-      `Use ${where}.`,
-    );
+    return refusal('This address serves plain HTTP: the request was sent unencrypted.', `Use ${where}.`);
   }
-  if (target === undefined) return refusal('This address does not speak HTTPS.', 'Use HTTPS.');
+  if (target === undefined) return refusal('This address serves plain HTTP.', 'Use HTTPS.');
   return {
     status: 308,
     headers: { Location: `${target}${request.url}`, 'Cache-Control': 'no-store' },
@@ -38,8 +35,8 @@ export function redirectReply(
 
 /** What to say, as an HTTP answer, to plain HTTP on the port for HTTPS. */
 export const plainOnHttps = new Problem('invalid_request', {
-  detail: 'This port speaks HTTPS, and this request came in plain HTTP: it was readable on its way.',
-  hint: 'Use https://. If it carried an API key, revoke that and make another one.',
+  detail: 'This port requires HTTPS: the request was sent unencrypted, over plain HTTP.',
+  hint: 'Use https://. If the request contained an API key, revoke the key and create a new one.',
 });
 
 function refusal(detail: string, hint: string): WholeReply {

@@ -7,7 +7,7 @@ import { createServer, type Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { second } from '../../base/duration.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { LoggedContext } from '../../domain/contexts.ts';
 import { doInFairTurn } from '../server/fair-turns.ts';
 import { readOpening } from './client-hello.ts';
 import { challengeContexts } from './tls-alpn-certificate.ts';
@@ -30,7 +30,7 @@ export type HttpsOptions = {
 
 /** A server that does not listen yet. `onPlain` answers what is no TLS, and ends the connection. */
 export function createHttpsServer(
-  vault: Vault,
+  vault: LoggedContext,
   { endpoint, handshakeMs = usualHandshake, options }: HttpsOptions & { readonly options: ServerOptions },
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
   onPlain: (socket: Socket, bytes: Buffer) => void,
@@ -56,7 +56,7 @@ export function createHttpsServer(
   server.on('secureConnection', (socket: TLSSocket) => greetings.delete(peerOf(socket)));
   // Node's own listener would take these for requests that cannot be read.
   server.removeAllListeners('tlsClientError').on('tlsClientError', (error, socket) => {
-    vault.log.debug({ err: error }, 'a TLS handshake failed');
+    vault.log.debug({ err: error }, 'TLS handshake failed');
     socket.destroy();
   });
 

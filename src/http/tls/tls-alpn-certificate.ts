@@ -6,8 +6,8 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import { day, hour } from '../../base/duration.ts';
 import { type Identifier, isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { validationCertificate } from '../../crypto/acme-validation-certificate.ts';
-import { type AcmeChallengeRow, findTlsAlpnChallenge } from '../../db/tables/acme-challenges.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { TimedContext } from '../../domain/contexts.ts';
+import { type OpenChallenge, openTlsAlpnChallenge } from '../../domain/issuance/open-challenges.ts';
 
 /** What to show to a client that asks for this name by acme-tls/1; undefined where no challenge is under way. */
 export type FindChallengeContext = (serverName: string) => Promise<SecureContext | undefined>;
@@ -16,12 +16,12 @@ export type FindChallengeContext = (serverName: string) => Promise<SecureContext
 const rememberedContexts = 200;
 
 /** A CA looks from several places at once; each challenge gets one certificate, made when it is first looked at. */
-export function challengeContexts(vault: Vault): FindChallengeContext {
+export function challengeContexts(vault: TimedContext): FindChallengeContext {
   const remembered = new Map<number, Promise<SecureContext>>();
   return async (serverName) => {
     const identifier = identifierIn(serverName);
     if (identifier === undefined) return undefined;
-    const challenge = await findTlsAlpnChallenge(vault.db.reader, identifier);
+    const challenge = await openTlsAlpnChallenge(vault, identifier);
     if (challenge === undefined) return undefined;
     const known = remembered.get(challenge.id);
     if (known !== undefined) return known;
@@ -64,9 +64,9 @@ function address(text: string): Identifier | undefined {
 }
 
 async function contextFor(
-  { world }: Vault,
+  { world }: TimedContext,
   identifier: Identifier,
-  { key_authorization }: AcmeChallengeRow,
+  { key_authorization }: OpenChallenge,
 ): Promise<SecureContext> {
   const now = world.now();
   const terms = { serial: world.randomBytes(16), notBefore: now - hour, notAfter: now + 7 * day };

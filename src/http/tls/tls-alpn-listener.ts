@@ -5,7 +5,7 @@
 import { createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import { second } from '../../base/duration.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { LogContext, LoggedContext } from '../../domain/contexts.ts';
 import { type ListenAddress, type ListenOption, listen } from '../server/listening.ts';
 import { readOpening } from './client-hello.ts';
 import { challengeContexts, type FindChallengeContext } from './tls-alpn-certificate.ts';
@@ -34,7 +34,7 @@ const noApplicationProtocol = Buffer.from([21, 3, 3, 0, 2, 2, 120]);
 
 /** Starts to answer challenges. Throws OperatorError where the address cannot be had. */
 export async function startTlsAlpnListener(
-  vault: Vault,
+  vault: LoggedContext,
   address: ListenAddress,
   limits: TlsAlpnLimits = usual,
 ): Promise<TlsAlpnListener> {
@@ -51,9 +51,7 @@ export async function startTlsAlpnListener(
   });
   server.maxConnections = limits.connections;
   const place = await listen(server, address, acmeTlsOption);
-  server.on('error', (error) =>
-    vault.log.error({ err: error }, 'the listener for tls-alpn-01 has a problem'),
-  );
+  server.on('error', (error) => vault.log.error({ err: error }, 'tls-alpn-01 listener error'));
   return {
     address: place,
     stop: async () => {
@@ -68,7 +66,11 @@ export async function startTlsAlpnListener(
  * Speaks acme-tls/1 on connections that it is given by its event `connection`, and closes them. It is handed only those
  * that ask for this protocol.
  */
-export function validationServer(vault: Vault, find: FindChallengeContext, handshakeMs: number): TlsServer {
+export function validationServer(
+  vault: LogContext,
+  find: FindChallengeContext,
+  handshakeMs: number,
+): TlsServer {
   return createTlsServer({
     ALPNProtocols: [acmeTls],
     handshakeTimeout: handshakeMs,
@@ -76,11 +78,14 @@ export function validationServer(vault: Vault, find: FindChallengeContext, hands
     SNICallback: (serverName, done) => {
       find(serverName).then(
         (context) => {
-          vault.log.debug({ server_name: serverName, known: context !== undefined }, 'tls-alpn-01 looked at');
+          vault.log.debug(
+            { server_name: serverName, known: context !== undefined },
+            'tls-alpn-01 challenge requested',
+          );
           done(null, context);
         },
         (error: unknown) => {
-          vault.log.error({ err: error }, 'a tls-alpn-01 challenge could not be answered');
+          vault.log.error({ err: error }, 'failed to answer a tls-alpn-01 challenge');
           done(null);
         },
       );
@@ -93,7 +98,7 @@ export function validationServer(vault: Vault, find: FindChallengeContext, hands
       socket.destroySoon();
     })
     .on('tlsClientError', (error, socket) => {
-      vault.log.debug({ err: error }, 'a tls-alpn-01 handshake failed');
+      vault.log.debug({ err: error }, 'tls-alpn-01 handshake failed');
       socket.destroy();
     });
 }

@@ -7,7 +7,7 @@ import { hour, second } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { World } from '../../base/world.ts';
 import { ticketKeysFrom, ticketSeedSize } from '../../crypto/ticket-keys.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { LogContext, WorldContext } from '../../domain/contexts.ts';
 import { secureOptions, type TlsIdentity } from './tls-identity.ts';
 import type { TlsSource } from './tls-source.ts';
 
@@ -42,13 +42,18 @@ export function ownTicketSeed(world: World): TicketSeed {
 }
 
 export class TlsEndpoint {
-  readonly #vault: Vault;
+  readonly #vault: WorldContext & LogContext;
   readonly #source: TlsSource;
   #identity: TlsIdentity;
   readonly #ticketSeed: TicketSeed;
   #usedSeed: Buffer | undefined;
 
-  private constructor(vault: Vault, source: TlsSource, identity: TlsIdentity, ticketSeed: TicketSeed) {
+  private constructor(
+    vault: WorldContext & LogContext,
+    source: TlsSource,
+    identity: TlsIdentity,
+    ticketSeed: TicketSeed,
+  ) {
     this.#vault = vault;
     this.#source = source;
     this.#identity = identity;
@@ -57,7 +62,7 @@ export class TlsEndpoint {
 
   /** With the certificate to begin with. Throws OperatorError where the source has none. */
   static async open(
-    vault: Vault,
+    vault: WorldContext & LogContext,
     source: TlsSource,
     ticketSeed: TicketSeed = ownTicketSeed(vault.world),
   ): Promise<TlsEndpoint> {
@@ -98,7 +103,7 @@ export class TlsEndpoint {
         isFailing = false;
       } catch (error) {
         if (!isFailing)
-          log.error({ err: error }, 'there is no new certificate for HTTPS to be had; the one before stays');
+          log.error({ err: error }, 'failed to reload the HTTPS certificate; keeping the current one');
         isFailing = true;
       }
     }
@@ -128,9 +133,9 @@ export class TlsEndpoint {
       pin,
       publicly_trusted: publiclyTrusted,
     };
-    if (notAfter <= world.now()) log.warn(fields, 'the certificate for HTTPS has expired');
+    if (notAfter <= world.now()) log.warn(fields, 'the HTTPS certificate has expired');
     else if (isPrivate)
-      log.info(fields, 'HTTPS with a certificate of the private CA: clients can know it by its pin');
-    else log.info(fields, 'HTTPS with this certificate');
+      log.info(fields, 'serving HTTPS with a certificate of the private CA; clients can pin its public key');
+    else log.info(fields, 'serving HTTPS');
   }
 }

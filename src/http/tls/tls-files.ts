@@ -1,11 +1,13 @@
 /** A certificate for HTTPS that somebody else puts into files and replaces there. */
+
 import { readFileSync, statSync } from 'node:fs';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import { readCertificateBundle } from '../../crypto/certificate-bundle.ts';
 import { encodePem } from '../../crypto/pem.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { LogContext, WorldContext } from '../../domain/contexts.ts';
 import { type TlsIdentity, tlsIdentity } from './tls-identity.ts';
 import type { TlsSource } from './tls-source.ts';
 
@@ -16,7 +18,7 @@ export type TlsFiles = { readonly certFile: string; readonly keyFile: string };
  * does not fit is given until the next look before it is called wrong.
  */
 export function tlsFilesSource(
-  { world, log }: Pick<Vault, 'world' | 'log'>,
+  { world, log }: WorldContext & LogContext,
   files: TlsFiles,
   publicRoots?: readonly string[],
 ): TlsSource {
@@ -85,7 +87,7 @@ function readPair(
     return { identity: tlsIdentity(material, now, publicRoots), warnings };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    throw new OperatorError(`the files for HTTPS cannot be used: ${error.message}`, {
+    throw new OperatorError(`invalid HTTPS certificate files: ${error.message}`, {
       ...(error.hint !== undefined && { hint: error.hint }),
     });
   }
@@ -95,8 +97,8 @@ function readOne(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
-    throw new OperatorError(`the file for HTTPS ${path} cannot be read: ${(error as Error).message}`, {
-      hint: 'Name readable files with --tls-cert-file and --tls-key-file.',
+    throw new OperatorError(`cannot read the HTTPS file ${path}: ${describeSystemError(error)}`, {
+      hint: 'Set --tls-cert-file and --tls-key-file to readable files.',
       cause: error,
     });
   }

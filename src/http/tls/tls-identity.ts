@@ -64,8 +64,8 @@ export function tlsIdentity(
   try {
     createSecureContext(secureOptions(material));
   } catch (error) {
-    throw new OperatorError(`certificate and key cannot be used for HTTPS: ${(error as Error).message}`, {
-      hint: 'Use a key of at least 2048 bits (RSA) or an elliptic curve, and its certificate.',
+    throw new OperatorError(`certificate or key unusable for HTTPS: ${(error as Error).message}`, {
+      hint: 'Use an ECDSA key or an RSA key of at least 2048 bits, with its certificate.',
     });
   }
   const [leaf, ...others] = readPemBlocks(fullchain).map(

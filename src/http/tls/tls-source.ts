@@ -8,7 +8,8 @@ import {
   type OwnCertificate,
   temporaryCertificate,
 } from '../../domain/certificates/own-certificate.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { LogContext, SecretsContext } from '../../domain/contexts.ts';
+import type { QueueContext } from '../../domain/renewals/renewal-queue.ts';
 import { type TlsIdentity, tlsIdentity } from './tls-identity.ts';
 
 export type TlsSource = {
@@ -32,7 +33,7 @@ const standInRest = 24 * hour;
  * the domains; while it has no version that can be served, the private CA makes one that stands in.
  */
 export function ownCertificateSource(
-  vault: Vault,
+  vault: SecretsContext & LogContext & QueueContext,
   name: CertName,
   domains: readonly Identifier[],
   publicRoots?: readonly string[],
@@ -53,16 +54,22 @@ export function ownCertificateSource(
     certificate: name,
     begin: async () => {
       if (await ensureOwnCertificate(vault, name, domains)) {
-        log.info({ certificate: name, domains }, 'the private CA made the certificate for HTTPS');
+        log.info({ certificate: name, domains }, 'private CA issued the HTTPS certificate');
       }
       generation = await db.generation();
       try {
         const current = await currentOwnCertificate(vault, name);
         if (current !== undefined) return adopt(current);
-        log.warn({ certificate: name }, 'nothing is issued for it yet: the private CA stands in');
+        log.warn(
+          { certificate: name },
+          'certificate not issued yet; serving a temporary one from the private CA',
+        );
       } catch (error) {
         // Whoever is to mend it has to reach the vault.
-        log.error({ err: error, certificate: name }, 'it cannot be served: the private CA stands in');
+        log.error(
+          { err: error, certificate: name },
+          'certificate unavailable; serving a temporary one from the private CA',
+        );
       }
       return standIn();
     },

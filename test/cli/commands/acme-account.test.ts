@@ -68,7 +68,7 @@ test('what is not the id of an account is refused, whatever is to be done', asyn
     for (const id of ['1', '0', 'x', '1e3', '99999999999999999999']) {
       await refused(
         ['acme-account', command, '--id', id],
-        /^vault: There is no such ACME account\.\n {2}List them /,
+        /^vault: ACME account not found\.\n {2}List them /,
       );
     }
     await refused(['acme-account', command], /^vault: --id is missing\n/, 2);

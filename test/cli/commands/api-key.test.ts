@@ -149,7 +149,7 @@ const scope = (text: string) =>
   `vault: "${text}" is not a scope: use one of certificates:read, private_keys:read, renewals:trigger`;
 const time = (text: string) => `vault: "${text}" is not an RFC 3339 timestamp such as 2030-01-31T00:00:00Z`;
 const certificate = (text: string) =>
-  `vault: "${text}" is not a name: a certificate name has 1 to 128 letters, digits or "*._-", does not begin with a dot, and is not "*" alone`;
+  `vault: "${text}" is not a name: a certificate name has 1 to 128 letters, digits or "*._-", does not begin with a dot, and is not just "*"`;
 const network = (text: string) =>
   `vault: "${text}" is not a network: a network is an IP address such as 192.0.2.7, or its beginning with a length such as 192.0.2.0/24 or 2001:db8::/32`;
 const help = '  See "vault api-key create --help".';

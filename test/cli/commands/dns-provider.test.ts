@@ -95,12 +95,12 @@ test('what is missing, wrong or unknown in a secret file is named, and no value 
     [
       'rfc2136',
       '{"server": "ns1.a.test", "key_name": "hunter2"}',
-      /: secret goes with key_name: both or neither\n/,
+      /: secret and key_name must be set together\n/,
     ],
     ['rfc2136', 'server: ns1.a.test', /: key_name is missing \(unsigned: true goes without a key\)\n/],
     ['exec', 'command: /bin/true\nstyle: hunter2', /: style .*"lego"/],
     ['webhook', 'url: http://dns.a.test/hunter2', /: url must be an https:\/\/ URL /],
-    ['route53', 'hunter2: hunter2', /: access_key_id is missing .*a key that is no name is unknown\n/],
+    ['route53', 'hunter2: hunter2', /: access_key_id is missing .*a key that is not a name is unknown\n/],
     ['manual', 'anything: hunter2', /: anything is unknown\n/],
   ];
   for (const [type, content, message] of cases) {

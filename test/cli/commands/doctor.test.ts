@@ -73,7 +73,7 @@ test('a vault that is well, served and backed up gets only ok, and exit code 0',
   assert.equal(code, 0, stdout);
   assert.match(stdout, /^ok {7}permissions /m);
   assert.match(stdout, /^ok {7}database {8}every page is whole \(\d\.\d MiB\)$/m);
-  assert.match(stdout, /^ok {7}certificates {4}1 of 1 certificate is well; the next is renewed on 20/m);
+  assert.match(stdout, /^ok {7}certificates {4}1 of 1 certificate is fine; next renewal on 20/m);
   assert.match(stdout, /^ok {7}backup {10}the last backup is 0 minutes old$/m);
   assert.match(stdout, new RegExp(`^ok {7}serving {9}${url} is ready$`, 'm'));
   assert.doesNotMatch(stdout, /FAILED/);
@@ -84,7 +84,7 @@ test('it changes nothing, also where there is no vault', async (t) => {
   const { code, stdout, stderr } = await line.run('doctor');
   assert.equal(code, 1);
   assert.match(stdout, /^FAILED {3}permissions {5}there is no vault in .*\n +Make one with "vault serve"/m);
-  assert.match(stderr, /^vault: 2 of 2 findings need somebody\n/);
+  assert.match(stderr, /^vault: 2 of 2 findings need attention\n/);
   assert.equal(existsSync(line.data), false);
 
   const well = await vaultWith(t, 'web');
@@ -185,14 +185,14 @@ test('certificates that expired, are about to, failed or have no version are nam
   assert.deepEqual(
     troubles(report).map((text) => text.replace(/on 20\S+Z/, 'on DATE')),
     [
-      'failed certificate: expired has expired on DATE',
-      'failed certificate: expiring expires in 3 days and is not renewed: the CA said no',
-      'warning certificate: failing was not renewed at the last attempt: the CA said no',
-      'warning certificate: pending has no version yet',
+      'failed certificate: expired expired on DATE',
+      'failed certificate: expiring expires in 3 days and has not been renewed: the CA said no',
+      'warning certificate: failing failed to renew: the CA said no',
+      'warning certificate: pending has not been issued yet',
     ],
   );
   const summary = report.findings.find(({ check }) => check === 'certificates');
-  assert.match(summary?.message ?? '', /^2 of 6 certificates are well/);
+  assert.match(summary?.message ?? '', /^2 of 6 certificates are fine/);
   assert.equal(report.status, 'failed');
 });
 
@@ -216,7 +216,7 @@ test('a thousand certificates in trouble are twenty lines and a number', async (
   const report = await examined(line);
   const named = report.findings.filter(({ check }) => check === 'certificate');
   assert.equal(named.length, 20);
-  assert.ok(report.findings.some(({ message }) => message === '1181 more certificates are in trouble'));
+  assert.ok(report.findings.some(({ message }) => message === '1181 more certificates have problems'));
 });
 
 test('a renewal that nobody takes up, keys about to end, an old backup and a clock that went back are found', async (t) => {
@@ -235,8 +235,8 @@ test('a renewal that nobody takes up, keys about to end, an old backup and a clo
   tamper(line, "update settings set value = ? where key = 'last-backup-at'", Date.now() - 9 * 86_400_000);
   const found = troubles(await examined(line)).map((text) => text.replace(/20\d\d-\S+Z/, 'DATE'));
   assert.deepEqual(found, [
-    'failed renewals: a renewal waits since DATE, and nobody takes it up',
-    'warning api-key: the key 1, "ends", expires on DATE',
+    'failed renewals: a renewal has been queued since DATE and no worker picks it up',
+    'warning api-key: API key 1 (ends) expires on DATE',
     'warning backup: the last backup is 9 days old',
   ]);
 });
@@ -251,7 +251,7 @@ test('a clock behind what was recorded is a failure', async (t) => {
     Date.now() + 86_400_000,
   );
   const [clock] = troubles(await examined(line));
-  assert.match(clock ?? '', /^failed clock: it is \S+ here, but the last event was recorded at \S+$/);
+  assert.match(clock ?? '', /^failed clock: the clock says \S+, but the last audit event is from \S+$/);
 });
 
 test('a CA that answers is well; one that is down, not trusted, no CA, or of another time is named', async (t) => {
@@ -261,10 +261,7 @@ test('a CA that answers is well; one that is down, not trusted, no CA, or of ano
 
   line.ca.override('directory', { status: 503, headers: {}, body: '' });
   const [busy] = troubles(await examined(line));
-  assert.match(
-    busy ?? '',
-    /^failed issuer: ca: localhost:\d+ answers with status 503$|answers with status 503$/,
-  );
+  assert.match(busy ?? '', /^failed issuer: ca: localhost:\d+ returned status 503$|returned status 503$/);
 
   line.ca.override('directory', { status: 200, headers: { 'Content-Type': 'text/html' }, body: '<p>hello' });
   const [noCa] = troubles(await examined(line));
@@ -276,7 +273,10 @@ test('a CA that answers is well; one that is down, not trusted, no CA, or of ano
     return { ...reply, headers: { ...reply.headers, Date: date } };
   });
   const [skewed] = troubles(await examined(line));
-  assert.match(skewed ?? '', /^failed clock: the clock here is 1(79|80) minutes ahead of that of ca's CA$/);
+  assert.match(
+    skewed ?? '',
+    /^failed clock: the clock of this machine is 1(79|80) minutes ahead of the clock of the CA of ca$/,
+  );
 
   tamper(line, 'update acme_issuers set ca_pem = null');
   const [untrusted] = troubles(await examined(line));
@@ -294,11 +294,11 @@ test('warnings count with --strict alone', async (t) => {
   const line = await vaultWith(t, 'web');
   const { url } = await serve(t, line.data);
   const relaxed = await line.run('doctor', '--url', url, '--offline');
-  assert.match(relaxed.stdout, /^WARNING {2}administrators {2}nobody can sign in/m);
+  assert.match(relaxed.stdout, /^WARNING {2}administrators {2}no administrator; /m);
   assert.equal(relaxed.code, 0);
   const strict = await line.run('doctor', '--url', url, '--offline', '--strict');
   assert.equal(strict.code, 1);
-  assert.equal(strict.stderr, 'vault: 1 of 12 findings needs somebody\n  The lines above say what to do.\n');
+  assert.equal(strict.stderr, 'vault: 1 of 12 findings needs attention\n  The lines above say what to do.\n');
 });
 
 test('a vault that serves HTTPS with a certificate of its own CA is well', async (t) => {
@@ -341,8 +341,8 @@ test(
     const { findings } = await examined(line);
     const hints = findings.filter(({ check }) => check === 'certificate').map(({ hint }) => hint);
     assert.deepEqual(hints, [
-      'Nothing renews it by itself: import a new version with "vault certificate import --name mail".',
-      'Nothing renews it by itself: renew it with "vault certificate renew --name web --wait", or let the vault: "vault certificate update --name web --auto-renew".',
+      'It does not renew automatically. Import a new version.\nFix: vault certificate import --name mail --fullchain FILE --private-key FILE',
+      'It does not renew automatically. Renew it, or turn on automatic renewal.\nTry: vault certificate renew --name web --wait\nTry: vault certificate update --name web --auto-renew',
     ]);
   },
 );

@@ -118,8 +118,8 @@ for (const option of ['--listen', '--acme-http-listen', '--acme-tls-listen']) {
     assert.deepEqual({ code, stdout }, { code: 1, stdout: '' }, stderr);
     assert.equal(
       stderr.replace(/^\{.*\}\n/gm, ''),
-      `vault: cannot listen on 127.0.0.1:${port}: another program uses this port\n` +
-        `  Stop that program, or choose another port with ${option}.\n`,
+      `vault: cannot listen on 127.0.0.1:${port}: the port is already in use\n` +
+        `  Stop the other program, or choose another port with ${option}.\n`,
     );
   });
 }

@@ -38,7 +38,7 @@ for (const [form, program, more] of [
 test('where the directory is missing the server serves, and says what is wrong', async (t) => {
   const { data } = commandLine(t);
   const server = await serve(t, data, { args: ['--backup-dir', join(dirname(data), 'none')] });
-  await eventually('the complaint', () => /the backup failed.*/.exec(server.log())?.[0]);
+  await eventually('the complaint', () => /backup failed.*/.exec(server.log())?.[0]);
   const ready = await fetch(`${server.url}/api/v1/ready`);
   const body = (await ready.json()) as { details: object };
   assert.deepEqual(

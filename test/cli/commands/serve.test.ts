@@ -127,16 +127,16 @@ test('a port that another program uses is named', async (t) => {
   const { port } = other.address() as AddressInfo;
   assert.equal(
     await refused(['--data-dir', dir, '--listen', `127.0.0.1:${port}`]),
-    `vault: cannot listen on 127.0.0.1:${port}: another program uses this port\n` +
-      '  Stop that program, or choose another port with --listen.\n',
+    `vault: cannot listen on 127.0.0.1:${port}: the port is already in use\n` +
+      '  Stop the other program, or choose another port with --listen.\n',
   );
 });
 
 test('an address that this machine does not have is named', async () => {
   assert.equal(
     await refused(['--data-dir', dir, '--listen', '192.0.2.1:8080', '--insecure-http']),
-    'vault: cannot listen on 192.0.2.1:8080: this machine has no such address\n' +
-      '  Name an address of this machine with --listen, such as 127.0.0.1:8080.\n',
+    'vault: cannot listen on 192.0.2.1:8080: this host does not have the address\n' +
+      '  Set --listen to an address of this host, such as 127.0.0.1:8080.\n',
   );
 });
 
@@ -146,8 +146,8 @@ test('a port that this user may not have is named', mayNotListenOn(80), async (t
   if (nobody.uid !== undefined) chownSync(data, nobody.uid, nobody.gid);
   assert.equal(
     await refused(['--data-dir', data, '--listen', '127.0.0.1:80'], nobody),
-    'vault: cannot listen on 127.0.0.1:80: this user may not use this port\n' +
-      '  Choose a port from 1024 on with --listen, or grant CAP_NET_BIND_SERVICE.\n',
+    'vault: cannot listen on 127.0.0.1:80: permission denied for this port\n' +
+      '  Choose a port of 1024 or higher with --listen, or grant CAP_NET_BIND_SERVICE.\n',
   );
 });
 

@@ -100,7 +100,7 @@ test('a master key of the wrong size and one that is a directory are refused', a
   const dir = copy('odd-key');
   const key = join(dir, 'master.key');
   fs.writeFileSync(key, Buffer.alloc(31));
-  const hint = '  Put the original file back, or name the right one with --master-key-file.\n';
+  const hint = '  Restore the original file, or set --master-key-file to the right one.\n';
   await assertRefused(
     dir,
     `vault: ${key} holds 31 bytes; a master key has 32, or is sealed by this vault\n${hint}`,
@@ -146,7 +146,7 @@ test('a database that a newer vault has written is refused', async () => {
   await assertRefused(
     dir,
     `vault: ${join(dir, 'vault.db')} was written by a newer vault (its schema has 9999-future)\n` +
-      '  Start the newer vault again, or restore the copy that was made before the upgrade.\n',
+      '  Start the newer vault again, or restore the copy from before the upgrade.\n',
   );
 });
 
@@ -163,7 +163,7 @@ test('a database of another program is refused', async () => {
 
 test('a file that is no database, and one with a damaged header, are refused', async () => {
   const refusal =
-    /^vault: the database is damaged or is no database \(.*\)\n {2}Nothing was changed\. Keep a copy/;
+    /^vault: the database is damaged, or the file is not a database \(.*\)\n {2}Nothing was changed\. Keep a copy/;
   const text = copy('text');
   fs.writeFileSync(join(text, 'vault.db'), 'this was never a database\n'.repeat(1000));
   await assertRefused(text, refusal);

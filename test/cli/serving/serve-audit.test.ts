@@ -74,7 +74,7 @@ test('a collector that takes nothing does not slow a download, and gets all of t
     outside(data, (db) => db.prepare("select 1 from settings where key = 'audit-syslog-cursor'").get()),
   );
   for (let n = 0; n < 20; n += 1) assert.equal(await download(running), 200);
-  await eventually('it says so', () => /audit events cannot be delivered/.test(running.log()) || undefined);
+  await eventually('it says so', () => /failed to deliver audit events/.test(running.log()) || undefined);
   let seen = '';
   const back = createServer((socket) =>
     socket.on('data', (bytes) => (seen += bytes)).on('error', () => undefined),
@@ -86,7 +86,7 @@ test('a collector that takes nothing does not slow a download, and gets all of t
   await eventually('all are there', () => all.every((id) => seen.includes(`{"id":${id},`)) || undefined);
   await eventually(
     'and it says so',
-    () => /audit events are delivered again/.test(running.log()) || undefined,
+    () => /delivery of audit events resumed/.test(running.log()) || undefined,
   );
   assert.equal((await running.end()).code, 0);
 });

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { StorageError } from '../../../src/base/storage-error.ts';
 import { Database, type Writer } from '../../../src/db/database.ts';
-import { StorageError } from '../../../src/db/storage-error.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
+import { StorageError } from '../../../src/base/storage-error.ts';
 import { Database, type Writer } from '../../../src/db/database.ts';
 import type { Schema } from '../../../src/db/schema/schema.ts';
 import { sqliteDialect } from '../../../src/db/sqlite/sqlite-dialect.ts';
-import { StorageError } from '../../../src/db/storage-error.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
@@ -178,7 +178,7 @@ test('a full disk is told with a sentence, nothing of the write is there, and la
   });
   await assert.rejects(refused, (error) => {
     assert(error instanceof StorageError);
-    assert.match(error.message, /^the disk that holds the database is full .*SQLITE_FULL/);
+    assert.match(error.message, /^the disk with the database is full .*SQLITE_FULL/);
     assert.match(error.hint ?? '', /Free some space/);
     return true;
   });

@@ -41,9 +41,10 @@ import {
   nextMoment,
 } from '../../../src/db/tables/certificates.ts';
 import {
-  failuresOf,
+  failedOrders,
   issuedForNames,
   issuedNear,
+  issuedWithoutSet,
   orderedBefore,
 } from '../../../src/db/tables/issuance-holds.ts';
 import { findAcmeIssuer, findIssuerById } from '../../../src/db/tables/issuers.ts';
@@ -276,9 +277,13 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => orderedBefore(db, 1, 300, 1),
     /SEARCH renewals USING INDEX renewals_by_account \(acme_account_id=\?\)/,
   ],
-  'what failed for a certificate': [
-    (db) => failuresOf(db, 1, 5),
+  'what failed for a certificate and lately for others': [
+    (db) => failedOrders(db, 1, { id: 1, domains: '[]' }, 0, 5),
     /SEARCH renewals USING INDEX renewals_by_certificate \(certificate_id=\?\)/,
+  ],
+  'what was issued before sets of names were stored': [
+    (db) => issuedWithoutSet(db, 'https://ca.test', 1),
+    /SEARCH renewals USING INDEX renewals_by_names \(name_set=\? AND finished_at>\?\)/,
   ],
   'how renewals of an issuer ended': [
     (db) => listEndedRenewals(db, 1, 5),

@@ -59,6 +59,23 @@ test('each lane has its most urgent renewal as its head, and the most urgent lan
     lanes.map(({ is_acme }) => is_acme),
     [0, 0, 1, 1, 1, 1, 1, 1],
   );
+  await vault.db.write((writer) =>
+    writer
+      .insertInto('dns_providers')
+      .values({
+        id: 7,
+        name: 'people',
+        type: 'manual',
+        zones: '[]',
+        sealed_secret: Buffer.of(1),
+        created_at: 0,
+      })
+      .execute(),
+  );
+  assert.deepEqual(
+    (await listLaneHeads(vault.db.reader, 0)).map(({ is_by_hand }) => is_by_hand),
+    [0, 0, 1, 0, 0, 1, 0, 0],
+  );
 });
 
 test('what is held back until later is passed over, and lanes of a paused issuer are left out', async (t) => {

@@ -1,6 +1,7 @@
 /** The provider azure-dns against a server that behaves as its API does. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { minute } from '../../../src/base/duration.ts';
 import { azureTokens, fakeAzureDns } from '../../harness/fake-provider-azure-dns.ts';
 import {
   another,
@@ -83,4 +84,19 @@ test('a client secret that Azure does not take is told with the name of the logi
     message,
     /^The Azure login refused to give a token \(401: AADSTS7000215: .*\[secret\] \[invalid_client\]\)/,
   );
+});
+
+test('zones are asked for once a minute, however many records there are', async () => {
+  await using fake = await startFake(fakeAzureDns);
+  const { provider, world, signal } = bench(fakeAzureDns, fake);
+  const asked = () => fake.requests.filter(({ path }) => path.endsWith('/dnsZones')).length;
+  await provider.present(record, signal);
+  const first = asked();
+  assert(first > 0);
+  await provider.present({ ...record, value: 'another' }, signal);
+  await provider.remove(record, signal);
+  assert.equal(asked(), first);
+  world.advance(minute);
+  await provider.remove({ ...record, value: 'another' }, signal);
+  assert.equal(asked(), 2 * first);
 });

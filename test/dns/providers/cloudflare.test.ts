@@ -1,6 +1,7 @@
 /** The provider cloudflare against a server that behaves as its API does. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { minute } from '../../../src/base/duration.ts';
 import { fakeCloudflare } from '../../harness/fake-provider-cloudflare.ts';
 import {
   bench,
@@ -26,4 +27,19 @@ test('a refusal to create is an error unless it says that the record exists', as
   fake.interrupt(fakeCloudflare.error(400, 'DNS Validation Error'), ({ method }) => method === 'POST');
   const { message } = await refused(provider.present(record, signal));
   assert.match(message, /did not create the TXT record .+ \(400: DNS Validation Error \[1000\]\)$/);
+});
+
+test('zones are asked for once a minute, however many records there are', async () => {
+  await using fake = await startFake(fakeCloudflare);
+  const { provider, world, signal } = bench(fakeCloudflare, fake);
+  const asked = () => fake.requests.filter(({ path }) => path === '/client/v4/zones').length;
+  await provider.present(record, signal);
+  const first = asked();
+  assert(first > 0);
+  await provider.present({ ...record, value: 'another' }, signal);
+  await provider.remove(record, signal);
+  assert.equal(asked(), first);
+  world.advance(minute);
+  await provider.remove({ ...record, value: 'another' }, signal);
+  assert.equal(asked(), 2 * first);
 });

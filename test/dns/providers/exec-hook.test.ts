@@ -119,18 +119,18 @@ suite('failures', () => {
     const silent = hookScript(dir, 'process.exitCode = 1;');
     assert.equal(
       await failure({ command: silent }),
-      `${process.execPath} failed with exit code 1, without a word`,
+      `${process.execPath} failed with exit code 1, without any output`,
     );
   });
 
   test('say which signal or limit ended it', async (t) => {
     const dir = tempDir(t);
     const killed = hookScript(dir, `process.kill(process.pid, 'SIGKILL');`);
-    assert.match(await failure({ command: killed }), /was ended by the signal SIGKILL, without a word$/);
+    assert.match(await failure({ command: killed }), /was ended by the signal SIGKILL, without any output$/);
     const endless = hookScript(dir, `console.error('hm'); setInterval(() => {}, 1000);`);
     assert.match(
       await failure({ command: endless, timeout: 90 }, never, new JumpingWorld()),
-      /was ended after 90 s(: hm|, without a word)$/,
+      /was ended after 90 s(: hm|, without any output)$/,
     );
     assert.match(
       await failure({ command: endless }, AbortSignal.abort()),
@@ -164,7 +164,7 @@ suite('settings', () => {
       assert.notEqual(issues({ command }).length, 0, JSON.stringify(command));
     }
     assert.match(issues({ command: 'hook' }).join(), /command: must begin with an absolute path/);
-    assert.match(issues({ command: '/a\0b' }).join(), /command: must not have a NUL/);
+    assert.match(issues({ command: '/a\0b' }).join(), /command: must not contain a NUL character/);
     assert.match(issues({ command: 7 }).join(), /command: must be a path, or a list/);
   });
 

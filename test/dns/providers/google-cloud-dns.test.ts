@@ -100,7 +100,7 @@ test('a key file that is none is refused without being shown', async () => {
   ]) {
     const provider = made({ service_account: { ...key, private_key }, base_url: fake.url });
     const { message } = await refused(provider.present(record, signal));
-    assert.match(message, /private_key of the service account is no RSA key in PKCS#8$/);
+    assert.match(message, /private_key of the service account must be an RSA key in PKCS#8$/);
   }
 });
 

@@ -110,7 +110,7 @@ suite('a secret file', () => {
     [
       'api_token: s3cret\nnested: {inner: x, s3cret-9: x}',
       'an unknown key that may be a value',
-      'the settings of example are not right: nested.a key that is no name is unknown',
+      'the settings of example are not right: nested.a key that is not a name is unknown',
     ],
     [
       'api_token: s3cret\nttl: s3cret',
@@ -142,7 +142,7 @@ suite('a secret file', () => {
     [
       'api_token: *s3cret\n',
       'an alias that leads nowhere',
-      'the secret file has aliases that lead nowhere, or too many of them',
+      'the secret file has unresolved YAML aliases, or too many of them',
     ],
     [
       'api_token: s3cret\n---\napi_token: s3cret',

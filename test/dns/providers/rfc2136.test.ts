@@ -160,7 +160,7 @@ suite('what people are told', () => {
       update((request) =>
         signedWith(request, plainAnswer(request, 0), { time: new TestWorld().now() / 1000 - 3600 }),
       ),
-      /answered with a signature of another time: the server’s clock is 3600 s behind ours/,
+      /answered with a signature from another time: the server’s clock is 3600 s behind ours/,
     ],
     'an answer to another question': [
       (request) => {
@@ -262,7 +262,7 @@ suite('settings', () => {
     assert.match(issues({ server }).join(), /key_name: is missing/);
     assert.match(issues({ server, key_name }).join(), /secret: goes with key_name/);
     assert.match(issues({ server, secret: text }).join(), /key_name: is missing/);
-    assert.match(issues({ ...good, unsigned: true }).join(), /unsigned: does not go with key_name/);
+    assert.match(issues({ ...good, unsigned: true }).join(), /unsigned: cannot be combined with key_name/);
   });
 
   test('a secret is base64 and an algorithm is one of those', () => {

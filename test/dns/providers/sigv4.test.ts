@@ -49,8 +49,8 @@ const vectors: Readonly<Record<string, Case>> = {
 };
 
 for (const [title, { signed, signature, ...request }] of Object.entries(vectors)) {
-  test(`AWS test suite: ${title}`, () => {
-    const headers = sigV4Headers(request, keys, suite, now);
+  test(`AWS test suite: ${title}`, async () => {
+    const headers = await sigV4Headers(request, keys, suite, now);
     assert.deepEqual(headers, {
       'X-Amz-Date': '20150830T123600Z',
       Authorization: `AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=${signed}, Signature=${signature}`,
@@ -58,10 +58,10 @@ for (const [title, { signed, signature, ...request }] of Object.entries(vectors)
   });
 }
 
-test('IAM User Guide: ListUsers', () => {
+test('IAM User Guide: ListUsers', async () => {
   const headers = { 'Content-Type': 'application/x-www-form-urlencoded; charset=utf-8' };
   const url = 'https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08';
-  const { Authorization } = sigV4Headers(
+  const { Authorization } = await sigV4Headers(
     { method: 'GET', url, headers },
     keys,
     { region: 'us-east-1', service: 'iam' },
@@ -71,15 +71,16 @@ test('IAM User Guide: ListUsers', () => {
   assert.equal(Authorization?.split('Signature=')[1], expected);
 });
 
-test('a session token is sent and signed', () => {
+test('a session token is sent and signed', async () => {
   const credentials = { ...keys, sessionToken: 'token+/=' };
-  const headers = sigV4Headers({ method: 'GET', url: `${host}/` }, credentials, suite, now);
+  const headers = await sigV4Headers({ method: 'GET', url: `${host}/` }, credentials, suite, now);
   assert.equal(headers['X-Amz-Security-Token'], 'token+/=');
   assert.match(headers.Authorization ?? '', /SignedHeaders=host;x-amz-date;x-amz-security-token,/);
 });
 
-test('marks that RFC 3986 reserves are encoded in the query, and a port is part of the host', () => {
-  const sign = (url: string) => sigV4Headers({ method: 'GET', url }, keys, suite, now).Authorization;
-  assert.equal(sign(`${host}/?name=*.example.com`), sign(`${host}/?name=%2A.example.com`));
-  assert.notEqual(sign(`${host}/`), sign(`${host}:8443/`));
+test('marks that RFC 3986 reserves are encoded in the query, and a port is part of the host', async () => {
+  const sign = async (url: string) =>
+    (await sigV4Headers({ method: 'GET', url }, keys, suite, now)).Authorization;
+  assert.equal(await sign(`${host}/?name=*.example.com`), await sign(`${host}/?name=%2A.example.com`));
+  assert.notEqual(await sign(`${host}/`), await sign(`${host}:8443/`));
 });

@@ -83,7 +83,7 @@ suite('followCnames', () => {
     const resolver = knowing(async (name) => dns.records[`CNAME ${name}`]?.[0] as string | undefined);
     await assert.rejects(followCnames(resolver, start, never), (error: Error) => {
       assert(error instanceof DnsProviderError);
-      assert.equal(error.message, `the CNAME records lead in a circle: ${start} → a.test → ${start}`);
+      assert.equal(error.message, `the CNAME records form a loop: ${start} → a.test → ${start}`);
       return true;
     });
   });

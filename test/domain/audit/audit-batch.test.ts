@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { StorageError } from '../../../src/db/storage-error.ts';
+import { StorageError } from '../../../src/base/storage-error.ts';
 import type { AuditEvent } from '../../../src/domain/audit/audit.ts';
 import { type TestVault, testVault } from '../../harness/test-vault.ts';
 

@@ -113,7 +113,7 @@ assert(fullchain && key && otherKey);
 const refusals: Record<string, BundleSource[]> = {
   'a key that belongs to another certificate': [fullchain, otherKey],
   'a certificate without a key': [fullchain],
-  'a key without a certificate': [key],
+  'a key no certificate': [key],
   'a file with nothing in it': [{ name: 'empty.pem', bytes: Buffer.alloc(0) }],
   'a file of something else': [{ name: 'text.pem', bytes: Buffer.from('hello') }],
 };

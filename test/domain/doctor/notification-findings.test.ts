@@ -1,4 +1,4 @@
-/** What an examination says of channels: which takes nothing, why, and what to do; and nothing of those that somebody silenced. */
+/** Findings about channels: which one fails, why and what to do, and none for channels that an administrator disabled. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hour } from '../../../src/base/duration.ts';
@@ -10,14 +10,14 @@ import { makeCertificate } from '../../harness/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { status, webhookReceiver } from '../../harness/webhook-receiver.ts';
 
-test('channels that take nothing are found, those that are well are counted, and those that were silenced passed over', async (t) => {
+test('failing channels are reported, working ones counted, and disabled ones skipped', async (t) => {
   const { vault, world } = await testVault(t);
   const receiver = await webhookReceiver(t);
   const { host } = new URL(receiver.url);
   assert.deepEqual(await notificationFindings(vault), []);
   await addWebhook(vault, receiver.url);
-  const well = [{ check: 'notifications', status: 'ok', message: '1 channel takes what is told' }];
-  assert.deepEqual(await notificationFindings(vault), well);
+  const fine = [{ check: 'notifications', status: 'ok', message: '1 channel works' }];
+  assert.deepEqual(await notificationFindings(vault), fine);
   await makeCertificate(vault, 'web');
   await failRenewal(vault, 'web', 'no');
   receiver.answers.push(status(500));
@@ -27,20 +27,20 @@ test('channels that take nothing are found, those that are well are counted, and
       check: 'notification',
       about: 'ops',
       status: 'failed',
-      message: `the channel ops did not take its last message, and 1 waits: ${host} answered 500`,
-      hint: 'Try it: vault notification test --channel ops',
+      message: `channel ops failed to deliver its last message (1 pending): ${host} answered 500`,
+      hint: 'Try: vault notification test --channel ops',
     },
   ]);
   world.advance(hour);
   await deliverAll(vault);
-  assert.deepEqual(await notificationFindings(vault), well);
+  assert.deepEqual(await notificationFindings(vault), fine);
   world.advance(6 * hour);
   await failRenewal(vault, 'web', 'no');
   receiver.answers.push(status(410));
   await deliverAll(vault);
   const [gone] = await notificationFindings(vault);
   assert.equal(gone?.status, 'failed');
-  assert.equal(gone.message, `the channel ops was disabled: ${host} answered 410: it wants nothing any more`);
+  assert.equal(gone.message, `channel ops was disabled: ${host} answered 410: it wants nothing any more`);
   await changeChannel(vault, localCli, 'ops', { disabled: true });
   assert.deepEqual(await notificationFindings(vault), []);
 });

@@ -1,4 +1,4 @@
-/** Which names are asked on port 80, and what each answer means. The CA's side is a function here: nobody listens on port 80. */
+/** Which names are checked on port 80, and what each answer means. A function answers in place of port 80. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { reachabilityFindings } from '../../../src/domain/doctor/reachability-findings.ts';
@@ -20,28 +20,28 @@ const answers: readonly {
       body: Buffer.from('{"code":"not_found"}'),
     },
     status: 'ok',
-    message: /: a vault answers on port 80$/,
+    message: /: port 80 leads to a vault$/,
   },
   {
     what: "another server's refusal",
     answer: { status: 404, headers: { 'content-type': 'text/html' }, body: Buffer.from('<h1>not found') },
     status: 'warning',
-    message: /: something else answers on port 80 \(status 404\)$/,
+    message: /: port 80 does not lead to a vault \(status 404\)$/,
   },
   {
     what: 'a refusal that only says it is a problem',
     answer: { status: 404, headers: { 'content-type': 'application/problem+json' }, body: Buffer.from('{') },
     status: 'warning',
-    message: /: something else answers/,
+    message: /: port 80 does not lead to a vault/,
   },
   {
     what: 'a redirect',
     answer: { status: 301, headers: { location: 'https://www.example.com/' } },
     status: 'warning',
-    message: /: port 80 leads elsewhere/,
+    message: /: port 80 redirects elsewhere/,
   },
   {
-    what: 'nobody',
+    what: 'no server',
     answer: new OutboundError('unreachable', 'web.example.test cannot be reached: connect ECONNREFUSED'),
     status: 'warning',
     message: /^web\.example\.test: web\.example\.test cannot be reached/,
@@ -60,7 +60,7 @@ for (const { what, answer, status, message } of answers) {
   });
 }
 
-test('only names that are proved over HTTP are asked, and no more than ten', async (t) => {
+test('only names that use http-01 are checked, and no more than ten', async (t) => {
   const { vault } = await testVault(t);
   await silentIssuer(vault, 'ca');
   await makeCertificate(vault, 'private');
@@ -71,14 +71,14 @@ test('only names that are proved over HTTP are asked, and no more than ten', asy
   const none = await reachabilityFindings(vault, outboundThat({ status: 200 }, asked), forever);
   assert.deepEqual(
     none.map(({ status, message }) => [status, message]),
-    [['ok', 'no name is proved over HTTP']],
+    [['ok', 'no certificate uses http-01']],
   );
   for (let n = 0; n < 12; n++)
     await makeCertificate(vault, `web${n}`, { issuer: 'ca', challenge: 'http-01' });
   const findings = await reachabilityFindings(vault, outboundThat({ status: 200 }, asked), forever);
   assert.equal(asked.length, 10);
   assert.match(asked[0] ?? '', /^http:\/\/web0\.example\.test\/\.well-known\/acme-challenge\/[\w-]+$/);
-  assert.match(findings.at(-1)?.message ?? '', /^2 more names are proved over HTTP/);
+  assert.match(findings.at(-1)?.message ?? '', /^2 more names use http-01/);
 });
 
 function outboundThat(answer: Partial<OutboundResponse> | OutboundError, asked: string[] = []): Outbound {

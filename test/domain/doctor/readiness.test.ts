@@ -1,4 +1,4 @@
-/** Readiness: three checks, each of which alone makes the vault not ready, and none of which writes or tells paths. */
+/** Readiness: three checks, each of which alone makes the vault not ready; none writes anything or reveals paths. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -15,7 +15,7 @@ import { testVault } from '../../harness/test-vault.ts';
 const details = { backup: { state: 'none', age_seconds: null }, disk: { state: 'ok' } };
 const ok = { database: 'ok', master_key: 'ok', renewal_engine: 'ok' };
 
-test('a vault that can do its work is ready, and looking writes nothing', async (t) => {
+test('a working vault is ready, and the check writes nothing', async (t) => {
   const { vault } = await testVault(t);
   vault.renewalHeartbeat.beat();
   const write = t.mock.method(vault.db, 'write');
@@ -23,7 +23,7 @@ test('a vault that can do its work is ready, and looking writes nothing', async 
   assert.equal(write.mock.callCount(), 0);
 });
 
-test('without a sign of life of the renewal engine the vault is not ready', async (t) => {
+test('without a heartbeat of the renewal engine the vault is not ready', async (t) => {
   const { vault, world } = await testVault(t);
   const dead = { status: 'not_ready', checks: { ...ok, renewal_engine: 'failed' }, details };
   assert.deepEqual(await readiness(vault), dead);
@@ -40,7 +40,7 @@ test('with another master key the vault is not ready', async (t) => {
   assert.deepEqual(answer, { status: 'not_ready', checks: { ...ok, master_key: 'failed' }, details });
 });
 
-test('with a database that does not answer the vault is not ready, and only the log says why', async (t) => {
+test('with a database that fails the vault is not ready, and only the log says why', async (t) => {
   const { vault, dataDir, log } = await testVault(t);
   vault.renewalHeartbeat.beat();
   const other = new BetterSqlite3(join(dataDir, 'vault.db'));
@@ -56,7 +56,7 @@ test('with a database that does not answer the vault is not ready, and only the 
   assert.equal(log.lines.filter((line) => line.includes('no such table')).length, 2);
 });
 
-test('while another process writes the vault is ready all the same', async (t) => {
+test('while another process writes the vault stays ready', async (t) => {
   const { vault, dataDir } = await testVault(t);
   vault.renewalHeartbeat.beat();
   const other = new BetterSqlite3(join(dataDir, 'vault.db'));
@@ -66,7 +66,7 @@ test('while another process writes the vault is ready all the same', async (t) =
   other.exec('rollback');
 });
 
-test('the details tell how old the last backup is and whether the schedule fails, and neither makes the vault unready', async (t) => {
+test('the details show the age of the last backup and a failing schedule, and neither affects readiness', async (t) => {
   const { vault, world } = await testVault(t);
   vault.renewalHeartbeat.beat();
   await vault.db.write((writer) => putSetting(writer, 'last-backup-at', world.now() - 90_500));

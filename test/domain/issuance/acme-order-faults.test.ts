@@ -11,7 +11,7 @@ const replies: Readonly<Record<string, { readonly reply: ScriptedReply; readonly
   'cut JSON': {
     reply: { headers: { 'Content-Type': 'application/json' }, body: '{"status": "pend' },
     words:
-      /^127\.0\.0\.1:\d+ was expected to answer with an order, but sent something that is no JSON, or not all of it$/,
+      /^127\.0\.0\.1:\d+ was expected to answer with an order, but sent something invalid or incomplete JSON$/,
   },
   'JSON that is no order': {
     reply: { body: { status: 'wonderful' } },
@@ -133,7 +133,7 @@ test('an order that is processed for long is waited for', async (t) => {
 test('an order that never ends is given up after an hour, with what was waited for', async (t) => {
   const opened = await engine(t, { processing: Number.POSITIVE_INFINITY, zones: ['example.test'] });
   const before = opened.world.now();
-  const { ended } = await fails(opened, /^Given up after 1 h: the wait for the CA was given up/);
+  const { ended } = await fails(opened, /^Given up after 1 h: waiting for the CA was canceled/);
   const passed = opened.world.now() - before;
   assert(passed >= hour && passed < hour + minute, String(passed));
   assert.equal(stepsOf(ended).at(-1)?.text, 'waiting for ca to issue');

@@ -140,7 +140,7 @@ for (const [name, outcome] of [
     const choosing = chooseProof(vault, attempt, authorizationOf(name, usual));
     if (typeof outcome !== 'string') return assert.rejects(choosing, { message: outcome });
     assert.equal((await choosing).challenge.type, outcome);
-    assert(log.lines.some((line) => line.includes('CNAME look-up failed') && line.includes('SERVFAIL')));
+    assert(log.lines.some((line) => line.includes('CNAME lookup failed') && line.includes('SERVFAIL')));
     return undefined;
   });
 }

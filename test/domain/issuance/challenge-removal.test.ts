@@ -92,7 +92,7 @@ test('removals of a process that stops end where they are, and the challenges st
   t.mock.method(zone.provider, 'remove', async (_: TxtRecord, signal: AbortSignal) => {
     begun.resolve();
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-    throw new DnsProviderError('the request was given up');
+    throw new DnsProviderError('the request was canceled');
   });
   beginRemoval(vault, [row]);
   await begun.promise;

@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { day, minute } from '../../../src/base/duration.ts';
+import { KeyedMutex } from '../../../src/base/keyed-mutex.ts';
 import type { World } from '../../../src/base/world.ts';
+import { insertChallenge } from '../../../src/db/tables/acme-challenges.ts';
 import { findDnsProvider } from '../../../src/db/tables/dns-providers.ts';
 import { type DnsProvider, DnsProviderError, type TxtRecord } from '../../../src/dns/dns-provider.ts';
+import { removeChallenges } from '../../../src/domain/issuance/challenge-removal.ts';
 import {
   OperationTimeout,
   placeOf,
@@ -42,7 +45,7 @@ test('aliases in a circle are refused in words that show them', async (t) => {
   zone.aliases.set('a.test', '_acme-challenge.example.test');
   await assert.rejects(placeOf(vault, 'example.test', forever), {
     message:
-      'the CNAME records lead in a circle: _acme-challenge.example.test → a.test → _acme-challenge.example.test',
+      'the CNAME records form a loop: _acme-challenge.example.test → a.test → _acme-challenge.example.test',
   });
 });
 
@@ -135,7 +138,7 @@ test('the deadline of an operation begins with its turn, and its end is told in 
     present: async ({ value }, signal) => {
       begun += 1;
       await world.sleep(value === 'silent' ? day : 90_000, signal);
-      if (signal.aborted) throw new DnsProviderError('the request was given up');
+      if (signal.aborted) throw new DnsProviderError('the request was canceled');
     },
     concurrency: 1,
   }));
@@ -175,6 +178,61 @@ test('what can travel together does, fifty at a time, and the wait for the serve
     [1, 20, 50, 50],
   );
   assert.deepEqual(seen, []);
+});
+
+/** Says how many turns were asked for. */
+class CountedTurns extends KeyedMutex {
+  asked = 0;
+  override take<T>(...request: Parameters<typeof KeyedMutex.prototype.take<T>>): Promise<T> {
+    this.asked += 1;
+    return super.take(...request);
+  }
+}
+
+test('a first removal goes before records that wait to be presented, and retries take their turns', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const seen: string[] = [];
+  const { vault, row } = await withProvider(t, () => ({
+    concurrency: 1,
+    present: async ({ name }) => {
+      await gate.promise;
+      seen.push(`present ${name}`);
+    },
+    remove: async ({ name }) => {
+      seen.push(`remove ${name}`);
+      if (name.startsWith('fails')) throw new DnsProviderError('no');
+    },
+  }));
+  const turns = new CountedTurns();
+  const own = { ...vault, turns };
+  const names = ['fails.example.test', 'old.example.test'];
+  const rows = await vault.db.write((writer) =>
+    Promise.all(
+      names.map((name) =>
+        insertChallenge(writer, {
+          ...{ renewal_id: null, identifier: name, type: 'dns-01', token: name, key_authorization: name },
+          ...{ dns_provider_id: row.id, record_name: name, record_zone: 'example.test' },
+          ...{ record_value: 'value', created_at: vault.world.now() },
+        }),
+      ),
+    ),
+  );
+  const work = ['a.example.test', 'b.example.test', 'c.example.test'].map((name) =>
+    presentRecords(own, row, [at(name)], forever),
+  );
+  await until(vault, () => turns.asked === 6);
+  work.push(removeChallenges(own, rows));
+  await until(vault, () => turns.asked === 8);
+  gate.resolve();
+  await Promise.all(work);
+  assert.deepEqual(seen, [
+    'present a.example.test',
+    'remove fails.example.test',
+    'present b.example.test',
+    'present c.example.test',
+    'remove fails.example.test',
+    'remove old.example.test',
+  ]);
 });
 
 test('a kind of provider that does not exist is refused with the closest that does', () => {

@@ -96,6 +96,30 @@ test('the fifth certificate for a set of names in a week is the last, in whateve
   assert.equal(await claimed(vault), undefined);
 });
 
+test('certificates that the version before issued for a set of names count too', async (t) => {
+  const { vault, world, issued } = await prepared(t);
+  const start = world.now();
+  await issued('a', ['www.example.com', 'example.com']);
+  for (let n = 1; n < 5; n += 1) {
+    await requestRenewal(vault, localCli, 'a');
+    await succeeded(vault, 'a');
+  }
+  // It did not store the digest of the names.
+  await vault.db.write((writer) =>
+    writer
+      .updateTable('renewals')
+      .set({ name_set: null, order_domains: '["www.example.com","example.com"]' })
+      .execute(),
+  );
+  world.advance(hour);
+  await makeCertificate(vault, 'twin', { issuer: 'ca', domains: ['example.com', 'www.example.com'] });
+  assert.equal(await claimed(vault), undefined);
+  const reason = 'the CA allows 5 certificates per set of names within 7 days';
+  assert.deepEqual(await holdOf(vault, 'twin'), [start + 7 * day, reason]);
+  world.advance(start + 7 * day - world.now());
+  assert.equal(await claimed(vault), (await rowOf(vault, 'twin')).id);
+});
+
 test('the fiftieth new certificate of a registered domain in a week is the last, but what was there is renewed', async (t) => {
   const { vault, world, issued } = await prepared(t);
   for (let n = 1; n <= 50; n += 1) await issued(`c${n}`, [`w${n}.example.co.uk`]);
@@ -176,6 +200,34 @@ test('after five failed validations within an hour a certificate waits, however 
   assert.equal((await holdOf(vault, 'a'))?.[0], first + hour);
   world.advance(first + hour - world.now());
   assert(await claimed(vault));
+});
+
+test('failed validations of a name count for every certificate with it, and for no other', async (t) => {
+  const { vault, world } = await prepared(t);
+  const first = world.now();
+  const domains = { ec: ['a.example', 'b.example'], rsa: ['b.example'], other: ['c.example'] };
+  for (const [name, names] of Object.entries(domains)) {
+    await makeCertificate(vault, name, { issuer: 'ca', domains: names });
+  }
+  for (let n = 1; n <= 5; n += 1) {
+    const name = n % 2 === 1 ? 'ec' : 'rsa';
+    await requestRenewal(vault, localCli, name);
+    const open = await findOpenRenewal(vault.db.reader, (await rowOf(vault, name)).id);
+    assert(open && (await claimRenewal(vault, 'worker', { only: open.id })), `attempt ${n}`);
+    const failed = {
+      ...{ status: 'failed' as const, finished_at: world.now(), order_url: `https://ca.test/${n}` },
+      order_domains: JSON.stringify(domains[name]),
+    };
+    await vault.db.write((writer) => updateRenewal(writer, open.id, failed));
+    world.advance(minute);
+  }
+  await requestRenewal(vault, localCli, 'ec');
+  await requestRenewal(vault, localCli, 'rsa');
+  assert.equal(await claimed(vault), (await rowOf(vault, 'other')).id);
+  assert.equal(await claimed(vault), undefined);
+  const reason = 'the CA allows 5 failed validations per name within an hour';
+  assert.deepEqual(await holdOf(vault, 'ec'), [first + hour, reason]);
+  assert.deepEqual(await holdOf(vault, 'rsa'), [first + hour, reason]);
 });
 
 const tooMany = (detail: string) => problem('rateLimited', detail, { headers: { 'Retry-After': '7200' } });

@@ -55,7 +55,7 @@ suite('a channel', () => {
     });
     const told = JSON.stringify([view, eventsOf(dataDir, 'notification_channel.create')]);
     assert(told.includes('hooks.a.test') && !told.includes('t0ken') && !told.includes(made));
-    await assert.rejects(addWebhook(vault, url), /there is a notification channel called ops already/);
+    await assert.rejects(addWebhook(vault, url), /a notification channel named ops already exists/);
   });
 
   test('shows how the last attempt went, however much waits behind it', async (t) => {
@@ -91,7 +91,7 @@ suite('a channel', () => {
       ['webhook', { url, t0ken: 1 }, /unknown/],
       ['email', { host: 'a.test', from: 'v@a.test' }, /to is missing/],
       ['exec', { command: ['t0ken'] }, /command must begin with an absolute path/],
-      ['webhok', {}, /^there is no kind of notification channel called "webhok"/],
+      ['webhok', {}, /^unknown notification channel type "webhok"/],
     ];
     for (const [type, settings, message] of wrong) {
       const input = parseInput(createChannelInput, { name: 'ops', type });
@@ -133,7 +133,7 @@ suite('a channel', () => {
     assert.equal(events.length, 3);
     await assert.rejects(change({}, { url: 'nowhere' }), /url must be/);
     await assert.rejects(changeChannel(vault, localCli, 'obs', {}), (error: Error) => {
-      assert.match(error.message, /There is no notification channel called "obs"/);
+      assert.match(error.message, /Unknown notification channel "obs"/);
       return true;
     });
   });
@@ -147,7 +147,7 @@ suite('a channel', () => {
     await removeChannel(vault, localCli, 'ops');
     assert.deepEqual(await vault.db.reader.selectFrom('notification_deliveries').selectAll().execute(), []);
     assert.equal(eventsOf(dataDir, 'notification_channel.delete').length, 1);
-    await assert.rejects(removeChannel(vault, localCli, 'ops'), /There is no notification channel/);
+    await assert.rejects(removeChannel(vault, localCli, 'ops'), /Unknown notification channel/);
   });
 });
 
@@ -155,12 +155,12 @@ test('what may be asked of a channel is checked', () => {
   const valid = { name: 'ops', type: 'webhook' };
   const wrong: [object, RegExp][] = [
     [{ name: 'a b' }, /name/],
-    [{ events: ['renewal.recovered'] }, /"renewal\.recovered" is not an event: use one of renewal\.failed/],
-    [{ certificates: ['web[12]'] }, /a pattern has letters/],
+    [{ events: ['renewal.recovered'] }, /"renewal\.recovered" is not an event; use one of renewal\.failed/],
+    [{ certificates: ['web[12]'] }, /a pattern has up to 128 letters/],
     [{ certificates: Array.from({ length: 101 }, (_, at) => `web${at}`) }, /at most 100 patterns/],
-    [{ digest_at: '24:00' }, /a digest has a time of the day in UTC/],
-    [{ digest_at: '7:00' }, /a digest has a time/],
-    [{ digest_days: 0 }, /at least one day/],
+    [{ digest_at: '24:00' }, /the time of a digest is HH:MM in UTC/],
+    [{ digest_at: '7:00' }, /the time of a digest/],
+    [{ digest_days: 0 }, /at least 1 day/],
     [{ digest_days: 91 }, /at most 90 days/],
     [{ secret: 'x' }, /Unrecognized key/],
   ];

@@ -13,8 +13,8 @@ import {
 import { claimDelivery } from '../../../src/domain/notifications/notification-claim.ts';
 import {
   deliver,
-  distanceAfter,
-  tidyDeliveries,
+  pruneDeliveries,
+  retryDelay,
 } from '../../../src/domain/notifications/notification-delivery.ts';
 import { eventsOf } from '../../harness/http-fixtures.ts';
 import { addWebhook, deliverAll, deliveriesOf, failRenewal } from '../../harness/notification-fixtures.ts';
@@ -50,12 +50,12 @@ suite('a delivery', () => {
       {
         id: (await only()).message_id,
         type: 'renewal.failed',
-        subject: 'web: a renewal failed',
+        subject: 'web: renewal failed',
         timestamp: '2026-11-21T12:00:00Z',
       },
     );
     assert.equal(got.json.data.error, 'the CA says no');
-    assert.match(got.json.text, /^ {2}What it said: +the CA says no$/m);
+    assert.match(got.json.text, /^ {2}Error: +the CA says no$/m);
     assert.partialDeepStrictEqual(await only(), { status: 'delivered', attempts: 1, error: null });
     world.advance(30 * day);
     assert.equal(await deliverAll(vault), 0);
@@ -75,16 +75,16 @@ suite('a delivery', () => {
     assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-timestamp'])).size, 9);
     assert.partialDeepStrictEqual(await only(), { status: 'failed', attempts: 9 });
     assert.match((await only()).error ?? '', /answered 500$/);
-    assert.equal(log.lines.filter((line) => line.includes('could not be delivered')).length, 9);
+    assert.equal(log.lines.filter((line) => line.includes('failed to deliver a notification')).length, 9);
     assert(!log.lines.join('\n').includes('t0ken'));
   });
 
   test('waits as long as a receiver asks, a day at most', () => {
-    assert.equal(distanceAfter(1), minute);
-    assert.equal(distanceAfter(1, hour), hour);
-    assert.equal(distanceAfter(4, minute), 2 * hour);
-    assert.equal(distanceAfter(1, 400 * day), day);
-    assert.equal(distanceAfter(1000), day);
+    assert.equal(retryDelay(1), minute);
+    assert.equal(retryDelay(1, hour), hour);
+    assert.equal(retryDelay(4, minute), 2 * hour);
+    assert.equal(retryDelay(1, 400 * day), day);
+    assert.equal(retryDelay(1000), day);
   });
 
   test('is in one hand at a time, and in the next when the first has died', async (t) => {
@@ -161,8 +161,8 @@ suite('a delivery', () => {
     const { id } = await requireChannel(vault.db.reader, 'ops');
     await vault.db.write((writer) => updateChannel(writer, id, { sealed_settings: Buffer.alloc(60, 1) }));
     await deliverAll(vault);
-    assert.equal((await only()).error, 'the vault failed; its log says why');
-    assert(log.lines.some((line) => line.includes('could not be made ready')));
+    assert.equal((await only()).error, 'internal error; see the log of the vault');
+    assert(log.lines.some((line) => line.includes('failed to prepare a notification')));
     assert.equal(receiver.received.length, 0);
   });
 });
@@ -172,17 +172,17 @@ suite('the log of deliveries', () => {
     const { vault, world, only } = await prepared(t);
     await deliverAll(vault);
     world.advance(29 * day);
-    await tidyDeliveries(vault);
+    await pruneDeliveries(vault);
     assert.equal((await only()).status, 'delivered');
     await changeChannel(vault, localCli, 'ops', { disabled: false });
     await failRenewal(vault, 'web', 'again');
     await changeChannel(vault, localCli, 'ops', { disabled: true });
     world.advance(3 * day);
-    await tidyDeliveries(vault);
+    await pruneDeliveries(vault);
     const left = await deliveriesOf(vault);
     assert.deepEqual(
       left.map(({ status: state, error }) => [state, error]),
-      [['failed', 'given up: it could not be delivered in time']],
+      [['failed', 'expired before it could be delivered']],
     );
     assert.equal((await vault.db.reader.selectFrom('notifications').selectAll().execute()).length, 1);
   });
@@ -191,7 +191,7 @@ suite('the log of deliveries', () => {
     const { vault, world, receiver, only } = await prepared(t);
     world.advance(3 * day);
     assert.equal(await deliverAll(vault), 0);
-    await tidyDeliveries(vault);
+    await pruneDeliveries(vault);
     assert.partialDeepStrictEqual(await only(), { status: 'failed', attempts: 0 });
     assert.equal(receiver.received.length, 0);
   });
@@ -214,7 +214,7 @@ suite('the log of deliveries', () => {
       }
     });
     let rounds = 1;
-    while (await tidyDeliveries(vault)) rounds += 1;
+    while (await pruneDeliveries(vault)) rounds += 1;
     const { count } = await vault.db.reader
       .selectFrom('notification_deliveries')
       .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -236,14 +236,14 @@ suite('the test of a channel', () => {
     assert.equal(eventsOf(dataDir, 'notification_channel.test').length, 1);
   });
 
-  test('that nobody waits for any more is not sent again', async (t) => {
+  test('that was canceled is not sent again', async (t) => {
     const { vault, world, receiver } = await prepared(t);
     await deliverAll(vault);
     const stop = new AbortController();
     receiver.answers.push(() => stop.abort());
-    await assert.rejects(testChannel(vault, localCli, 'ops', stop.signal), /was given up/);
+    await assert.rejects(testChannel(vault, localCli, 'ops', stop.signal), /test canceled/);
     assert.partialDeepStrictEqual((await deliveriesOf(vault)).at(-1), {
-      ...{ status: 'failed', attempts: 1, error: 'given up before there was an answer' },
+      ...{ status: 'failed', attempts: 1, error: 'canceled before the receiver answered' },
     });
     world.advance(hour);
     assert.equal(await deliverAll(vault), 0);
@@ -256,7 +256,7 @@ suite('the test of a channel', () => {
     receiver.answers.push(asked.resolve);
     const tested = testChannel(vault, localCli, 'ops', forever);
     const response = await asked.promise;
-    await tidyDeliveries(vault);
+    await pruneDeliveries(vault);
     response.writeHead(204).end();
     await tested;
     assert.partialDeepStrictEqual((await deliveriesOf(vault)).at(-1), { status: 'delivered', error: null });

@@ -4,7 +4,7 @@ import { suite, type TestContext, test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';
 import { formatTimestamp } from '../../../src/base/timestamp.ts';
 import { nextDigestAt, queueDigests } from '../../../src/domain/notifications/notification-digest.ts';
-import { wordsFor } from '../../../src/domain/notifications/notification-text.ts';
+import { messageText } from '../../../src/domain/notifications/notification-text.ts';
 import { importOne, makeKey, renewCertificate } from '../../harness/http-fixtures.ts';
 import { addWebhook, failRenewal, toldIn } from '../../harness/notification-fixtures.ts';
 import { change, makeCertificate } from '../../harness/renewal-fixtures.ts';
@@ -68,9 +68,9 @@ suite('a digest', () => {
       api_keys: [{ id: 1, name: 'agent', expires_at: '2026-12-01T12:00:00Z' }],
       backup_overdue_since: null,
     });
-    const { subject, text } = wordsFor('digest', data, at);
-    assert.equal(subject, 'digest: 3 to look at, 4 issued');
-    assert.match(text, /^Renewals fail:\n\n {2}mail: the CA says no$/m);
+    const { subject, text } = messageText('digest', data, at);
+    assert.equal(subject, 'digest: 3 problems, 4 issued');
+    assert.match(text, /^Failing renewals:\n\n {2}mail: the CA says no$/m);
     assert.match(text, /^ {2}short: 2026-11-22T11:55:00Z \(in 4 hours\)$/m);
     assert.match(text, /^ {2}agent \(id 1\): 2026-12-01T12:00:00Z \(in 9 days\)$/m);
   });
@@ -120,8 +120,8 @@ suite('a digest', () => {
     const { data, at } = await lastDigest(opened);
     assert.partialDeepStrictEqual(data, { counts: { issued: 131, failing: 130, expiring: 0, api_keys: 0 } });
     assert.equal((data.failing as unknown[]).length, 100);
-    const { subject, text } = wordsFor('digest', data, at);
-    assert.equal(subject, 'digest: 130 to look at, 131 issued');
+    const { subject, text } = messageText('digest', data, at);
+    assert.equal(subject, 'digest: 130 problems, 131 issued');
     assert.match(
       text,
       /^ {2}web199: the CA is down\n {2}and 30 more\n\nNew versions:\n\n {2}elsewhere\n {2}web100\n/m,
@@ -139,7 +139,7 @@ suite('a digest', () => {
     assert.equal(await queueDigests(vault), 0);
   });
 
-  test('is planned anew where the clock was ahead, and not sent for that', async (t) => {
+  test('is rescheduled if the clock was ahead, and not sent for that', async (t) => {
     const { vault, world } = await prepared(t);
     await makeCertificate(vault, 'web');
     world.advance(100 * day);

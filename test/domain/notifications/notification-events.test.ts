@@ -1,7 +1,7 @@
 /** Which notices fit the filter of a channel. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chosenFor, fitsFilter } from '../../../src/domain/notifications/notification-events.ts';
+import { matchesFilter, subscribedEvent } from '../../../src/domain/notifications/notification-events.ts';
 
 test('a pattern fits a whole name, with * for any characters, also where names have a *', () => {
   const cases: [pattern: string, name: string, fits: boolean][] = [
@@ -23,28 +23,28 @@ test('a pattern fits a whole name, with * for any characters, also where names h
     ['WEB', 'web', false],
   ];
   for (const [pattern, name, fits] of cases) {
-    assert.equal(fitsFilter([pattern], [name]), fits, `${pattern} ${name}`);
+    assert.equal(matchesFilter([pattern], [name]), fits, `${pattern} ${name}`);
   }
 });
 
 test('no pattern takes long, whatever its stars', () => {
   const name = 'a'.repeat(127);
-  assert.equal(fitsFilter([`${'a*'.repeat(63)}b`], [name]), false);
-  assert.equal(fitsFilter([`${'*a'.repeat(63)}*`], [name]), true);
+  assert.equal(matchesFilter([`${'a*'.repeat(63)}b`], [name]), false);
+  assert.equal(matchesFilter([`${'*a'.repeat(63)}*`], [name]), true);
 });
 
 test('without patterns everything fits, and what is about no certificate always does', () => {
-  assert.equal(fitsFilter([], ['web']), true);
-  assert.equal(fitsFilter(['mail*'], null), true);
-  assert.equal(fitsFilter(['mail*'], ['*']), true);
-  assert.equal(fitsFilter(['mail*'], ['web', 'mail1']), true);
-  assert.equal(fitsFilter(['mail*'], []), false);
-  assert.equal(fitsFilter(['mail*', 'web'], ['web']), true);
+  assert.equal(matchesFilter([], ['web']), true);
+  assert.equal(matchesFilter(['mail*'], null), true);
+  assert.equal(matchesFilter(['mail*'], ['*']), true);
+  assert.equal(matchesFilter(['mail*'], ['web', 'mail1']), true);
+  assert.equal(matchesFilter(['mail*'], []), false);
+  assert.equal(matchesFilter(['mail*', 'web'], ['web']), true);
 });
 
 test('who chose an alarm is told of its end', () => {
-  assert.equal(chosenFor('renewal.recovered'), 'renewal.failed');
-  assert.equal(chosenFor('certificate.recovered'), 'certificate.expiring');
-  assert.equal(chosenFor('backup.recovered'), 'backup.overdue');
-  assert.equal(chosenFor('certificate.issued'), 'certificate.issued');
+  assert.equal(subscribedEvent('renewal.recovered'), 'renewal.failed');
+  assert.equal(subscribedEvent('certificate.recovered'), 'certificate.expiring');
+  assert.equal(subscribedEvent('backup.recovered'), 'backup.overdue');
+  assert.equal(subscribedEvent('certificate.issued'), 'certificate.issued');
 });

@@ -1,7 +1,7 @@
-/** The words of notices: a subject of one line, text that people can act on, and nothing in it that others could forge. */
+/** The texts of notifications: a subject line, advice that people can act on, and no lines that others could forge. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { wordsFor } from '../../../src/domain/notifications/notification-text.ts';
+import { messageText } from '../../../src/domain/notifications/notification-text.ts';
 
 const at = Date.parse('2026-11-21T12:00:00Z');
 const web = {
@@ -14,17 +14,17 @@ const key = { id: 3, name: 'agent', prefix: 'vk_abcdefghijkl' };
 
 test('every notice has a subject that says what happened', () => {
   const cases: [event: string, data: object, subject: string][] = [
-    ['renewal.failed', { ...web, error: 'no', failed_attempts: 1, told_before: 0 }, 'web: a renewal failed'],
+    ['renewal.failed', { ...web, error: 'no', failed_attempts: 1, told_before: 0 }, 'web: renewal failed'],
     [
       'renewal.failed',
       { ...web, error: 'no', failed_attempts: 7, told_before: 1, since: '2026-11-20T12:00:00Z' },
-      'web: renewals still fail, 7 so far',
+      'web: renewal still failing after 7 attempts',
     ],
     ['renewal.recovered', { ...web, version: 2, since: '2026-11-20T12:00:00Z' }, 'web: renewed again'],
     ['certificate.issued', { ...web, version: 2 }, 'web: version 2 issued'],
     ['certificate.expiring', { ...web, urgency: 'emergency', renews_itself: true }, 'web expires in 10 days'],
     ['certificate.expiring', { ...web, issuer: null, urgency: 'over' }, 'web has expired'],
-    ['certificate.recovered', { ...web, version: 2 }, 'web: has a new version, all is well'],
+    ['certificate.recovered', { ...web, version: 2 }, 'web: renewed before it expired'],
     [
       'api_key.expiring',
       { api_key: key, certificates: ['*'], expires_at: '2026-11-21T13:30:00Z', urgency: 'emergency' },
@@ -35,12 +35,8 @@ test('every notice has a subject that says what happened', () => {
       { api_key: key, certificates: ['*'], expires_at: '2026-11-21T11:30:00Z', urgency: 'over' },
       'API key agent has expired',
     ],
-    [
-      'backup.overdue',
-      { last_backup_at: null, every_seconds: 3600, directory: '/b' },
-      'there is no backup yet',
-    ],
-    ['backup.overdue', { last_backup_at: '2026-11-20T12:00:00Z', every_seconds: 1 }, 'the backup is overdue'],
+    ['backup.overdue', { last_backup_at: null, every_seconds: 3600, directory: '/b' }, 'no backup yet'],
+    ['backup.overdue', { last_backup_at: '2026-11-20T12:00:00Z', every_seconds: 1 }, 'backup is overdue'],
     [
       'backup.overdue',
       {
@@ -53,9 +49,9 @@ test('every notice has a subject that says what happened', () => {
           before: { certificates: 30, versions: 400 },
         },
       },
-      'the backup holds much less than the one before',
+      'backup is much smaller than the previous one',
     ],
-    ['backup.recovered', { last_backup_at: web.expires_at, since: web.expires_at }, 'backups are made again'],
+    ['backup.recovered', { last_backup_at: web.expires_at, since: web.expires_at }, 'backups work again'],
     [
       'disk.low',
       { state: 'low', free_bytes: 8e8, low_below_bytes: 1e9, since: web.expires_at },
@@ -66,11 +62,11 @@ test('every notice has a subject that says what happened', () => {
       { state: 'critical', free_bytes: 2e8, low_below_bytes: 1e9, since: web.expires_at },
       'disk space is running out',
     ],
-    ['disk.recovered', { state: 'ok', since: web.expires_at }, 'there is enough disk space again'],
-    ['test', { channel: 'ops' }, 'a test of notifications'],
+    ['disk.recovered', { state: 'ok', since: web.expires_at }, 'disk space is sufficient again'],
+    ['test', { channel: 'ops' }, 'test notification'],
   ];
   for (const [event, data, subject] of cases) {
-    const words = wordsFor(event, { ...data }, at);
+    const words = messageText(event, { ...data }, at);
     assert.equal(words.subject, subject);
     assert(!/undefined|null|NaN|\[object/.test(words.text), words.text);
     for (const line of words.text.split('\n')) assert(line.length <= 78, line);
@@ -86,17 +82,17 @@ test('the text of a failed renewal says what happened and what to do', () => {
     next_attempt_at: '2026-11-21T12:01:00Z',
   };
   assert.equal(
-    wordsFor('renewal.failed', data, at).text,
-    `A renewal of the certificate web failed.
+    messageText('renewal.failed', data, at).text,
+    `Renewal of certificate web failed.
 
   Names:         www.a.test, a.test
   Issuer:        letsencrypt
-  What it said:  the CA says no
+  Error:         the CA says no
   Attempts:      1
   Next attempt:  2026-11-21T12:01:00Z
   Valid until:   2026-12-01T12:00:00Z (in 10 days)
 
-The vault tries again by itself. What was done so far:
+The vault retries automatically. To see what happened so far:
 
   vault certificate show --name web
   vault renewals list --failed --name web
@@ -107,9 +103,9 @@ Certificate Vault
   );
 });
 
-test('what a CA says cannot look like lines of ours, nor fill a mailbox', () => {
+test('the error of a CA cannot forge lines of the text or fill a mailbox', () => {
   const error = `no\r\n\r\nBcc: x@a.test\u001b[2J\u202e${'x'.repeat(100_000)}`;
-  const { text, subject } = wordsFor('renewal.failed', { ...web, error, failed_attempts: 1 }, at);
+  const { text, subject } = messageText('renewal.failed', { ...web, error, failed_attempts: 1 }, at);
   assert(!/^Bcc/m.test(text) && !text.includes('\u001b') && !text.includes('\u202e'));
   assert(text.length < 2500);
   assert(!subject.includes('\n'));

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hour, second } from '../../../src/base/duration.ts';
+import { StorageError } from '../../../src/base/storage-error.ts';
 import { encodePem } from '../../../src/crypto/pem.ts';
-import { StorageError } from '../../../src/db/storage-error.ts';
 import { updateAcmeIssuer } from '../../../src/db/tables/issuers.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { createCertificate } from '../../../src/domain/certificates/certificates.ts';
@@ -336,9 +336,9 @@ test('processes that claim from one database at the same moment never get the sa
   for (let n = 1; n <= count; n += 1) await makeCertificate(vault, `www${n}`, { issuer: 'ca' });
   await close();
   const script = `
-    const { openVault } = await import(${JSON.stringify(sourceUrl('cli/open-vault.ts'))});
+    const { openVault } = await import(${JSON.stringify(sourceUrl('cli/runtime/open-vault.ts'))});
     const { realWorld } = await import(${JSON.stringify(sourceUrl('base/world.ts'))});
-    const { claimRenewal } = await import(${JSON.stringify(sourceUrl('domain/renewal-claim.ts'))});
+    const { claimRenewal } = await import(${JSON.stringify(sourceUrl('domain/renewals/renewal-claim.ts'))});
     const { vault, close } = await openVault(JSON.parse(process.argv[1]), realWorld, 'refuse');
     await start();
     for (;;) {

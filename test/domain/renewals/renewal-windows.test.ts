@@ -6,7 +6,7 @@ import { renewalInfoId } from '../../../src/acme/renewal-info.ts';
 import { day, hour, minute } from '../../../src/base/duration.ts';
 import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import { runRenewal } from '../../../src/domain/renewals/renewal-run.ts';
-import { askDueWindows } from '../../../src/domain/renewals/renewal-windows.ts';
+import { queryDueWindows } from '../../../src/domain/renewals/renewal-windows.ts';
 import { queueDueRenewals } from '../../../src/domain/renewals/renewals.ts';
 import { acmeIssuer, forever, makeCertificate, rowOf } from '../../harness/renewal-fixtures.ts';
 import { problem, scriptedAcme } from '../../harness/scripted-acme.ts';
@@ -46,7 +46,7 @@ async function prepared(t: TestContext, options: { renewalInfo?: boolean } = {})
     const window = { start: new Date(start).toISOString(), end: new Date(end).toISOString() };
     ca.state.renewalWindows.set(id ?? '', window);
   };
-  const ask = () => askDueWindows(vault, 100, forever);
+  const ask = () => queryDueWindows(vault, 100, forever);
   const asked = () => ca.kinds().filter((kind) => kind === 'renewalInfo').length;
   assert.equal((await row()).current_version, 1);
   return { ...opened, ca, row, renew, setWindow, ask, asked, issuedAt };
@@ -127,7 +127,7 @@ test('a CA that does not answer is asked about one certificate an hour, and dela
   silent.overrideAll('renewalInfo', problem('serverInternal', 'down', { status: 500 }));
   const asked = () => silent.kinds().filter((kind) => kind === 'renewalInfo').length;
   const round = async () => {
-    await askDueWindows(vault, 100, forever);
+    await queryDueWindows(vault, 100, forever);
     return asked();
   };
   assert((await round()) <= 4);

@@ -1,7 +1,7 @@
 /** Which refusals are recorded, and that what another process does to rights counts at the very next request. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { StorageError } from '../../../src/db/storage-error.ts';
+import { StorageError } from '../../../src/base/storage-error.ts';
 import { deleteApiKey, pageOfApiKeys, revokeApiKey } from '../../../src/domain/access/api-keys.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
@@ -91,7 +91,7 @@ suite('a refusal', () => {
     const { server, refusals } = await prepared(t);
     const { raw } = await revokedKey(server);
     t.mock.method(server.vault.db, 'write', async () => {
-      throw new StorageError('the disk that holds the database is full');
+      throw new StorageError('the disk with the database is full');
     });
     const response = await server.get(file, raw);
     assert.deepEqual([response.status, await codeOf(response)], [503, 'unavailable']);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { type IpNetwork, isInside, parseIpAddress, parseIpNetwork } from '../../../src/base/ip-network.ts';
 import { clientOf, type RequestOrigin } from '../../../src/http/request/client-address.ts';
+import { type IpNetwork, isInside, parseIpAddress, parseIpNetwork } from '../../../src/net/ip-network.ts';
 
 const networks = (...texts: string[]) => texts.map((text) => parseIpNetwork(text) as IpNetwork);
 const trusted = networks('10.0.0.0/8', '127.0.0.1', '2001:db8:aaaa::/48', '::1');

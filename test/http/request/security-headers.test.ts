@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { Problem } from '../../../src/base/problem.ts';
-import { StorageError } from '../../../src/db/storage-error.ts';
+import { StorageError } from '../../../src/base/storage-error.ts';
 import { route } from '../../../src/http/request/route.ts';
 import { securityHeaders } from '../../../src/http/request/security-headers.ts';
 import { consoleReply } from '../../../src/http/routes/console-routes.ts';

@@ -1,7 +1,7 @@
 /** ACME accounts as an administrator sees and deletes them; everybody else is refused in access.test.ts. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { StorageError } from '../../../src/db/storage-error.ts';
+import { StorageError } from '../../../src/base/storage-error.ts';
 import { alice, directory, makeAccount, makeIssuer } from '../../harness/http-acme-fixtures.ts';
 import { checkedServer, codeOf } from '../../harness/http-checked.ts';
 import { eventsOf } from '../../harness/http-fixtures.ts';
@@ -136,7 +136,7 @@ suite('the deletion of an ACME account', () => {
     const { server, ask, ids } = await prepared(t);
     const id = await makeAccount(server.vault);
     const mock = t.mock.method(server.vault.db, 'write', async () => {
-      throw new StorageError('the disk that holds the database is full');
+      throw new StorageError('the disk with the database is full');
     });
     const response = await ask(`${list}/${id}`, 'DELETE');
     assert.deepEqual([response.status, await codeOf(response)], [503, 'unavailable']);

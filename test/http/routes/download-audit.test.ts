@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { StorageError } from '../../../src/db/storage-error.ts';
+import { StorageError } from '../../../src/base/storage-error.ts';
 import { artifactFiles } from '../../harness/artifact-files.ts';
 import { checkedServer } from '../../harness/http-checked.ts';
 import {
@@ -137,7 +137,7 @@ suite('a download that cannot be recorded', () => {
   test('is 503 when the commit fails, and works again when commits do', async (t) => {
     const { server, key, downloads } = await prepared(t);
     const failing = t.mock.method(server.vault.db, 'write', async () => {
-      throw new StorageError('the disk that holds the database is full');
+      throw new StorageError('the disk with the database is full');
     });
     await assertRefused(server, key.raw);
     assert.deepEqual(downloads(), []);

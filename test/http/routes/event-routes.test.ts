@@ -166,6 +166,6 @@ suite('the events', () => {
     });
     await look();
     await assert.rejects(first.next());
-    assert.match(server.log.lines.join('\n'), /a stream broke off/);
+    assert.match(server.log.lines.join('\n'), /response stream failed/);
   });
 });

@@ -173,8 +173,8 @@ suite('a start', () => {
         assert.match(error.hint ?? '', /--listen/);
         return true;
       });
-    await refused('127.0.0.1', Number(new URL(url).port), /another program uses this port/);
-    await refused('192.0.2.1', 0, /this machine has no such address/);
+    await refused('127.0.0.1', Number(new URL(url).port), /the port is already in use/);
+    await refused('192.0.2.1', 0, /this host does not have the address/);
   });
 });
 

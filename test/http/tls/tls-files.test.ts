@@ -208,7 +208,7 @@ suite('files for HTTPS', needs('openssl'), () => {
       pairOf(issue(dir, 'old', { notBefore: Date.UTC(2020, 0), notAfter: Date.UTC(2021, 0) })),
     );
     assert.equal((await visit(`${server.url}/api/v1/health`)).status, 200);
-    assert.match(server.log.lines.join('\n'), /"level":"warn".*the certificate for HTTPS has expired/);
+    assert.match(server.log.lines.join('\n'), /"level":"warn".*the HTTPS certificate has expired/);
   });
 });
 

@@ -135,7 +135,10 @@ suite('trouble with the certificate', () => {
     const server = await httpsServer(t, { dataDir: opened.dataDir, world: opened.world });
     const standIn = await visit(server.url + health);
     assert.equal(standIn.leaf.subjectAltName, 'DNS:vault.example.test, DNS:vault.public.test');
-    assert.match(warnings(server).join('\n'), /nothing is issued for it yet: the private CA stands in/);
+    assert.match(
+      warnings(server).join('\n'),
+      /certificate not issued yet; serving a temporary one from the private CA/,
+    );
     const row = () =>
       server.vault.db.reader.selectFrom('certificates').select('current_version').executeTakeFirst();
     assert.equal((await row())?.current_version, null, 'the stand-in is no version');
@@ -157,7 +160,7 @@ suite('trouble with the certificate', () => {
     const server = await httpsServer(t, { dataDir: first.dataDir, world: first.world });
     const expired = await visit(server.url + health);
     assert.equal(expired.status, 200);
-    assert.match(warnings(server).join('\n'), /the certificate for HTTPS has expired/);
+    assert.match(warnings(server).join('\n'), /the HTTPS certificate has expired/);
     await renewCertificate(server.vault, 'vault');
     const renewed = await nextAfter(server, expired);
     assert(renewed.leaf.validToDate.getTime() > server.world.now());

@@ -1,7 +1,7 @@
 /** The options by which commands choose audit events, the same as the console's. */
 import { parseDuration } from '../../../base/duration.ts';
 import { parseTimestamp } from '../../../base/timestamp.ts';
-import type { AuditFilter } from '../../../db/audit/audit-search.ts';
+import type { AuditSearch } from '../../../domain/audit/audit-log.ts';
 import type { Arguments } from '../../terminal/arguments.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 
@@ -28,7 +28,7 @@ export const auditFilterOptions = {
 } as const;
 
 /** What was asked for. Throws Misuse for times that are none. */
-export function auditFilter(args: Arguments<typeof auditFilterOptions>, now: number): AuditFilter {
+export function auditFilter(args: Arguments<typeof auditFilterOptions>, now: number): AuditSearch {
   if (args.certificate !== undefined && args.resource !== undefined) {
     throw new Misuse('--certificate and --resource name two things', 'Write one of them.');
   }

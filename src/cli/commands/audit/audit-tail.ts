@@ -1,8 +1,11 @@
 /** `vault audit tail`: the newest audit events, one a line, and the next ones as they happen. */
 import { formatTimestamp } from '../../../base/timestamp.ts';
-import { type AuditEventRow, lastGivenId } from '../../../db/audit/audit-events.ts';
-import { listAuditEvents } from '../../../db/audit/audit-search.ts';
-import { jsonLine } from '../../../domain/audit/audit-log.ts';
+import {
+  findAuditEvents,
+  jsonLine,
+  lastEventId,
+  type RecordedEvent,
+} from '../../../domain/audit/audit-log.ts';
 import { command } from '../../runtime/command.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
 import { withVault } from '../../runtime/with-vault.ts';
@@ -31,15 +34,15 @@ export const tailCommand = command({
     const filter = auditFilter(args, world.now());
     const lines = countFrom('--lines', args.lines, { least: 0, usual: 10 });
     const stop = args.follow ? stopSignal() : undefined;
-    await withVault(args, terminal, 'refuse', async ({ db }) => {
+    await withVault(args, terminal, 'refuse', async (vault) => {
       const show = args.json ? jsonLine : line;
-      let after = await lastGivenId(db.reader);
+      let after = await lastEventId(vault);
       const before = after + 1;
-      const newest = lines === 0 ? [] : await listAuditEvents(db.reader, filter, { before, limit: lines });
+      const newest = lines === 0 ? [] : await findAuditEvents(vault, filter, { before, limit: lines });
       stdout.write(newest.toReversed().map(show).join(''));
       while (stop?.aborted === false) {
         const page = { after, limit: eventsAtOnce };
-        const events = await listAuditEvents(db.reader, filter, page, 'oldest first');
+        const events = await findAuditEvents(vault, filter, page, 'oldest first');
         stdout.write(events.map(show).join(''));
         after = events.at(-1)?.id ?? after;
         if (events.length < eventsAtOnce) await world.sleep(lookAgainAfter, stop);
@@ -48,7 +51,7 @@ export const tailCommand = command({
   },
 });
 
-function line({ at, actor, action, resource, ip, detail }: AuditEventRow): string {
+function line({ at, actor, action, resource, ip, detail }: RecordedEvent): string {
   const words = [formatTimestamp(at), actor, action, resource, ...(ip === null ? [] : [`from ${ip}`])];
   return `${printable([...words, ...(detail === '{}' ? [] : [detail])].join('  '))}\n`;
 }

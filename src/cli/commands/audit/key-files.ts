@@ -19,9 +19,8 @@ import { basename, dirname, join } from 'node:path';
 import { syncPath } from '../../../base/durable-file.ts';
 import { OperatorError } from '../../../base/operator-error.ts';
 import type { Secret } from '../../../base/secret.ts';
-import { readToken, tokenMatches } from '../../../crypto/api-key-token.ts';
-import { findApiKeyByPrefix } from '../../../db/tables/api-keys.ts';
-import type { Vault } from '../../../domain/vault.ts';
+import { isStoredKey } from '../../../domain/access/api-keys.ts';
+import type { DatabaseContext } from '../../../domain/contexts.ts';
 
 /** What is wrong with a place for a new secret, or undefined. */
 export function complaintAboutKeyFile(path: string): string | undefined {
@@ -82,7 +81,7 @@ function draftKeyFile(path: string, raw: Secret<string>): void {
  * Gives drafts their names, once the keys are stored. Throws OperatorError where another file took one meanwhile; the draft
  * stays then.
  */
-export async function publishKeyFiles({ db }: Vault, paths: Iterable<string>): Promise<void> {
+export async function publishKeyFiles({ db }: DatabaseContext, paths: Iterable<string>): Promise<void> {
   const published = [...paths];
   if (published.length === 0) return;
   await db.write(async () => {
@@ -117,14 +116,12 @@ function dropDraft(path: string): void {
  * Ends what an earlier run was killed in: the draft of a key that was stored gets its name, any other goes. Says whether
  * the file is there now.
  */
-export async function recoverKeyFile({ db }: Vault, path: string): Promise<boolean> {
+export async function recoverKeyFile({ db }: DatabaseContext, path: string): Promise<boolean> {
   if (!existsSync(draftOf(path))) return false;
   return db.write(async (writer) => {
     // The run whose draft it was may have ended while this one waited.
     if (!existsSync(draftOf(path))) return false;
-    const token = readToken(readFileSync(draftOf(path), 'utf8').trim());
-    const key = token && (await findApiKeyByPrefix(writer, token.prefix));
-    if (token === undefined || key === undefined || !tokenMatches(token, key.hash)) {
+    if (!(await isStoredKey(writer, readFileSync(draftOf(path), 'utf8').trim()))) {
       dropDraft(path);
       return false;
     }

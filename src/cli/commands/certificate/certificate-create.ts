@@ -1,9 +1,9 @@
 /** `vault certificate create`: the private CA issues at once, an ACME CA through a renewal that is queued. */
 import { formatTimestamp } from '../../../base/timestamp.ts';
-import { findCertificateSummary } from '../../../db/tables/certificate-summaries.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { createCertificate } from '../../../domain/certificates/certificates.ts';
 import { createCertificateInput, parseInput } from '../../../domain/inputs.ts';
+import { certificateSummary } from '../../../domain/versions/certificate-lookup.ts';
 import { command } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { nameOption, waitOptions, wishOptions } from './certificate-options.ts';
@@ -67,7 +67,7 @@ export const createCommand = command({
         );
         return;
       }
-      const current = (await findCertificateSummary(vault.db.reader, name))?.current;
+      const current = (await certificateSummary(vault, name))?.current;
       if (current == null) return;
       const until = formatTimestamp(current.not_after);
       terminal.stdout.write(`${name}: version ${current.version}, valid until ${until}\n`);

@@ -2,11 +2,8 @@
 import { X509Certificate } from 'node:crypto';
 import { OperatorError } from '../../../base/operator-error.ts';
 import { publicKeyPin } from '../../../crypto/public-key-pin.ts';
-import { findCertificateSummary, pagesOfSummaries } from '../../../db/tables/certificate-summaries.ts';
-import { findVersion, listVersions } from '../../../db/tables/certificate-versions.ts';
-import { findIssuerById } from '../../../db/tables/issuers.ts';
-import { findOpenRenewal } from '../../../db/tables/renewals.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
+import { pagesOfCertificates } from '../../../domain/certificates/certificate-search.ts';
 import { certificateStatus } from '../../../domain/certificates/certificate-status.ts';
 import {
   type CertificateView,
@@ -14,9 +11,12 @@ import {
   versionView,
 } from '../../../domain/certificates/certificate-views.ts';
 import { deleteCertificate } from '../../../domain/certificates/certificates.ts';
+import type { DatabaseContext } from '../../../domain/contexts.ts';
 import { stepsOf } from '../../../domain/issuance/attempt.ts';
-import type { Vault } from '../../../domain/vault.ts';
-import { requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
+import { issuerWithId } from '../../../domain/issuance/issuers.ts';
+import { openRenewalOf } from '../../../domain/renewals/renewals.ts';
+import { certificateSummary, requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
+import { pageVersions, versionNumbered } from '../../../domain/versions/versions.ts';
 import { command, commandGroup } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { daysUntil, facts, jsonPieces, jsonText, printPieces, table } from '../../terminal/output.ts';
@@ -44,7 +44,7 @@ const list = command({
         await printPieces(jsonPieces(allViews(vault, now, publicUrl)), terminal.stdout);
         return;
       }
-      const rows = (await Array.fromAsync(pagesOfSummaries(vault.db.reader))).flat();
+      const rows = (await Array.fromAsync(pagesOfCertificates(vault))).flat();
       if (rows.length === 0) {
         terminal.stderr.write(
           'There are no certificates yet. Make one with "vault certificate create" or "import".\n',
@@ -76,16 +76,16 @@ const show = command({
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault, { publicUrl }) => {
       const { id } = await requireCertificate(vault.db.reader, args.name, { suggest: true });
-      const row = await findCertificateSummary(vault.db.reader, args.name);
+      const row = await certificateSummary(vault, args.name);
       if (row === undefined) return;
       const view = certificateView(row, vault.world.now(), publicUrl ?? '');
       if (args.json) {
         terminal.stdout.write(jsonText(view));
         return;
       }
-      const open = await findOpenRenewal(vault.db.reader, id);
+      const open = await openRenewalOf(vault, id);
       const pin = await currentPin(vault, id, row.current_version);
-      const fallback = await findIssuerById(vault.db.reader, row.fallback_issuer_id ?? 0);
+      const fallback = await issuerWithId(vault, row.fallback_issuer_id ?? 0);
       terminal.stdout.write(
         facts([
           ['Name', view.name],
@@ -103,7 +103,7 @@ const show = command({
           ...(view.renewal.last_error === null ? [] : [['Last error', view.renewal.last_error] as const]),
         ]),
       );
-      const versions = await listVersions(vault.db.reader, id, { limit: 20 });
+      const versions = await pageVersions(vault, id, { limit: 20 });
       if (versions.length === 0) {
         terminal.stdout.write('\nNothing has been issued for it yet.\n');
         return;
@@ -166,13 +166,21 @@ export const certificateCommands = commandGroup(
 );
 
 /** By which clients can know a server with this certificate; undefined while nothing is issued. */
-async function currentPin({ db }: Vault, id: number, version: number | null): Promise<string | undefined> {
-  const current = version === null ? undefined : await findVersion(db.reader, id, version);
+async function currentPin(
+  vault: DatabaseContext,
+  id: number,
+  version: number | null,
+): Promise<string | undefined> {
+  const current = version === null ? undefined : await versionNumbered(vault, id, version);
   return current && publicKeyPin(new X509Certificate(current.certificate_pem));
 }
 
-async function* allViews(vault: Vault, now: number, publicUrl = ''): AsyncGenerator<CertificateView[]> {
-  for await (const page of pagesOfSummaries(vault.db.reader)) {
+async function* allViews(
+  vault: DatabaseContext,
+  now: number,
+  publicUrl = '',
+): AsyncGenerator<CertificateView[]> {
+  for await (const page of pagesOfCertificates(vault)) {
     yield page.map((row) => certificateView(row, now, publicUrl));
   }
 }

@@ -2,12 +2,13 @@
 import { second } from '../../../base/duration.ts';
 import { OperatorError } from '../../../base/operator-error.ts';
 import { formatTimestamp } from '../../../base/timestamp.ts';
-import { findVersion } from '../../../db/tables/certificate-versions.ts';
-import { findAcmeIssuer } from '../../../db/tables/issuers.ts';
-import { findRenewal, type RenewalRow } from '../../../db/tables/renewals.ts';
+import type { DatabaseContext, TimedContext } from '../../../domain/contexts.ts';
 import { stepsOf } from '../../../domain/issuance/attempt.ts';
+import { pauseOfIssuer } from '../../../domain/issuance/issuers.ts';
 import { claimRenewal } from '../../../domain/renewals/renewal-claim.ts';
-import type { Vault } from '../../../domain/vault.ts';
+import type { RenewalContext } from '../../../domain/renewals/renewal-run.ts';
+import { type NamedRenewal, renewalWithId } from '../../../domain/renewals/renewals.ts';
+import { versionNumbered } from '../../../domain/versions/versions.ts';
 import { runClaimed } from '../../../jobs/renewal-worker.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
 import { progress } from '../../terminal/progress.ts';
@@ -24,7 +25,7 @@ const lookAgainAfter = second / 5;
  * with the reason, in the CA's own words, where it failed.
  */
 export async function watchRenewal(
-  vault: Vault,
+  vault: RenewalContext,
   terminal: Terminal,
   { id, name }: { readonly id: number; readonly name: string },
 ): Promise<void> {
@@ -36,7 +37,7 @@ export async function watchRenewal(
   let shown = 0;
   try {
     for (;;) {
-      const row = await findRenewal(vault.db.reader, id);
+      const row = await renewalWithId(vault, id);
       if (row === undefined) throw new OperatorError(`${name} was deleted meanwhile`);
       const done = stepsOf(row);
       for (const { text } of done.slice(shown)) steps.show(text);
@@ -63,24 +64,24 @@ export async function watchRenewal(
 
 /** A CA that limits what is asked of it can keep a renewal waiting for an hour: nobody should have to guess. */
 async function whyQueued(
-  { db, world }: Vault,
-  { issuer_id, held_until, hold_reason }: RenewalRow,
+  vault: TimedContext,
+  { issuer_id, held_until, hold_reason }: NamedRenewal,
 ): Promise<string> {
-  if (held_until !== null && held_until > world.now()) {
+  if (held_until !== null && held_until > vault.world.now()) {
     return `waiting until ${formatTimestamp(held_until)}: ${hold_reason ?? 'the CA limits how much it issues'}`;
   }
-  const ca = issuer_id === null ? undefined : await findAcmeIssuer(db.reader, issuer_id);
-  if (ca?.paused_until == null || ca.paused_until <= world.now()) return 'queued';
-  return `waiting until ${formatTimestamp(ca.paused_until)}, as the CA asks: ${ca.pause_reason ?? 'it is too busy'}`;
+  const pause = issuer_id === null ? undefined : await pauseOfIssuer(vault, issuer_id);
+  if (pause === undefined) return 'queued';
+  return `waiting until ${formatTimestamp(pause.until)}, as the CA asks: ${pause.reason ?? 'it is too busy'}`;
 }
 
 async function announceVersion(
-  { db }: Vault,
+  vault: DatabaseContext,
   { stdout }: Terminal,
   name: string,
-  { certificate_id, version }: RenewalRow,
+  { certificate_id, version }: NamedRenewal,
 ): Promise<void> {
-  const made = await findVersion(db.reader, certificate_id, version ?? 0);
+  const made = await versionNumbered(vault, certificate_id, version ?? 0);
   const until = made === undefined ? '' : `, valid until ${formatTimestamp(made.not_after)}`;
   stdout.write(`${name}: version ${version}${until}\n`);
 }

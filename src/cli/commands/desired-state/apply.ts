@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { OperatorError } from '../../../base/operator-error.ts';
 import type { Secret } from '../../../base/secret.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
+import type { DatabaseContext } from '../../../domain/contexts.ts';
 import { type Complaint, desiredStateSchema } from '../../../domain/desired-state/desired-state.ts';
 import { applyChanges } from '../../../domain/desired-state/state-application.ts';
 import { stateComplaints } from '../../../domain/desired-state/state-complaints.ts';
@@ -204,7 +205,7 @@ function complaintsAboutKeys(
 }
 
 async function recoverKeyFiles(
-  vault: Vault,
+  vault: DatabaseContext,
   secretFiles: ReadonlyMap<string, string>,
   { stderr }: Terminal,
 ): Promise<void> {

@@ -40,7 +40,7 @@ test('what no ACME CA issued, what is not there, and what is no reason are refus
   await done(...commandWords('certificate create --name new --domain new.test --issuer ca'));
   await refused(
     commandWords('certificate revoke --name new --reason superseded'),
-    'vault: Nothing has been issued for this certificate yet.\n',
+    'vault: This certificate has not been issued yet.\n',
   );
   await refused(revoke('--version 7 --reason superseded'), 'vault: The certificate has no version 7.\n');
   await refused(

@@ -1,0 +1,38 @@
+/** The database of a data directory: what is refused before it is opened, and how commands open it. */
+import type { World } from '../../base/world.ts';
+import type { Keyring } from '../../crypto/keyring.ts';
+import { Database } from '../../db/database.ts';
+import { type DatabaseFacts, examineDatabase } from '../../db/sqlite/database-examination.ts';
+import { refuseEmptyDatabase } from '../../db/sqlite/database-inspection.ts';
+import { refuseNetworkPlace } from '../../db/sqlite/database-place.ts';
+import { refuseIncompleteDatabase } from './vault-mark.ts';
+
+/** An open database. Whoever opens one closes it. */
+export type VaultDatabase = Database;
+
+/** Throws OperatorError where the data directory is on a file system that damages databases. */
+export function refuseUnsafePlace(dataDir: string): void {
+  refuseNetworkPlace(dataDir);
+}
+
+/**
+ * Throws OperatorError or StorageError where the file at `path`, which must have content, is no whole database of a vault.
+ * Returns what `refuseIncompleteDatabase` says of its mark. Changes nothing.
+ */
+export function refuseUnusableDatabase(
+  path: string,
+  keyring: Pick<Keyring, 'find'>,
+): ReturnType<typeof refuseIncompleteDatabase> {
+  refuseEmptyDatabase(path);
+  return refuseIncompleteDatabase(path, keyring);
+}
+
+/** Opens the database at `path`, creates it where it is missing, and migrates it. Throws as `Database.open`. */
+export function openDatabase(path: string, world: World): Promise<VaultDatabase> {
+  return Database.open(path, world);
+}
+
+/** Reads through the whole database at `path` without changing it. Throws what is wrong with it. */
+export function examineVaultDatabase(path: string): DatabaseFacts {
+  return examineDatabase(path);
+}

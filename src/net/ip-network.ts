@@ -1,0 +1,99 @@
+/**
+ * IP addresses and networks. An address has one form however it was written; an IPv4 address mapped into IPv6 counts as
+ * that IPv4 address and belongs to IPv4 networks only.
+ */
+import { isIPv4, isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+const { IPv4, IPv6 } = ipaddr;
+
+export type IpAddress = {
+  readonly family: 4 | 6;
+  readonly parsed: ipaddr.IPv4 | ipaddr.IPv6;
+  /** In canonical form (RFC 5952). */
+  readonly text: string;
+};
+
+export type IpNetwork = IpAddress & {
+  /** Prefix length in bits. */
+  readonly length: number;
+  /** As `10.0.0.0/8`; a single address without a length. */
+  readonly text: string;
+};
+
+/** The rule in words, for messages. */
+export const ipNetworkRule =
+  'a network is an IP address such as 192.0.2.7, or its beginning with a length such as 192.0.2.0/24 or 2001:db8::/32';
+
+/** The address, or undefined where the text is not one. A zone (`%eth0`) has a meaning on one host only and is refused. */
+export function parseIpAddress(text: string): IpAddress | undefined {
+  // ipaddr.js also reads octal, hexadecimal and shortened IPv4 addresses, which Node refuses.
+  if (isIPv4(text)) return { family: 4, parsed: IPv4.parse(text), text };
+  if (!isIPv6(text) || text.includes('%')) return undefined;
+  const parsed = IPv6.parse(withHexTail(text));
+  return parsed.isIPv4MappedAddress() ? addressOf(parsed.toIPv4Address()) : addressOf(parsed);
+}
+
+/**
+ * The network, or undefined where the text is not one. A network with host bits set is refused: `10.1.2.3/8` could mean
+ * one host or all of its sixteen million neighbors.
+ */
+export function parseIpNetwork(text: string): IpNetwork | undefined {
+  const [, written = '', after] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
+  const address = parseIpAddress(written);
+  if (address === undefined) return undefined;
+  const size = address.family === 4 ? 32 : 128;
+  // A length written for the mapped form counts from the beginning of the IPv6 address.
+  const mappedBits = address.family === 4 && written.includes(':') ? 96 : 0;
+  const length = after === undefined ? size : Number(after) - mappedBits;
+  if (length < 0 || length > size) return undefined;
+  if (firstOf(address, length).text !== address.text) return undefined;
+  return { ...address, length, text: length === size ? address.text : `${address.text}/${length}` };
+}
+
+/** Whether one of the networks contains the address. */
+export function isInside(address: IpAddress, networks: readonly IpNetwork[]): boolean {
+  return networks.some(
+    ({ family, parsed, length }) => family === address.family && address.parsed.match(parsed, length),
+  );
+}
+
+/**
+ * The key for counts per client: an IPv4 address itself, the /64 of an IPv6 address, since a client usually holds all of
+ * it. Text that is not an address is its own key.
+ */
+export function neighborhood(text: string): string {
+  if (isIPv4(text)) return text;
+  const address = parseIpAddress(text.split('%', 1)[0] ?? '');
+  if (address === undefined || address.family === 4) return address?.text ?? text;
+  return `${firstOf(address, 64).text}/64`;
+}
+
+/** Roughly the provider's network of an address: its /16 for IPv4, its /32 for IPv6. Text that is not an address is its own key. */
+export function wideNetwork(text: string): string {
+  const address = parseIpAddress(text.split('%', 1)[0] ?? '');
+  return address === undefined ? text : firstOf(address, address.family === 4 ? 16 : 32).text;
+}
+
+/** `::192.0.2.7` as `::c000:207`: ipaddr.js would take it for the mapped address `::ffff:192.0.2.7`. */
+function withHexTail(text: string): string {
+  const at = text.lastIndexOf(':') + 1;
+  const tail = text.slice(at);
+  if (!tail.includes('.')) return text;
+  const [a = 0, b = 0, c = 0, d = 0] = tail.split('.').map(Number);
+  return `${text.slice(0, at)}${(256 * a + b).toString(16)}:${(256 * c + d).toString(16)}`;
+}
+
+/** The first address of the network of `length` bits that contains the address. */
+function firstOf({ family, parsed }: IpAddress, length: number): IpAddress {
+  const bytes = parsed
+    .toByteArray()
+    .map((byte, at) => byte & (0xff << Math.min(8, Math.max(0, 8 * at + 8 - length))));
+  return addressOf(family === 4 ? new IPv4(bytes) : new IPv6(bytes));
+}
+
+function addressOf(parsed: ipaddr.IPv4 | ipaddr.IPv6): IpAddress {
+  return parsed instanceof IPv4
+    ? { family: 4, parsed, text: parsed.toString() }
+    : { family: 6, parsed, text: parsed.toRFC5952String() };
+}
