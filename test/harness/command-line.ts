@@ -87,7 +87,7 @@ export async function addCa(
 
 /** The line that says a command made the vault comes with whatever command is first. */
 function withoutNews(stderr: string): string {
-  return stderr.replace(/^A new vault was made in .*\n/, '');
+  return stderr.replace(/^Created a new vault in .*\n/, '');
 }
 
 /** The words of a command as people write it, split at blanks. */

@@ -1,4 +1,4 @@
-/** `vault version`: which vault this is, and what it is made of, as whoever reports a fault is asked. */
+/** `vault version`: the versions of the vault and of its components, for bug reports. */
 import { schemaVersion } from '../../db/migrations/migrations.ts';
 import { sqliteVersion } from '../../db/sqlite/sqlite-version.ts';
 import { commandWithoutVault } from '../runtime/command.ts';
@@ -6,10 +6,10 @@ import { facts, jsonText } from '../terminal/output.ts';
 
 export const versionCommand = commandWithoutVault({
   name: 'version',
-  description: 'print the version, and what is in this executable',
+  description: 'Print the version of the vault and of its components',
   examples: [
-    { does: 'See the version of the vault and of what it runs on', line: 'vault version' },
-    { does: 'The same for a program', line: 'vault version --json' },
+    { does: 'Print the version of the vault and of its components', line: 'vault version' },
+    { does: 'Print the same as JSON', line: 'vault version --json' },
   ],
   options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
   run: async (args, { version, stdout }) => {

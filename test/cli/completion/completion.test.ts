@@ -115,6 +115,6 @@ test('another shell and another kind of names are refused with those there are',
   assert.equal(code, 2);
   assert.match(
     stderr,
-    /^vault: --names secrets is not a kind of names\n {2}Use certificates, issuers, dns-providers\.\n$/,
+    /^vault: --names: unknown kind "secrets"\n {2}Use one of certificates, issuers, dns-providers\.\n$/,
   );
 });

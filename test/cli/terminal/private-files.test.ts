@@ -175,12 +175,12 @@ suite('what others could read or write', () => {
     assert.equal(code, 1);
     assert.equal(
       stderr,
-      `vault: the directory ${dir} is shared with other users, and holds other things\n` +
-        '  Name a directory of its own with --data-dir; it is made where there is none.\n',
+      `vault: the directory ${dir} holds other files and is open to other users\n` +
+        '  Use --data-dir to name a directory for the vault alone. The vault creates it if it does not exist.\n',
     );
     assert.deepEqual(fs.readdirSync(dir), ['holiday.jpg']);
     const listed = await vault([...list, '--data-dir', dir]);
-    assert.match(listed.stderr, /^vault: there is no vault in /);
+    assert.match(listed.stderr, /^vault: no vault in /);
     const empty = join(root, 'empty');
     fs.mkdirSync(empty, { mode: 0o755 });
     const made = await vault(['serve', '--data-dir', empty]);
@@ -230,9 +230,9 @@ suite('what belongs to somebody else', () => {
       assert.equal(
         outcome.stderr,
         `vault: the data directory ${dir} belongs to nobody, not to ${me}\n` +
-          "  Run it as that user: sudo -u nobody vault api-key create '--name=the client'\\''s' " +
+          "  Try: sudo -u nobody vault api-key create '--name=the client'\\''s' " +
           `--scope=certificates:read '--certificate=*' --data-dir ${dir}\n` +
-          `  Or, if it shall be this user's: chown -R ${me} ${dir}\n`,
+          `  Or change the owner: chown -R ${me} ${dir}\n`,
       );
       const owners = fs.readdirSync(dir).map((name) => fs.statSync(join(dir, name)).uid);
       assert.deepEqual(new Set(owners), new Set([nobody.uid]), 'root has left nothing there');
@@ -260,8 +260,8 @@ suite('what belongs to somebody else', () => {
       assert.equal(
         stderr,
         `vault: the data directory ${dir} belongs to root, not to nobody\n` +
-          `  Run it as that user: sudo vault certificate list --json --data-dir ${dir}\n` +
-          `  Or, if it shall be this user's: sudo chown -R nobody ${dir}\n`,
+          `  Try: sudo vault certificate list --json --data-dir ${dir}\n` +
+          `  Or change the owner: sudo chown -R nobody ${dir}\n`,
       );
     }
   });

@@ -57,7 +57,7 @@ test("a file is new, its owner's alone, and not written over", async (t) => {
   assert.match(before, /^id,at,actor,action,resource,detail,ip,request_id,hash\r\n1,/);
   await refused(
     ['audit', 'export', '--output', file],
-    `vault: ${file} is there already\n  Name a new file, or move this one away. Nothing was written.\n`,
+    `vault: ${file} already exists\n  Choose another name with --output, or move the file away. Nothing was written.\n`,
   );
   assert.equal(readFileSync(file, 'utf8'), before);
   const nowhere = join(dirname(data), 'no', 'file');
