@@ -116,7 +116,7 @@ test('what is missing, wrong or unknown in a secret file is named, and no value 
   }
   await refused(
     add('--type manual --zone a.test --secret-file /nowhere/absent'),
-    /^vault: \/nowhere\/absent cannot be read: /,
+    /^vault: cannot read \/nowhere\/absent: no such file/,
   );
   assert.deepEqual(await json('dns-provider', 'list'), []);
 });

@@ -116,9 +116,9 @@ test('a key or database that others can read, is missing, wrong or damaged, is n
   chmodSync(key, 0o644);
   const exposed = await examined(line);
   assert.deepEqual(troubles(exposed), [
-    `failed permissions: the key file ${key} can be read by other users (mode 0644)`,
+    `failed permissions: the key file ${key} is readable by other users (mode 0644)`,
   ]);
-  assert.equal(exposed.findings[0]?.hint, `Mend it: chmod 600 ${key}`);
+  assert.equal(exposed.findings[0]?.hint, `Fix: chmod 600 ${key}`);
 
   rmSync(key);
   assert.deepEqual(troubles(await examined(line)), [

@@ -84,7 +84,7 @@ test('a certificate that nobody vouches for leads to --ca-file, and a wrong --ca
   );
   await refused(
     [...add, '--ca-file', join(damaged, 'absent')],
-    /^vault: .*absent cannot be read: .*\n {2}Name a file /,
+    /^vault: cannot read .*absent: no such file .*\n {2}Check the file name /,
   );
   assert.deepEqual(
     [ca.requests, other.requests],

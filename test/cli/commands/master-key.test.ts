@@ -214,7 +214,7 @@ test('a passphrase that others can read is refused', async (t) => {
   chmodSync(exposed, 0o644);
   await refused(
     ['certificate', 'list', '--master-key-passphrase-file', exposed],
-    /can be read by other users/,
+    /is readable by other users/,
   );
 });
 

@@ -49,7 +49,7 @@ test('a vault is created, served, backed up, examined and restored with a key th
   }
   const backup = join(dir, 'x.backup');
   await done('backup', backup);
-  assert.match((await done('restore', backup, '--check')).stderr, /the one that .*print key prints/);
+  assert.match((await done('restore', backup, '--check')).stderr, /the one printed by .*print key/);
   await done('restore', backup, '--replace');
   assert.equal((await json<unknown[]>('certificate', 'list')).length, 1);
   const { source, key_file, keys } = await json<{
@@ -119,7 +119,7 @@ test('a program that gives no key is told with what it said on stderr, and never
     /^vault: the key from .*print key is not the master key of the vault in .*\n {2}The command must print/,
   );
   chmodSync(program, 0o777);
-  await refused(list, /^vault: the program .* can be written by other users \(mode 0777\)\n/);
+  await refused(list, /^vault: the program .* is writable by other users \(mode 0777\)\n/);
   chmodSync(program, 0o644);
   await refused(list, /cannot be started: this user may not execute it/);
   rmSync(program);
@@ -140,7 +140,7 @@ test('a command and a key file or passphrase in one place are refused by name, a
   const both = async (...args: string[]) => (await vault([...list, ...command, ...args])).stderr;
   assert.match(
     await both('--master-key-file', given),
-    /^vault: --master-key-command and --master-key-file exclude each other\n {2}The master key comes from/,
+    /^vault: --master-key-command and --master-key-file exclude each other\n {2}The master key comes either from/,
   );
   assert.match(
     await both('--master-key-passphrase-file', given),

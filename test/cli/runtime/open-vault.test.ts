@@ -115,7 +115,7 @@ test('a data directory that is a file is refused', async () => {
   fs.writeFileSync(file, 'precious');
   await assertRefused(
     file,
-    /^vault: the vault in \S+file cannot be read: ENOTDIR.*\n {2}Run the command as the user that owns/,
+    /^vault: cannot read the vault in \S+file: not a directory\n {2}Run the command as the user that owns/,
   );
   assert.equal(fs.readFileSync(file, 'utf8'), 'precious');
 });

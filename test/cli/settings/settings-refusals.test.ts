@@ -25,12 +25,12 @@ test('a settings file that cannot be understood is refused by its name', async (
     ['listen: a\nlisten: b\n', /invalid YAML: [a-z]/, 'Fix the file, or move it away.'],
     [
       '- listen\n',
-      /holds no settings$/,
+      /not a list of settings$/,
       'Write one "name: value" on each line, such as "listen: 127.0.0.1:8080".',
     ],
     [
       'just text\n',
-      /holds no settings$/,
+      /not a list of settings$/,
       'Write one "name: value" on each line, such as "listen: 127.0.0.1:8080".',
     ],
     ['listen:\n  host: x\n', /"listen" needs a plain value$/, 'Use text, a number, true or false.'],
@@ -48,8 +48,13 @@ test('a settings file that was named must be readable', async (t) => {
   const dir = tempDir(t);
   mkdirSync(join(dir, 'directory'));
   const hint = 'Use --config to name a file that this user can read.';
-  await assertRefused({ config: join(dir, 'absent.yaml') }, {}, /absent.yaml cannot be read: ENOENT/, hint);
-  await assertRefused({}, { VAULT_CONFIG: join(dir, 'directory') }, /directory cannot be read: EISDIR/, hint);
+  await assertRefused(
+    { config: join(dir, 'absent.yaml') },
+    {},
+    /absent\.yaml: no such file or directory$/,
+    hint,
+  );
+  await assertRefused({}, { VAULT_CONFIG: join(dir, 'directory') }, /directory: is a directory$/, hint);
 });
 
 test('a wrong value is refused with the place it stands in', async (t) => {

@@ -43,16 +43,20 @@ test('a repeated option keeps every value in the order given', () => {
 });
 
 test('an option that is not for repetition is refused when it is given twice, also with the same value', () => {
-  assertRefused(['--name', 'a', '--name=a'], '--name is given 2 times', 'Give it once.');
-  assertRefused(['--name=a', '--note=a', '--note=b', '--note=c'], '--note is given 3 times', 'Give it once.');
+  assertRefused(['--name', 'a', '--name=a'], '--name is given 2 times', 'Give it only once.');
+  assertRefused(
+    ['--name=a', '--note=a', '--note=b', '--note=c'],
+    '--note is given 3 times',
+    'Give it only once.',
+  );
 });
 
 test('a boolean option is on or off, and takes no value', () => {
   assert.equal(read('--name', 'a').force, false);
   assert.equal(read('--name', 'a', '--force').force, true);
   assert.equal(read('--force', '--name', 'a', '--force').force, true);
-  assertRefused(['--name=a', '--force=true'], '--force takes no value', 'Write just --force.');
-  assertRefused(['--name=a', '--force='], '--force takes no value', 'Write just --force.');
+  assertRefused(['--name=a', '--force=true'], '--force takes no value', 'Write --force without a value.');
+  assertRefused(['--name=a', '--force='], '--force takes no value', 'Write --force without a value.');
   assertRefused(['--force', 'true', '--name=a'], 'unexpected argument "true"', 'Try: vault demo --help');
 });
 

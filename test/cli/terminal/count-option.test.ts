@@ -14,7 +14,7 @@ test('a count is a whole number in its bounds, or as usual where nothing is said
     assert.throws(() => limitFrom(text), Misuse, text);
   }
   assert.throws(() => limitFrom('0', 'for all events, use "vault audit export"'), {
-    message: '--limit 0 is not a number from 1 to 1000',
+    message: '--limit: "0" is not a number from 1 to 1000',
     hint: 'Use a number such as 50; for all events, use "vault audit export".',
   });
 });

@@ -169,7 +169,7 @@ test('what cannot be used is refused by its name, and nothing is stored', needs(
     [
       1,
       pair(join(dir, 'absent'), leaf.keyPath),
-      /^vault: \S+absent cannot be read: ENOENT.*\n {2}Name a file /,
+      /^vault: cannot read \S+absent: no such file or directory\n {2}Check the file name /,
     ],
     [
       1,

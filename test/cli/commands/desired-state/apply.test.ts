@@ -342,7 +342,7 @@ test('secrets come from files and the environment, are compared without being sa
   withSecret('{file: nothing.yaml}');
   await line.refused(
     ['apply', '-f', line.path],
-    /:3: dns_providers\.cloudflare\.secret: .*nothing\.yaml cannot be read/,
+    /:3: dns_providers\.cloudflare\.secret: cannot read .*nothing\.yaml: no such file/,
   );
   line.file('api_tokn: x\n', 'nothing.yaml');
   await line.refused(['apply', '-f', line.path], /the settings of cloudflare are not right/);
