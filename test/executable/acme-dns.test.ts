@@ -75,7 +75,7 @@ suite('records', needsAcme(), () => {
     const provider = ['dns-provider', 'test', '--name', 'bind', '--resolver', vault.dns.server];
     assert.match(
       await vault.done(...provider, '--domain', 'app.example.test'),
-      /bind can prove control of app/,
+      /bind can present dns-01 challenges for app/,
     );
     await vault.serve();
     const made = await vault.issue('app', '--domain', 'app.example.test');

@@ -180,11 +180,11 @@ suite('HTTPS is refused at the start', () => {
     );
     assert.match(
       await refused(t, ...own, '--public-url', 'http://vault.example.test'),
-      /^vault: the vault serves HTTPS, and http:\/\/vault\.example\.test is plain HTTP\n {2}Set --public-url https:/,
+      /^vault: --public-url: http:\/\/vault\.example\.test is plain HTTP, but the vault serves HTTPS\n {2}Use --public-url https:/,
     );
     assert.match(
       await refused(t, ...own, '--listen', '127.0.0.1:8443', '--acme-tls-listen', '0.0.0.0:8443'),
-      /^vault: --listen and --acme-tls-listen both want port 8443\n {2}Leave --acme-tls-listen out/,
+      /^vault: --listen and --acme-tls-listen both use port 8443\n {2}Remove --acme-tls-listen/,
     );
     assert.match(await refused(t, ...files), /^vault: the file for HTTPS \/a\.crt cannot be read: ENOENT/);
   });

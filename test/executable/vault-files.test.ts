@@ -98,7 +98,7 @@ const table: Readonly<Record<VaultFile, Row>> = {
     older: works,
     'a link': works,
     'on another disk': works,
-    'a directory': refused(/vault\.yaml cannot be read: EISDIR/),
+    'a directory': refused(/vault\.yaml: is a directory/),
     "another user's": refused(foreign),
   },
   backup: {

@@ -87,7 +87,7 @@ export async function addCa(
 
 /** Removes the line about the new vault, which the first command prints. */
 function withoutNews(stderr: string): string {
-  return stderr.replace(/^A new vault was made in .*\n/, '');
+  return stderr.replace(/^Created a new vault in .*\n/, '');
 }
 
 /** Splits a command at spaces. */

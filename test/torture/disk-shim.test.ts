@@ -8,32 +8,36 @@ import { tempDir } from '../harness/temp-dir.ts';
 import { vault } from '../harness/vault-process.ts';
 import { diskShim } from './disk-shim.ts';
 
-test('a command on a failing disk reports the error, and works again after the fault', needs('cc'), async (t) => {
-  const scratch = tempDir(t);
-  const root = join(scratch, 'disk');
-  mkdirSync(root);
-  const { environment, fail } = diskShim(scratch, root);
-  const create = (name: string) => {
-    const options = ['--name', name, '--domain', 'a.test', '--data-dir', join(root, 'data')];
-    return vault(['certificate', 'create', ...options], { environment });
-  };
-  assert.equal((await create('first')).code, 0);
-  const cases = [
-    [{ operation: 'write', error: 'ENOSPC', pattern: '*-wal' }, /the disk with the database is full/],
-    [{ operation: 'sync', error: 'EIO', pattern: '*' }, /failed to read or write the database/],
-    [{ operation: 'read', error: 'EIO', pattern: '*.db' }, /failed to read or write the database/],
-    [
-      { operation: 'change', error: 'EROFS', pattern: '*' },
-      /the database cannot be (written|opened)|read-only/,
-    ],
-    [{ operation: 'open', error: 'EMFILE', pattern: '*/vault.db' }, /too many open files|cannot be opened/],
-  ] as const;
-  for (const [fault, sentence] of cases) {
-    fail(fault);
-    const refused = await create('second');
-    assert.deepEqual([refused.code, refused.stdout], [1, ''], JSON.stringify(fault));
-    assert.match(refused.stderr, sentence, JSON.stringify(fault));
-  }
-  fail();
-  assert.equal((await create('second')).code, 0);
-});
+test(
+  'a command on a failing disk reports the error, and works again after the fault',
+  needs('cc'),
+  async (t) => {
+    const scratch = tempDir(t);
+    const root = join(scratch, 'disk');
+    mkdirSync(root);
+    const { environment, fail } = diskShim(scratch, root);
+    const create = (name: string) => {
+      const options = ['--name', name, '--domain', 'a.test', '--data-dir', join(root, 'data')];
+      return vault(['certificate', 'create', ...options], { environment });
+    };
+    assert.equal((await create('first')).code, 0);
+    const cases = [
+      [{ operation: 'write', error: 'ENOSPC', pattern: '*-wal' }, /the disk with the database is full/],
+      [{ operation: 'sync', error: 'EIO', pattern: '*' }, /failed to read or write the database/],
+      [{ operation: 'read', error: 'EIO', pattern: '*.db' }, /failed to read or write the database/],
+      [
+        { operation: 'change', error: 'EROFS', pattern: '*' },
+        /the database cannot be (written|opened)|read-only/,
+      ],
+      [{ operation: 'open', error: 'EMFILE', pattern: '*/vault.db' }, /too many open files|cannot be opened/],
+    ] as const;
+    for (const [fault, sentence] of cases) {
+      fail(fault);
+      const refused = await create('second');
+      assert.deepEqual([refused.code, refused.stdout], [1, ''], JSON.stringify(fault));
+      assert.match(refused.stderr, sentence, JSON.stringify(fault));
+    }
+    fail();
+    assert.equal((await create('second')).code, 0);
+  },
+);

@@ -257,7 +257,7 @@ async function namesIn(place: Place, where: readonly string[]): Promise<Found> {
     if (verified.code !== 0) return { names: 'an audit log that does not verify', stderr: verified.stdout };
     return { names: (JSON.parse(stdout) as { name: string }[]).map((c) => c.name).join(' '), stderr };
   }
-  return { names: /^vault: there is no vault in /.test(stderr) ? undefined : `something broken`, stderr };
+  return { names: /^vault: no vault in /.test(stderr) ? undefined : `something broken`, stderr };
 }
 
 /** Restores a backup to another directory; undefined if there is no backup. */

@@ -1,4 +1,4 @@
-/** `vault acme-account …`: the accounts that the vault has at CAs. */
+/** `vault acme-account …`: manages the accounts of the vault at ACME CAs. */
 
 import { localCli } from '../../domain/audit/audit.ts';
 import { closeAccount, rolloverAccount } from '../../domain/issuance/acme-account-changes.ts';
@@ -13,15 +13,15 @@ const idOption = {
     type: 'string',
     valueHint: 'N',
     required: true,
-    description: 'the id that "vault acme-account list" shows',
+    description: 'the account id from "vault acme-account list"',
   },
 } as const;
 
 const list = command({
   name: 'acme-account list',
-  description: 'list the accounts at CAs; the current ones are those that issuers use',
-  examples: [{ does: 'See the accounts at CAs', line: 'vault acme-account list' }],
-  options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
+  description: 'List ACME accounts; issuers use the current ones',
+  examples: [{ does: 'List the ACME accounts', line: 'vault acme-account list' }],
+  options: { json: { type: 'boolean', description: 'print JSON' } },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       const accounts = (await listAccounts(vault, {})).map(acmeAccountView);
@@ -30,7 +30,7 @@ const list = command({
         return;
       }
       if (accounts.length === 0) {
-        terminal.stderr.write('There are no accounts yet; they are registered on first use.\n');
+        terminal.stderr.write('No ACME accounts yet. The vault registers an account at its first order.\n');
         return;
       }
       const cells = accounts.map((account) => [
@@ -47,43 +47,52 @@ const list = command({
 
 const rollover = command({
   name: 'acme-account rollover',
-  description: 'give an account a new key',
-  examples: [{ does: 'Give an account a new key', line: 'vault acme-account rollover --id 1' }],
+  description: 'Replace the key of an account',
+  examples: [{ does: 'Replace the key of account 1', line: 'vault acme-account rollover --id 1' }],
   options: idOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       await rolloverAccount(vault, localCli, args.id, stopSignal());
-      terminal.stderr.write(`Account ${args.id} has a new key.\n`);
+      terminal.stderr.write(`Replaced the key of account ${args.id}.\n`);
     }),
 });
 
 const deactivate = command({
   name: 'acme-account deactivate',
-  description: 'close an account at its CA, for ever; issuers register another when they need one',
-  examples: [{ does: 'Close an account for ever', line: 'vault acme-account deactivate --id 1' }],
+  description: 'Deactivate an account at its CA, permanently',
+  examples: [
+    {
+      does: 'Deactivate account 1; its issuer registers a new one at the next order',
+      line: 'vault acme-account deactivate --id 1',
+    },
+  ],
   options: idOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       await closeAccount(vault, localCli, args.id, stopSignal());
-      terminal.stderr.write(`Account ${args.id} is closed.\n`);
+      terminal.stderr.write(`Deactivated account ${args.id}.\n`);
     }),
 });
 
 const remove = command({
   name: 'acme-account delete',
-  description: 'forget an account that is not current, with its key',
-  examples: [{ does: 'Forget an account that no issuer uses', line: 'vault acme-account delete --id 1' }],
+  description: 'Delete an account that is not current, with its key',
+  examples: [{ does: 'Delete an account that no issuer uses', line: 'vault acme-account delete --id 1' }],
   options: idOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       await deleteAccount(vault, localCli, args.id);
-      terminal.stderr.write(`Account ${args.id} is deleted.\n`);
+      terminal.stderr.write(`Deleted account ${args.id}.\n`);
     }),
 });
 
-export const acmeAccountCommands = commandGroup('acme-account', 'see and change the accounts at CAs', {
-  list,
-  rollover,
-  deactivate,
-  delete: remove,
-});
+export const acmeAccountCommands = commandGroup(
+  'acme-account',
+  'List, roll over, deactivate and delete ACME accounts',
+  {
+    list,
+    rollover,
+    deactivate,
+    delete: remove,
+  },
+);

@@ -1,4 +1,4 @@
-/** `vault admin …`: administrators, also when nobody can sign in; whoever has a shell here needs no password. */
+/** `vault admin …`: manages administrators without signing in; shell access to the data directory is enough. */
 import type { Secret } from '../../base/secret.ts';
 import {
   createAdministrator,
@@ -31,38 +31,41 @@ const passwordOptions = {
   name,
   'password-stdin': {
     type: 'boolean',
-    description: 'read the password from standard input instead of asking for it',
+    description: 'read the password from standard input instead of prompting for it',
   },
 } as const;
 
 const create = command({
   name: 'admin create',
-  description: 'make an administrator, who can sign in to the console',
+  description: 'Create an administrator, who can sign in to the console',
   examples: [
-    { does: 'Let somebody sign in; the password is asked for', line: 'vault admin create --name alice' },
-    { does: 'The same in a script', line: 'vault admin create --name alice --password-stdin < password.txt' },
+    { does: 'Create an administrator, prompting for the password', line: 'vault admin create --name alice' },
+    {
+      does: 'Do the same in a script',
+      line: 'vault admin create --name alice --password-stdin < password.txt',
+    },
   ],
   options: passwordOptions,
   run: async (args, terminal) => {
     const input = await credentials(args, terminal, `Password for ${args.name}: `);
     await withVault(args, terminal, 'create', async (vault) => {
       await createAdministrator(vault, new Passwords(terminal.world), localCli, input);
-      terminal.stderr.write(`Administrator ${input.name} can sign in now.\n`);
+      terminal.stderr.write(`Created administrator ${input.name}.\n`);
     });
   },
 });
 
 const list = command({
   name: 'admin list',
-  description: 'list the administrators',
-  examples: [{ does: 'See who can sign in', line: 'vault admin list' }],
-  options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
+  description: 'List administrators',
+  examples: [{ does: 'List everyone who can sign in', line: 'vault admin list' }],
+  options: { json: { type: 'boolean', description: 'print JSON' } },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       const people = await viewAdministrators(vault);
       if (args.json) terminal.stdout.write(jsonText(people));
       else if (people.length === 0) {
-        terminal.stderr.write('There is no administrator yet; "vault admin create --name NAME" makes one.\n');
+        terminal.stderr.write('No administrators yet.\n  Try: vault admin create --name NAME\n');
       } else {
         const cells = people.map((person) => [
           person.name,
@@ -76,10 +79,10 @@ const list = command({
 
 const reset = command({
   name: 'admin reset-password',
-  description: 'give an administrator a new password, and end their sessions',
+  description: "Set an administrator's password and sign them out",
   examples: [
     {
-      does: 'Give somebody a new password, and end their sessions',
+      does: 'Set a new password and end all sessions of this administrator',
       line: 'vault admin reset-password --name alice',
     },
   ],
@@ -88,30 +91,30 @@ const reset = command({
     const input = await credentials(args, terminal, `New password for ${args.name}: `);
     await withVault(args, terminal, 'refuse', async (vault) => {
       const ended = await resetPassword(vault, new Passwords(terminal.world), localCli, input);
-      const sessions = ended === 1 ? '1 session has' : `${ended} sessions have`;
-      terminal.stderr.write(`${input.name} has a new password; ${sessions} ended.\n`);
+      const sessions = ended === 1 ? '1 session' : `${ended} sessions`;
+      terminal.stderr.write(`Changed the password of ${input.name}; ended ${sessions}.\n`);
     });
   },
 });
 
 const remove = command({
   name: 'admin delete',
-  description: 'remove an administrator, and end their sessions',
-  examples: [{ does: 'Let somebody sign in no more', line: 'vault admin delete --name alice' }],
+  description: 'Delete an administrator and end their sessions',
+  examples: [{ does: 'Delete an administrator', line: 'vault admin delete --name alice' }],
   options: { name },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       const { wasLast } = await deleteAdministrator(vault, localCli, args.name, 'goes');
-      terminal.stderr.write(`Administrator ${args.name} is removed.\n`);
+      terminal.stderr.write(`Deleted administrator ${args.name}.\n`);
       if (wasLast) {
         terminal.stderr.write(
-          'That was the last one: nobody can sign in now. "vault admin create --name NAME" makes another.\n',
+          'No administrators are left, so no one can sign in.\n  Fix: vault admin create --name NAME\n',
         );
       }
     }),
 });
 
-export const adminCommands = commandGroup('admin', 'the people who can sign in to the console', {
+export const adminCommands = commandGroup('admin', 'Create, list and delete administrators of the console', {
   create,
   'setup-link': setupLinkCommand,
   list,
@@ -119,7 +122,7 @@ export const adminCommands = commandGroup('admin', 'the people who can sign in t
   delete: remove,
 });
 
-/** Name and password, checked for their form before anything is opened. */
+/** Name and password, validated before the vault is opened. */
 async function credentials(
   args: { readonly name: string; readonly 'password-stdin': boolean },
   terminal: Terminal,
@@ -128,14 +131,14 @@ async function credentials(
   parseInput(createAdministratorInput.pick({ name: true }), { name: args.name });
   const password = args['password-stdin']
     ? secretText(await readInput('-', terminal))
-    : await asked(terminal, question);
+    : await promptForPassword(terminal, question);
   return parseInput(createAdministratorInput, { name: args.name, password: password.expose() });
 }
 
-async function asked(terminal: Terminal, question: string): Promise<Secret<string>> {
+async function promptForPassword(terminal: Terminal, question: string): Promise<Secret<string>> {
   if (terminal.stdin.isTTY) return askNewPassword(terminal, question);
   throw new Misuse(
-    'there is no terminal to ask for the password on',
-    'Send it on standard input with --password-stdin.',
+    'cannot prompt for a password without a terminal',
+    'Pipe the password to standard input and add --password-stdin.',
   );
 }

@@ -1,4 +1,4 @@
-/** `vault api-key …`: keys are made, listed, revoked and deleted directly in the database, without HTTP. */
+/** `vault api-key …`: manages API keys directly in the database, without HTTP. */
 import { scopes } from '../../base/scope.ts';
 import { allApiKeys, createApiKey, deleteApiKey, revokeApiKey } from '../../domain/access/api-keys.ts';
 import { localCli } from '../../domain/audit/audit.ts';
@@ -14,25 +14,30 @@ const idOption = {
     type: 'string',
     valueHint: 'N',
     required: true,
-    description: 'the id that "vault api-key list" shows',
+    description: 'the key id from "vault api-key list"',
   },
 } as const;
 
 const create = command({
   name: 'api-key create',
-  description: 'make an API key and print it, once',
+  description: 'Create an API key and print it once',
   examples: [
     {
-      does: 'For a server that fetches one certificate with its key',
+      does: 'Create a key for a server that downloads one certificate and its private key',
       line: 'vault api-key create --name www --scope certificates:read --scope private_keys:read --certificate web',
     },
     {
-      does: 'For monitoring: every certificate, no private keys, one network, one year',
+      does: 'Create a key for monitoring: all certificates, no private keys, one network, until 2030',
       line: 'vault api-key create --name monitoring --scope certificates:read --certificate "*" --allow-ip 192.0.2.0/24 --expires-at 2030-01-31T00:00:00Z',
     },
   ],
   options: {
-    name: { type: 'string', valueHint: 'NAME', required: true, description: 'what it is for' },
+    name: {
+      type: 'string',
+      valueHint: 'NAME',
+      required: true,
+      description: 'a name that says what the key is for',
+    },
     scope: {
       type: 'string',
       valueHint: 'SCOPE',
@@ -47,18 +52,18 @@ const create = command({
       required: true,
       multiple: true,
       names: 'certificates',
-      description: 'a certificate it may read, or "*" for any, also those to come',
+      description: 'a certificate the key may read, or "*" for all, including future ones',
     },
     'allow-ip': {
       type: 'string',
       valueHint: 'CIDR',
       multiple: true,
-      description: 'where it counts: an address or a network such as 192.0.2.0/24 (default: anywhere)',
+      description: 'an address or network the key may be used from, such as 192.0.2.0/24 (default: any)',
     },
     'expires-at': {
       type: 'string',
       valueHint: 'TIME',
-      description: 'when it ends, such as 2030-01-31T00:00:00Z',
+      description: 'when the key expires, such as 2030-01-31T00:00:00Z (default: never)',
     },
   },
   run: async (args, terminal) => {
@@ -72,17 +77,15 @@ const create = command({
     await withVault(args, terminal, 'create', async (vault) => {
       const { raw } = await createApiKey(vault, localCli, input);
       terminal.stdout.write(`${raw.expose()}\n`);
-      terminal.stderr.write(
-        'This is the only time the key is shown; keep it where only its client can read it.\n',
-      );
+      terminal.stderr.write('The key is not shown again. Store it where only its client can read it.\n');
     });
   },
 });
 
 const list = command({
   name: 'api-key list',
-  description: 'list all API keys as JSON',
-  examples: [{ does: 'See all keys, never their secrets', line: 'vault api-key list' }],
+  description: 'List API keys as JSON',
+  examples: [{ does: 'List all keys, without their secrets', line: 'vault api-key list' }],
   options: {},
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
@@ -93,24 +96,24 @@ const list = command({
 const revoke = byId(
   'api-key revoke',
   {
-    description: 'end an API key at once',
-    examples: [{ does: 'End a key; its next request is refused', line: 'vault api-key revoke --id 1' }],
+    description: 'Revoke an API key immediately',
+    examples: [{ does: 'Revoke a key; its next request is refused', line: 'vault api-key revoke --id 1' }],
   },
-  'revoked',
+  'Revoked',
   (vault, id) => revokeApiKey(vault, localCli, id),
 );
 
 const remove = byId(
   'api-key delete',
   {
-    description: 'remove a revoked API key',
-    examples: [{ does: 'Remove a key that is revoked', line: 'vault api-key delete --id 1' }],
+    description: 'Delete a revoked API key',
+    examples: [{ does: 'Delete a revoked key', line: 'vault api-key delete --id 1' }],
   },
-  'deleted',
+  'Deleted',
   (vault, id) => deleteApiKey(vault, localCli, id),
 );
 
-export const apiKeyCommands = commandGroup('api-key', 'make, list, revoke and delete API keys', {
+export const apiKeyCommands = commandGroup('api-key', 'Create, list, revoke and delete API keys', {
   create,
   list,
   revoke,
@@ -130,13 +133,13 @@ function byId(
     run: (args, terminal) => {
       if (!/^[1-9]\d{0,14}$/.test(args.id)) {
         throw new Misuse(
-          `--id: "${args.id}" is not the id of an API key`,
-          'Write the number that "vault api-key list" shows.',
+          `--id: "${args.id}" is not an API key id`,
+          'Use a number from "vault api-key list".',
         );
       }
       return withVault(args, terminal, 'refuse', async (vault) => {
         await act(vault, Number(args.id));
-        terminal.stderr.write(`API key ${args.id} is ${done}.\n`);
+        terminal.stderr.write(`${done} API key ${args.id}.\n`);
       });
     },
   });

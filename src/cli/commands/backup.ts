@@ -1,4 +1,4 @@
-/** `vault backup`: the whole vault in one file, while it goes on working. */
+/** `vault backup`: writes the whole vault to one file, also while the server runs. */
 import { createReadStream, openSync, unlinkSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -14,21 +14,25 @@ import { command } from '../runtime/command.ts';
 import { passphraseOption, readNewPassphrase } from '../runtime/passphrase.ts';
 import { withVault } from '../runtime/with-vault.ts';
 import { Misuse } from '../terminal/misuse.ts';
+import { systemErrorText } from '../terminal/system-error.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 export const backupCommand = command({
   name: 'backup',
-  description: 'write the whole vault to one file, while it goes on working',
+  description: 'Back up the whole vault to one file, while it runs',
   examples: [
     {
-      does: 'Write the vault to a file; the master key is kept elsewhere',
+      does: 'Back up to a file, without the master key',
       line: 'vault backup vault.backup',
     },
     {
-      does: 'With the master key under a passphrase',
+      does: 'Include the master key, sealed under a passphrase',
       line: 'vault backup vault.backup --with-master-key --passphrase-file passphrase.txt --replace',
     },
-    { does: 'To another machine', line: 'vault backup - | ssh backup.example.com "cat > vault.backup"' },
+    {
+      does: 'Back up to another machine',
+      line: 'vault backup - | ssh backup.example.com "cat > vault.backup"',
+    },
   ],
   options: {
     file: {
@@ -36,23 +40,23 @@ export const backupCommand = command({
       positional: true,
       valueHint: 'FILE',
       required: true,
-      description: 'where to write it; - is standard output',
+      description: 'the file to write; - for standard output',
     },
     'with-master-key': {
       type: 'boolean',
-      description: 'put the master key in, sealed under a passphrase',
+      description: 'include the master key, sealed under a passphrase',
     },
     ...passphraseOption,
-    replace: { type: 'boolean', description: 'replace an earlier backup of this name' },
+    replace: { type: 'boolean', description: 'replace an existing backup file' },
   },
   run: async (args, terminal) => {
     if (args.file === '-' && terminal.stdout.isTTY) {
-      throw new Misuse('a backup is nothing for a terminal', 'Send it somewhere: vault backup - > FILE');
+      throw new Misuse('refusing to write a backup to the terminal', 'Try: vault backup - > FILE');
     }
     if (!args['with-master-key'] && args['passphrase-file'] !== undefined) {
       throw new Misuse(
-        '--passphrase-file is for --with-master-key',
-        'Add --with-master-key, or leave it out.',
+        '--passphrase-file needs --with-master-key',
+        'Add --with-master-key or remove --passphrase-file.',
       );
     }
     const passphrase = args['with-master-key'] ? await newPassphrase(args, terminal) : undefined;
@@ -72,8 +76,8 @@ export const backupCommand = command({
       const about = aboutBackup(name, manifest);
       terminal.stderr.write(
         passphrase === undefined
-          ? `${about}\nThe master key (${keyId}) is not in it: keep a copy of that elsewhere.\n`
-          : `${about}\nThe master key (${keyId}) is in it, under the passphrase.\n`,
+          ? `${about}\nThe backup does not include the master key (${keyId}). Keep a copy of the key elsewhere.\n`
+          : `${about}\nThe backup includes the master key (${keyId}), sealed under the passphrase.\n`,
       );
     });
   },
@@ -86,22 +90,22 @@ async function newPassphrase(
   const passphrase = await readNewPassphrase(args['passphrase-file'], terminal);
   const complaint = passphraseComplaint(passphrase);
   if (complaint === undefined) return passphrase;
-  throw new OperatorError(`the passphrase cannot be used: ${complaint}`, {
-    hint: 'Whoever finds the backup can guess for years. Nothing was written.',
+  throw new OperatorError(`passphrase refused: ${complaint}`, {
+    hint: 'An attacker who finds the backup can guess offline. No backup was written.',
   });
 }
 
-/** Sends a file that loses its name first, so that nothing is left behind whatever happens to the reader. */
+/** Sends a file that is unlinked first, so that no draft is left behind if the reader fails. */
 async function send(draft: string, { stdout }: Terminal): Promise<void> {
   const descriptor = openSync(draft, 'r');
   unlinkSync(draft);
-  // Elsewhere a reader that stops early is content; here it has half a backup, and must be told.
+  // Other commands ignore EPIPE; here it means that the reader has half a backup.
   stdout.removeAllListeners('error');
   try {
     await pipeline(createReadStream('', { fd: descriptor }), stdout);
   } catch (error) {
-    throw new OperatorError(`the backup was not taken whole: ${(error as Error).message}`, {
-      hint: 'What the reader has is no backup. Nothing was recorded.',
+    throw new OperatorError(`backup incomplete: ${systemErrorText(error)}`, {
+      hint: 'Discard what the reader received; it cannot be restored.',
       cause: error,
     });
   }

@@ -1,4 +1,4 @@
-/** `vault dns-provider …`: who can put challenge records into which zones. */
+/** `vault dns-provider …`: manages the providers that present dns-01 challenge records. */
 
 import { isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -22,20 +22,20 @@ const nameOption = {
     valueHint: 'NAME',
     required: true,
     names: 'dns-providers',
-    description: 'how the vault calls the provider',
+    description: 'the name of the provider',
   },
 } as const;
 
 const add = command({
   name: 'dns-provider add',
-  description: 'add a DNS provider for the zones it manages',
+  description: 'Add a DNS provider and its zones',
   examples: [
     {
-      does: 'Add Cloudflare, with an API token in a file',
+      does: 'Add Cloudflare with an API token in a file',
       line: 'vault dns-provider add --name cloudflare --type cloudflare --zone example.com --secret-file cloudflare.yaml',
     },
     {
-      does: 'Make the records by hand',
+      does: 'Create the records by hand',
       line: 'vault dns-provider add --name by-hand --type manual --zone example.org',
     },
   ],
@@ -46,19 +46,19 @@ const add = command({
       valueHint: 'TYPE',
       required: true,
       values: [...dnsProviderTypes.keys()],
-      description: [...dnsProviderTypes.keys()].join(', '),
+      description: `the provider: ${[...dnsProviderTypes.keys()].join(', ')}`,
     },
     zone: {
       type: 'string',
       valueHint: 'ZONE',
       required: true,
       multiple: true,
-      description: 'a zone it manages; the longest that matches a name wins',
+      description: 'a zone of this provider; the longest match wins',
     },
     'secret-file': {
       type: 'string',
       valueHint: 'FILE',
-      description: 'a YAML or JSON file with its settings and credentials; - is standard input',
+      description: 'a YAML or JSON file with settings and credentials; - for standard input',
     },
   },
   run: async (args, terminal) => {
@@ -68,7 +68,7 @@ const add = command({
     await withVault(args, terminal, 'create', async (vault) => {
       await withSecretHint(() => addDnsProvider(vault, localCli, input, secret));
       terminal.stderr.write(
-        `DNS provider ${name} is added. Try it:\n  vault dns-provider test --name ${name} --domain ${input.zones[0]}\n`,
+        `Added DNS provider ${name}.\n  Try: vault dns-provider test --name ${name} --domain ${input.zones[0]}\n`,
       );
     });
   },
@@ -76,9 +76,9 @@ const add = command({
 
 const list = command({
   name: 'dns-provider list',
-  description: 'list the DNS providers and their zones',
-  examples: [{ does: 'See who manages which zones', line: 'vault dns-provider list' }],
-  options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
+  description: 'List DNS providers and their zones',
+  examples: [{ does: 'List all DNS providers', line: 'vault dns-provider list' }],
+  options: { json: { type: 'boolean', description: 'print JSON' } },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       const providers = await viewDnsProviders(vault);
@@ -87,7 +87,7 @@ const list = command({
         return;
       }
       if (providers.length === 0) {
-        terminal.stderr.write('There are no DNS providers yet. Add one with "vault dns-provider add".\n');
+        terminal.stderr.write('No DNS providers yet.\n  Try: vault dns-provider add --help\n');
         return;
       }
       const cells = providers.map(({ name, type, zones }) => [name, type, zones.join(' ')]);
@@ -97,65 +97,65 @@ const list = command({
 
 const remove = command({
   name: 'dns-provider remove',
-  description: 'remove a DNS provider with its credentials',
+  description: 'Remove a DNS provider and its credentials',
   examples: [
-    { does: 'Remove one with its credentials', line: 'vault dns-provider remove --name cloudflare' },
+    { does: 'Remove a provider and its credentials', line: 'vault dns-provider remove --name cloudflare' },
   ],
   options: nameOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       await removeDnsProvider(vault, localCli, args.name);
-      terminal.stderr.write(`DNS provider ${args.name} is removed.\n`);
+      terminal.stderr.write(`Removed DNS provider ${args.name}.\n`);
     }),
 });
 
 const test = command({
   name: 'dns-provider test',
-  description: 'write a challenge record, see it, and remove it again',
+  description: 'Present, check and clean up a challenge record',
   examples: [
     {
-      does: 'Write a record, see it, and remove it',
+      does: 'Present a record for a domain, check it, and clean it up',
       line: 'vault dns-provider test --name cloudflare --domain www.example.com',
     },
   ],
   options: {
     ...nameOption,
-    domain: { type: 'string', valueHint: 'DOMAIN', required: true, description: 'the domain to try it for' },
+    domain: { type: 'string', valueHint: 'DOMAIN', required: true, description: 'the domain to test' },
     resolver: serveOptions.resolver,
   },
   run: async (args, terminal) => {
     const domain = parseIdentifier(args.domain);
     if (domain === undefined) {
-      throw new OperatorError(`"${args.domain}" is not a domain`, {
-        hint: 'Write a name such as www.example.com.',
+      throw new OperatorError(`--domain: "${args.domain}" is not a domain`, {
+        hint: 'Use a name such as www.example.com.',
       });
     }
     if (isAddress(domain)) {
-      throw new OperatorError(`${domain} is an address, and dns-01 proves control of names only`, {
-        hint: 'Addresses are proved by http-01 or tls-alpn-01.',
+      throw new OperatorError(`--domain: ${domain} is an IP address; dns-01 validates only names`, {
+        hint: 'Use http-01 or tls-alpn-01 for IP addresses.',
       });
     }
     await withVault(args, terminal, 'refuse', async (vault) => {
       const say = (text: string) => terminal.stderr.write(`${text}\n`);
       await tryDnsProvider(vault, { name: args.name, domain }, say, stopSignal());
-      terminal.stdout.write(`${args.name} can prove control of ${domain}\n`);
+      terminal.stdout.write(`${args.name} can present dns-01 challenges for ${domain}\n`);
     });
   },
 });
 
 export const dnsProviderCommands = commandGroup(
   'dns-provider',
-  'add, list, try and remove DNS providers for dns-01',
+  'Add, list, test and remove DNS providers for dns-01',
   { add, list, test, remove },
 );
 
-/** What is wrong with the settings is said by who reads them; where they come from is the command's affair. */
+/** Adds a hint to errors in the settings: where the command reads them from. */
 async function withSecretHint(work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
     if (!(error instanceof DnsProviderError)) throw error;
-    const hint = 'Settings and credentials come from the file that --secret-file names, in YAML or JSON.';
+    const hint = 'Write settings and credentials to a YAML or JSON file and name it with --secret-file.';
     throw new OperatorError(error.message, { hint, cause: error });
   }
 }

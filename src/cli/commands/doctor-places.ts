@@ -1,4 +1,4 @@
-/** What `vault doctor` looks at before a vault is opened: settings' places, the rights on them, the disk, the database file. */
+/** What `vault doctor` checks before it opens the vault: directories, permissions, disk space and the database file. */
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Finding, findingFrom } from '../../domain/doctor/finding.ts';
@@ -7,23 +7,24 @@ import { examineVaultDatabase, refuseUnsafePlace } from '../../domain/presence/v
 import { requireVault } from '../runtime/open-vault.ts';
 import type { Settings } from '../settings/settings.ts';
 import { refuseExposedVault } from '../terminal/private-files.ts';
+import { systemErrorText } from '../terminal/system-error.ts';
 
 const mebibyte = 1024 * 1024;
 
-/** With less than this the next writes may fail. */
+/** With less free space, the next writes may fail. */
 const leastFree = 64 * mebibyte;
 
-/** With less of the disk than this, and less than a gibibyte, somebody should look. */
+/** Warn below this share of the disk if less than a gibibyte is free, too. */
 const lowShare = 0.1;
 const lowFree = 1024 * mebibyte;
 
-/** The write-ahead log is folded in at 4 MiB; one of this size has a reader who does not end. */
+/** SQLite checkpoints its log at 4 MiB; a log of this size means that a reader blocks the checkpoint. */
 const largestLog = 256 * mebibyte;
 
 export type Places = {
-  /** In the order in which they build on each other; where one failed, the next ones may be missing. */
+  /** In order of dependency; findings after a failed one may be missing. */
   readonly findings: readonly Finding[];
-  /** Whether the vault can be opened, and without a change to it. */
+  /** Whether the vault can be opened without changing it. */
   readonly canBeOpened: boolean;
 };
 
@@ -46,30 +47,30 @@ function permissionFinding(settings: Settings): Finding {
     refuseExposedVault(settings, 'refuse');
     refuseUnsafePlace(settings.dataDir);
     requireVault(settings);
-    return { check, status: 'ok', message: `${settings.dataDir} is this user's alone` };
+    return { check, status: 'ok', message: `only this user can access ${settings.dataDir}` };
   } catch (error) {
     return findingFrom(error, check);
   }
 }
 
-/** `lowBelow` bytes are those of --low-disk-space, where the setting is about this place. */
+/** `lowBelow` is the --low-disk-space setting in bytes, if it applies to this path. */
 function diskFindings(path: string, what: string, lowBelow = 0): Finding[] {
   if (!existsSync(path)) return [];
   const check = 'disk';
   const { bavail, blocks, bsize, ffree, files } = statfsSync(path);
   const free = bavail * bsize;
   const share = blocks === 0 ? 1 : bavail / blocks;
-  const hint = 'Free some space, or move the directory to a larger disk.';
-  const room = `${sized(free)} (${Math.floor(share * 100)} %) are free for ${what}`;
+  const hint = 'Free disk space, or move the directory to a larger disk.';
+  const room = `${sized(free)} (${Math.floor(share * 100)} %) free for ${what}`;
   if (free < leastFree) return [{ check, status: 'failed', about: path, message: `only ${room}`, hint }];
   if (files > 0 && ffree < 100) {
-    const message = `only ${ffree} more files can be made for ${what}`;
+    const message = `only ${ffree} inodes free for ${what}`;
     return [{ check, status: 'failed', about: path, message, hint }];
   }
   const state = spaceState(free, lowBelow);
   if (state !== 'ok') {
     const then =
-      state === 'critical' ? '; refused requests are only counted' : '; with none left, downloads stop';
+      state === 'critical' ? '; refused requests are only counted' : '; downloads stop when the disk is full';
     const message = `only ${room}${then}`;
     return [{ check, status: state === 'critical' ? 'failed' : 'warning', about: path, message, hint }];
   }
@@ -88,19 +89,19 @@ function backupFindings(directory: string): Finding[] {
         check: 'disk',
         status: 'failed',
         about: directory,
-        message: `no backup can be written to ${directory}: ${(error as Error).message}`,
-        hint: 'Make the directory, or let the user of the vault write to it.',
+        message: `cannot write backups to ${directory}: ${systemErrorText(error)}`,
+        hint: 'Create the directory, and make it writable for the user that runs the vault.',
       },
     ];
   }
 }
 
-/** If a command provides the key, a key file left from an earlier setup would leak it with the disk. */
+/** With --master-key-command, a key file left from an earlier setup would still expose the key. */
 function keyFileFindings({ dataDir, masterKeyCommand }: Settings): Finding[] {
   const path = join(dataDir, 'master.key');
   if (masterKeyCommand === undefined || !existsSync(path)) return [];
-  const message = `${path} is still there, although a command gives the master key`;
-  const hint = 'Move it to where you keep a copy of the key, away from this machine.';
+  const message = `${path} still exists, although a command provides the master key`;
+  const hint = 'Move it to the machine where you keep a copy of the key.';
   return [{ check: 'master-key', status: 'warning', message, hint }];
 }
 
@@ -109,16 +110,16 @@ function inspectDatabase(path: string): Places {
   try {
     const { bytes, logBytes, isCurrent } = examineVaultDatabase(path);
     if (!isCurrent) {
-      const message = 'it was written by an older vault';
-      const hint = '"vault serve" of this version upgrades it, after it has copied it.';
+      const message = 'the database schema is from an older version of the vault';
+      const hint = 'Start "vault serve" of this version; it copies the database, then upgrades it.';
       return { findings: [{ check, status: 'warning', message, hint }], canBeOpened: false };
     }
     if (logBytes > largestLog) {
-      const message = `its write-ahead log has ${sized(logBytes)}`;
-      const hint = 'A program reads the database and does not end: find it with "lsof", and end it.';
+      const message = `the write-ahead log has grown to ${sized(logBytes)}`;
+      const hint = 'A long-running reader blocks its checkpoint. Find the program with "lsof" and stop it.';
       return { findings: [{ check, status: 'warning', message, hint }], canBeOpened: true };
     }
-    const message = `every page is whole (${sized(bytes)})`;
+    const message = `all pages are intact (${sized(bytes)})`;
     return { findings: [{ check, status: 'ok', message }], canBeOpened: true };
   } catch (error) {
     return { findings: [findingFrom(error, check)], canBeOpened: false };

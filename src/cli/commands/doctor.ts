@@ -1,4 +1,4 @@
-/** `vault doctor`: looks at everything that a vault needs, changes nothing, and says what to do. */
+/** `vault doctor`: checks the vault and its surroundings without changing anything, and says how to fix what it finds. */
 import { OperatorError } from '../../base/operator-error.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
@@ -19,7 +19,7 @@ import { rootPem } from '../../domain/issuance/local-ca.ts';
 import { unguarded } from '../../net/outbound-guard.ts';
 import { outboundHttp } from '../../net/outbound-http.ts';
 import { command } from '../runtime/command.ts';
-import { askAt } from '../runtime/master-keys.ts';
+import { passphrasePrompt } from '../runtime/master-keys.ts';
 import { openVault } from '../runtime/open-vault.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
 import { serverFinding, serverUrl } from '../serving/doctor-server.ts';
@@ -31,24 +31,24 @@ import { inspectPlaces } from './doctor-places.ts';
 
 export const doctorCommand = command({
   name: 'doctor',
-  description: 'examine the vault and what it needs; change nothing, and say what to do',
+  description: 'Check the vault and say how to fix problems',
   examples: [
-    { does: 'See what is wrong, and what to do', line: 'vault doctor' },
-    { does: 'For monitoring, on a machine without a network', line: 'vault doctor --offline --json' },
+    { does: 'Check everything; changes nothing', line: 'vault doctor' },
+    { does: 'Check as JSON, without network access', line: 'vault doctor --offline --json' },
   ],
   options: {
     url: {
       type: 'string',
       valueHint: 'URL',
-      description: 'where the vault is served (default: by its settings)',
+      description: 'the URL of the server (default: from the settings)',
     },
-    offline: { type: 'boolean', description: 'ask nobody on the network: no CA, no name, no port 80' },
-    strict: { type: 'boolean', description: 'count warnings as failures' },
-    json: { type: 'boolean', description: 'print JSON, for programs' },
+    offline: { type: 'boolean', description: 'skip checks that need the network: CAs, DNS, port 80' },
+    strict: { type: 'boolean', description: 'treat warnings as failures' },
+    json: { type: 'boolean', description: 'print JSON' },
   },
   run: async (args, terminal) => {
     const { stdout, version, world } = terminal;
-    const findings = await examination(args, terminal);
+    const findings = await runChecks(args, terminal);
     const status = worstOf(findings);
     if (args.json) {
       stdout.write(jsonText({ status, at: formatTimestamp(world.now()), version, findings }));
@@ -59,7 +59,7 @@ export const doctorCommand = command({
     throw new OperatorError(
       `${bad} of ${findings.length} findings ${bad === 1 ? 'needs' : 'need'} attention`,
       {
-        hint: 'The lines above say what to do.',
+        hint: 'The lines above say how to fix them.',
       },
     );
   },
@@ -70,8 +70,8 @@ type DoctorOptions = Parameters<typeof readSettings>[0] & {
   readonly offline: boolean;
 };
 
-/** Everything that can be looked at, from the ground up; what stands on something broken is left out. */
-async function examination(args: DoctorOptions, terminal: Terminal): Promise<Finding[]> {
+/** Runs all checks in order of dependency; checks that depend on a failed one are skipped. */
+async function runChecks(args: DoctorOptions, terminal: Terminal): Promise<Finding[]> {
   const { world, environment } = terminal;
   const { url: given, offline, ...flags } = args;
   const url = given === undefined ? undefined : publicUrl({ value: given, from: '--url' });
@@ -83,34 +83,36 @@ async function examination(args: DoctorOptions, terminal: Terminal): Promise<Fin
   }
   const places = inspectPlaces(settings);
   const { findings, root } = places.canBeOpened
-    ? await lookInside(settings, terminal, offline)
+    ? await checkContents(settings, terminal, offline)
     : { findings: [] };
-  // Without a proxy: this is about this machine, which is where the settings say.
+  // No proxy: the server runs on this machine.
   const direct = outboundHttp(world, {}, 'vault-doctor', unguarded);
   const served = await serverFinding(direct, url ?? serverUrl(settings), root);
   return [...places.findings, ...findings, served];
 }
 
-type Inside = {
+type ContentFindings = {
   readonly findings: readonly Finding[];
-  /** Of the private CA, which may have made the server's certificate. */
+  /** The root of the private CA, which may have issued the server's certificate. */
   readonly root?: string;
 };
 
-async function lookInside(settings: Settings, terminal: Terminal, offline: boolean): Promise<Inside> {
+async function checkContents(
+  settings: Settings,
+  terminal: Terminal,
+  offline: boolean,
+): Promise<ContentFindings> {
   const { world } = terminal;
   let opened: Awaited<ReturnType<typeof openVault>>;
   try {
-    opened = await openVault(settings, world, 'refuse', undefined, askAt(terminal));
+    opened = await openVault(settings, world, 'refuse', undefined, passphrasePrompt(terminal));
   } catch (error) {
     return { findings: [findingFrom(error, error instanceof StorageError ? 'database' : 'master-key')] };
   }
   const { vault, close } = opened;
   try {
     const direct = outboundHttp(world, {}, 'vault-doctor', vault.guard);
-    const elsewhere = offline
-      ? []
-      : [issuerFindings(vault), reachabilityFindings(vault, direct, stopSignal())];
+    const network = offline ? [] : [issuerFindings(vault), reachabilityFindings(vault, direct, stopSignal())];
     const parts = await Promise.all([
       masterKeyFindings(vault),
       clockFindings(vault),
@@ -121,7 +123,7 @@ async function lookInside(settings: Settings, terminal: Terminal, offline: boole
       authenticityFindings(vault),
       backupFindings(vault, settings.backups),
       notificationFindings(vault),
-      ...elsewhere,
+      ...network,
     ]);
     return { findings: parts.flat(), root: await rootPem(vault) };
   } finally {
@@ -129,19 +131,19 @@ async function lookInside(settings: Settings, terminal: Terminal, offline: boole
   }
 }
 
-const words: Readonly<Record<Finding['status'], string>> = {
+const statusLabels: Readonly<Record<Finding['status'], string>> = {
   ok: 'ok',
   skipped: '-',
   warning: 'WARNING',
   failed: 'FAILED',
 };
 
-/** `FAILED   certificate     what`, and below it what to do. */
+/** `FAILED   certificate     message`, with the hint on the lines below. */
 function paragraph({ check, status, message, hint }: Finding): string {
-  const isWell = status === 'ok' || status === 'skipped';
-  const advice = isWell || hint === undefined ? [] : hint.split('\n').map((line) => line.trim());
+  const isFine = status === 'ok' || status === 'skipped';
+  const advice = isFine || hint === undefined ? [] : hint.split('\n').map((line) => line.trim());
   const lines = [
-    `${words[status].padEnd(9)}${check.padEnd(16)}${printable(message)}`,
+    `${statusLabels[status].padEnd(9)}${check.padEnd(16)}${printable(message)}`,
     ...advice.map((line) => `${' '.repeat(25)}${printable(line)}`),
   ];
   return lines.map((line) => `${line}\n`).join('');

@@ -1,4 +1,4 @@
-/** `vault issuer …`: the CAs that certificates come from. */
+/** `vault issuer …`: manages the CAs that issue certificates. */
 import { X509Certificate } from 'node:crypto';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
@@ -25,49 +25,49 @@ const nameOption = {
     valueHint: 'NAME',
     required: true,
     names: 'issuers',
-    description: 'how the vault calls the issuer',
+    description: 'the name of the issuer',
   },
 } as const;
 
 const caOptions = {
-  directory: { type: 'string', valueHint: 'URL', description: "the CA's ACME directory" },
-  email: { type: 'string', valueHint: 'ADDRESS', description: 'where the CA may write to' },
-  'eab-kid': { type: 'string', valueHint: 'ID', description: 'key id of the external account binding' },
+  directory: { type: 'string', valueHint: 'URL', description: 'the ACME directory URL of the CA' },
+  email: { type: 'string', valueHint: 'ADDRESS', description: 'the contact address for the CA' },
+  'eab-kid': { type: 'string', valueHint: 'ID', description: 'the key ID for external account binding' },
   'eab-hmac-key-file': {
     type: 'string',
     valueHint: 'FILE',
-    description: 'a file with its HMAC key in base64url, as the CA shows it; - is standard input',
+    description: 'a file with the HMAC key for external account binding, in base64url; - for standard input',
   },
   'ca-file': {
     type: 'string',
     valueHint: 'FILE',
-    description: "PEM certificates to trust for the CA's HTTPS, in place of the public ones",
+    description: 'PEM certificates to trust for HTTPS to the CA, instead of the public CAs',
   },
-  profile: { type: 'string', valueHint: 'PROFILE', description: "the CA's certificate profile" },
+  profile: { type: 'string', valueHint: 'PROFILE', description: 'the certificate profile of the CA' },
   'preferred-chain': {
     type: 'string',
     valueHint: 'CN',
-    description: 'common name of the root that the chain shall lead to',
+    description: 'prefer the chain whose root has this common name',
   },
-  'accept-terms': { type: 'boolean', description: "accept the CA's terms of service" },
+  'accept-terms': { type: 'boolean', description: 'accept the terms of service of the CA' },
 } as const;
 
 type CaArguments = Arguments<typeof caOptions>;
 
 const add = command({
   name: 'issuer add',
-  description: `add an ACME CA; the names ${Object.keys(knownDirectories).join(' and ')} need no --directory`,
+  description: 'Add an ACME CA',
   examples: [
     {
-      does: "Add Let's Encrypt",
+      does: "Add Let's Encrypt, whose directory URL is built in",
       line: 'vault issuer add --name letsencrypt --email ops@example.com --accept-terms',
     },
     {
-      does: 'Add a CA that takes orders of its customers only',
+      does: 'Add a CA that requires external account binding',
       line: 'vault issuer add --name zerossl --directory https://acme.zerossl.com/v2/DV90 --eab-kid ID --eab-hmac-key-file hmac.key --accept-terms',
     },
     {
-      does: 'Add a CA of your own',
+      does: 'Add your own ACME CA',
       line: 'vault issuer add --name inside --directory https://ca.example.internal/acme/acme/directory --ca-file root.pem',
     },
   ],
@@ -77,7 +77,7 @@ const add = command({
     if (directory === undefined) {
       throw new Misuse(
         '--directory is missing',
-        `Only ${Object.keys(knownDirectories).join(' and ')} do without.`,
+        `Only the names ${Object.keys(knownDirectories).join(' and ')} have a built-in directory URL.`,
       );
     }
     const input = parseInput(createIssuerInput, {
@@ -90,8 +90,8 @@ const add = command({
       const adding = () => addIssuer(vault, localCli, input, secrets, stopSignal());
       await withDirectoryHint(adding, secrets.ca !== undefined);
       terminal.stderr.write(
-        `Issuer ${input.name} is added. Its account is registered with the first certificate:\n` +
-          `  vault certificate create --name NAME --domain DOMAIN --issuer ${input.name}\n`,
+        `Added issuer ${input.name}. The first certificate registers its account.\n` +
+          `  Try: vault certificate create --name NAME --domain DOMAIN --issuer ${input.name}\n`,
       );
     });
   },
@@ -99,14 +99,13 @@ const add = command({
 
 const update = command({
   name: 'issuer update',
-  description:
-    'change an ACME CA; what is not named stays, and "none" takes a contact, profile, chain or CA file back',
+  description: 'Change an ACME CA; "none" clears an option',
   examples: [
     {
-      does: 'Change where the CA writes to',
+      does: 'Change the contact address',
       line: 'vault issuer update --name letsencrypt --email hostmaster@example.com',
     },
-    { does: 'Trust the public roots again', line: 'vault issuer update --name inside --ca-file none' },
+    { does: 'Trust the public CAs again', line: 'vault issuer update --name inside --ca-file none' },
   ],
   options: { ...nameOption, ...caOptions },
   run: async (args, terminal) => {
@@ -122,21 +121,21 @@ const update = command({
         : await secretsFrom(args, terminal);
     const { eabKey, ca, acceptsTerms } = secrets;
     if (Object.keys(changes).length === 0 && eabKey === undefined && ca === undefined && !acceptsTerms) {
-      throw new Misuse('there is nothing to change', 'See "vault issuer update --help".');
+      throw new Misuse('nothing to change', 'Try: vault issuer update --help');
     }
     await withVault(args, terminal, 'refuse', async (vault) => {
       const changing = () => updateIssuer(vault, localCli, args.name, changes, secrets, stopSignal());
       await withDirectoryHint(changing, typeof ca === 'string');
-      terminal.stderr.write(`Issuer ${args.name} is changed.\n`);
+      terminal.stderr.write(`Updated issuer ${args.name}.\n`);
     });
   },
 });
 
 const list = command({
   name: 'issuer list',
-  description: 'list the issuers',
-  examples: [{ does: 'See who issues', line: 'vault issuer list' }],
-  options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
+  description: 'List issuers',
+  examples: [{ does: 'List all issuers', line: 'vault issuer list' }],
+  options: { json: { type: 'boolean', description: 'print JSON' } },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       const issuers = (await viewIssuers(vault)).map((issuer) => ({
@@ -170,17 +169,19 @@ const list = command({
 
 const remove = command({
   name: 'issuer remove',
-  description: 'remove an ACME CA that no certificate uses; its accounts stay',
-  examples: [{ does: 'Remove one that no certificate uses', line: 'vault issuer remove --name inside' }],
+  description: 'Remove an ACME CA, but keep its accounts',
+  examples: [
+    { does: 'Remove an issuer that no certificate uses', line: 'vault issuer remove --name inside' },
+  ],
   options: nameOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       await removeIssuer(vault, localCli, args.name);
-      terminal.stderr.write(`Issuer ${args.name} is removed.\n`);
+      terminal.stderr.write(`Removed issuer ${args.name}.\n`);
     }),
 });
 
-export const issuerCommands = commandGroup('issuer', 'add, change, list and remove the CAs that issue', {
+export const issuerCommands = commandGroup('issuer', 'Add, change, list and remove issuers (CAs)', {
   add,
   list,
   update,
@@ -209,13 +210,13 @@ async function readTrust(path: string, terminal: Terminal): Promise<string> {
   const text = (await readInput(path, terminal)).toString('latin1');
   const blocks = readPemBlocks(text, path).filter(({ label }) => label === 'CERTIFICATE');
   if (blocks.length === 0) {
-    throw new OperatorError(`${path} holds no certificate`, {
-      hint: 'Give PEM: blocks that begin with -----BEGIN CERTIFICATE-----.',
+    throw new OperatorError(`no certificate in ${path}`, {
+      hint: 'Use PEM blocks that begin with -----BEGIN CERTIFICATE-----.',
     });
   }
   if (!blocks.every(({ der }) => isCertificate(der))) {
-    throw new OperatorError(`${path} holds something else than certificates`, {
-      hint: 'Take the PEM file of the root from the CA once more; this one is damaged.',
+    throw new OperatorError(`invalid certificate in ${path}`, {
+      hint: 'The file is damaged. Download the PEM file of the root from the CA again.',
     });
   }
   return blocks.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
@@ -225,7 +226,7 @@ function isCertificate(der: Buffer): boolean {
   try {
     return new X509Certificate(der).raw.equals(der);
   } catch {
-    // Whatever OpenSSL calls it.
+    // The message of OpenSSL does not help the operator.
     return false;
   }
 }
@@ -233,7 +234,7 @@ function isCertificate(der: Buffer): boolean {
 async function readEabKey(path: string, terminal: Terminal): Promise<Secret> {
   const key = eabKeyIn((await readInput(path, terminal)).toString('latin1'));
   if (key !== undefined) return key;
-  throw new OperatorError(`${path} holds no HMAC key`, {
-    hint: 'Write the key into it as the CA shows it: letters, digits, - and _ on one line.',
+  throw new OperatorError(`no HMAC key in ${path}`, {
+    hint: 'Write the key to the file as the CA shows it: letters, digits, - and _ on one line.',
   });
 }

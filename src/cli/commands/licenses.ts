@@ -1,18 +1,18 @@
-/** `vault licenses`: under which licences the vault is, and everything by others that is in the executable. */
+/** `vault licenses`: the licenses of the vault and of the third-party software in the executable. */
 import { OperatorError } from '../../base/operator-error.ts';
 import { readLicenses } from '../runtime/assets.ts';
 import { commandWithoutVault } from '../runtime/command.ts';
 
 export const licensesCommand = commandWithoutVault({
   name: 'licenses',
-  description: 'print the licences of the vault and of all that is in it',
-  examples: [{ does: 'Read all licences', line: 'vault licenses | less' }],
+  description: 'Print the licenses of the vault and its dependencies',
+  examples: [{ does: 'Read all licenses', line: 'vault licenses | less' }],
   options: {},
   run: async (_, { stdout }) => {
     const text = readLicenses();
     if (text === undefined) {
-      throw new OperatorError('the licences are gathered when the executable is built', {
-        hint: 'Run "npm run build" first.',
+      throw new OperatorError('no licenses found; the build collects them', {
+        hint: 'Fix: npm run build',
       });
     }
     stdout.write(text);

@@ -1,4 +1,4 @@
-/** `vault master-key …`: which keys there are and what they seal, a new one in place of the old, and the passphrase on them. */
+/** `vault master-key …`: shows, rotates, removes, seals and unseals master keys. */
 import { join } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
 import { keyIn, readKeyFile } from '../../crypto/master-key-file.ts';
@@ -18,7 +18,7 @@ import {
 import { openDatabase, refuseUnsafePlace, type VaultDatabase } from '../../domain/presence/vault-database.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { command, commandGroup } from '../runtime/command.ts';
-import { askAt, Unlocking } from '../runtime/master-keys.ts';
+import { passphrasePrompt, Unlocking } from '../runtime/master-keys.ts';
 import { requireVault } from '../runtime/open-vault.ts';
 import { passphraseOption, readNewPassphrase } from '../runtime/passphrase.ts';
 import { withVault } from '../runtime/with-vault.ts';
@@ -30,12 +30,12 @@ import type { Terminal } from '../terminal/terminal.ts';
 
 const status = command({
   name: 'master-key status',
-  description: 'show the master keys: where they are, since when, and what each of them seals',
-  examples: [{ does: 'See which keys there are, and what they seal', line: 'vault master-key status' }],
-  options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
+  description: 'Show the master keys, their files and what they seal',
+  examples: [{ does: 'Show all master keys', line: 'vault master-key status' }],
+  options: { json: { type: 'boolean', description: 'print JSON' } },
   run: async (args, terminal) => {
     const settings = await readSettings(args, terminal.environment);
-    // Without opening a key: this is what people look at when one is missing.
+    // Does not open any key, because operators run this when one is missing.
     const db = await openWithoutKey(settings, terminal);
     try {
       const { masterKeyCommand: [program] = [], masterKeyFile } = settings;
@@ -49,9 +49,9 @@ const status = command({
       terminal.stdout.write(
         facts([
           program === undefined
-            ? ['Key file', `${key_file}${source === 'credential' ? ' (a credential of the service)' : ''}`]
+            ? ['Key file', `${key_file}${source === 'credential' ? ' (systemd credential)' : ''}`]
             : ['Key', `printed by ${program}`],
-          ['Rotation', rotation === 'none' ? 'none' : 'not ended; "vault master-key rotate" goes on with it'],
+          ['Rotation', rotation === 'none' ? 'none' : 'not finished; "vault master-key rotate" resumes it'],
         ]),
       );
       terminal.stdout.write(
@@ -68,13 +68,13 @@ const status = command({
 
 const rotate = command({
   name: 'master-key rotate',
-  description: 'put a new master key in the place of the current one, or go on where that was cut off',
-  examples: [{ does: 'While the server serves', line: 'vault master-key rotate' }],
+  description: 'Rotate the master key, or resume a rotation',
+  examples: [{ does: 'Rotate to a new key, also while the server runs', line: 'vault master-key rotate' }],
   options: {
     'new-master-key-file': {
       type: 'string',
       valueHint: 'FILE',
-      description: 'the new key, where it shall not be made here',
+      description: 'a file with the new key (default: generate one)',
     },
   },
   run: (args, terminal) =>
@@ -85,45 +85,45 @@ const rotate = command({
         actor: localCli,
         newKey,
         report: (step, blobs) => {
-          // A line for each turn would fill a log.
-          if (step === 'sealed' && terminal.stderr.isTTY) show(`Sealed by the new key: ${blobs}`);
-          if (step === 'resumed') show('Going on with a rotation that has not ended');
+          // One line per batch would flood a log file.
+          if (step === 'sealed' && terminal.stderr.isTTY) show(`Secrets sealed with the new key: ${blobs}`);
+          if (step === 'resumed') show('Resuming an unfinished rotation');
         },
       }).finally(end);
       const say = (line: string) => terminal.stderr.write(`${line}\n`);
       const count = `${outcome.blobs} secret${outcome.blobs === 1 ? '' : 's'}`;
-      say(`Master key ${outcome.to} seals everything now, ${count} of before too.`);
-      for (const record of outcome.damaged) say(`Damaged before, and left as it is: ${record}`);
+      say(`Rotated to master key ${outcome.to}; resealed ${count}.`);
+      for (const record of outcome.damaged) say(`Already damaged, not resealed: ${record}`);
       if (outcome.files === 'left') {
-        say(`${settings.masterKeyFile} still holds the old key and cannot be changed from here.`);
-        say(`Put the key ${outcome.to} there, then start the server again.`);
+        say(`${settings.masterKeyFile} still holds the old key, because this command cannot change it.`);
+        say(`Put key ${outcome.to} there, then restart the server.`);
       }
-      for (const id of outcome.from) say(`Backups from before need ${id}: keep it as long as you keep them.`);
-      say(`Keep a copy of the new key elsewhere: ${settings.masterKeyFile}`);
+      for (const id of outcome.from) say(`Older backups need key ${id}. Keep it as long as those backups.`);
+      say(`Keep a copy of the new key on another machine: ${settings.masterKeyFile}`);
     }),
 });
 
 const remove = command({
   name: 'master-key remove',
-  description: 'remove the file of a key that nothing in the vault needs any more',
+  description: 'Remove the file of a master key that is no longer used',
   examples: [{ does: 'Remove an unused key', line: 'vault master-key remove --id 0123456789abcdef' }],
   options: {
-    id: { type: 'string', valueHint: 'ID', required: true, description: 'the key, as in the status' },
+    id: { type: 'string', valueHint: 'ID', required: true, description: 'the key id, as in the status' },
   },
   run: (args, terminal) =>
     withKeyFiles(args, terminal, async (vault, { masterKeyFile }) => {
       const paths = await removeMasterKey(vault, localCli, masterKeyFile, args.id);
       for (const path of paths) terminal.stderr.write(`Removed: ${path}\n`);
-      terminal.stderr.write('Backups that need this key can only be restored with a copy of it.\n');
+      terminal.stderr.write('To restore backups that need this key, you need a copy of it.\n');
     }),
 });
 
 const seal = command({
   name: 'master-key seal',
-  description: 'seal the key file under a passphrase, or under another',
+  description: 'Seal the key file under a new passphrase',
   examples: [
     {
-      does: 'Seal the key file under a passphrase in a file',
+      does: 'Seal the key file under a passphrase from a file',
       line: 'vault master-key seal --passphrase-file passphrase.txt',
     },
   ],
@@ -134,33 +134,33 @@ const seal = command({
       const passphrase = await readNewPassphrase(args['passphrase-file'], terminal, question);
       const complaint = passphraseComplaint(passphrase);
       if (complaint !== undefined) {
-        throw new OperatorError(`the passphrase cannot be used: ${complaint}`, {
-          hint: 'Whoever finds the file can guess for years. Nothing was changed.',
+        throw new OperatorError(`passphrase refused: ${complaint}`, {
+          hint: 'An attacker who finds the file can guess offline. Nothing was changed.',
         });
       }
       const lock = await PassphraseKey.fresh(vault.world, passphrase, passphraseCost);
       await resealFiles(vault, terminal, lock, passphrase);
       terminal.stderr.write(
-        `${masterKeyFile} is sealed. Whatever opens the vault needs the passphrase from now on: from a file\n` +
+        `Sealed ${masterKeyFile}. Opening the vault now needs the passphrase: from a file\n` +
           '(--master-key-passphrase-file), from the credential "master-key-passphrase", or typed at a terminal.\n' +
-          'Start the server again before the next rotation. The disk may keep what the file held until now.\n',
+          'Restart the server before the next rotation. The disk may still hold the unsealed key.\n',
       );
     }),
 });
 
 const unseal = command({
   name: 'master-key unseal',
-  description: 'take the passphrase off the key file',
-  examples: [{ does: 'Take the passphrase off again', line: 'vault master-key unseal' }],
+  description: 'Remove the passphrase from the key file',
+  examples: [{ does: 'Remove the passphrase', line: 'vault master-key unseal' }],
   options: {},
   run: (args, terminal) =>
     withKeyFiles(args, terminal, async (vault, { masterKeyFile }) => {
       await resealFiles(vault, terminal, undefined, undefined);
-      terminal.stderr.write(`${masterKeyFile} holds the key itself: whoever reads it has it.\n`);
+      terminal.stderr.write(`Unsealed ${masterKeyFile}: anyone who can read the file has the key.\n`);
     }),
 });
 
-export const masterKeyCommands = commandGroup('master-key', 'the key that seals all secrets of the vault', {
+export const masterKeyCommands = commandGroup('master-key', 'Show, rotate and seal the master key', {
   status,
   rotate,
   remove,
@@ -168,12 +168,12 @@ export const masterKeyCommands = commandGroup('master-key', 'the key that seals 
   unseal,
 });
 
-/** The command remains the source of the key, so the operator has to store the new key there. */
+/** The command stays the source of the key, so the operator has to store the new key there. */
 const keyFilesFromCommand =
-  'Stop the vault, write the key to a file in memory (umask 077; COMMAND >/dev/shm/KEY), run this with\n' +
-  '  --master-key-file /dev/shm/KEY, store the new key where the command finds it, remove the files, and start again.';
+  'Stop the vault, write the key to a file in memory (umask 077; COMMAND >/dev/shm/KEY), run this command with\n' +
+  '  --master-key-file /dev/shm/KEY, store the new key where COMMAND reads it, remove the files, and start the vault.';
 
-/** As `withVault`, for what makes or removes files beside the key file. */
+/** As `withVault`, for commands that write or remove files beside the key file. */
 async function withKeyFiles(
   args: Parameters<typeof readSettings>[0],
   terminal: Terminal,
@@ -181,14 +181,17 @@ async function withKeyFiles(
 ): Promise<void> {
   const { masterKeyCommand } = await readSettings(args, terminal.environment);
   if (masterKeyCommand !== undefined) {
-    throw new OperatorError(`the master key comes from ${masterKeyCommand[0]}, and this needs key files`, {
-      hint: keyFilesFromCommand,
-    });
+    throw new OperatorError(
+      `this command needs a key file, but the master key comes from ${masterKeyCommand[0]}`,
+      {
+        hint: keyFilesFromCommand,
+      },
+    );
   }
   return withVault(args, terminal, 'refuse', async (vault, settings) => {
     if (settings.masterKeyFile === '-') {
-      throw new OperatorError('beside a master key from standard input there is no place for key files', {
-        hint: 'Nothing was changed. Name the key file itself with --master-key-file.',
+      throw new OperatorError('this command needs a key file, but the master key comes from standard input', {
+        hint: 'Name the key file with --master-key-file. Nothing was changed.',
       });
     }
     await work(vault, settings);
@@ -202,11 +205,11 @@ async function resealFiles(
   passphrase: Parameters<typeof PassphraseKey.for>[0] | undefined,
 ): Promise<void> {
   const { left } = await sealKeyFiles(vault, localCli, lock, async (file) => {
-    // A file that an earlier attempt has sealed under this passphrase, and then was stopped.
+    // An interrupted attempt may have sealed this file under the new passphrase already.
     const own = file.kind === 'sealed' && passphrase && (await PassphraseKey.for(passphrase, file.sealed));
     return keyIn(file, vault.keyring.lock) ?? keyIn(file, own || undefined);
   });
-  for (const path of left) stderr.write(`Left as it is, under a passphrase of its own: ${path}\n`);
+  for (const path of left) stderr.write(`Not changed, sealed under another passphrase: ${path}\n`);
 }
 
 /** The database alone, without its master key. */
@@ -224,11 +227,11 @@ async function givenKey(path: string | undefined, settings: Settings, terminal: 
   refuseExposedKeyFile(path);
   const file = readKeyFile(path);
   if (file === undefined) {
-    throw new OperatorError(`there is no ${path}`, {
-      hint: `Make a key first: head -c 32 /dev/urandom >${path} && chmod 600 ${path}`,
+    throw new OperatorError(`${path}: no such file`, {
+      hint: `Fix: (umask 077 && head -c 32 /dev/urandom >${path})`,
     });
   }
-  return keyIn(file, await new Unlocking(settings, askAt(terminal)).lockOf(file));
+  return keyIn(file, await new Unlocking(settings, passphrasePrompt(terminal)).lockOf(file));
 }
 
 type Source = 'file' | 'credential' | 'command';
@@ -240,7 +243,7 @@ function sourceOf({ masterKeyFile, masterKeyCommand, credentialsDir }: Settings)
 }
 
 function rowOf({ id, state, since, blobs, files }: MasterKeyView, source: Source): string[] {
-  const absent = source === 'command' && state === 'current' ? 'none, by the command' : 'missing';
+  const absent = source === 'command' && state === 'current' ? 'none, from the command' : 'missing';
   const counts = Object.entries(blobs).map(([place, count]) => `${count} ${place.split('.')[0]}`);
   const where = files.map(({ path, sealed }) => (sealed ? `${path} (sealed)` : path));
   return [id, state, since ?? '-', counts.join(', ') || 'nothing', where.join(', ') || absent];

@@ -1,4 +1,4 @@
-/** `vault notification add …`: one command for each kind of channel, with what it needs as options and its secrets in a file. */
+/** `vault notification add …`: one command per channel type, with settings as options and secrets in a file. */
 import { Secret } from '../../base/secret.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
 import { localCli } from '../../domain/audit/audit.ts';
@@ -19,29 +19,29 @@ export const channelOption = {
     type: 'string',
     valueHint: 'NAME',
     required: true,
-    description: 'how the vault calls the channel',
+    description: 'the name of the channel',
   },
 } as const;
 
-/** What a channel is told, when it is added and when it is changed. */
+/** Which notifications a channel receives. */
 export const choiceOptions = {
   event: {
     type: 'string',
     valueHint: 'EVENT',
     multiple: true,
-    description: `${channelEvents.join(', ')}; all, none (default: all but certificate.issued)`,
+    description: `an event to notify about: ${channelEvents.join(', ')}; or all or none (default: all except certificate.issued)`,
   },
   certificate: {
     type: 'string',
     valueHint: 'PATTERN',
     multiple: true,
-    description: 'only of certificates whose names fit, with * for any characters (default: all)',
+    description: 'only notify about certificates whose names match, with * for any characters (default: all)',
   },
-  digest: { type: 'string', valueHint: 'HH:MM', description: 'also a daily digest at this time, in UTC' },
+  digest: { type: 'string', valueHint: 'HH:MM', description: 'send a daily digest at this time, in UTC' },
   'digest-days': {
     type: 'string',
     valueHint: 'N',
-    description: 'of what ends within so many days the digest tells (default: 14)',
+    description: 'list what expires within this many days in the digest (default: 14)',
   },
 } as const;
 
@@ -49,8 +49,7 @@ const secretFile = {
   'secret-file': {
     type: 'string',
     valueHint: 'FILE',
-    description:
-      'a file with what must not be an argument, or with all settings as YAML or JSON; - is standard input',
+    description: 'a file with the secret, or with all settings as YAML or JSON; - for standard input',
   },
 } as const;
 
@@ -58,7 +57,7 @@ const caFile = {
   'ca-file': {
     type: 'string',
     valueHint: 'FILE',
-    description: 'PEM certificates to trust in place of the public ones',
+    description: 'PEM certificates to trust instead of the public CAs',
   },
 } as const;
 
@@ -66,15 +65,14 @@ const addOptions = { ...channelOption, ...choiceOptions, ...secretFile } as cons
 
 const webhook = command({
   name: 'notification add webhook',
-  description:
-    'add a webhook: JSON is posted to it, signed; its signing secret is printed unless a file brings one',
+  description: 'Add a webhook that receives signed JSON',
   examples: [
     {
-      does: 'Tell a program of yours what goes wrong',
+      does: 'Send failures to a webhook; prints its signing secret unless a file sets one',
       line: 'vault notification add webhook --channel ops --url https://hooks.example.com/vault',
     },
     {
-      does: 'Only of some certificates, and each new version',
+      does: 'Send every new version of some certificates',
       line: "vault notification add webhook --channel deploy --url https://deploy.example.com/vault --event certificate.issued --certificate 'web*'",
     },
   ],
@@ -83,7 +81,7 @@ const webhook = command({
     url: {
       type: 'string',
       valueHint: 'URL',
-      description: 'where to post to; one that holds a token belongs into the secret file (url: …)',
+      description: 'the URL to post to; put a URL that holds a token in the secret file (url: …)',
     },
     ...caFile,
   },
@@ -96,14 +94,14 @@ const webhook = command({
 
 const email = command({
   name: 'notification add email',
-  description: 'add e-mail over SMTP; the password comes from the secret file',
+  description: 'Add email over SMTP, with the password in a file',
   examples: [
     {
-      does: 'Write to two people, with a password in a file',
+      does: 'Email two people, with the SMTP password in a file',
       line: 'vault notification add email --channel mail --server mail.example.com:587 --from vault@example.com --to ops@example.com --to night@example.com --username vault --secret-file smtp-password.txt',
     },
     {
-      does: 'Only a digest, every morning',
+      does: 'Email only a daily digest',
       line: 'vault notification add email --channel digest --server mail.example.com --from vault@example.com --to team@example.com --event none --digest 07:00',
     },
   ],
@@ -113,11 +111,11 @@ const email = command({
     security: {
       type: 'string',
       valueHint: 'HOW',
-      description: 'starttls, tls (from the first byte) or none (default: starttls)',
+      description: 'starttls, tls (implicit TLS) or none (default: starttls)',
     },
-    from: { type: 'string', valueHint: 'ADDRESS', description: 'who writes' },
-    to: { type: 'string', valueHint: 'ADDRESS', multiple: true, description: 'who is written to' },
-    username: { type: 'string', valueHint: 'NAME', description: 'how to sign in' },
+    from: { type: 'string', valueHint: 'ADDRESS', description: 'the sender address' },
+    to: { type: 'string', valueHint: 'ADDRESS', multiple: true, description: 'a recipient address' },
+    username: { type: 'string', valueHint: 'NAME', description: 'the SMTP user name' },
     ...caFile,
   },
   run: async (args, terminal) => {
@@ -135,18 +133,27 @@ const email = command({
 
 const exec = command({
   name: 'notification add exec',
-  description: 'add a program, which reads each message as JSON on its standard input',
+  description: 'Add a program that reads JSON on standard input',
   examples: [
     {
-      does: 'Start a program of your own',
+      does: 'Run a program for each notification',
       line: 'vault notification add exec --channel pager --command /usr/local/bin/page --argument urgent',
     },
   ],
   options: {
     ...addOptions,
-    command: { type: 'string', valueHint: 'PATH', description: 'the program, by its absolute path' },
-    argument: { type: 'string', valueHint: 'TEXT', multiple: true, description: 'an argument for it' },
-    timeout: { type: 'string', valueHint: 'SECONDS', description: 'how long it may take (default: 60)' },
+    command: { type: 'string', valueHint: 'PATH', description: 'the absolute path of the program' },
+    argument: {
+      type: 'string',
+      valueHint: 'TEXT',
+      multiple: true,
+      description: 'an argument of the program',
+    },
+    timeout: {
+      type: 'string',
+      valueHint: 'SECONDS',
+      description: 'kill the program after this long (default: 60)',
+    },
   },
   run: async (args, terminal) => {
     const { command: program, argument, timeout } = args;
@@ -159,7 +166,7 @@ const exec = command({
 
 export const notificationAddCommands = commandGroup(
   'notification add',
-  'add a channel: a webhook, e-mail, or a program',
+  'Add a webhook, email or program as a channel',
   { webhook, email, exec },
 );
 
@@ -173,15 +180,15 @@ async function add(
   const input = parseInput(createChannelInput, { name, type, ...choices(args) });
   const settings = await settingsFrom(type, args['secret-file'], terminal, open);
   await withVault(args, terminal, 'create', async (vault) => {
-    const made = await addChannel(vault, localCli, input, settings);
-    terminal.stderr.write(`Channel ${name} is added. Try it:\n  vault notification test --channel ${name}\n`);
-    if (made === undefined) return;
-    terminal.stderr.write('Its signing secret, which is shown this once:\n');
-    terminal.stdout.write(`${made.expose()}\n`);
+    const signingSecret = await addChannel(vault, localCli, input, settings);
+    terminal.stderr.write(`Added channel ${name}.\n  Try: vault notification test --channel ${name}\n`);
+    if (signingSecret === undefined) return;
+    terminal.stderr.write('Signing secret, not shown again:\n');
+    terminal.stdout.write(`${signingSecret.expose()}\n`);
   });
 }
 
-/** The settings of a secret file, with those that were given in the open. */
+/** The settings in a secret file, merged with `open`, those given as options. */
 export async function settingsFrom(
   type: string,
   file: string | undefined,
@@ -193,7 +200,7 @@ export async function settingsFrom(
   return mergedSettings({ type: type as 'webhook', ...(plain !== undefined && { plain }) }, secret, open);
 }
 
-/** What the channel is told, as the inputs of channels have it. */
+/** Event, certificate and digest options as channel input. */
 export function choices(args: Arguments<typeof choiceOptions>): Record<string, unknown> {
   const { event, certificate, digest, 'digest-days': days } = args;
   return {
@@ -212,7 +219,7 @@ function eventsIn(words: readonly string[]): readonly string[] {
 
 function number(option: string, text: string): number {
   if (/^\d{1,6}$/.test(text)) return Number(text);
-  throw new Misuse(`${option} "${text}" is not a number`, `Write ${option} 30.`);
+  throw new Misuse(`${option}: "${text}" is not a number`, `Use a number, such as ${option} 30.`);
 }
 
 /** `mail.example.com:587`, `[2001:db8::1]:25`, `mail.example.com` */
@@ -220,7 +227,10 @@ function server(text: string): { host: string; port?: number } {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
   const host = bracketed ?? plain;
   if (host === undefined)
-    throw new Misuse(`--server "${text}" is no host`, 'Write --server mail.example.com:587.');
+    throw new Misuse(
+      `--server: "${text}" is not HOST[:PORT]`,
+      'Use a host and port, such as mail.example.com:587.',
+    );
   return { host, ...(port !== undefined && { port: Number(port) }) };
 }
 

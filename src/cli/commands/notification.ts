@@ -1,4 +1,4 @@
-/** `vault notification …`: who is told what happens, whether that works, and what was told. */
+/** `vault notification …`: manages notification channels and shows their delivery log. */
 
 import { localCli } from '../../domain/audit/audit.ts';
 import { parseInput } from '../../domain/inputs.ts';
@@ -24,12 +24,12 @@ import {
   settingsFrom,
 } from './notification-add.ts';
 
-const json = { type: 'boolean', description: 'print JSON, for programs' } as const;
+const json = { type: 'boolean', description: 'print JSON' } as const;
 
 const list = command({
   name: 'notification list',
-  description: 'list the channels, what they are told, and whether that works',
-  examples: [{ does: 'See who is told what', line: 'vault notification list' }],
+  description: 'List channels with their events and last delivery',
+  examples: [{ does: 'List all channels', line: 'vault notification list' }],
   options: { json },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
@@ -39,7 +39,7 @@ const list = command({
         return;
       }
       if (channels.length === 0) {
-        terminal.stderr.write('There are no channels yet. Add one with "vault notification add".\n');
+        terminal.stderr.write('No notification channels yet.\n  Try: vault notification add --help\n');
         return;
       }
       const cells = channels.map((one) => [
@@ -59,10 +59,13 @@ const list = command({
 
 const update = command({
   name: 'notification update',
-  description: 'change a channel; what is not named stays, and "none" takes a digest back',
+  description: 'Change a channel; options not given stay the same',
   examples: [
-    { does: 'Have each new version told, too', line: 'vault notification update --channel ops --event all' },
-    { does: 'Tell it nothing for a while', line: 'vault notification update --channel ops --disable' },
+    {
+      does: 'Notify about all events, including new versions',
+      line: 'vault notification update --channel ops --event all',
+    },
+    { does: 'Pause a channel', line: 'vault notification update --channel ops --disable' },
   ],
   options: {
     ...channelOption,
@@ -70,66 +73,64 @@ const update = command({
     'secret-file': {
       type: 'string',
       valueHint: 'FILE',
-      description: 'all its settings anew, as YAML or JSON; - is standard input',
+      description: 'a YAML or JSON file that replaces all settings of the channel; - for standard input',
     },
-    disable: { type: 'boolean', description: 'tell it nothing any more' },
-    enable: { type: 'boolean', description: 'tell it again' },
+    disable: { type: 'boolean', description: 'stop sending notifications to this channel' },
+    enable: { type: 'boolean', description: 'send notifications to this channel again' },
   },
   run: async (args, terminal) => {
     const { channel, disable, enable, 'secret-file': file } = args;
-    if (disable && enable) throw new Misuse('--disable and --enable are opposites', 'Give one of them.');
+    if (disable && enable) throw new Misuse('--disable and --enable exclude each other', 'Use one of them.');
     const changes = parseInput(updateChannelInput, {
       ...choices(args),
       ...((disable || enable) && { disabled: disable }),
     });
     if (Object.keys(changes).length === 0 && file === undefined) {
-      throw new Misuse('there is nothing to change', 'See "vault notification update --help".');
+      throw new Misuse('nothing to change', 'Try: vault notification update --help');
     }
     await withVault(args, terminal, 'refuse', async (vault) => {
       const { type } = await requireChannel(vault.db.reader, channel);
       const settings = file === undefined ? undefined : await settingsFrom(type, file, terminal);
-      const made = await changeChannel(vault, localCli, channel, changes, settings);
-      terminal.stderr.write(`Channel ${channel} is changed.\n`);
-      if (made === undefined) return;
-      terminal.stderr.write('Its new signing secret, which is shown this once:\n');
-      terminal.stdout.write(`${made.expose()}\n`);
+      const signingSecret = await changeChannel(vault, localCli, channel, changes, settings);
+      terminal.stderr.write(`Updated channel ${channel}.\n`);
+      if (signingSecret === undefined) return;
+      terminal.stderr.write('New signing secret, not shown again:\n');
+      terminal.stdout.write(`${signingSecret.expose()}\n`);
     });
   },
 });
 
 const remove = command({
   name: 'notification remove',
-  description: 'remove a channel with its settings and its log',
-  examples: [
-    { does: 'Remove one with its settings and its log', line: 'vault notification remove --channel pager' },
-  ],
+  description: 'Remove a channel with its settings and log',
+  examples: [{ does: 'Remove a channel', line: 'vault notification remove --channel pager' }],
   options: channelOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       await removeChannel(vault, localCli, args.channel);
-      terminal.stderr.write(`Channel ${args.channel} is removed.\n`);
+      terminal.stderr.write(`Removed channel ${args.channel}.\n`);
     }),
 });
 
 const test = command({
   name: 'notification test',
-  description: 'send a test message now, and see whether it is taken',
-  examples: [{ does: 'Send a test message now', line: 'vault notification test --channel ops' }],
+  description: 'Send a test notification and report the result',
+  examples: [{ does: 'Send a test notification', line: 'vault notification test --channel ops' }],
   options: channelOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       await testChannel(vault, localCli, args.channel, stopSignal());
-      terminal.stdout.write(`${args.channel} has taken the test message\n`);
+      terminal.stdout.write(`${args.channel} accepted the test notification\n`);
     }),
 });
 
 const log = command({
   name: 'notification log',
-  description: 'list what was told, and what could not be, newest first',
-  examples: [{ does: 'See what could not be told', line: 'vault notification log --failed' }],
+  description: 'List deliveries and failures, newest first',
+  examples: [{ does: 'List failed deliveries', line: 'vault notification log --failed' }],
   options: {
-    channel: { type: 'string', valueHint: 'NAME', description: 'only of this channel' },
-    failed: { type: 'boolean', description: 'only what was given up' },
+    channel: { type: 'string', valueHint: 'NAME', description: 'only deliveries to this channel' },
+    failed: { type: 'boolean', description: 'only failed deliveries' },
     limit: limitOption,
     json,
   },
@@ -145,7 +146,7 @@ const log = command({
         return;
       }
       if (deliveries.length === 0) {
-        terminal.stderr.write(args.failed ? 'Nothing was given up.\n' : 'Nothing was told yet.\n');
+        terminal.stderr.write(args.failed ? 'No failed deliveries.\n' : 'No deliveries yet.\n');
         return;
       }
       const cells = deliveries.map((one) => [
@@ -166,6 +167,6 @@ const log = command({
 
 export const notificationCommands = commandGroup(
   'notification',
-  'tell people and programs what happens: webhooks, e-mail, programs',
+  'Send notifications by webhook, email or program',
   { add: notificationAddCommands, list, update, remove, test, log },
 );

@@ -1,4 +1,4 @@
-/** `vault renewals list`: what was renewed, what is being renewed, and what failed, newest first. */
+/** `vault renewals list`: open, succeeded and failed renewals, newest first. */
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { renewalView } from '../../domain/certificates/certificate-views.ts';
 import { stepsOf } from '../../domain/issuance/attempt.ts';
@@ -10,21 +10,21 @@ import { jsonText, table } from '../terminal/output.ts';
 
 const list = command({
   name: 'renewals list',
-  description: 'list renewals, newest first: open ones, ended ones, or only those that failed',
+  description: 'List renewals, newest first',
   examples: [
-    { does: 'See what failed, in the words of the CA', line: 'vault renewals list --failed' },
-    { does: 'See how one certificate was renewed', line: 'vault renewals list --name web --limit 5' },
+    { does: 'List failed renewals with the error of the CA', line: 'vault renewals list --failed' },
+    { does: 'List the last renewals of one certificate', line: 'vault renewals list --name web --limit 5' },
   ],
   options: {
-    failed: { type: 'boolean', description: 'only those that failed' },
+    failed: { type: 'boolean', description: 'only failed renewals' },
     name: {
       type: 'string',
       valueHint: 'NAME',
       names: 'certificates',
-      description: 'only those of this certificate',
+      description: 'only renewals of this certificate',
     },
     limit: limitOption,
-    json: { type: 'boolean', description: 'print JSON, for programs' },
+    json: { type: 'boolean', description: 'print JSON' },
   },
   run: async (args, terminal) => {
     const limit = limitFrom(args.limit);
@@ -36,12 +36,12 @@ const list = command({
         return;
       }
       if (rows.length === 0) {
-        terminal.stderr.write(args.failed ? 'No renewal has failed.\n' : 'There were no renewals yet.\n');
+        terminal.stderr.write(args.failed ? 'No failed renewals.\n' : 'No renewals yet.\n');
         return;
       }
       terminal.stdout.write(
         table(
-          ['ID', 'CERTIFICATE', 'STATUS', 'ASKED FOR', 'ENDED', 'WHAT HAPPENED'],
+          ['ID', 'CERTIFICATE', 'STATUS', 'REQUESTED', 'FINISHED', 'RESULT'],
           rows.map((row) => [
             String(row.id),
             row.certificate,
@@ -58,4 +58,4 @@ const list = command({
   },
 });
 
-export const renewalsCommands = commandGroup('renewals', 'see what was renewed and what failed', { list });
+export const renewalsCommands = commandGroup('renewals', 'List renewals and their errors', { list });

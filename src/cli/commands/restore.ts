@@ -1,20 +1,20 @@
-/** `vault restore`: a backup becomes the vault of the data directory, or is only checked. */
+/** `vault restore`: restores a backup into the data directory, or only checks it. */
 import { aboutBackup } from '../../domain/backup/backup-file.ts';
 import { checkRestorable, type RestoreOrder, restore } from '../../domain/backup/restore.ts';
 import { command } from '../runtime/command.ts';
 import { masterKeyFrom } from '../runtime/master-key-command.ts';
-import { askAt, Unlocking } from '../runtime/master-keys.ts';
+import { passphrasePrompt, Unlocking } from '../runtime/master-keys.ts';
 import { passphraseOption, readKnownPassphrase } from '../runtime/passphrase.ts';
 import { readSettings } from '../settings/settings.ts';
 import { refuseExposedVault } from '../terminal/private-files.ts';
 
 export const restoreCommand = command({
   name: 'restore',
-  description: 'make a backup the vault of the data directory',
+  description: 'Restore a backup into the data directory',
   examples: [
-    { does: 'See whether it could be restored', line: 'vault restore vault.backup --check' },
+    { does: 'Check a backup without restoring it', line: 'vault restore vault.backup --check' },
     {
-      does: 'Put it in the place of the vault that is there, which is kept',
+      does: 'Replace the existing vault, keeping a copy of it',
       line: 'vault restore vault.backup --replace',
     },
   ],
@@ -24,19 +24,19 @@ export const restoreCommand = command({
       positional: true,
       valueHint: 'FILE',
       required: true,
-      description: 'what "vault backup" has written',
+      description: 'a file written by "vault backup"',
     },
-    check: { type: 'boolean', description: 'only check whether it could be restored, and write nothing' },
+    check: { type: 'boolean', description: 'check the backup and write nothing' },
     replace: {
       type: 'boolean',
-      description: 'put it in the place of the vault that is there, and keep that beside it',
+      description: 'replace the existing vault, and keep a copy of it in the data directory',
     },
     ...passphraseOption,
   },
   run: async (args, terminal) => {
     const settings = await readSettings(args, terminal.environment);
     const { dataDir, masterKeyFile, masterKeyCommand } = settings;
-    const unlocking = new Unlocking(settings, askAt(terminal));
+    const unlocking = new Unlocking(settings, passphrasePrompt(terminal));
     const order: RestoreOrder = {
       file: args.file,
       dataDir,
@@ -54,24 +54,24 @@ export const restoreCommand = command({
         keyIs === 'there'
           ? keyFile === '-'
             ? masterKeyCommand === undefined
-              ? 'the one that was given'
-              : `the one that ${masterKeyCommand[0]} prints`
-            : keyFile
-          : 'in the backup, and the passphrase opens it';
+              ? 'the one on standard input'
+              : `the one printed by ${masterKeyCommand[0]}`
+            : `in ${keyFile}`
+          : 'in the backup, and the passphrase is correct';
       say(aboutBackup(args.file, manifest));
-      say(`It is whole and can be restored. The master key (${masterKey.name}) is ${where}.`);
+      say(`The backup is intact and can be restored. The master key (${masterKey.name}) is ${where}.`);
       return;
     }
     refuseExposedVault(settings, 'create');
     const { manifest, keyIs, kept } = await restore(terminal.world, order);
     say(aboutBackup(args.file, manifest));
     say(
-      `It is the vault in ${dataDir} now${keyIs === 'there' ? '' : `, with its master key in ${masterKeyFile}`}.`,
+      `Restored the vault into ${dataDir}${keyIs === 'there' ? '' : `, with its master key in ${masterKeyFile}`}.`,
     );
     for (const name of kept) say(`Kept: ${name}`);
     say(
-      'What happened since is not in it: API keys that were revoked since are valid again, and certificates',
+      'Changes since the backup are lost: API keys revoked since then are valid again, and certificates issued',
     );
-    say('that were issued since are missing. Look at "vault api-key list" and "vault certificate list".');
+    say('since then are missing. Check "vault api-key list" and "vault certificate list".');
   },
 });

@@ -1,4 +1,4 @@
-/** The `vault` command: finds what was asked for, runs it, and turns what goes wrong into a sentence and an exit code. */
+/** The `vault` command: finds and runs the subcommand, and turns errors into messages and an exit code. */
 import { type CommandDef, defineCommand, runCommand } from 'citty';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
@@ -9,9 +9,9 @@ import { machineTrouble } from '../runtime/machine-trouble.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
-const description = 'Holds TLS certificates, keeps them renewed, hands them to machines';
+const description = 'Store, renew and serve TLS certificates';
 
-/** Each is loaded when it is asked for: whoever makes an API key need not wait for a server's parts. */
+/** Loaded on demand, so that short commands do not load the server. */
 const commands: Record<string, () => Promise<CommandDef>> = {
   serve: async () => (await import('./serve.ts')).serveCommand,
   certificate: async () => (await import('./certificate/certificate.ts')).certificateCommands,
@@ -36,10 +36,10 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   version: async () => (await import('./version.ts')).versionCommand,
 };
 
-/** All commands, below the program itself. */
+/** The command tree. */
 export const root = defineCommand({ meta: { name: 'vault', description }, subCommands: commands });
 
-type Found = {
+type CommandMatch = {
   readonly command: CommandDef;
   readonly rest: readonly string[];
 };
@@ -55,17 +55,20 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
       await (await import('./bundle-reader.ts')).answerBundleRequest(terminal);
       return 0;
     }
-    const asked = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
-    const { command, rest } = await find(asked);
+    const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
+    const { command, rest } = await findCommand(words);
     if (rest.includes('--help') || rest.includes('-h')) {
       terminal.stdout.write(await helpText(command, root, terminal.stdout));
       return 0;
     }
     if (command.subCommands !== undefined) {
-      const words = argv.length === 0 ? 'vault' : `vault ${argv.join(' ')}`;
-      throw new Misuse(`which command? ${subCommandNames(command).join(', ')}`, `See "${words} --help".`);
+      const group = argv.length === 0 ? 'vault' : `vault ${argv.join(' ')}`;
+      throw new Misuse(
+        `missing command; use one of ${subCommandNames(command).join(', ')}`,
+        `Try: ${group} --help`,
+      );
     }
-    // citty's own reading of the arguments looks at what is required only; the strict one comes first.
+    // citty would check required options itself; our strict parser must run first.
     await runCommand(withoutRequirements(command), { rawArgs: [...rest], data: terminal });
     return 0;
   } catch (error) {
@@ -73,23 +76,23 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
   }
 }
 
-async function find(argv: readonly string[]): Promise<Found> {
-  let found: Found = { command: root, rest: argv };
-  while (found.command.subCommands !== undefined) {
-    const [word, ...rest] = found.rest;
-    if (word === undefined || word === '--help' || word === '-h') return found;
-    const known = subCommandNames(found.command);
+async function findCommand(argv: readonly string[]): Promise<CommandMatch> {
+  let match: CommandMatch = { command: root, rest: argv };
+  while (match.command.subCommands !== undefined) {
+    const [word, ...rest] = match.rest;
+    if (word === undefined || word === '--help' || word === '-h') return match;
+    const known = subCommandNames(match.command);
     if (word.startsWith('-'))
-      throw new Misuse(`${word} stands before the command`, 'Options come after the command.');
+      throw new Misuse(`option ${word} precedes the command`, 'Write options after the command.');
     if (!known.includes(word)) {
       throw new Misuse(
-        `there is no command "${word}"`,
+        `unknown command "${word}"`,
         didYouMean(word, known, `Commands are ${known.join(', ')}.`),
       );
     }
-    found = { command: await subCommand(found.command, word), rest };
+    match = { command: await subCommand(match.command, word), rest };
   }
-  return found;
+  return match;
 }
 
 function subCommandNames({ subCommands }: CommandDef): string[] {
@@ -113,16 +116,16 @@ function report(thrown: unknown, { stderr, environment }: Terminal): number {
     return 2;
   }
   if (error instanceof Problem || error instanceof OperatorError) {
-    // The paths of refused input are the API's; here each message stands for itself.
-    const refused = error instanceof Problem ? error.errors.map(({ message }) => message) : [];
-    const lines = refused.length > 0 ? refused : [error.message];
+    // The paths in `errors` are JSON paths of the API; on the command line, show only the messages.
+    const inputErrors = error instanceof Problem ? error.errors.map(({ message }) => message) : [];
+    const lines = inputErrors.length > 0 ? inputErrors : [error.message];
     for (const line of lines) stderr.write(`vault: ${line}\n`);
     if (error.hint !== undefined) stderr.write(`  ${error.hint}\n`);
     return 1;
   }
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   stderr.write(
-    `vault: this should not have happened: ${message}\n  Please report it with what VAULT_DEBUG=1 shows.\n`,
+    `vault: internal error: ${message}\n  This is a bug. Run the command again with VAULT_DEBUG=1 and report the output.\n`,
   );
   if (environment.VAULT_DEBUG) stderr.write(`${stack}\n`);
   return 1;

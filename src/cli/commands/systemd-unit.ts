@@ -1,14 +1,14 @@
-/** `vault systemd-unit`: the unit file that runs this very executable as a service. */
+/** `vault systemd-unit`: prints a unit file that runs this executable as a service. */
 import { OperatorError } from '../../base/operator-error.ts';
 import { readAsset } from '../runtime/assets.ts';
 import { commandWithoutVault } from '../runtime/command.ts';
 
-/** Below these the unit lets no service look; what lies in /tmp is gone after the next boot. */
+/** Directories that the unit hides from the service; /tmp is also emptied at boot. */
 const hidden = ['/home', '/root', '/run/user', '/tmp', '/var/tmp'];
 
 export const systemdUnitCommand = commandWithoutVault({
   name: 'systemd-unit',
-  description: 'print a unit file that runs this executable as a service of systemd',
+  description: 'Print a systemd unit file for this executable',
   examples: [
     {
       does: 'Install the service',
@@ -20,23 +20,23 @@ export const systemdUnitCommand = commandWithoutVault({
     stdout.write(unitFor(executable));
     if (!hidden.some((folder) => executable.startsWith(`${folder}/`))) return;
     stderr.write(
-      `vault: a service cannot see ${executable}\n` +
-        '  Copy it to /usr/local/bin/vault, and run this command there.\n',
+      `vault: the systemd unit cannot access ${executable}\n` +
+        '  Copy the executable to /usr/local/bin/vault and run the command from there.\n',
     );
   },
 });
 
-/** The unit with this path in it. Throws OperatorError for a path that systemd takes in no way of writing. */
+/** The unit for this path. Throws OperatorError for a path that cannot be written in a unit file. */
 function unitFor(executable: string): string {
   if (/["'\\]|\p{Cc}/u.test(executable)) {
     throw new OperatorError(
-      'systemd runs no program whose path has quotes, backslashes or control characters',
+      'systemd cannot run an executable whose path has quotes, backslashes or control characters',
       {
-        hint: 'Copy it to /usr/local/bin/vault, and run this command there.',
+        hint: 'Copy the executable to /usr/local/bin/vault and run the command from there.',
       },
     );
   }
-  // % begins a specifier; the quotes are for blanks.
+  // In a unit file, % begins a specifier and spaces need quotes.
   const word = `"${executable.replaceAll('%', '%%')}"`;
   const line = `ExecStart=${/^[\w./-]+$/.test(executable) ? executable : word}`;
   return readAsset('certificate-vault.service').replace('ExecStart={{executable}}', () => line);

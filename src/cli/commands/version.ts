@@ -1,14 +1,14 @@
-/** `vault version`: which vault this is, and what it is made of, as whoever reports a fault is asked. */
+/** `vault version`: the versions of the vault and of its components, for bug reports. */
 import { storageVersion } from '../../domain/upgrade/storage-version.ts';
 import { commandWithoutVault } from '../runtime/command.ts';
 import { facts, jsonText } from '../terminal/output.ts';
 
 export const versionCommand = commandWithoutVault({
   name: 'version',
-  description: 'print the version, and what is in this executable',
+  description: 'Print the version of the vault and of its components',
   examples: [
-    { does: 'See the version of the vault and of what it runs on', line: 'vault version' },
-    { does: 'The same for a program', line: 'vault version --json' },
+    { does: 'Print the version of the vault and of its components', line: 'vault version' },
+    { does: 'Print the same as JSON', line: 'vault version --json' },
   ],
   options: { json: { type: 'boolean', description: 'print JSON, for programs' } },
   run: async (args, { version, stdout }) => {

@@ -1,19 +1,19 @@
-/** All commands with what is known of them, gathered from the tree that the command line walks: for completions and the manual. */
+/** Lists all commands from the command tree, for shell completions and the manual page. */
 import type { CommandDef } from 'citty';
 import type { Example, VaultCommand } from '../runtime/command.ts';
 import type { OptionSpecs } from '../terminal/arguments.ts';
 
 export type ListedCommand = {
-  /** As it is typed, without the program's name; none for the program itself. */
+  /** The command words without `vault`; empty for the program itself. */
   readonly words: readonly string[];
   readonly description: string;
-  /** Names and descriptions of what is below, in their order; none for a command that does something. */
+  /** Names and descriptions of the subcommands in order; empty for a leaf command. */
   readonly below: readonly (readonly [name: string, description: string])[];
   readonly options: OptionSpecs;
   readonly examples: readonly Example[];
 };
 
-/** The command of these words and all below it, groups before what they hold. */
+/** The command with these words and all commands below it, parents first. */
 export async function listCommands(
   command: CommandDef,
   words: readonly string[] = [],
@@ -30,7 +30,7 @@ export async function listCommands(
   return [{ words, description, below, options, examples }, ...children.flat()];
 }
 
-/** citty takes each part as a value, a promise or a function. */
+/** citty accepts a value, a promise or a function. */
 async function resolved(part: unknown): Promise<object | undefined> {
   return (typeof part === 'function' ? part() : part) as Promise<object | undefined>;
 }

@@ -1,4 +1,4 @@
-/** `vault completion`: a script by which a shell knows commands, options and values, and asks the vault for its names. */
+/** `vault completion`: prints a shell completion script, and the names of objects for it. */
 import type { CommandDef } from 'citty';
 import { type NameKind, nameKinds, namesInVault } from '../../domain/presence/known-names.ts';
 import { command, type VaultCommand } from '../runtime/command.ts';
@@ -14,28 +14,37 @@ const shells = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion 
 
 type Shell = keyof typeof shells;
 
-/** The command, for the tree below `root`. */
+/** The command, for the command tree of `root`. */
 export function completionCommand(root: () => CommandDef): VaultCommand {
   return command({
     name: 'completion',
-    description: 'print a script that lets a shell complete commands, options and names',
+    description: 'Print a shell completion script',
     examples: [
-      { does: 'For bash, in ~/.bashrc', line: 'vault completion bash > ~/.vault-completion.bash' },
-      { does: 'For zsh, in a directory of fpath', line: 'vault completion zsh > ~/.vault-completion.zsh' },
-      { does: 'For fish', line: 'vault completion fish > ~/.vault-completion.fish' },
+      {
+        does: 'For bash; source the file in ~/.bashrc',
+        line: 'vault completion bash > ~/.vault-completion.bash',
+      },
+      {
+        does: 'For zsh; source the file in ~/.zshrc after compinit',
+        line: 'vault completion zsh > ~/.vault-completion.zsh',
+      },
+      {
+        does: 'For fish; source the file in ~/.config/fish/config.fish',
+        line: 'vault completion fish > ~/.vault-completion.fish',
+      },
     ],
     options: {
       shell: {
         type: 'string',
         positional: true,
         valueHint: 'SHELL',
-        description: Object.keys(shells).join(', '),
+        description: `the shell: ${Object.keys(shells).join(', ')}`,
         values: Object.keys(shells),
       },
       names: {
         type: 'string',
         valueHint: 'KIND',
-        description: `only print the names that the vault has, as the script does: ${nameKinds.join(', ')}`,
+        description: `print the names of these objects, for the script: ${nameKinds.join(', ')}`,
         values: nameKinds,
       },
     },
@@ -43,21 +52,24 @@ export function completionCommand(root: () => CommandDef): VaultCommand {
       if (args.names !== undefined) {
         const kind = nameKinds.find((known) => known === args.names);
         if (kind === undefined) {
-          throw new Misuse(`--names ${args.names} is not a kind of names`, `Use ${nameKinds.join(', ')}.`);
+          throw new Misuse(`--names: unknown kind "${args.names}"`, `Use one of ${nameKinds.join(', ')}.`);
         }
         const names = await namesOf(kind, args, terminal.environment);
         terminal.stdout.write(names.map((name) => `${name}\n`).join(''));
         return;
       }
       if (args.shell === undefined || !Object.hasOwn(shells, args.shell)) {
-        throw new Misuse('which shell?', `Write one of ${Object.keys(shells).join(', ')}.`);
+        throw new Misuse(
+          args.shell === undefined ? 'SHELL is missing' : `unknown shell "${args.shell}"`,
+          `Use one of ${Object.keys(shells).join(', ')}.`,
+        );
       }
       terminal.stdout.write(shells[args.shell as Shell](await listCommands(root())));
     },
   });
 }
 
-/** None where there is no vault, or none of this user's: whoever presses a key wants no error. */
+/** The names; none if the vault cannot be read, because completion must not print errors. */
 async function namesOf(
   kind: NameKind,
   flags: Parameters<typeof readSettings>[0],
@@ -68,7 +80,7 @@ async function namesOf(
     refuseExposedVault(settings, 'refuse');
     return namesInVault(settings.dataDir, kind);
   } catch {
-    // Every other command says what is wrong.
+    // Every other command reports the error.
     return [];
   }
 }

@@ -1,15 +1,15 @@
-/** What `--help` shows: the usage as citty knows it, and examples below. */
+/** The output of `--help`: citty's usage, followed by examples. */
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
 import type { VaultCommand } from '../runtime/command.ts';
 
-/** The help of a command or a group below `root`, with colours where the stream is a terminal. */
+/** The help of a command or group below `root`, in color if the stream is a terminal. */
 export async function helpText(
   command: CommandDef,
   root: CommandDef,
   { isTTY }: Pick<NodeJS.WriteStream, 'isTTY'>,
 ): Promise<string> {
-  // A command's name holds its group's, so that what comes before it is always just the program.
+  // The name of a command includes its group, so the parent is always the program itself.
   const usage = await renderUsage(command, command === root ? undefined : root);
   const text = `${usage.trimEnd()}\n${examplesOf(command)}`;
   return isTTY ? text : stripVTControlCharacters(text);

@@ -1,4 +1,4 @@
-/** `vault man`: the manual page, from the same definitions as the help. */
+/** `vault man`: prints the manual page, from the same definitions as the help. */
 import type { CommandDef } from 'citty';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { commandWithoutVault, type VaultCommand } from '../runtime/command.ts';
@@ -6,14 +6,14 @@ import { commonOptions } from '../settings/settings.ts';
 import type { OptionSpec } from '../terminal/arguments.ts';
 import { type ListedCommand, listCommands } from './command-list.ts';
 
-/** The command, for the tree below `root`. */
+/** The command, for the command tree of `root`. */
 export function manCommand(root: () => CommandDef): VaultCommand {
   return commandWithoutVault({
     name: 'man',
-    description: 'print the manual page',
+    description: 'Print the manual page',
     examples: [
-      { does: 'Read it', line: 'vault man | man -l -' },
-      { does: 'Install it', line: 'vault man > /usr/local/share/man/man8/vault.8' },
+      { does: 'Read the manual page', line: 'vault man | man -l -' },
+      { does: 'Install the manual page', line: 'vault man > /usr/local/share/man/man8/vault.8' },
     ],
     options: {},
     run: async (_, { stdout, version, world }) => {
@@ -23,7 +23,7 @@ export function manCommand(root: () => CommandDef): VaultCommand {
   });
 }
 
-/** The page in roff, with the macros of man(7). */
+/** The page in roff with man(7) macros. */
 function manualPage(commands: readonly ListedCommand[], source: string, day: string): string {
   const [program, ...rest] = commands;
   const acting = rest.filter(({ below }) => below.length === 0);
@@ -36,11 +36,11 @@ function manualPage(commands: readonly ListedCommand[], source: string, day: str
     '.I command',
     '.RI [ options ]',
     '.SH DESCRIPTION',
-    'Commands work on the vault in the data directory, also while it is served.',
-    'They end with 0 when they are done, 1 when something was refused or failed, and 2 when they were written wrongly.',
+    'Commands work directly on the vault in the data directory, also while the server runs.',
+    'The exit code is 0 for success, 1 if the command failed or was refused, and 2 for invalid usage.',
     'Every command takes',
     '.B \\-\\-help',
-    'and, where it works on a vault, these options:',
+    'and, if it works on a vault, these options:',
     ...Object.entries(commonOptions).flatMap(([name, spec]) => option(name, spec)),
     '.SH COMMANDS',
     ...acting.flatMap(commandSection),
@@ -78,9 +78,7 @@ function option(
 ): string[] {
   const letter = short === undefined ? '' : `\\-${short}\\fR, \\fB`;
   const value = type === 'boolean' ? '' : `\\fR=\\fI${escaped(valueHint ?? 'VALUE')}`;
-  const notes = [required === true ? 'required' : '', multiple === true ? 'may be repeated' : ''].filter(
-    Boolean,
-  );
+  const notes = [required === true ? 'required' : '', multiple === true ? 'repeatable' : ''].filter(Boolean);
   return [
     '.TP',
     positional === true
@@ -99,7 +97,7 @@ function sentence(text: string): string {
   );
 }
 
-/** As roff takes it: no escapes, no dashes that become hyphens, no requests at the beginning of a line. */
+/** Escapes text for roff: backslashes, hyphens, quotes and a leading dot. */
 function escaped(text: string): string {
   return text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replaceAll("'", '\\(aq').replace(/^\./, '\\&.');
 }

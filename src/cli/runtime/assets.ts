@@ -1,9 +1,9 @@
-/** The files below assets/, and the console built from there: embedded in the executable, on disk when the sources run. */
+/** Reads the files of assets/ and the built console: embedded in the executable, or from disk when running from source. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getAssetKeys, getRawAsset, isSea } from 'node:sea';
 
-/** The text of an asset by its path below assets/. Throws where there is none: a bug of the build. */
+/** The text of an asset by its path below assets/. Throws if it does not exist, which is a bug in the build. */
 export function readAsset(path: string): string {
   const bytes = isSea()
     ? Buffer.from(getRawAsset(`assets/${path}`))
@@ -11,7 +11,7 @@ export function readAsset(path: string): string {
   return bytes.toString('utf8');
 }
 
-/** The licences that the build gathered; undefined where the sources run and nothing was ever built. */
+/** The licenses collected by the build; undefined when running from source without a build. */
 export function readLicenses(): string | undefined {
   if (isSea()) return Buffer.from(getRawAsset('licenses.txt')).toString('utf8');
   const path = join(import.meta.dirname, '..', '..', '..', 'build', 'licenses.txt');
@@ -20,7 +20,7 @@ export function readLicenses(): string | undefined {
 
 const consoleFolder = 'console/';
 
-/** The built console by file name. The sources take what build-console.mjs made last, and have none without it. */
+/** The built console by file name. When running from source: the last output of build-console.mjs, or nothing. */
 export function readConsole(): ReadonlyMap<string, Buffer> {
   if (isSea()) {
     const keys = getAssetKeys().filter((key) => key.startsWith(consoleFolder));

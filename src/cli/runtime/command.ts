@@ -1,13 +1,13 @@
-/** How a command is written: its options in our strict form, from which citty's definition, and so the usage, comes. */
+/** Defines commands: from our strict option table comes citty's definition, which renders the usage. */
 import { type ArgsDef, type CommandDef, defineCommand } from 'citty';
 import { commonOptions } from '../settings/settings.ts';
 import { type Arguments, type OptionSpecs, readArguments } from '../terminal/arguments.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
-/** A command line that works as it stands, in words of a POSIX shell, and what it does. */
+/** A command line for a POSIX shell, and what it does. Tests run it unchanged. */
 export type Example = { readonly does: string; readonly line: string };
 
-/** A command as its help, the completion of shells and the manual show it. */
+/** A command as the help, the shell completions and the manual page need it. */
 export type VaultCommand = CommandDef & {
   readonly options: OptionSpecs;
   readonly examples: readonly Example[];
@@ -16,13 +16,13 @@ export type VaultCommand = CommandDef & {
 type Definition<S extends OptionSpecs, Given extends OptionSpecs> = {
   readonly name: string;
   readonly description: string;
-  /** At least one; test/cli/completion/help.test.ts runs those that need nothing else. */
+  /** At least one; test/cli/completion/help.test.ts runs those that need only a vault. */
   readonly examples: readonly [Example, ...Example[]];
   readonly options: S;
   readonly run: (args: Arguments<Given>, terminal: Terminal) => Promise<void>;
 };
 
-/** A command with its options; `--data-dir`, `--config` and `--master-key-file` come by themselves. */
+/** Defines a command that works on a vault; adds the options in `commonOptions`. */
 export function command<S extends OptionSpecs>(
   definition: Definition<S, S & typeof commonOptions>,
 ): VaultCommand {
@@ -32,7 +32,7 @@ export function command<S extends OptionSpecs>(
   });
 }
 
-/** A command that has nothing to do with any vault. */
+/** Defines a command that needs no vault. */
 export function commandWithoutVault<S extends OptionSpecs>({
   name,
   description,
@@ -47,7 +47,7 @@ export function commandWithoutVault<S extends OptionSpecs>({
         option,
         {
           type: spec.positional === true ? 'positional' : spec.type,
-          description: spec.multiple === true ? `${spec.description}; may be repeated` : spec.description,
+          description: spec.multiple === true ? `${spec.description}; repeatable` : spec.description,
           required: spec.required === true,
           ...(spec.valueHint !== undefined && { valueHint: spec.valueHint }),
           ...(spec.short !== undefined && { alias: spec.short }),
@@ -59,7 +59,7 @@ export function commandWithoutVault<S extends OptionSpecs>({
   return { ...definition, options, examples } as VaultCommand;
 }
 
-/** Commands under one word. */
+/** Defines a group of commands. */
 export function commandGroup(
   name: string,
   description: string,

@@ -1,9 +1,9 @@
-/** What to do when a CA's directory cannot be had: the CA's part of the trouble is in the error, the command's part here. */
+/** Hints for `vault issuer` when the ACME directory of a CA cannot be fetched. */
 import { AcmeError } from '../../acme/acme-error.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { OutboundError } from '../../net/outbound-http.ts';
 
-/** Runs `work`; an AcmeError gets a hint that names the option to look at. */
+/** Runs `work`; rethrows an AcmeError with a hint that names the option to check. */
 export async function withDirectoryHint(work: () => Promise<void>, hasCaFile: boolean): Promise<void> {
   try {
     await work();
@@ -16,15 +16,15 @@ export async function withDirectoryHint(work: () => Promise<void>, hasCaFile: bo
 function hintFor({ kind, message, cause }: AcmeError, hasCaFile: boolean): string {
   if (cause instanceof OutboundError && cause.reason === 'untrusted') {
     return hasCaFile
-      ? 'The certificates of --ca-file do not vouch for it; take the root of the chain that this server sends.'
-      : 'Where the CA has a root of its own, give that with --ca-file.';
+      ? 'No certificate in --ca-file issued it. Use the root of the chain that this server sends.'
+      : 'If the CA has its own root, pass it with --ca-file.';
   }
   if (cause instanceof OutboundError && cause.reason === 'refused') {
-    return 'Where the CA is yours, allow it in vault.yaml or by VAULT_ALLOW_OUTBOUND, also for "vault serve".';
+    return 'If the CA is yours, add its address to allow_outbound in vault.yaml or to VAULT_ALLOW_OUTBOUND, also for "vault serve".';
   }
   if (kind === 'network' || kind === 'timeout') {
-    return 'Look at the address, the firewall, and HTTPS_PROXY and NO_PROXY where there is a proxy.';
+    return 'Check the address, the firewall and, behind a proxy, HTTPS_PROXY and NO_PROXY.';
   }
-  if (/must be asked by https/.test(message)) return 'Write https:// in --directory.';
-  return "Look at --directory: it is the whole URL of the CA's ACME directory, as its documentation has it.";
+  if (/must be asked by https/.test(message)) return 'Use an https:// URL in --directory.';
+  return 'Check --directory: use the full ACME directory URL from the documentation of the CA.';
 }

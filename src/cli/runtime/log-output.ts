@@ -1,4 +1,4 @@
-/** How the log is written: JSON lines on stderr, or readable lines where a person watches. */
+/** Writes the log to stderr: as JSON lines, or in readable form on a terminal. */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Log, LogLevel } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -6,7 +6,7 @@ import type { World } from '../../base/world.ts';
 
 const stderr = 2;
 
-/** A log at this level. `forPerson` says that stderr is a terminal; `worker` stands in each line of that worker. */
+/** Opens a log at this level. `forPerson`: stderr is a terminal. `worker` is added to each line. */
 export async function openLog(
   level: LogLevel,
   {
@@ -39,7 +39,7 @@ function logBy(logger: Logger): Log {
   };
 }
 
-/** The field `time` of a line; of those in the same millisecond it is made once. */
+/** Formats the `time` field, once per millisecond. */
 function timeOf({ now }: World): () => string {
   let at: number | undefined;
   let field = '';
@@ -51,7 +51,7 @@ function timeOf({ now }: World): () => string {
   };
 }
 
-/** The lines of one turn of the event loop are written together at its end, or at the end of the process. */
+/** Buffers the lines of one turn of the event loop and writes them at its end or at process exit. */
 function jsonDestination(world: World): DestinationStream {
   const destination = pino.destination({ dest: stderr, sync: true });
   let lines = '';
@@ -73,7 +73,7 @@ async function prettyDestination(): Promise<DestinationStream> {
   return pretty({ destination: stderr, sync: true, translateTime: 'SYS:HH:MM:ss', colorize: true });
 }
 
-/** An error with the chain of its causes and with the hint for whoever runs the vault. */
+/** An error with its chain of causes and the hint for the operator. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   return {

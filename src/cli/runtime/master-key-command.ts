@@ -1,6 +1,6 @@
 /**
- * The master key from a program: of a KMS, an HSM, a TPM or a password manager, so that no disk holds it. Never through a
- * shell, never for long, and what it prints is never shown.
+ * Reads the master key from a program, such as a client of a KMS, HSM, TPM or password manager, so that no disk holds it.
+ * The program runs without a shell and with a time limit, and its output is never shown.
  */
 import { second } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -16,7 +16,7 @@ import { refuseForeignProgram } from '../terminal/private-files.ts';
 /** An operator may have to touch a token or confirm a push notification. */
 const timeoutMs = 60 * second;
 
-/** A longer output is no key. */
+/** Longer output is not a key. */
 const mostPrinted = 1024;
 
 /** Runs the program and reads the key that it prints. Throws OperatorError. */
@@ -31,7 +31,7 @@ export async function masterKeyFrom(
   let size = 0;
   const run = {
     ...{ program, args, timeoutMs },
-    // Where systemd puts secrets for this service: the program may need one.
+    // The program may need a systemd credential of this service.
     environment: credentialsDir === undefined ? {} : { CREDENTIALS_DIRECTORY: credentialsDir },
     takeOutput: (chunk: Buffer) => {
       if (size + chunk.length > mostPrinted) tooMuch.abort();
@@ -42,28 +42,28 @@ export async function masterKeyFrom(
   };
   try {
     const end = await runHook(world, run, tooMuch.signal);
-    if (tooMuch.signal.aborted) throw noKey(program, `more than ${mostPrinted} bytes`);
+    if (tooMuch.signal.aborted) throw invalidKey(program, `more than ${mostPrinted} bytes`);
     if (!end.started || end.stopped !== undefined || end.exitCode !== 0) {
       const failure = hookFailure(run, end, [printed.subarray(0, size).toString('latin1').trim()]);
       throw new OperatorError(`the master key command failed: ${failure}`, {
-        hint: 'Run it by hand as the user of the vault. It gets PATH, HOME, LANG and CREDENTIALS_DIRECTORY, and 60 seconds.',
+        hint: 'Run it by hand as the user that runs the vault. It gets PATH, HOME, LANG and CREDENTIALS_DIRECTORY, and must finish within 60 seconds.',
       });
     }
     const bytes = printedKey(printed.subarray(0, size));
     if (bytes !== undefined) return new MasterKey(bytes);
-    throw noKey(program, size === 0 ? 'nothing' : `${size} bytes`);
+    throw invalidKey(program, size === 0 ? 'nothing' : `${size} bytes`);
   } finally {
     printed.fill(0);
   }
 }
 
-/** What of the settings holds the key, in words for messages. */
+/** The source of the master key, for messages. */
 export function masterKeySource({ masterKeyFile, masterKeyCommand }: Settings): string {
-  return masterKeyCommand === undefined ? masterKeyFile : `the key that ${masterKeyCommand[0]} prints`;
+  return masterKeyCommand === undefined ? masterKeyFile : `the key from ${masterKeyCommand[0]}`;
 }
 
-function noKey(program: string, printed: string): OperatorError {
-  return new OperatorError(`the master key command ${program} printed ${printed}, which is no master key`, {
-    hint: `It has to print ${masterKeySize} bytes: as they are, as 64 hexadecimal digits, or as base64.`,
+function invalidKey(program: string, printed: string): OperatorError {
+  return new OperatorError(`the master key command ${program} printed ${printed} instead of a master key`, {
+    hint: `It must print ${masterKeySize} bytes, either raw, as 64 hexadecimal digits, or as base64.`,
   });
 }

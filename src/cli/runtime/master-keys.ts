@@ -1,11 +1,10 @@
 /**
- * How a process comes to its master keys: from the key file and those beside it, unlocked by a passphrase that is in a file,
- * a credential of the service manager, or somebody's head.
+ * Loads the master keys of a process from the key file and the files beside it. Sealed files are unlocked with a passphrase
+ * from a file, a systemd credential or a prompt.
  */
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeDurableDirectory } from '../../base/durable-file.ts';
-import { wordsOf } from '../../base/full-disk.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
 import type { World } from '../../base/world.ts';
@@ -18,28 +17,32 @@ import type { Settings } from '../settings/settings.ts';
 import { refuseExposedKeyFile } from '../terminal/private-files.ts';
 import { askPassword } from '../terminal/prompt.ts';
 import { type Readings, secretReadings } from '../terminal/secret-text.ts';
+import { systemErrorText } from '../terminal/system-error.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { masterKeyFrom } from './master-key-command.ts';
 
 type Places = Pick<Settings, 'masterKeyFile' | 'masterKeyPassphraseFile'>;
 
-/** Asks whoever is there for the passphrase of the master key in `path`. Throws OperatorError where nobody is. */
+/** Prompts for the passphrase of the master key in `path`. Throws OperatorError without a terminal. */
 export type PassphrasePrompt = (path: string) => Promise<Secret<string>>;
 
-/** Where nobody can be asked. */
+/** The prompt of a process without a terminal. */
 export const failWithoutPrompt: PassphrasePrompt = async (path) => {
-  throw new OperatorError(`the master key in ${path} is sealed under a passphrase`, {
-    hint: 'Name the file that holds the passphrase with --master-key-passphrase-file, or start at a terminal (without --workers).',
-  });
+  throw new OperatorError(
+    `the master key in ${path} is sealed, and there is no terminal to prompt for its passphrase`,
+    {
+      hint: 'Pass a file with the passphrase with --master-key-passphrase-file, or start the vault in a terminal (without --workers).',
+    },
+  );
 };
 
-/** Whoever sits at the terminal, if anybody does. */
-export function askAt(terminal: Terminal): PassphrasePrompt {
+/** The prompt for this terminal. */
+export function passphrasePrompt(terminal: Terminal): PassphrasePrompt {
   if (!terminal.stdin.isTTY) return failWithoutPrompt;
-  return (path) => askPassword(terminal, `Passphrase of the master key in ${path}: `);
+  return (path) => askPassword(terminal, `Passphrase for the master key in ${path}: `);
 }
 
-/** Opens key files that are sealed, with a passphrase that is read once. */
+/** Unlocks sealed key files with a passphrase that is read once. */
 export class Unlocking {
   readonly #places: Places;
   readonly #ask: PassphrasePrompt;
@@ -50,7 +53,7 @@ export class Unlocking {
     this.#ask = ask;
   }
 
-  /** What opens the file; undefined where it is not sealed. Throws OperatorError where the passphrase is another. */
+  /** The lock that opens the file; undefined if it is not sealed. Throws OperatorError if the passphrase is wrong. */
   async lockOf(file: KeyFile): Promise<PassphraseKey | undefined> {
     if (file.kind === 'plain') return undefined;
     for (const passphrase of await this.#read(file.path)) {
@@ -58,22 +61,21 @@ export class Unlocking {
       if (lock !== undefined && keyIn(file, lock) !== undefined) return lock;
     }
     const { masterKeyPassphraseFile: from } = this.#places;
-    throw new OperatorError(`the passphrase does not open the master key in ${file.path}`, {
-      hint: `${from === undefined ? 'Try again' : `Look at ${from}`}; nothing was changed.`,
+    throw new OperatorError(`wrong passphrase for the master key in ${file.path}`, {
+      hint: `${from === undefined ? 'Try again' : `Check the passphrase in ${from}`}. Nothing was changed.`,
     });
   }
 
-  /** The lock of a key file that is yet to be made; undefined where no passphrase is configured. */
+  /** The lock for a new key file; undefined if no passphrase is configured. */
   async freshLock(world: World): Promise<PassphraseKey | undefined> {
     const { masterKeyFile, masterKeyPassphraseFile } = this.#places;
     if (masterKeyPassphraseFile === undefined) return undefined;
     const [passphrase] = await this.#read(masterKeyFile);
     const complaint = passphraseComplaint(passphrase);
     if (complaint === undefined) return PassphraseKey.fresh(world, passphrase, passphraseCost);
-    throw new OperatorError(
-      `the passphrase in ${masterKeyPassphraseFile} cannot be used for a new master key: ${complaint}`,
-      { hint: 'Whoever finds the file can guess for years. Write a longer one there.' },
-    );
+    throw new OperatorError(`passphrase in ${masterKeyPassphraseFile} refused: ${complaint}`, {
+      hint: 'An attacker who finds the key file can guess offline. Write a longer passphrase to the file.',
+    });
   }
 
   #read(path: string): Promise<Readings> {
@@ -85,8 +87,8 @@ export class Unlocking {
 }
 
 /**
- * The keys that are there; undefined where there is no file. Throws OperatorError where the key file does not open, or the
- * command gives no key.
+ * The existing keys; undefined if there is no key file. Throws OperatorError if the key file cannot be opened or the command
+ * prints no key.
  */
 export async function openKeyring(
   settings: Pick<Settings, 'masterKeyFile' | 'masterKeyCommand' | 'credentialsDir'>,
@@ -102,13 +104,13 @@ export async function openKeyring(
   if (own === undefined) return undefined;
   const lock = await unlocking.lockOf(own);
   const first = keyIn(own, lock);
-  if (first === undefined) throw new Error('a key file that was unlocked holds no key');
+  if (first === undefined) throw new Error('an unlocked key file holds no key');
   const keyring = new Keyring(masterKeyFile, first, lock);
   for (const { id } of files) keyring.find(id);
   return keyring;
 }
 
-/** Makes the key file with a new key, sealed where a passphrase is configured. */
+/** Creates the key file with a new key, sealed if a passphrase is configured. */
 export async function createKeyring(
   { masterKeyFile }: Pick<Settings, 'masterKeyFile'>,
   unlocking: Unlocking,
@@ -118,19 +120,19 @@ export async function createKeyring(
   makeDirectory(dirname(masterKeyFile));
   const key = createMasterKey(masterKeyFile, world, lock);
   if (key !== undefined) return new Keyring(masterKeyFile, key, lock);
-  // Another process made it at this moment, under a salt of its own.
+  // Another process created it at the same moment, with another salt.
   const keyring = await openKeyring({ masterKeyFile }, unlocking, world);
-  if (keyring === undefined) throw new OperatorError(`the master key file ${masterKeyFile} vanished`);
+  if (keyring === undefined) throw new OperatorError(`the master key file ${masterKeyFile} disappeared`);
   return keyring;
 }
 
-/** Makes a directory of the vault's, for its user alone. Throws OperatorError. */
+/** Creates a directory that only the vault's user can access. Throws OperatorError. */
 export function makeDirectory(path: string): void {
   try {
     makeDurableDirectory(path);
   } catch (error) {
-    throw new OperatorError(`the directory ${path} cannot be made: ${wordsOf(error)}`, {
-      hint: 'Choose a directory that this user may write to, with --data-dir.',
+    throw new OperatorError(`cannot create directory ${path}: ${systemErrorText(error)}`, {
+      hint: 'Choose a directory that this user can write to with --data-dir.',
       cause: error,
     });
   }
@@ -142,11 +144,14 @@ async function readPassphraseFile(path: string): Promise<Readings> {
   try {
     passphrases = secretReadings(readFileSync(path));
   } catch (error) {
-    throw new OperatorError(`the passphrase of the master key cannot be read: ${(error as Error).message}`, {
-      hint: 'Name a file that this user may read with --master-key-passphrase-file.',
-      cause: error,
-    });
+    throw new OperatorError(
+      `cannot read the passphrase of the master key: ${path}: ${systemErrorText(error)}`,
+      {
+        hint: 'Name a file that this user can read with --master-key-passphrase-file.',
+        cause: error,
+      },
+    );
   }
   if (passphrases !== undefined) return passphrases;
-  throw new OperatorError(`${path} holds no passphrase`, { hint: 'Write it there, on one line.' });
+  throw new OperatorError(`${path} is empty`, { hint: 'Write the passphrase to it, on one line.' });
 }

@@ -1,4 +1,4 @@
-/** Puts a vault together from its files: the data directory, the master key, the database and the private CA. */
+/** Opens a vault: the data directory, the master key, the database and the private CA. */
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import manifest from '../../../package.json' with { type: 'json' };
@@ -50,6 +50,7 @@ import { outboundGuard } from '../../net/outbound-guard.ts';
 import { outboundHttp } from '../../net/outbound-http.ts';
 import type { Settings } from '../settings/settings.ts';
 import { refuseExposedVault } from '../terminal/private-files.ts';
+import { systemErrorText } from '../terminal/system-error.ts';
 import { masterKeySource } from './master-key-command.ts';
 import {
   createKeyring,
@@ -67,8 +68,9 @@ export type OpenVault = {
 };
 
 /**
- * The vault in the data directory. `whenMissing` says what happens to an empty directory: `create` makes a vault in
- * it, `refuse` leaves it alone; `ask` is asked for the passphrase of the master key where no file has it. Throws OperatorError, having changed nothing, where the vault cannot be used.
+ * Opens the vault in the data directory. In an empty directory, `whenMissing: 'create'` creates a vault and `'refuse'` fails.
+ * `ask` prompts for the passphrase of the master key if no file holds it. Throws OperatorError, without any change, if the
+ * vault cannot be opened.
  */
 export async function openVault(
   settings: Settings,
@@ -100,7 +102,7 @@ export async function openVault(
     const kept = await keptTargets({ db, keyring });
     if (settings.allowOutbound === undefined && kept.length > 0) {
       const addresses = kept.map(({ network, port = 0 }) => allowanceFor(network.text, port));
-      log.info({ addresses }, 'outbound addresses kept from before --allow-outbound');
+      log.info({ addresses }, 'allowing outbound addresses stored before --allow-outbound existed');
     }
     const guard = outboundGuard(settings.allowOutbound ?? kept);
     const outbound = outboundHttp(world, settings.proxies, userAgent, guard);
@@ -133,7 +135,7 @@ export async function openVault(
     };
     await settleKeyFile(vault);
     if (await isRotating(vault)) {
-      log.warn({}, 'a rotation of the master key has not ended; "vault master-key rotate" goes on with it');
+      log.warn({}, 'master key rotation is not finished; run "vault master-key rotate" to resume it');
     }
     await ensureLocalCa(vault);
     if (mark === 'unmarked') await updateMark(vault);
@@ -148,13 +150,13 @@ export async function openVault(
   }
 }
 
-/** Throws OperatorError where the directory holds no vault, or what is left of one that lost its database. */
+/** Throws OperatorError if the directory holds no vault, or a vault that lost its database. */
 export function requireVault(places: VaultPlaces): void {
   const { dataDir } = places;
   if (hasContent(join(dataDir, 'vault.db'))) return;
   refuseLostVault(places);
-  throw new OperatorError(`there is no vault in ${dataDir}`, {
-    hint: 'Make one with "vault serve", or name the right directory with --data-dir.',
+  throw new OperatorError(`no vault in ${dataDir}`, {
+    hint: 'Start "vault serve" to create one, or use --data-dir to name another directory.',
   });
 }
 
@@ -170,9 +172,9 @@ async function loadKeyring(
   if (existing !== undefined) return existing;
   if (!isNew) {
     throw new OperatorError(
-      `the master key ${masterKeyFile} is missing; without it no private key can be opened`,
+      `the master key ${masterKeyFile} is missing; no private key can be opened without it`,
       {
-        hint: 'Put the file back from where you keep it, or name it with --master-key-file. Nothing was changed.',
+        hint: 'Restore the file from your copy, or use --master-key-file to name it. Nothing was changed.',
       },
     );
   }
@@ -188,39 +190,38 @@ async function refuseWrongKey(parts: SecretsContext, settings: Settings): Promis
       {
         hint:
           settings.masterKeyCommand === undefined
-            ? 'Put the right key back, or name it with --master-key-file. Nothing was changed.'
-            : 'Let the command print the key that "vault master-key status" calls current. Nothing was changed.',
+            ? 'Restore the right key from your copy, or use --master-key-file to name it. Nothing was changed.'
+            : 'The command must print the key that "vault master-key status" shows as current. Nothing was changed.',
       },
     );
   }
   const missing = await missingMasterKeys(parts);
   if (missing.length > 0) {
     throw new OperatorError(
-      `a rotation has not ended, and master key ${missing.join(', ')} is not beside ${masterKeySource(settings)}`,
+      `a rotation is not finished, and master key ${missing.join(', ')} is missing beside ${masterKeySource(settings)}`,
       {
         hint:
           settings.masterKeyCommand === undefined
-            ? `Put it back as ${settings.masterKeyFile}.${missing[0]}; some secrets need it. Nothing was changed.`
-            : 'End it with both keys in files: vault master-key rotate --master-key-file FILE. Nothing was changed.',
+            ? `Some secrets need it. Restore it as ${settings.masterKeyFile}.${missing[0]}. Nothing was changed.`
+            : 'Put both keys into files to finish it. Nothing was changed.\n  Try: vault master-key rotate --master-key-file FILE',
       },
     );
   }
 }
 
 /**
- * Throws OperatorError where rows would be trusted and tagged a second time: a mark that the master key vouches for is only
- * ever written once they are.
+ * Throws OperatorError if rows would be tagged a second time: a mark signed by the master key means that they are tagged.
  */
 function refuseOldCheckBlob(db: VaultDatabase, keyring: Keyring): void {
   if (db.integrity !== undefined) return;
   const mark = markPath(db.path);
   if (typeof readMark(mark, keyring) !== 'object') return;
-  throw new OperatorError(`${db.path} was tagged before, but its check blob is from before that`, {
-    hint: `Restore the newest backup. If you put an older database here yourself, empty the mark: true >${mark}`,
+  throw new OperatorError(`${db.path} is older than its mark ${mark}`, {
+    hint: `Restore the newest backup. If you replaced the database with an older one yourself, empty the mark.\n  Fix: true >${mark}`,
   });
 }
 
-/** Waits for challenge records to be removed and for what was promised to be recorded, then closes the database. */
+/** Waits until challenge records are removed and pending events recorded, then closes the database. */
 async function close({ audit, refusals, keyUse, db, log, removals }: Vault): Promise<void> {
   await removals.idle();
   await refusals.write('all').catch((error: unknown) => {
@@ -228,7 +229,7 @@ async function close({ audit, refusals, keyUse, db, log, removals }: Vault): Pro
   });
   await audit.drain();
   await keyUse.write().catch((error: unknown) => {
-    log.warn({ err: error }, 'the last use of API keys could not be written');
+    log.warn({ err: error }, 'failed to record the last use of API keys');
   });
   await db.close();
 }
@@ -237,10 +238,9 @@ function hasContent(path: string): boolean {
   try {
     return statSync(path).size > 0;
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return false;
-    throw new OperatorError(`the vault in ${dirname(path)} cannot be read: ${message}`, {
-      hint: 'Run the command as the user that owns the vault, or name the right directory with --data-dir.',
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw new OperatorError(`cannot read the vault in ${dirname(path)}: ${systemErrorText(error)}`, {
+      hint: 'Run the command as the user that owns the vault, or use --data-dir to name another directory.',
       cause: error,
     });
   }

@@ -1,4 +1,4 @@
-/** Where a passphrase comes from: a file, standard input, or the terminal; never an argument, which others can see. */
+/** Reads a passphrase from a file, standard input or the terminal; never from an argument, which other users can see. */
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
 import { readInput } from '../terminal/input-file.ts';
@@ -11,27 +11,27 @@ export const passphraseOption = {
   'passphrase-file': {
     type: 'string',
     valueHint: 'FILE',
-    description: 'the file that holds the passphrase, - for standard input (default: ask for it)',
+    description: 'a file with the passphrase; - for standard input (default: prompt for it)',
   },
 } as const;
 
-const ofBackup = 'Passphrase for the master key in the backup: ';
+const backupQuestion = 'Passphrase for the master key in the backup: ';
 
 /** A new passphrase, from the file or typed twice. */
 export async function readNewPassphrase(
   file: string | undefined,
   terminal: Terminal,
-  question = ofBackup,
+  question = backupQuestion,
 ): Promise<Secret<string>> {
   return (await readings(file, terminal, () => askNewPassword(terminal, question)))[0];
 }
 
-/** The passphrase in the file, in each reading that may be the right one, or the one that is typed. */
+/** The passphrase from the file, in each possible encoding, or from the prompt. */
 export function readKnownPassphrase(
   file: string | undefined,
   terminal: Terminal,
 ): Promise<readonly Secret<string>[]> {
-  return readings(file, terminal, () => askPassword(terminal, ofBackup));
+  return readings(file, terminal, () => askPassword(terminal, backupQuestion));
 }
 
 async function readings(
@@ -42,16 +42,16 @@ async function readings(
   if (file === undefined) {
     if (!terminal.stdin.isTTY) {
       throw new Misuse(
-        'the passphrase cannot be asked for without a terminal',
-        'Give it with --passphrase-file FILE, or --passphrase-file - for standard input.',
+        'cannot prompt for the passphrase without a terminal',
+        'Use --passphrase-file FILE, or --passphrase-file - for standard input.',
       );
     }
     return [await ask()];
   }
   const passphrases = secretReadings(await readInput(file, terminal));
   if (passphrases === undefined) {
-    throw new OperatorError(`${file === '-' ? 'standard input' : file} holds no passphrase`, {
-      hint: 'Write it there, on one line.',
+    throw new OperatorError(`${file === '-' ? 'standard input' : file} is empty`, {
+      hint: 'Write the passphrase to it, on one line.',
     });
   }
   return passphrases;

@@ -1,6 +1,6 @@
-/** The signals that ask a server to stop. */
+/** Stops on SIGTERM and SIGINT. */
 
-/** Aborted at the first SIGTERM or SIGINT; a second one ends the process at once, as people expect of ^C. */
+/** Aborts at the first SIGTERM or SIGINT. A second one ends the process immediately, as users expect of ^C. */
 export function stopSignal(): AbortSignal {
   const stop = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const) {

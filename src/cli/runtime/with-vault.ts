@@ -1,11 +1,11 @@
-/** How commands other than `serve` come to their vault, and leave it closed whatever happens. */
+/** Opens the vault for commands other than `serve`, and closes it afterwards. */
 import type { Vault } from '../../domain/vault.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { askAt } from './master-keys.ts';
+import { passphrasePrompt } from './master-keys.ts';
 import { openVault } from './open-vault.ts';
 
-/** Runs `work` on the vault that the options name. `whenMissing` as in `openVault`; a new vault is announced. */
+/** Runs `work` on the vault that the options select. `whenMissing` as in `openVault`; reports a new vault on stderr. */
 export async function withVault(
   flags: Parameters<typeof readSettings>[0],
   terminal: Terminal,
@@ -14,9 +14,15 @@ export async function withVault(
 ): Promise<void> {
   const { world, environment, stderr } = terminal;
   const settings = await readSettings(flags, environment);
-  const { vault, isNew, close } = await openVault(settings, world, whenMissing, undefined, askAt(terminal));
+  const { vault, isNew, close } = await openVault(
+    settings,
+    world,
+    whenMissing,
+    undefined,
+    passphrasePrompt(terminal),
+  );
   try {
-    if (isNew) stderr.write(`A new vault was made in ${settings.dataDir}.\n`);
+    if (isNew) stderr.write(`Created a new vault in ${settings.dataDir}.\n`);
     await work(vault, settings);
   } finally {
     await close();

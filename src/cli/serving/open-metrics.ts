@@ -1,4 +1,4 @@
-/** From the settings to the metrics of a process that serves, alone or beside others. */
+/** Sets up the metrics of a serving process, alone or as one of several workers. */
 import { sameBytes } from '../../crypto/constant-time.ts';
 import type { PeerWorkers } from '../../domain/access/peer-workers.ts';
 import type { Meter, Series } from '../../domain/health/meter.ts';
@@ -7,32 +7,32 @@ import { processMetrics } from '../../http/metrics/process-metrics.ts';
 import { readMetricsToken } from '../settings/metrics-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** What one process says when it is asked: what it has counted, and how it is itself. */
+/** The metrics of one process: its counters, and its process statistics. */
 export type Measured = { readonly counts: Series; readonly process: Series };
 
-/** How one process finds that out: the counts at any time for nothing, the rest when somebody asks. */
+/** How to measure one process: counters are cheap, process statistics are collected on demand. */
 export type Measuring = { readonly counts: () => Series; readonly process: () => Promise<Series> };
 
 export type MeasuredPeers = PeerWorkers & {
-  /** This process, as it stands in the labels of its series. */
+  /** The number of this process in the labels of its series. */
   readonly number: number;
-  /** Is told, before the first request, how this process is measured. */
+  /** Registers how to measure this process, before the first request. */
   readonly measureBy: (measuring: Measuring) => void;
-  /** Of all processes together. */
+  /** The series of all processes together. */
   readonly allSeries: () => Promise<Series>;
 };
 
-/** Undefined where nobody asked for metrics; what makes them is then not even loaded. Throws OperatorError. */
+/** The metrics; undefined if they are off. Throws OperatorError. */
 export async function openMetrics(
   vault: { readonly meter: Meter },
   { metricsListen, metricsTokenFile, backups }: Settings,
-  companions: MeasuredPeers | undefined,
+  peers: MeasuredPeers | undefined,
 ): Promise<Metrics | undefined> {
   if (metricsListen === undefined && metricsTokenFile === undefined) return undefined;
   const token = metricsTokenFile === undefined ? undefined : readMetricsToken(metricsTokenFile);
-  const own = await processMetrics(companions && { worker: companions.number });
+  const own = await processMetrics(peers && { worker: peers.number });
   const measuring: Measuring = { counts: () => vault.meter.series(), process: own.series };
-  companions?.measureBy(measuring);
+  peers?.measureBy(measuring);
   const alone = async () => {
     const process = await measuring.process();
     return { ...measuring.counts(), ...process, vault_workers: 1, vault_worker_restarts_total: 0 };
@@ -40,7 +40,7 @@ export async function openMetrics(
   return {
     isOpenTo: (presented) =>
       token === undefined || (presented !== undefined && sameBytes(Buffer.from(presented), token.expose())),
-    series: companions?.allSeries ?? alone,
+    series: peers?.allSeries ?? alone,
     families: own.families,
     backupEvery: backups?.every,
   };

@@ -1,6 +1,6 @@
 /**
- * Commands of this very program as processes of their own: what reads through a large file for seconds must not hold up
- * the requests of a server.
+ * Runs commands of this executable in a child process, so that reading a large file for seconds does not delay the requests
+ * of the server.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import type { Secret } from '../../base/secret.ts';
 import { ownProgram } from '../../net/own-program.ts';
 import type { Environment } from '../terminal/terminal.ts';
 
-/** Runs a command to its end, with `input` on its standard input. Throws OperatorError with its complaint where it is refused; `signal` ends it. */
+/** Runs a command with `input` on standard input. Throws OperatorError with its first line of stderr if it fails; `signal` stops it. */
 export async function runOwn(
   args: readonly string[],
   environment: Environment,
@@ -24,11 +24,11 @@ export async function runOwn(
     signal,
   });
   child.stdin.on('error', () => {
-    // It ended before it read that; its exit code says why.
+    // The child exited before reading its input; its exit code shows why.
   });
   child.stdin.end(input.expose());
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
   if (code === 0) return;
   const message = said.split('\n')[0]?.replace(/^vault: /, '') ?? '';
-  throw new OperatorError(message === '' ? `the process for it ended with ${code}` : message);
+  throw new OperatorError(message === '' ? `the child process exited with code ${code}` : message);
 }

@@ -1,4 +1,4 @@
-/** The jobs of the audit log that the settings ask for: what keeps it short, and what hands its events on. */
+/** Starts the jobs of the audit log: retention, and copies to a file or syslog. */
 import { readFileSync } from 'node:fs';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { LoggedContext } from '../../domain/contexts.ts';
@@ -8,15 +8,16 @@ import { runAuditRetention } from '../../jobs/audit-retention.ts';
 import { auditSyslog } from '../../jobs/audit-syslog.ts';
 import type { SyslogTarget } from '../../jobs/syslog-connection.ts';
 import { type AuditSettings, syslogHostname } from '../settings/audit-settings.ts';
+import { systemErrorText } from '../terminal/system-error.ts';
 
-/** Starts them; each ends when `signal` is aborted. */
+/** Starts the jobs; each ends when `signal` is aborted. */
 export function auditJobs(
   vault: LoggedContext,
   settings: AuditSettings,
   signal: AbortSignal,
 ): Promise<void>[] {
   const { keepFor, file } = settings;
-  const target = collectorOf(settings);
+  const target = syslogTarget(settings);
   const jobs: Promise<void>[] = [];
   if (keepFor !== undefined) jobs.push(runAuditRetention(vault, keepFor, signal));
   if (file !== undefined) jobs.push(runAuditFeed(vault, auditFile(file), signal));
@@ -26,21 +27,22 @@ export function auditJobs(
   return jobs;
 }
 
-/** Where syslog messages go, with what is trusted there. Throws OperatorError where that cannot be read. */
-export function collectorOf({ syslog, syslogCaFile }: AuditSettings): SyslogTarget | undefined {
+/** The syslog server with its trusted certificates. Throws OperatorError if they cannot be read. */
+export function syslogTarget({ syslog, syslogCaFile }: AuditSettings): SyslogTarget | undefined {
   if (syslog?.transport !== 'tls' || syslogCaFile === undefined) return syslog;
   return { ...syslog, ca: certificatesIn(syslogCaFile) };
 }
 
 function certificatesIn(path: string): string {
-  const hint = 'Name a file with the certificates of the CA that signs for the collector, as PEM.';
+  const hint =
+    'Use a PEM file with the certificates of the CA that issued the certificate of the syslog server.';
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    const message = `--audit-syslog-ca: ${path} cannot be read: ${(error as Error).message}`;
+    const message = `--audit-syslog-ca: cannot read ${path}: ${systemErrorText(error)}`;
     throw new OperatorError(message, { hint, cause: error });
   }
   if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
-  throw new OperatorError(`--audit-syslog-ca: ${path} holds no certificate`, { hint });
+  throw new OperatorError(`--audit-syslog-ca: no certificate in ${path}`, { hint });
 }

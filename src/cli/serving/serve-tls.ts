@@ -1,4 +1,4 @@
-/** From the settings to the vault's own HTTPS, and what is said where they do not allow any, or plain HTTP would be unsafe. */
+/** Sets up HTTPS of the vault from the settings, and refuses insecure or conflicting settings. */
 import { isIP } from 'node:net';
 import { type Identifier, isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -10,29 +10,37 @@ import { isLoopback, type Settings } from '../settings/settings.ts';
 import { refuseExposedKeyFile } from '../terminal/private-files.ts';
 
 /**
- * Throws OperatorError where the settings would show private keys to everybody on the way, or call an address HTTP that
- * speaks HTTPS.
+ * Throws OperatorError if the settings would send private keys in clear text over the network, or conflict with HTTPS.
  */
-export function refuseUnsafe({ listen, tls, insecureHttp, publicUrl, acmeTlsListen }: Settings): void {
+export function refuseInsecureSettings({
+  listen,
+  tls,
+  insecureHttp,
+  publicUrl,
+  acmeTlsListen,
+}: Settings): void {
   if (tls !== undefined && acmeTlsListen?.port === listen.port && listen.port !== 0) {
-    throw new OperatorError(`--listen and --acme-tls-listen both want port ${listen.port}`, {
-      hint: 'Leave --acme-tls-listen out: tls-alpn-01 challenges are answered on the HTTPS port too.',
+    throw new OperatorError(`--listen and --acme-tls-listen both use port ${listen.port}`, {
+      hint: 'Remove --acme-tls-listen: the HTTPS port also answers tls-alpn-01 challenges.',
     });
   }
   if (tls !== undefined && publicUrl?.startsWith('http:')) {
-    throw new OperatorError(`the vault serves HTTPS, and ${publicUrl} is plain HTTP`, {
-      hint: `Set --public-url ${publicUrl.replace(/^http:/, 'https:')}, or serve without a certificate.`,
+    throw new OperatorError(`--public-url: ${publicUrl} is plain HTTP, but the vault serves HTTPS`, {
+      hint: `Use --public-url ${publicUrl.replace(/^http:/, 'https:')}, or serve plain HTTP.`,
     });
   }
   if (tls !== undefined || insecureHttp || isLoopback(listen.host)) return;
-  throw new OperatorError(`plain HTTP on ${listen.host} would show private keys to everybody on the way`, {
-    hint:
-      'Serve HTTPS with --tls-certificate NAME (the vault makes it) or with --tls-cert-file and --tls-key-file; ' +
-      'or listen on 127.0.0.1 behind a proxy that speaks HTTPS; or accept the risk with --insecure-http.',
-  });
+  throw new OperatorError(
+    `refusing plain HTTP on ${listen.host}: private keys would cross the network in clear text`,
+    {
+      hint:
+        'Serve HTTPS with --tls-certificate NAME (the private CA issues it) or with --tls-cert-file and --tls-key-file; ' +
+        'or listen on 127.0.0.1 behind an HTTPS proxy; or accept the risk with --insecure-http.',
+    },
+  );
 }
 
-/** The vault's end of HTTPS, ready to be served; undefined for plain HTTP. Throws OperatorError. */
+/** The TLS endpoint of the vault; undefined for plain HTTP. Throws OperatorError. */
 export async function openTls(
   vault: Vault,
   settings: Settings,
@@ -53,13 +61,13 @@ export async function openTls(
   if (missing.length > 0) {
     vault.log.warn(
       { certificate: tls.name, hosts: missing, domains: leaf.subjectAltName },
-      'the certificate for HTTPS is not for the address of the vault; change it with "vault certificate update --domain"',
+      'HTTPS certificate does not match the address of the vault; change it with "vault certificate update --domain"',
     );
   }
   return endpoint;
 }
 
-/** What clients call the vault: the public URL's host, or else the one address that it listens on. */
+/** The hosts that clients use: the host of the public URL, or else the listen address. */
 function hostsOf({ publicUrl, listen }: Settings): Identifier[] {
   const named = publicUrl === undefined ? undefined : new URL(publicUrl).hostname.replace(/^\[|\]$/g, '');
   if (named === undefined && isEveryAddress(listen.host)) return [];

@@ -1,6 +1,6 @@
 /**
- * What a process that serves a vault does, alone or beside others: the listeners, the jobs of each such process, and those
- * that one of them does for all.
+ * The parts of a serving process, alone or as one of several workers: listeners, jobs of each process, and jobs that one
+ * process runs for all.
  */
 import { second } from '../../base/duration.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
@@ -33,19 +33,19 @@ import { auditJobs } from './serve-audit.ts';
 import { openTls } from './serve-tls.ts';
 import { setupLink } from './setup-link.ts';
 
-/** How long requests in flight may take after SIGTERM. */
-export const patience = 10 * second;
+/** How long requests in flight may take after a stop signal. */
+export const stopTimeout = 10 * second;
 
-/** Listens everywhere that the settings say. Throws OperatorError where that cannot be. */
+/** Starts all listeners in the settings. Throws OperatorError if one cannot start. */
 export async function startServing(
   vault: Vault,
   settings: Settings,
   version: string,
-  companions?: MeasuredPeers,
+  peers?: MeasuredPeers,
 ): Promise<RunningServer> {
   const { publicUrl, sessionLimits, clients, workers } = settings;
-  const metrics = await openMetrics(vault, settings, companions);
-  const tls = await openTls(vault, settings, companions?.ticketSeed);
+  const metrics = await openMetrics(vault, settings, peers);
+  const tls = await openTls(vault, settings, peers?.ticketSeed);
   const routes = routesWith(readAsset('install.sh'));
   return startListeners(
     serverContext(vault, {
@@ -53,12 +53,12 @@ export async function startServing(
       publicUrl,
       trustedProxies: clients.trustedProxies,
       apiKeyRate: clients.apiKeyRate,
-      // The system shares connections out among the workers, so that each has about as many.
+      // The kernel spreads connections evenly over the workers.
       connectionLimits: { most: Math.ceil(clients.maxConnections / workers) },
       sessionLimits,
       tls: () => tls?.facts ?? null,
       metrics,
-      companions,
+      companions: peers,
     }),
     settings.metricsTokenFile === undefined ? routes : [...routes, ...metricsRoutes],
     { ...settings, tls },
@@ -66,12 +66,12 @@ export async function startServing(
   );
 }
 
-/** What each process that serves does until `stop` is aborted. */
+/** Starts the jobs of every serving process; they run until `stop` is aborted. */
 export function ownJobs(vault: Vault, stop: AbortSignal): Promise<void>[] {
   return [runKeyUseWriter(vault, stop), runRefusalWriter(vault, stop)];
 }
 
-/** What one process does for all until `stop` is aborted. */
+/** Starts the jobs that one process runs for all; they run until `stop` is aborted. */
 export function sharedJobs(
   vault: Vault,
   settings: Settings,
@@ -79,7 +79,7 @@ export function sharedJobs(
   stop: AbortSignal,
 ): Promise<void>[] {
   const jobs = [
-    // The renewal that ends last may begin a removal after the cleaner has stopped.
+    // The last renewal may start removing a challenge record after the cleaner has stopped.
     runRenewalWorker(vault, stop).finally(() => vault.removals.end()),
     runRenewalScheduler(vault, stop),
     runWindowWatcher(vault, stop),
@@ -90,7 +90,7 @@ export function sharedJobs(
     runMarkWriter(vault, stop),
   ];
   if (settings.backups !== undefined) {
-    // The key comes by a pipe: nobody can be asked for its passphrase again, and a rotation may move its file meanwhile.
+    // Pass the key through a pipe: a prompt is not possible, and a rotation may replace the key file.
     const verify = (draft: string, masterKey: MasterKey) =>
       runOwn(checkArguments(draft, settings), environment, stop, masterKey.exported());
     jobs.push(runBackupScheduler(vault, settings.backups, { version, verify }, stop));
@@ -103,10 +103,10 @@ function checkArguments(draft: string, { dataDir }: Settings): string[] {
 }
 
 /**
- * Says how to become the first administrator. A terminal gets the setup link itself, past the log. Elsewhere stderr ends in
- * a journal that others read and keep, so it gets the command that creates a link.
+ * Prints how to create the first administrator. On a terminal it prints the setup link. Otherwise stderr goes to a journal
+ * that others can read, so it prints the command that creates a link.
  */
-export async function invite(
+export async function announceSetup(
   vault: Vault,
   { url, dataDir }: { readonly url: string; readonly dataDir: string },
   stderr: Terminal['stderr'],
@@ -119,15 +119,15 @@ export async function invite(
     const token = await offerSetup(vault, system);
     if (token === undefined) return;
     stderr.write(
-      `${noAdministrator} To become the first, open this link within 24 hours; it works once:\n  ${setupLink(url, token)}\n`,
+      `${noAdministrator} To create one, open this link within 24 hours; it works once:\n  ${setupLink(url, token)}\n`,
     );
   } catch (error) {
     vault.log.warn({ err: error }, 'could not create a setup link; run "vault admin create"');
   }
 }
 
-const noAdministrator = 'There is no administrator yet.';
+const noAdministrator = 'No administrator yet.';
 
 function setupCommand(dataDir: string): string {
-  return `To become the first, create a setup link:\n  vault admin setup-link --data-dir ${quoted(dataDir)}\n`;
+  return `To create one, print a setup link:\n  vault admin setup-link --data-dir ${quoted(dataDir)}\n`;
 }

@@ -1,4 +1,4 @@
-/** `vault admin setup-link`: the link by which the first administrator chooses name and password in a browser. */
+/** `vault admin setup-link`: prints the link at which the first administrator sets name and password in a browser. */
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
 import { offerSetup } from '../../domain/access/setup.ts';
@@ -8,18 +8,18 @@ import { withVault } from '../runtime/with-vault.ts';
 import { publicUrl } from '../settings/setting-values.ts';
 import { serverUrl } from './doctor-server.ts';
 
-/** The token is in the fragment, which browsers never send. */
+/** The setup link. The token is in the fragment, which browsers do not send to the server. */
 export function setupLink(url: string, token: Secret<string>): string {
   return `${url}/setup#token=${token.expose()}`;
 }
 
 export const setupLinkCommand = command({
   name: 'admin setup-link',
-  description: 'print a link that creates the first administrator',
+  description: 'Print a link to create the first administrator',
   examples: [
-    { does: 'Print the link, and open it in a browser', line: 'vault admin setup-link' },
+    { does: 'Print the link, to open it in a browser', line: 'vault admin setup-link' },
     {
-      does: 'For a vault that is served under another address than its settings say',
+      does: 'Use a public URL that is not in the settings',
       line: 'vault admin setup-link --url https://vault.example.com',
     },
   ],
@@ -27,7 +27,7 @@ export const setupLinkCommand = command({
     url: {
       type: 'string',
       valueHint: 'URL',
-      description: 'where the vault is served (default: by its settings)',
+      description: 'the URL of the server (default: from the settings)',
     },
   },
   run: async (args, terminal) => {
@@ -36,12 +36,12 @@ export const setupLinkCommand = command({
     await withVault(flags, terminal, 'refuse', async (vault, settings) => {
       const token = await offerSetup(vault, localCli);
       if (token === undefined) {
-        throw new OperatorError('the vault has an administrator already', {
-          hint: 'Sign in and add others there, or run: vault admin create --name NAME',
+        throw new OperatorError('the vault already has an administrator', {
+          hint: 'Try: vault admin create --name NAME',
         });
       }
       terminal.stdout.write(`${setupLink(url ?? serverUrl(settings), token)}\n`);
-      terminal.stderr.write('The link works once, within 24 hours, and replaces any link from before.\n');
+      terminal.stderr.write('The link works once, expires in 24 hours, and replaces earlier links.\n');
     });
   },
 });

@@ -1,6 +1,6 @@
 /**
- * What the vault tells systemd about itself (sd_notify(3)). Node has no unix datagram sockets, so systemd's own program
- * carries each message; where nobody asked to be told, or that program is missing, the vault runs as ever.
+ * Notifies systemd about the state of the vault (sd_notify(3)). Node has no unix datagram sockets, so systemd-notify sends
+ * each message. Without systemd, or without that program, the vault runs without notifications.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,39 +12,39 @@ const messenger = 'systemd-notify';
 const longestSend = 10 * second;
 
 export type Supervisor = {
-  /** How often at least it wants to hear WATCHDOG=1, in milliseconds; undefined where it does not watch. */
+  /** The watchdog interval in milliseconds; undefined without a watchdog. */
   readonly watchdogInterval: number | undefined;
-  /** Sends assignments such as READY=1, after those that were told before. Never rejects: that nobody listens must not stop the vault. */
-  readonly tell: (...assignments: readonly string[]) => Promise<void>;
+  /** Sends assignments such as READY=1, after earlier ones. Never rejects, because a failed notification must not stop the vault. */
+  readonly notify: (...assignments: readonly string[]) => Promise<void>;
 };
 
-/** The supervisor that the environment names, if any. */
+/** The supervisor in the environment. Without one, `notify` does nothing. */
 export function supervisorIn(environment: Environment, log: Log): Supervisor {
   const { NOTIFY_SOCKET, PATH } = environment;
-  if (!NOTIFY_SOCKET) return { watchdogInterval: undefined, tell: async () => undefined };
+  if (!NOTIFY_SOCKET) return { watchdogInterval: undefined, notify: async () => undefined };
   let hasFailed = false;
-  const carry = async (assignments: readonly string[]) => {
+  const sendOrWarn = async (assignments: readonly string[]) => {
     try {
       await send(assignments, { NOTIFY_SOCKET, PATH: PATH || '/usr/local/bin:/usr/bin:/bin' });
       hasFailed = false;
     } catch (error) {
-      // Once: the watchdog will try again and again.
-      if (!hasFailed) log.warn({ err: error }, 'systemd cannot be told how the vault is');
+      // Log the first failure only, because the watchdog keeps retrying.
+      if (!hasFailed) log.warn({ err: error }, 'sd_notify failed');
       hasFailed = true;
     }
   };
-  // Each message is a process, and the one that began first need not be the first to arrive.
+  // Each message is a process of its own; wait for the previous one to keep the order.
   let before = Promise.resolve();
   return {
     watchdogInterval: watchdogInterval(environment),
-    tell: (...assignments) => {
-      before = before.then(() => carry(assignments));
+    notify: (...assignments) => {
+      before = before.then(() => sendOrWarn(assignments));
       return before;
     },
   };
 }
 
-/** WATCHDOG_PID names the process that is meant, where there is one: the variables reach the children of it too. */
+/** WATCHDOG_PID names the watched process; child processes inherit the variables, too. */
 function watchdogInterval({ WATCHDOG_USEC, WATCHDOG_PID }: Environment): number | undefined {
   if (WATCHDOG_PID && WATCHDOG_PID !== String(process.pid)) return undefined;
   const microseconds = Number(WATCHDOG_USEC);
@@ -62,5 +62,6 @@ async function send(assignments: readonly string[], env: Record<string, string>)
     said += text;
   });
   const [code, signal] = await once(child, 'close');
-  if (code !== 0) throw new Error(`${messenger} ended with ${signal ?? code}: ${said.trim().slice(0, 1000)}`);
+  if (code !== 0)
+    throw new Error(`${messenger} exited with ${signal ?? code}: ${said.trim().slice(0, 1000)}`);
 }

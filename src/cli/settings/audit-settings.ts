@@ -1,4 +1,4 @@
-/** The settings about the audit log: how long it is kept, and who gets a copy of its events. */
+/** The settings of the audit log: retention, copies to a file or syslog, and low disk space. */
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { parseByteSize } from '../../base/byte-size.ts';
@@ -11,44 +11,45 @@ export const auditOptions = {
   'audit-retention': {
     type: 'string',
     valueHint: 'DURATION',
-    description: 'how long audit events are kept (default: forever)',
+    description: 'how long to keep audit events (default: forever)',
   },
   'audit-file': {
     type: 'string',
     valueHint: 'FILE',
-    description: 'where to append audit events as lines of JSON (default: nowhere)',
+    description: 'append audit events to this file as JSON lines (default: none)',
   },
   'audit-syslog': {
     type: 'string',
     valueHint: 'URL',
     description:
-      'where to send audit events: tcp://, tls:// or udp://HOST:PORT, or unix:PATH (default: nowhere)',
+      'send audit events to this syslog server: tcp://, tls:// or udp://HOST:PORT, or unix:PATH (default: none)',
   },
   'low-disk-space': {
     type: 'string',
     valueHint: 'SIZE',
-    description: 'warn below this; refusals are only counted below a quarter of it (default: 1GB)',
+    description:
+      'warn below this much free space; below a quarter of it, only count refused requests (default: 1GB)',
   },
   'audit-syslog-ca': {
     type: 'string',
     valueHint: 'FILE',
-    description: 'PEM certificates to trust for tls:// in place of the public ones',
+    description: 'PEM certificates to trust for tls:// instead of the public CAs',
   },
 } as const;
 
 const usualLowSpace = 1_000_000_000;
 
 export type AuditSettings = {
-  /** Milliseconds, or undefined for ever. */
+  /** Milliseconds; undefined to keep events forever. */
   readonly keepFor: number | undefined;
   readonly file: string | undefined;
   readonly syslog: SyslogTarget | undefined;
   readonly syslogCaFile: string | undefined;
-  /** Bytes; 0 for no look at the disk. */
+  /** Bytes; 0 turns the check off. */
   readonly lowSpace: number;
 };
 
-/** Throws OperatorError that names the setting that is wrong. */
+/** Throws OperatorError that names the invalid setting. */
 export function auditSettings(
   setting: (name: keyof typeof auditOptions) => Found | undefined,
 ): AuditSettings {
@@ -63,7 +64,7 @@ export function auditSettings(
   };
 }
 
-/** How this host is called in syslog messages: printable ASCII (RFC 5424 §6.2.4), or `-`. */
+/** The host name for syslog messages: printable ASCII (RFC 5424 §6.2.4), or `-`. */
 export function syslogHostname(): string {
   return (
     hostname()
@@ -76,8 +77,8 @@ function retention(setting: Found | undefined): number | undefined {
   if (setting === undefined || setting.value === 'forever') return undefined;
   const ms = parseDuration(setting.value);
   if (ms !== undefined && ms >= day) return ms;
-  throw new OperatorError(`${setting.from}: "${setting.value}" is not how long audit events can be kept`, {
-    hint: 'Write forever, or a number and d or y, from 1d, such as 400d or 7y.',
+  throw new OperatorError(`${setting.from}: "${setting.value}" is not a valid retention`, {
+    hint: 'Use forever, or a number with d or y, at least 1d, such as 400d or 7y.',
   });
 }
 
@@ -86,7 +87,7 @@ function lowSpace(setting: Found | undefined): number {
   const bytes = setting.value === '0' ? 0 : parseByteSize(setting.value);
   if (bytes !== undefined) return bytes;
   throw new OperatorError(`${setting.from}: "${setting.value}" is not a size`, {
-    hint: 'Write a whole number and MB, GB or TB, such as 500MB or 2GB, or 0 to turn the check off.',
+    hint: 'Use a whole number with MB, GB or TB, such as 500MB or 2GB, or 0 to turn the check off.',
   });
 }
 
@@ -100,8 +101,8 @@ function syslogTarget(setting: Found | undefined): SyslogTarget | undefined {
   const host = address ?? name;
   const port = Number(digits);
   if (transport === undefined || host === undefined || port < 1 || port > 65_535) {
-    throw new OperatorError(`${from}: "${url}" is no collector of syslog messages`, {
-      hint: 'Write tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT or unix:/PATH, such as tls://logs.example.com:6514.',
+    throw new OperatorError(`${from}: "${url}" is not a syslog server`, {
+      hint: 'Use tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT or unix:/PATH, such as tls://logs.example.com:6514.',
     });
   }
   return { url, transport: transport as 'tcp' | 'tls' | 'udp', host, port };

@@ -1,4 +1,4 @@
-/** The settings about backups by time: where they go, how often, and how many stay. */
+/** The settings of scheduled backups: directory, interval and how many to keep. */
 import { resolve } from 'node:path';
 import { day, minute, parseDuration } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -9,21 +9,21 @@ export const backupOptions = {
   'backup-dir': {
     type: 'string',
     valueHint: 'DIR',
-    description: 'where to write backups by time (default: none are made)',
+    description: 'write scheduled backups to this directory (default: no backups)',
   },
   'backup-every': {
     type: 'string',
     valueHint: 'DURATION',
-    description: 'how often to write one (default: 1d)',
+    description: 'the interval of scheduled backups (default: 1d)',
   },
   'backup-keep': {
     type: 'string',
     valueHint: 'N',
-    description: 'how many of them to keep (default: 7)',
+    description: 'how many scheduled backups to keep (default: 7)',
   },
 } as const;
 
-/** The plan, or undefined where no directory is set. Throws OperatorError that names the setting that is wrong. */
+/** The backup plan; undefined if no directory is set. Throws OperatorError that names the invalid setting. */
 export function backupPlan(
   setting: (name: keyof typeof backupOptions) => Found | undefined,
 ): BackupPlan | undefined {
@@ -37,15 +37,15 @@ function period(setting: Found | undefined): number {
   if (setting === undefined) return day;
   const ms = parseDuration(setting.value);
   if (ms !== undefined && ms >= 5 * minute && ms <= 30 * day) return ms;
-  throw new OperatorError(`${setting.from}: "${setting.value}" is not how often a backup can be made`, {
-    hint: 'Write a number and m, h or d, from 5m to 30d, such as 6h.',
+  throw new OperatorError(`${setting.from}: "${setting.value}" is not a valid interval`, {
+    hint: 'Use a number with m, h or d, from 5m to 30d, such as 6h.',
   });
 }
 
 function number(setting: Found | undefined): number {
   if (setting === undefined) return 7;
   if (/^[1-9]\d{0,3}$/.test(setting.value)) return Number(setting.value);
-  throw new OperatorError(`${setting.from}: "${setting.value}" is not how many backups can be kept`, {
-    hint: 'Write a whole number from 1 to 9999.',
+  throw new OperatorError(`${setting.from}: "${setting.value}" is not a valid number of backups`, {
+    hint: 'Use a whole number from 1 to 9999.',
   });
 }

@@ -1,4 +1,4 @@
-/** The settings about clients: whose word about them is believed, and how much they may ask for. */
+/** The settings of clients: trusted proxies, connection limit and API key rate. */
 
 import { OperatorError } from '../../base/operator-error.ts';
 import { usualConnectionLimits } from '../../http/server/connection-limits.ts';
@@ -9,30 +9,29 @@ export const clientOptions = {
   'trusted-proxies': {
     type: 'string',
     valueHint: 'CIDR,...',
-    description:
-      'proxies whose word about the client is believed, such as 127.0.0.1,10.0.0.0/8 (default: none)',
+    description: 'proxies whose X-Forwarded-For is trusted, such as 127.0.0.1,10.0.0.0/8 (default: none)',
   },
   'max-connections': {
     type: 'string',
     valueHint: 'N',
-    description: `how many connections there may be at once (default: ${usualConnectionLimits.most})`,
+    description: `the maximum number of open connections (default: ${usualConnectionLimits.most})`,
   },
   'api-key-rate': {
     type: 'string',
     valueHint: 'N',
     description:
-      'requests a minute with one API key, 0 for no limit (default: 6000 recorded ones, 10000 at once)',
+      'the maximum requests per minute with one API key, 0 for no limit (default: 6000 audited requests, bursts of 10000)',
   },
 } as const;
 
 export type ClientSettings = {
   readonly trustedProxies: readonly IpNetwork[];
   readonly maxConnections: number;
-  /** Requests a minute with one key, as `KeyLimits` has them. */
+  /** Requests per minute with one API key; see `KeyLimits`. */
   readonly apiKeyRate: number | undefined;
 };
 
-/** Throws OperatorError that names the setting that is wrong. */
+/** Throws OperatorError that names the invalid setting. */
 export function clientSettings(
   setting: (name: keyof typeof clientOptions) => Found | undefined,
 ): ClientSettings {
@@ -47,7 +46,7 @@ function apiKeyRate(setting: Found | undefined): number | undefined {
   return setting === undefined ? undefined : wholeNumber(setting, 0, [0, 1_000_000]);
 }
 
-/** Networks between commas; none where nothing is set. */
+/** A comma-separated list of networks; empty if not set. */
 export function trustedProxies(setting: Found | undefined): readonly IpNetwork[] {
   if (setting === undefined) return [];
   const { value, from } = setting;
@@ -55,12 +54,12 @@ export function trustedProxies(setting: Found | undefined): readonly IpNetwork[]
     const network = parseIpNetwork(part.trim());
     if (network === undefined) {
       throw new OperatorError(`${from}: "${part.trim()}" is not a network`, {
-        hint: `Write the addresses of your proxies, separated by commas: ${ipNetworkRule}.`,
+        hint: `List the addresses of your proxies, separated by commas: ${ipNetworkRule}.`,
       });
     }
     if (network.text.endsWith('/0')) {
-      throw new OperatorError(`${from}: with ${network.text} everybody could claim any address`, {
-        hint: 'Name the addresses of your proxies alone.',
+      throw new OperatorError(`${from}: ${network.text} would let every client claim any address`, {
+        hint: 'List only the addresses of your proxies.',
       });
     }
     return network;
@@ -76,6 +75,6 @@ function wholeNumber(
   const { value, from } = setting;
   if (/^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most) return Number(value);
   throw new OperatorError(`${from}: "${value}" is not a whole number from ${least} to ${most}`, {
-    hint: `Write one, such as ${usual === 0 ? 60 : usual}.`,
+    hint: `Use a number such as ${usual === 0 ? 60 : usual}.`,
   });
 }

@@ -1,4 +1,4 @@
-/** Where the master key comes from, by the settings: a file, sealed under a passphrase or not, or a program. */
+/** The settings of the master key source: a file, sealed or not, or a program. */
 import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -8,17 +8,17 @@ export const masterKeyOptions = {
   'master-key-file': {
     type: 'string',
     valueHint: 'FILE',
-    description: 'the master key (default: master.key in the data directory)',
+    description: 'the master key file (default: master.key in the data directory)',
   },
   'master-key-passphrase-file': {
     type: 'string',
     valueHint: 'FILE',
-    description: 'the passphrase, where the master key is sealed under one (default: ask for it)',
+    description: 'a file with the passphrase of a sealed master key (default: prompt for it)',
   },
   'master-key-command': {
     type: 'string',
     valueHint: 'PROGRAM',
-    description: 'a program that prints the master key; with arguments as a JSON list',
+    description: 'a program that prints the master key; a JSON list for a program with arguments',
   },
 } as const;
 
@@ -26,22 +26,22 @@ export const masterKeyOptions = {
 export type MasterKeyCommand = readonly [program: string, ...args: string[]];
 
 export type MasterKeySettings = {
-  /** `-` is standard input, and stands here where there is a command. */
+  /** `-` is standard input, and is also set if there is a command. */
   readonly masterKeyFile: string;
-  /** What named the key file or the command; `default` where nothing did. */
+  /** What set the key file or the command; `default` if nothing did. */
   readonly masterKeyFrom?: 'setting' | 'credential' | 'default';
   /** Undefined if the passphrase may be prompted for. */
   readonly masterKeyPassphraseFile?: string | undefined;
-  /** Takes the place of the file. */
+  /** Used instead of the file. */
   readonly masterKeyCommand?: MasterKeyCommand | undefined;
 };
 
-/** A setting as the flags, the environment or the settings file have it. */
+/** Looks up a setting at one level: flags, environment or settings file. */
 type Level = (name: keyof typeof masterKeyOptions) => Found | undefined;
 
 /**
- * `levels` are flags, environment and settings file, in this order: the first that names a file or a command decides.
- * `credential` is the path of a file that the service manager made. Throws OperatorError where file and command collide.
+ * `levels` are flags, environment and settings file, in this order; the first that sets a file or a command wins.
+ * `credentialsDir` is the directory of systemd credentials. Throws OperatorError if both a file and a command are set.
  */
 export function masterKeySettings(
   levels: readonly Level[],
@@ -58,7 +58,7 @@ export function masterKeySettings(
       return { masterKeyFile: '-', masterKeyFrom: 'setting', masterKeyCommand: programIn(command) };
     }
     throw new OperatorError(`${command.from} and ${other.from} exclude each other`, {
-      hint: 'The master key comes from a command or from a file: remove one of the two settings.',
+      hint: 'The master key comes either from a command or from a file. Remove one of the two settings.',
     });
   }
   return {
@@ -83,7 +83,7 @@ function fileIn(
   return { masterKeyFile: resolve(dataDir, 'master.key'), masterKeyFrom: 'default' };
 }
 
-/** A file that the service manager made for this process. */
+/** The path of a systemd credential, if it exists. */
 function credential(name: string, directory: string | undefined): string | undefined {
   const path = directory && resolve(directory, name);
   return path && existsSync(path) ? path : undefined;
@@ -96,8 +96,8 @@ function programIn({ value, from }: Found): MasterKeyCommand {
     !isAbsolute(program) ||
     [program, ...args].some((word) => word.includes('\0'))
   ) {
-    throw new OperatorError(`${from}: not an absolute path, nor a JSON list that begins with one`, {
-      hint: 'Write an absolute path, or a JSON list of it and its arguments, such as ["/usr/bin/age", "-d", "-i", "/etc/vault/age.key", "/etc/vault/master.key.age"]. No shell is asked.',
+    throw new OperatorError(`${from}: must be an absolute path, or a JSON list that begins with one`, {
+      hint: 'Example: ["/usr/bin/age", "-d", "-i", "/etc/vault/age.key", "/etc/vault/master.key.age"]. The program runs without a shell.',
     });
   }
   return [program, ...args];
@@ -108,7 +108,7 @@ function listIn(value: string): string[] {
     const parsed: unknown = JSON.parse(value);
     return Array.isArray(parsed) && parsed.every((word) => typeof word === 'string') ? parsed : [];
   } catch {
-    // No JSON is no program; the caller says so.
+    // Invalid JSON; the caller reports it.
     return [];
   }
 }

@@ -1,31 +1,32 @@
-/** The settings of metrics: where they are served, and who may read them. Without them there are none. */
+/** The settings of metrics: where they are served, and with which token. Off by default. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Secret } from '../../base/secret.ts';
 import { refuseExposedKeyFile } from '../terminal/private-files.ts';
+import { systemErrorText } from '../terminal/system-error.ts';
 import { type Found, type ListenAddress, listenAddress } from './setting-values.ts';
 
 export const metricsOptions = {
   'metrics-listen': {
     type: 'string',
     valueHint: 'HOST:PORT',
-    description: 'where to serve /metrics for Prometheus, such as 127.0.0.1:9464 (default: nowhere)',
+    description: 'serve /metrics for Prometheus on this address, such as 127.0.0.1:9464 (default: off)',
   },
   'metrics-token-file': {
     type: 'string',
     valueHint: 'FILE',
-    description: 'serve /metrics on the main address too, to whoever has the bearer token in this file',
+    description: 'serve /metrics on the main address, too, with the bearer token in this file',
   },
 } as const;
 
-/** Both undefined where no metrics were asked for. */
+/** Both undefined if metrics are off. */
 export type MetricsSettings = {
   readonly metricsListen: ListenAddress | undefined;
   readonly metricsTokenFile: string | undefined;
 };
 
-/** Throws OperatorError that names the setting that is wrong. */
+/** Throws OperatorError that names the invalid setting. */
 export function metricsSettings(
   setting: (name: keyof typeof metricsOptions) => Found | undefined,
 ): MetricsSettings {
@@ -39,20 +40,20 @@ export function metricsSettings(
 
 const shortest = 16;
 
-/** The token in the file. Throws OperatorError where others can read it, or it is none. */
+/** The token in the file. Throws OperatorError if other users can read the file, or it holds no valid token. */
 export function readMetricsToken(path: string): Secret {
   refuseExposedKeyFile(path);
   let text: string;
   try {
     text = readFileSync(path, 'utf8').trim();
   } catch (error) {
-    throw new OperatorError(`the token for metrics ${path} cannot be read: ${(error as Error).message}`, {
-      hint: 'Name a readable file with --metrics-token-file.',
+    throw new OperatorError(`--metrics-token-file: cannot read ${path}: ${systemErrorText(error)}`, {
+      hint: 'Check the file name and its permissions.',
       cause: error,
     });
   }
   if (text.length >= shortest && /^[A-Za-z0-9._~+/-]+=*$/.test(text)) return new Secret(Buffer.from(text));
-  throw new OperatorError(`${path} holds no token for metrics`, {
-    hint: `Write one of ${shortest} or more letters and digits: openssl rand -hex 32 >${path}`,
+  throw new OperatorError(`--metrics-token-file: ${path} holds no valid token`, {
+    hint: `Use a token of at least ${shortest} letters and digits.\n  Fix: openssl rand -hex 32 >${path}`,
   });
 }

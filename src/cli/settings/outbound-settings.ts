@@ -1,4 +1,4 @@
-/** The setting about connections from here: which addresses of the machine itself and its surroundings they may lead to. */
+/** The setting of outbound connections: which loopback, link-local and metadata addresses are allowed. */
 import { OperatorError } from '../../base/operator-error.ts';
 import {
   type AllowedOutbound,
@@ -12,11 +12,11 @@ export const outboundOptions = {
     type: 'string',
     valueHint: 'ADDRESS[:PORT],...',
     description:
-      'loopback, link-local and metadata addresses to connect to nevertheless, such as 127.0.0.1:25 (default: none)',
+      'allow connections to these loopback, link-local or metadata addresses, such as 127.0.0.1:25 (default: none)',
   },
 } as const;
 
-/** Parts between commas; none for `none`, undefined where nothing is set. Throws OperatorError that names the setting. */
+/** A comma-separated list; empty for `none`, undefined if not set. Throws OperatorError that names the setting. */
 export function outboundSettings(
   setting: (name: keyof typeof outboundOptions) => Found | undefined,
 ): readonly AllowedOutbound[] | undefined {
@@ -27,13 +27,13 @@ export function outboundSettings(
   return value.split(',').map((part) => {
     const allowed = parseAllowedOutbound(part.trim());
     if (allowed === undefined) {
-      throw new OperatorError(`${from}: "${part.trim()}" is not an address to allow`, {
-        hint: `Write ${allowedOutboundRule}; or none.`,
+      throw new OperatorError(`${from}: "${part.trim()}" is not an address`, {
+        hint: `Use ${allowedOutboundRule}; or none.`,
       });
     }
     if (allowed.network.length === 0) {
       throw new OperatorError(`${from}: ${part.trim()} would allow every address`, {
-        hint: 'Name only the addresses that the vault needs.',
+        hint: 'List only the addresses that the vault needs.',
       });
     }
     return allowed;

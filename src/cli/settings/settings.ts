@@ -1,6 +1,6 @@
 /**
- * The one table of settings: from it come the flags, the environment variables, the keys of the settings file and the
- * defaults. A flag beats the environment, which beats the file, which beats the default.
+ * The table of settings, the source of flags, environment variables, settings file keys and defaults. A flag overrides the
+ * environment, which overrides the settings file, which overrides the default.
  */
 
 import { statSync } from 'node:fs';
@@ -33,9 +33,9 @@ import {
 import { readSettingsFile } from './settings-file.ts';
 import { type TlsSettings, tlsOptions, tlsSettings } from './tls-settings.ts';
 
-/** Options that every command takes, so that all of them find the same vault. */
+/** Options of every command that works on a vault. */
 export const commonOptions = {
-  'data-dir': { type: 'string', valueHint: 'DIR', description: 'where the vault keeps its data' },
+  'data-dir': { type: 'string', valueHint: 'DIR', description: 'the data directory of the vault' },
   config: {
     type: 'string',
     valueHint: 'FILE',
@@ -44,22 +44,22 @@ export const commonOptions = {
   ...masterKeyOptions,
 } as const;
 
-/** Options of `vault serve` alone. */
+/** Options of `vault serve`. */
 export const serveOptions = {
   listen: {
     type: 'string',
     valueHint: 'HOST:PORT',
-    description: 'where to listen (default: 127.0.0.1:8080)',
+    description: 'the address to listen on (default: 127.0.0.1:8080)',
   },
   'public-url': {
     type: 'string',
     valueHint: 'URL',
-    description: "where clients find the vault (default: from the request's host)",
+    description: 'the URL at which clients reach the vault (default: from the Host header)',
   },
   workers: {
     type: 'string',
     valueHint: 'N',
-    description: 'on how many processes to serve, as many as processors at most (default: 1)',
+    description: 'the number of worker processes, at most the number of processors (default: 1)',
   },
   ...clientOptions,
   ...backupOptions,
@@ -67,41 +67,41 @@ export const serveOptions = {
   'acme-http-listen': {
     type: 'string',
     valueHint: 'HOST:PORT',
-    description: 'where else to answer http-01 challenges, such as 0.0.0.0:80 (default: nowhere else)',
+    description: 'also answer http-01 challenges on this address, such as 0.0.0.0:80 (default: off)',
   },
   'acme-tls-listen': {
     type: 'string',
     valueHint: 'HOST:PORT',
-    description: 'where to answer tls-alpn-01 challenges, such as 0.0.0.0:443 (default: nowhere)',
+    description: 'answer tls-alpn-01 challenges on this address, such as 0.0.0.0:443 (default: off)',
   },
   resolver: {
     type: 'string',
     valueHint: 'IP[:PORT]',
-    description: "the resolver through which to find a zone's name servers (default: the system's)",
+    description: 'the DNS resolver to find the name servers of a zone (default: the system resolver)',
   },
   'acme-drafts': {
     type: 'boolean',
-    description: 'allow challenge types that are still drafts: dns-persist-01',
+    description: 'allow challenge types that are still IETF drafts: dns-persist-01',
   },
   ...outboundOptions,
   ...tlsOptions,
   ...metricsOptions,
-  'insecure-http': { type: 'boolean', description: 'serve plain HTTP beyond loopback' },
+  'insecure-http': { type: 'boolean', description: 'allow plain HTTP on addresses other than loopback' },
   'session-idle': {
     type: 'string',
     valueHint: 'DURATION',
-    description: 'how long people stay signed in without doing anything (default: 30m)',
+    description: 'end console sessions after this much inactivity (default: 30m)',
   },
   'session-lifetime': {
     type: 'string',
     valueHint: 'DURATION',
-    description: 'how long people stay signed in at most (default: 12h)',
+    description: 'end console sessions after this long (default: 12h)',
   },
   'log-level': {
     type: 'string',
     valueHint: 'LEVEL',
     values: logLevels,
-    description: `one of ${logLevels.join(', ')} (default: info)`,
+    description: `the log level: ${logLevels.join(', ')} (default: info)`,
   },
 } as const;
 
@@ -111,7 +111,7 @@ type SettingName = keyof typeof commonOptions | keyof typeof serveOptions;
 export type Settings = MasterKeySettings &
   MetricsSettings & {
     readonly dataDir: string;
-    /** Where the service manager puts secrets for this process. */
+    /** The directory of systemd credentials. */
     readonly credentialsDir?: string | undefined;
     readonly listen: ListenAddress;
     readonly publicUrl: string | undefined;
@@ -124,9 +124,9 @@ export type Settings = MasterKeySettings &
     /** `ip:port` */
     readonly resolver: string | undefined;
     readonly acmeDrafts: boolean;
-    /** What the guard lets through, or undefined where nothing says. */
+    /** The addresses that the outbound guard allows; undefined if not set. */
     readonly allowOutbound: readonly AllowedOutbound[] | undefined;
-    /** What the environment says about proxies. */
+    /** The proxy variables of the environment. */
     readonly proxies: Environment;
     /** Undefined for plain HTTP. */
     readonly tls: TlsSettings | undefined;
@@ -137,7 +137,7 @@ export type Settings = MasterKeySettings &
 
 const names = [...Object.keys(commonOptions), ...Object.keys(serveOptions)] as SettingName[];
 
-/** Settings for these flags and this environment. Throws OperatorError that names the setting that is wrong. */
+/** Reads the settings from flags, environment and settings file. Throws OperatorError that names the invalid setting. */
 export async function readSettings(flags: Flags, environment: Environment): Promise<Settings> {
   const flag = (name: SettingName) => found(text(flags[name]), `--${name}`);
   const inEnvironment = (name: SettingName) => found(environment[variable(name)], variable(name));
@@ -179,7 +179,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
   };
 }
 
-/** Whether only programs on this machine can reach the address. */
+/** Whether the host is a loopback address. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

@@ -1,4 +1,4 @@
-/** The settings of HTTPS, which belong together: a certificate of the vault itself, or files, or neither. */
+/** The settings of HTTPS: a certificate of the vault itself, or files, or neither. */
 import { resolve } from 'node:path';
 import { type CertName, certNameRule, parseCertName } from '../../base/cert-name.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -10,12 +10,12 @@ export const tlsOptions = {
     type: 'string',
     valueHint: 'NAME',
     description:
-      'serve HTTPS with this certificate of the vault; the private CA makes it where it does not exist',
+      'serve HTTPS with this certificate of the vault; the private CA issues it if it does not exist',
   },
   'tls-cert-file': {
     type: 'string',
     valueHint: 'FILE',
-    description: 'serve HTTPS with this certificate and chain, read again when it changes',
+    description: 'serve HTTPS with the certificate and chain in this file; reloaded when it changes',
   },
   'tls-key-file': { type: 'string', valueHint: 'FILE', description: 'the private key of --tls-cert-file' },
 } as const;
@@ -24,7 +24,7 @@ export type TlsSettings =
   | { readonly kind: 'certificate'; readonly name: CertName }
   | ({ readonly kind: 'files' } & TlsFiles);
 
-/** Undefined where HTTPS was not asked for. Throws OperatorError where the settings contradict each other. */
+/** Undefined for plain HTTP. Throws OperatorError if the settings exclude each other. */
 export function tlsSettings(
   setting: (name: keyof typeof tlsOptions) => Found | undefined,
 ): TlsSettings | undefined {
@@ -34,15 +34,15 @@ export function tlsSettings(
   const file = certFile ?? keyFile;
   if (name !== undefined && file !== undefined) {
     throw new OperatorError(`${name.from} and ${file.from} exclude each other`, {
-      hint: 'Serve HTTPS either with a certificate of the vault itself or with files.',
+      hint: 'Serve HTTPS either with a certificate of the vault or with files.',
     });
   }
   if (name !== undefined) return { kind: 'certificate', name: certName(name) };
   if (file === undefined) return undefined;
   if (certFile === undefined || keyFile === undefined) {
     const missing = certFile === undefined ? '--tls-cert-file' : '--tls-key-file';
-    throw new OperatorError(`${file.from} needs ${missing} beside it`, {
-      hint: 'Name both files, also where one file holds both.',
+    throw new OperatorError(`${file.from} needs ${missing}`, {
+      hint: 'Set both, even if one file holds certificate and key.',
     });
   }
   return { kind: 'files', certFile: resolve(certFile.value), keyFile: resolve(keyFile.value) };
@@ -51,7 +51,7 @@ export function tlsSettings(
 function certName({ value, from }: Found): CertName {
   const name = parseCertName(value);
   if (name !== undefined) return name;
-  throw new OperatorError(`${from}: "${value}" is not the name of a certificate`, {
-    hint: `Write a name such as vault: ${certNameRule}.`,
+  throw new OperatorError(`${from}: "${value}" is not a certificate name`, {
+    hint: `Use a name such as vault: ${certNameRule}.`,
   });
 }

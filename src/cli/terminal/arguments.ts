@@ -1,6 +1,6 @@
 /**
- * The options of a command, read strictly: repeated ones keep every value, unknown ones and stray words are refused.
- * (citty, which knows the commands and prints their usage, would let both pass.)
+ * Parses the options of a command strictly: repeatable options keep every value; unknown options and stray words are
+ * errors. citty, which finds commands and prints usage, would accept both.
  */
 import { parseArgs } from 'node:util';
 import { didYouMean } from '../../domain/closest-names.ts';
@@ -11,15 +11,15 @@ export type OptionSpec = {
   readonly description: string;
   readonly valueHint?: string;
   readonly required?: boolean;
-  /** May be given more than once; all values count. */
+  /** May be repeated; all values are kept. */
   readonly multiple?: boolean;
-  /** A word on its own; the first such option takes the first word. */
+  /** A positional argument; they are filled in the order of the table. */
   readonly positional?: boolean;
-  /** A letter that stands for it after one dash. */
+  /** The one-letter form. */
   readonly short?: string;
-  /** All values it takes, for the completion of shells. */
+  /** All allowed values, for shell completion. */
   readonly values?: readonly string[];
-  /** Its value is the name of one of these. */
+  /** The kind of object whose names are its values, for shell completion. */
   readonly names?: 'certificates' | 'issuers' | 'dns-providers';
 };
 
@@ -35,7 +35,7 @@ type ValueOf<S extends OptionSpec> = S['type'] extends 'boolean'
 
 export type Arguments<S extends OptionSpecs> = { readonly [K in keyof S]: ValueOf<S[K]> };
 
-/** The values of the options. Throws Misuse for whatever is not as `specs` say; `usage` is the command that helps. */
+/** The values of the options. Throws Misuse if `raw` does not match `specs`; `usage` is the command for the hint. */
 export function readArguments<S extends OptionSpecs>(
   specs: S,
   raw: readonly string[],
@@ -53,16 +53,16 @@ export function readArguments<S extends OptionSpecs>(
     tokens: true,
   });
   const collected = new Map<string, string[]>();
-  const help = `See "${usage} --help".`;
+  const help = `Try: ${usage} --help`;
   const words = Object.keys(specs).filter((name) => specs[name]?.positional === true);
   for (const token of tokens) {
     if (token.kind === 'positional') {
       const name = words.shift();
-      if (name === undefined) throw new Misuse(`"${token.value}" is not expected here`, help);
+      if (name === undefined) throw new Misuse(`unexpected argument "${token.value}"`, help);
       collected.set(name, [token.value]);
     }
     if (token.kind !== 'option') continue;
-    // An object answers to names such as "constructor" too; only the table's own are options.
+    // hasOwn, so that inherited names such as "constructor" are not options.
     const spec = Object.hasOwn(specs, token.name) ? specs[token.name] : undefined;
     const isWritten = token.rawName.startsWith('--') || token.rawName === `-${spec?.short}`;
     if (spec === undefined || spec.positional === true || !isWritten) {
@@ -88,14 +88,15 @@ function tokenValue(
   { type, valueHint = 'VALUE' }: OptionSpec,
 ): string {
   if (type === 'boolean') {
-    if (inlineValue === true) throw new Misuse(`${rawName} takes no value`, `Write just ${rawName}.`);
+    if (inlineValue === true)
+      throw new Misuse(`${rawName} takes no value`, `Write ${rawName} without a value.`);
     return 'true';
   }
   if (value === undefined) throw new Misuse(`${rawName} needs a value`, `Write ${rawName} ${valueHint}.`);
   if (inlineValue !== true && value.startsWith('-') && value !== '-') {
     throw new Misuse(
-      `${rawName} needs a value, but "${value}" follows`,
-      `A value that begins with a dash is written --${name}=${value}.`,
+      `${rawName} needs a value, but is followed by "${value}"`,
+      `If that is the value, write --${name}=${value}.`,
     );
   }
   return value;
@@ -114,6 +115,6 @@ function settled(
     return multiple === true ? [] : undefined;
   }
   if (multiple === true) return [...values];
-  if (values.length > 1) throw new Misuse(`--${name} is given ${values.length} times`, 'Give it once.');
+  if (values.length > 1) throw new Misuse(`--${name} is given ${values.length} times`, 'Give it only once.');
   return values[0];
 }

@@ -1,21 +1,21 @@
-/** Options that say how many lines a command prints. */
+/** Options that limit how many lines a command prints. */
 import { Misuse } from './misuse.ts';
 
-const most = 1000;
+const maximum = 1000;
 
-/** Of commands that list the newest. */
+/** The option of commands that list the newest entries. */
 export const limitOption = {
   type: 'string',
   valueHint: 'N',
-  description: 'how many at most (default: 50)',
+  description: 'the maximum number of entries (default: 50)',
 } as const;
 
-/** What `limitOption` says; `more` is how to have all of them. Throws Misuse. */
+/** The value of `limitOption`; `more` is a hint on how to get all entries. Throws Misuse. */
 export function limitFrom(text: string | undefined, more = ''): number {
   return countFrom('--limit', text, { least: 1, usual: 50, more });
 }
 
-/** What an option says, from `least` to a thousand; `usual` where it is left out. Throws Misuse. */
+/** The value of a count option from `least` to 1000, or `usual` if it is not given. Throws Misuse. */
 export function countFrom(
   option: string,
   text: string | undefined,
@@ -23,9 +23,9 @@ export function countFrom(
 ): number {
   if (text === undefined) return usual;
   const count = /^\d{1,4}$/.test(text) ? Number(text) : Number.NaN;
-  if (count >= least && count <= most) return count;
+  if (count >= least && count <= maximum) return count;
   throw new Misuse(
-    `${option} ${text} is not a number from ${least} to ${most}`,
-    `Write ${option} ${usual}${more === '' ? '.' : `; ${more}`}`,
+    `${option}: "${text}" is not a number from ${least} to ${maximum}`,
+    `Use a number such as ${usual}${more === '' ? '' : `; ${more}`}.`,
   );
 }

@@ -1,13 +1,14 @@
-/** Files that people hand to commands; `-` is standard input. */
+/** Reads the input files of commands; `-` is standard input. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
+import { systemErrorText } from './system-error.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Certificates and keys are small; whatever is larger is the wrong file. */
+/** Certificates and keys are small; a larger file is the wrong one. */
 export const largestInput = 1024 * 1024;
 
-/** The bytes of the file. Throws OperatorError where it cannot be read and `payload_too_large` where it is over `largest`. */
+/** The bytes of the file. Throws OperatorError if it cannot be read and `payload_too_large` if it exceeds `largest` bytes. */
 export async function readInput(
   path: string,
   terminal: Pick<Terminal, 'stdin'>,
@@ -25,7 +26,7 @@ export async function readInput(
 function* chunksOf(path: string): Iterable<Buffer> {
   const file = openSync(path, 'r');
   try {
-    if (fstatSync(file).isDirectory()) throw new Error('it is a directory');
+    if (fstatSync(file).isDirectory()) throw new Error('is a directory');
     for (;;) {
       const chunk = Buffer.alloc(65_536);
       const length = readSync(file, chunk);
@@ -49,7 +50,7 @@ async function joined(
     if (size > largest) {
       throw new Problem('payload_too_large', {
         detail: `${name} is larger than ${largest / 1024 / 1024} MiB.`,
-        hint: 'Certificates and keys are much smaller; look whether this is the right file.',
+        hint: 'Certificates and keys are much smaller. Check that this is the right file.',
       });
     }
     chunks.push(chunk);
@@ -57,10 +58,10 @@ async function joined(
   return Buffer.concat(chunks);
 }
 
-/** For what cannot be read, and why. */
+/** The error for a file that cannot be read. */
 export function unreadable(path: string, cause: unknown): OperatorError {
-  return new OperatorError(`${path} cannot be read: ${(cause as Error).message}`, {
-    hint: 'Name a file that exists and that this user may read.',
+  return new OperatorError(`cannot read ${path}: ${systemErrorText(cause)}`, {
+    hint: 'Check the file name and its permissions.',
     cause,
   });
 }

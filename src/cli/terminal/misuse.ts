@@ -1,4 +1,4 @@
-/** A command that was not written as it must be: shown with a hint, exit code 2. */
+/** A command line that is not valid: shown with a hint, exit code 2. */
 export class Misuse extends Error {
   readonly hint: string;
 

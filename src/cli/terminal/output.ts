@@ -1,4 +1,4 @@
-/** What commands print for people and for programs. */
+/** Formats the output of commands as tables, facts and JSON. */
 import { pipeline } from 'node:stream/promises';
 
 /** A table with a header, columns two spaces apart; control characters in cells are shown as `?`. */
@@ -18,18 +18,18 @@ export function table(header: readonly string[], rows: readonly (readonly string
     .join('');
 }
 
-/** Facts under each other: label, then value. */
+/** One line per fact: label, then value. */
 export function facts(pairs: readonly (readonly [label: string, value: string])[]): string {
   const width = Math.max(...pairs.map(([label]) => label.length));
   return pairs.map(([label, value]) => `${label.padEnd(width)}  ${printable(value)}\n`).join('');
 }
 
-/** JSON for programs and for the curious. */
+/** Indented JSON with a final newline. */
 export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** What `jsonText` makes of all pages put together, in pieces: of many things, the first are printed while others are read. */
+/** The output of `jsonText` for all pages as one array, in pieces, so that printing starts before all pages are read. */
 export async function* jsonPieces(pages: AsyncIterable<readonly unknown[]>): AsyncGenerator<string> {
   let before = '[';
   for await (const page of pages) {
@@ -40,20 +40,20 @@ export async function* jsonPieces(pages: AsyncIterable<readonly unknown[]>): Asy
   yield before === '[' ? '[]\n' : '\n]\n';
 }
 
-/** Writes pieces of text no faster than they are taken: what waits in front of a pipe would take memory. */
+/** Writes pieces of text with backpressure, so that a slow reader does not fill the memory. */
 export async function printPieces(pieces: AsyncIterable<string>, stdout: NodeJS.WriteStream): Promise<void> {
   await pipeline(pieces, stdout, { end: false });
 }
 
-/** Days from `now` until `time`, as people say it. */
+/** The days from `now` until `time`, as text. */
 export function daysUntil(time: number, now: number): string {
   const days = Math.floor((time - now) / 86_400_000);
-  if (time <= now) return 'over';
+  if (time <= now) return 'expired';
   return days === 0 ? 'under 1 day' : `${days} day${days === 1 ? '' : 's'}`;
 }
 
-/** Control characters, with which text could make a terminal do things, are shown as `?`. */
+/** The text with control characters replaced by `?`, because a terminal would act on them. */
 export function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters.
   return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
 }

@@ -1,9 +1,9 @@
-/** What is going on, for whoever waits: one line that changes on a terminal, a line for each step elsewhere. */
+/** Shows progress on stderr: one updated line on a terminal, one line per step elsewhere. */
 
 export type Progress = {
-  /** Shows what happens now; the same text again shows nothing. */
+  /** Shows the current step; repeated text is skipped. */
   readonly show: (text: string) => void;
-  /** Leaves the line empty for what comes next. */
+  /** Clears the line. */
   readonly end: () => void;
 };
 
@@ -11,11 +11,11 @@ export function progress(stream: NodeJS.WriteStream): Progress {
   let shown = '';
   return {
     show: (text) => {
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: they could make a terminal do things.
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal would act on control characters.
       const line = text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
       if (line === shown) return;
       shown = line;
-      // Instructions may be longer than the terminal is wide; they must stay readable, so they get lines of their own.
+      // Text wider than the terminal, such as instructions, is printed on separate lines so that it stays readable.
       const fits = stream.isTTY && line.length < stream.columns;
       stream.write(fits ? `\r\u001b[K${line}` : `${stream.isTTY ? '\r\u001b[K' : ''}${line}\n`);
     },

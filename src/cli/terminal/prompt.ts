@@ -1,4 +1,4 @@
-/** Asks on the terminal: for passwords, without showing what is typed, and whether something is meant. */
+/** Prompts on the terminal: for passwords, without echo, and for confirmation. */
 
 import { OperatorError } from '../../base/operator-error.ts';
 import { Secret } from '../../base/secret.ts';
@@ -8,23 +8,23 @@ import type { Terminal } from './terminal.ts';
 const interrupt = '\u0003';
 const endOfInput = '\u0004';
 
-/** What was typed up to Enter. Throws OperatorError where ^C or ^D ended it; the terminal is as before either way. */
+/** Prompts for a password. Throws OperatorError on ^C or ^D. Restores the terminal mode. */
 export async function askPassword(terminal: Terminal, question: string): Promise<Secret<string>> {
   const [password] = await askPasswords(terminal, [question]);
-  return password ?? nothingGiven();
+  return password ?? noPassword();
 }
 
-/** A password that was typed twice in the same way. Throws OperatorError, also where the two differ. */
+/** Prompts for a new password twice. Throws OperatorError if the two differ, and on ^C or ^D. */
 export async function askNewPassword(terminal: Terminal, question: string): Promise<Secret<string>> {
-  const [first, second] = await askPasswords(terminal, [question, 'The same again: ']);
-  if (first === undefined || second === undefined) return nothingGiven();
+  const [first, second] = await askPasswords(terminal, [question, 'Repeat: ']);
+  if (first === undefined || second === undefined) return noPassword();
   if (!sameBytes(Buffer.from(first.expose()), Buffer.from(second.expose()))) {
-    throw new OperatorError('the two passwords are not the same', { hint: 'Nothing was stored; try again.' });
+    throw new OperatorError('the passwords do not match', { hint: 'Try again. Nothing was stored.' });
   }
   return first;
 }
 
-/** Whether the answer was y or yes; an end of the input, or `signal`, is no. */
+/** Asks a yes/no question. The end of input and `signal` count as no. */
 export async function askYes(
   { stdin, stderr }: Terminal,
   question: string,
@@ -39,19 +39,19 @@ export async function askYes(
     }
     return false;
   } catch {
-    // The input ended before there was an answer.
+    // The input ended without an answer.
     return false;
   } finally {
     stdin.destroy();
   }
 }
 
-/** One answer after the other: what is typed ahead belongs to the next question. */
+/** Prompts for several passwords in order; text typed ahead answers the next question. */
 async function askPasswords(
   { stdin, stderr }: Terminal,
   questions: readonly string[],
 ): Promise<Secret<string>[]> {
-  // Before the question: whoever types the moment it stands there must not see their password.
+  // Turn echo off before the question appears, so that fast typing is not shown.
   stdin.setRawMode(true);
   stdin.setEncoding('utf8');
   const answers: Secret<string>[] = [];
@@ -65,12 +65,12 @@ async function askPasswords(
           if (answers.length === questions.length) return answers;
           typed = '';
           stderr.write(`\n${questions[answers.length]}`);
-        } else if (character === interrupt || character === endOfInput) nothingGiven();
+        } else if (character === interrupt || character === endOfInput) noPassword();
         else if (character === '\b' || character === '\u007f') typed = typed.slice(0, -1);
         else typed += character;
       }
     }
-    return nothingGiven();
+    return noPassword();
   } finally {
     stdin.setRawMode(false);
     stdin.destroy();
@@ -78,6 +78,6 @@ async function askPasswords(
   }
 }
 
-function nothingGiven(): never {
-  throw new OperatorError('no password was given', { hint: 'Nothing was stored.' });
+function noPassword(): never {
+  throw new OperatorError('no password entered', { hint: 'Nothing was stored.' });
 }

@@ -1,13 +1,13 @@
 /**
- * Passwords and passphrases in files, as a person would type them. Some editors add a byte order mark, some
- * write UTF-16, most end the line.
+ * Reads passwords and passphrases from files. Some editors add a byte order mark, some write UTF-16, and most end the line
+ * with a line break.
  */
 import { Secret } from '../../base/secret.ts';
 
-/** The possible readings, the likeliest first. */
+/** The possible readings, the most likely first. */
 export type Readings = readonly [Secret<string>, ...Secret<string>[]];
 
-/** The text without byte order mark and the end of its line; UTF-16 where the mark says so, otherwise UTF-8. */
+/** The text without byte order mark and final line break; UTF-16 if the mark says so, otherwise UTF-8. */
 export function secretText(content: Buffer): Secret<string> {
   return new Secret(textOf(content));
 }
@@ -19,8 +19,8 @@ function textOf(content: Buffer): string {
 }
 
 /**
- * The text, and where there is a byte order mark also what versions up to 0.1.0 took for it: what they sealed has to open.
- * Undefined where there is no text.
+ * The text, and with a byte order mark also the text that versions up to 0.1.0 read, so that what they sealed still opens.
+ * Undefined for an empty file.
  */
 export function secretReadings(content: Buffer): Readings | undefined {
   const text = textOf(content);

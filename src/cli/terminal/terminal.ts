@@ -1,10 +1,10 @@
-/** What a command finds around it: streams, environment, clock. */
+/** The environment of a command: streams, variables, clock. */
 import type { World } from '../../base/world.ts';
 
 /** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a command finds around it. */
+/** The environment of a command. */
 export type Terminal = {
   readonly world: World;
   readonly environment: Environment;
@@ -12,6 +12,6 @@ export type Terminal = {
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
   readonly version: string;
-  /** The path of this program. */
+  /** The path of this executable. */
   readonly executable: string;
 };

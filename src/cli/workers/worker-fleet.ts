@@ -1,4 +1,4 @@
-/** The workers of one vault together: who has the jobs, what is told to all of them, and which of them hangs. */
+/** The workers of one vault: assigns the background jobs, relays messages and kills unresponsive workers. */
 import type { Worker } from 'node:cluster';
 import { hour, second } from '../../base/duration.ts';
 import type { Log } from '../../base/log.ts';
@@ -12,7 +12,7 @@ import { type Member, memberFor } from './worker-member.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
 import { WorkerSeries } from './worker-series.ts';
 
-/** A worker whose event loop has not turned for so many seconds will not turn again. */
+/** A worker whose event loop has not run for this many seconds is stuck. */
 const longestSilence = 20;
 
 export type FleetParts = {
@@ -26,25 +26,25 @@ export type FleetParts = {
 export class Fleet {
   readonly #parts: FleetParts;
   readonly #members = new Set<Member>();
-  readonly #pauses: SignInBackoff;
+  readonly #backoff: SignInBackoff;
   readonly #series: WorkerSeries;
   readonly #beat = Promise.withResolvers<void>();
   readonly #invited = Promise.withResolvers<void>();
   #hasServed = false;
   #isReady = false;
   #ticketSeed: Buffer;
-  /** Who has the jobs; `wanted` where nobody who serves is left to have them. */
+  /** The worker with the background jobs; `wanted` if no worker serves that could run them. */
   #jobs: Member | 'not yet' | 'wanted' = 'not yet';
   #backupsAreFailing = false;
 
   constructor(parts: FleetParts) {
     this.#parts = parts;
-    this.#pauses = new SignInBackoff(parts.world);
+    this.#backoff = new SignInBackoff(parts.world);
     this.#series = new WorkerSeries(parts.world);
     this.#ticketSeed = parts.world.randomBytes(ticketSeedSize);
   }
 
-  /** Resolves when the jobs are being done for the first time. */
+  /** Resolves when the background jobs run for the first time. */
   get firstBeat(): Promise<void> {
     return this.#beat.promise;
   }
@@ -53,7 +53,7 @@ export class Fleet {
     return this.#serving.length > 0;
   }
 
-  /** For systemd. */
+  /** The status line for systemd. */
   get #status(): string {
     const { length } = this.#serving;
     const { workers } = this.#parts.settings;
@@ -61,13 +61,13 @@ export class Fleet {
     return `STATUS=listening on ${this.#serving[0]?.url ?? 'nothing'} with ${length}${few} workers`;
   }
 
-  /** Tells the supervisor that all serve. Signs of life count from then on: before, nobody had the jobs. */
-  async tellReady(): Promise<void> {
+  /** Notifies the supervisor that all workers serve. Health is reported from then on. */
+  async notifyReady(): Promise<void> {
     this.#isReady = true;
-    await this.#parts.supervisor.tell('READY=1', this.#status);
+    await this.#parts.supervisor.notify('READY=1', this.#status);
   }
 
-  /** Starts the worker of this place. */
+  /** Starts the worker with this number. */
   start(number: number): Member {
     const { settings, startWorker, supervisor, world } = this.#parts;
     const member = memberFor(number, startWorker, world, (from, message) => this.#hear(from, message));
@@ -90,47 +90,47 @@ export class Fleet {
     return member;
   }
 
-  /** Has the setup link shown where there is no administrator. */
-  async invite(url: string): Promise<void> {
+  /** Lets a worker print how to create the first administrator, if there is none. */
+  async announceSetup(url: string): Promise<void> {
     const [first] = this.#serving;
     first?.send({ do: 'invite', url });
     await Promise.race([this.#invited.promise, first?.ended]);
   }
 
-  /** Gives the jobs to a worker that serves, or to the first that will. */
+  /** Assigns the background jobs to a serving worker, or to the first that will serve. */
   giveJobs(): void {
     const [first] = this.#serving.toSorted((a, b) => a.number - b.number);
     this.#jobs = first ?? 'wanted';
     if (first === undefined) return;
     const { number: worker, pid } = first;
-    this.#parts.log.info({ worker, pid }, 'renewals and backups are the business of this worker');
+    this.#parts.log.info({ worker, pid }, 'worker elected to run background jobs');
     first.send({ do: 'jobs' });
   }
 
-  /** Until `signal` is aborted, every second: ends workers that hang, and renews what sessions of TLS are resumed with. */
+  /** Every second until `signal` is aborted: kills unresponsive workers. Every hour: rotates the TLS ticket keys. */
   async watch(signal: AbortSignal): Promise<void> {
     const { world, log } = this.#parts;
     for (let seconds = 1; ; seconds += 1) {
-      // Seconds are counted, not read from a clock, which may jump.
+      // Count seconds instead of reading a clock, which may jump.
       await world.sleep(second, signal);
       if (signal.aborted) return;
       for (const member of this.#serving) {
         member.silentFor += 1;
         if (member.silentFor <= longestSilence) continue;
-        log.error({ worker: member.number, pid: member.pid }, 'a worker hangs, and is ended');
+        log.error({ worker: member.number, pid: member.pid }, 'killed unresponsive worker');
         member.kill();
       }
       if (seconds % (hour / second) === 0) {
         this.#ticketSeed = world.randomBytes(ticketSeedSize);
-        this.#tellAll({ do: 'tickets', seed: this.#ticketSeed });
+        this.#broadcast({ do: 'tickets', seed: this.#ticketSeed });
       }
     }
   }
 
-  /** Tells all to stop, and waits until they have. */
+  /** Stops all workers and waits until they have exited. */
   async stop(reason: string): Promise<void> {
     this.#jobs = 'not yet';
-    this.#tellAll({ do: 'stop', reason });
+    this.#broadcast({ do: 'stop', reason });
     await Promise.all([...this.#members].map(({ ended }) => ended));
   }
 
@@ -138,7 +138,7 @@ export class Fleet {
     return [...this.#members].filter(({ url }) => url !== undefined);
   }
 
-  #tellAll(message: ToWorker, except?: Member): void {
+  #broadcast(message: ToWorker, except?: Member): void {
     for (const member of this.#members) if (member !== except) member.send(message);
   }
 
@@ -149,7 +149,7 @@ export class Fleet {
         break;
       case 'beat':
         this.#beat.resolve();
-        this.#tellAll({ do: 'beat' }, from);
+        this.#broadcast({ do: 'beat' }, from);
         break;
       case 'invited':
         this.#invited.resolve();
@@ -161,7 +161,7 @@ export class Fleet {
         this.#noteHealth(from, message.failed);
         break;
       case 'taken':
-        this.#tellAll({ do: 'count', taken: message.taken }, from);
+        this.#broadcast({ do: 'count', taken: message.taken }, from);
         break;
       case 'counted':
         this.#series.note(from, message.counts);
@@ -196,10 +196,10 @@ export class Fleet {
   #noteBackups(areFailing: boolean, from: Member): void {
     if (areFailing === this.#backupsAreFailing) return;
     this.#backupsAreFailing = areFailing;
-    this.#tellAll({ do: 'backups', areFailing }, from);
+    this.#broadcast({ do: 'backups', areFailing }, from);
   }
 
-  /** The watchdog is told how all are, when all have said it: nothing is told while one is silent. */
+  /** Notifies the watchdog once all workers have reported; a silent worker suppresses the notification. */
   #noteHealth(from: Member, failed: readonly string[]): void {
     from.health = failed;
     const healths = this.#serving.map(({ health }) => health);
@@ -208,8 +208,8 @@ export class Fleet {
     if (!this.#isReady) return;
     const all = [...new Set(healths.flatMap((health) => health ?? []))];
     const { supervisor } = this.#parts;
-    if (all.length === 0) void supervisor.tell('WATCHDOG=1', this.#status);
-    else void supervisor.tell(`STATUS=not working: ${all.join(', ')}`);
+    if (all.length === 0) void supervisor.notify('WATCHDOG=1', this.#status);
+    else void supervisor.notify(`STATUS=not working: ${all.join(', ')}`);
   }
 
   #beginAttempt(
@@ -218,7 +218,7 @@ export class Fleet {
   ): void {
     let retryAfter: number | undefined;
     try {
-      from.attempts.set(id, this.#pauses.begin(name, address, standing));
+      from.attempts.set(id, this.#backoff.begin(name, address, standing));
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       retryAfter = error.retryAfter ?? 1;

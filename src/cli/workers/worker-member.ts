@@ -1,43 +1,44 @@
-/** One worker as the first process sees it: started, spoken to, and gone in the end. */
+/** One worker as the primary process sees it, from start to exit. */
 import type { Worker } from 'node:cluster';
 import { LRUCache } from 'lru-cache';
 import { second } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
 import type { Attempt } from '../../domain/access/sign-in-backoff.ts';
+import { systemErrorText } from '../terminal/system-error.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
 
-/** More than can be under way at once. */
+/** More than can be pending at once. */
 const mostAttempts = 1000;
 
-/** How a worker ended. */
+/** Why a worker exited. */
 export type Ending = {
-  /** Why, in words for whoever runs the vault; what it said itself where it refused to serve. */
+  /** The reason for the operator; its own error if it refused to serve. */
   readonly error: OperatorError;
   readonly hasServed: boolean;
 };
 
 export type Member = {
-  /** Its place, from 1. */
+  /** Its number, from 1. */
   readonly number: number;
   readonly pid: number | undefined;
   readonly send: (message: ToWorker) => void;
   readonly kill: () => void;
-  /** Where it serves, once it does. */
+  /** The URL that it serves, once it does. */
   url: string | undefined;
   /** Resolves when it serves. */
   readonly serving: Promise<void>;
-  /** Seconds in which nothing was heard of it. */
+  /** Seconds since its last message. */
   silentFor: number;
-  /** What did not work when it last said how it is. */
+  /** The failed checks in its last health report. */
   health: readonly string[] | undefined;
-  /** Its latest attempts at passwords; of those that failed it says nothing more. */
+  /** Its latest sign-in attempts; failed ones are not reported. */
   readonly attempts: LRUCache<number, Attempt>;
-  /** Resolves when it is gone. */
+  /** Resolves when it has exited. */
   readonly ended: Promise<Ending>;
 };
 
-/** Starts a worker and begins to talk to it. One that the system does not let start has ended. */
+/** Starts a worker and listens to its messages. If the system cannot start it, `ended` resolves. */
 export function memberFor(
   number: number,
   startWorker: () => Worker,
@@ -48,8 +49,8 @@ export function memberFor(
   const { promise: ended, resolve: end } = Promise.withResolvers<Ending>();
   const { promise: serving, resolve: serves } = Promise.withResolvers<void>();
   const notStarted = (cause: unknown) => {
-    const error = new OperatorError(`worker ${number} cannot be started: ${(cause as Error).message}`, {
-      hint: 'The system has no memory, or no process or file left for it. What it allows may be too little.',
+    const error = new OperatorError(`cannot start worker ${number}: ${systemErrorText(cause)}`, {
+      hint: 'The system is out of memory, processes or open files. Check its limits.',
       cause,
     });
     end({ error, hasServed: false });
@@ -59,7 +60,7 @@ export function memberFor(
     number,
     pid: worker?.process.pid,
     send: (message) => {
-      // Whoever has gone meanwhile need not be told; `exit` follows.
+      // A worker that has just disconnected needs no message; `exit` follows.
       if (worker?.isConnected()) worker.send(message, () => undefined);
     },
     kill: () => worker?.process.kill('SIGKILL'),
@@ -82,21 +83,21 @@ export function memberFor(
     onMessage(member, message);
   });
   worker.on('error', (error) => {
-    // Without a process nothing else follows. A channel that broke does not matter until its process is gone.
+    // Without a process no exit event follows. A broken channel does not matter until the process exits.
     if (worker.process.pid === undefined) notStarted(error);
   });
   const isOver = new Promise<void>((resolve) => worker.once('disconnect', resolve));
   worker.once('exit', async (code: number | null, signal: string | null) => {
-    // What it said last may still be on its way.
+    // Its last message may still be in transit.
     await Promise.race([isOver, world.sleep(second)]);
-    const how = signal === null ? `with code ${code}` : `by ${signal}`;
-    const error = refusal ?? new OperatorError(`worker ${number} ended ${how}`);
+    const how = signal === null ? `exited with code ${code}` : `was killed by ${signal}`;
+    const error = refusal ?? new OperatorError(`worker ${number} ${how}`);
     end({ error, hasServed: member.url !== undefined });
   });
   return member;
 }
 
-/** Depending on what it lacks, Node tells at once or later. */
+/** Node reports a failed start by throwing or by an `error` event. */
 function started(startWorker: () => Worker, notStarted: (cause: unknown) => void): Worker | undefined {
   try {
     return startWorker();

@@ -1,4 +1,4 @@
-/** The other processes that serve a vault, as a worker knows them: by way of the first process. */
+/** The other workers of a vault as seen by one worker, which reaches them through the primary process. */
 
 import { hour } from '../../base/duration.ts';
 import { Signal } from '../../base/signal.ts';
@@ -10,19 +10,19 @@ import type { MeasuredPeers, Measuring } from '../serving/open-metrics.ts';
 import type { ToWorker } from './worker-messages.ts';
 import type { PrimaryChannel } from './worker-process.ts';
 
-/** How long counts are gathered before they are told: so many milliseconds the others may be behind. */
+/** How long, in milliseconds, key uses are collected before they are reported; other workers lag by as much. */
 const gatheredFor = 50;
 
 export type WorkerPeers = MeasuredPeers & {
-  /** Takes a message of the first process. */
+  /** Handles a message of the primary process. */
   readonly hear: (message: ToWorker) => void;
-  /** Tells what was counted for metrics, where they are served. */
-  readonly tellCounts: () => void;
-  /** Tells what was counted of keys until `stop` is aborted. */
+  /** Reports the counters, if metrics are served. */
+  readonly reportCounts: () => void;
+  /** Reports the counted key uses until `stop` is aborted. */
   readonly run: (stop: AbortSignal) => Promise<void>;
 };
 
-/** The companions of this worker, to whom `channel` leads. */
+/** The peers of this worker, reached through `channel`. */
 export function workerPeers(
   { send }: Pick<PrimaryChannel, 'send'>,
   { number, ticketSeed }: { readonly number: number; readonly ticketSeed: Uint8Array },
@@ -49,7 +49,7 @@ export function workerPeers(
         send({ say: 'gather', id });
       });
     },
-    tellCounts: () => {
+    reportCounts: () => {
       if (measuring !== undefined) send({ say: 'counted', counts: measuring.counts() });
     },
     ticketSeed: () => seed,
@@ -84,7 +84,7 @@ export function workerPeers(
       else if (message.do === 'measure') {
         const { id } = message;
         const counts = measuring?.counts() ?? {};
-        // What a process cannot say of itself is left out; its counts are not.
+        // Without process statistics, still report the counters.
         const answer = (process: Series) => send({ say: 'measured', id, measured: { counts, process } });
         void measuring?.process().then(answer, () => answer({}));
       } else if (message.do === 'series') {

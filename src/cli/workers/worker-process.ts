@@ -1,6 +1,6 @@
 /**
- * The processes of one `vault serve`: how the first starts others of this very program, and how a process knows that it is
- * one of those. They talk over a channel that Node opens between them.
+ * Starts worker processes from the primary process, and tells workers and primary apart. They communicate over Node's IPC
+ * channel.
  */
 import type { Worker } from 'node:cluster';
 import { existsSync, readlinkSync } from 'node:fs';
@@ -8,23 +8,23 @@ import { isSea } from 'node:sea';
 import type { Environment } from '../terminal/terminal.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
 
-/** Names the process that started this one. What it starts in turn has another parent, and is no worker. */
+/** The pid of the process that started this worker. Children of a worker have another parent, so they are not workers. */
 const parentVariable = 'VAULT_WORKER_OF';
 
-/** The program that runs, also when a newer one has taken its place: all workers are of one version. */
+/** The running executable, even if a newer one has replaced its file, so that all workers have the same version. */
 const self = '/proc/self/exe';
 
-/** Whether this process was started by another to serve beside it. */
+/** Whether this process is a worker. */
 export function isWorker(environment: Environment): boolean {
   return environment[parentVariable] === String(process.ppid) && process.send !== undefined;
 }
 
-/** A function that starts one more worker. To be called in the first process only. */
+/** Returns a function that starts a worker. Call it only in the primary process. */
 export async function workerStarter(): Promise<() => Worker> {
   const { default: cluster } = await import('node:cluster');
   cluster.schedulingPolicy = cluster.SCHED_RR;
   cluster.setupPrimary({
-    // Node puts this where a script's name stands; for the executable it is the command.
+    // Node passes this as the script name; for the executable it is the command.
     ...(isSea()
       ? { exec: 'serve', args: [], execArgv: [] }
       : { exec: process.argv[1] ?? '', args: ['serve'] }),
@@ -42,8 +42,8 @@ export async function workerStarter(): Promise<() => Worker> {
 }
 
 /**
- * Whether the system itself shares the connections to one port out among processes. Elsewhere the first process accepts them
- * and hands them on, and a connection on its way to a worker that is killed is lost.
+ * Whether the kernel spreads connections to one port over several processes. Otherwise the primary accepts them and passes
+ * them on, and a connection in transit to a killed worker is lost.
  */
 export const sharesPorts = process.platform === 'linux';
 
@@ -51,19 +51,19 @@ function isReplaced(path: string): boolean {
   return existsSync(self) && readlinkSync(self) !== path;
 }
 
-/** The channel to the first process, in a worker. */
+/** The channel to the primary process, in a worker. */
 export type PrimaryChannel = {
   readonly send: (message: FromWorker) => void;
-  /** Messages that came before the first listener are handed to it. */
+  /** Messages that arrive before the first listener are buffered for it. */
   readonly onMessage: (listener: (message: ToWorker) => void) => void;
-  /** Sends what is waiting, and lets this process end. */
+  /** Flushes pending messages and disconnects, so that this process can exit. */
   readonly close: () => Promise<void>;
 };
 
 export function primaryChannel(): PrimaryChannel {
   return {
     send: (message) => {
-      // Without the first process this one ends too; until then nobody is there to be told.
+      // Without the primary, this worker exits, too; drop the message.
       if (process.connected) process.send?.(message, undefined, {}, () => undefined);
     },
     onMessage: (listener) => {

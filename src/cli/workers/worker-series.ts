@@ -1,6 +1,6 @@
 /**
- * The metrics of all workers as one: the counts of those that are gone stay, so that no sum ever goes down, and how each
- * process is stands beside.
+ * Aggregates the metrics of all workers. Keeps the counters of exited workers so that sums never decrease, and adds the
+ * process statistics of each worker.
  */
 import { second } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
@@ -8,15 +8,15 @@ import { addedSeries, type Series } from '../../domain/health/meter.ts';
 import type { Measured } from '../serving/open-metrics.ts';
 import type { Member } from './worker-member.ts';
 
-/** A worker that does not answer stands there with what it said last. */
-const patience = 2 * second;
+/** How long to wait for a worker; after that, use its last report. */
+const answerTimeout = 2 * second;
 
 type Question = { readonly open: Set<Member>; readonly process: Series[]; readonly done: AbortController };
 
 export class WorkerSeries {
   readonly #world: World;
   readonly #counts = new Map<Member, Series>();
-  /** Whose counts are in `#gone`: what was on its way when they ended must not count twice. */
+  /** Workers whose counters are in `#gone`, so that their late reports do not count twice. */
   readonly #ended = new WeakSet<Member>();
   readonly #questions = new Map<number, Question>();
   #gone: Series = {};
@@ -27,12 +27,12 @@ export class WorkerSeries {
     this.#world = world;
   }
 
-  /** Takes what a worker has counted so far. */
+  /** Stores the counters that a worker has reported. */
   note(member: Member, counts: Series): void {
     if (!this.#ended.has(member)) this.#counts.set(member, counts);
   }
 
-  /** Takes the answer of a worker. */
+  /** Stores the answer of a worker. */
   answer(member: Member, id: number, { counts, process }: Measured): void {
     this.note(member, counts);
     const question = this.#questions.get(id);
@@ -41,7 +41,7 @@ export class WorkerSeries {
     if (question.open.size === 0) question.done.abort();
   }
 
-  /** Keeps the counts of a worker that is gone. */
+  /** Keeps the counters of a worker that has exited. */
   gone(member: Member): void {
     this.#gone = addedSeries([this.#gone, this.#counts.get(member) ?? {}]);
     this.#counts.delete(member);
@@ -52,14 +52,14 @@ export class WorkerSeries {
     }
   }
 
-  /** Asks these, and returns the series of all. */
+  /** Collects the series of these workers and returns those of all. */
   async gather(members: readonly Member[]): Promise<Series> {
     this.#lastId += 1;
     const id = this.#lastId;
     const question: Question = { open: new Set(members), process: [], done: new AbortController() };
     this.#questions.set(id, question);
     for (const member of members) member.send({ do: 'measure', id });
-    await this.#world.sleep(patience, question.done.signal);
+    await this.#world.sleep(answerTimeout, question.done.signal);
     this.#questions.delete(id);
     return {
       ...addedSeries([this.#gone, ...this.#counts.values()]),

@@ -1,4 +1,4 @@
-/** One of several processes that serve a vault: it does what the first process says, and tells it how it is. */
+/** A worker process: serves the vault as the primary process directs, and reports its health. */
 import { once } from 'node:events';
 import { second } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -10,7 +10,7 @@ import { openLog } from '../runtime/log-output.ts';
 import { machineTrouble } from '../runtime/machine-trouble.ts';
 import { openVault } from '../runtime/open-vault.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
-import { invite, ownJobs, patience, sharedJobs, startServing } from '../serving/serving.ts';
+import { announceSetup, ownJobs, sharedJobs, startServing, stopTimeout } from '../serving/serving.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { ToWorker } from './worker-messages.ts';
 import { type WorkerPeers, workerPeers } from './worker-peers.ts';
@@ -18,7 +18,7 @@ import { type PrimaryChannel, primaryChannel } from './worker-process.ts';
 
 type Beginning = Extract<ToWorker, { readonly do: 'begin' }>;
 
-/** Serves until the first process, or a signal, says stop. What keeps it from serving is said by the first process. */
+/** Serves until the primary process or a signal stops it. The primary prints the error if it cannot serve. */
 export async function serveAsWorker(terminal: Terminal): Promise<void> {
   const channel = primaryChannel();
   const stop = new AbortController();
@@ -58,7 +58,7 @@ async function serve(
 ): Promise<void> {
   const { world, stderr, version } = terminal;
   const log = await openLog(settings.logLevel, { forPerson: stderr.isTTY, world, worker: number });
-  // Messages may come while the vault opens, and none may be lost.
+  // Buffer messages that arrive while the vault opens.
   const early: ToWorker[] = [];
   let listener = (message: ToWorker) => void early.push(message);
   hear((message) => listener(message));
@@ -68,21 +68,21 @@ async function serve(
     if (isNew) {
       log.info(
         { data_dir: settings.dataDir },
-        'a new vault was made; keep a copy of its master.key elsewhere',
+        'vault created; keep a copy of its master key on another machine',
       );
     }
     await beginServing(vault);
-    const companions = workerPeers(channel, { number, ticketSeed }, world);
-    const server = await startServing(vault, settings, version, companions);
+    const peers = workerPeers(channel, { number, ticketSeed }, world);
+    const server = await startServing(vault, settings, version, peers);
     const over = new AbortController();
-    const telling = tellAlive(vault, channel, companions, over.signal);
-    const jobs = [...ownJobs(vault, stop), companions.run(stop)];
+    const reporting = reportAlive(vault, channel, peers, over.signal);
+    const jobs = [...ownJobs(vault, stop), peers.run(stop)];
     if (watchdogInterval !== undefined) {
-      const tell = async (failed: readonly string[]) => channel.send({ say: 'health', failed });
-      jobs.push(runWatchdog(vault, watchdogInterval, tell, stop));
+      const reportHealth = async (failed: readonly string[]) => channel.send({ say: 'health', failed });
+      jobs.push(runWatchdog(vault, watchdogInterval, reportHealth, stop));
     }
     listener = (message) => {
-      companions.hear(message);
+      peers.hear(message);
       switch (message.do) {
         case 'jobs':
           vault.renewalHeartbeat.onBeat(() => channel.send({ say: 'beat' }));
@@ -90,7 +90,7 @@ async function serve(
           break;
         case 'invite':
           jobs.push(
-            invite(vault, { url: message.url, dataDir: settings.dataDir }, stderr).then(() =>
+            announceSetup(vault, { url: message.url, dataDir: settings.dataDir }, stderr).then(() =>
               channel.send({ say: 'invited' }),
             ),
           );
@@ -105,29 +105,29 @@ async function serve(
       }
     };
     for (const message of early) listener(message);
-    log.debug({ url: server.url }, 'this worker serves');
+    log.debug({ url: server.url }, 'worker ready');
     channel.send({ say: 'serving', url: server.url });
     if (!stop.aborted) await once(stop, 'abort');
-    await server.stop(patience);
+    await server.stop(stopTimeout);
     await Promise.all(jobs);
     over.abort();
-    await telling;
+    await reporting;
     await endServing(vault);
   } finally {
     await close();
   }
 }
 
-/** Every second, for as long as the event loop turns; also while requests in flight end. */
-async function tellAlive(
+/** Reports every second as long as the event loop runs, also while requests in flight finish. */
+async function reportAlive(
   vault: Pick<ReadinessContext, 'world' | 'backupHealth'>,
   channel: PrimaryChannel,
-  { tellCounts }: Pick<WorkerPeers, 'tellCounts'>,
+  { reportCounts }: Pick<WorkerPeers, 'reportCounts'>,
   over: AbortSignal,
 ): Promise<void> {
   while (!over.aborted) {
     channel.send({ say: 'alive', backupsAreFailing: vault.backupHealth.isFailing });
-    tellCounts();
+    reportCounts();
     await vault.world.sleep(second, over);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * `vault serve` on several processes: the first one starts the workers, replaces those that die, gives one of them the jobs,
- * and does as little as possible itself, so that nothing can happen to it.
+ * `vault serve` with several processes: the primary starts the workers, replaces those that exit and assigns the background
+ * jobs to one of them. It does as little as possible itself, so that it does not crash.
  */
 import { once } from 'node:events';
 import { minute, second } from '../../base/duration.ts';
@@ -14,20 +14,20 @@ import { Fleet } from './worker-fleet.ts';
 import type { Member } from './worker-member.ts';
 import { sharesPorts, workerStarter } from './worker-process.ts';
 
-/** A worker that has served for so long was well: its successor is started at once. */
-const wellAfter = minute;
+/** After a worker that served at least this long, the next one starts without a delay. */
+const healthyAfter = minute;
 
-const longestPause = minute;
+const longestDelay = minute;
 
-/** So many in a row that cannot even begin, while none serves, end the vault. */
-const mostRefusals = 3;
+/** After this many failed starts in a row, with no worker serving, the vault exits. */
+const mostFailedStarts = 3;
 
-/** How long before a worker is started again of which so many in a row have died young: 0, 1, 2, 4, … seconds. */
-export function pauseBefore(diedYoung: number): number {
-  return diedYoung <= 1 ? 0 : Math.min(longestPause, second * 2 ** Math.min(diedYoung - 2, 30));
+/** The delay before a restart after this many early exits in a row: 0, 1, 2, 4, … seconds, at most a minute. */
+export function restartDelay(earlyExits: number): number {
+  return earlyExits <= 1 ? 0 : Math.min(longestDelay, second * 2 ** Math.min(earlyExits - 2, 30));
 }
 
-/** Serves until `stop` is aborted. Throws OperatorError where the workers cannot serve. */
+/** Serves until `stop` is aborted. Throws OperatorError if the workers cannot serve. */
 export async function serveOnWorkers(
   given: Settings,
   { world, environment, stdout, version }: Terminal,
@@ -43,37 +43,37 @@ export async function serveOnWorkers(
   const watching = fleet.watch(over.signal);
   let places: Promise<void>[] = [];
   try {
-    // Alone, so that a vault is made or migrated once, and what is wrong is said once.
-    const first = await begun(fleet.start(1), stop);
+    // Start one worker first, so that the vault is created or migrated once and errors are printed once.
+    const first = await untilServing(fleet.start(1), stop);
     const others = Array.from({ length: settings.workers - 1 }, (_, index) => fleet.start(index + 2));
-    await Promise.all(others.map((member) => begun(member, stop)));
+    await Promise.all(others.map((member) => untilServing(member, stop)));
     if (stop.aborted) return;
     const url = first.url ?? '';
     fleet.giveJobs();
     await Promise.race([fleet.firstBeat, world.sleep(second, stop)]);
-    await fleet.invite(settings.publicUrl ?? url);
+    await fleet.announceSetup(settings.publicUrl ?? url);
     const kept = AbortSignal.any([stop, closing.signal]);
-    places = [first, ...others].map((member) => keepPlace(fleet, member, { world, log }, kept));
+    places = [first, ...others].map((member) => keepRunning(fleet, member, { world, log }, kept));
     log.info({ url, version, workers: settings.workers }, 'listening');
-    // The log is written once a turn: what stands in it so far comes before the line that others wait for.
+    // The log is flushed once per turn: flush it before printing the line that other programs wait for.
     await world.turn();
     stdout.write(`listening on ${url}\n`);
-    await fleet.tellReady();
-    // A place is given up only where no worker can serve any more.
+    await fleet.notifyReady();
+    // keepRunning only settles if no worker can serve any more.
     await Promise.race([aborted(stop), ...places]);
   } finally {
     log.info({ signal: stop.reason }, 'stopping');
     closing.abort();
-    const told = supervisor.tell('STOPPING=1', 'STATUS=stopping');
-    await fleet.stop(String(stop.reason ?? 'the vault cannot serve'));
+    const notified = supervisor.notify('STOPPING=1', 'STATUS=stopping');
+    await fleet.stop(String(stop.reason ?? 'no worker can serve'));
     over.abort();
-    await Promise.allSettled([...places, watching, told]);
+    await Promise.allSettled([...places, watching, notified]);
   }
   log.info({}, 'stopped');
 }
 
-/** The member when it serves, or the vault is to stop. Throws OperatorError where it cannot. */
-async function begun(member: Member, stop: AbortSignal): Promise<Member> {
+/** Resolves when the worker serves or the vault stops. Throws OperatorError if the worker cannot serve. */
+async function untilServing(member: Member, stop: AbortSignal): Promise<Member> {
   const ending = await Promise.race([member.serving, member.ended]);
   if (ending !== undefined && !stop.aborted) throw ending.error;
   return member;
@@ -83,26 +83,26 @@ async function aborted(stop: AbortSignal): Promise<void> {
   if (!stop.aborted) await once(stop, 'abort');
 }
 
-/** Puts another worker in the place of each that ends. Throws OperatorError where no worker can serve any more. */
-async function keepPlace(
+/** Restarts a worker whenever it exits. Throws OperatorError if no worker can serve any more. */
+async function keepRunning(
   fleet: Fleet,
   first: Member,
   { world, log }: { readonly world: World; readonly log: Log },
   stop: AbortSignal,
 ): Promise<void> {
   let member = first;
-  let diedYoung = 0;
-  let refusals = 0;
+  let earlyExits = 0;
+  let failedStarts = 0;
   for (;;) {
     const began = world.now();
     const { error, hasServed } = await member.ended;
     if (stop.aborted) return;
-    diedYoung = hasServed && Math.abs(world.now() - began) >= wellAfter ? 0 : diedYoung + 1;
-    refusals = hasServed ? 0 : refusals + 1;
-    if (refusals >= mostRefusals && !fleet.serves) throw error;
-    const pause = pauseBefore(diedYoung);
+    earlyExits = hasServed && Math.abs(world.now() - began) >= healthyAfter ? 0 : earlyExits + 1;
+    failedStarts = hasServed ? 0 : failedStarts + 1;
+    if (failedStarts >= mostFailedStarts && !fleet.serves) throw error;
+    const pause = restartDelay(earlyExits);
     const fields = { worker: member.number, pid: member.pid, reason: error.message, again_in_ms: pause };
-    log.error(fields, hasServed ? 'a worker ended; another takes its place' : 'a worker could not begin');
+    log.error(fields, hasServed ? 'worker exited; restarting it' : 'worker failed to start');
     await world.sleep(pause, stop);
     if (stop.aborted) return;
     member = fleet.start(member.number);

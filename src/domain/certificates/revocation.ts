@@ -15,9 +15,9 @@ import { updateCertificate } from '../../db/tables/certificates.ts';
 import { findCaOfDirectory } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SecretsContext } from '../contexts.ts';
+import { ownAccount, settleRollover, unusableStatus } from '../issuance/acme-account.ts';
 import type { CaContext } from '../issuance/issuance-contexts.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
-import { ownAccount, settleRollover, unusableStatus } from '../issuance/acme-account.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { requireVersion, versionPrivateKey } from '../versions/versions.ts';
 

@@ -175,7 +175,11 @@ async function present(vault: ChallengeContext, attempt: Attempt, proofs: readon
 }
 
 /** Waits until all records are visible, including those created by hand. */
-async function waitVisible(vault: ChallengeContext, attempt: Attempt, proofs: readonly Proof[]): Promise<void> {
+async function waitVisible(
+  vault: ChallengeContext,
+  attempt: Attempt,
+  proofs: readonly Proof[],
+): Promise<void> {
   const persistent = proofs.filter(({ challenge }) => challenge.type === 'dns-persist-01');
   await settled([
     ...persistent.map(({ authorization, challenge }) =>

@@ -11,7 +11,7 @@ test('without accounts, people are told so on stderr, and programs get an empty 
   assert.deepEqual(await run('acme-account', 'list'), {
     code: 0,
     stdout: '',
-    stderr: 'There are no accounts yet; they are registered on first use.\n',
+    stderr: 'No ACME accounts yet. The vault registers an account at its first order.\n',
   });
   assert.equal((await run('acme-account', 'list', '--json')).stdout, '[]\n');
 });
@@ -30,7 +30,7 @@ test('an account is listed, gets another key, and goes on ordering; keys are sho
   const thumbprint = () => [...ca.state.accounts.values()].map((account) => account.thumbprint).join();
   const before = thumbprint();
   const { stderr } = await done('acme-account', 'rollover', '--id', '1');
-  assert.equal(stderr, 'Account 1 has a new key.\n');
+  assert.equal(stderr, 'Replaced the key of account 1.\n');
   assert.notEqual(thumbprint(), before);
   await done(...renew);
   assert.equal(ca.state.accounts.size, 1);

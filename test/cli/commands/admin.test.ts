@@ -72,7 +72,7 @@ suite('admin create', () => {
   test('asks twice on a terminal and shows nothing of it', { ...needs('script') }, async (t) => {
     const data = join(tempDir(t), 'data');
     const differing = await typing(data, [goodPassword, otherPassword]);
-    assert.match(differing, /the two passwords are not the same/);
+    assert.match(differing, /the passwords do not match/);
     assert.equal(existsSync(data), false);
     const same = await typing(data, [goodPassword, goodPassword]);
     assert.match(same, /^Password for alice: \r\nThe same again: \r\n/);
@@ -117,12 +117,12 @@ suite('the other commands', () => {
     const weak = await admin(data, 'short', 'reset-password', '--name', 'bob', '--password-stdin');
     assert.equal(weak.code, 1);
     const reset = await admin(data, otherPassword, 'reset-password', '--name', 'bob', '--password-stdin');
-    assert.deepEqual([reset.code, reset.stderr], [0, 'bob has a new password; 0 sessions have ended.\n']);
+    assert.deepEqual([reset.code, reset.stderr], [0, 'Changed the password of bob; ended 0 sessions.\n']);
     const first = await admin(data, '', 'delete', '--name', 'bob');
     assert.deepEqual([first.code, first.stderr], [0, 'Administrator bob is removed.\n']);
     const last = await admin(data, '', 'delete', '--name', 'alice');
     assert.equal(last.code, 0);
-    assert.match(last.stderr, /That was the last one: nobody can sign in now/);
+    assert.match(last.stderr, /No administrators are left, so no one can sign in/);
     const actions = ['administrator.password', 'administrator.delete'].flatMap((action) =>
       eventsOf(data, action),
     );

@@ -105,7 +105,7 @@ test('what is no id at all is misuse', async () => {
       assert.deepEqual({ code, stdout }, { code: 2, stdout: '' }, id);
       assert.equal(
         stderr,
-        `vault: --id: "${id}" is not the id of an API key\n  Write the number that "vault api-key list" shows.\n`,
+        `vault: --id: "${id}" is not an API key id\n  Use a number from "vault api-key list".\n`,
       );
     }),
   );

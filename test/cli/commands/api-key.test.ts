@@ -14,7 +14,7 @@ type ApiKey = { readonly [field: string]: unknown; readonly id: number };
 const dir = mkdtempSync(join(tmpdir(), 'vault-api-key-'));
 after(() => rmSync(dir, { recursive: true }));
 const apiKey = (...args: string[]) => vault(['api-key', args[0] ?? '', '--data-dir', dir, ...args.slice(1)]);
-const onlyNote = 'This is the only time the key is shown; keep it where only its client can read it.\n';
+const onlyNote = 'The key is not shown again. Store it where only its client can read it.\n';
 
 before(async () => {
   for (const name of ['web', 'mail.example.com']) {
@@ -152,7 +152,7 @@ const certificate = (text: string) =>
   `vault: "${text}" is not a name: a certificate name has 1 to 128 letters, digits or "*._-", does not begin with a dot, and is not just "*"`;
 const network = (text: string) =>
   `vault: "${text}" is not a network: a network is an IP address such as 192.0.2.7, or its beginning with a length such as 192.0.2.0/24 or 2001:db8::/32`;
-const help = '  See "vault api-key create --help".';
+const help = '  Try: vault api-key create --help';
 
 const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [
   [
@@ -241,5 +241,5 @@ test('where there is no vault, only a valid create makes one, and it says so', a
   assert.equal(existsSync(fresh), false);
   const args = ['create', '--name=x', '--scope=certificates:read', '--certificate=*', '--data-dir', fresh];
   const { code, stderr } = await vault(['api-key', ...args]);
-  assert.deepEqual({ code, stderr }, { code: 0, stderr: `A new vault was made in ${fresh}.\n${onlyNote}` });
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: `Created a new vault in ${fresh}.\n${onlyNote}` });
 });

@@ -54,7 +54,7 @@ test('a backup is one database file for its owner alone, which says what it hold
   assert.equal(stdout, '');
   assert.match(
     stderr,
-    /x\.backup: 1 certificate, 1 version, 1 API key, as of \d{4}-.*Z\nThe master key \([0-9a-f]{16}\) is not in it: keep a copy of that elsewhere\.\n$/,
+    /x\.backup: 1 certificate, 1 version, 1 API key, as of \d{4}-.*Z\nThe backup does not include the master key \([0-9a-f]{16}\)\. Keep a copy of the key elsewhere\.\n$/,
   );
   assert.deepEqual(readdirSync(dir), ['x.backup']);
   assert.equal(statSync(at('x.backup')).mode & 0o777, 0o600);
@@ -108,7 +108,10 @@ test('with --with-master-key the key is in the backup under the passphrase, and 
   const { done, at, file, data } = await filledVault(t);
   const source = file(`${passphrase}\n`);
   const { stderr } = await done('backup', at('x.backup'), '--with-master-key', '--passphrase-file', source);
-  assert.match(stderr, /The master key \([0-9a-f]{16}\) is in it, under the passphrase\.\n$/);
+  assert.match(
+    stderr,
+    /The backup includes the master key \([0-9a-f]{16}\), sealed under the passphrase\.\n$/,
+  );
   const key = readFileSync(join(data, 'master.key'));
   const bytes = readFileSync(at('x.backup'));
   assert.equal(manifestOf(at('x.backup')).sealed_master_key?.kdf, 'argon2id');
@@ -126,13 +129,14 @@ test('with --with-master-key the key is in the backup under the passphrase, and 
 test('a passphrase that is weak, empty or for nothing is refused, and nothing is written', async (t) => {
   const { refused, at, file, dir } = await filledVault(t);
   const withKey = ['backup', at('x'), '--with-master-key', '--passphrase-file'];
-  await refused(
-    [...withKey, file('short')],
-    /the passphrase cannot be used: a passphrase has at least 12 characters/,
-  );
+  await refused([...withKey, file('short')], /passphrase refused: a passphrase has at least 12 characters/);
   await refused([...withKey, file('\n')], /holds no passphrase/);
-  await refused([...withKey, join(dir, 'none')], /cannot be read/);
-  await refused(['backup', at('x'), '--with-master-key'], /cannot be asked for without a terminal/, 2);
+  await refused([...withKey, join(dir, 'none')], /^vault: cannot read .*none: no such file/);
+  await refused(
+    ['backup', at('x'), '--with-master-key'],
+    /cannot prompt for the passphrase without a terminal/,
+    2,
+  );
   await refused(['backup', at('x'), '--passphrase-file', file(passphrase)], /is for --with-master-key/, 2);
   assert.deepEqual(readdirSync(dir), []);
 });
@@ -184,7 +188,7 @@ test('a place that is missing, closed or the data directory itself is refused in
 
 test('where there is no vault there is nothing to back up, and no vault is made', async (t) => {
   const { refused, data } = commandLine(t);
-  await refused(['backup', join(dirname(data), 'x')], /^vault: there is no vault in /);
+  await refused(['backup', join(dirname(data), 'x')], /^vault: no vault in /);
   assert.deepEqual(readdirSync(dirname(data)), []);
 });
 
@@ -221,7 +225,7 @@ test('a reader that stops in the middle makes the backup fail, and it counts as 
   child.stdout.destroy();
   const [code] = (await ended) as [number];
   assert.equal(code, 1, stderr);
-  assert.match(stderr, /^vault: the backup was not taken whole: .*\n {2}What the reader has is no backup\./);
+  assert.match(stderr, /^vault: backup incomplete: .*\n {2}Discard what the reader received/);
   assert.deepEqual(readdirSync(data).sort(), ['master.key', 'vault.db']);
   assert.deepEqual(rows(join(data, 'vault.db'), "select * from settings where key = 'last-backup-at'"), []);
 });

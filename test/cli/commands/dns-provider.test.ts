@@ -9,7 +9,7 @@ import { commandLine, commandWords } from '../../harness/command-line.ts';
 import { fakeDns } from '../../harness/fake-dns.ts';
 
 const secretHint =
-  '  Settings and credentials come from the file that --secret-file names, in YAML or JSON.\n';
+  '  Write settings and credentials to a YAML or JSON file and name it with --secret-file.\n';
 const add = (options: string) => commandWords(`dns-provider add --name dns ${options}`);
 
 /** A name server, and a webhook that puts TXT records into it. */
@@ -40,7 +40,7 @@ test('a provider is added with its credentials sealed, listed, tried, and remove
   const added = await done(...add(`--type webhook ${zones} --secret-file ${secretFile}`));
   assert.ok(
     added.stderr.endsWith(
-      'DNS provider dns is added. Try it:\n  vault dns-provider test --name dns --domain example.test\n',
+      'Added DNS provider dns.\n  Try: vault dns-provider test --name dns --domain example.test\n',
     ),
   );
   const listed = await done('dns-provider', 'list');
@@ -54,7 +54,7 @@ test('a provider is added with its credentials sealed, listed, tried, and remove
   );
   const trying = commandWords(`dns-provider test --name dns --resolver ${dns.server} --domain`);
   const tried = await done(...trying, 'www.example.test');
-  assert.equal(tried.stdout, 'dns can prove control of www.example.test\n');
+  assert.equal(tried.stdout, 'dns can present dns-01 challenges for www.example.test\n');
   assert.match(
     tried.stderr,
     /^Creating _acme-challenge\.www\.example\.test TXT "[\w-]{43}"\nWaiting until the record is visible\nRecord is visible\nRecord removed\n$/,
@@ -77,7 +77,10 @@ test('a provider is added with its credentials sealed, listed, tried, and remove
     stderr: 'DNS provider dns is removed.\n',
   });
   assert.equal((await run('dns-provider', 'list', '--json')).stdout, '[]\n');
-  assert.match((await run('dns-provider', 'list')).stderr, /^There are no DNS providers yet\. /);
+  assert.match(
+    (await run('dns-provider', 'list')).stderr,
+    /^No DNS providers yet\.\n {2}Try: vault dns-provider add/,
+  );
 });
 
 test('what is missing, wrong or unknown in a secret file is named, and no value is shown', async (t) => {
@@ -113,7 +116,7 @@ test('what is missing, wrong or unknown in a secret file is named, and no value 
   }
   await refused(
     add('--type manual --zone a.test --secret-file /nowhere/absent'),
-    /^vault: \/nowhere\/absent cannot be read: /,
+    /^vault: cannot read \/nowhere\/absent: no such file/,
   );
   assert.deepEqual(await json('dns-provider', 'list'), []);
 });
@@ -149,12 +152,12 @@ test('a test of what dns-01 cannot prove, or of a provider that is not there, is
   await done(...add('--type manual --zone a.test'));
   await refused(
     commandWords('dns-provider test --name dns --domain 192.0.2.1'),
-    'vault: 192.0.2.1 is an address, and dns-01 proves control of names only\n' +
-      '  Addresses are proved by http-01 or tls-alpn-01.\n',
+    'vault: --domain: 192.0.2.1 is an IP address; dns-01 validates only names\n' +
+      '  Use http-01 or tls-alpn-01 for IP addresses.\n',
   );
   await refused(
     commandWords('dns-provider test --name dns --domain a..b'),
-    'vault: "a..b" is not a domain\n  Write a name such as www.example.com.\n',
+    'vault: --domain: "a..b" is not a domain\n  Use a name such as www.example.com.\n',
   );
   await refused(
     commandWords('dns-provider test --name dms --domain a.test'),

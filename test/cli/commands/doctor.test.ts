@@ -72,7 +72,7 @@ test('a vault that is well, served and backed up gets only ok, and exit code 0',
   const { code, stdout } = await line.run('doctor', '--url', url);
   assert.equal(code, 0, stdout);
   assert.match(stdout, /^ok {7}permissions /m);
-  assert.match(stdout, /^ok {7}database {8}every page is whole \(\d\.\d MiB\)$/m);
+  assert.match(stdout, /^ok {7}database {8}all pages are intact \(\d\.\d MiB\)$/m);
   assert.match(stdout, /^ok {7}certificates {4}1 of 1 certificate is fine; next renewal on 20/m);
   assert.match(stdout, /^ok {7}backup {10}the last backup is 0 minutes old$/m);
   assert.match(stdout, new RegExp(`^ok {7}serving {9}${url} is ready$`, 'm'));
@@ -83,7 +83,7 @@ test('it changes nothing, also where there is no vault', async (t) => {
   const line = commandLine(t);
   const { code, stdout, stderr } = await line.run('doctor');
   assert.equal(code, 1);
-  assert.match(stdout, /^FAILED {3}permissions {5}there is no vault in .*\n +Make one with "vault serve"/m);
+  assert.match(stdout, /^FAILED {3}permissions {5}no vault in .*\n +Start "vault serve" to create one/m);
   assert.match(stderr, /^vault: 2 of 2 findings need attention\n/);
   assert.equal(existsSync(line.data), false);
 
@@ -103,7 +103,7 @@ test('settings that are wrong are said before anything else', async (t) => {
     findings.map(({ check, status }) => [check, status]),
     [['settings', 'failed']],
   );
-  assert.match(findings[0]?.message ?? '', /has an unknown setting "listne"/);
+  assert.match(findings[0]?.message ?? '', /unknown setting "listne"/);
   assert.match(findings[0]?.hint ?? '', /listen/);
 });
 
@@ -116,13 +116,13 @@ test('a key or database that others can read, is missing, wrong or damaged, is n
   chmodSync(key, 0o644);
   const exposed = await examined(line);
   assert.deepEqual(troubles(exposed), [
-    `failed permissions: the key file ${key} can be read by other users (mode 0644)`,
+    `failed permissions: the key file ${key} is readable by other users (mode 0644)`,
   ]);
-  assert.equal(exposed.findings[0]?.hint, `Mend it: chmod 600 ${key}`);
+  assert.equal(exposed.findings[0]?.hint, `Fix: chmod 600 ${key}`);
 
   rmSync(key);
   assert.deepEqual(troubles(await examined(line)), [
-    `failed master-key: the master key ${key} is missing; without it no private key can be opened`,
+    `failed master-key: the master key ${key} is missing; no private key can be opened without it`,
   ]);
 
   writeFileSync(key, Buffer.alloc(32, 1), { mode: 0o600 });
@@ -156,7 +156,9 @@ test('a database of another version of the vault is left as it is', async (t) =>
     "delete from kysely_migration where name like '9999%' or name = (select max(name) from kysely_migration where name not like '9999%')",
   );
   const report = await examined(line);
-  assert.deepEqual(troubles(report), ['warning database: it was written by an older vault']);
+  assert.deepEqual(troubles(report), [
+    'warning database: the database schema is from an older version of the vault',
+  ]);
   assert.equal(
     report.findings.some(({ check }) => check === 'certificates'),
     false,
@@ -298,7 +300,10 @@ test('warnings count with --strict alone', async (t) => {
   assert.equal(relaxed.code, 0);
   const strict = await line.run('doctor', '--url', url, '--offline', '--strict');
   assert.equal(strict.code, 1);
-  assert.equal(strict.stderr, 'vault: 1 of 12 findings needs attention\n  The lines above say what to do.\n');
+  assert.equal(
+    strict.stderr,
+    'vault: 1 of 12 findings needs attention\n  The lines above say how to fix them.\n',
+  );
 });
 
 test('a vault that serves HTTPS with a certificate of its own CA is well', async (t) => {
@@ -319,7 +324,7 @@ test('a write-ahead log that grows is a warning, and everything else is looked a
   writeFileSync(join(line.data, 'vault.db-wal'), '', { mode: 0o600 });
   truncateSync(join(line.data, 'vault.db-wal'), 300 * 1024 * 1024);
   const report = await examined(line);
-  assert.deepEqual(troubles(report), ['warning database: its write-ahead log has 300 MiB']);
+  assert.deepEqual(troubles(report), ['warning database: the write-ahead log has grown to 300 MiB']);
   assert.ok(report.findings.some(({ check }) => check === 'certificates'));
 });
 
@@ -353,12 +358,12 @@ test('what is not served, or served by something else, is a failure', async (t) 
   const { stdout } = await line.run('doctor', '--url', `http://127.0.0.1:${port}`);
   assert.match(
     stdout,
-    new RegExp(`^FAILED {3}serving {9}the vault is not served: 127\\.0\\.0\\.1:${port} cannot`, 'm'),
+    new RegExp(`^FAILED {3}serving {9}the server does not respond: 127\\.0\\.0\\.1:${port} cannot`, 'm'),
   );
   const web = createServer((_, response) => response.end('hello')).listen(port, '127.0.0.1');
   t.after(() => web.close());
   await once(web, 'listening');
   const other = await line.run('doctor', '--url', `http://127.0.0.1:${port}`);
-  assert.match(other.stdout, /^FAILED {3}serving {9}what answers at \S+ \(status 200\) is no vault$/m);
+  assert.match(other.stdout, /^FAILED {3}serving {9}the server at \S+ is not a vault \(status 200\)$/m);
   await line.refused(['doctor', '--url', 'vault.example.com'], /^vault: --url: "vault\.example\.com" is not/);
 });

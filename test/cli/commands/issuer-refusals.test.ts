@@ -9,9 +9,8 @@ import { commandLine, commandWords } from '../../harness/command-line.ts';
 import { scriptedAcme } from '../../harness/scripted-acme.ts';
 
 const lookAtDirectory =
-  "  Look at --directory: it is the whole URL of the CA's ACME directory, as its documentation has it.\n";
-const lookAround =
-  '  Look at the address, the firewall, and HTTPS_PROXY and NO_PROXY where there is a proxy.\n';
+  '  Check --directory: use the full ACME directory URL from the documentation of the CA.\n';
+const lookAround = '  Check the address, the firewall and, behind a proxy, HTTPS_PROXY and NO_PROXY.\n';
 
 /** A web server that is no CA: its host. */
 async function notACa(t: TestContext): Promise<string> {
@@ -44,7 +43,7 @@ test('a directory that is none, or cannot be reached, is refused with what to lo
     [
       'http://192.0.2.1/directory',
       '192.0.2.1 must be asked by https: nothing was sent to it',
-      '  Write https:// in --directory.\n',
+      '  Use an https:// URL in --directory.\n',
     ],
     [
       'https://127.0.0.1:1/directory',
@@ -67,25 +66,25 @@ test('a certificate that nobody vouches for leads to --ca-file, and a wrong --ca
   const [ca, other] = [await scriptedAcme(t, { tls: true }), await scriptedAcme(t, { tls: true })];
   const add = commandWords(`issuer add --name ca --directory ${ca.directoryUrl}`);
   const untrusted = `vault: the certificate of ${new URL(ca.origin).host} is not trusted: unable to get local issuer certificate\n`;
-  await refused(add, `${untrusted}  Where the CA has a root of its own, give that with --ca-file.\n`);
+  await refused(add, `${untrusted}  If the CA has its own root, pass it with --ca-file.\n`);
   await refused(
     [...add, '--ca-file', file(other.ca ?? '')],
-    `${untrusted}  The certificates of --ca-file do not vouch for it; take the root of the chain that this server sends.\n`,
+    `${untrusted}  No certificate in --ca-file issued it. Use the root of the chain that this server sends.\n`,
   );
   const key = file('-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n');
   const damaged = file('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
   await refused(
     [...add, '--ca-file', key],
-    `vault: ${key} holds no certificate\n  Give PEM: blocks that begin with -----BEGIN CERTIFICATE-----.\n`,
+    `vault: no certificate in ${key}\n  Use PEM blocks that begin with -----BEGIN CERTIFICATE-----.\n`,
   );
   await refused(
     [...add, '--ca-file', damaged],
-    `vault: ${damaged} holds something else than certificates\n` +
-      '  Take the PEM file of the root from the CA once more; this one is damaged.\n',
+    `vault: invalid certificate in ${damaged}\n` +
+      '  The file is damaged. Download the PEM file of the root from the CA again.\n',
   );
   await refused(
     [...add, '--ca-file', join(damaged, 'absent')],
-    /^vault: .*absent cannot be read: .*\n {2}Name a file /,
+    /^vault: cannot read .*absent: no such file .*\n {2}Check the file name /,
   );
   assert.deepEqual(
     [ca.requests, other.requests],
@@ -112,8 +111,8 @@ test('a CA for customers only asks for both halves of the account binding', asyn
     const garbage = file(content);
     await refused(
       [...add, '--eab-kid', 'kid', '--eab-hmac-key-file', garbage],
-      `vault: ${garbage} holds no HMAC key\n` +
-        '  Write the key into it as the CA shows it: letters, digits, - and _ on one line.\n',
+      `vault: no HMAC key in ${garbage}\n` +
+        '  Write the key to the file as the CA shows it: letters, digits, - and _ on one line.\n',
     );
   }
 });

@@ -35,7 +35,7 @@ test('the terms of service are shown, and nothing is added before they are accep
     code: 0,
     stdout: '',
     stderr:
-      'Issuer ca is added. Its account is registered with the first certificate:\n' +
+      'Added issuer ca. The first certificate registers its account.\n' +
       '  vault certificate create --name NAME --domain DOMAIN --issuer ca\n',
   });
   assert.deepEqual(ca.kinds(), ['directory', 'directory'], 'nothing but the directory is asked for');
@@ -242,7 +242,7 @@ test('an unknown issuer is refused with the closest names, or with how to add a 
   );
   await refused(
     ['issuer', 'update', '--name', 'ca'],
-    'vault: there is nothing to change\n  See "vault issuer update --help".\n',
+    'vault: nothing to change\n  Try: vault issuer update --help\n',
     2,
   );
 });

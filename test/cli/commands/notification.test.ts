@@ -21,11 +21,11 @@ test('a webhook is added with a secret that is shown once, tried, changed, and r
   const secret = added.stdout.trim();
   assert.ok(
     added.stderr.endsWith(
-      'Channel ops is added. Try it:\n  vault notification test --channel ops\nIts signing secret, which is shown this once:\n',
+      'Added channel ops.\n  Try: vault notification test --channel ops\nSigning secret, not shown again:\n',
     ),
   );
   const tried = await done('notification', 'test', '--channel', 'ops');
-  assert.equal(tried.stdout, 'ops has taken the test message\n');
+  assert.equal(tried.stdout, 'ops accepted the test notification\n');
   const [got] = receiver.received;
   assert(got && isSignedWith(secret, got, realWorld.now()));
   assert.equal(got.json.subject, 'test notification');
@@ -68,7 +68,10 @@ test('a webhook is added with a secret that is shown once, tried, changed, and r
   assert.deepEqual(await run('notification', 'remove', '--channel', 'ops'), {
     ...{ code: 0, stdout: '', stderr: 'Channel ops is removed.\n' },
   });
-  assert.match((await run('notification', 'list')).stderr, /^There are no channels yet\. /);
+  assert.match(
+    (await run('notification', 'list')).stderr,
+    /^No notification channels yet\.\n {2}Try: vault notification add/,
+  );
 });
 
 test('e-mail with a password from a file, and a program, are tried', async (t) => {
@@ -128,7 +131,11 @@ test('what is missing, wrong or unknown is named, and no value is shown', async 
     add('webhook --channel ops --url https://a.test/ --digest 7'),
     /the time of a digest is HH:MM/,
   );
-  await refused(add('email --channel m --server a:b --from a@a.test'), /--server "a:b" is no host/, 2);
+  await refused(
+    add('email --channel m --server a:b --from a@a.test'),
+    /--server: "a:b" is not HOST\[:PORT\]/,
+    2,
+  );
   await refused(add('exec --channel x --command notify'), /must begin with an absolute path/);
   await refused(
     add('exec --channel x --command /bin/true --timeout soon'),
@@ -147,7 +154,7 @@ test('what is missing, wrong or unknown is named, and no value is shown', async 
     ['notification', 'test', '--channel', 'obs'],
     /no notification channel called "obs"\.\n {2}Did you mean "ops"\?\n$/,
   );
-  await refused(['notification', 'update', '--channel', 'ops'], /^vault: there is nothing to change\n/, 2);
+  await refused(['notification', 'update', '--channel', 'ops'], /^vault: nothing to change\n/, 2);
   await refused(['notification', 'update', '--channel', 'ops', '--enable', '--disable'], /are opposites/, 2);
   await refused(['notification', 'log', '--limit', '0'], /is not a number from 1 to 1000/, 2);
 });

@@ -11,12 +11,12 @@ test('renewals are listed newest first, whole, by certificate, or only those tha
   assert.deepEqual(await run('renewals', 'list'), {
     code: 0,
     stdout: '',
-    stderr: 'There were no renewals yet.\n',
+    stderr: 'No renewals yet.\n',
   });
   assert.deepEqual(await run('renewals', 'list', '--failed'), {
     code: 0,
     stdout: '',
-    stderr: 'No renewal has failed.\n',
+    stderr: 'No failed renewals.\n',
   });
   ca.override('newOrder', problem('rejectedIdentifier', 'not \u001b[1mweb.test'));
   assert.equal(

@@ -71,9 +71,9 @@ test('a vault that was restored elsewhere serves the same files with the same ta
   assert.match(stderr, new RegExp(`^${backup}: 1 certificate, 1 version, 1 API key, as of .*Z\n`));
   assert.match(
     stderr,
-    new RegExp(`It is the vault in ${elsewhere} now, with its master key in ${elsewhere}/master\\.key\\.\n`),
+    new RegExp(`Restored the vault into ${elsewhere}, with its master key in ${elsewhere}/master\\.key\\.\n`),
   );
-  assert.match(stderr, /API keys that were revoked since are valid again/);
+  assert.match(stderr, /API keys revoked since then are valid again/);
   assert.deepEqual(readdirSync(elsewhere).sort(), ['master.key', 'vault.db']);
   for (const name of ['master.key', 'vault.db'])
     assert.equal(statSync(join(elsewhere, name)).mode & 0o777, 0o600);
@@ -199,7 +199,7 @@ test('a wrong passphrase is refused, and another master key is not replaced unas
     /^vault: the passphrase is not the one that .*\n {2}Try again; nothing was changed\.\n$/,
   );
   const unasked = await restoreTo(elsewhere);
-  assert.match(unasked.stderr, /the passphrase cannot be asked for without a terminal/);
+  assert.match(unasked.stderr, /cannot prompt for the passphrase without a terminal/);
   mkdirSync(elsewhere, { mode: 0o700 });
   writeFileSync(join(elsewhere, 'master.key'), Buffer.alloc(32, 1), { mode: 0o600 });
   const { code, stderr } = await restoreTo(elsewhere, '--passphrase-file', phrase);
@@ -233,10 +233,10 @@ test('--check finds what would be wrong, and writes nothing anywhere', async (t)
   assert.equal(code, 0);
   assert.match(
     stderr,
-    /\nIt is whole and can be restored\. The master key \([0-9a-f]{16}\) is .*data\/master\.key\.\n$/,
+    /\nThe backup is intact and can be restored\. The master key \([0-9a-f]{16}\) is .*data\/master\.key\.\n$/,
   );
   const { stderr: there } = await restoreTo(elsewhere, '--check', '--passphrase-file', phrase);
-  assert.match(there, /is in the backup, and the passphrase opens it\.\n$/);
+  assert.match(there, /is in the backup, and the passphrase is correct\.\n$/);
   truncateSync(backup, statSync(backup).size - 1);
   await refused(['restore', backup, '--check'], /its end is missing/);
   await refused(['restore', join(data, 'none'), '--check'], /none cannot be read: ENOENT/);

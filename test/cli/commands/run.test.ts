@@ -134,15 +134,18 @@ test('a command that is missing, unknown or badly written ends with exit code 2 
   const { stdout: usage } = await vault(['--help']);
   const all = /^USAGE vault (serve\|\S+)$/m.exec(usage)?.[1]?.replaceAll('|', ', ') ?? usage;
   const cases: [args: string[], stderr: string][] = [
-    [[], `vault: which command? ${all}\n  See "vault --help".\n`],
-    [['api-key'], 'vault: which command? create, list, revoke, delete\n  See "vault api-key --help".\n'],
-    [['serv'], 'vault: there is no command "serv"\n  Did you mean "serve"?\n'],
-    [['toString'], `vault: there is no command "toString"\n  Commands are ${all}.\n`],
+    [[], `vault: missing command; use one of ${all}\n  Try: vault --help\n`],
+    [
+      ['api-key'],
+      'vault: missing command; use one of create, list, revoke, delete\n  Try: vault api-key --help\n',
+    ],
+    [['serv'], 'vault: unknown command "serv"\n  Did you mean "serve"?\n'],
+    [['toString'], `vault: unknown command "toString"\n  Commands are ${all}.\n`],
     [
       ['--data-dir', 'x', 'serve'],
-      'vault: --data-dir stands before the command\n  Options come after the command.\n',
+      'vault: option --data-dir precedes the command\n  Write options after the command.\n',
     ],
-    [['certificate', 'show'], 'vault: --name is missing\n  See "vault certificate show --help".\n'],
+    [['certificate', 'show'], 'vault: --name is missing\n  Try: vault certificate show --help\n'],
   ];
   await Promise.all(
     cases.map(async ([args, stderr]) => {
@@ -202,9 +205,12 @@ test('a bug is owned up to in one sentence; its stack is shown only under VAULT_
     };
     return { code: await run(['api-key', 'list'], terminal), stderr };
   };
-  const message = 'vault: this should not have happened: the test breaks it\n';
+  const message = 'vault: internal error: the test breaks it\n';
   const quiet = await ending(undefined);
   assert.equal(quiet.code, 1);
-  assert.equal(quiet.stderr, `${message}  Please report it with what VAULT_DEBUG=1 shows.\n`);
+  assert.equal(
+    quiet.stderr,
+    `${message}  This is a bug. Run the command again with VAULT_DEBUG=1 and report the output.\n`,
+  );
   assert.match((await ending('1')).stderr, /TypeError: the test breaks it\n +at /);
 });

@@ -33,7 +33,7 @@ async function invitationOf(server: RunningVault): Promise<string | undefined> {
   // It was written before the line that says where the server listens, but comes through another pipe.
   await askOf(server).get('/api/v1/health');
   assert(!server.log().includes('token'));
-  return /^There is no administrator yet\. (.*\n.*)$/m.exec(server.log())?.[1];
+  return /^No administrator yet\. (.*\n.*)$/m.exec(server.log())?.[1];
 }
 
 test('without a terminal a start names the command for a link, the latest of which makes an administrator, once', async (t) => {
@@ -41,7 +41,7 @@ test('without a terminal a start names the command for a link, the latest of whi
   const old = await serve(t, data).then(async (first) => {
     assert.equal(
       await invitationOf(first),
-      `To become the first, create a setup link:\n  vault admin setup-link --data-dir ${data}`,
+      `To create one, print a setup link:\n  vault admin setup-link --data-dir ${data}`,
     );
     const token = await tokenOf(data, 'http://127.0.0.1:8080');
     await first.end();
@@ -65,7 +65,7 @@ test('without a terminal a start names the command for a link, the latest of whi
   assert.equal(await invitationOf(again), undefined);
   const refused = await vault(['admin', 'setup-link', '--data-dir', data]);
   assert.deepEqual([refused.code, refused.stdout], [1, '']);
-  assert.match(refused.stderr, /^vault: the vault has an administrator already\n/);
+  assert.match(refused.stderr, /^vault: the vault already has an administrator\n/);
   const actors = ['setup_link.create', 'administrator.create'].map((action) =>
     eventsOf(data, action).map(({ actor, resource }) => [actor, resource]),
   );
@@ -107,7 +107,7 @@ test('an administrator of the command line signs in and works with ACME accounts
   const reset = await vault(words('reset-password', '--name', 'alice', '--password-stdin'), {
     input: otherPassword,
   });
-  assert.equal(reset.stderr, 'alice has a new password; 1 session has ended.\n');
+  assert.equal(reset.stderr, 'Changed the password of alice; ended 1 session.\n');
   assert.equal((await page.send('GET', '/api/v1/session')).status, 401);
   const after = await signIn(askOf(server), 'alice', otherPassword);
   assert.equal((await vault(words('delete', '--name', 'alice'))).code, 0);
@@ -122,10 +122,7 @@ test('how long sessions last is set in the settings', async (t) => {
   ] as const) {
     const outcome = await vault(['serve', '--data-dir', tempDir(t), option, value]);
     assert.equal(outcome.code, 1);
-    assert.match(
-      outcome.stderr,
-      new RegExp(`vault: ${option}: "${value}" is not how long a session can last`),
-    );
+    assert.match(outcome.stderr, new RegExp(`vault: ${option}: "${value}" is not a valid session length`));
   }
   const data = tempDir(t);
   const server = await serve(t, data, {

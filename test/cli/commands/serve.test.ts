@@ -63,7 +63,7 @@ test('a fresh directory becomes a vault that nobody else can read, whatever the 
   const data = join(tempDir(t), 'made', 'data');
   const program = ['sh', '-c', 'umask 000; exec "$0" "$@"', ...fromExecutable];
   const server = await serve(t, data, { program });
-  const made = /"level":"info".*"msg":"a new vault was made; keep a copy of its master.key elsewhere"/;
+  const made = /"level":"info".*"msg":"vault created; keep a copy of its master key on another machine"/;
   await eventually('the log says so', () => made.test(server.log()) || undefined);
   const modes = () =>
     Object.fromEntries(
@@ -157,7 +157,7 @@ test('plain HTTP beyond loopback is refused before anything is made, unless it w
     const stderr = await refused(['--data-dir', data, '--listen', `${host}:0`]);
     assert.match(
       stderr,
-      /^vault: plain HTTP on \S+ would show private keys to everybody on the way\n {2}Serve HTTPS with --tls-certificate NAME .* --tls-cert-file .*; or listen on 127\.0\.0\.1 .*; or .* --insecure-http\.\n$/,
+      /^vault: refusing plain HTTP on \S+: private keys would cross the network in clear text\n {2}Serve HTTPS with --tls-certificate NAME .* --tls-cert-file .*; or listen on 127\.0\.0\.1 .*; or .* --insecure-http\.\n$/,
     );
   }
   assert.equal(existsSync(data), false);

@@ -11,7 +11,7 @@ import { fromExecutable, vault } from '../../harness/vault-process.ts';
 const [program] = fromExecutable;
 const analyze = needs('systemd-analyze');
 
-const hint = `vault: a service cannot see ${program}\n  Copy it to /usr/local/bin/vault, and run this command there.\n`;
+const hint = `vault: the systemd unit cannot access ${program}\n  Copy the executable to /usr/local/bin/vault and run the command from there.\n`;
 
 /** The unit as a file of its name, with the changes that somebody made to it. */
 async function unitFile(t: TestContext, change = (unit: string) => unit): Promise<string> {
@@ -50,7 +50,10 @@ test('a path that systemd takes in no way is refused', async (t) => {
     copyFileSync(program, path, constants.COPYFILE_FICLONE);
     const { code, stdout, stderr } = await vault(['systemd-unit'], { program: [path] });
     assert.deepEqual([code, stdout], [1, '']);
-    assert.match(stderr, /^vault: systemd runs no program whose path .*\n {2}Copy it to /);
+    assert.match(
+      stderr,
+      /^vault: systemd cannot run an executable whose path .*\n {2}Copy the executable to /,
+    );
   }
 });
 

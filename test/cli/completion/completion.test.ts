@@ -109,12 +109,12 @@ test('where there is no vault, or one that others can read, no names are offered
 test('another shell and another kind of names are refused with those there are', async () => {
   assert.deepEqual(await vault(['completion', 'csh']), {
     ...{ code: 2, stdout: '' },
-    stderr: 'vault: which shell?\n  Write one of bash, zsh, fish.\n',
+    stderr: 'vault: unknown shell "csh"\n  Use one of bash, zsh, fish.\n',
   });
   const { code, stderr } = await vault(['completion', '--names', 'secrets']);
   assert.equal(code, 2);
   assert.match(
     stderr,
-    /^vault: --names secrets is not a kind of names\n {2}Use certificates, issuers, dns-providers\.\n$/,
+    /^vault: --names: unknown kind "secrets"\n {2}Use one of certificates, issuers, dns-providers\.\n$/,
   );
 });

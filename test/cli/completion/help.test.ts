@@ -43,7 +43,7 @@ test('every command has examples, written as its options are read', () => {
 test('--help shows the examples below the options, and "help" before a command is the same', async () => {
   const { code, stdout, stderr } = await vault(['api-key', 'revoke', '--help']);
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
-  const end = '\nEXAMPLES\n\n  End a key; its next request is refused:\n    vault api-key revoke --id 1\n';
+  const end = '\nEXAMPLES\n\n  Revoke a key; its next request is refused:\n    vault api-key revoke --id 1\n';
   assert.ok(stdout.endsWith(end), stdout);
   assert.deepEqual(await vault(['help', 'api-key', 'revoke']), { code, stdout, stderr });
   assert.deepEqual(await vault(['help']), await vault(['--help']));

@@ -14,7 +14,7 @@ type Line = { readonly [field: string]: unknown; readonly level: string; readonl
 
 /** What of stderr is log; how to become the first administrator is for the person who starts the server. */
 function logOf(server: RunningVault): string {
-  return server.log().replace(/^There is no administrator yet\..*\n {2}vault admin setup-link .*\n/m, '');
+  return server.log().replace(/^No administrator yet\..*\n {2}vault admin setup-link .*\n/m, '');
 }
 
 function linesOf(log: string): Line[] {
@@ -124,7 +124,7 @@ test('on a terminal people get readable lines, and ^C stops the server', needs('
   assert.match(seen, /INFO.*stopped/);
   assert.match(
     seen,
-    /To become the first, open this link .*\r\n {2}http:\/\/127\.0\.0\.1:\d+\/setup#token=[\w-]{43}\r\n/,
+    /To create one, open this link .*\r\n {2}http:\/\/127\.0\.0\.1:\d+\/setup#token=[\w-]{43}\r\n/,
   );
   assert.doesNotMatch(seen, /\{"level"/);
 });

@@ -1,17 +1,27 @@
-/** Errors of the machine become sentences with what to do; all others stay what they are. */
+/** Errors of the operating system become a message and a hint; all other errors are left alone. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { machineTrouble } from '../../../src/cli/runtime/machine-trouble.ts';
 
-const systemError = (code: string) => Object.assign(new Error(`${code}: the system says why`), { code });
+const systemError = (code: string) => Object.assign(new Error(`${code}: raw text, write`), { code });
 
-for (const code of ['EMFILE', 'ENFILE', 'ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'ENOMEM']) {
-  test(`${code} is told to whoever runs the vault, with what to do`, () => {
+const texts = {
+  EMFILE: 'too many open files',
+  ENFILE: 'too many open files in the system',
+  ENOSPC: 'no space left on device',
+  EDQUOT: 'disk quota exceeded',
+  EIO: 'input/output error',
+  EROFS: 'read-only file system',
+  ENOMEM: 'out of memory',
+};
+
+for (const [code, text] of Object.entries(texts)) {
+  test(`${code} is reported to the operator in plain words, with a hint`, () => {
     const error = systemError(code);
-    const told = machineTrouble(error);
-    assert.equal(told?.message, `the machine does not let it go on: ${code}: the system says why`);
-    assert.match(told?.hint ?? '', /^[A-Z].+\.$/);
-    assert.equal(told?.cause, error);
+    const reported = machineTrouble(error);
+    assert.equal(reported?.message, `system error: ${text}`);
+    assert.match(reported?.hint ?? '', /^[A-Z].+\.$/);
+    assert.equal(reported?.cause, error);
   });
 }
 
@@ -25,5 +35,6 @@ for (const error of [
   null,
   'EMFILE',
 ]) {
-  test(`${String(error)} is not the machine's`, () => assert.equal(machineTrouble(error), undefined));
+  test(`${String(error)} is not an error of the operating system`, () =>
+    assert.equal(machineTrouble(error), undefined));
 }

@@ -49,7 +49,7 @@ test('a vault is created, served, backed up, examined and restored with a key th
   }
   const backup = join(dir, 'x.backup');
   await done('backup', backup);
-  assert.match((await done('restore', backup, '--check')).stderr, /the one that .*print key prints/);
+  assert.match((await done('restore', backup, '--check')).stderr, /the one printed by .*print key/);
   await done('restore', backup, '--replace');
   assert.equal((await json<unknown[]>('certificate', 'list')).length, 1);
   const { source, key_file, keys } = await json<{
@@ -63,7 +63,7 @@ test('a vault is created, served, backed up, examined and restored with a key th
   assert.match(stdout, /^ok +master-key /m);
   writeFileSync(join(data, 'master.key'), key, { mode: 0o600 });
   const left = await vault(['doctor', '--offline', '--data-dir', data], { environment });
-  assert.match(left.stdout, /^WARNING +master-key +.*master\.key is still there, although a command gives/m);
+  assert.match(left.stdout, /^WARNING +master-key +.*master\.key still exists, although a command provides/m);
   rmSync(join(data, 'master.key'));
   assert.deepEqual(
     readdirSync(data).filter((name) => name.includes('key')),
@@ -109,24 +109,24 @@ test('a program that gives no key is told with what it said on stderr, and never
     `echo s3cret-as-it-is; printf '\\033[31mno token: s3cret-as-it-is\\033[0m\\n' >&2; exit 3`,
     /^vault: the master key command failed: .*print key failed with exit code 3: \[31mno token: \[secret\] \[0m\n {2}Run it by hand/,
   );
-  await failed('exit 0', /printed nothing, which is no master key\n {2}It has to print 32 bytes/);
-  await failed('echo s3cret', /printed 7 bytes, which is no master key/);
-  await failed(`printf ${'5a'.repeat(16)}`, /printed 32 bytes, which is no master key/);
+  await failed('exit 0', /printed nothing instead of a master key\n {2}It must print 32 bytes/);
+  await failed('echo s3cret', /printed 7 bytes instead of a master key/);
+  await failed(`printf ${'5a'.repeat(16)}`, /printed 32 bytes instead of a master key/);
   await failed('while :; do echo s3cret-without-end; done', /printed more than 1024 bytes/);
   await failed('kill -9 $$', /was ended by the signal SIGKILL/);
   await failed(
     `head -c 32 /dev/zero`,
-    /^vault: the key that .*print key prints is not the master key of the vault in .*\n {2}Let the command print/,
+    /^vault: the key from .*print key is not the master key of the vault in .*\n {2}The command must print/,
   );
   chmodSync(program, 0o777);
-  await refused(list, /^vault: the program .* can be written by other users \(mode 0777\)\n/);
+  await refused(list, /^vault: the program .* is writable by other users \(mode 0777\)\n/);
   chmodSync(program, 0o644);
   await refused(list, /cannot be started: this user may not execute it/);
   rmSync(program);
   await refused(list, /cannot be started: there is no such file/);
   await refused(
     [...list, '--master-key-command', 'age'],
-    /^vault: --master-key-command: not an absolute path, nor a JSON list that begins with one\n {2}Write/,
+    /^vault: --master-key-command: must be an absolute path, or a JSON list that begins with one\n {2}Example: /,
   );
   assert(!existsSync(join(dir, 'data', 'master.key')));
 });
@@ -140,7 +140,7 @@ test('a command and a key file or passphrase in one place are refused by name, a
   const both = async (...args: string[]) => (await vault([...list, ...command, ...args])).stderr;
   assert.match(
     await both('--master-key-file', given),
-    /^vault: --master-key-command and --master-key-file exclude each other\n {2}The master key comes from/,
+    /^vault: --master-key-command and --master-key-file exclude each other\n {2}The master key comes either from/,
   );
   assert.match(
     await both('--master-key-passphrase-file', given),
@@ -188,7 +188,7 @@ test('a rotation is refused with what to do, and that does it', async (t) => {
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /^vault: the master key comes from .*print key, and this needs key files\n {2}Stop the vault, write the key to a file in memory/,
+      /^vault: this command needs a key file, but the master key comes from .*print key\n {2}Stop the vault, write the key to a file in memory/,
     );
   }
   const memory = join(dir, 'memory');

@@ -76,7 +76,7 @@ test('the master key of another vault is refused', async () => {
   await assertRefused(
     dir,
     `vault: ${key} is not the master key of the vault in ${dir}\n` +
-      '  Put the right key back, or name it with --master-key-file. Nothing was changed.\n',
+      '  Restore the right key from your copy, or use --master-key-file to name it. Nothing was changed.\n',
     { by: [serving, writing] },
   );
 });
@@ -85,8 +85,8 @@ test('a master key that is missing beside an existing vault is not made anew', a
   const dir = copy('missing-key');
   const elsewhere = join(root, 'keys', 'kept.key');
   const refusal = (path: string) =>
-    `vault: the master key ${path} is missing; without it no private key can be opened\n` +
-    '  Put the file back from where you keep it, or name it with --master-key-file. Nothing was changed.\n';
+    `vault: the master key ${path} is missing; no private key can be opened without it\n` +
+    '  Restore the file from your copy, or use --master-key-file to name it. Nothing was changed.\n';
   await assertRefused(dir, refusal(elsewhere), { more: ['--master-key-file', elsewhere] });
   assert.equal(fs.existsSync(join(root, 'keys')), false);
   fs.mkdirSync(join(root, 'keys'));
@@ -115,7 +115,7 @@ test('a data directory that is a file is refused', async () => {
   fs.writeFileSync(file, 'precious');
   await assertRefused(
     file,
-    /^vault: the vault in \S+file cannot be read: ENOTDIR.*\n {2}Run the command as the user that owns/,
+    /^vault: cannot read the vault in \S+file: not a directory\n {2}Run the command as the user that owns/,
   );
   assert.equal(fs.readFileSync(file, 'utf8'), 'precious');
 });
@@ -132,7 +132,7 @@ test('a data directory of another user is refused, whether it may be read or not
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /^vault: the directory \S+ cannot be made: EACCES.*\n {2}Choose a directory that this user may write/,
+    /^vault: cannot create directory \S+: permission denied\n {2}Choose a directory that this user can write/,
   );
 });
 

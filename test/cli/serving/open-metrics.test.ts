@@ -108,9 +108,9 @@ test('the numbers are those of all workers, and none goes down when one of them 
 });
 
 for (const [what, text, mode, words] of [
-  ['can be read by others', 'a-token-for-metrics-alone', 0o644, /can be read by other users/],
-  ['is short', 'short', 0o600, /holds no token for metrics/],
-  ['is no token', 'two words in a token', 0o600, /holds no token for metrics/],
+  ['can be read by others', 'a-token-for-metrics-alone', 0o644, /is readable by other users/],
+  ['is short', 'short', 0o600, /holds no valid token/],
+  ['is no token', 'two words in a token', 0o600, /holds no valid token/],
 ] as const) {
   test(`a token file that ${what} is refused`, async (t) => {
     const args = ['--metrics-token-file', tokenFile(t, text, mode), '--listen', '127.0.0.1:0'];

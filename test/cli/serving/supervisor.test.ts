@@ -97,15 +97,15 @@ test('where systemd-notify is missing, the vault serves as ever, and its log say
   assert.deepEqual(await server.end(), { code: 0, signal: null });
   const warnings = server.log().match(/"level":"warn".*/g) ?? [];
   assert.equal(warnings.length, 1, server.log());
-  assert.match(warnings[0] ?? '', /spawn systemd-notify ENOENT.*systemd cannot be told how the vault is/);
+  assert.match(warnings[0] ?? '', /spawn systemd-notify ENOENT.*sd_notify failed/);
 });
 
 test('messages arrive in the order in which they were told', programs, async (t) => {
   const { next, environment } = await listener(t);
   const log = keptLog();
-  const { tell } = supervisorIn({ PATH: process.env.PATH, ...environment }, log);
+  const { notify } = supervisorIn({ PATH: process.env.PATH, ...environment }, log);
   const told = Array.from({ length: 20 }, (_, index) => `STATUS=${index}`);
-  const carried = told.map((status) => tell(status));
+  const carried = told.map((status) => notify(status));
   for (const status of told) assert.equal(await next(), status);
   await Promise.all(carried);
   assert.deepEqual(log.lines, []);
@@ -117,11 +117,11 @@ test(
   async (t) => {
     const { next, environment, end } = await listener(t);
     const log = keptLog();
-    const { tell } = supervisorIn({ PATH: process.env.PATH, ...environment }, log);
-    await tell('READY=1');
+    const { notify } = supervisorIn({ PATH: process.env.PATH, ...environment }, log);
+    await notify('READY=1');
     assert.equal(await next(), 'READY=1');
     await end();
-    for (let time = 0; time < 3; time++) await tell('WATCHDOG=1');
+    for (let time = 0; time < 3; time++) await notify('WATCHDOG=1');
     assert.equal(log.lines.length, 1);
     assert.match(log.lines[0] ?? '', /systemd-notify ended with 1/);
   },
@@ -153,7 +153,7 @@ for (const [title, environment, interval] of watched) {
 
 test('where nobody listens, nothing is said', async () => {
   const log = keptLog();
-  await supervisorIn({ PATH: '/nonexistent' }, log).tell('READY=1');
+  await supervisorIn({ PATH: '/nonexistent' }, log).notify('READY=1');
   assert.deepEqual(log.lines, []);
 });
 

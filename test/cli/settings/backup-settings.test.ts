@@ -23,12 +23,12 @@ test('no backups are made unless a directory is named; then daily, and seven sta
 });
 
 for (const [name, value, complaint] of [
-  ['backup-every', '1m', /--backup-every: "1m" is not how often a backup can be made/],
-  ['backup-every', 'daily', /--backup-every: "daily" is not how often/],
-  ['backup-every', '31d', /--backup-every: "31d" is not how often/],
-  ['backup-keep', '0', /--backup-keep: "0" is not how many backups can be kept/],
-  ['backup-keep', '-1', /--backup-keep: "-1" is not how many/],
-  ['backup-keep', '1.5', /--backup-keep: "1\.5" is not how many/],
+  ['backup-every', '1m', /--backup-every: "1m" is not a valid interval/],
+  ['backup-every', 'daily', /--backup-every: "daily" is not a valid interval/],
+  ['backup-every', '31d', /--backup-every: "31d" is not a valid interval/],
+  ['backup-keep', '0', /--backup-keep: "0" is not a valid number of backups/],
+  ['backup-keep', '-1', /--backup-keep: "-1" is not a valid number/],
+  ['backup-keep', '1.5', /--backup-keep: "1\.5" is not a valid number/],
 ] as const) {
   test(`--${name} ${value} is refused, also where no directory is set`, async (t) => {
     await assert.rejects(readSettings({ 'data-dir': tempDir(t), [name]: value }, {}), complaint);

@@ -38,7 +38,7 @@ test('a CA, a receiver and a relay on this machine are refused until the setting
     [...add, ...trust],
     new RegExp(
       `^vault: 127\\.0\\.0\\.1 is a loopback address; the vault connects to it only where --allow-outbound says so ` +
-        `\\(in vault\\.yaml: allow_outbound: "127\\.0\\.0\\.1:${port}"\\)\n  Where the CA is yours, allow it in vault\\.yaml`,
+        `\\(in vault\\.yaml: allow_outbound: "127\\.0\\.0\\.1:${port}"\\)\n  If the CA is yours, add its address to allow_outbound in vault\\.yaml`,
     ),
   );
   assert.equal(ca.requests.length, 0);

@@ -34,7 +34,7 @@ test('workers are from 1 to 64, one where nothing is set, and else refused with 
   assert.equal(workerCount(undefined), 1);
   for (const count of [1, 9, 10, 64]) assert.equal(workerCount({ value: String(count), from }), count);
   for (const value of ['0', '65', '100', '-1', '1.5', '02', 'two', ' 2', '1e1']) {
-    const message = `--option: "${value}" is not how many processes can serve`;
+    const message = `--option: "${value}" is not a valid number of workers`;
     assert.throws(() => workerCount({ value, from }), { message });
   }
 });

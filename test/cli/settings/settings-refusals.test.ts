@@ -17,24 +17,24 @@ test('a settings file that cannot be understood is refused by its name', async (
     .map((name) => name.replaceAll('-', '_'))
     .join(', ');
   const files: [content: string, message: RegExp, hint: string][] = [
-    ['lsten: x\n', /has an unknown setting "lsten"$/, 'Did you mean "listen"?'],
-    ['log-level: info\n', /has an unknown setting "log-level"$/, 'Did you mean "log_level"?'],
-    ['config: other.yaml\n', /has an unknown setting "config"$/, `Known are ${known}.`],
-    ['constructor: x\n', /has an unknown setting "constructor"$/, `Known are ${known}.`],
-    ['listen: [\n', /is not YAML: /, 'Mend it, or move it away.'],
-    ['listen: a\nlisten: b\n', /is not YAML: /, 'Mend it, or move it away.'],
+    ['lsten: x\n', /unknown setting "lsten"$/, 'Did you mean "listen"?'],
+    ['log-level: info\n', /unknown setting "log-level"$/, 'Did you mean "log_level"?'],
+    ['config: other.yaml\n', /unknown setting "config"$/, `Known settings are ${known}.`],
+    ['constructor: x\n', /unknown setting "constructor"$/, `Known settings are ${known}.`],
+    ['listen: [\n', /invalid YAML: [a-z]/, 'Fix the file, or move it away.'],
+    ['listen: a\nlisten: b\n', /invalid YAML: [a-z]/, 'Fix the file, or move it away.'],
     [
       '- listen\n',
-      /holds no settings$/,
+      /not a list of settings$/,
       'Write one "name: value" on each line, such as "listen: 127.0.0.1:8080".',
     ],
     [
       'just text\n',
-      /holds no settings$/,
+      /not a list of settings$/,
       'Write one "name: value" on each line, such as "listen: 127.0.0.1:8080".',
     ],
-    ['listen:\n  host: x\n', /has no plain value for "listen"$/, 'Write text, a number, true or false.'],
-    ['listen:\n', /has no plain value for "listen"$/, 'Write text, a number, true or false.'],
+    ['listen:\n  host: x\n', /"listen" needs a plain value$/, 'Use text, a number, true or false.'],
+    ['listen:\n', /"listen" needs a plain value$/, 'Use text, a number, true or false.'],
   ];
   for (const [content, message, hint] of files) {
     writeFileSync(path, content);
@@ -47,15 +47,20 @@ test('a settings file that cannot be understood is refused by its name', async (
 test('a settings file that was named must be readable', async (t) => {
   const dir = tempDir(t);
   mkdirSync(join(dir, 'directory'));
-  const hint = 'Name a readable file with --config.';
-  await assertRefused({ config: join(dir, 'absent.yaml') }, {}, /absent.yaml cannot be read: ENOENT/, hint);
-  await assertRefused({}, { VAULT_CONFIG: join(dir, 'directory') }, /directory cannot be read: EISDIR/, hint);
+  const hint = 'Use --config to name a file that this user can read.';
+  await assertRefused(
+    { config: join(dir, 'absent.yaml') },
+    {},
+    /absent\.yaml: no such file or directory$/,
+    hint,
+  );
+  await assertRefused({}, { VAULT_CONFIG: join(dir, 'directory') }, /directory: is a directory$/, hint);
 });
 
 test('a wrong value is refused with the place it stands in', async (t) => {
   const dir = tempDir(t);
   writeFileSync(join(dir, 'vault.yaml'), 'log_level: loud\n');
-  const addressHint = 'Write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080.';
+  const addressHint = 'Use HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080.';
   for (const address of [
     '8080',
     'localhost',
@@ -72,7 +77,7 @@ test('a wrong value is refused with the place it stands in', async (t) => {
       addressHint,
     );
   }
-  const urlHint = 'Write an address without a path, such as https://vault.example.com.';
+  const urlHint = 'Use a URL such as https://vault.example.com.';
   for (const url of [
     'vault.test',
     'ftp://vault.test',
@@ -80,7 +85,7 @@ test('a wrong value is refused with the place it stands in', async (t) => {
     'https://a@vault.test',
     'https://a/?b',
   ]) {
-    const message = `VAULT_PUBLIC_URL: "${url}" is not where clients could find the vault`;
+    const message = `VAULT_PUBLIC_URL: "${url}" is not an http or https URL without a path`;
     await assertRefused({}, { VAULT_PUBLIC_URL: url }, message, urlHint);
   }
   for (const name of ['acme-http-listen', 'acme-tls-listen'] as const) {
@@ -88,7 +93,7 @@ test('a wrong value is refused with the place it stands in', async (t) => {
     await assertRefused({ [name]: '80' }, {}, message, addressHint);
   }
   const resolverHint =
-    'Write an IP address, with a port where it is not 53, such as 192.0.2.53 or [2001:db8::53]:5353.';
+    'Use an IP address, with a port if it is not 53, such as 192.0.2.53 or [2001:db8::53]:5353.';
   for (const resolver of [
     'ns1.example.com',
     '192.0.2.53:65536',
@@ -100,9 +105,9 @@ test('a wrong value is refused with the place it stands in', async (t) => {
     await assertRefused({}, { VAULT_RESOLVER: resolver }, message, resolverHint);
   }
   const draftsMessage = 'VAULT_ACME_DRAFTS: "maybe" is neither true nor false';
-  await assertRefused({}, { VAULT_ACME_DRAFTS: 'maybe' }, draftsMessage, 'Write true or false.');
+  await assertRefused({}, { VAULT_ACME_DRAFTS: 'maybe' }, draftsMessage, 'Use true or false.');
   const truthMessage = 'VAULT_INSECURE_HTTP: "maybe" is neither true nor false';
-  await assertRefused({}, { VAULT_INSECURE_HTTP: 'maybe' }, truthMessage, 'Write true or false.');
+  await assertRefused({}, { VAULT_INSECURE_HTTP: 'maybe' }, truthMessage, 'Use true or false.');
   const levelHint = 'Use one of debug, info, warn, error, silent.';
   await assertRefused({ 'log-level': 'INFO' }, {}, '--log-level: "INFO" is not a log level', levelHint);
   const fileMessage = `log_level in ${join(dir, 'vault.yaml')}: "loud" is not a log level`;

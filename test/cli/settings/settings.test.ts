@@ -147,7 +147,7 @@ test('other users keep theirs in $XDG_DATA_HOME, else under their home, and syst
   for (const [environment, expected] of environments) {
     const { code, stdout, stderr } = await vault(['api-key', 'list'], { ...nobody, environment });
     assert.deepEqual({ code, stdout }, { code: 1, stdout: '' });
-    assert.ok(stderr.startsWith(`vault: there is no vault in ${join(dir, expected)}\n`), stderr);
+    assert.ok(stderr.startsWith(`vault: no vault in ${join(dir, expected)}\n`), stderr);
   }
 });
 

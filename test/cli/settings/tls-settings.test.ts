@@ -30,9 +30,9 @@ suite('settings of HTTPS', () => {
       /^--tls-certificate and --tls-cert-file exclude each other$/,
     ],
     [{ 'tls-certificate': 'vault', 'tls-key-file': 'b' }, /^--tls-certificate and --tls-key-file exclude/],
-    [{ 'tls-cert-file': 'a' }, /^--tls-cert-file needs --tls-key-file beside it$/],
-    [{ 'tls-key-file': 'a' }, /^--tls-key-file needs --tls-cert-file beside it$/],
-    [{ 'tls-certificate': '../x' }, /^--tls-certificate: "\.\.\/x" is not the name of a certificate$/],
+    [{ 'tls-cert-file': 'a' }, /^--tls-cert-file needs --tls-key-file$/],
+    [{ 'tls-key-file': 'a' }, /^--tls-key-file needs --tls-cert-file$/],
+    [{ 'tls-certificate': '../x' }, /^--tls-certificate: "\.\.\/x" is not a certificate name$/],
   ];
   for (const [values, message] of refused) {
     test(`are refused as ${Object.keys(values).join(' with ')} = ${Object.values(values)[0]}`, () => {

@@ -43,47 +43,47 @@ test('a repeated option keeps every value in the order given', () => {
 });
 
 test('an option that is not for repetition is refused when it is given twice, also with the same value', () => {
-  assertRefused(['--name', 'a', '--name=a'], '--name is given 2 times', 'Give it once.');
-  assertRefused(['--name=a', '--note=a', '--note=b', '--note=c'], '--note is given 3 times', 'Give it once.');
+  assertRefused(['--name', 'a', '--name=a'], '--name is given 2 times', 'Give it only once.');
+  assertRefused(
+    ['--name=a', '--note=a', '--note=b', '--note=c'],
+    '--note is given 3 times',
+    'Give it only once.',
+  );
 });
 
 test('a boolean option is on or off, and takes no value', () => {
   assert.equal(read('--name', 'a').force, false);
   assert.equal(read('--name', 'a', '--force').force, true);
   assert.equal(read('--force', '--name', 'a', '--force').force, true);
-  assertRefused(['--name=a', '--force=true'], '--force takes no value', 'Write just --force.');
-  assertRefused(['--name=a', '--force='], '--force takes no value', 'Write just --force.');
-  assertRefused(['--force', 'true', '--name=a'], '"true" is not expected here', 'See "vault demo --help".');
+  assertRefused(['--name=a', '--force=true'], '--force takes no value', 'Write --force without a value.');
+  assertRefused(['--name=a', '--force='], '--force takes no value', 'Write --force without a value.');
+  assertRefused(['--force', 'true', '--name=a'], 'unexpected argument "true"', 'Try: vault demo --help');
 });
 
 test('an unknown option is refused, and the closest known one is offered', () => {
   assertRefused(['--nam', 'a'], 'unknown option --nam', 'Did you mean "--name"?');
   assertRefused(['--scopes=a'], 'unknown option --scopes', 'Did you mean "--scope"?');
   assertRefused(['--SCOPE=a'], 'unknown option --SCOPE', 'Did you mean "--scope"?');
-  assertRefused(['--elsewhere=a'], 'unknown option --elsewhere', 'See "vault demo --help".');
+  assertRefused(['--elsewhere=a'], 'unknown option --elsewhere', 'Try: vault demo --help');
   assertRefused(['--no-force'], 'unknown option --no-force', 'Did you mean "--force"?');
 });
 
 test('an option of one letter is unknown, also in a bundle', () => {
-  assertRefused(['-x'], 'unknown option -x', 'See "vault demo --help".');
-  assertRefused(['-name', 'a'], 'unknown option -n', 'See "vault demo --help".');
+  assertRefused(['-x'], 'unknown option -x', 'Try: vault demo --help');
+  assertRefused(['-name', 'a'], 'unknown option -n', 'Try: vault demo --help');
 });
 
 test('words that every JavaScript object knows are unknown options too', () => {
   for (const word of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
-    assertRefused(['--name=a', `--${word}=x`], `unknown option --${word}`, 'See "vault demo --help".');
+    assertRefused(['--name=a', `--${word}=x`], `unknown option --${word}`, 'Try: vault demo --help');
   }
 });
 
 test('a stray word is refused wherever it stands', () => {
-  assertRefused(['stray', '--name=a'], '"stray" is not expected here', 'See "vault demo --help".');
-  assertRefused(['--name', 'a', 'stray'], '"stray" is not expected here', 'See "vault demo --help".');
-  assertRefused(
-    ['--name=a', '--', '--note=b'],
-    '"--note=b" is not expected here',
-    'See "vault demo --help".',
-  );
-  assertRefused(['--name=a', '-'], '"-" is not expected here', 'See "vault demo --help".');
+  assertRefused(['stray', '--name=a'], 'unexpected argument "stray"', 'Try: vault demo --help');
+  assertRefused(['--name', 'a', 'stray'], 'unexpected argument "stray"', 'Try: vault demo --help');
+  assertRefused(['--name=a', '--', '--note=b'], 'unexpected argument "--note=b"', 'Try: vault demo --help');
+  assertRefused(['--name=a', '-'], 'unexpected argument "-"', 'Try: vault demo --help');
 });
 
 test('an option without its value is refused at the end of the line and before another option', () => {
@@ -91,8 +91,8 @@ test('an option without its value is refused at the end of the line and before a
   assertRefused(['--name=a', '--note'], '--note needs a value', 'Write --note VALUE.');
   assertRefused(
     ['--name', '--force'],
-    '--name needs a value, but "--force" follows',
-    'A value that begins with a dash is written --name=--force.',
+    '--name needs a value, but is followed by "--force"',
+    'If that is the value, write --name=--force.',
   );
 });
 
@@ -102,14 +102,14 @@ test('a value that begins with a dash is written with an equals sign; a dash alo
   assert.equal(read('--name', '-').name, '-');
   assertRefused(
     ['--name', '-1'],
-    '--name needs a value, but "-1" follows',
-    'A value that begins with a dash is written --name=-1.',
+    '--name needs a value, but is followed by "-1"',
+    'If that is the value, write --name=-1.',
   );
 });
 
 test('a required option that is missing is named', () => {
-  assertRefused([], '--name is missing', 'See "vault demo --help".');
-  assertRefused(['--force', '--scope=a'], '--name is missing', 'See "vault demo --help".');
+  assertRefused([], '--name is missing', 'Try: vault demo --help');
+  assertRefused(['--force', '--scope=a'], '--name is missing', 'Try: vault demo --help');
 });
 
 test('a word on its own goes to the option that stands for one, and a second word to none', () => {
@@ -122,7 +122,7 @@ test('a word on its own goes to the option that stands for one, and a second wor
   assert.deepEqual(readFile('-', '--replace'), { file: '-', replace: true });
   assert.deepEqual(readFile('--', '--odd'), { file: '--odd', replace: false });
   assert.throws(() => readFile(), /FILE is missing/);
-  assert.throws(() => readFile('a', 'b'), /"b" is not expected here/);
+  assert.throws(() => readFile('a', 'b'), /unexpected argument "b"/);
   assert.throws(() => readFile('--file', 'a'), /unknown option --file/);
 });
 
@@ -137,7 +137,7 @@ test('an option with a letter is also written with that, and repeated and refuse
   assert.deepEqual(readFile('-yf', '-'), { file: '-', yes: true });
   assert.throws(() => readFile('-f'), /-f needs a value/);
   assert.throws(() => readFile('-f', '-y'), {
-    hint: 'A value that begins with a dash is written --file=-y.',
+    hint: 'If that is the value, write --file=-y.',
   });
   assert.throws(() => readFile('-f', 'a', '--file', 'b'), /--file is given 2 times/);
   assert.throws(() => readFile('-F', 'a'), /unknown option -F/);

@@ -13,8 +13,8 @@ test('a count is a whole number in its bounds, or as usual where nothing is said
   for (const text of ['', '0', '-1', '1001', '1e2', '0x10', '1.5', ' 5', 'many']) {
     assert.throws(() => limitFrom(text), Misuse, text);
   }
-  assert.throws(() => limitFrom('0', '"vault audit export" has them all.'), {
-    message: '--limit 0 is not a number from 1 to 1000',
-    hint: 'Write --limit 50; "vault audit export" has them all.',
+  assert.throws(() => limitFrom('0', 'for all events, use "vault audit export"'), {
+    message: '--limit: "0" is not a number from 1 to 1000',
+    hint: 'Use a number such as 50; for all events, use "vault audit export".',
   });
 });

@@ -52,8 +52,8 @@ test('days until a time are whole days that are left', () => {
   assert.equal(daysUntil(2 * day, day), '1 day');
   assert.equal(daysUntil(day, 1), 'under 1 day');
   assert.equal(daysUntil(1, 0), 'under 1 day');
-  assert.equal(daysUntil(0, 0), 'over');
-  assert.equal(daysUntil(0, day), 'over');
+  assert.equal(daysUntil(0, 0), 'expired');
+  assert.equal(daysUntil(0, day), 'expired');
 });
 
 test('JSON in pieces is the JSON of all pages put together', async () => {

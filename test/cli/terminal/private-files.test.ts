@@ -51,7 +51,7 @@ async function refusedUntilMended(
 ): Promise<void> {
   const run = () => vault([...list, '--data-dir', dir, ...args], launch);
   const { code, stdout, stderr } = await run();
-  assert.deepEqual([code, stdout, stderr], [1, '', `vault: ${what}\n  Mend it: ${mend}\n`]);
+  assert.deepEqual([code, stdout, stderr], [1, '', `vault: ${what}\n  Fix: ${mend}\n`]);
   execFileSync('sh', ['-c', mend]);
   const mended = await run();
   assert.equal(mended.code, 0, mended.stderr);
@@ -59,20 +59,20 @@ async function refusedUntilMended(
 }
 
 suite('what others could read or write', () => {
-  const modes: readonly (readonly [mode: number, verb: string])[] = [
-    [0o755, 'read'],
-    [0o710, 'read'],
-    [0o770, 'written'],
-    [0o1702, 'written'],
+  const modes: readonly (readonly [mode: number, access: string])[] = [
+    [0o755, 'readable'],
+    [0o710, 'readable'],
+    [0o770, 'writable'],
+    [0o1702, 'writable'],
   ];
-  for (const [mode, verb] of modes) {
+  for (const [mode, access] of modes) {
     const shown = mode.toString(8).padStart(4, '0');
     test(`a data directory of mode ${shown} is refused, with the command that mends it`, async () => {
       const dir = copy(`dir-${shown}`);
       fs.chmodSync(dir, mode);
       await refusedUntilMended(
         dir,
-        `the data directory ${dir} can be ${verb} by other users (mode ${shown})`,
+        `the data directory ${dir} is ${access} by other users (mode ${shown})`,
         `chmod 700 ${dir}`,
       );
     });
@@ -86,9 +86,9 @@ suite('what others could read or write', () => {
     'master.key',
   ]) {
     test(`${name} that others may read or write is refused, with the command that mends it`, async () => {
-      for (const [mode, verb] of [
-        [0o640, 'read'],
-        [0o602, 'written'],
+      for (const [mode, access] of [
+        [0o640, 'readable'],
+        [0o602, 'writable'],
       ] as const) {
         const dir = copy(`file-${name}-${mode.toString(8)}`);
         const file = join(dir, name);
@@ -98,7 +98,7 @@ suite('what others could read or write', () => {
         const shown = mode.toString(8).padStart(4, '0');
         await refusedUntilMended(
           dir,
-          `${kind} ${file} can be ${verb} by other users (mode ${shown})`,
+          `${kind} ${file} is ${access} by other users (mode ${shown})`,
           `chmod 600 ${file}`,
         );
       }
@@ -115,9 +115,9 @@ suite('what others could read or write', () => {
     const quoted = (path: string) => `'${path.replace("'", "'\\''")}'`;
     await refusedUntilMended(
       dir,
-      `the data directory ${dir} can be read by other users (mode 0750), and ` +
-        `the database file ${join(dir, 'vault.db')} can be written by other users (mode 0664), and ` +
-        `the key file ${key} can be read by other users (mode 0644)`,
+      `the data directory ${dir} is readable by other users (mode 0750), and ` +
+        `the database file ${join(dir, 'vault.db')} is writable by other users (mode 0664), and ` +
+        `the key file ${key} is readable by other users (mode 0644)`,
       `chmod 700 ${quoted(dir)} && chmod 600 ${quoted(join(dir, 'vault.db'))} && chmod 600 ${key}`,
       { args: ['--master-key-file', key] },
     );
@@ -135,7 +135,7 @@ suite('what others could read or write', () => {
     fs.chmodSync(dir, 0o755);
     const { code, stderr } = await vault([...list, '--data-dir', link]);
     assert.equal(code, 1);
-    assert.match(stderr, /can be read by other users \(mode 0755\)/);
+    assert.match(stderr, /is readable by other users \(mode 0755\)/);
     fs.chmodSync(dir, 0o700);
     // The write-ahead log would be made where the database really is.
     const shared = join(root, 'shared');
@@ -144,13 +144,13 @@ suite('what others could read or write', () => {
     fs.symlinkSync(join(shared, 'vault.db'), join(dir, 'vault.db'));
     await refusedUntilMended(
       dir,
-      `the data directory ${shared} can be read by other users (mode 0755)`,
+      `the data directory ${shared} is readable by other users (mode 0755)`,
       `chmod 700 ${shared}`,
     );
     fs.symlinkSync(join(dir, 'master.key'), join(root, 'key-link'));
     fs.chmodSync(join(dir, 'master.key'), 0o644);
     const linked = await vault([...list, '--data-dir', dir, '--master-key-file', join(root, 'key-link')]);
-    assert.match(linked.stderr, /key-link can be read by other users \(mode 0644\)/);
+    assert.match(linked.stderr, /key-link is readable by other users \(mode 0644\)/);
   });
 
   test('a settings file that others may read is taken, and one that they may write is refused', async () => {
@@ -162,7 +162,7 @@ suite('what others could read or write', () => {
     fs.chmodSync(file, 0o664);
     await refusedUntilMended(
       dir,
-      `the settings file ${file} can be written by other users (mode 0664)`,
+      `the settings file ${file} is writable by other users (mode 0664)`,
       `chmod go-w ${file}`,
     );
   });
@@ -175,16 +175,16 @@ suite('what others could read or write', () => {
     assert.equal(code, 1);
     assert.equal(
       stderr,
-      `vault: the directory ${dir} is shared with other users, and holds other things\n` +
-        '  Name a directory of its own with --data-dir; it is made where there is none.\n',
+      `vault: the directory ${dir} holds other files and is open to other users\n` +
+        '  Use --data-dir to name a directory for the vault alone. The vault creates it if it does not exist.\n',
     );
     assert.deepEqual(fs.readdirSync(dir), ['holiday.jpg']);
     const listed = await vault([...list, '--data-dir', dir]);
-    assert.match(listed.stderr, /^vault: there is no vault in /);
+    assert.match(listed.stderr, /^vault: no vault in /);
     const empty = join(root, 'empty');
     fs.mkdirSync(empty, { mode: 0o755 });
     const made = await vault(['serve', '--data-dir', empty]);
-    assert.match(made.stderr, new RegExp(`can be read by other users.*\n {2}Mend it: chmod 700 ${empty}\n`));
+    assert.match(made.stderr, new RegExp(`is readable by other users.*\n {2}Fix: chmod 700 ${empty}\n`));
   });
 
   test('a credential of the service manager may show rights of a group, and nothing more', async () => {
@@ -203,7 +203,7 @@ suite('what others could read or write', () => {
       fs.chmodSync(file, mode);
       const { code, stderr } = await vault([...list, '--data-dir', dir], launch);
       assert.equal(code, 1);
-      assert.match(stderr, new RegExp(`^vault: the credential ${file} can be .* by other users`));
+      assert.match(stderr, new RegExp(`^vault: the credential ${file} is .* by other users`));
     }
     fs.chmodSync(file, 0o440);
     const { code } = await vault([...list, '--data-dir', dir, '--master-key-file', file]);
@@ -230,9 +230,9 @@ suite('what belongs to somebody else', () => {
       assert.equal(
         outcome.stderr,
         `vault: the data directory ${dir} belongs to nobody, not to ${me}\n` +
-          "  Run it as that user: sudo -u nobody vault api-key create '--name=the client'\\''s' " +
+          "  Try: sudo -u nobody vault api-key create '--name=the client'\\''s' " +
           `--scope=certificates:read '--certificate=*' --data-dir ${dir}\n` +
-          `  Or, if it shall be this user's: chown -R ${me} ${dir}\n`,
+          `  Or change the owner: chown -R ${me} ${dir}\n`,
       );
       const owners = fs.readdirSync(dir).map((name) => fs.statSync(join(dir, name)).uid);
       assert.deepEqual(new Set(owners), new Set([nobody.uid]), 'root has left nothing there');
@@ -260,8 +260,8 @@ suite('what belongs to somebody else', () => {
       assert.equal(
         stderr,
         `vault: the data directory ${dir} belongs to root, not to nobody\n` +
-          `  Run it as that user: sudo vault certificate list --json --data-dir ${dir}\n` +
-          `  Or, if it shall be this user's: sudo chown -R nobody ${dir}\n`,
+          `  Try: sudo vault certificate list --json --data-dir ${dir}\n` +
+          `  Or change the owner: sudo chown -R nobody ${dir}\n`,
       );
     }
   });
@@ -281,7 +281,7 @@ suite('what belongs to somebody else', () => {
         const kind = name === 'master.key' ? 'the key file' : 'the database file';
         assert.equal(
           stderr,
-          `vault: ${kind} ${file} belongs to root, not to nobody\n  Mend it: sudo chown nobody ${file}\n`,
+          `vault: ${kind} ${file} belongs to root, not to nobody\n  Fix: sudo chown nobody ${file}\n`,
         );
         execFileSync('chown', ['nobody', file]);
         assert.equal((await run()).code, 0);
@@ -333,8 +333,8 @@ suite('the key of HTTPS in a file', needs('openssl'), () => {
       assert.deepEqual([code, stdout], [1, ''], stderr);
       assert(
         stderr.includes(
-          `vault: the key file ${leaf.keyPath} can be read by other users (mode 0640)\n` +
-            `  Mend it: chmod 600 ${leaf.keyPath}\n`,
+          `vault: the key file ${leaf.keyPath} is readable by other users (mode 0640)\n` +
+            `  Fix: chmod 600 ${leaf.keyPath}\n`,
         ),
         stderr,
       );
@@ -346,7 +346,7 @@ suite('the key of HTTPS in a file', needs('openssl'), () => {
       await server.end();
       fs.chmodSync(leaf.keyPath, 0o644);
       const refused = await vault(['serve', '--data-dir', data, ...files], nobody);
-      assert.match(refused.stderr, /can be read by other users \(mode 0644\)\n {2}Mend it: sudo chmod 640 /);
+      assert.match(refused.stderr, /is readable by other users \(mode 0644\)\n {2}Fix: sudo chmod 640 /);
     },
   );
 });
@@ -401,7 +401,7 @@ suite('every command', () => {
           input: 'a long enough password\n',
         });
         assert.deepEqual([code, stdout], [1, ''], `${words.join(' ')}: ${stderr}`);
-        assert.match(stderr, / can be read by other users \(mode 0750\)\n {2}Mend it: chmod 700 /);
+        assert.match(stderr, / is readable by other users \(mode 0750\)\n {2}Fix: chmod 700 /);
       }
     };
     await Promise.all([work(), work(), work()]);

@@ -64,7 +64,7 @@ test('the password is taken without being shown, and corrected with backspace', 
   const { code, seen, modes } = await typing(join(dir, 'one'), `${password}xy\u007f\b\r`);
   assert.deepEqual(
     [code, seen],
-    ['0', `${question}\r\nA new vault was made in ${join(dir, 'one')}.\r\nasked: version 1\r\n`],
+    ['0', `${question}\r\nCreated a new vault in ${join(dir, 'one')}.\r\nasked: version 1\r\n`],
   );
   assertRestored(modes);
 });
@@ -85,7 +85,7 @@ for (const [name, key] of [
     const { code, seen, modes } = await typing(data, `begun${key}`);
     assert.deepEqual(
       [code, seen],
-      ['1', `${question}\r\nvault: no password was given\r\n  Nothing was stored.\r\n`],
+      ['1', `${question}\r\nvault: no password entered\r\n  Nothing was stored.\r\n`],
     );
     assertRestored(modes);
     assert.equal(existsSync(data), false);

@@ -55,7 +55,7 @@ function fleetOf(count: number, beforeStart: (count: number) => void = () => und
     log: keptLog(),
     supervisor: {
       watchdogInterval: 1000,
-      tell: async (...words) => void systemd.push(words[0] ?? ''),
+      notify: async (...words) => void systemd.push(words[0] ?? ''),
     },
     startWorker: () => {
       beforeStart(starts++);
@@ -135,7 +135,7 @@ test('systemd hears that all is well when all have said so, what fails, and noth
   const { fleet, one, two, systemd } = fleetOf(2);
   for (const worker of [one, two]) worker.say({ say: 'health', failed: [] });
   assert.deepEqual(systemd, []);
-  await fleet.tellReady();
+  await fleet.notifyReady();
   assert.deepEqual(systemd.splice(0), ['READY=1']);
   for (let time = 0; time < 3; time++) one.say({ say: 'health', failed: [] });
   assert.deepEqual(systemd, []);

@@ -45,7 +45,7 @@ suite('the series of all workers', () => {
       return { memory: 7 };
     };
     companions.measureBy({ counts: () => ({ downloads: 3 }), process });
-    companions.tellCounts();
+    companions.reportCounts();
     assert.deepEqual([looks, told.splice(0)], [0, [{ say: 'counted', counts: { downloads: 3 } }]]);
     for (const measured of [
       { counts: { downloads: 3 }, process: { memory: 7 } },

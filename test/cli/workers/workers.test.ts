@@ -4,7 +4,7 @@ import { cpSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { pauseBefore } from '../../../src/cli/workers/workers.ts';
+import { restartDelay } from '../../../src/cli/workers/workers.ts';
 import type { CertificateView, RenewalView } from '../../../src/domain/certificates/certificate-views.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { serve, vault } from '../../harness/vault-process.ts';
@@ -37,7 +37,7 @@ function isAlive(pid: number): boolean {
 /** The worker that does what one process does for all, as it said in the log. */
 function pidWithJobs({ server }: Pick<WorkersVault, 'server'>): number {
   const lines = server.log().split('\n');
-  const line = lines.findLast((text) => text.includes('are the business of this worker')) ?? '{}';
+  const line = lines.findLast((text) => text.includes('elected to run background jobs')) ?? '{}';
   const { pid } = JSON.parse(line) as { pid: number };
   return pid;
 }
@@ -53,8 +53,8 @@ test('several workers are one vault: one line, one invitation, all ready, and no
     assert.equal(status, 200, body);
   }
   assert.equal(server.log().match(/ vault admin setup-link /g)?.length, 1);
-  assert.equal(server.log().match(/a new vault was made/g)?.length, 1);
-  assert.equal(server.log().match(/are the business of this worker/g)?.length, 1);
+  assert.equal(server.log().match(/vault created/g)?.length, 1);
+  assert.equal(server.log().match(/elected to run background jobs/g)?.length, 1);
   assert.deepEqual(await server.end(), { code: 0, signal: null });
   assert.deepEqual(workers.filter(isAlive), []);
   assert.doesNotMatch(server.log(), /"level":"(warn|error)"/);
@@ -176,11 +176,11 @@ test('where no worker can serve any more the vault ends with the reason', async 
   await until('ended', () => !isAlive(server.pid));
   assert.match(
     server.log(),
-    /\nvault: .* is not the master key of the vault in .*\n {2}Put the right key back/,
+    /\nvault: .* is not the master key of the vault in .*\n {2}Restore the right key/,
   );
 });
 
 test('a worker that dies young again and again is started later and later, but in a minute at the latest', () => {
-  const pauses = [0, 1, 2, 3, 4, 7, 8, 1000].map(pauseBefore);
+  const pauses = [0, 1, 2, 3, 4, 7, 8, 1000].map(restartDelay);
   assert.deepEqual(pauses, [0, 0, 1000, 2000, 4000, 32_000, 60_000, 60_000]);
 });

@@ -47,7 +47,7 @@ for (const schema of having('vault.backup.gz')) {
       assert.equal(code, 0, `${args.join(' ')}: ${stderr}`);
       return stdout + stderr;
     };
-    assert.match(await done('restore', backup, '--check'), /It is whole and can be restored/);
+    assert.match(await done('restore', backup, '--check'), /The backup is intact and can be restored/);
     assert.match(await done('restore', backup), /2 certificates, 2 versions, 2 API keys/);
     const { key, revoked } = JSON.parse(read(schema, 'facts.json').toString()) as Record<string, string>;
     const server = await serve(t, data);

@@ -137,7 +137,7 @@ test('what is cut off is resumed with the same key by another process, which mak
   await assert.rejects(rotateMasterKey(vault, cutOff), /cut off/);
   await close();
   const { vault: next, log } = await testVault(t, { dataDir, world });
-  assert.match(log.lines.join('\n'), /"level":"warn","message":"a rotation of the master key has not ended/);
+  assert.match(log.lines.join('\n'), /"level":"warn","message":"master key rotation is not finished/);
   assert.equal((await masterKeyFindings(next))[0]?.status, 'warning');
   const steps: string[] = [];
   await rotateMasterKey(next, { ...order, report: (step) => steps.push(step) });
@@ -225,7 +225,7 @@ test('without the key that a rotation has not done with, the vault does not star
   rmSync(path);
   await assert.rejects(testVault(t, { dataDir, world }), (error) => {
     assert(error instanceof OperatorError);
-    assert.match(error.message, new RegExp(`has not ended, and master key ${before.keys[0]} is not beside`));
+    assert.match(error.message, new RegExp(`is not finished, and master key ${before.keys[0]} is missing beside`));
     return true;
   });
   writeFileSync(path, bytes, { mode: 0o600 });

@@ -56,7 +56,7 @@ test('a vault of before keeps what its records name on this machine, to the port
   const upgraded = await opened(t, before.dataDir);
   assert.match(
     upgraded.log.lines.join('\n'),
-    /"127\.0\.0\.1:25".*outbound addresses kept from before --allow-outbound/,
+    /"127\.0\.0\.1:25".*allowing outbound addresses stored before --allow-outbound existed/,
   );
   const stored = await readSetting(upgraded.vault.db.reader, 'kept-outbound-targets');
   assert.deepEqual(new Set(JSON.parse(String(stored))), new Set(kept));

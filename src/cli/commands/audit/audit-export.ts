@@ -1,4 +1,4 @@
-/** `vault audit export`: audit events as a file, in the order in which they happened, however many there are. */
+/** `vault audit export`: writes audit events to a file, oldest first, streaming any number of them. */
 import { createWriteStream, existsSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -10,19 +10,26 @@ import { command } from '../../runtime/command.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
+import { systemErrorText } from '../../terminal/system-error.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { auditFilter, auditFilterOptions } from './audit-filter.ts';
 
 export const exportCommand = command({
   name: 'audit export',
-  description: 'write audit events as a file, oldest first: CSV, or one JSON object a line',
+  description: 'Export audit events as JSON lines or CSV, oldest first',
   examples: [
     {
-      does: 'All of a year for an auditor',
+      does: 'Export one year as CSV',
       line: 'vault audit export --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z --format csv --output audit.csv',
     },
-    { does: 'All of it, as a copy that verifies anywhere', line: 'vault audit export --output audit.jsonl' },
-    { does: 'The last day, for a program', line: 'vault audit export --since 1d | gzip > audit.jsonl.gz' },
+    {
+      does: 'Export everything, for "vault audit verify --file"',
+      line: 'vault audit export --output audit.jsonl',
+    },
+    {
+      does: 'Export the last day, compressed',
+      line: 'vault audit export --since 1d | gzip > audit.jsonl.gz',
+    },
   ],
   options: {
     ...auditFilterOptions,
@@ -35,14 +42,14 @@ export const exportCommand = command({
     output: {
       type: 'string',
       valueHint: 'FILE',
-      description: 'a new file to write to (default: - for standard output)',
+      description: 'a new file to write (default: -, standard output)',
     },
   },
   run: async ({ format: name = 'jsonl', output = '-', ...args }, terminal) => {
     const filter = auditFilter(args, terminal.world.now());
     const format = auditFormats.find((known) => known === name);
     if (format === undefined) {
-      throw new Misuse(`--format ${name} is none`, `Write one of ${auditFormats.join(', ')}.`);
+      throw new Misuse(`--format: unknown format "${name}"`, `Use one of ${auditFormats.join(', ')}.`);
     }
     await withVault(args, terminal, 'refuse', async (vault) => {
       const events = Readable.from(exportAuditEvents(vault, filter, format, 'oldest first'));
@@ -52,9 +59,9 @@ export const exportCommand = command({
   },
 });
 
-/** Writes to a file that was not there; it has its name once it is whole, and not before. */
+/** Writes a new file under a draft name and renames it once it is complete. */
 async function writeNew(path: string, events: Readable, { world }: Terminal): Promise<void> {
-  if (existsSync(path)) throw thereAlready(path);
+  if (existsSync(path)) throw alreadyExists(path);
   const draft = join(dirname(path), `.${basename(path)}.${world.randomBytes(8).toString('hex')}.draft`);
   try {
     const file = createWriteStream(draft, { flags: 'wx', mode: 0o600, flush: true });
@@ -62,17 +69,17 @@ async function writeNew(path: string, events: Readable, { world }: Terminal): Pr
     publishDraft(draft, path, 'refuse');
   } catch (error) {
     rmSync(draft, { force: true });
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw thereAlready(path, error);
-    throw new OperatorError(`${path} cannot be written: ${(error as Error).message}`, {
-      hint: 'Nothing was left there. Look at the directory and its space.',
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw alreadyExists(path, error);
+    throw new OperatorError(`cannot write ${path}: ${systemErrorText(error)}`, {
+      hint: 'Check the directory and its free space. No file was written.',
       cause: error,
     });
   }
 }
 
-function thereAlready(path: string, cause?: unknown): OperatorError {
-  return new OperatorError(`${path} is there already`, {
-    hint: 'Name a new file, or move this one away. Nothing was written.',
+function alreadyExists(path: string, cause?: unknown): OperatorError {
+  return new OperatorError(`${path} already exists`, {
+    hint: 'Choose another name with --output, or move the file away. Nothing was written.',
     cause,
   });
 }

@@ -1,9 +1,9 @@
-/** What `vault audit verify` has found, for people and for programs. */
+/** The result of `vault audit verify` as text and as JSON. */
 import { formatTimestamp } from '../../../base/timestamp.ts';
 import type { Checkpoint } from '../../../domain/audit/audit-checkpoint.ts';
 import type { ChainReport } from '../../../domain/audit/audit-verification.ts';
 
-/** For programs. */
+/** The result as JSON. */
 export function reportView(
   { events, first, last, faults, faultCount }: ChainReport,
   checkpoints: readonly Checkpoint[],
@@ -20,22 +20,22 @@ export function reportView(
   };
 }
 
-/** For people, who call what was looked at `name`. */
+/** The result as text; `name` is what was verified. */
 export function reportText(
   { events, first, last, faults, faultCount }: ChainReport,
   checkpoints: readonly Checkpoint[],
   name: string,
 ): string {
   const range = last === undefined ? '' : `, from ${first} to ${last.id}`;
-  const lines = faults.map(({ message }) => `WRONG: ${message}`);
+  const lines = faults.map(({ message }) => `FAULT: ${message}`);
   if (faultCount > faults.length) lines.push(`… and ${faultCount - faults.length} more`);
   if (faultCount === 0) {
-    lines.push(`${name} is whole: ${events} events${range}.`);
+    lines.push(`${name} is intact: ${events} events${range}.`);
     for (const { id, at } of checkpoints)
-      lines.push(`It agrees with the checkpoint of event ${id}, ${formatTimestamp(at)}.`);
-    if (last !== undefined) lines.push(`It ends with ${last.link.toString('hex')}.`);
+      lines.push(`Matches the checkpoint of event ${id}, ${formatTimestamp(at)}.`);
+    if (last !== undefined) lines.push(`Last hash: ${last.link.toString('hex')}`);
   } else {
-    lines.push(`${events} events${range} were looked at.`);
+    lines.push(`Verified ${events} events${range}.`);
   }
   return `${lines.join('\n')}\n`;
 }

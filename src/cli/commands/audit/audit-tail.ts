@@ -1,4 +1,4 @@
-/** `vault audit tail`: the newest audit events, one a line, and the next ones as they happen. */
+/** `vault audit tail`: prints the newest audit events, one per line, and with --follow new ones as they happen. */
 import { formatTimestamp } from '../../../base/timestamp.ts';
 import {
   findAuditEvents,
@@ -13,21 +13,24 @@ import { countFrom } from '../../terminal/count-option.ts';
 import { printable } from '../../terminal/output.ts';
 import { auditFilter, auditFilterOptions } from './audit-filter.ts';
 
-const lookAgainAfter = 500;
-const eventsAtOnce = 500;
+const pollInterval = 500;
+const pageSize = 500;
 
 export const tailCommand = command({
   name: 'audit tail',
-  description: 'show the newest audit events, oldest of them first, and with --follow what happens next',
+  description: 'Print the newest audit events, and follow new ones',
   examples: [
-    { does: 'The last things that happened, one a line', line: 'vault audit tail --lines 20' },
-    { does: 'Refusals as they happen', line: 'vault audit tail --follow --action access.refuse | less' },
+    { does: 'Print the last 20 events', line: 'vault audit tail --lines 20' },
+    {
+      does: 'Watch refused requests as they happen',
+      line: 'vault audit tail --follow --action access.refuse | less',
+    },
   ],
   options: {
     ...auditFilterOptions,
-    lines: { type: 'string', valueHint: 'N', description: 'how many to begin with (default: 10)' },
-    follow: { type: 'boolean', description: 'go on until it is stopped, with ^C' },
-    json: { type: 'boolean', description: 'print one JSON object a line, for programs' },
+    lines: { type: 'string', valueHint: 'N', description: 'how many events to print first (default: 10)' },
+    follow: { type: 'boolean', description: 'keep printing new events until interrupted with ^C' },
+    json: { type: 'boolean', description: 'print JSON, one object per line' },
   },
   run: async (args, terminal) => {
     const { stdout, world } = terminal;
@@ -41,11 +44,11 @@ export const tailCommand = command({
       const newest = lines === 0 ? [] : await findAuditEvents(vault, filter, { before, limit: lines });
       stdout.write(newest.toReversed().map(show).join(''));
       while (stop?.aborted === false) {
-        const page = { after, limit: eventsAtOnce };
+        const page = { after, limit: pageSize };
         const events = await findAuditEvents(vault, filter, page, 'oldest first');
         stdout.write(events.map(show).join(''));
         after = events.at(-1)?.id ?? after;
-        if (events.length < eventsAtOnce) await world.sleep(lookAgainAfter, stop);
+        if (events.length < pageSize) await world.sleep(pollInterval, stop);
       }
     });
   },

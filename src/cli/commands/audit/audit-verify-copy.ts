@@ -1,4 +1,4 @@
-/** `vault audit verify --file`: a copy of the audit log is verified where the vault is not, also by whoever does not trust it. */
+/** `vault audit verify --file`: verifies a copy of the audit log without the vault. */
 import { createReadStream } from 'node:fs';
 import { OperatorError } from '../../../base/operator-error.ts';
 import { readPublicKeyPem } from '../../../crypto/ed25519.ts';
@@ -17,7 +17,7 @@ import { jsonText } from '../../terminal/output.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { reportText, reportView } from './audit-report.ts';
 
-/** Events have a few hundred characters; those about thousands of certificates a million. */
+/** Most events have a few hundred characters; an event about thousands of certificates has about a million. */
 const longestLine = 16 * 1024 * 1024;
 
 type Given = Arguments<typeof commonOptions> & {
@@ -26,29 +26,29 @@ type Given = Arguments<typeof commonOptions> & {
   readonly json: boolean;
 };
 
-/** Verifies the lines of the file, and prints what was found. Throws OperatorError where it is not what was recorded. */
+/** Verifies the lines of the file and prints the result. Throws OperatorError if the file differs from what was recorded. */
 export async function verifyCopy(path: string, args: Given, terminal: Terminal): Promise<void> {
   if (path === '-' && args.checkpoint.includes('-')) {
-    throw new Misuse('--file and --checkpoint both read standard input', 'Name a file for one of them.');
+    throw new Misuse('only one option can read standard input', 'Name a file for --file or --checkpoint.');
   }
-  const name = called(path);
+  const name = displayName(path);
   const checkpoints = await checkpointsFor(args, terminal);
   const report = await verifyExport(linesOf(path, terminal), checkpoints);
   if (report.events === 0) {
     throw new OperatorError(`${name} holds no audit events`, {
-      hint: 'Name a file that "vault audit export" or --audit-file has written, as lines of JSON. CSV cannot be verified.',
+      hint: 'Use a JSON lines file written by "vault audit export" or --audit-file. CSV cannot be verified.',
     });
   }
   terminal.stdout.write(
     args.json ? jsonText(copyView(report, checkpoints)) : copyText(report, checkpoints, name),
   );
   if (report.faultCount === 0) return;
-  throw new OperatorError(`${name} is not what was recorded`, {
-    hint: 'An export of some events alone has gaps: verify one of all events, or of all between two times.',
+  throw new OperatorError(`${name} failed verification`, {
+    hint: 'A filtered export has gaps. Verify an export of all events, or of all events between two times.',
   });
 }
 
-/** What was read of each of these files; the functions of checkpoints throw for what is none. */
+/** The checkpoints in these files. Throws what `read` throws. */
 export async function readAll(
   paths: readonly string[],
   terminal: Terminal,
@@ -56,19 +56,19 @@ export async function readAll(
 ): Promise<Checkpoint[]> {
   const checkpoints: Checkpoint[] = [];
   for (const path of paths) {
-    checkpoints.push(await read((await readInput(path, terminal)).toString(), called(path)));
+    checkpoints.push(await read((await readInput(path, terminal)).toString(), displayName(path)));
   }
   return checkpoints;
 }
 
-/** The vault is opened only where its keys are needed. */
+/** Opens the vault only if its keys are needed. */
 async function checkpointsFor(args: Given, terminal: Terminal): Promise<Checkpoint[]> {
   const { checkpoint: paths, 'public-key': keyFile } = args;
   if (keyFile !== undefined) {
     const key = readPublicKeyPem((await readInput(keyFile, terminal)).toString());
     if (key === undefined) {
-      throw new OperatorError(`${keyFile} holds no public key of checkpoints`, {
-        hint: 'Name a file that "vault audit public-key" has written.',
+      throw new OperatorError(`${keyFile} is not a checkpoint public key`, {
+        hint: 'Use a file written by "vault audit public-key".',
       });
     }
     return readAll(paths, terminal, (text, name) => checkpointSignedBy([key], text, name));
@@ -88,16 +88,16 @@ async function* linesOf(path: string, { stdin }: Terminal): AsyncIterable<string
     for await (const text of input.setEncoding('utf8') as AsyncIterable<string>) {
       const lines = `${rest}${text}`.split('\n');
       rest = lines.pop() ?? '';
-      if (rest.length > longestLine) throw new Error('it has no lines');
+      if (rest.length > longestLine) throw new Error('not a text file with lines');
       yield* lines;
     }
     yield rest;
   } catch (error) {
-    throw unreadable(called(path), error);
+    throw unreadable(displayName(path), error);
   }
 }
 
-function called(path: string): string {
+function displayName(path: string): string {
   return path === '-' ? 'standard input' : path;
 }
 
@@ -116,9 +116,9 @@ function copyText(report: ExportReport, checkpoints: readonly Checkpoint[], name
   const notes = [
     unproved === undefined
       ? ''
-      : `Event ${unproved} was taken as it stands: the one before it, which would show a change, is not there.\n`,
-    repeated === 0 ? '' : `Events that stand there once more: ${repeated}.\n`,
-    others === 0 ? '' : `Lines that are no event as the vault writes it: ${others}.\n`,
+      : `Event ${unproved} could not be verified: the event before it is missing.\n`,
+    repeated === 0 ? '' : `Repeated events: ${repeated}\n`,
+    others === 0 ? '' : `Lines that are not events: ${others}\n`,
   ];
   return `${reportText(report, checkpoints, name)}${notes.join('')}`;
 }

@@ -1,4 +1,4 @@
-/** `vault audit verify`, `checkpoint` and `public-key`: whether the audit log is what was recorded, and how to show it later. */
+/** `vault audit verify`, `checkpoint` and `public-key`: verify the audit log and sign checkpoints of it. */
 import { OperatorError } from '../../../base/operator-error.ts';
 import { publicKeyPem } from '../../../crypto/ed25519.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
@@ -18,15 +18,15 @@ import { readAll, verifyCopy } from './audit-verify-copy.ts';
 
 export const verifyCommand = command({
   name: 'audit verify',
-  description: 'look whether any event of the audit log was changed, removed or put in; exit code 1 if so',
+  description: 'Detect modified, deleted or inserted audit events',
   examples: [
-    { does: 'Verify the whole log', line: 'vault audit verify' },
+    { does: 'Verify the whole log; exit code 1 if it was changed', line: 'vault audit verify' },
     {
-      does: 'Also against what was kept elsewhere',
+      does: 'Also verify against a checkpoint stored elsewhere',
       line: 'vault audit verify --checkpoint checkpoint.txt',
     },
     {
-      does: 'A copy, also where there is no vault',
+      does: 'Verify a copy, on a machine without the vault',
       line: 'vault audit verify --file audit.jsonl',
     },
   ],
@@ -35,20 +35,19 @@ export const verifyCommand = command({
       type: 'string',
       valueHint: 'FILE',
       multiple: true,
-      description: 'hold the log against a checkpoint that was kept elsewhere; - is standard input',
+      description: 'verify the log against this checkpoint; - for standard input',
     },
     file: {
       type: 'string',
       valueHint: 'FILE',
-      description: 'verify these lines of JSON, of an export or an audit file, and not the vault',
+      description: 'verify this export or audit file (JSON lines) instead of the vault',
     },
     'public-key': {
       type: 'string',
       valueHint: 'FILE',
-      description:
-        'with --file: the key by which checkpoints are checked, as PEM (default: those of the vault)',
+      description: 'with --file: the PEM public key that verifies checkpoints (default: from the vault)',
     },
-    json: { type: 'boolean', description: 'print JSON, for programs' },
+    json: { type: 'boolean', description: 'print JSON' },
   },
   run: async (args, terminal) => {
     if (args.file !== undefined) {
@@ -56,7 +55,10 @@ export const verifyCommand = command({
       return;
     }
     if (args['public-key'] !== undefined) {
-      throw new Misuse('--public-key is for --file', 'The vault has its keys itself: leave it out.');
+      throw new Misuse(
+        '--public-key needs --file',
+        'Without --file, the keys of the vault are used: remove --public-key.',
+      );
     }
     await withVault(args, terminal, 'refuse', async (vault) => {
       const checkpoints = await readAll(args.checkpoint, terminal, (text, name) =>
@@ -68,8 +70,8 @@ export const verifyCommand = command({
         : reportText(report, checkpoints, 'The audit log');
       terminal.stdout.write(text);
       if (report.faultCount === 0) return;
-      throw new OperatorError('the audit log is not what was recorded', {
-        hint: 'Whoever did it could write to vault.db. Keep a copy of it, and see docs/how-to/respond-to-theft.md.',
+      throw new OperatorError('the audit log failed verification', {
+        hint: 'Someone with write access to vault.db changed it. Keep a copy of vault.db and follow docs/how-to/respond-to-theft.md.',
       });
     });
   },
@@ -77,10 +79,10 @@ export const verifyCommand = command({
 
 export const checkpointCommand = command({
   name: 'audit checkpoint',
-  description: 'print where the audit log stands now, signed, to be kept elsewhere',
+  description: 'Print a signed checkpoint of the audit log',
   examples: [
     {
-      does: 'Write a checkpoint to keep on another machine',
+      does: 'Write a checkpoint to store on another machine',
       line: 'vault audit checkpoint > checkpoint.txt',
     },
   ],
@@ -96,10 +98,8 @@ export const checkpointCommand = command({
 
 export const publicKeyCommand = command({
   name: 'audit public-key',
-  description: 'print the public key by which anybody can check the signature of a checkpoint, as PEM',
-  examples: [
-    { does: 'Keep the key by which checkpoints are checked', line: 'vault audit public-key > audit-key.pem' },
-  ],
+  description: 'Print the public key that verifies checkpoints, as PEM',
+  examples: [{ does: 'Save the public key of checkpoints', line: 'vault audit public-key > audit-key.pem' }],
   options: {},
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {

@@ -1,4 +1,4 @@
-/** `vault audit …`: the audit log where nobody can sign in: listed, exported, followed, and verified. */
+/** `vault audit …`: lists, exports, follows and verifies the audit log without signing in. */
 import { viewAuditEvents } from '../../../domain/audit/audit-log.ts';
 import { command, commandGroup } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
@@ -11,22 +11,22 @@ import { checkpointCommand, publicKeyCommand, verifyCommand } from './audit-veri
 
 const list = command({
   name: 'audit list',
-  description: 'list audit events, newest first',
+  description: 'List audit events, newest first',
   examples: [
-    { does: 'The last things that happened', line: 'vault audit list --limit 20' },
+    { does: 'List the last 20 events', line: 'vault audit list --limit 20' },
     {
-      does: 'Who has downloaded a certificate or its key in the last week',
+      does: 'List the downloads of a certificate in the last week',
       line: 'vault audit list --certificate web --action certificate.download --since 7d',
     },
   ],
   options: {
     ...auditFilterOptions,
     limit: limitOption,
-    json: { type: 'boolean', description: 'print JSON, for programs' },
+    json: { type: 'boolean', description: 'print JSON' },
   },
   run: async (args, terminal) => {
     const filter = auditFilter(args, terminal.world.now());
-    const limit = limitFrom(args.limit, '"vault audit export" has them all.');
+    const limit = limitFrom(args.limit, 'for all events, use "vault audit export"');
     await withVault(args, terminal, 'refuse', async (vault) => {
       const events = await viewAuditEvents(vault, filter, { limit });
       if (args.json) {
@@ -34,7 +34,7 @@ const list = command({
         return;
       }
       if (events.length === 0) {
-        terminal.stderr.write('No event is like this.\n');
+        terminal.stderr.write('No matching events.\n');
         return;
       }
       terminal.stdout.write(
@@ -50,7 +50,7 @@ const list = command({
   },
 });
 
-export const auditCommands = commandGroup('audit', 'list, export and verify the audit log', {
+export const auditCommands = commandGroup('audit', 'List, export and verify the audit log', {
   list,
   export: exportCommand,
   tail: tailCommand,

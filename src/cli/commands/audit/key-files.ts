@@ -1,8 +1,7 @@
 /**
- * The files that the secrets of new API keys are written to: mode 0600, never overwritten. Each is a draft beside its place
- * before the key is stored, and gets its name afterwards, so that a kill in between loses no secret: the next run finds it.
- * The transaction that stores a key looks whether its draft is there: under the write lock, no other run takes it for one
- * that was left behind.
+ * The files for the secrets of new API keys: mode 0600, never overwritten. Each secret is written to a draft before its key
+ * is stored, and renamed afterwards. If the process is killed in between, the next run finds the draft, so no secret is
+ * lost. The transaction that stores a key checks that its draft still exists, because another run may have removed it.
  */
 import {
   closeSync,
@@ -21,17 +20,18 @@ import { OperatorError } from '../../../base/operator-error.ts';
 import type { Secret } from '../../../base/secret.ts';
 import { isStoredKey } from '../../../domain/access/api-keys.ts';
 import type { DatabaseContext } from '../../../domain/contexts.ts';
+import { systemErrorText } from '../../terminal/system-error.ts';
 
-/** What is wrong with a place for a new secret, or undefined. */
+/** Why a new secret cannot be written to this path, or undefined. */
 export function complaintAboutKeyFile(path: string): string | undefined {
-  if (existsSync(path)) return `the file ${path} exists already, and is never overwritten`;
+  if (existsSync(path)) return `the file ${path} already exists and is not overwritten`;
   const folder = statSync(dirname(path), { throwIfNoEntry: false });
-  return folder?.isDirectory() === true ? undefined : `there is no directory ${dirname(path)}`;
+  return folder?.isDirectory() === true ? undefined : `no such directory: ${dirname(path)}`;
 }
 
 /**
- * Writes the secrets beside their places, before the transaction that stores the keys: a slow disk must not hold up those
- * who wait for its lock. Throws OperatorError where that is not possible, and leaves none there then.
+ * Writes the secrets to drafts, before the transaction that stores the keys, so that a slow disk does not hold its lock.
+ * Throws OperatorError if a draft cannot be written, after removing the others.
  */
 export function draftKeyFiles(secrets: ReadonlyMap<string, Secret<string>>): void {
   const drafted: string[] = [];
@@ -46,12 +46,12 @@ export function draftKeyFiles(secrets: ReadonlyMap<string, Secret<string>>): voi
   }
 }
 
-/** Throws OperatorError where a draft is gone. Called in the transaction that stores the keys. */
+/** Throws OperatorError if a draft is missing. Called in the transaction that stores the keys. */
 export function requireDrafts(paths: Iterable<string>): void {
   for (const path of paths) {
     if (existsSync(draftOf(path))) continue;
     throw new OperatorError(`another run of "vault apply" removed ${draftOf(path)}`, {
-      hint: 'Run it again.',
+      hint: 'Run "vault apply" again.',
     });
   }
 }
@@ -70,16 +70,15 @@ function draftKeyFile(path: string, raw: Secret<string>): void {
       closeSync(file);
     }
   } catch (error) {
-    throw new OperatorError(`${path} cannot be written: ${(error as Error).message}`, {
-      hint: 'Name a file in a directory that this user may write to. Nothing was changed.',
+    throw new OperatorError(`cannot write ${path}: ${systemErrorText(error)}`, {
+      hint: 'Use a directory that this user can write to. Nothing was changed.',
       cause: error,
     });
   }
 }
 
 /**
- * Gives drafts their names, once the keys are stored. Throws OperatorError where another file took one meanwhile; the draft
- * stays then.
+ * Renames the drafts once the keys are stored. Throws OperatorError if another file has taken the name; the draft then stays.
  */
 export async function publishKeyFiles({ db }: DatabaseContext, paths: Iterable<string>): Promise<void> {
   const published = [...paths];
@@ -92,17 +91,17 @@ export async function publishKeyFiles({ db }: DatabaseContext, paths: Iterable<s
 function publishKeyFile(path: string): void {
   const there = statSync(path, { throwIfNoEntry: false });
   const draft = statSync(draftOf(path), { throwIfNoEntry: false });
-  // Another run has found it in between.
+  // Another run has published it already.
   if (draft === undefined && there !== undefined) return;
   try {
-    // A run that was killed may have given the name already.
+    // A killed run may have linked it already.
     const isNamed = there !== undefined && there.ino === draft?.ino;
     if (!isNamed) linkSync(draftOf(path), path);
     unlinkSync(draftOf(path));
     syncPath(dirname(path));
   } catch (error) {
-    throw new OperatorError(`the new API key could not be moved to ${path}: ${(error as Error).message}`, {
-      hint: `Its secret is in ${draftOf(path)}.`,
+    throw new OperatorError(`cannot move the new API key to ${path}: ${systemErrorText(error)}`, {
+      hint: `The secret is in ${draftOf(path)}.`,
       cause: error,
     });
   }
@@ -113,13 +112,13 @@ function dropDraft(path: string): void {
 }
 
 /**
- * Ends what an earlier run was killed in: the draft of a key that was stored gets its name, any other goes. Says whether
- * the file is there now.
+ * Recovers from a killed run: renames the draft if its key was stored, and removes the draft otherwise. Returns whether the
+ * file exists now.
  */
 export async function recoverKeyFile({ db }: DatabaseContext, path: string): Promise<boolean> {
   if (!existsSync(draftOf(path))) return false;
   return db.write(async (writer) => {
-    // The run whose draft it was may have ended while this one waited.
+    // The run that wrote the draft may have finished while this one waited for the lock.
     if (!existsSync(draftOf(path))) return false;
     if (!(await isStoredKey(writer, readFileSync(draftOf(path), 'utf8').trim()))) {
       dropDraft(path);

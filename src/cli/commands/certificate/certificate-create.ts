@@ -1,4 +1,4 @@
-/** `vault certificate create`: the private CA issues at once, an ACME CA through a renewal that is queued. */
+/** `vault certificate create`: the private CA issues immediately; an ACME CA issues through a queued renewal. */
 import { formatTimestamp } from '../../../base/timestamp.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { createCertificate } from '../../../domain/certificates/certificates.ts';
@@ -6,20 +6,19 @@ import { createCertificateInput, parseInput } from '../../../domain/inputs.ts';
 import { certificateSummary } from '../../../domain/versions/certificate-lookup.ts';
 import { command } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
-import { nameOption, waitOptions, wishOptions } from './certificate-options.ts';
+import { issuanceOptions, nameOption, waitOptions } from './certificate-options.ts';
 import { watchRenewal } from './watch-renewal.ts';
 
 export const createCommand = command({
   name: 'certificate create',
-  description:
-    'make a certificate: with the private CA version 1 is there at once, an ACME CA is asked for it',
+  description: 'Create a certificate from the private CA or an ACME CA',
   examples: [
     {
-      does: 'Have the private CA make one, which is there at once',
+      does: 'Issue a certificate from the private CA',
       line: 'vault certificate create --name web --domain www.example.test',
     },
     {
-      does: "Order one from Let's Encrypt, and watch",
+      does: "Order a certificate from Let's Encrypt and wait for it",
       line: 'vault certificate create --name shop --domain shop.example.com --domain example.com --issuer letsencrypt --wait',
     },
   ],
@@ -32,13 +31,13 @@ export const createCommand = command({
       multiple: true,
       description: 'a DNS name, a wildcard or an IP address',
     },
-    ...wishOptions,
+    ...issuanceOptions,
     lifetime: {
       type: 'string',
       valueHint: 'TIME',
-      description: 'how long each version of the private CA is valid (default: 90d)',
+      description: 'how long versions issued by the private CA are valid (default: 90d)',
     },
-    'reuse-key': { type: 'boolean', description: 'keep the private key at renewals' },
+    'reuse-key': { type: 'boolean', description: 'keep the same private key at each renewal' },
     ...waitOptions,
   },
   run: async (args, terminal) => {
@@ -62,8 +61,8 @@ export const createCommand = command({
       }
       if (renewal !== undefined) {
         terminal.stderr.write(
-          `${name} is ordered from ${input.issuer} as soon as "vault serve" runs.\n` +
-            `  See how it goes with "vault certificate renew --name ${name} --wait".\n`,
+          `Created ${name}. "vault serve" orders it from ${input.issuer}.\n` +
+            `  To watch the order: vault certificate renew --name ${name} --wait\n`,
         );
         return;
       }

@@ -1,4 +1,4 @@
-/** `vault certificate import`: files from elsewhere become a certificate, or a new version of one. */
+/** `vault certificate import`: stores a certificate issued elsewhere, or a new version of it. */
 import type { Secret } from '../../../base/secret.ts';
 import type { BundleSource } from '../../../crypto/certificate-bundle.ts';
 import { looksLikePkcs12 } from '../../../crypto/pkcs12.ts';
@@ -15,14 +15,14 @@ import type { Terminal } from '../../terminal/terminal.ts';
 
 export const importCommand = command({
   name: 'certificate import',
-  description: 'store a certificate that was made elsewhere; again: a new version',
+  description: 'Import a certificate, or a new version of it',
   examples: [
     {
-      does: 'Take in what another CA made; again: a new version',
+      does: 'Import a certificate; run again to add a new version',
       line: 'vault certificate import --name mail --fullchain fullchain.pem --private-key privkey.pem',
     },
     {
-      does: 'From a PKCS#12 file',
+      does: 'Import from a PKCS#12 file',
       line: 'vault certificate import --name mail --pkcs12 mail.p12 --password-file password.txt',
     },
   ],
@@ -31,18 +31,22 @@ export const importCommand = command({
     fullchain: {
       type: 'string',
       valueHint: 'FILE',
-      description: 'certificate and chain as PEM; "-" is standard input',
+      description: 'certificate and chain as PEM; - for standard input',
     },
     'private-key': {
       type: 'string',
       valueHint: 'FILE',
-      description: 'the private key as PEM, unless it stands in the fullchain file',
+      description: 'the private key as PEM, unless the fullchain file holds it',
     },
-    pkcs12: { type: 'string', valueHint: 'FILE', description: 'a .p12 or .pfx file instead of the two' },
+    pkcs12: {
+      type: 'string',
+      valueHint: 'FILE',
+      description: 'a .p12 or .pfx file with certificate, chain and key',
+    },
     'password-file': {
       type: 'string',
       valueHint: 'FILE',
-      description: 'holds the password of the PKCS#12 file; asked for on a terminal otherwise',
+      description: 'a file with the password of the PKCS#12 file (default: prompt for it)',
     },
   },
   run: async (args, terminal) => {
@@ -57,7 +61,7 @@ export const importCommand = command({
     const password = needsPassword ? await passwordFor(args['password-file'], terminal) : undefined;
     await withVault(args, terminal, 'create', async (vault) => {
       const { version, warnings } = await importCertificate(vault, localCli, { name, sources, password });
-      for (const warning of warnings) terminal.stderr.write(`Note: ${warning}\n`);
+      for (const warning of warnings) terminal.stderr.write(`Warning: ${warning}\n`);
       terminal.stdout.write(`${name}: version ${version}\n`);
     });
   },
@@ -72,17 +76,17 @@ function sourcePaths(args: {
   const files = [args.fullchain, args['private-key']].filter((path) => path !== undefined);
   if (args.pkcs12 !== undefined && files.length > 0) {
     throw new Misuse(
-      '--pkcs12 stands for both other files',
-      'Give either --pkcs12, or --fullchain and --private-key.',
+      '--pkcs12 cannot be combined with --fullchain or --private-key',
+      'Use either --pkcs12, or --fullchain and --private-key.',
     );
   }
   if (args.pkcs12 === undefined && args.fullchain === undefined) {
-    throw new Misuse('--fullchain is missing', 'Give --fullchain and --private-key, or --pkcs12.');
+    throw new Misuse('--fullchain is missing', 'Use --fullchain and --private-key, or --pkcs12.');
   }
   if ([...files, args.pkcs12, args['password-file']].filter((path) => path === '-').length > 1) {
     throw new Misuse(
-      'standard input can be one file only',
-      'Put certificate, chain and key into it, or name a file.',
+      'only one option can read standard input',
+      'Send certificate, chain and key together, or name files.',
     );
   }
   return args.pkcs12 === undefined ? files : [args.pkcs12];

@@ -1,4 +1,4 @@
-/** Options that several certificate commands share. */
+/** Options shared by the certificate commands. */
 import { challengeTypes } from '../../../base/challenge-type.ts';
 import { keyTypes } from '../../../base/key-type.ts';
 import { serveOptions } from '../../settings/settings.ts';
@@ -13,19 +13,19 @@ export const nameOption = {
   },
 } as const;
 
-/** What a certificate shall be, and who makes it. */
-export const wishOptions = {
+/** How a certificate is issued. */
+export const issuanceOptions = {
   issuer: {
     type: 'string',
     valueHint: 'ISSUER',
     names: 'issuers',
-    description: 'who issues it (default: local-ca)',
+    description: 'the issuer (default: local-ca)',
   },
   'fallback-issuer': {
     type: 'string',
     valueHint: 'ISSUER',
     names: 'issuers',
-    description: 'who is asked when the issuer keeps failing and the end is near',
+    description: 'the issuer to use when the first one keeps failing and expiry is near',
   },
   'key-type': {
     type: 'string',
@@ -33,7 +33,11 @@ export const wishOptions = {
     values: keyTypes,
     description: `${keyTypes.join(', ')} (default: ec256)`,
   },
-  profile: { type: 'string', valueHint: 'PROFILE', description: "the CA's certificate profile" },
+  profile: {
+    type: 'string',
+    valueHint: 'PROFILE',
+    description: 'the certificate profile of the CA',
+  },
   challenge: {
     type: 'string',
     valueHint: 'TYPE',
@@ -42,9 +46,9 @@ export const wishOptions = {
   },
 } as const;
 
-/** For commands that may carry a renewal out themselves. */
+/** For commands that can run a renewal themselves. */
 export const waitOptions = {
-  wait: { type: 'boolean', description: 'show the steps, and end when the renewal has ended' },
+  wait: { type: 'boolean', description: 'show progress and wait until the renewal finishes' },
   resolver: serveOptions.resolver,
   'acme-drafts': serveOptions['acme-drafts'],
 } as const;

@@ -1,4 +1,4 @@
-/** `vault certificate renew`: asks for a new version now, and waits for it where wanted. */
+/** `vault certificate renew`: queues a renewal and, with --wait, waits for it. */
 import { localCli } from '../../../domain/audit/audit.ts';
 import { requestRenewal } from '../../../domain/renewals/renewals.ts';
 import { requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
@@ -9,8 +9,10 @@ import { watchRenewal } from './watch-renewal.ts';
 
 export const renewCommand = command({
   name: 'certificate renew',
-  description: 'renew a certificate now; a renewal that is open already is joined',
-  examples: [{ does: 'Renew now, and watch', line: 'vault certificate renew --name web --wait' }],
+  description: 'Renew a certificate now',
+  examples: [
+    { does: 'Renew now and wait for the result', line: 'vault certificate renew --name web --wait' },
+  ],
   options: { ...nameOption, ...waitOptions },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
@@ -22,8 +24,8 @@ export const renewCommand = command({
       }
       terminal.stderr.write(
         status === 'queued'
-          ? `The renewal of ${args.name} is queued; a running "vault serve" takes it up.\n`
-          : `${args.name} is being renewed already.\n`,
+          ? `Queued the renewal of ${args.name}; "vault serve" runs it.\n`
+          : `A renewal of ${args.name} is already running.\n`,
       );
     }),
 });

@@ -1,4 +1,4 @@
-/** `vault certificate revoke`: tells the CA that a version must not be trusted any more. */
+/** `vault certificate revoke`: revokes a version at its CA. */
 import { localCli } from '../../../domain/audit/audit.ts';
 import {
   type RevocationReason,
@@ -15,16 +15,20 @@ const reasons = Object.keys(revocationReasons);
 
 export const revokeCommand = command({
   name: 'certificate revoke',
-  description: 'have the CA revoke a version; the current one is replaced at once',
+  description: 'Revoke a version and replace it if it is current',
   examples: [
     {
-      does: 'Its key was seen by somebody: revoke the current version, and order another',
+      does: 'Revoke the current version after a key leak, and order a new one',
       line: 'vault certificate revoke --name shop --reason key-compromise',
     },
   ],
   options: {
     ...nameOption,
-    version: { type: 'string', valueHint: 'N', description: 'which version (default: the current one)' },
+    version: {
+      type: 'string',
+      valueHint: 'N',
+      description: 'the version to revoke (default: the current one)',
+    },
     reason: {
       type: 'string',
       valueHint: 'REASON',
@@ -35,10 +39,13 @@ export const revokeCommand = command({
   },
   run: async (args, terminal) => {
     if (!reasons.includes(args.reason)) {
-      throw new Misuse(`--reason ${args.reason} is not a reason`, `Use one of ${reasons.join(', ')}.`);
+      throw new Misuse(`--reason: unknown reason "${args.reason}"`, `Use one of ${reasons.join(', ')}.`);
     }
     if (args.version !== undefined && !/^[1-9]\d{0,8}$/.test(args.version)) {
-      throw new Misuse(`--version ${args.version} is not a version`, 'Write a number such as --version 3.');
+      throw new Misuse(
+        `--version: "${args.version}" is not a version number`,
+        'Use a number from "vault certificate show".',
+      );
     }
     await withVault(args, terminal, 'refuse', async (vault) => {
       const { version, renewal } = await revokeVersion(
@@ -51,8 +58,8 @@ export const revokeCommand = command({
         },
         stopSignal(),
       );
-      const next = renewal === undefined ? '' : ' A new version is ordered as soon as "vault serve" runs.';
-      terminal.stderr.write(`Version ${version} of ${args.name} is revoked.${next}\n`);
+      const next = renewal === undefined ? '' : ' Queued a renewal; "vault serve" runs it.';
+      terminal.stderr.write(`Revoked version ${version} of ${args.name}.${next}\n`);
     });
   },
 });

@@ -1,4 +1,4 @@
-/** `vault certificate …`: certificates are made, listed, shown and removed directly in the database, without HTTP. */
+/** `vault certificate …`: manages certificates directly in the database, without HTTP. */
 import { X509Certificate } from 'node:crypto';
 import { OperatorError } from '../../../base/operator-error.ts';
 import { publicKeyPin } from '../../../crypto/public-key-pin.ts';
@@ -27,14 +27,14 @@ import { renewCommand } from './certificate-renew.ts';
 import { revokeCommand } from './certificate-revoke.ts';
 import { updateCommand } from './certificate-update.ts';
 
-const jsonOption = { json: { type: 'boolean', description: 'print JSON, for programs' } } as const;
+const jsonOption = { json: { type: 'boolean', description: 'print JSON' } } as const;
 
 const list = command({
   name: 'certificate list',
-  description: 'list all certificates',
+  description: 'List certificates',
   examples: [
-    { does: 'See which certificates there are, and how they are', line: 'vault certificate list' },
-    { does: 'For a program', line: 'vault certificate list --json' },
+    { does: 'List all certificates with status and expiry', line: 'vault certificate list' },
+    { does: 'Print them as JSON', line: 'vault certificate list --json' },
   ],
   options: jsonOption,
   run: (args, terminal) =>
@@ -47,7 +47,7 @@ const list = command({
       const rows = (await Array.fromAsync(pagesOfCertificates(vault))).flat();
       if (rows.length === 0) {
         terminal.stderr.write(
-          'There are no certificates yet. Make one with "vault certificate create" or "import".\n',
+          'No certificates yet.\n  Try: vault certificate create --name NAME --domain DOMAIN\n',
         );
         return;
       }
@@ -70,8 +70,8 @@ const list = command({
 
 const show = command({
   name: 'certificate show',
-  description: 'show a certificate and its versions',
-  examples: [{ does: 'See one with its versions', line: 'vault certificate show --name web' }],
+  description: 'Show a certificate and its versions',
+  examples: [{ does: 'Show a certificate and its versions', line: 'vault certificate show --name web' }],
   options: { ...nameOption, ...jsonOption },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault, { publicUrl }) => {
@@ -98,14 +98,14 @@ const show = command({
           ...(row.profile === null ? [] : [['Profile', row.profile] as const]),
           ...(pin === undefined ? [] : [['Public key pin', pin] as const]),
           ['Created', view.created_at],
-          ['Renewal', view.renewal.next_at ?? (view.auto_renew ? 'not planned yet' : 'by import only')],
+          ['Renewal', view.renewal.next_at ?? (view.auto_renew ? 'not scheduled yet' : 'not automatic')],
           ...(open === undefined ? [] : [['Renewing', stepsOf(open).at(-1)?.text ?? open.status] as const]),
           ...(view.renewal.last_error === null ? [] : [['Last error', view.renewal.last_error] as const]),
         ]),
       );
       const versions = await pageVersions(vault, id, { limit: 20 });
       if (versions.length === 0) {
-        terminal.stdout.write('\nNothing has been issued for it yet.\n');
+        terminal.stdout.write('\nNo versions yet.\n');
         return;
       }
       const cells = versions.map((version) => {
@@ -122,11 +122,11 @@ const show = command({
 
 const remove = command({
   name: 'certificate delete',
-  description: 'remove a certificate with all its versions and keys',
+  description: 'Delete a certificate with all its versions and keys',
   examples: [
-    { does: 'Remove one that no API key names', line: 'vault certificate delete --name web' },
+    { does: 'Delete a certificate that no API key lists', line: 'vault certificate delete --name web' },
     {
-      does: 'Remove it, and take it out of the allowlists of API keys',
+      does: 'Delete a certificate and remove it from the allowlists of API keys',
       line: 'vault certificate delete --name mail --force',
     },
   ],
@@ -135,24 +135,24 @@ const remove = command({
     force: {
       type: 'boolean',
       description:
-        'also where API keys name it (it leaves their allowlists) or the vault serves HTTPS with it',
+        'delete it even if API keys list it (it leaves their allowlists) or the vault serves HTTPS with it',
     },
   },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault, { tls }) => {
       if (tls?.kind === 'certificate' && tls.name === args.name && !args.force) {
-        throw new OperatorError(`the vault serves HTTPS with ${args.name}`, {
-          hint: 'Clients that pin its key would not know the vault any more. Choose another with --tls-certificate first, or add --force.',
+        throw new OperatorError(`certificate ${args.name} is in use: the vault serves HTTPS with it`, {
+          hint: 'Clients that pin its key would lose access. Set another certificate with --tls-certificate first, or add --force.',
         });
       }
       await deleteCertificate(vault, localCli, args.name, { force: args.force });
-      terminal.stderr.write(`Certificate ${args.name} is deleted.\n`);
+      terminal.stderr.write(`Deleted certificate ${args.name}.\n`);
     }),
 });
 
 export const certificateCommands = commandGroup(
   'certificate',
-  'make, import, list, show, renew, change, revoke and delete certificates',
+  'Create, import, list, renew and revoke certificates',
   {
     create: createCommand,
     import: importCommand,
@@ -165,7 +165,7 @@ export const certificateCommands = commandGroup(
   },
 );
 
-/** By which clients can know a server with this certificate; undefined while nothing is issued. */
+/** The pin of the current public key; undefined if nothing is issued yet. */
 async function currentPin(
   vault: DatabaseContext,
   id: number,

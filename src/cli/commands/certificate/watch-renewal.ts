@@ -1,4 +1,4 @@
-/** Waiting for a renewal at the terminal: its steps as they happen, and its end as the command's. */
+/** Shows the progress of a renewal on the terminal until it finishes. */
 import { second } from '../../../base/duration.ts';
 import { OperatorError } from '../../../base/operator-error.ts';
 import { formatTimestamp } from '../../../base/timestamp.ts';
@@ -14,15 +14,15 @@ import { stopSignal } from '../../runtime/stop-signal.ts';
 import { progress } from '../../terminal/progress.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 
-/** A running server takes a renewal up within a second; after this the command carries it out itself. */
-const serverPatience = 3 * second;
+/** A running server claims a renewal within a second; after this long the command runs it itself. */
+const serverClaimTimeout = 3 * second;
 
-/** How often the steps are looked at. */
-const lookAgainAfter = second / 5;
+/** How often the progress is polled. */
+const pollInterval = second / 5;
 
 /**
- * Shows the steps of a renewal until it ends. Where no server takes it up, it is carried out here. Throws OperatorError
- * with the reason, in the CA's own words, where it failed.
+ * Shows the steps of a renewal until it finishes. Runs it in this process if no server claims it. Throws OperatorError with
+ * the error of the CA if the renewal failed.
  */
 export async function watchRenewal(
   vault: RenewalContext,
@@ -38,7 +38,7 @@ export async function watchRenewal(
   try {
     for (;;) {
       const row = await renewalWithId(vault, id);
-      if (row === undefined) throw new OperatorError(`${name} was deleted meanwhile`);
+      if (row === undefined) throw new OperatorError(`certificate ${name} was deleted during the renewal`);
       const done = stepsOf(row);
       for (const { text } of done.slice(shown)) steps.show(text);
       shown = done.length;
@@ -46,14 +46,14 @@ export async function watchRenewal(
       if (row.status === 'failed') throw new OperatorError(row.error ?? 'the renewal failed');
       if (stop.aborted) throw stillQueued(name);
       if (row.status === 'queued') steps.show(await whyQueued(vault, row));
-      if (row.status === 'queued' && own === undefined && vault.world.now() - began > serverPatience) {
+      if (row.status === 'queued' && own === undefined && vault.world.now() - began > serverClaimTimeout) {
         const claimed = await claimRenewal(vault, 'cli', { only: id });
         if (claimed !== undefined) {
-          steps.show('no "vault serve" takes it up; carrying it out here');
+          steps.show('no "vault serve" is running; renewing in this process');
           own = runClaimed(vault, claimed, stop);
         }
       }
-      await vault.world.sleep(lookAgainAfter, AbortSignal.any([stop, ended.signal]));
+      await vault.world.sleep(pollInterval, AbortSignal.any([stop, ended.signal]));
     }
   } finally {
     steps.end();
@@ -62,17 +62,17 @@ export async function watchRenewal(
   }
 }
 
-/** A CA that limits what is asked of it can keep a renewal waiting for an hour: nobody should have to guess. */
+/** Why the renewal waits: a CA with rate limits can hold it up for an hour. */
 async function whyQueued(
   vault: TimedContext,
   { issuer_id, held_until, hold_reason }: NamedRenewal,
 ): Promise<string> {
   if (held_until !== null && held_until > vault.world.now()) {
-    return `waiting until ${formatTimestamp(held_until)}: ${hold_reason ?? 'the CA limits how much it issues'}`;
+    return `waiting until ${formatTimestamp(held_until)}: ${hold_reason ?? 'rate limit of the CA'}`;
   }
   const pause = issuer_id === null ? undefined : await pauseOfIssuer(vault, issuer_id);
   if (pause === undefined) return 'queued';
-  return `waiting until ${formatTimestamp(pause.until)}, as the CA asks: ${pause.reason ?? 'it is too busy'}`;
+  return `waiting until ${formatTimestamp(pause.until)}, as requested by the CA: ${pause.reason ?? 'the CA is busy'}`;
 }
 
 async function announceVersion(
@@ -87,7 +87,7 @@ async function announceVersion(
 }
 
 function stillQueued(name: string): OperatorError {
-  return new OperatorError(`the renewal of ${name} is still open`, {
-    hint: 'It goes on as soon as "vault serve" runs; see "vault renewals list".',
+  return new OperatorError(`stopped waiting; the renewal of ${name} is not finished`, {
+    hint: '"vault serve" continues it. Check the result with "vault renewals list".',
   });
 }

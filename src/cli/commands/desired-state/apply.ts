@@ -1,4 +1,4 @@
-/** `vault apply`: makes the vault what a file says, having shown what that changes. */
+/** `vault apply`: shows the changes between the vault and a desired-state file, and makes them. */
 import { dirname, resolve } from 'node:path';
 import { OperatorError } from '../../../base/operator-error.ts';
 import type { Secret } from '../../../base/secret.ts';
@@ -37,40 +37,46 @@ const options = {
     type: 'string',
     short: 'f',
     valueHint: 'FILE',
-    description: 'what the vault shall hold, in YAML or JSON; - is standard input',
+    description: 'the desired state in YAML or JSON; - for standard input',
   },
-  'dry-run': { type: 'boolean', description: 'show what would change, and change nothing' },
+  'dry-run': { type: 'boolean', description: 'show the changes without making them' },
   'exit-code': {
     type: 'boolean',
-    description: 'with --dry-run: end with exit code 1 where something would change',
+    description: 'with --dry-run: exit with code 1 if anything would change',
   },
   prune: {
     type: 'boolean',
-    description: 'also remove what the file does not name, and revoke such API keys',
+    description: 'also remove what the file does not list, and revoke API keys it does not list',
   },
-  yes: { type: 'boolean', description: 'do not ask; needed to remove things where nobody can be asked' },
+  yes: {
+    type: 'boolean',
+    description: 'do not ask for confirmation; required to remove anything without a terminal',
+  },
   'key-dir': {
     type: 'string',
     valueHint: 'DIR',
-    description: 'where the secrets of new API keys without a secret_file are written to',
+    description: 'a directory for the secrets of new API keys that have no secret_file',
   },
-  json: { type: 'boolean', description: 'print JSON, for programs' },
-  schema: { type: 'boolean', description: 'only print the JSON Schema of the file, for editors' },
+  json: { type: 'boolean', description: 'print JSON' },
+  schema: { type: 'boolean', description: 'print the JSON Schema of the file and exit' },
 } as const;
 
 type Given = Arguments<typeof options & typeof commonOptions>;
 
 export const applyCommand = command({
   name: 'apply',
-  description: 'make issuers, DNS providers, certificates and API keys what a file says',
+  description: 'Apply a desired state from a file',
   examples: [
-    { does: 'See what would change', line: 'vault apply -f desired.yaml --dry-run' },
-    { does: 'Change it', line: 'vault apply -f desired.yaml' },
+    { does: 'Show what would change', line: 'vault apply -f desired.yaml --dry-run' },
+    { does: 'Apply the file', line: 'vault apply -f desired.yaml' },
     {
-      does: 'In a pipeline, with everything removed that the file does not name',
+      does: 'Apply the file in a pipeline, and remove everything it does not list',
       line: 'vault apply -f desired.yaml --prune --yes',
     },
-    { does: 'Have an editor know the file', line: 'vault apply --schema > vault.schema.json' },
+    {
+      does: 'Write the JSON Schema, for completion and checks in an editor',
+      line: 'vault apply --schema > vault.schema.json',
+    },
   ],
   options,
   run: async (args, terminal) => {
@@ -79,9 +85,9 @@ export const applyCommand = command({
       return;
     }
     const { file } = args;
-    if (file === undefined) throw new Misuse('--file is missing', 'See "vault apply --help".');
+    if (file === undefined) throw new Misuse('--file is missing', 'Try: vault apply --help');
     if (args['exit-code'] && !args['dry-run']) {
-      throw new Misuse('--exit-code is for --dry-run', 'Add --dry-run, or leave it out.');
+      throw new Misuse('--exit-code needs --dry-run', 'Add --dry-run or remove --exit-code.');
     }
     const name = file === '-' ? 'standard input' : file;
     const bytes = await readInput(file, terminal, largestDocument);
@@ -129,8 +135,8 @@ async function apply(order: Order, vault: Vault, settings: Settings, terminal: T
   if (changes.length === 0) return;
   if (args['dry-run']) {
     if (!args['exit-code']) return;
-    throw new OperatorError(`the vault is not as ${name} says`, {
-      hint: 'Run it without --dry-run to change that.',
+    throw new OperatorError(`the vault differs from ${name}`, {
+      hint: 'Run the command without --dry-run to apply the changes.',
     });
   }
   await confirm(changes, args, terminal, stop);
@@ -143,17 +149,17 @@ async function apply(order: Order, vault: Vault, settings: Settings, terminal: T
   if (args.json) terminal.stdout.write(changesJson(changes, 'applied'));
   for (const { section, action, name: key } of changes) {
     if (section !== 'api_keys' || action !== 'create') continue;
-    terminal.stderr.write(`The secret of the API key ${key} is in ${secretFiles.get(key)}.\n`);
+    terminal.stderr.write(`Wrote the secret of API key ${key} to ${secretFiles.get(key)}.\n`);
   }
-  terminal.stderr.write(`The vault is as ${name} says.\n`);
+  terminal.stderr.write(`Applied ${name}.\n`);
 }
 
 function shown(changes: readonly Change[], { json }: Given, { stdout }: Terminal): string {
   if (json) return changesJson(changes, 'planned');
-  return changes.length === 0 ? 'There is nothing to change.\n' : changesText(changes, stdout);
+  return changes.length === 0 ? 'No changes.\n' : changesText(changes, stdout);
 }
 
-/** Where somebody can be asked, they are; where nobody can, only what removes nothing goes without saying. */
+/** Asks for confirmation on a terminal. Without one, throws OperatorError if anything would be removed. */
 async function confirm(
   changes: readonly Change[],
   { yes, json }: Given,
@@ -162,22 +168,22 @@ async function confirm(
 ): Promise<void> {
   if (yes) return;
   if (terminal.stdin.isTTY && terminal.stdout.isTTY) {
-    // Standard output is for the program that reads it.
+    // Standard output holds only JSON.
     if (json) terminal.stderr.write(changesText(changes, terminal.stderr));
-    if (await askYes(terminal, 'Make these changes?', stop)) return;
-    throw new OperatorError('nothing was changed', { hint: 'Answer y to make the changes.' });
+    if (await askYes(terminal, 'Apply these changes?', stop)) return;
+    throw new OperatorError('not confirmed; nothing was changed', { hint: 'Answer y to apply the changes.' });
   }
   if (changes.every(({ action }) => action !== 'remove')) return;
-  throw new OperatorError('things would be removed, and nobody can be asked', {
-    hint: 'Add --yes where that is meant. Nothing was changed.',
+  throw new OperatorError('refusing to remove anything without confirmation', {
+    hint: 'Add --yes to confirm. Nothing was changed.',
   });
 }
 
-/** The places that `--key-dir` gives to keys that name none. */
+/** Adds files in `--key-dir` for API keys without a secret_file. */
 function withKeyDir(resolved: Resolved, folder: string | undefined): Resolved {
   if (folder === undefined) return resolved;
   const names = [...resolved.wanted.api_keys.keys()];
-  // As a file name, whatever a key is called; two keys never share one.
+  // Encoded, so that any key name is a valid and unique file name.
   const usual = names.map((name) => [name, resolve(folder, `${encodeURIComponent(name)}.key`)] as const);
   return { ...resolved, secretFiles: new Map([...usual, ...resolved.secretFiles]) };
 }
@@ -192,14 +198,11 @@ function complaintsAboutKeys(
     const file = secretFiles.get(name);
     const path = ['api_keys', name, 'secret_file'];
     if (file === undefined) {
-      return [
-        { path, message: 'it is a new key: name the file that its secret is written to, or give --key-dir' },
-      ];
+      return [{ path, message: 'missing for a new API key; name a file for its secret, or use --key-dir' }];
     }
     const other = users.get(file);
     users.set(file, name);
-    const message =
-      other === undefined ? complaintAboutKeyFile(file) : `the key ${other} is written to ${file} too`;
+    const message = other === undefined ? complaintAboutKeyFile(file) : `API key ${other} uses ${file} too`;
     return message === undefined ? [] : [{ path, message }];
   });
 }
@@ -211,11 +214,11 @@ async function recoverKeyFiles(
 ): Promise<void> {
   for (const [name, path] of secretFiles) {
     if (!(await recoverKeyFile(vault, path))) continue;
-    stderr.write(`The secret of the API key ${name}, which an earlier run was stopped at, is in ${path}.\n`);
+    stderr.write(`Recovered the secret of API key ${name} from an interrupted run: ${path}\n`);
   }
 }
 
-/** The secrets of keys that are new, by the paths of their files. */
+/** The secrets of new API keys by the paths of their files. */
 function newSecrets(
   prepared: readonly PreparedChange[],
   secretFiles: ReadonlyMap<string, string>,

@@ -1,4 +1,4 @@
-/** The changes of `vault apply` as people and programs read them; secrets are words in them already. */
+/** The changes of `vault apply` as text and as JSON. Secrets are already replaced by placeholders. */
 import { styleText } from 'node:util';
 import { type Section, usual } from '../../../domain/desired-state/desired-sections.ts';
 import type { Change, FieldChange } from '../../../domain/desired-state/state-plan.ts';
@@ -19,7 +19,7 @@ const signs = {
   remove: ['-', 'red'],
 } as const;
 
-/** The changes as a difference, and their count below; with colours where the stream is a terminal that has them. */
+/** The changes as a diff with a count below, in color if the stream is a terminal that supports it. */
 export function changesText(changes: readonly Change[], stream: NodeJS.WriteStream): string {
   const blocks = changes.map((change) => {
     const [sign, color] = signs[change.action];
@@ -35,7 +35,7 @@ export function changesText(changes: readonly Change[], stream: NodeJS.WriteStre
   return `${blocks.join('')}\n${counts}\n`;
 }
 
-/** The same for programs. */
+/** The changes as JSON. */
 export function changesJson(changes: readonly Change[], applied: 'applied' | 'planned'): string {
   return jsonText({
     applied: applied === 'applied',
@@ -49,14 +49,14 @@ export function changesJson(changes: readonly Change[], applied: 'applied' | 'pl
   });
 }
 
-/** What a change does beyond its fields. */
+/** A side effect of a change, such as revocation. */
 function noteOf({ action, section, fields }: Change): string {
   if (action === 'remove') {
-    if (section === 'api_keys') return ': it is revoked';
-    return section.endsWith('certificates') ? ': with all its versions and keys' : '';
+    if (section === 'api_keys') return ': revokes it';
+    return section.endsWith('certificates') ? ': deletes all its versions and keys' : '';
   }
   const isRenewed = fields.some(({ field }) => field === 'domains' || field === 'key_type');
-  return action === 'update' && section === 'certificates' && isRenewed ? ': renewed at once' : '';
+  return action === 'update' && section === 'certificates' && isRenewed ? ': renews it immediately' : '';
 }
 
 function fieldText({ from, to }: FieldChange): string {
@@ -70,7 +70,7 @@ function valueText(value: FieldValue): string {
   return `[${value.map(word).join(', ')}]`;
 }
 
-/** What is plain stays so; a trust root is too long to be read. */
+/** Quotes text that needs it, and shortens PEM certificates to a count. */
 function word(text: string): string {
   const blocks = text.split('-----BEGIN CERTIFICATE-----').length - 1;
   if (blocks > 0) return `${blocks} certificate${blocks === 1 ? '' : 's'}`;

@@ -1,4 +1,4 @@
-/** The document of `vault apply`: read from YAML, with what is wrong in it said by file, line and place. */
+/** Reads the YAML document of `vault apply` and reports errors by file, line and key. */
 import { Problem } from '../../../base/problem.ts';
 import { documentVersion, sections } from '../../../domain/desired-state/desired-sections.ts';
 import {
@@ -8,34 +8,34 @@ import {
 } from '../../../domain/desired-state/desired-state.ts';
 import { commonOptions, serveOptions } from '../../settings/settings.ts';
 
-/** Ten thousand certificates and their keys have room in it. */
+/** Large enough for ten thousand certificates and API keys. */
 export const largestDocument = 16 * 1024 * 1024;
 
 export type DesiredDocument = {
   readonly state: DesiredState;
-  /** The problem that names these complaints with their lines. */
+  /** The problem that reports these errors with their lines. */
   readonly refusal: (complaints: readonly Complaint[]) => Problem;
 };
 
 type Path = Complaint['path'];
 
-/** Reads the text of the file that messages call `name`. Throws `invalid_request` that names every fault with its line. */
+/** Reads the text of the file called `name`. Throws `invalid_request` that reports every error with its line. */
 export async function readDesiredDocument(text: string, name: string): Promise<DesiredDocument> {
   const { isMap, isSeq, LineCounter, parseDocument } = await import('yaml');
   const lines = new LineCounter();
-  // Its warnings and pretty errors would quote the text, which may hold what somebody should not have written there.
+  // The parser's warnings and pretty errors quote the text, which may hold a secret by mistake.
   const quiet = { prettyErrors: false, logLevel: 'error' } as const;
-  // Names are words: 007 is not 7.
+  // Keys are strings: 007 is not 7.
   const document = parseDocument(text, { ...quiet, merge: true, stringKeys: true, lineCounter: lines });
   const at = (offset: number) => `${name}:${lines.linePos(offset).line}`;
-  // What follows the first is mostly its consequence.
+  // Later errors mostly follow from the first.
   const [error] = document.errors;
   if (error !== undefined) {
     const { line } = lines.linePos(error.pos[0]);
     throw refused([`${name}:${line}: ${yamlFault(error, text.split('\n')[line - 1] ?? '')}`]);
   }
 
-  /** Where the last known key of the path stands. */
+  /** The offset of the deepest known key of the path. */
   const offsetOf = (path: Path): number => {
     let node: unknown = document.contents;
     let offset = 0;
@@ -64,39 +64,39 @@ export async function readDesiredDocument(text: string, name: string): Promise<D
   try {
     value = document.toJS();
   } catch {
-    // Its message would quote the text.
-    throw refused([`${name}: an alias leads nowhere, or there are too many; ${starHint}`]);
+    // The parser's message would quote the text.
+    throw refused([`${name}: unresolved alias, or too many aliases; ${starHint}`]);
   }
-  const stranger = strangerIn(value);
-  if (stranger !== undefined) throw refused([`${name}: ${stranger}`]);
+  const mismatch = wrongDocument(value);
+  if (mismatch !== undefined) throw refused([`${name}: ${mismatch}`]);
   const read = readDesiredState(value ?? {});
   if ('complaints' in read) throw refusal(read.complaints);
   return { state: read.state, refusal };
 }
 
-const starHint = 'a name that begins with * stands in quotes: "*.example.com"';
+const starHint = 'put a name that begins with * in quotes: "*.example.com"';
 
-/** What is wrong, without the words of the text that the parser quotes. */
+/** The parser's error, without the text that it quotes. */
 function yamlFault({ code, message }: { code: string; message: string }, line: string): string {
   if (code === 'BAD_ALIAS' || /^\s*(- +)?\*\S/.test(line)) return starHint;
-  if (code === 'DUPLICATE_KEY') return 'this name stands here twice';
+  if (code === 'DUPLICATE_KEY') return 'duplicate key';
   const [unquoted = ''] = message.split('"', 1);
-  return `it is no YAML: ${unquoted.trimEnd().replace(/:$/, '')}`;
+  return `invalid YAML: ${unquoted.trimEnd().replace(/:$/, '')}`;
 }
 
-/** Whoever takes the server's settings for this document, or something else altogether. */
-function strangerIn(value: unknown): string | undefined {
+/** Why this is not a document for `vault apply`, such as the server's settings; undefined if it may be one. */
+function wrongDocument(value: unknown): string | undefined {
   if (value == null) return undefined;
   if (typeof value !== 'object' || Array.isArray(value)) {
-    return `it is no document for "vault apply"; begin with "version: ${documentVersion}"`;
+    return `not a document for "vault apply"; begin with "version: ${documentVersion}"`;
   }
   if ('version' in value || sections.some((section) => section in value)) return undefined;
   const settings = Object.keys({ ...commonOptions, ...serveOptions }).map((key) => key.replaceAll('-', '_'));
   const found = Object.keys(value).filter((key) => settings.includes(key));
   if (found.length === 0) return undefined;
   return (
-    `it holds settings of the server (${found.slice(0, 3).join(', ')}), which "vault serve" reads by itself; ` +
-    `what the vault shall hold is another file, which begins with "version: ${documentVersion}"`
+    `server settings (${found.slice(0, 3).join(', ')}) belong in the settings file of "vault serve"; ` +
+    `a file for "vault apply" begins with "version: ${documentVersion}"`
   );
 }
 

@@ -1,4 +1,4 @@
-/** What the document of `vault apply` only points at: secrets and certificates in files beside it or in the environment. */
+/** Resolves the references of a `vault apply` document: secrets and certificates in files or in the environment. */
 import { basename, resolve } from 'node:path';
 import { Problem } from '../../../base/problem.ts';
 import { Secret } from '../../../base/secret.ts';
@@ -19,19 +19,19 @@ import { readInput } from '../../terminal/input-file.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 
 type Around = Pick<Terminal, 'environment' | 'world'> & {
-  /** From where the names of files are seen. */
+  /** The directory that relative file names start from. */
   readonly folder: string;
 };
 
-/** What references lead to, and what is wrong with them; what is wrong is left out of the state. */
+/** The resolved state and the errors; references with errors are left out of the state. */
 export type Resolved = {
   readonly wanted: WantedState;
-  /** Where the secret of a key is written when it is made. */
+  /** The file for the secret of each new API key. */
   readonly secretFiles: ReadonlyMap<string, string>;
   readonly complaints: readonly Complaint[];
 };
 
-/** Follows all references; says what is wrong with each rather than throwing. */
+/** Resolves all references and collects their errors instead of throwing. */
 export async function resolveReferences(state: DesiredState, around: Around): Promise<Resolved> {
   const complaints: Complaint[] = [];
   const attempt = async <T>(path: Complaint['path'], work: () => Promise<T>): Promise<T | undefined> => {
@@ -90,7 +90,7 @@ async function secretOf(
   if ('file' in reference) return new Secret(await fileIn(folder, reference.file));
   const value = environment[reference.env];
   if (value) return new Secret(Buffer.from(value));
-  throw new Error(`the environment has no ${reference.env}`);
+  throw new Error(`environment variable ${reference.env} is not set`);
 }
 
 async function eabKeyOf(reference: SecretReference | undefined, around: Around): Promise<Secret | undefined> {
@@ -98,7 +98,7 @@ async function eabKeyOf(reference: SecretReference | undefined, around: Around):
   if (text === undefined) return undefined;
   const key = eabKeyIn(text.expose().toString('latin1'));
   if (key !== undefined) return key;
-  throw new Error('there is no HMAC key in it: it is written as the CA shows it, letters, digits, - and _');
+  throw new Error('not an HMAC key; write it as the CA shows it: letters, digits, - and _');
 }
 
 async function trustOf(
@@ -109,7 +109,7 @@ async function trustOf(
   const text = typeof value === 'string' ? value : (await fileIn(folder, value.file)).toString('latin1');
   const pem = certificatesIn(text);
   if (pem !== undefined) return pem;
-  throw new Error('that is no trust root: give PEM blocks that begin with -----BEGIN CERTIFICATE-----');
+  throw new Error('not a certificate; use PEM blocks that begin with -----BEGIN CERTIFICATE-----');
 }
 
 async function bundleOf(

@@ -23,7 +23,7 @@ test('events are listed newest first, by who, what, about what and when', async 
   assert.deepEqual(await actions('--since', '1h'), all);
   assert.deepEqual(await actions('--until', '2020-01-01T00:00:00Z'), []);
   assert.deepEqual(await run('audit', 'list', '--actor', 'admin:nobody'), {
-    ...{ code: 0, stdout: '', stderr: 'No event is like this.\n' },
+    ...{ code: 0, stdout: '', stderr: 'No matching events.\n' },
   });
   const [event] = await json<object[]>('audit', 'list', '--limit', '1');
   assert.deepEqual(Object.keys(event ?? {}).toSorted(), [
@@ -43,7 +43,7 @@ test('what is no time, no number, or two things at once is refused', async (t) =
     [['list', '--limit', '0'], /^vault: --limit 0 is not a number from 1 to 1000/],
     [
       ['list', '--certificate', 'a', '--resource', 'b'],
-      /^vault: --certificate and --resource name two things/,
+      /^vault: --certificate and --resource exclude each other/,
     ],
     [['export', '--format', 'xlsx'], /^vault: --format xlsx is none\n {2}Write one of csv, jsonl\.\n/],
   ] as const) {

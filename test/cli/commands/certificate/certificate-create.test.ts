@@ -11,8 +11,8 @@ test('an ACME certificate is ordered at once, and people are told who carries th
       code: 0,
       stdout: '',
       stderr:
-        'web is ordered from ca as soon as "vault serve" runs.\n' +
-        '  See how it goes with "vault certificate renew --name web --wait".\n',
+        'Created web. "vault serve" orders it from ca.\n' +
+        '  To watch the order: vault certificate renew --name web --wait\n',
     },
   );
   assert.deepEqual(ca.kinds(), ['directory']);
@@ -30,7 +30,7 @@ test('what waits to be issued is shown with its wishes, and that nothing is ther
     new RegExp(
       '^Name       web\nStatus     pending\nDomains    web\\.test\nKey type   ec256\nIssuer     ca\n' +
         'Fallback   local-ca\nChallenge  http-01\nProfile    shortlived\nCreated    \\S+Z\nRenewal    \\S+Z\n' +
-        'Renewing   queued\n\nNothing has been issued for it yet\\.\n$',
+        'Renewing   queued\n\nNo versions yet\\.\n$',
     ),
   );
 });

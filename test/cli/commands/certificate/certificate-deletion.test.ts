@@ -89,7 +89,7 @@ test('a vault without certificates says so to people on stderr, and gives progra
   ]);
   const table = await vault(['certificate', 'list', '--data-dir', fresh]);
   assert.deepEqual([table.code, table.stdout], [0, '']);
-  assert.match(table.stderr, /^There are no certificates yet\. /);
+  assert.match(table.stderr, /^No certificates yet\.\n {2}Try: vault certificate create /);
   const json = await vault(['certificate', 'list', '--json', '--data-dir', fresh]);
   assert.deepEqual(json, { code: 0, stdout: '[]\n', stderr: '' });
 });

@@ -169,12 +169,12 @@ test('what cannot be used is refused by its name, and nothing is stored', needs(
     [
       1,
       pair(join(dir, 'absent'), leaf.keyPath),
-      /^vault: \S+absent cannot be read: ENOENT.*\n {2}Name a file /,
+      /^vault: cannot read \S+absent: no such file or directory\n {2}Check the file name /,
     ],
     [
       1,
       pair(fullchainPath, join(dir, 'directory')),
-      /^vault: \S+directory cannot be read: it is a directory\n {2}Name /,
+      /^vault: cannot read \S+directory: is a directory\n {2}Check /,
     ],
     [1, pair(large, leaf.keyPath), /^vault: \S+large\.pem is larger than 1 MiB\.\n {2}\S/],
     [
@@ -208,9 +208,9 @@ test('what cannot be used is refused by its name, and nothing is stored', needs(
     [
       2,
       ['--pkcs12', bundle, '--fullchain', fullchainPath],
-      /^vault: --pkcs12 stands for both other files\n {2}Give /,
+      /^vault: --pkcs12 cannot be combined with .*\n {2}Use /,
     ],
-    [2, ['--pkcs12=-', '--password-file=-'], /^vault: standard input can be one file only\n {2}\S/],
+    [2, ['--pkcs12=-', '--password-file=-'], /^vault: only one option can read standard input\n {2}\S/],
   ];
   await Promise.all(
     cases.map(async ([expected, args, message]) => {

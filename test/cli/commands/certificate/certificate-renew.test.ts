@@ -13,7 +13,7 @@ test('a renewal is queued for the server, and asking again makes no second one',
   await done(...commandWords('certificate create --name web --domain web.test'));
   for (let times = 0; times < 2; times += 1) {
     const { stdout, stderr } = await done(...commandWords('certificate renew --name web'));
-    const queued = 'The renewal of web is queued; a running "vault serve" takes it up.\n';
+    const queued = 'Queued the renewal of web; "vault serve" runs it.\n';
     assert.deepEqual([stdout, stderr], ['', queued]);
   }
   assert.equal((await json<unknown[]>('renewals', 'list')).length, 1);

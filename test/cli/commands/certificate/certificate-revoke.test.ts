@@ -17,7 +17,7 @@ test('a version is revoked with its reason, marked, and the current one is repla
   );
   assert.equal(
     (await done(...revoke('--reason keyCompromise'))).stderr,
-    'Version 2 of web is revoked. A new version is ordered as soon as "vault serve" runs.\n',
+    'Revoked version 2 of web. Queued a renewal; "vault serve" runs it.\n',
   );
   assert.deepEqual([...ca.state.revoked.values()], [4, 1]);
   const { stdout } = await done('certificate', 'show', '--name', 'web');
@@ -45,7 +45,7 @@ test('what no ACME CA issued, what is not there, and what is no reason are refus
   await refused(revoke('--version 7 --reason superseded'), 'vault: Certificate "web" has no version 7.\n');
   await refused(
     revoke('--reason because'),
-    'vault: --reason because is not a reason\n' +
+    'vault: --reason: unknown reason "because"\n' +
       '  Use one of unspecified, keyCompromise, affiliationChanged, superseded, cessationOfOperation.\n',
     2,
   );

@@ -7,18 +7,14 @@ type View = { domains: string[]; key_type: string; issuer: string; status: strin
 
 const create = commandWords('certificate create --name web --domain web.test');
 const update = (changes: string) => commandWords(`certificate update --name web ${changes}`);
-const soon = 'Certificate web is changed. It is renewed now, as soon as "vault serve" runs.\n';
+const soon = 'Updated certificate web. Queued a renewal; "vault serve" runs it.\n';
 const noFallback = '  Choose another issuer with --fallback-issuer, or none.\n';
 
 test('nothing, both of two opposites, and what does not fit are refused, and nothing changes', async (t) => {
   const { done, refused, json } = await commandLineWithCa(t);
   await done(...create);
   const before = await json('certificate', 'list');
-  await refused(
-    update(''),
-    'vault: there is nothing to change\n  See "vault certificate update --help".\n',
-    2,
-  );
+  await refused(update(''), 'vault: nothing to change\n  Try: vault certificate update --help\n', 2);
   for (const [on, off] of [
     ['--disable', '--enable'],
     ['--reuse-key', '--rotate-key'],
@@ -26,7 +22,7 @@ test('nothing, both of two opposites, and what does not fit are refused, and not
   ]) {
     await refused(
       update(`${off} ${on}`),
-      `vault: ${on} and ${off} exclude each other\n  Give one of them.\n`,
+      `vault: ${on} and ${off} exclude each other\n  Use one of them.\n`,
       2,
     );
   }
@@ -58,8 +54,8 @@ test('nothing, both of two opposites, and what does not fit are refused, and not
 test('other domains and another key type renew at once, the same ones do not', async (t) => {
   const { done, json } = await commandLineWithCa(t);
   await done(...create);
-  assert.equal((await done(...update('--domain WEB.test.'))).stderr, 'Certificate web is changed.\n');
-  assert.equal((await done(...update('--key-type ec256'))).stderr, 'Certificate web is changed.\n');
+  assert.equal((await done(...update('--domain WEB.test.'))).stderr, 'Updated certificate web.\n');
+  assert.equal((await done(...update('--key-type ec256'))).stderr, 'Updated certificate web.\n');
   assert.deepEqual(await json('renewals', 'list'), []);
   assert.equal((await done(...update('--domain web.test --domain www.web.test'))).stderr, soon);
   assert.equal((await done(...update('--key-type rsa2048'))).stderr, soon);
@@ -83,8 +79,8 @@ test('a certificate moves to another issuer with its next version, and people ar
   await done(...create);
   assert.equal(
     (await done(...update('--issuer ca --challenge http-01'))).stderr,
-    'Certificate web is changed.\n' +
-      '  Its next version comes from ca. Have it now with "vault certificate renew --name web".\n',
+    'Updated certificate web.\n' +
+      '  The next renewal uses ca. To renew now: vault certificate renew --name web\n',
   );
   await done(...update('--challenge none --fallback-issuer local-ca'));
   await refused(
@@ -115,6 +111,6 @@ test('a disabled certificate is shown as such and renewed by nobody until it is 
   await done(...update('--enable --auto-renew'));
   assert.equal(
     (await done(...commandWords('certificate renew --name web'))).stderr,
-    'The renewal of web is queued; a running "vault serve" takes it up.\n',
+    'Queued the renewal of web; "vault serve" runs it.\n',
   );
 });

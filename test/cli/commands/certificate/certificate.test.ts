@@ -158,7 +158,7 @@ test('what is wrong is refused on stderr alone and changes nothing, not even mak
       ],
       /^vault: ".x" is not a name: .*\n(vault: ".*" is not a domain: .*\n){4}vault: "11y" is not a lifetime: .*\n$/,
     ],
-    [2, ['--name=new'], /^vault: --domain is missing\n {2}See "vault certificate create --help"\.\n$/],
+    [2, ['--name=new'], /^vault: --domain is missing\n {2}Try: vault certificate create --help\n$/],
   ];
   await Promise.all(
     cases.map(async ([expected, args, message]) => {

@@ -16,7 +16,7 @@ const steps =
   'contacting ca: directory and account\ncreating an order at ca\nvalidating web.test with http-01\n' +
   'waiting for ca to complete the validation\nfinalizing the order\n';
 const stillOpen =
-  'vault: the renewal of web is still open\n  It goes on as soon as "vault serve" runs; see "vault renewals list".\n';
+  'vault: stopped waiting; the renewal of web is not finished\n  "vault serve" continues it. Check the result with "vault renewals list".\n';
 
 /** Waits until the stream has said `text`; what it has said by then. It is read on, or its writer would be ended. */
 function said(stream: Readable, text: string): Promise<string> {
@@ -59,7 +59,7 @@ test('without a server the command says so and carries the renewal out itself', 
   assert.match(stdout, /^web: version 1, valid until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n$/);
   assert.equal(
     stderr.replace(/(waiting for ca to issue the certificate\n)?downloading the certificate\n$/, ''),
-    `queued\nno "vault serve" takes it up; carrying it out here\n${steps}`,
+    `queued\nno "vault serve" is running; renewing in this process\n${steps}`,
   );
 });
 
@@ -68,7 +68,7 @@ test('where a server runs, it does the work, and the command shows it', async (t
   const server = await serve(t, data, { args: ['--log-level', 'debug'] });
   const { stdout, stderr } = await done(...create, '--wait');
   assert.match(stdout, /^web: version 1, valid until /);
-  assert.doesNotMatch(stderr, /carrying it out here/);
+  assert.doesNotMatch(stderr, /renewing in this process/);
   assert.match(server.log(), /"msg":"certificate issued"/);
   await server.end();
 });
@@ -90,7 +90,7 @@ test('a renewal that is under way is joined, and not asked for again', async (t)
   await said(child.stderr, 'creating an order at ca\n');
   assert.equal(
     (await run('certificate', 'renew', '--name', 'web')).stderr,
-    'web is being renewed already.\n',
+    'A renewal of web is already running.\n',
   );
   held.resolve();
   assert.match(await stdout, /^web: version 1, valid until /);
@@ -117,7 +117,7 @@ test('whoever waits for a CA that is to be left alone for a while sees until whe
   assert.equal((await line.run(...create, '--wait')).code, 1);
   const { code, stderr } = await interrupted(line, renew, 'too many certificates\n');
   assert.equal(code, 1);
-  assert.match(stderr, /^waiting until \S+Z, as the CA asks: too many certificates\nvault: /);
+  assert.match(stderr, /^waiting until \S+Z, as requested by the CA: too many certificates\nvault: /);
   assert.ok(stderr.endsWith(stillOpen), stderr);
   const [issuer] = await line.json<{ paused_until: string | null }[]>('issuer', 'list');
   assert.match(issuer?.paused_until ?? '', /Z$/);

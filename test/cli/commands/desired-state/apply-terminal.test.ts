@@ -44,7 +44,7 @@ test('it shows what would change and asks, and only a yes changes it', async (t)
   const yes = terminalWith('y\n');
   assert.equal(await run(words, yes.terminal), 0);
   assert.match(yes.stdout(), shown, 'it was not there yet');
-  assert.match(yes.stderr(), /The vault is as \S+ says\.\n$/);
+  assert.match(yes.stderr(), /Applied \S+\.\n$/);
 });
 
 test('with --json it shows what it asks about beside the JSON', async (t) => {

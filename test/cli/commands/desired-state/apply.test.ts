@@ -72,13 +72,13 @@ test('what is new is shown and made, the secret of a key goes into its file, and
 `,
   );
   const secret = join(line.folder, 'www.key');
-  assert.match(line.outcome.stderr, new RegExp(`The secret of the API key www is in ${secret}\\.\n`));
+  assert.match(line.outcome.stderr, new RegExp(`Wrote the secret of API key www to ${secret}\\.\n`));
   assert.equal(statSync(secret).mode & 0o777, 0o600);
   const raw = readFileSync(secret, 'utf8');
   assert.match(raw, /^vk_[\w-]{12}\.[\w-]{43}\n$/);
   assert.ok(!`${line.outcome.stdout}${line.outcome.stderr}`.includes(raw.trim()));
   const again = await line.done('apply', '-f', line.path);
-  assert.deepEqual(again, { code: 0, stdout: 'There is nothing to change.\n', stderr: '' });
+  assert.deepEqual(again, { code: 0, stdout: 'No changes.\n', stderr: '' });
   const { url } = await serve(t, line.data);
   const got = await fetch(`${url}/api/v1/certificates/web/private.key`, {
     headers: { authorization: `Bearer ${raw.trim()}` },
@@ -104,7 +104,7 @@ test('what is different is changed, a key keeps its secret, and new rights count
   const { stdout, stderr } = await line.done('apply', '-f', line.path);
   assert.equal(
     stdout,
-    `~ certificate web: renewed at once
+    `~ certificate web: renews it immediately
     domains: [www.example.test, example.test] → [www.example.test]
 ~ certificate *.example.com
     auto_renew: false → true
@@ -114,7 +114,7 @@ test('what is different is changed, a key keeps its secret, and new rights count
 0 to create, 3 to change, 0 to remove
 `,
   );
-  assert.equal(stderr, `The vault is as ${line.path} says.\n`);
+  assert.equal(stderr, `Applied ${line.path}.\n`);
   assert.deepEqual([await status('web'), await status('*.example.com')], [403, 200]);
 });
 
@@ -122,7 +122,7 @@ test('a dry run changes nothing and says with --exit-code whether something woul
   const line = commandLine(t);
   line.file(`api_token: ${token}\n`, 'cloudflare.yaml');
   const path = line.file(first, 'desired.yaml');
-  await line.refused(['apply', '-f', path, '--dry-run'], /^vault: there is no vault in /);
+  await line.refused(['apply', '-f', path, '--dry-run'], /^vault: no vault in /);
   await line.done('certificate', 'create', '--name', 'web', '--domain', 'www.example.test');
   const planned = await line.run('apply', '-f', path, '--dry-run');
   assert.deepEqual([planned.code, planned.stderr], [0, '']);
@@ -132,13 +132,13 @@ test('a dry run changes nothing and says with --exit-code whether something woul
   assert.equal(drift.stdout, planned.stdout);
   assert.equal(
     drift.stderr,
-    `vault: the vault is not as ${path} says\n  Run it without --dry-run to change that.\n`,
+    `vault: the vault differs from ${path}\n  Run the command without --dry-run to apply the changes.\n`,
   );
   assert.deepEqual(await keysOf(line), []);
   assert.equal(existsSync(join(dirname(path), 'www.key')), false);
   await line.done('apply', '-f', path);
   await line.done('apply', '-f', path, '--dry-run', '--exit-code');
-  await line.refused(['apply', '-f', path, '--exit-code'], /^vault: --exit-code is for --dry-run/, 2);
+  await line.refused(['apply', '-f', path, '--exit-code'], /^vault: --exit-code needs --dry-run/, 2);
   await line.refused(['apply'], /^vault: --file is missing/, 2);
 });
 
@@ -153,15 +153,15 @@ test('only --prune removes, asks for --yes where nobody can be asked, and leaves
   );
   await line.done(...create, '*.example.com', '--name', 'other');
   const nothing = await line.done('apply', '-f', line.path);
-  assert.equal(nothing.stdout, 'There is nothing to change.\n');
+  assert.equal(nothing.stdout, 'No changes.\n');
   const asked = await line.run('apply', '-f', line.path, '--prune');
   assert.equal(asked.code, 1);
-  assert.match(asked.stderr, /^vault: things would be removed, and nobody can be asked\n {2}Add --yes/);
+  assert.match(asked.stderr, /^vault: refusing to remove anything without confirmation\n {2}Add --yes/);
   const { stdout } = await line.done('apply', '-f', line.path, '--prune', '--yes');
   assert.equal(
     stdout,
-    `- api-key other (id 3): it is revoked
-- certificate *.example.com: with all its versions and keys
+    `- api-key other (id 3): revokes it
+- certificate *.example.com: deletes all its versions and keys
 - dns-provider cloudflare
 
 0 to create, 0 to change, 3 to remove
@@ -174,10 +174,7 @@ test('only --prune removes, asks for --yes where nobody can be asked, and leaves
     issuers.map(({ name }) => name),
     ['local-ca'],
   );
-  assert.equal(
-    (await line.done('apply', '-f', line.path, '--prune')).stdout,
-    'There is nothing to change.\n',
-  );
+  assert.equal((await line.done('apply', '-f', line.path, '--prune')).stdout, 'No changes.\n');
 });
 
 test('a certificate that goes while a key names it is refused, and so is an issuer; the own certificate stays', async (t) => {
@@ -300,17 +297,11 @@ api_keys:
 test('what is no YAML, no document, or the settings of the server is called what it is', async (t) => {
   const line = commandLine(t);
   const cases: [text: string, stderr: RegExp][] = [
-    ['version: 1\ncertificates:\n  *.example.com: {}\n', /:3: a name that begins with \* stands in quotes/],
-    [
-      'version: 1\ncertificates:\n  a: {domains: [a.test]}\n  a: {domains: [b.test]}\n',
-      /:4: this name stands here twice/,
-    ],
+    ['version: 1\ncertificates:\n  *.example.com: {}\n', /:3: put a name that begins with \* in quotes/],
+    ['version: 1\ncertificates:\n  a: {domains: [a.test]}\n  a: {domains: [b.test]}\n', /:4: duplicate key/],
     [`version: 1\ncertificates: {\n  ${token}\n`, /:\d+: /],
-    ['just words', /it is no document for "vault apply"; begin with "version: 1"/],
-    [
-      'listen: 127.0.0.1:8080\n',
-      /it holds settings of the server \(listen\), which "vault serve" reads by itself/,
-    ],
+    ['just words', /not a document for "vault apply"; begin with "version: 1"/],
+    ['listen: 127.0.0.1:8080\n', /server settings \(listen\) belong in the settings file of "vault serve"/],
     ['certificates: {}\n', /:1: version: write "version: 1"/],
     ['version: 2\n', /:1: version: write "version: 1"/],
     [`${token}: 1\n`, /: "what is no name": there is no such setting/],
@@ -324,7 +315,7 @@ test('what is no YAML, no document, or the settings of the server is called what
   const settings = line.file('version: 1\ncertificates: {}\n');
   await line.refused(
     ['certificate', 'list', '--config', settings],
-    /is one for "vault apply": it begins with "version"/,
+    /"version" belongs in a file for "vault apply"/,
   );
 });
 
@@ -333,11 +324,11 @@ test('secrets come from files and the environment, are compared without being sa
   const withSecret = (secret: string) =>
     line.file(first.replace('{file: cloudflare.yaml}', secret), 'desired.yaml');
   withSecret('keep');
-  assert.equal((await line.done('apply', '-f', line.path)).stdout, 'There is nothing to change.\n');
+  assert.equal((await line.done('apply', '-f', line.path)).stdout, 'No changes.\n');
   withSecret('{env: CLOUDFLARE}');
   await line.refused(
     ['apply', '-f', line.path],
-    `vault: ${line.path}:3: dns_providers.cloudflare.secret: the environment has no CLOUDFLARE\n  Nothing was changed.\n`,
+    `vault: ${line.path}:3: dns_providers.cloudflare.secret: environment variable CLOUDFLARE is not set\n  Nothing was changed.\n`,
   );
   const another = 'another-made-up-token-0123456789abcdef';
   const run = commandLineOf(line, { ...process.env, CLOUDFLARE: `api_token: ${another}` });
@@ -346,12 +337,12 @@ test('secrets come from files and the environment, are compared without being sa
     stdout,
     /^~ dns-provider cloudflare\n {4}secret: \(secret\) → \(another secret\)\n\n0 to create/,
   );
-  assert.equal((await run('apply', '-f', line.path)).stdout, 'There is nothing to change.\n');
+  assert.equal((await run('apply', '-f', line.path)).stdout, 'No changes.\n');
   assert.ok(!stdout.includes(another));
   withSecret('{file: nothing.yaml}');
   await line.refused(
     ['apply', '-f', line.path],
-    /:3: dns_providers\.cloudflare\.secret: .*nothing\.yaml cannot be read/,
+    /:3: dns_providers\.cloudflare\.secret: cannot read .*nothing\.yaml: no such file/,
   );
   line.file('api_tokn: x\n', 'nothing.yaml');
   await line.refused(['apply', '-f', line.path], /the settings of cloudflare are not right/);
@@ -395,7 +386,7 @@ test('the file of a secret is never overwritten, and a new key without one is re
   const path = line.file(text, 'desired.yaml');
   await line.refused(
     ['apply', '-f', path],
-    /:3: api_keys\."a b"\.secret_file: it is a new key: name the file/,
+    /:3: api_keys\."a b"\.secret_file: missing for a new API key; name a file/,
   );
   const dir = tempDir(t);
   await line.done('apply', '-f', path, '--key-dir', dir);
@@ -408,7 +399,7 @@ test('the file of a secret is never overwritten, and a new key without one is re
   );
   assert.equal(readFileSync(taken, 'utf8'), 'mine');
   line.file(text.replace('a b', 'c').replace('}', ', secret_file: none/c.key}'), 'desired.yaml');
-  await line.refused(['apply', '-f', path], /there is no directory .*none\n/);
+  await line.refused(['apply', '-f', path], /no such directory: .*none\n/);
   const shared = ['c', 'd'].map(
     (name) => `  ${name}: {scopes: [certificates:read], certificates: ["*"], secret_file: shared.key}\n`,
   );
@@ -437,7 +428,7 @@ test(
     line.file(one.fullchainPem, 'full.pem');
     line.file(one.leaf.keyPem, 'key.pem');
     assert.match((await line.done('apply', '-f', path)).stdout, /^\+ imported certificate mail\n/);
-    assert.equal((await line.done('apply', '-f', path)).stdout, 'There is nothing to change.\n');
+    assert.equal((await line.done('apply', '-f', path)).stdout, 'No changes.\n');
     line.file(other.fullchainPem, 'full.pem');
     await line.refused(['apply', '-f', path], /:3: imported_certificates\.mail: /);
     line.file(other.leaf.keyPem, 'key.pem');
@@ -445,7 +436,7 @@ test(
     line.file('version: 1\nimported_certificates:\n  mail:\n', 'desired.yaml');
     await line.refused(['apply', '-f', path], /:3: imported_certificates\.mail: /);
     line.file('version: 1\nimported_certificates:\n  mail: {}\n', 'desired.yaml');
-    assert.equal((await line.done('apply', '-f', path, '--prune')).stdout, 'There is nothing to change.\n');
+    assert.equal((await line.done('apply', '-f', path, '--prune')).stdout, 'No changes.\n');
     line.file('version: 1\ncertificates:\n  mail: {domains: [mail.example.test]}\n', 'desired.yaml');
     assert.match((await line.done('apply', '-f', path)).stdout, /^~ certificate mail/);
     line.file('version: 1\nimported_certificates:\n  mail: {}\n', 'desired.yaml');
@@ -481,14 +472,14 @@ test('an issuer is added, changed and removed with its certificates, after a loo
     made.stdout,
     /^\+ issuer ca\n[\s\S]*ca_pem: 1 certificate\n[\s\S]*eab_hmac_key: \(secret\)\n\+ certificate web\n/,
   );
-  assert.equal((await line.done('apply', '-f', path, '--prune')).stdout, 'There is nothing to change.\n');
+  assert.equal((await line.done('apply', '-f', path, '--prune')).stdout, 'No changes.\n');
   document('    accept_terms: true\n    eab_kid: me\n', web);
   const changed = await line.done('apply', '-f', path);
   assert.match(
     changed.stdout,
     /^~ issuer ca\n {4}email: ops@example\.test → none\n {4}profile: shortlived → none\n/,
   );
-  assert.equal((await line.done('apply', '-f', path)).stdout, 'There is nothing to change.\n');
+  assert.equal((await line.done('apply', '-f', path)).stdout, 'No changes.\n');
   ca.override('directory', () => ({ status: 503, body: '' }) as never);
   document('    eab_kid: me\n    email: new@example.test\n', web);
   await line.refused(['apply', '-f', path, '--dry-run'], /^vault: /);
@@ -500,9 +491,9 @@ test('an issuer is added, changed and removed with its certificates, after a loo
   line.file('version: 1\n', 'desired.yaml');
   const own = commandLineOf(line, { ...process.env, VAULT_TLS_CERTIFICATE: 'web' });
   const kept = await own('apply', '-f', path, '--prune', '--yes');
-  assert.equal(kept.stdout, 'There is nothing to change.\n', 'the own certificate stays, with its issuer');
+  assert.equal(kept.stdout, 'No changes.\n', 'the own certificate stays, with its issuer');
   const gone = await line.done('apply', '-f', path, '--prune', '--yes');
-  assert.match(gone.stdout, /^- certificate web: with all its versions and keys\n- issuer ca\n/);
+  assert.match(gone.stdout, /^- certificate web: deletes all its versions and keys\n- issuer ca\n/);
 });
 
 /** The same vault in another environment; the command must succeed. */

@@ -20,7 +20,7 @@ test('two names of one number are two, and the same name twice is refused', asyn
   assert.deepEqual([...state.api_keys.keys()], ['7', '007']);
   await assert.rejects(
     readDesiredDocument(`version: 1\napi_keys:\n  7: ${key}\n  7: ${key}\n`, 'test.yaml'),
-    /test\.yaml:4: this name stands here twice/,
+    /test\.yaml:4: duplicate key/,
   );
 });
 
