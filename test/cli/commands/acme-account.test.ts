@@ -62,7 +62,7 @@ test('a current account cannot be deleted; one that is closed is replaced at the
   assert.equal((await done('acme-account', 'delete', '--id', '1')).stderr, 'Account 1 is deleted.\n');
 });
 
-test('what is not the id of an account is refused, whatever is to be done', async (t) => {
+test('an invalid account id is refused by every command', async (t) => {
   const { refused } = await commandLineWithCa(t);
   for (const command of ['rollover', 'deactivate', 'delete']) {
     for (const id of ['1', '0', 'x', '1e3', '99999999999999999999']) {

@@ -170,15 +170,15 @@ test('contact, profile and chain are taken back by the word none', async (t) => 
     '--preferred-chain',
     'Root',
   );
-  const wishes = async () => {
+  const options = async () => {
     const [issuer] = await line.json<Issuer[]>('issuer', 'list');
     return [issuer?.email, issuer?.profile, issuer?.preferred_chain, issuer?.directory_url];
   };
-  assert.deepEqual(await wishes(), ['ops@example.test', 'shortlived', 'Root', ca.directoryUrl]);
+  assert.deepEqual(await options(), ['ops@example.test', 'shortlived', 'Root', ca.directoryUrl]);
   await line.done(...commandWords('issuer update --name ca --profile none'));
-  assert.deepEqual(await wishes(), ['ops@example.test', null, 'Root', ca.directoryUrl]);
+  assert.deepEqual(await options(), ['ops@example.test', null, 'Root', ca.directoryUrl]);
   await line.done(...commandWords('issuer update --name ca --email none --preferred-chain none'));
-  assert.deepEqual(await wishes(), [null, null, null, ca.directoryUrl]);
+  assert.deepEqual(await options(), [null, null, null, ca.directoryUrl]);
 });
 
 test('a CA file is taken back by "none", unless the public roots do not know the CA', async (t) => {

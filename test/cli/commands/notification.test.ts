@@ -49,14 +49,14 @@ test('a webhook is added with a secret that is shown once, tried, changed, and r
   assert.partialDeepStrictEqual(view, { digest_at: '07:00', target: origin });
   assert.equal((view?.events as string[] | undefined)?.length, 6);
   assert.notEqual(view?.disabled_at, null);
-  const anew = file(`url: ${receiver.url}\nsecret: ${secret}\n`);
+  const replacement = file(`url: ${receiver.url}\nsecret: ${secret}\n`);
   await done(
     'notification',
     'update',
     '--channel',
     'ops',
     '--secret-file',
-    anew,
+    replacement,
     '--enable',
     '--digest',
     'none',

@@ -1,4 +1,4 @@
-/** `vault audit verify` and `checkpoint` as a cron job uses them: exit codes, words, JSON, and a log that somebody changed. */
+/** `vault audit verify` and `checkpoint` as a cron job uses them: exit codes, words, JSON, and a modified log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commandLine } from '../../../harness/command-line.ts';
