@@ -44,7 +44,7 @@ test('a current account cannot be deleted; one that is closed is replaced at the
     'vault: ACME account 1 cannot be deleted: it is the account of ca.\n' +
       '  Remove the issuer first, or give it another directory.\n',
   );
-  assert.equal((await done('acme-account', 'deactivate', '--id', '1')).stderr, 'Account 1 is closed.\n');
+  assert.equal((await done('acme-account', 'deactivate', '--id', '1')).stderr, 'Deactivated account 1.\n');
   assert.deepEqual(
     [...ca.state.accounts.values()].map(({ status }) => status),
     ['deactivated'],
@@ -59,7 +59,7 @@ test('a current account cannot be deleted; one that is closed is replaced at the
       ['2', 'valid', true],
     ],
   );
-  assert.equal((await done('acme-account', 'delete', '--id', '1')).stderr, 'Account 1 is deleted.\n');
+  assert.equal((await done('acme-account', 'delete', '--id', '1')).stderr, 'Deleted account 1.\n');
 });
 
 test('an invalid account id is refused by every command', async (t) => {

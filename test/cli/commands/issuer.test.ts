@@ -128,7 +128,7 @@ test('another directory means another account; the old one stays, is no longer c
   const other = await scriptedAcme(t);
   await done(...commandWords('certificate create --name web --domain web.test --issuer ca --wait'));
   const { stderr } = await done(...commandWords(`issuer update --name ca --directory ${other.directoryUrl}`));
-  assert.equal(stderr, 'Issuer ca is changed.\n');
+  assert.equal(stderr, 'Updated issuer ca.\n');
   await done(...commandWords('certificate renew --name web --wait'));
   const accounts = await json<Account[]>('acme-account', 'list');
   assert.deepEqual(
@@ -209,7 +209,7 @@ test('an issuer that certificates use stays; once they have moved, it goes', asy
   assert.deepEqual(await run('issuer', 'remove', '--name', 'ca'), {
     code: 0,
     stdout: '',
-    stderr: 'Issuer ca is removed.\n',
+    stderr: 'Removed issuer ca.\n',
   });
 });
 

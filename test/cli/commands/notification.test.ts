@@ -66,7 +66,7 @@ test('a webhook is added with a secret that is shown once, tried, changed, and r
     for (const { stdout, stderr } of [tried, listed, log]) assert.ok(!`${stdout}${stderr}`.includes(text));
   }
   assert.deepEqual(await run('notification', 'remove', '--channel', 'ops'), {
-    ...{ code: 0, stdout: '', stderr: 'Channel ops is removed.\n' },
+    ...{ code: 0, stdout: '', stderr: 'Removed channel ops.\n' },
   });
   assert.match(
     (await run('notification', 'list')).stderr,

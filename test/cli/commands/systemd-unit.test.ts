@@ -140,7 +140,7 @@ test(
     assert.equal(run.status, 0, `${run.stdout}${run.stderr}`);
     assert.match(run.stdout, /"msg":"stopped"/);
     // It was started, and found no socket.
-    assert.match(run.stdout, /systemd-notify ended with 1: .*No such file/);
+    assert.match(run.stdout, /systemd-notify exited with 1: .*No such file/);
   },
 );
 

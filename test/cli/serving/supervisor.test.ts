@@ -123,7 +123,7 @@ test(
     await end();
     for (let time = 0; time < 3; time++) await notify('WATCHDOG=1');
     assert.equal(log.lines.length, 1);
-    assert.match(log.lines[0] ?? '', /systemd-notify ended with 1/);
+    assert.match(log.lines[0] ?? '', /systemd-notify exited with 1/);
   },
 );
 
