@@ -1,6 +1,6 @@
 /**
  * A disk without space: what cannot be stored is refused, and what was stored is still there. Real where this user may
- * mount one (in a namespace of its own, so that nobody else sees it), and everywhere by a limit on the size of files.
+ * mount one (in a namespace of its own, so that no other process sees it), and everywhere by a limit on the size of files.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -44,7 +44,7 @@ test('a current account cannot be deleted; one that is closed is replaced at the
     'vault: ACME account 1 cannot be deleted: issuer ca uses it.\n' +
       '  Remove the issuer first, or change its directory.\n',
   );
-  assert.equal((await done('acme-account', 'deactivate', '--id', '1')).stderr, 'Account 1 is closed.\n');
+  assert.equal((await done('acme-account', 'deactivate', '--id', '1')).stderr, 'Deactivated account 1.\n');
   assert.deepEqual(
     [...ca.state.accounts.values()].map(({ status }) => status),
     ['deactivated'],
@@ -59,10 +59,10 @@ test('a current account cannot be deleted; one that is closed is replaced at the
       ['2', 'valid', true],
     ],
   );
-  assert.equal((await done('acme-account', 'delete', '--id', '1')).stderr, 'Account 1 is deleted.\n');
+  assert.equal((await done('acme-account', 'delete', '--id', '1')).stderr, 'Deleted account 1.\n');
 });
 
-test('what is not the id of an account is refused, whatever is to be done', async (t) => {
+test('an invalid account id is refused by every command', async (t) => {
   const { refused } = await commandLineWithCa(t);
   for (const command of ['rollover', 'deactivate', 'delete']) {
     for (const id of ['1', '0', 'x', '1e3', '99999999999999999999']) {

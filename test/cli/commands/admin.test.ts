@@ -59,7 +59,7 @@ suite('admin create', () => {
     const data = join(tempDir(t), 'data');
     const made = await create(data, 'alice', `${goodPassword}\r\n`);
     assert.deepEqual([made.code, made.stdout], [0, '']);
-    assert.match(made.stderr, /Administrator alice can sign in now/);
+    assert.match(made.stderr, /Created administrator alice\./);
     const again = await create(data, 'Alice', otherPassword);
     assert.equal(again.code, 1);
     assert.match(again.stderr, /Administrator "alice" already exists/);
@@ -76,7 +76,7 @@ suite('admin create', () => {
     assert.equal(existsSync(data), false);
     const same = await typing(data, [goodPassword, goodPassword]);
     assert.match(same, /^Password for alice: \r\nThe same again: \r\n/);
-    assert.match(same, /Administrator alice can sign in now/);
+    assert.match(same, /Created administrator alice\./);
     assert(!same.includes('correct') && !differing.includes('several'));
     assert.deepEqual(
       (await people(data)).map(({ name }) => name),
@@ -119,7 +119,7 @@ suite('the other commands', () => {
     const reset = await admin(data, otherPassword, 'reset-password', '--name', 'bob', '--password-stdin');
     assert.deepEqual([reset.code, reset.stderr], [0, 'Changed the password of bob; ended 0 sessions.\n']);
     const first = await admin(data, '', 'delete', '--name', 'bob');
-    assert.deepEqual([first.code, first.stderr], [0, 'Administrator bob is removed.\n']);
+    assert.deepEqual([first.code, first.stderr], [0, 'Deleted administrator bob.\n']);
     const last = await admin(data, '', 'delete', '--name', 'alice');
     assert.equal(last.code, 0);
     assert.match(last.stderr, /No administrators are left, so no one can sign in/);

@@ -65,7 +65,7 @@ test('a key is revoked first and deleted then, each recorded with the actor loca
   assert.deepEqual(await get(id), active);
 
   const revoked = await apiKey('revoke', `--id=${id}`);
-  assert.deepEqual(revoked, { code: 0, stdout: '', stderr: `API key ${id} is revoked.\n` });
+  assert.deepEqual(revoked, { code: 0, stdout: '', stderr: `Revoked API key ${id}.\n` });
   const after = await get(id);
   assert.match(String(after?.revoked_at), /Z$/);
   assert.deepEqual(after, { ...active, revoked_at: after?.revoked_at, state: 'revoked' });
@@ -75,7 +75,7 @@ test('a key is revoked first and deleted then, each recorded with the actor loca
   assert.deepEqual(await get(id), after, 'the first revocation stays');
 
   const deleted = await apiKey('delete', '--id', String(id));
-  assert.deepEqual(deleted, { code: 0, stdout: '', stderr: `API key ${id} is deleted.\n` });
+  assert.deepEqual(deleted, { code: 0, stdout: '', stderr: `Deleted API key ${id}.\n` });
   assert.equal(await get(id), undefined);
   assert.deepEqual(
     auditOf(id),

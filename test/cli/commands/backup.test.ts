@@ -244,7 +244,7 @@ test('a backup of a vault that is being written to all the time is of one moment
   assert.equal(code, 0);
   flood.stdin.end();
   const [flooded] = await once(flood, 'close');
-  assert.equal(flooded, 0, 'nobody was locked out');
+  assert.equal(flooded, 0, 'no writer was locked out');
   const pairs = ['one', 'two', 'three'].map((name) => {
     const [row] = rows<{ events: number; value: number }>(
       at(name),

@@ -74,7 +74,7 @@ test('a provider is added with its credentials sealed, listed, tried, and remove
   assert.deepEqual(await run('dns-provider', 'remove', '--name', 'dns'), {
     code: 0,
     stdout: '',
-    stderr: 'DNS provider dns is removed.\n',
+    stderr: 'Removed DNS provider dns.\n',
   });
   assert.equal((await run('dns-provider', 'list', '--json')).stdout, '[]\n');
   assert.match(

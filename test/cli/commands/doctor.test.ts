@@ -79,7 +79,7 @@ test('a vault that is well, served and backed up gets only ok, and exit code 0',
   assert.doesNotMatch(stdout, /FAILED/);
 });
 
-test('it changes nothing, also where there is no vault', async (t) => {
+test('it changes nothing, even without a vault', async (t) => {
   const line = commandLine(t);
   const { code, stdout, stderr } = await line.run('doctor');
   assert.equal(code, 1);
@@ -319,7 +319,7 @@ test('a vault that serves HTTPS with a certificate of its own CA is well', async
   );
 });
 
-test('a write-ahead log that grows is a warning, and everything else is looked at all the same', async (t) => {
+test('a write-ahead log that grows is a warning, and all other checks still run', async (t) => {
   const line = await vaultWith(t, 'web');
   writeFileSync(join(line.data, 'vault.db-wal'), '', { mode: 0o600 });
   truncateSync(join(line.data, 'vault.db-wal'), 300 * 1024 * 1024);
@@ -329,7 +329,7 @@ test('a write-ahead log that grows is a warning, and everything else is looked a
 });
 
 test(
-  'what nobody renews by itself is imported anew, or renewed by whoever makes it',
+  'a certificate without automatic renewal is imported again or renewed by hand',
   needs('openssl'),
   async (t) => {
     const line = await vaultWith(t, 'web');

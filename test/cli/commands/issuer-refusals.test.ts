@@ -1,4 +1,4 @@
-/** `vault issuer add` where the CA cannot be had, or wants something else: each message says what to do, and nothing is added. */
+/** `vault issuer add` when the CA is unreachable or has other requirements: each message says what to do, and nothing is added. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -61,7 +61,7 @@ test('a directory that is none, or cannot be reached, is refused with what to lo
   assert.equal((await json<unknown[]>('issuer', 'list')).length, 1);
 });
 
-test('a certificate that nobody vouches for leads to --ca-file, and a wrong --ca-file to the right one', async (t) => {
+test('an untrusted certificate leads to --ca-file, and a wrong --ca-file to the right one', async (t) => {
   const { refused, file } = commandLine(t);
   const [ca, other] = [await scriptedAcme(t, { tls: true }), await scriptedAcme(t, { tls: true })];
   const add = commandWords(`issuer add --name ca --directory ${ca.directoryUrl}`);

@@ -128,7 +128,7 @@ test('another directory means another account; the old one stays, is no longer c
   const other = await scriptedAcme(t);
   await done(...commandWords('certificate create --name web --domain web.test --issuer ca --wait'));
   const { stderr } = await done(...commandWords(`issuer update --name ca --directory ${other.directoryUrl}`));
-  assert.equal(stderr, 'Issuer ca is changed.\n');
+  assert.equal(stderr, 'Updated issuer ca.\n');
   await done(...commandWords('certificate renew --name web --wait'));
   const accounts = await json<Account[]>('acme-account', 'list');
   assert.deepEqual(
@@ -170,15 +170,15 @@ test('contact, profile and chain are taken back by the word none', async (t) => 
     '--preferred-chain',
     'Root',
   );
-  const wishes = async () => {
+  const options = async () => {
     const [issuer] = await line.json<Issuer[]>('issuer', 'list');
     return [issuer?.email, issuer?.profile, issuer?.preferred_chain, issuer?.directory_url];
   };
-  assert.deepEqual(await wishes(), ['ops@example.test', 'shortlived', 'Root', ca.directoryUrl]);
+  assert.deepEqual(await options(), ['ops@example.test', 'shortlived', 'Root', ca.directoryUrl]);
   await line.done(...commandWords('issuer update --name ca --profile none'));
-  assert.deepEqual(await wishes(), ['ops@example.test', null, 'Root', ca.directoryUrl]);
+  assert.deepEqual(await options(), ['ops@example.test', null, 'Root', ca.directoryUrl]);
   await line.done(...commandWords('issuer update --name ca --email none --preferred-chain none'));
-  assert.deepEqual(await wishes(), [null, null, null, ca.directoryUrl]);
+  assert.deepEqual(await options(), [null, null, null, ca.directoryUrl]);
 });
 
 test('a CA file is taken back by "none", unless the public roots do not know the CA', async (t) => {
@@ -209,7 +209,7 @@ test('an issuer that certificates use stays; once they have moved, it goes', asy
   assert.deepEqual(await run('issuer', 'remove', '--name', 'ca'), {
     code: 0,
     stdout: '',
-    stderr: 'Issuer ca is removed.\n',
+    stderr: 'Removed issuer ca.\n',
   });
 });
 

@@ -62,7 +62,7 @@ test('the status names the keys, what they seal and where they are, as JSON and 
   );
 });
 
-test('the status is shown also where the key is lost, and says what is missing', async (t) => {
+test('the status is shown even if the key is lost, and says what is missing', async (t) => {
   const { data, done, refused } = await withCertificate(t);
   renameSync(join(data, 'master.key'), join(data, '..', 'away'));
   await refused(['certificate', 'list'], /the master key .*master\.key is missing/);

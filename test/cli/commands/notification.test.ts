@@ -49,14 +49,14 @@ test('a webhook is added with a secret that is shown once, tried, changed, and r
   assert.partialDeepStrictEqual(view, { digest_at: '07:00', target: origin });
   assert.equal((view?.events as string[] | undefined)?.length, 6);
   assert.notEqual(view?.disabled_at, null);
-  const anew = file(`url: ${receiver.url}\nsecret: ${secret}\n`);
+  const replacement = file(`url: ${receiver.url}\nsecret: ${secret}\n`);
   await done(
     'notification',
     'update',
     '--channel',
     'ops',
     '--secret-file',
-    anew,
+    replacement,
     '--enable',
     '--digest',
     'none',
@@ -66,7 +66,7 @@ test('a webhook is added with a secret that is shown once, tried, changed, and r
     for (const { stdout, stderr } of [tried, listed, log]) assert.ok(!`${stdout}${stderr}`.includes(text));
   }
   assert.deepEqual(await run('notification', 'remove', '--channel', 'ops'), {
-    ...{ code: 0, stdout: '', stderr: 'Channel ops is removed.\n' },
+    ...{ code: 0, stdout: '', stderr: 'Removed channel ops.\n' },
   });
   assert.match(
     (await run('notification', 'list')).stderr,

@@ -29,7 +29,7 @@ test('renewals are listed newest first, whole, by certificate, or only those tha
   assert.match(
     stdout,
     new RegExp(
-      '^ID  CERTIFICATE  STATUS     ASKED FOR +ENDED +WHAT HAPPENED\n' +
+      '^ID  CERTIFICATE  STATUS     REQUESTED +FINISHED +RESULT\n' +
         `3   api          queued     ${time}  - +-\n` +
         `2   web          succeeded  ${time}  ${time}  version 1\n` +
         String.raw`1   web          failed     ${time}  ${time}  not +\[1mweb\.test\n$`,

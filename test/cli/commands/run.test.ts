@@ -118,7 +118,7 @@ test('--help of a group of commands names each of them', async () => {
   );
 });
 
-test('--help wins over whatever else is wrong, and changes nothing', async (t) => {
+test('--help takes precedence over errors, and changes nothing', async (t) => {
   const dir = join(tempDir(t), 'data');
   const { code, stdout } = await vault(['api-key', 'create', '--nam', 'x', '--data-dir', dir, '-h']);
   assert.equal(code, 0);
@@ -169,7 +169,7 @@ test('what is refused ends with exit code 1, and every fault has a line of its o
   for (const line of lines) assert.match(line, /^vault: "(all|\.y|soon)" is not an? \S/);
 });
 
-test('whoever stops reading the output early causes no failure', async () => {
+test('a reader that stops early causes no failure', async () => {
   const [program, ...first] = fromExecutable;
   const child = spawn(program, [...first, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] });
   child.stdout.destroy();

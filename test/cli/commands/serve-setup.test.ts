@@ -1,4 +1,4 @@
-/** From a vault that nobody can sign in to, to an administrator's session, with the real executable over HTTP. */
+/** From a vault without administrators, to an administrator's session, with the real executable over HTTP. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

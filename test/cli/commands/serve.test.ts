@@ -55,11 +55,11 @@ async function requestInFlight(server: RunningVault): Promise<{ socket: Socket; 
   return { socket, received: () => received };
 }
 
-test('stdout has exactly one line, the address, also where a free port was asked for', async () => {
+test('stdout has exactly one line, the address, even with port 0', async () => {
   assert.match(await announcement('--listen', '[::1]:0'), /^listening on http:\/\/\[::1\]:\d+\n$/);
 });
 
-test('a fresh directory becomes a vault that nobody else can read, whatever the umask was', async (t) => {
+test('in an empty directory, a vault is created that only its user can read, with any umask', async (t) => {
   const data = join(tempDir(t), 'made', 'data');
   const program = ['sh', '-c', 'umask 000; exec "$0" "$@"', ...fromExecutable];
   const server = await serve(t, data, { program });

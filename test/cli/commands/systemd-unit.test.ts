@@ -13,7 +13,7 @@ const analyze = needs('systemd-analyze');
 
 const hint = `vault: the systemd unit cannot access ${program}\n  Copy the executable to /usr/local/bin/vault and run the command from there.\n`;
 
-/** The unit as a file of its name, with the changes that somebody made to it. */
+/** The unit as a file with its name, with local changes. */
 async function unitFile(t: TestContext, change = (unit: string) => unit): Promise<string> {
   const { code, stdout } = await vault(['systemd-unit']);
   assert.equal(code, 0);
@@ -58,7 +58,7 @@ test('a path that systemd takes in no way is refused', async (t) => {
 });
 
 test(
-  'systemd-analyze finds nothing wrong with it, also where the path has all that systemd reads in its own way',
+  'systemd-analyze accepts it, even with all characters in the path that systemd interprets',
   analyze,
   async (t) => {
     assert.equal(verified(await unitFile(t)), '');
@@ -140,13 +140,13 @@ test(
     assert.equal(run.status, 0, `${run.stdout}${run.stderr}`);
     assert.match(run.stdout, /"msg":"stopped"/);
     // It was started, and found no socket.
-    assert.match(run.stdout, /systemd-notify ended with 1: .*No such file/);
+    assert.match(run.stdout, /systemd-notify exited with 1: .*No such file/);
   },
 );
 
 function verified(path: string): string {
   const { stdout, stderr } = spawnSync('systemd-analyze', ['verify', path], { encoding: 'utf8' });
-  // Other units of the machine are looked at too.
+  // It also verifies other units of the machine.
   return `${stdout}${stderr}`
     .split('\n')
     .filter((line) => line.includes('certificate-vault') || line.includes(path))

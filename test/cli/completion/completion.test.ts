@@ -1,4 +1,4 @@
-/** What shells offer when somebody presses the key: in real ones, with the names of a real vault. */
+/** What shells offer when the user presses Tab: in real shells, with the names of a real vault. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -8,7 +8,7 @@ import { fromExecutable, serve, vault } from '../../harness/vault-process.ts';
 
 const pattern = '/proc/sys/kernel/core_pattern';
 
-/** Where dumps of processes go: they can be looked at where that is a name without a directory. */
+/** Where the kernel writes core dumps: the test can read them if this is a name without a directory. */
 function dumpsAreHere(): { skip?: string } {
   if (!existsSync(pattern)) return { skip: 'this system has no /proc/sys/kernel/core_pattern' };
   const place = readFileSync(pattern, 'utf8').trim();
@@ -18,7 +18,7 @@ function dumpsAreHere(): { skip?: string } {
 const isLinux = process.platform === 'linux' ? {} : { skip: 'only Linux lets a process choose' };
 
 test(
-  'a crash of the vault leaves a dump without its memory, whatever limit it was started with',
+  'a crash leaves a core dump without memory, with any limit that the vault was started with',
   dumpsAreHere(),
   async (t) => {
     for (const signal of ['SIGSEGV', 'SIGABRT'] as const) {

@@ -81,7 +81,7 @@ test('the master key of another vault is refused', async () => {
   );
 });
 
-test('a master key that is missing beside an existing vault is not made anew', async () => {
+test('a master key that is missing beside an existing vault is not created again', async () => {
   const dir = copy('missing-key');
   const elsewhere = join(root, 'keys', 'kept.key');
   const refusal = (path: string) =>

@@ -23,7 +23,7 @@ function sampleOf(text: string, series: string): number | undefined {
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 
-test('without the settings there are no metrics, and with a token they are for whoever has it alone', async (t) => {
+test('without the settings there are no metrics, and with a token they are served only to its bearer', async (t) => {
   const without = await serve(t, join(tempDir(t), 'data'));
   assert.equal((await ask(`${without.url}/metrics`)).status, 404);
   const { server, key } = await workersVault(t, { workers: 1, args: ['--metrics-token-file', tokenFile(t)] });

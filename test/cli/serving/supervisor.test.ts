@@ -62,7 +62,7 @@ test(
 );
 
 test(
-  'a vault whose database does not answer gives no sign of life, says what is wrong, and goes on when it is mended',
+  'a vault whose database does not answer sends no watchdog message, reports the failed check, and recovers with the database',
   programs,
   async (t) => {
     const { next, environment } = await listener(t);
@@ -123,14 +123,14 @@ test(
     await end();
     for (let time = 0; time < 3; time++) await notify('WATCHDOG=1');
     assert.equal(log.lines.length, 1);
-    assert.match(log.lines[0] ?? '', /systemd-notify ended with 1/);
+    assert.match(log.lines[0] ?? '', /systemd-notify exited with 1/);
   },
 );
 
 const watched: readonly (readonly [title: string, environment: Environment, interval: number | undefined])[] =
   [
-    ['where nobody listens', { WATCHDOG_USEC: '60000000' }, undefined],
-    ['where nobody watches', { NOTIFY_SOCKET: '/s' }, undefined],
+    ['without a socket', { WATCHDOG_USEC: '60000000' }, undefined],
+    ['without a watchdog', { NOTIFY_SOCKET: '/s' }, undefined],
     [
       'where another process is watched',
       { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: '1', WATCHDOG_PID: '1' },
@@ -143,7 +143,7 @@ const watched: readonly (readonly [title: string, environment: Environment, inte
       { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: '60000000', WATCHDOG_PID: `${process.pid}` },
       60_000,
     ],
-    ['of whatever process', { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: '1500000' }, 1500],
+    ['of any process', { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: '1500000' }, 1500],
   ];
 for (const [title, environment, interval] of watched) {
   test(`signs of life are due ${interval ?? 'never'}: ${title}`, () => {
@@ -151,7 +151,7 @@ for (const [title, environment, interval] of watched) {
   });
 }
 
-test('where nobody listens, nothing is said', async () => {
+test('without a socket, nothing is sent', async () => {
   const log = keptLog();
   await supervisorIn({ PATH: '/nonexistent' }, log).notify('READY=1');
   assert.deepEqual(log.lines, []);

@@ -60,7 +60,7 @@ test('a file that is missing and a directory are refused by name', async (t) => 
   }
 });
 
-test('a dash is standard input, whole however late and in whatever pieces it comes', async () => {
+test('a dash reads standard input to its end, also when it arrives late and in pieces', async () => {
   const pieces = [Buffer.from('one '), Buffer.alloc(0), Buffer.from('two')];
   assert.equal((await readInput('-', typing(...pieces))).toString(), 'one two');
   assert.equal((await readInput('-', typing())).length, 0);

@@ -79,7 +79,7 @@ test('all certificates are one JSON array, and lines of one table, in the order 
   );
 });
 
-test('whoever reads slowly gets all of it, and whoever stops reading is no failure', async () => {
+test('a slow reader gets the whole output, and a reader that stops early causes no failure', async () => {
   const [program = '', ...args] = [...fromSource, 'certificate', 'list', '--json', '--data-dir', dir];
   const whole = (await vault(['certificate', 'list', '--json', '--data-dir', dir])).stdout;
   const slow = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });

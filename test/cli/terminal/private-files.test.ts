@@ -43,19 +43,19 @@ function copy(name: string): string {
 const list = ['certificate', 'list', '--json'];
 
 /** The command is refused with exactly this; the mending that it names is done by a shell, and then it is not. */
-async function refusedUntilMended(
+async function refusedUntilFixed(
   dir: string,
   what: string,
-  mend: string,
+  fix: string,
   { args = [], launch = {} }: { readonly args?: readonly string[]; readonly launch?: Launch } = {},
 ): Promise<void> {
   const run = () => vault([...list, '--data-dir', dir, ...args], launch);
   const { code, stdout, stderr } = await run();
-  assert.deepEqual([code, stdout, stderr], [1, '', `vault: ${what}\n  Fix: ${mend}\n`]);
-  execFileSync('sh', ['-c', mend]);
-  const mended = await run();
-  assert.equal(mended.code, 0, mended.stderr);
-  assert.match(mended.stdout, /"name": ?"web"/);
+  assert.deepEqual([code, stdout, stderr], [1, '', `vault: ${what}\n  Fix: ${fix}\n`]);
+  execFileSync('sh', ['-c', fix]);
+  const fixed = await run();
+  assert.equal(fixed.code, 0, fixed.stderr);
+  assert.match(fixed.stdout, /"name": ?"web"/);
 }
 
 suite('what others could read or write', () => {
@@ -67,10 +67,10 @@ suite('what others could read or write', () => {
   ];
   for (const [mode, access] of modes) {
     const shown = mode.toString(8).padStart(4, '0');
-    test(`a data directory of mode ${shown} is refused, with the command that mends it`, async () => {
+    test(`a data directory of mode ${shown} is refused, with the command that fixes it`, async () => {
       const dir = copy(`dir-${shown}`);
       fs.chmodSync(dir, mode);
-      await refusedUntilMended(
+      await refusedUntilFixed(
         dir,
         `the data directory ${dir} is ${access} by other users (mode ${shown})`,
         `chmod 700 ${dir}`,
@@ -85,7 +85,7 @@ suite('what others could read or write', () => {
     'vault.db.before-0002-acme',
     'master.key',
   ]) {
-    test(`${name} that others may read or write is refused, with the command that mends it`, async () => {
+    test(`${name} that others may read or write is refused, with the command that fixes it`, async () => {
       for (const [mode, access] of [
         [0o640, 'readable'],
         [0o602, 'writable'],
@@ -96,7 +96,7 @@ suite('what others could read or write', () => {
         fs.chmodSync(file, mode);
         const kind = name === 'master.key' ? 'the key file' : 'the database file';
         const shown = mode.toString(8).padStart(4, '0');
-        await refusedUntilMended(
+        await refusedUntilFixed(
           dir,
           `${kind} ${file} is ${access} by other users (mode ${shown})`,
           `chmod 600 ${file}`,
@@ -105,7 +105,7 @@ suite('what others could read or write', () => {
     });
   }
 
-  test('all that is wrong is named at once, and mended by one line', async () => {
+  test('all violations are reported together and fixed by one command', async () => {
     const dir = copy("it's all wrong");
     const key = join(root, 'elsewhere.key');
     fs.renameSync(join(dir, 'master.key'), key);
@@ -113,7 +113,7 @@ suite('what others could read or write', () => {
     fs.chmodSync(join(dir, 'vault.db'), 0o664);
     fs.chmodSync(key, 0o644);
     const quoted = (path: string) => `'${path.replace("'", "'\\''")}'`;
-    await refusedUntilMended(
+    await refusedUntilFixed(
       dir,
       `the data directory ${dir} is readable by other users (mode 0750), and ` +
         `the database file ${join(dir, 'vault.db')} is writable by other users (mode 0664), and ` +
@@ -142,7 +142,7 @@ suite('what others could read or write', () => {
     fs.mkdirSync(shared, { mode: 0o755 });
     fs.renameSync(join(dir, 'vault.db'), join(shared, 'vault.db'));
     fs.symlinkSync(join(shared, 'vault.db'), join(dir, 'vault.db'));
-    await refusedUntilMended(
+    await refusedUntilFixed(
       dir,
       `the data directory ${shared} is readable by other users (mode 0755)`,
       `chmod 700 ${shared}`,
@@ -160,7 +160,7 @@ suite('what others could read or write', () => {
     fs.chmodSync(file, 0o644);
     assert.equal((await vault([...list, '--data-dir', dir])).code, 0);
     fs.chmodSync(file, 0o664);
-    await refusedUntilMended(
+    await refusedUntilFixed(
       dir,
       `the settings file ${file} is writable by other users (mode 0664)`,
       `chmod go-w ${file}`,
@@ -211,7 +211,7 @@ suite('what others could read or write', () => {
   });
 });
 
-suite('what belongs to somebody else', () => {
+suite('files of another user', () => {
   test(
     'root is told the command that does it as the user of the vault, and changes nothing',
     rootOnly,
@@ -409,7 +409,7 @@ suite('every command', () => {
 });
 
 suite('what the vault makes', () => {
-  test("is the vault's alone, whatever the umask of whoever started it", async (t) => {
+  test("is readable only by the vault's user, with any umask", async (t) => {
     const dir = join(root, 'made', 'deep');
     const program = ['/bin/sh', '-c', 'umask 000; exec "$0" "$@"', fromExecutable[0]];
     const key = join(root, 'made-keys', 'kept.key');

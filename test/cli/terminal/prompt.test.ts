@@ -1,6 +1,6 @@
 /**
  * The password prompt on a real terminal, which util-linux's `script` provides: nothing typed is shown, and the
- * terminal is as before whatever happens.
+ * terminal mode is always restored.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

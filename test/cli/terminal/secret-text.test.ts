@@ -1,4 +1,4 @@
-/** Passphrases and passwords in files: the same as typed, whatever the editor put around them. */
+/** Passphrases and passwords in files are read without the byte order mark and line break that an editor adds. */
 import assert from 'node:assert/strict';
 import { chmodSync } from 'node:fs';
 import { dirname, join } from 'node:path';

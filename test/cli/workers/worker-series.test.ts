@@ -1,4 +1,4 @@
-/** Metrics of several processes: sums that never go down, and count nothing twice, whoever dies when. */
+/** Metrics of several processes: sums that never decrease or count twice, whichever worker exits. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Member } from '../../../src/cli/workers/worker-member.ts';
@@ -15,7 +15,7 @@ function silent(number: number) {
 }
 
 suite('the series of all workers', () => {
-  test('keep the counts of one that is gone, once, also where it is heard afterwards', async () => {
+  test('keep the counts of one that is gone, once, even if its report arrives later', async () => {
     const series = new WorkerSeries(new TestWorld());
     const [one, other] = [silent(1), silent(2)];
     series.note(one.member, { downloads: 3 });
@@ -33,7 +33,7 @@ suite('the series of all workers', () => {
     });
   });
 
-  test('are told by each every second without a look at its process, and whole when somebody asks', async () => {
+  test('are told by each every second without a look at its process, and completely on request', async () => {
     const told: FromWorker[] = [];
     const send = (message: FromWorker) => void told.push(message);
     const number = { number: 1, ticketSeed: Buffer.alloc(32) };

@@ -132,7 +132,7 @@ test('workers are killed under load: each full answer has its audit event, and o
   );
   assert.ok(n >= answered, `${answered} answers, ${n} events`);
   assert.ok(n <= answered + 6 * 8, `${answered} answers, ${n} events`);
-  // Somebody renews.
+  // One worker runs renewals.
   const asked = await ask(`${path}/renew`, { method: 'POST', headers: bearer(key) });
   assert.equal(asked.status, 202);
   const { id } = JSON.parse(asked.body) as RenewalView;

@@ -20,7 +20,7 @@ test('the newest are shown, oldest of them first, as lines or as JSON', async (t
   );
   assert.equal((await done('audit', 'tail', '--lines=0')).stdout, '');
   assert.equal((await done('audit', 'tail', '--action=backup.create')).stdout, '');
-  await refused(['audit', 'tail', '--lines=-1'], /^vault: --lines -1 is not a number from 0 to 1000/, 2);
+  await refused(['audit', 'tail', '--lines=-1'], /^vault: --lines: "-1" is not a number from 0 to 1000/, 2);
 });
 
 test('what a terminal could run is not shown', async (t) => {

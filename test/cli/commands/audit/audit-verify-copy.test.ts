@@ -20,7 +20,7 @@ async function exported(t: Parameters<typeof commandLine>[0]) {
   return { ...line, lines, copy, checkpoint, key };
 }
 
-test('an export is whole, also against a checkpoint, on a machine that has no vault', async (t) => {
+test('an export verifies, with and without a checkpoint, on a machine that has no vault', async (t) => {
   const { run, json, data, lines, copy, checkpoint, key } = await exported(t);
   const path = copy(lines);
   rmSync(data, { recursive: true });
@@ -76,7 +76,7 @@ test('what a crash leaves in an audit file is no fault, and is told', async (t) 
   const [first = '', second = '', ...rest] = lines;
   const path = copy([first, second, '{"id":3,"at', first, second, ...rest]);
   const { stdout } = await done('audit', 'verify', '--file', path);
-  assert.match(stdout, /is whole: \d+ events, from 1 to/);
+  assert.match(stdout, /is intact: \d+ events, from 1 to/);
   assert.match(stdout, /\nRepeated events: 2\nLines that are not events: 1\n$/);
 });
 

@@ -1,4 +1,4 @@
-/** `vault audit verify` and `checkpoint` as a cron job uses them: exit codes, words, JSON, and a log that somebody changed. */
+/** `vault audit verify` and `checkpoint` as a cron job uses them: exit codes, words, JSON, and a modified log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commandLine } from '../../../harness/command-line.ts';
@@ -34,7 +34,7 @@ test('a changed event is named, with exit code 1', async (t) => {
   assert.equal(code, 1);
   assert.match(
     stdout,
-    /^FAULT: event 2 was changed, or does not follow the one before it\n\d+ events, from 1 to/,
+    /^FAULT: event 2 was changed, or does not follow the one before it\nVerified \d+ events, from 1 to/,
   );
   assert.match(
     stderr,

@@ -37,15 +37,18 @@ test('what is no time, no number, or two things at once is refused', async (t) =
   for (const [words, complaint] of [
     [
       ['list', '--since', 'yesterday'],
-      /^vault: --since yesterday is no time\n {2}Write 2030-01-31T00:00:00Z, or/,
+      /^vault: --since: "yesterday" is not a time\n {2}Use a time such as 2030-01-31T00:00:00Z, or/,
     ],
     [['export', '--until', '2026-02-30T00:00:00Z'], /^vault: --until .* is no time/],
-    [['list', '--limit', '0'], /^vault: --limit 0 is not a number from 1 to 1000/],
+    [['list', '--limit', '0'], /^vault: --limit: "0" is not a number from 1 to 1000/],
     [
       ['list', '--certificate', 'a', '--resource', 'b'],
       /^vault: --certificate and --resource exclude each other/,
     ],
-    [['export', '--format', 'xlsx'], /^vault: --format xlsx is none\n {2}Write one of csv, jsonl\.\n/],
+    [
+      ['export', '--format', 'xlsx'],
+      /^vault: --format: unknown format "xlsx"\n {2}Use one of csv, jsonl\.\n/,
+    ],
   ] as const) {
     await refused(['audit', ...words], complaint, 2);
   }

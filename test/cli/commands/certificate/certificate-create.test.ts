@@ -20,10 +20,10 @@ test('an ACME certificate is ordered at once, and people are told who carries th
   assert.deepEqual([view?.status, view?.current_version], ['pending', null]);
 });
 
-test('what waits to be issued is shown with its wishes, and that nothing is there yet', async (t) => {
+test('a certificate that waits for its first version is shown with its options', async (t) => {
   const { done } = await commandLineWithCa(t);
-  const wishes = '--issuer ca --fallback-issuer local-ca --challenge http-01 --profile shortlived';
-  await done(...commandWords(`certificate create --name web --domain web.test ${wishes}`));
+  const options = '--issuer ca --fallback-issuer local-ca --challenge http-01 --profile shortlived';
+  await done(...commandWords(`certificate create --name web --domain web.test ${options}`));
   const { stdout } = await done('certificate', 'show', '--name', 'web');
   assert.match(
     stdout,
@@ -37,7 +37,7 @@ test('what waits to be issued is shown with its wishes, and that nothing is ther
 
 test('what the issuer could never make is refused with the reason, and nothing is ordered', async (t) => {
   const { ca, refused, json } = await commandLineWithCa(t);
-  const cases: [wishes: string, message: string][] = [
+  const cases: [options: string, message: string][] = [
     [
       '--domain a.test --issuer ca --key-type ed25519',
       'ACME CAs do not issue certificates for Ed25519 keys; use ec256, ec384 or RSA',
@@ -62,8 +62,8 @@ test('what the issuer could never make is refused with the reason, and nothing i
       '"http-02" is not a challenge: use one of http-01, tls-alpn-01, dns-01, dns-persist-01',
     ],
   ];
-  for (const [wishes, message] of cases) {
-    await refused(commandWords(`certificate create --name a ${wishes}`), `vault: ${message}\n`);
+  for (const [options, message] of cases) {
+    await refused(commandWords(`certificate create --name a ${options}`), `vault: ${message}\n`);
   }
   await refused(
     commandWords('certificate create --name a --domain a.test --issuer ca --fallback-issuer ca'),

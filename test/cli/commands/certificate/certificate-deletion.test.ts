@@ -41,7 +41,7 @@ test('a running server hands out a new certificate at once, and no longer knows 
   assert.deepEqual(await certificate('delete', '--name=late'), {
     code: 0,
     stdout: '',
-    stderr: 'Certificate late is deleted.\n',
+    stderr: 'Deleted certificate late.\n',
   });
   assert.equal((await get()).status, 404);
 });

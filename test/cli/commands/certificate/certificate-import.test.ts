@@ -82,7 +82,7 @@ test(
       [['next.example.com'], null, false, 2, 'import'],
     );
     const { stdout } = await vault(['certificate', 'show', '--name=pair', '--data-dir', data]);
-    assert.match(stdout, /^Renewal +by import only$/m);
+    assert.match(stdout, /^Renewal +not automatic$/m);
     assert.match(stdout, /^2 \(current\) .* import .*\n1 .* import /m);
   },
 );

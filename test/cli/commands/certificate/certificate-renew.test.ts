@@ -1,4 +1,4 @@
-/** `vault certificate renew`: what is queued, what is joined, what nobody can renew; and that secrets stay out of the log. */
+/** `vault certificate renew`: queued, joined and impossible renewals; and that secrets stay out of the log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commandLine, commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
@@ -24,7 +24,7 @@ test('a renewal is queued for the server, and asking again makes no second one',
   await refused(commandWords('certificate renew --wait'), /^vault: --name is missing\n/, 2);
 });
 
-test('an imported certificate has nobody to renew it', needs('openssl'), async (t) => {
+test('an imported certificate cannot be renewed', needs('openssl'), async (t) => {
   const { done, refused } = commandLine(t);
   const { fullchainPath, leaf } = makeChain(tempDir(t));
   const files = `--fullchain ${fullchainPath} --private-key ${leaf.keyPath}`;

@@ -13,7 +13,7 @@ test('a version is revoked with its reason, marked, and the current one is repla
   await done(...commandWords('certificate renew --name web --wait'));
   assert.equal(
     (await done(...revoke('--version 1 --reason superseded'))).stderr,
-    'Version 1 of web is revoked.\n',
+    'Revoked version 1 of web.\n',
   );
   assert.equal(
     (await done(...revoke('--reason keyCompromise'))).stderr,

@@ -98,7 +98,7 @@ test('a certificate moves to another issuer with its next version, and people ar
   assert.match(stdout, /^web: version 3, valid until \S+Z\n$/, 'with --wait at once');
 });
 
-test('a disabled certificate is shown as such and renewed by nobody until it is enabled', async (t) => {
+test('a disabled certificate is shown as disabled and not renewed until it is enabled', async (t) => {
   const { done, refused, json } = await commandLineWithCa(t);
   await done(...create);
   await done(...update('--disable --no-auto-renew'));

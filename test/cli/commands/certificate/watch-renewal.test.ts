@@ -108,7 +108,7 @@ test("a failure ends with exit 1 and the CA's own words, without what a terminal
   assert.doesNotMatch(stderr, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
 });
 
-test('whoever waits for a CA that is to be left alone for a while sees until when and why, and ^C ends the waiting', async (t) => {
+test('waiting for a paused CA shows until when and why, and ^C ends the waiting', async (t) => {
   const line = await commandLineWithCa(t);
   line.ca.override(
     'newOrder',

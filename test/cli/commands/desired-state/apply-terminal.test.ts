@@ -1,4 +1,4 @@
-/** `vault apply` on a terminal: it shows what it asks about, and changes nothing that nobody has said yes to. */
+/** `vault apply` on a terminal: it shows what it asks about, and changes nothing without a yes. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { realWorld } from '../../../../src/base/world.ts';
 import { run } from '../../../../src/cli/commands/run.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 
-/** Somebody at a terminal, who answers the question. */
+/** A user at a terminal who answers the question. */
 function terminalWith(answer: string) {
   const stream = () => Object.assign(new PassThrough(), { isTTY: true });
   const [stdin, stdout, stderr] = [stream(), stream(), stream()];

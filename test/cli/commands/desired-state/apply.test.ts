@@ -142,7 +142,7 @@ test('a dry run changes nothing and says with --exit-code whether something woul
   await line.refused(['apply'], /^vault: --file is missing/, 2);
 });
 
-test('only --prune removes, asks for --yes where nobody can be asked, and leaves the private CA and revoked keys', async (t) => {
+test('only --prune removes, needs --yes without a terminal, and leaves the private CA and revoked keys', async (t) => {
   const line = await applied(t);
   const create = ['api-key', 'create', '--scope', 'certificates:read', '--certificate'];
   await line.done(...create, 'web', '--name', 'gone');
