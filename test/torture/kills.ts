@@ -206,6 +206,8 @@ async function ended(pids: readonly number[]): Promise<void> {
 function complaintsIn(log: string, workers: number): string {
   const isComplaint = (line: string) =>
     /"level":"?(error|fatal)/.test(line) || (workers === 1 && /^\s+at /.test(line));
-  const lines = log.split('\n').filter((line) => isComplaint(line) && !/worker exited; restarting it/.test(line));
+  const lines = log
+    .split('\n')
+    .filter((line) => isComplaint(line) && !/worker exited; restarting it/.test(line));
   return lines.map((line) => `${line}\n`).join('');
 }

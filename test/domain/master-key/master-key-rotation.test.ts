@@ -225,7 +225,10 @@ test('without the key that a rotation has not done with, the vault does not star
   rmSync(path);
   await assert.rejects(testVault(t, { dataDir, world }), (error) => {
     assert(error instanceof OperatorError);
-    assert.match(error.message, new RegExp(`is not finished, and master key ${before.keys[0]} is missing beside`));
+    assert.match(
+      error.message,
+      new RegExp(`is not finished, and master key ${before.keys[0]} is missing beside`),
+    );
     return true;
   });
   writeFileSync(path, bytes, { mode: 0o600 });
