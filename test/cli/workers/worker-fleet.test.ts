@@ -92,7 +92,7 @@ test('a worker that the system does not let start has ended, whether Node says s
     if (count === 2) throw new Error('spawn ENOMEM');
   });
   const atOnce = await fleet.start(1).ended;
-  assert.match(atOnce.error.message, /^worker 1 cannot be started: spawn ENOMEM$/);
+  assert.match(atOnce.error.message, /^cannot start worker 1: out of memory$/);
   const later = fleet.start(1);
   const third = workers[2];
   // What a real one does: no `exit` follows, as there was no process.
@@ -100,7 +100,7 @@ test('a worker that the system does not let start has ended, whether Node says s
   third?.emit('error', new Error('spawn EAGAIN'));
   third?.emit('disconnect');
   const { error, hasServed } = await later.ended;
-  assert.deepEqual([error.message, hasServed], ['worker 1 cannot be started: spawn EAGAIN', false]);
+  assert.deepEqual([error.message, hasServed], ['cannot start worker 1: resource temporarily unavailable', false]);
   assert(error.hint);
 });
 
