@@ -149,7 +149,9 @@ test('what is stored although it may surprise is noted on stderr', needs('openss
     assert.deepEqual([code, stdout], [0, `noted-${index}: version 1\n`]);
     assert.match(
       stderr,
-      index === 0 ? /^Warning: .*expired/m : /^Warning: .*not valid (yet|before|until)|^Warning: .*valid from/m,
+      index === 0
+        ? /^Warning: .*expired/m
+        : /^Warning: .*not valid (yet|before|until)|^Warning: .*valid from/m,
     );
     assert.match(stderr, /^Warning: No intermediate was given/m);
   }
