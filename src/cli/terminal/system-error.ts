@@ -2,6 +2,7 @@
 
 const texts: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
+  EAGAIN: 'resource temporarily unavailable',
   EDQUOT: 'disk quota exceeded',
   EEXIST: 'file exists',
   EIO: 'input/output error',

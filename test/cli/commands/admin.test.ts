@@ -75,7 +75,7 @@ suite('admin create', () => {
     assert.match(differing, /the passwords do not match/);
     assert.equal(existsSync(data), false);
     const same = await typing(data, [goodPassword, goodPassword]);
-    assert.match(same, /^Password for alice: \r\nThe same again: \r\n/);
+    assert.match(same, /^Password for alice: \r\nRepeat: \r\n/);
     assert.match(same, /Created administrator alice\./);
     assert(!same.includes('correct') && !differing.includes('several'));
     assert.deepEqual(
@@ -143,7 +143,7 @@ async function typing(data: string, answers: readonly string[]): Promise<string>
   const child = spawn('script', ['--quiet', '--command', command, '/dev/null'], {
     env: { ...process.env, SHELL: '/bin/sh' },
   });
-  const questions = ['Password for alice: ', 'The same again: '];
+  const questions = ['Password for alice: ', 'Repeat: '];
   let seen = '';
   let asked = 0;
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {

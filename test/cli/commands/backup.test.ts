@@ -130,7 +130,7 @@ test('a passphrase that is weak, empty or for nothing is refused, and nothing is
   const { refused, at, file, dir } = await filledVault(t);
   const withKey = ['backup', at('x'), '--with-master-key', '--passphrase-file'];
   await refused([...withKey, file('short')], /passphrase refused: a passphrase has at least 12 characters/);
-  await refused([...withKey, file('\n')], /holds no passphrase/);
+  await refused([...withKey, file('\n')], /is empty/);
   await refused([...withKey, join(dir, 'none')], /^vault: cannot read .*none: no such file/);
   await refused(
     ['backup', at('x'), '--with-master-key'],

@@ -89,18 +89,21 @@ test('the jobs go to another worker when the one that has them dies, and to the 
 
 test('a worker that the system does not let start has ended, whether Node says so at once or later', async () => {
   const { fleet, workers } = fleetOf(2, (count) => {
-    if (count === 2) throw new Error('spawn ENOMEM');
+    if (count === 2) throw Object.assign(new Error('spawn ENOMEM'), { code: 'ENOMEM' });
   });
   const atOnce = await fleet.start(1).ended;
-  assert.match(atOnce.error.message, /^worker 1 cannot be started: spawn ENOMEM$/);
+  assert.match(atOnce.error.message, /^cannot start worker 1: out of memory$/);
   const later = fleet.start(1);
   const third = workers[2];
   // What a real one does: no `exit` follows, as there was no process.
   third?.lose();
-  third?.emit('error', new Error('spawn EAGAIN'));
+  third?.emit('error', Object.assign(new Error('spawn EAGAIN'), { code: 'EAGAIN' }));
   third?.emit('disconnect');
   const { error, hasServed } = await later.ended;
-  assert.deepEqual([error.message, hasServed], ['worker 1 cannot be started: spawn EAGAIN', false]);
+  assert.deepEqual(
+    [error.message, hasServed],
+    ['cannot start worker 1: resource temporarily unavailable', false],
+  );
   assert(error.hint);
 });
 

@@ -39,7 +39,7 @@ test('what is no time, no number, or two things at once is refused', async (t) =
       ['list', '--since', 'yesterday'],
       /^vault: --since: "yesterday" is not a time\n {2}Use a time such as 2030-01-31T00:00:00Z, or/,
     ],
-    [['export', '--until', '2026-02-30T00:00:00Z'], /^vault: --until .* is no time/],
+    [['export', '--until', '2026-02-30T00:00:00Z'], /^vault: --until: .* is not a time/],
     [['list', '--limit', '0'], /^vault: --limit: "0" is not a number from 1 to 1000/],
     [
       ['list', '--certificate', 'a', '--resource', 'b'],

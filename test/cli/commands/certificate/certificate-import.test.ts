@@ -149,9 +149,11 @@ test('what is stored although it may surprise is noted on stderr', needs('openss
     assert.deepEqual([code, stdout], [0, `noted-${index}: version 1\n`]);
     assert.match(
       stderr,
-      index === 0 ? /^Note: .*expired/m : /^Note: .*not valid (yet|before|until)|^Note: .*valid from/m,
+      index === 0
+        ? /^Warning: .*expired/m
+        : /^Warning: .*not valid (yet|before|until)|^Warning: .*valid from/m,
     );
-    assert.match(stderr, /^Note: No intermediate was given/m);
+    assert.match(stderr, /^Warning: No intermediate was given/m);
   }
 });
 

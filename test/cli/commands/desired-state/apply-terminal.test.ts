@@ -40,7 +40,7 @@ test('it shows what would change and asks, and only a yes changes it', async (t)
   const no = terminalWith('n\n');
   assert.equal(await run(words, no.terminal), 1);
   assert.match(no.stdout(), shown);
-  assert.match(no.stderr(), /Make these changes\? \[y\/N\] vault: nothing was changed\n/);
+  assert.match(no.stderr(), /Apply these changes\? \[y\/N\] vault: not confirmed; nothing was changed\n/);
   const yes = terminalWith('y\n');
   assert.equal(await run(words, yes.terminal), 0);
   assert.match(yes.stdout(), shown, 'it was not there yet');
@@ -52,6 +52,6 @@ test('with --json it shows what it asks about beside the JSON', async (t) => {
   const { terminal, stdout, stderr } = terminalWith('y\n');
   assert.equal(await run(words, terminal), 0);
   const said = stderr();
-  assert.match(said.slice(0, said.indexOf('Make these changes?')), shown);
+  assert.match(said.slice(0, said.indexOf('Apply these changes?')), shown);
   assert.equal((JSON.parse(stdout()) as { applied: boolean }).applied, true);
 });

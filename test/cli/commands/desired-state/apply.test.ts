@@ -395,7 +395,7 @@ test('the file of a secret is never overwritten, and a new key without one is re
   const taken = line.file('mine', 'taken.key');
   await line.refused(
     ['apply', '-f', path],
-    /:3: api_keys\.c\.secret_file: the file .*taken\.key exists already/,
+    /:3: api_keys\.c\.secret_file: the file .*taken\.key already exists/,
   );
   assert.equal(readFileSync(taken, 'utf8'), 'mine');
   line.file(text.replace('a b', 'c').replace('}', ', secret_file: none/c.key}'), 'desired.yaml');
