@@ -296,7 +296,7 @@ test('a profile is asked for by name, and must be what the order has', async (t)
     };
   ca.override('newOrder', changed('classic'), changed(undefined));
   await assert.rejects(ask('shortlived'), isAcmeError('protocol', /created the order with profile classic/));
-  await assert.rejects(ask('shortlived'), isAcmeError('protocol', /made the order without a profile/));
+  await assert.rejects(ask('shortlived'), isAcmeError('protocol', /created the order without a profile/));
   assert.equal((await ask()).profile, undefined);
   const plain = await registered(t);
   await assert.rejects(

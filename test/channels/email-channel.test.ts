@@ -81,7 +81,7 @@ suite('a mail', () => {
     await plain.send();
     assert.equal(plain.server.mails[0]?.wasEncrypted, false);
     const stripped = await prepared(t, { security: 'none' });
-    assert.match(await refusal(stripped.send()), /^the mail server 127\.0\.0\.1 answered 5\d\d to STARTTLS$/);
+    assert.match(await refusal(stripped.send()), /^the mail server 127\.0\.0\.1 responded with 5\d\d to STARTTLS$/);
     assert.deepEqual(stripped.server.mails, []);
     assert(!stripped.server.said.some((line) => line.startsWith('MAIL')));
   });

@@ -1,4 +1,4 @@
-/** About the vault, for administrators: its version, whether it is well, and how much it holds. */
+/** Information about the vault for administrators: its version, checks and counts. */
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { countApiKeys } from '../../db/tables/api-keys.ts';
 import { countByStatus } from '../../db/tables/certificate-search.ts';

@@ -1,4 +1,4 @@
-/** Certificates that were made elsewhere: a look at what files hold, and their import. */
+/** Imports certificates that were issued elsewhere, and previews imports. */
 import { parseNewCertName } from '../../base/cert-name.ts';
 import { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
@@ -87,7 +87,7 @@ function factsView({ subject, issuer, serial, domains, keyType, ...facts }: Cert
   };
 }
 
-/** The first of its domains that can be a name and is not taken. */
+/** The first of its domains that is a valid, unused name. */
 async function freeName({ db }: Vault, { domains }: CertificateFacts): Promise<string | undefined> {
   for (const domain of domains.slice(0, 10)) {
     const name = parseNewCertName(domain.replace(/^\*\./, 'wildcard.').replaceAll(':', '-'));

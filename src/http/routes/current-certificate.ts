@@ -1,10 +1,10 @@
-/** A certificate as it is right now, for answers to changes: what requests remember may be a moment older. */
+/** The current state of a certificate, for responses to changes: cached data may be outdated. */
 import { Problem } from '../../base/problem.ts';
 import { findCertificateSummary } from '../../db/tables/certificate-summaries.ts';
 import { type CertificateView, certificateView } from '../../domain/certificates/certificate-views.ts';
 import type { Vault } from '../../domain/vault.ts';
 
-/** Throws `certificate_not_found` where somebody deleted it meanwhile. */
+/** Throws `certificate_not_found` if it was deleted meanwhile. */
 export async function currentCertificate(
   { db, world }: Vault,
   name: string,

@@ -1,4 +1,7 @@
-/** Notification channels for administrators: added with credentials that never come back, changed, tried, and their log. */
+/**
+ * Notification channels for administrators: create with credentials that are never returned, change, test, and their
+ * deliveries.
+ */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
@@ -31,7 +34,7 @@ import { answeringOperators } from './operator-answers.ts';
 
 const access = { kind: 'administrator' } as const;
 
-/** They start programs of the machine; a session must not become a shell. */
+/** They run local programs; a session must not become a shell. */
 const commandLineOnly = new Set(['exec']);
 
 const path = '/api/v1/notification-channels';
@@ -157,7 +160,7 @@ export const notificationRoutes: readonly Route[] = [
   }),
 ];
 
-/** The channel of this name; the hint about the command line is none for callers. */
+/** The channel with this name; the hint about the command line does not apply to API clients. */
 async function at({ db }: Vault, name = '') {
   try {
     return await requireChannel(db.reader, name);

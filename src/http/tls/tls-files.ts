@@ -1,4 +1,4 @@
-/** A certificate for HTTPS that somebody else puts into files and replaces there. */
+/** An HTTPS certificate in files that another program replaces. */
 
 import { readFileSync, statSync } from 'node:fs';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -14,8 +14,8 @@ import type { TlsSource } from './tls-source.ts';
 export type TlsFiles = { readonly certFile: string; readonly keyFile: string };
 
 /**
- * The pair in these files, read again whenever one of them changes. Files are replaced one after the other: a pair that
- * does not fit is given until the next look before it is called wrong.
+ * The certificate and key in these files, read again whenever one of them changes. Files are replaced one after the
+ * other: a pair that does not match is reported only if it still does not match at the next check.
  */
 export function tlsFilesSource(
   { world, log }: Pick<Vault, 'world' | 'log'>,
@@ -54,7 +54,7 @@ export function tlsFilesSource(
   };
 }
 
-/** What changes when a file is written or replaced, also through symbolic links. */
+/** Changes whenever a file is written or replaced, including through symbolic links. */
 function stateOf({ certFile, keyFile }: TlsFiles): string {
   const states = [certFile, keyFile].map((path) => {
     const stat = statSync(path, { bigint: true, throwIfNoEntry: false });

@@ -17,7 +17,7 @@ test('a database that another process has open cannot be held, and nothing happe
   const path = join(tempDir(t), 'vault.db');
   const database = await Database.open(path, new TestWorld());
   t.after(() => database.close());
-  assert.throws(() => holdDatabase(path), /the vault is running: another process has .*vault\.db open/);
+  assert.throws(() => holdDatabase(path), /the vault is running: another process uses .*vault\.db open/);
   assert.equal(await database.generation(), 0);
   assert.ok(existsSync(`${path}-wal`));
 });
