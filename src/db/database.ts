@@ -45,7 +45,7 @@ const cacheKiB = 4000;
 /** How long opening waits for another process that creates or migrates the database. */
 const openingPatienceMs = 5000;
 
-/** Later a lock may block the event loop only this long; transactions wait for the lock without blocking it. */
+/** How long a lock may block the event loop later; transactions wait without blocking it. */
 const blockingPatienceMs = 10;
 
 export class Database {
@@ -59,7 +59,7 @@ export class Database {
   #seenGeneration = -1;
   /** Set once the master key has opened the check blob, which contains its sealed key. */
   integrity: Integrity | undefined;
-  /** For reads outside transactions. It never sees uncommitted changes. */
+  /** For reads outside transactions; never sees uncommitted changes. */
   readonly reader: Reader;
 
   private constructor(
@@ -203,10 +203,7 @@ export class Database {
     });
   }
 
-  /**
-   * Numbers the state of the file, checkpoints the write-ahead log into it, and truncates the log. Returns the new
-   * number; undefined if concurrent readers or writers kept some of the log.
-   */
+  /** Numbers the file, checkpoints and truncates the log. Returns the number; undefined if others kept some of the log. */
   async foldLog(): Promise<number | undefined> {
     const number = await this.write(async (writer) => {
       const next = Number(this.#writing.pragma('user_version', { simple: true })) + 1;

@@ -109,13 +109,13 @@ function kindOf(address: IpAddress): string | undefined {
   if (found !== undefined || address.family === 4) return found?.[0];
   for (const [networks, read] of carriers) {
     if (!isInside(address, networks)) continue;
-    const kind = kindOf(fourOf(read(address.words)));
+    const kind = kindOf(ipv4Of(read(address.words)));
     if (kind !== undefined) return kind;
   }
   return undefined;
 }
 
-function fourOf(words: Words): IpAddress {
+function ipv4Of(words: Words): IpAddress {
   const text = words.map((word) => `${word >> 8}.${word & 0xff}`).join('.');
   return { family: 4, words, text };
 }

@@ -91,7 +91,7 @@ const refusals: Record<string, Refusal> = {
   'a CA certificate as the leaf': {
     files: (f) => ({ 'a.pem': pemOf(f.lower, f.upper) + f.lower.keyPem }),
     says: /^The private key in a\.pem belongs to a CA certificate \(CN=Test Intermediate 2,O=Test\), /,
-    hint: /^Import the certificate that this CA issued,  with its key\./,
+    hint: /^Import the certificate that this CA issued, with its key\./,
   },
   'what openssl req -x509 makes by default': {
     files: (f) => ({ 'a.pem': pemOf(f.accidental) + f.accidental.keyPem }),

@@ -186,7 +186,10 @@ suite('HTTPS is refused at the start', () => {
       await refused(t, ...own, '--listen', '127.0.0.1:8443', '--acme-tls-listen', '0.0.0.0:8443'),
       /^vault: --listen and --acme-tls-listen both want port 8443\n {2}Leave --acme-tls-listen out/,
     );
-    assert.match(await refused(t, ...files), /^vault: cannot read the HTTPS file \/a\.crt: no such file or directory/);
+    assert.match(
+      await refused(t, ...files),
+      /^vault: cannot read the HTTPS file \/a\.crt: no such file or directory/,
+    );
   });
 
   test('without a name for the certificate', async (t) => {

@@ -20,7 +20,7 @@ const keptCopies = 3;
  * changes meanwhile. A copy from an earlier attempt may be outdated and is replaced. Throws OperatorError if there is
  * no space for it, or it cannot be written.
  */
-export async function copyBeside({ name }: BetterSqlite3.Database, before: string): Promise<void> {
+export async function copyBeforeMigration({ name }: BetterSqlite3.Database, before: string): Promise<void> {
   const copy = `${name}.before-${before}`;
   const draft = `${copy}.draft`;
   // A separate connection: SQLite cannot copy from one that is in a write transaction.
@@ -35,7 +35,7 @@ export async function copyBeside({ name }: BetterSqlite3.Database, before: strin
     renameSync(draft, copy);
     syncPath(dirname(copy));
   } catch (error) {
-    throw uncopied(error, copy);
+    throw asCopyError(error, copy);
   } finally {
     source.close();
     if (isMade) removeDraft(draft);
@@ -81,7 +81,7 @@ function refuseDamaged(copy: string): void {
   }
 }
 
-function uncopied(error: unknown, copy: string): unknown {
+function asCopyError(error: unknown, copy: string): unknown {
   const { code } = error as { code?: unknown };
   if (error instanceof OperatorError || typeof code !== 'string') return error;
   return new OperatorError(

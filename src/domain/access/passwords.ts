@@ -10,7 +10,7 @@ import {
   type HashCost,
   hashCost,
   hashPassword,
-  isOutgrown,
+  needsRehash,
   passwordMatches,
 } from '../../crypto/password-hash.ts';
 import { passwordComplaint } from './password-policy.ts';
@@ -55,7 +55,7 @@ export class Passwords {
   }
 
   /** Whether the hash should be made anew, now that the password is at hand. */
-  isOutgrown(hash: string): boolean {
-    return isOutgrown(hash, this.#cost);
+  needsRehash(hash: string): boolean {
+    return needsRehash(hash, this.#cost);
   }
 }

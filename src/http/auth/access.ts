@@ -28,13 +28,13 @@ import { readSession, sessionCookieName } from './session-cookie.ts';
 type Origin = {
   readonly story: RequestContext;
   readonly found: FoundRoutes;
-  readonly whereabouts: ClientOrigin;
+  readonly client: ClientOrigin;
 };
 
 export type AuthorizedRequest = {
   readonly identity: Identity | undefined;
   readonly actor: Actor;
-  readonly whereabouts: ClientOrigin;
+  readonly client: ClientOrigin;
 };
 
 type Guarded = Exclude<Access, { readonly kind: 'public' | 'metrics' }>;
@@ -55,18 +55,18 @@ export async function authorizeRequest(
   story: RequestContext,
   found: FoundRoutes,
 ): Promise<AuthorizedRequest> {
-  const whereabouts = clientOriginOf(story.request, context);
-  story.ip = whereabouts.ip;
-  const origin = { story, found, whereabouts };
+  const client = clientOriginOf(story.request, context);
+  story.ip = client.ip;
+  const origin = { story, found, client };
   const provenance = changesSomething(method)
-    ? provenanceOf(story.request.headers, whereabouts.certainUrl)
+    ? provenanceOf(story.request.headers, client.certainUrl)
     : 'same-origin';
   if (access.kind === 'public') {
     // Signing in and setup are not allowed from another site.
     if (provenance === 'elsewhere') throw crossSite();
-    return { identity: undefined, actor: actorAt(origin, 'anonymous'), whereabouts };
+    return { identity: undefined, actor: actorAt(origin, 'anonymous'), client };
   }
-  if (access.kind === 'metrics') return admitScraper(context, origin);
+  if (access.kind === 'metrics') return authorizeMetrics(context, origin);
   const { vault, authenticator } = context;
   await vault.freshness.look();
   const { authorization } = story.request.headers;
@@ -80,7 +80,7 @@ export async function authorizeRequest(
         : authenticator.authenticate(raw);
   // The result is usually available immediately, and awaiting it would cost as much as computing it.
   const caller = known instanceof Promise ? await known : known;
-  if (caller === undefined) return refuseNobody(context, access, raw, origin);
+  if (caller === undefined) return refuseAnonymous(context, access, raw, origin);
   const { identity, state } = caller;
   const actor = actorAt(origin, actorName(identity));
   story.actor = actor.name;
@@ -100,7 +100,7 @@ export async function authorizeRequest(
     vault.keyUse.note(identity.id, actor.ip);
   }
   try {
-    demandAccess(access, identity, found.params.name);
+    requireAccess(access, identity, found.params.name);
   } catch (error) {
     await recordRefusal(context, identity, actor, origin, detailOf(access, state));
     throw error;
@@ -110,18 +110,18 @@ export async function authorizeRequest(
     await recordRefusal(context, identity, actor, origin, detail);
     throw crossSite();
   }
-  return { identity, actor, whereabouts };
+  return { identity, actor, client };
 }
 
 /** Authenticates the metrics token, which grants nothing else. Throws `unauthenticated` and `rate_limited`. */
-function admitScraper({ metrics, keyLimits }: ServerContext, origin: Origin): AuthorizedRequest {
-  const { story, whereabouts } = origin;
+function authorizeMetrics({ metrics, keyLimits }: ServerContext, origin: Origin): AuthorizedRequest {
+  const { story, client } = origin;
   const token = readBearer(story.request.headers.authorization);
   if (metrics?.isOpenTo(token) === true) {
     story.actor = 'metrics';
-    return { identity: undefined, actor: actorAt(origin, story.actor), whereabouts };
+    return { identity: undefined, actor: actorAt(origin, story.actor), client };
   }
-  if (token !== undefined) keyLimits.fail(whereabouts.ip);
+  if (token !== undefined) keyLimits.fail(client.ip);
   throw new Problem('unauthenticated', {
     detail: 'Metrics need the token in --metrics-token-file.',
   });
@@ -129,9 +129,9 @@ function admitScraper({ metrics, keyLimits }: ServerContext, origin: Origin): Au
 
 async function sessionOf(
   { findSession }: ServerContext,
-  { story, whereabouts }: Origin,
+  { story, client }: Origin,
 ): Promise<Caller | undefined> {
-  const token = readSession(story.request.headers.cookie, sessionCookieName(whereabouts.baseUrl));
+  const token = readSession(story.request.headers.cookie, sessionCookieName(client.baseUrl));
   const identity = token === undefined ? undefined : await findSession(token);
   return identity && { identity, state: 'active' };
 }
@@ -140,15 +140,15 @@ async function sessionOf(
 const unauthenticated = new Problem('unauthenticated');
 
 /** Throws if anonymous access is not allowed. */
-function refuseNobody(
+function refuseAnonymous(
   { keyLimits, vault }: ServerContext,
   access: Guarded,
   raw: string | undefined,
-  { whereabouts }: Origin,
+  { client }: Origin,
 ): never {
   if (raw !== undefined) {
     vault.meter.authenticationFailed('key_unknown');
-    keyLimits.fail(whereabouts.ip);
+    keyLimits.fail(client.ip);
   }
   if (access.kind === 'administrator') throw administratorNeeded();
   if (access.kind === 'scope') throw unauthenticated;
@@ -186,7 +186,7 @@ async function refuseExcess(
 }
 
 /** Throws if the caller may not do this. */
-function demandAccess(access: Guarded, identity: Identity, name: string | undefined): void {
+function requireAccess(access: Guarded, identity: Identity, name: string | undefined): void {
   if (access.kind === 'scope') requireScope(identity, access.scope, name);
   else if (identity.kind !== 'administrator') throw administratorNeeded();
 }
@@ -199,8 +199,8 @@ function detailOf(access: Guarded, state: ApiKeyState): Readonly<Record<string, 
     : { code: 'unauthenticated', ...reason };
 }
 
-function actorAt({ story, whereabouts }: Origin, name: string): Actor {
-  return { name, ip: whereabouts.ip, requestId: story.requestId };
+function actorAt({ story, client }: Origin, name: string): Actor {
+  return { name, ip: client.ip, requestId: story.requestId };
 }
 
 async function recordRefusal(

@@ -29,10 +29,10 @@ const remembered = new WeakMap<Socket, { readonly host: string | undefined; read
 /** Throws `invalid_request` if the headers of trusted proxies contradict each other about the client. */
 export function clientOriginOf(request: IncomingMessage, place: Place): ClientOrigin {
   const { socket, headers } = request;
-  if (isForwarded(headers)) return whereaboutsNow(request, place);
+  if (isForwarded(headers)) return computeOrigin(request, place);
   const last = remembered.get(socket);
   if (last !== undefined && last.host === headers.host) return last.at;
-  const at = whereaboutsNow(request, place);
+  const at = computeOrigin(request, place);
   remembered.set(socket, { host: headers.host, at });
   return at;
 }
@@ -45,7 +45,7 @@ function isForwarded(headers: IncomingHttpHeaders): boolean {
   );
 }
 
-function whereaboutsNow(request: IncomingMessage, { publicUrl, trustedProxies }: Place): ClientOrigin {
+function computeOrigin(request: IncomingMessage, { publicUrl, trustedProxies }: Place): ClientOrigin {
   const client = clientBehind(request, trustedProxies);
   if (client === undefined) {
     throw new Problem('invalid_request', {

@@ -86,8 +86,8 @@ export const notificationRoutes: readonly Route[] = [
     handle: async ({ context: { vault }, actor, params, body: { settings, ...input } }) => {
       const { name, type } = await at(vault, params.name);
       if (settings !== undefined && commandLineOnly.has(type)) throw onCommandLine('settings', type);
-      const anew = settings === undefined ? undefined : sent(settings);
-      const made = await answeringOperators(() => changeChannel(vault, actor, name, input, anew));
+      const replacement = settings === undefined ? undefined : sent(settings);
+      const made = await answeringOperators(() => changeChannel(vault, actor, name, input, replacement));
       return json(200, await changed(vault, name, made));
     },
   }),

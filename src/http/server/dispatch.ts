@@ -97,7 +97,7 @@ function callOf(
   route: Route,
   { request, response }: Exchange,
   { params }: FoundRoutes,
-  { identity, actor, whereabouts }: AuthorizedRequest,
+  { identity, actor, client }: AuthorizedRequest,
 ): Call {
   return {
     context,
@@ -107,7 +107,7 @@ function callOf(
     query: queryOf(route, queryTextOf(request.url)),
     body: undefined,
     path: pathOf(request.url),
-    baseUrl: whereabouts.baseUrl,
+    baseUrl: client.baseUrl,
     ifNoneMatch: request.headers['if-none-match'],
     userAgent: request.headers['user-agent'],
     isHead: request.method === 'HEAD',

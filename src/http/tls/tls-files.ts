@@ -23,7 +23,7 @@ export function tlsFilesSource(
   publicRoots?: readonly string[],
 ): TlsSource {
   let tried = '';
-  let complaint: { readonly state: string; readonly isTold: boolean } | undefined;
+  let complaint: { readonly state: string; readonly isReported: boolean } | undefined;
   const read = () => {
     const { identity, warnings } = readPair(files, world.now(), publicRoots);
     for (const warning of warnings) log.warn({ cert_file: files.certFile }, warning);
@@ -38,7 +38,7 @@ export function tlsFilesSource(
     },
     look: async () => {
       const state = stateOf(files);
-      if (state === tried && (complaint === undefined || complaint.isTold)) return undefined;
+      if (state === tried && (complaint === undefined || complaint.isReported)) return undefined;
       tried = state;
       try {
         const identity = read();
@@ -46,7 +46,7 @@ export function tlsFilesSource(
         return identity;
       } catch (error) {
         const isSettled = complaint?.state === state;
-        complaint = { state, isTold: isSettled };
+        complaint = { state, isReported: isSettled };
         if (!isSettled) return undefined;
         throw error;
       }

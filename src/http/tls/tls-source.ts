@@ -25,7 +25,7 @@ export type TlsSource = {
 };
 
 /** A temporary certificate is replaced when this much of its lifetime is left, because it may be needed for long. */
-const standInRest = 24 * hour;
+const renewTemporaryBefore = 24 * hour;
 
 /**
  * The certificate with this name, whichever process renews it. If it does not exist, the private CA issues it for the
@@ -47,7 +47,7 @@ export function ownCertificateSource(
     served = { version, leaf: identity.leaf.fingerprint256, notAfter: identity.notAfter };
     return identity;
   };
-  const standIn = async () => adopt(await temporaryCertificate(vault, name, domains));
+  const temporaryIdentity = async () => adopt(await temporaryCertificate(vault, name, domains));
   return {
     kind: 'certificate',
     certificate: name,
@@ -70,15 +70,16 @@ export function ownCertificateSource(
           'certificate unavailable; serving a temporary one from the private CA',
         );
       }
-      return standIn();
+      return temporaryIdentity();
     },
     look: async () => {
       const seen = await db.generation();
-      const isStandInOld = served.version === undefined && served.notAfter - world.now() < standInRest;
+      const isStandInOld =
+        served.version === undefined && served.notAfter - world.now() < renewTemporaryBefore;
       if (seen === generation && !isStandInOld) return undefined;
       const current = await currentOwnCertificate(vault, name);
       generation = seen;
-      if (current === undefined) return isStandInOld ? standIn() : undefined;
+      if (current === undefined) return isStandInOld ? temporaryIdentity() : undefined;
       const before = served;
       const identity = adopt(current);
       return identity.leaf.fingerprint256 === before.leaf && current.version === before.version
