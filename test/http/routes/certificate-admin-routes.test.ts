@@ -78,7 +78,10 @@ suite('a change of a certificate', () => {
     const { server, expect } = await administration(t);
     await makeCertificate(server.vault, 'www');
     await importOne(server.vault, 'bought', { chain: true });
-    assert.match((await expect<Problem>(400, 'PATCH', `${list}/www`, {})).detail, /nothing to change/);
+    assert.match(
+      (await expect<Problem>(400, 'PATCH', `${list}/www`, {})).detail,
+      /at least one setting to change/,
+    );
     await expect(400, 'PATCH', `${list}/www`, { challenge: 'dns-01' });
     await expect(400, 'PATCH', `${list}/www`, { name: 'other' });
     await expect(404, 'PATCH', `${list}/absent`, { auto_renew: false });

@@ -52,7 +52,7 @@ suite('a DNS provider that is added', () => {
     const { expect } = await prepared(t);
     const hook = { ...body, type: 'exec', config: { command: '/bin/true' } };
     const { detail, errors } = await expect<Problem>(400, 'POST', path, hook);
-    assert.match(detail, /added on the vault's own machine only/);
+    assert.match(detail, /only be added on the vault's host/);
     assert.deepEqual(errors?.[0]?.path, 'type');
     assert.deepEqual(await expect(200, 'GET', path), []);
   });
@@ -108,7 +108,7 @@ suite('the test of a DNS provider', () => {
     for (const domain of ['192.0.2.1', 'not a domain', '']) {
       assert.equal((await test('cf', domain)).errors?.[0]?.path, 'domain');
     }
-    assert.match((await test('hand', 'www.example.org')).detail, /by hand/);
+    assert.match((await test('hand', 'www.example.org')).detail, /manual provider/);
     await test('absent', 'www.example.test', 404);
     const troubles: Error[] = [
       new Error('a secret of the inside'),

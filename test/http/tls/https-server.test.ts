@@ -118,8 +118,8 @@ suite('session tickets', () => {
       await server.world.sleeping(1);
       server.world.advance(3_600_000);
       await twoLooks(server);
-      const next = await agreed(t, server, { session: old, maxVersion: version });
-      assert.equal(next.isSessionReused(), false);
+      const renewed = await agreed(t, server, { session: old, maxVersion: version });
+      assert.equal(renewed.isSessionReused(), false);
       const next = await agreed(t, server, { session: await session(server, version), maxVersion: version });
       assert.equal(next.isSessionReused(), true);
     });
