@@ -6,7 +6,7 @@ import type { AcmeProblem } from './acme-types.ts';
 const longestDetail = 1000;
 const longestName = 300;
 const mostSubproblems = 100;
-const mostTold = 10;
+const mostShown = 10;
 
 const text = (most: number) =>
   z
@@ -59,7 +59,7 @@ export function readProblem(json: unknown, status?: number): AcmeProblem | undef
  * (userActionRequired).
  */
 export function problemSentence({ type, detail, instance, subproblems }: AcmeProblem): string {
-  const parts = subproblems.slice(0, mostTold).map((one) => {
+  const parts = subproblems.slice(0, mostShown).map((one) => {
     return [one.identifier, one.detail || nameOf(one.type)].filter(Boolean).join(': ');
   });
   const more = subproblems.length - parts.length;

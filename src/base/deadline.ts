@@ -54,7 +54,7 @@ export async function withDeadline<T>(
  * Runs `work` while a deadline is paused: `extend` postpones it minute by minute for as long as the work takes. For
  * work whose parts all have their own time limits.
  */
-export async function whileHeld<T>(
+export async function withPausedDeadline<T>(
   { now, sleep }: Pick<World, 'now' | 'sleep'>,
   extend: ((ms: number) => void) | undefined,
   work: () => Promise<T>,

@@ -20,7 +20,7 @@ export function nameOf({ key, file }: Key): string {
 }
 
 /** The key does not match any certificate. */
-export function keyOfNone(key: Key, certificates: readonly Certificate[]): Problem {
+export function keyMismatch(key: Key, certificates: readonly Certificate[]): Problem {
   return refusal(
     `The private ${nameOf(key)} does not match any of the certificates: ${listOf(certificates)}.`,
     'Import the key that the certificate was requested with; ' +
@@ -29,7 +29,7 @@ export function keyOfNone(key: Key, certificates: readonly Certificate[]): Probl
 }
 
 /** The key is that of a CA. */
-export function keyOfAuthority(key: Key, authority: X509Certificate): Problem {
+export function keyOfCa(key: Key, authority: X509Certificate): Problem {
   return refusal(
     `The private key in ${key.file} belongs to a CA certificate (${titleOf(authority)}), not to a server certificate.`,
     'Import the certificate that this CA issued, with its key. If `openssl req -x509` created this one for a server, ' +
@@ -38,12 +38,12 @@ export function keyOfAuthority(key: Key, authority: X509Certificate): Problem {
 }
 
 /** The warning about a leaf without intermediates. */
-export function withoutIntermediate(leaf: X509Certificate): string {
+export function intermediateMissing(leaf: X509Certificate): string {
   return `The intermediate certificate of ${titleOf(leaf)} is missing: clients that do not know ${issuerOf(leaf)} may not trust it.`;
 }
 
 /** None of the other certificates issued the leaf. */
-export function unconnected(leaf: X509Certificate, others: readonly Certificate[]): Problem {
+export function issuerMissing(leaf: X509Certificate, others: readonly Certificate[]): Problem {
   const issuer = issuerOf(leaf);
   return refusal(
     `${titleOf(leaf)} was issued by ${issuer}, which is not among the other certificates: ${listOf(others)}.`,

@@ -7,16 +7,16 @@ import { Secret } from '../base/secret.ts';
 import {
   type Certificate,
   type Found,
+  intermediateMissing,
+  issuerMissing,
   type Key,
-  keyOfAuthority,
-  keyOfNone,
+  keyMismatch,
+  keyOfCa,
   nameOf,
   noCertificate,
   noKey,
   refusal,
   tooLarge,
-  unconnected,
-  withoutIntermediate,
 } from './bundle-refusals.ts';
 import { chainFrom, signsFor } from './certificate-chain.ts';
 import { isSelfSigned, openCertificate, printable, titleOf, validityWarnings } from './certificate-facts.ts';
@@ -78,14 +78,14 @@ export function readCertificateBundle({
   const candidates = found.certificates.map(({ x509 }) => x509);
   const { chain, top } = chainFrom(leaf, candidates, now);
   const left = found.certificates.filter(({ x509 }) => ![leaf, ...chain, top].includes(x509));
-  if (top === leaf && !isSelfSigned(leaf) && left.length > 0) throw unconnected(leaf, left);
+  if (top === leaf && !isSelfSigned(leaf) && left.length > 0) throw issuerMissing(leaf, left);
   return {
     leaf: leaf.raw,
     chain: chain.map((certificate) => certificate.raw),
     privateKey: new Secret(key.key.export({ type: 'pkcs8', format: 'der' })),
     warnings: [
       ...[leaf, ...chain].flatMap((certificate) => validityWarnings(certificate, now)),
-      ...(top === leaf && !isSelfSigned(leaf) ? [withoutIntermediate(leaf)] : []),
+      ...(top === leaf && !isSelfSigned(leaf) ? [intermediateMissing(leaf)] : []),
       ...left.map(
         ({ x509, file }) => `${titleOf(x509)} in ${file} is not part of the chain and was ignored.`,
       ),
@@ -184,11 +184,11 @@ function leafFor(
 ): X509Certificate {
   const own = certificates.map(({ x509 }) => x509).filter((x509) => x509.checkPrivateKey(key.key));
   const [authority] = own;
-  if (authority === undefined) throw keyOfNone(key, certificates);
+  if (authority === undefined) throw keyMismatch(key, certificates);
   const [leaf] = own
     .filter((certificate) => !certificate.ca || authorities === 'taken')
     .sort((a, b) => Number(a.ca) - Number(b.ca) || b.validFromDate.getTime() - a.validFromDate.getTime());
-  if (leaf === undefined) throw keyOfAuthority(key, authority);
+  if (leaf === undefined) throw keyOfCa(key, authority);
   if (!signsFor(key.key, leaf)) throw refusal(`The private key in ${key.file} is damaged.`, copyAgain);
   return leaf;
 }

@@ -54,7 +54,7 @@ export async function passwordMatches(password: Secret<string>, phc: string): Pr
 }
 
 /** Whether the hash is cheaper than a new one would be. */
-export function isOutgrown(phc: string, cost: HashCost = hashCost): boolean {
+export function needsRehash(phc: string, cost: HashCost = hashCost): boolean {
   const { memory, passes } = readHash(phc);
   return memory < cost.memory || passes < cost.passes;
 }

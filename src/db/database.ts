@@ -45,7 +45,7 @@ const cacheKiB = 4000;
 /** How long opening waits for another process that creates or migrates the database. */
 const openingPatienceMs = 5000;
 
-/** Later a lock may block the event loop only this long; transactions wait for theirs without blocking it. */
+/** How long a lock may block the event loop later; transactions wait without blocking it. */
 const blockingPatienceMs = 10;
 
 export class Database {
@@ -57,9 +57,9 @@ export class Database {
   readonly #generation: BetterSqlite3.Statement;
   #seenDataVersion: unknown;
   #seenGeneration = -1;
-  /** Set once the master key has opened the check blob, in which the key of it is sealed. */
+  /** Set once the master key has opened the check blob, which contains its sealed key. */
   integrity: Integrity | undefined;
-  /** Outside transactions. It never sees what a transaction under way has not committed. */
+  /** For reads outside transactions; never sees uncommitted changes. */
   readonly reader: Reader;
 
   private constructor(
@@ -80,8 +80,8 @@ export class Database {
   }
 
   /**
-   * Opens the database at `path`, makes it where it is missing (file mode 0600) and migrates it. Throws StorageError or
-   * OperatorError, having changed nothing, where that is not possible.
+   * Opens the database at `path`, creates it if it is missing (file mode 0600) and migrates it. On failure throws
+   * StorageError or OperatorError and changes nothing.
    */
   static async open(path: string, world: World, migrations?: Migrations): Promise<Database> {
     try {
@@ -98,7 +98,7 @@ export class Database {
     }
   }
 
-  /** `content` is what the file must have: tables, or nothing yet. */
+  /** `content` is what the file must contain: tables, or nothing yet. */
   static async #openFile(
     path: string,
     world: World,
@@ -130,14 +130,16 @@ export class Database {
     }
   }
 
-  /** The file. Never open and close it by other means than SQLite: that would drop the locks of this process. */
+  /**
+   * The path of the file. Open and close it only through SQLite: anything else would drop the locks of this process.
+   */
   get path(): string {
     return this.#reading.name;
   }
 
   /**
-   * Runs `work` in one short transaction that holds the write lock from its beginning, and returns what it returns once
-   * that is durable. Await nothing in it but queries: every other write of the process waits meanwhile.
+   * Runs `work` in one short transaction that holds the write lock from the beginning, and returns its result once the
+   * transaction is durable. Await only queries in it: all other writes of the process wait meanwhile.
    */
   write<T>(work: (writer: Writer) => Promise<T>): Promise<T> {
     return this.#writer
@@ -146,8 +148,8 @@ export class Database {
   }
 
   /**
-   * A number that moves on with every committed change to certificates, authorities or the rights of API keys, whoever
-   * made it. Costs 3 µs where nothing was committed since the last look.
+   * A number that increases with every committed change to certificates, CA certificates or the rights of API keys, by
+   * any process. Costs 3 µs if nothing was committed since the last call.
    */
   async generation(): Promise<number> {
     try {
@@ -163,7 +165,7 @@ export class Database {
     }
   }
 
-  /** Another number whenever anything was committed, by any process. */
+  /** A number that changes whenever any process commits anything. */
   async commits(): Promise<number> {
     try {
       this.#file.requireLately();
@@ -174,19 +176,19 @@ export class Database {
   }
 
   /**
-   * Throws StorageError where nothing can be written: SQLite opens what it may only read all the same, and goes on with that
-   * even when it could write again. Where another process holds the lock it is well.
+   * Throws StorageError if the database is not writable: SQLite also opens files that it can only read, and keeps doing
+   * so even after they become writable. A lock held by another process is fine.
    */
   requireWritable(): void {
     try {
-      // No row, but the lock: a transaction alone would begin as one that reads.
+      // Changes no row but takes the write lock: a transaction alone would begin as a read.
       this.#writing.exec('update settings set value = value where false');
     } catch (error) {
       if (!isBusy(error)) throw storageErrorFrom(error, this.#writing.name);
     }
   }
 
-  /** Reads through a file of up to 64 MiB. Throws OperatorError where a page, an index or a table is damaged. */
+  /** Checks a file of up to 64 MiB. Throws OperatorError if a page, an index or a table is damaged. */
   async check(): Promise<void> {
     if (statSync(this.#reading.name).size > checkedSize) return;
     let damage: string | undefined;
@@ -201,10 +203,7 @@ export class Database {
     });
   }
 
-  /**
-   * Numbers the state of the file, moves the write-ahead log into it, and cuts the log to nothing. Returns the number that
-   * the file has from then on; undefined where others who read or write at this moment left some of the log behind.
-   */
+  /** Numbers the file, checkpoints and truncates the log. Returns the number; undefined if others kept some of the log. */
   async foldLog(): Promise<number | undefined> {
     const number = await this.write(async (writer) => {
       const next = Number(this.#writing.pragma('user_version', { simple: true })) + 1;
@@ -217,9 +216,9 @@ export class Database {
     return undefined;
   }
 
-  /** Waits for the transactions under way and closes both connections. */
+  /** Waits for pending transactions and closes both connections. */
   async close(): Promise<void> {
-    // Kysely lends its one connection in turn: when it is lent to us, every transaction before us has ended.
+    // Kysely lends its only connection to one user at a time: once we have it, all earlier transactions have finished.
     await this.#writer.connection().execute(async () => undefined);
     await this.reader.destroy();
     await this.#writer.destroy();
@@ -234,7 +233,7 @@ function replacedMeanwhile(path: string): OperatorError {
   });
 }
 
-/** SQLite does not wait for another process that enters the mode at the same moment, whatever the timeout is. */
+/** If another process enters WAL mode at the same moment, SQLite fails immediately, regardless of the timeout. */
 async function enterWal(writing: BetterSqlite3.Database, world: World): Promise<void> {
   const giveUpAt = world.now() + openingPatienceMs;
   for (;;) {

@@ -63,12 +63,12 @@ const ioError = 10;
 export function damageIn(findings: readonly unknown[]): string | undefined {
   if (findings.length === 1 && findings[0] === 'ok') return undefined;
   const lines = findings.flatMap((finding) => String(finding).split('\n'));
-  const told = lines.filter((line) => line !== '' && !line.startsWith('*** in database'));
-  const codes = told.map((line) => Number([...line.matchAll(unread)][0]?.[1] ?? 0) % 256);
+  const reported = lines.filter((line) => line !== '' && !line.startsWith('*** in database'));
+  const codes = reported.map((line) => Number([...line.matchAll(unread)][0]?.[1] ?? 0) % 256);
   // Pages that could not be read cause all other findings.
   if (codes.includes(ioError)) {
-    const cause = told.join('; ');
+    const cause = reported.join('; ');
     throw Object.assign(new Error('disk I/O error', { cause }), { code: 'SQLITE_IOERR' });
   }
-  return told.join('; ');
+  return reported.join('; ');
 }

@@ -51,14 +51,14 @@ export async function readBundleApart(
   { sources, password }: ImportedFiles,
 ): Promise<CertificateBundle> {
   const request = bundleRequest({ sources: [...sources], now: world.now(), ...(password && { password }) });
-  const answer = await inTurn(() => ask(request));
+  const answer = await withSlot(() => ask(request));
   if (answer === undefined) throw tooMuch(sources);
   return bundleIn(answer);
 }
 
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+async function withSlot<T>(work: () => Promise<T>): Promise<T> {
   if (running < atOnce) running += 1;
-  else await turn();
+  else await acquireSlot();
   try {
     return await work();
   } finally {
@@ -69,7 +69,7 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function turn(): Promise<void> {
+async function acquireSlot(): Promise<void> {
   if (waiting.length >= mostWaiting) {
     throw new Problem('rate_limited', {
       detail: 'Too many imports are waiting; retry in a moment.',

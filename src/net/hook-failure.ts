@@ -10,7 +10,7 @@ export function hookFailure(
   hidden: readonly string[],
 ): string | undefined {
   if (!end.started) return `failed to start ${program}: ${startFailures[end.code] ?? end.code}`;
-  const said = lastWords(end, hidden);
+  const said = outputEnd(end, hidden);
   if (end.stopped === 'timeout') return `${program} was killed after ${timeoutMs / 1000} s (timeout)${said}`;
   if (end.stopped === 'aborted') return `${program} was killed because the attempt was canceled${said}`;
   if (end.killedBy !== undefined) return `${program} was killed by ${end.killedBy}${said}`;
@@ -23,12 +23,12 @@ const startFailures: Readonly<Record<string, string>> = {
   EACCES: 'permission denied (is it executable? Try: chmod +x)',
 };
 
-const longestWords = 500;
+const longestOutput = 500;
 /** Shorter values are not secrets, and would match ordinary words. */
 const shortestSecret = 4;
 
 /** The end of stderr, or of stdout if stderr is empty, on one line and without the hidden values. */
-function lastWords(
+function outputEnd(
   { stdout, stderr }: { stdout: string; stderr: string },
   configured: readonly string[],
 ): string {
@@ -38,5 +38,5 @@ function lastWords(
     .reduce((text, value) => text.replaceAll(value, '[secret]'), stderr.trim() || stdout.trim());
   const line = hidden.replace(/[\s\p{Cc}]+/gu, ' ').trim();
   if (line === '') return ', without any output';
-  return `: ${line.length > longestWords ? `…${line.slice(-longestWords)}` : line}`;
+  return `: ${line.length > longestOutput ? `…${line.slice(-longestOutput)}` : line}`;
 }

@@ -104,13 +104,13 @@ function kindOf(address: IpAddress): string | undefined {
   const words = address.parsed.parts;
   for (const [networks, read] of carriers) {
     if (!isInside(address, networks)) continue;
-    const kind = kindOf(fourOf(read(words)));
+    const kind = kindOf(ipv4Of(read(words)));
     if (kind !== undefined) return kind;
   }
   return undefined;
 }
 
-function fourOf(words: Words): IpAddress {
+function ipv4Of(words: Words): IpAddress {
   const text = words.map((word) => `${word >> 8}.${word & 0xff}`).join('.');
   const address = parseIpAddress(text);
   if (address === undefined) throw new Error(`${text} is not an IPv4 address`);

@@ -119,7 +119,7 @@ test("a new key that is another account's is refused", async (t) => {
   assert.equal((await findAccount(client, account.privateKey, forever))?.url, account.url);
 });
 
-test("a refused change keeps its reason, also where the CA doesn't answer about the new key", async (t) => {
+test("a refused change keeps its reason, even if the CA doesn't answer about the new key", async (t) => {
   const { ca, client, account } = await registered(t);
   ca.override('keyChange', problem('badPublicKey', 'too weak'));
   ca.override('newAccount', problem('rateLimited', 'slow down'));

@@ -1,4 +1,4 @@
-/** The client against a CA that somebody else wrote: Pebble, which rejects a fifth of the nonces and is strict. */
+/** The client against an independent CA: Pebble, which rejects a fifth of the nonces and is strict. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/** How requests are sent: nonces, the directory, answers that are none, and hosts that nobody configured. */
+/** How requests are sent: nonces, the directory, invalid responses, and unconfigured hosts. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -121,7 +121,7 @@ test('who waits for the directory that another one fetches can give up, or outli
   gate.resolve();
 });
 
-test('who shares a directory that cannot be had shares the failure', async (t) => {
+test('concurrent callers share a failed directory download', async (t) => {
   const ca = await scriptedAcme(t);
   const client = clientOf(ca);
   ca.override('directory', { status: 503, headers: { 'Retry-After': '9' } });
@@ -322,7 +322,7 @@ test('an order or account without its URL is an error; a relative one is resolve
   }
 });
 
-test('no request goes to a host, port or scheme that nobody configured', async (t) => {
+test('no request goes to a host, port or scheme that is not configured', async (t) => {
   const { ca, client, account } = await registered(t);
   const { order, url, wanted } = await issuedOrder(client, account, 'example.com');
   let contacts = 0;

@@ -169,7 +169,7 @@ test('the preferred chain is found among the alternates by the name of its root'
   assert.deepEqual(await choose('No Root'), ['CN=Test Root', 3]);
 });
 
-test('an alternate that cannot be had does not cost the certificate', async (t) => {
+test('a failed alternate does not discard the certificate', async (t) => {
   const parts = await registered(t, { alternateRoots: ['Old Root', 'New Root'] });
   const { url, wanted: own } = await issuedOrder(parts.client, parts.account, 'example.com');
   const get = (preferredChain: string) =>

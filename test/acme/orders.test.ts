@@ -179,7 +179,7 @@ test('an authorization that was given up is never waited for', async (t) => {
   );
 });
 
-test('a challenge that is looked at for a while is waited for', async (t) => {
+test('a challenge in validation is waited for', async (t) => {
   const gate = Promise.withResolvers<undefined>();
   const { ca, client, account } = await registered(t, { validate: () => gate.promise });
   const order = await newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
@@ -275,7 +275,7 @@ test('what is wrong with the order itself is not asked a second time', async (t)
   await assert.rejects(newOrder(client, account, request, forever), isAcmeError('problem', /^no$/));
 });
 
-test('a profile is asked for by name, and must be what the order has', async (t) => {
+test('the requested profile must be that of the order', async (t) => {
   const { ca, client, account } = await registered(t, {
     profiles: { classic: 'as always', shortlived: 'six days' },
   });
@@ -296,7 +296,7 @@ test('a profile is asked for by name, and must be what the order has', async (t)
     };
   ca.override('newOrder', changed('classic'), changed(undefined));
   await assert.rejects(ask('shortlived'), isAcmeError('protocol', /created the order with profile classic/));
-  await assert.rejects(ask('shortlived'), isAcmeError('protocol', /made the order without a profile/));
+  await assert.rejects(ask('shortlived'), isAcmeError('protocol', /created the order without a profile/));
   assert.equal((await ask()).profile, undefined);
   const plain = await registered(t);
   await assert.rejects(

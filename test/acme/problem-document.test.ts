@@ -53,7 +53,7 @@ test('members of a wrong type count as missing', () => {
   for (const json of [null, [], 'text', 7, undefined]) assert.equal(readProblem(json), undefined);
 });
 
-test('what is kept and what is told is bounded, whatever a CA sends', () => {
+test('stored and shown texts are bounded, in any case', () => {
   const subproblems = Array.from({ length: 5000 }, (_, number) => ({
     type: urn('dns'),
     detail: `\u0007${'y'.repeat(5000)}`,

@@ -36,7 +36,7 @@ const sentences: Readonly<Record<string, RateLimit>> = {
   },
   'too many certificates': { scope: 'certificate' },
   'too many certificates (x) already issued for "example.com"': { scope: 'certificate' },
-  'somebody said: too many certificates (50) already issued for "example.com"': { scope: 'certificate' },
+  'a quoted text: too many certificates (50) already issued for "example.com"': { scope: 'certificate' },
   '': { scope: 'certificate' },
 };
 
@@ -48,7 +48,7 @@ suite('a refusal', () => {
     });
   }
 
-  test('with 503 limits everything, whatever it says', () => {
+  test('with 503 limits everything, regardless of its text', () => {
     assert.deepEqual(rateLimitOf(refusal(503, 'serverInternal', 'busy')), { scope: 'service' });
     assert.deepEqual(rateLimitOf(refusal(503, 'rateLimited', 'Service busy; retry later.')), {
       scope: 'service',

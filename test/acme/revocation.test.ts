@@ -37,7 +37,7 @@ test("the certificate's own key revokes it without an account", async (t) => {
   assert.equal(ca.requests.at(-1)?.signed?.header.kid, undefined);
 });
 
-test('nobody else does', async (t) => {
+test('others cannot revoke', async (t) => {
   const { ca, client, leaf } = await issued(t);
   const privateKey = await generatePrivateKey('ec256');
   const refused = revokeCertificate(client, { privateKey }, leaf, 0, forever);

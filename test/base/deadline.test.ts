@@ -1,7 +1,7 @@
 /** Deadlines end what takes too long, say which end it was, and leave nothing asleep. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Deadline, whileHeld, withDeadline } from '../../src/base/deadline.ts';
+import { type Deadline, withDeadline, withPausedDeadline } from '../../src/base/deadline.ts';
 import { TestWorld } from '../harness/test-world.ts';
 
 const untilEnded = ({ signal, ended }: Deadline) =>
@@ -76,7 +76,7 @@ test('a deadline stands still while work is held, and for no longer', async () =
   const world = new TestWorld();
   let given = 0;
   const gate = Promise.withResolvers<string>();
-  const held = whileHeld(
+  const held = withPausedDeadline(
     world,
     (ms) => {
       given += ms;

@@ -102,7 +102,7 @@ test('an address is told from a name', () => {
   assert.deepEqual(kinds, [true, true, false, false]);
 });
 
-test('what is normalised once stays as it is, whatever the text was', () => {
+test('what is normalized once stays as it is, for any text', () => {
   const text = fc.oneof(fc.string({ unit: 'binary' }), fc.domain(), fc.ipV4(), fc.ipV6());
   fc.assert(
     fc.property(text, (any) => {

@@ -1,4 +1,4 @@
-/** KeyedMutex: one after the other under the same key, in order, and nobody waits for another key's. */
+/** KeyedMutex: one after the other under the same key, in order, and no wait for other keys. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -19,7 +19,7 @@ test('each gets what its own work gave', async () => {
   assert.deepEqual(await Promise.all(given), [1, 2, 3]);
 });
 
-test('work that fails is told to whoever asked for it, and the next takes its turn', async () => {
+test('work that fails is reported to its caller, and the next takes its turn', async () => {
   const turns = new KeyedMutex();
   const failing = turns.take('key', () => Promise.reject(new Error('no')));
   const next = turns.take('key', async () => 'done');

@@ -13,7 +13,7 @@ test('has the values of the standard', () => {
   for (const [text, hex] of Object.entries(values)) assert.equal(sha256(text).toString('hex'), hex);
 });
 
-test('is that of the bytes in UTF-8, whatever the text', () => {
+test('is that of the bytes in UTF-8, for any text', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       assert.deepEqual(sha256(text), createHash('sha256').update(text).digest());

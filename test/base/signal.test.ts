@@ -14,7 +14,7 @@ function waiting(bell: Signal, signal = never) {
   return state;
 }
 
-test('a ring wakes whoever waits', async () => {
+test('a notification wakes the waiter', async () => {
   const world = new TestWorld();
   const bell = new Signal(world);
   const waiter = waiting(bell);
@@ -24,7 +24,7 @@ test('a ring wakes whoever waits', async () => {
   await waiter.ended;
 });
 
-test('a ring while nobody waits is remembered for the next, and for that one only', async () => {
+test('a notification without a waiter is remembered for the next wait only', async () => {
   const world = new TestWorld();
   const bell = new Signal(world);
   bell.notify();

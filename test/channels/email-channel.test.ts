@@ -81,7 +81,10 @@ suite('a mail', () => {
     await plain.send();
     assert.equal(plain.server.mails[0]?.wasEncrypted, false);
     const stripped = await prepared(t, { security: 'none' });
-    assert.match(await refusal(stripped.send()), /^the mail server 127\.0\.0\.1 answered 5\d\d to STARTTLS$/);
+    assert.match(
+      await refusal(stripped.send()),
+      /^the mail server 127\.0\.0\.1 responded with 5\d\d to STARTTLS$/,
+    );
     assert.deepEqual(stripped.server.mails, []);
     assert(!stripped.server.said.some((line) => line.startsWith('MAIL')));
   });
@@ -103,7 +106,7 @@ suite('a mail', () => {
     assert.match(await refusal(send()), / responded with 554 to EHLO: mail rejected$/);
   });
 
-  test('that nobody or only some take is told', async (t) => {
+  test('that all or some recipients reject is reported', async (t) => {
     const { server, send } = await prepared(t);
     server.answers.set('RCPT', '550 5.1.1 internal-4711');
     assert.equal(await send(), 'the mail server 127.0.0.1 rejected ops@a.test (550 5.1.1)');
@@ -116,7 +119,7 @@ suite('a mail', () => {
     );
   });
 
-  test('whoever answers instead of a mail server, no banner is shown', async (t) => {
+  test('the banner of another service is not shown', async (t) => {
     const banners = [
       'SSH-2.0-internal-4711',
       'HTTP/1.1 400 internal-4711',
@@ -146,7 +149,7 @@ suite('a mail', () => {
   });
 });
 
-test('settings are refused that would send a password in the clear, or to nobody', () => {
+test('settings are refused that would send a password unencrypted, or have no recipient', () => {
   const valid = { host: 'mail.a.test', from: 'vault@a.test', to: ['ops@a.test'] };
   assert(emailChannel.config.safeParse(valid).success);
   const wrong = [

@@ -56,7 +56,7 @@ suite('a program', () => {
     });
   });
 
-  test('that goes on for ever is ended', async (t) => {
+  test('that never exits is killed', async (t) => {
     const { send } = program(t, 'setInterval(() => {}, 1000);', { timeout: 1 });
     await assert.rejects(send(), / was killed after 1 s \(timeout\)/);
   });

@@ -103,11 +103,11 @@ suite('a webhook', () => {
     assert.equal(error.retryAfterMs, hour);
   });
 
-  test('that nobody answers, or that is cut off, was not taken', async (t) => {
+  test('that gets no response, or is cut off, failed', async (t) => {
     const receiver = await answered(t, (response) => response.destroy());
     assert.match((await refusal(send({ url: receiver.url }))).message, /closed the connection/);
-    const nobody = await refusal(send({ url: 'http://127.0.0.1:1/hook?token=t0ken' }));
-    assert.match(nobody.message, /^cannot connect to 127\.0\.0\.1:1: connection refused/);
+    const refused = await refusal(send({ url: 'http://127.0.0.1:1/hook?token=t0ken' }));
+    assert.match(refused.message, /^cannot connect to 127\.0\.0\.1:1: connection refused/);
   });
 });
 

@@ -121,7 +121,7 @@ test(
     assert.deepEqual(rest, ['1', '0']);
     assert.match(
       result.stderr,
-      /^vault: there is no space for the copy that is made before the database is upgraded \(.*\)\n {2}Free some space there/m,
+      /^vault: not enough space for the copy of the database before the upgrade \(.*\)\n {2}Free some space there/m,
     );
     assert.doesNotMatch(result.stderr, /\n\s+at /);
   },

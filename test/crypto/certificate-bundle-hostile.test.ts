@@ -1,4 +1,4 @@
-/** Bytes of any kind given as an import: whatever they are, they are refused with a problem or used rightly. */
+/** Arbitrary bytes as an import: they are rejected with a problem or used correctly. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';

@@ -81,7 +81,7 @@ const refusals: Record<string, Refusal> = {
     files: (f) => ({ 'a.p12': p12('-in', f.leaf.certificatePath, '-inkey', f.leaf.keyPath) }),
     password: 'geheim',
     says: /^The password of the PKCS#12 file a\.p12 is wrong\.$/,
-    hint: /Give its password/,
+    hint: /Enter its password/,
   },
   'a chain that does not connect': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf, f.upper, f.root) + f.leaf.keyPem }),
@@ -91,7 +91,7 @@ const refusals: Record<string, Refusal> = {
   'a CA certificate as the leaf': {
     files: (f) => ({ 'a.pem': pemOf(f.lower, f.upper) + f.lower.keyPem }),
     says: /^The private key in a\.pem belongs to a CA certificate \(CN=Test Intermediate 2,O=Test\), /,
-    hint: /^Give the certificate that this CA issued, with its key\./,
+    hint: /^Import the certificate that this CA issued, with its key\./,
   },
   'what openssl req -x509 makes by default': {
     files: (f) => ({ 'a.pem': pemOf(f.accidental) + f.accidental.keyPem }),
@@ -139,17 +139,17 @@ const refusals: Record<string, Refusal> = {
       'a.key': openssl(dir, 'pkey', '-in', f.leaf.keyPath, '-pubout'),
     }),
     says: /^a\.key contains a public key, not the private key of the certificate\.$/,
-    hint: /^Give the private key/,
+    hint: /^Import the private key/,
   },
   'an OpenSSH key': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf), 'a.key': encodePem('OPENSSH PRIVATE KEY', Buffer.from('x')) }),
     says: /^a\.key contains an OpenSSH key, not/,
-    hint: /^Give the private key/,
+    hint: /^Import the private key/,
   },
   'a certificate request': {
     files: (f) => ({ 'a.csr': readFileSync(join(dir, 'test-leaf.csr')), 'a.key': f.leaf.keyPem }),
     says: /^a\.csr contains a certificate signing request \(CSR\), not a certificate\.$/,
-    hint: /^Give the certificate that the CA made/,
+    hint: /^Import the certificate that the CA issued/,
   },
   'PKCS#7': {
     files: (f) => ({

@@ -81,7 +81,7 @@ const alternatives: Record<string, { names?: string; subject?: string; domains: 
     names: 'email:a@b.example,URI:https://c.example/,RID:1.2.3,otherName:1.2.3;UTF8:d.example,DNS:e.example',
     domains: ['e.example'],
   },
-  'without names that nobody could serve': {
+  'without unusable names': {
     names: 'DNS:a b.example,DNS:ok.example',
     domains: ['ok.example'],
   },
@@ -161,7 +161,7 @@ test('an unknown kind of key is called unknown', needs('openssl'), () => {
   const der = Buffer.from(
     derOf(issue(dir, 'unknown', { keyAlgorithm: 'ed25519', issuer: makeChain(dir).root }).certificatePem),
   );
-  // The OID of Ed25519 becomes one that nobody has given out.
+  // The OID of Ed25519 becomes an unassigned one.
   der[der.lastIndexOf(Buffer.from([0x2b, 0x65, 0x70, 0x03])) + 2] = 0x10;
   assert.equal(certificateFacts(der).keyType, 'unknown');
 });

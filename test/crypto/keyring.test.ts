@@ -1,4 +1,4 @@
-/** The keys that a process finds beside its key file, also while somebody moves them. */
+/** The keys that a process finds beside its key file, even while they are moved. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import fs, { writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** The file of the master key: made once, for its owner only, and never written over, whoever tries at once. */
+/** The file of the master key: made once, for its owner only, and never overwritten, even by concurrent attempts. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -137,7 +137,7 @@ test('a file of which the disk takes only the beginning does not take the place 
   assert.deepEqual(readdirSync(dir), ['master.key'], 'nothing is left beside it');
 });
 
-test('what somebody left who was killed a day ago is removed, and nothing else', (t) => {
+test('drafts left by a process killed a day ago are removed, and nothing else', (t) => {
   const dir = tempDir(t);
   const names = ['.master.key.0123456789abcdef', '.master.key.fedcba9876543210', '.master.key.x', 'other'];
   const dayAgo = world.now() / 1000 - 86_401;

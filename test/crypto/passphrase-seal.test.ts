@@ -1,4 +1,4 @@
-/** What is sealed under a passphrase opens for ever, with that passphrase and for that purpose only. */
+/** What is sealed under a passphrase always opens, with that passphrase and for that purpose only. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';

@@ -1,4 +1,4 @@
-/** Password hashes: Argon2id with their parameters, for ever readable, and never a second's work for a tampered row. */
+/** Password hashes: Argon2id with their parameters, permanently readable, and never a second's work for a tampered row. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';
@@ -6,7 +6,7 @@ import {
   dummyPasswordHash,
   hashCost,
   hashPassword,
-  isOutgrown,
+  needsRehash,
   passwordMatches,
 } from '../../src/crypto/password-hash.ts';
 import { cheapHash } from '../harness/sign-in-fixtures.ts';
@@ -30,7 +30,7 @@ test('the cost is the second recommended option of RFC 9106', () => {
   assert.match(dummyPasswordHash(world), /^\$argon2id\$v=19\$m=65536,t=3,p=4\$/);
 });
 
-test('a password opens its own hash, whatever its parameters, and no other', async () => {
+test('a password matches its own hash, with any parameters, and no other', async () => {
   assert.equal(await passwordMatches(secret('pässword'), frozen), true);
   assert.equal(await passwordMatches(secret('passwort'), frozen), false);
   const cheap = await hashPassword(world, secret('pässword'), cheapHash);
@@ -44,15 +44,15 @@ test('a letter and its accent are one, however the keyboard sends them', async (
   assert.equal(await passwordMatches(secret('p\u00e4ssword'), hash), true);
 });
 
-test('nobody has the password of nobody', async () => {
+test('no password matches the dummy hash', async () => {
   assert.equal(await passwordMatches(secret(''), dummyPasswordHash(world, cheapHash)), false);
 });
 
 test('a hash is outgrown when memory or passes are less than today', () => {
-  assert.equal(isOutgrown(frozen), false);
-  assert.equal(isOutgrown(frozen.replace('m=65536', 'm=65535')), true);
-  assert.equal(isOutgrown(frozen.replace('t=3', 't=2')), true);
-  assert.equal(isOutgrown(frozen.replace('t=3', 't=4')), false);
+  assert.equal(needsRehash(frozen), false);
+  assert.equal(needsRehash(frozen.replace('m=65536', 'm=65535')), true);
+  assert.equal(needsRehash(frozen.replace('t=3', 't=2')), true);
+  assert.equal(needsRehash(frozen.replace('t=3', 't=4')), false);
 });
 
 for (const [what, damaged] of Object.entries({

@@ -129,7 +129,7 @@ test('UTF-8 and UTF-16 are told apart by the byte order mark', () => {
   assert.equal(typeof pemText(Buffer.from([0xfe, 0xff, 0x00])), 'string');
 });
 
-test('what was written is read again, whatever stands between the blocks', () => {
+test('encoded blocks are parsed again, with any text between them', () => {
   const junk = fc.string({ unit: 'binary' }).map((text) => text.replaceAll('-----', '----'));
   const labels = fc.constantFrom('CERTIFICATE', 'PRIVATE KEY', 'EC PARAMETERS', 'X509 CRL');
   const pieces = fc.array(fc.tuple(junk, labels, fc.uint8Array({ minLength: 1, maxLength: 300 })));

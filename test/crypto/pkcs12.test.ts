@@ -111,7 +111,7 @@ test(
       const missing = refused(bytes, undefined);
       assert.equal(missing.message, 'site.p12 is a PKCS#12 file that is protected by a password.');
       assert.match(missing.hint ?? '', /`openssl pkcs12 -in site\.p12 -nodes -out converted\.pem`/);
-      for (const password of ['wrong', 'correct horse\0', 'correct']) {
+      for (const password of ['mistaken', 'correct horse\0', 'correct']) {
         const wrong = refused(bytes, new Secret(password));
         assert.equal(wrong.message, 'The password of the PKCS#12 file site.p12 is wrong.');
       }

@@ -31,7 +31,7 @@ suite('public trust', needs('openssl'), () => {
     assert.equal(isPubliclyTrusted(leaf, [rootCertificate, ...intermediates.toReversed()], now, roots), true);
   });
 
-  test('is given to nobody else: not to private roots, broken chains, or a root that only has the same name', (t) => {
+  test('is not given to others: private roots, broken chains, or a root that only has the same name', (t) => {
     const { root, leaf, intermediates } = chained(t);
     const namesake = chained(t);
     assert.equal(isPubliclyTrusted(leaf, intermediates, now), false);

@@ -25,7 +25,7 @@ function assertRefused(blob: Buffer, reason: SealError['reason'], as = owner, by
 }
 
 test('a frozen blob of format 1 opens', () => {
-  // It must open for ever: databases hold blobs like it. Never change it; a new format gets a vector of its own.
+  // It must always open: databases hold blobs like it. Never change it; a new format gets a vector of its own.
   // Master key 00 01 … 1f, nonce a5 × 12, the owner above.
   const frozen =
     '0122167d1c05b7bba4a5a5a5a5a5a5a5a5a5a5a5a5122ad740a599920d55c9902dfcc8' +

@@ -62,7 +62,7 @@ const refused: Readonly<Record<string, string>> = {
   'a key for another purpose': jwt.sign(claims(), key.derive('entity tag')),
   'another payload': `${header}.${base64(JSON.stringify({ ...claims(), exp: 9e9 }))}.${signature}`,
   'a signature cut short': raw.slice(0, -1),
-  'another issuer': jwt.sign({ ...claims(), iss: 'somebody-else' }, signing),
+  'another issuer': jwt.sign({ ...claims(), iss: 'another-issuer' }, signing),
   'no id': signed(header, base64(JSON.stringify({ ...claims(), jti: undefined }))),
   'no end': signed(header, base64(JSON.stringify({ ...claims(), exp: undefined }))),
   'an id that is no text': signed(header, base64(JSON.stringify({ ...claims(), jti: 7 }))),

@@ -16,7 +16,7 @@ function recorder() {
   return { reader, asked };
 }
 
-test('each value stands as +?, for which SQLite makes no plan anew', async () => {
+test('each value stands as +?, for which SQLite does not prepare again', async () => {
   const { reader, asked } = recorder();
   const version = compiledQuery((db, id: number, number: number) =>
     db

@@ -1,4 +1,4 @@
-/** The generation: whatever a cache of rights and certificates is made of moves it on, and nothing else does. */
+/** The generation changes with everything that caches of rights and certificates contain, and with nothing else. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';

@@ -67,7 +67,7 @@ test("another program's database is refused", async (t) => {
   const foreign = new BetterSqlite3(path);
   foreign.exec('create table bookmarks (url text)');
   foreign.close();
-  await assertRefused(path, OperatorError, /is a database, but not a vault's/);
+  await assertRefused(path, OperatorError, /is a database of another program/);
 });
 
 test("another program's database is told from a newer vault's, also when it was migrated with Kysely", async (t) => {
@@ -77,19 +77,19 @@ test("another program's database is told from a newer vault's, also when it was 
     "create table kysely_migration (name text); insert into kysely_migration values ('2024-init')",
   );
   foreign.close();
-  await assertRefused(path, OperatorError, /is a database, but not a vault's/);
+  await assertRefused(path, OperatorError, /is a database of another program/);
 });
 
 test('a file that is no database is refused', async (t) => {
   const path = join(tempDir(t), 'vault.db');
   writeFileSync(path, 'this is not a database\n'.repeat(500));
-  await assertRefused(path, StorageError, /is damaged or is no database/);
+  await assertRefused(path, StorageError, /is damaged, or the file is not a database/);
 });
 
 test('a file that is too short to be a database is refused', async (t) => {
   const path = join(tempDir(t), 'vault.db');
   writeFileSync(path, 'SQLite format 3\0');
-  await assertRefused(path, StorageError, /is damaged or is no database/);
+  await assertRefused(path, StorageError, /is damaged, or the file is not a database/);
 });
 
 for (const [part, share] of [
@@ -122,7 +122,7 @@ test('a query that meets a damaged page is answered with the same sentence', asy
   t.after(() => db.close());
   await assert.rejects(sql`select count(detail) from audit_events`.execute(db.reader), (error) => {
     assert(error instanceof StorageError);
-    assert.match(error.message, /is damaged or is no database/);
+    assert.match(error.message, /is damaged, or the file is not a database/);
     return true;
   });
 });

@@ -11,15 +11,15 @@ const sentences: Record<string, RegExp> = {
   SQLITE_BUSY_RECOVERY: /locked by another process/,
   SQLITE_LOCKED: /locked by another process/,
   SQLITE_FULL: /disk .* is full/,
-  SQLITE_READONLY: /cannot be written/,
-  SQLITE_READONLY_DIRECTORY: /cannot be written/,
-  SQLITE_PERM: /cannot be written/,
-  SQLITE_CANTOPEN: /cannot be opened/,
+  SQLITE_READONLY: /cannot write to the database/,
+  SQLITE_READONLY_DIRECTORY: /cannot write to the database/,
+  SQLITE_PERM: /cannot write to the database/,
+  SQLITE_CANTOPEN: /cannot open the database/,
   SQLITE_IOERR_WRITE: /failed to read or write the database/,
   SQLITE_IOERR_FSYNC: /failed to read or write the database/,
   SQLITE_CORRUPT: /is damaged/,
   SQLITE_CORRUPT_INDEX: /is damaged/,
-  SQLITE_NOTADB: /is no database/,
+  SQLITE_NOTADB: /the file is not a database/,
 };
 
 for (const [code, sentence] of Object.entries(sentences)) {
@@ -51,7 +51,7 @@ for (const bug of bugs) {
   });
 }
 
-test('only a lock that somebody holds is worth waiting for', () => {
+test('only a held lock is worth waiting for', () => {
   const busy = ['SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_FULL', 'SQLITE_LOCKED', undefined];
   assert.deepEqual(
     busy.map((code) => isBusy({ code })),

@@ -31,7 +31,7 @@ type Verdict = 'works' | RegExp;
 type Row = Readonly<Record<FileState, readonly [others: Verdict, restore: Verdict | 'works or refused']>>;
 
 const foreign = /belongs to (nobody|the user 65534), not to /;
-const noFile = /is (a directory|a symbolic link), where the database has a file/;
+const noFile = /is (a directory|a symbolic link); the database must be a regular file/;
 const notLast = /is older than its mark says: it ends at audit event \d+ of \d+/;
 
 const works = ['works', 'works'] as const;

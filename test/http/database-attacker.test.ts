@@ -53,7 +53,7 @@ async function attacked(t: TestContext) {
 }
 
 suite('an API key', () => {
-  test('that was put into the database opens nothing, whatever tag it is given', async (t) => {
+  test('that was put into the database grants nothing, with any tag', async (t) => {
     const { sql, all, status, key, server, doctor } = await attacked(t);
     const { raw, prefix, hash } = createToken(server.world);
     const insert = `insert into api_keys (name, prefix, hash, scopes, any_certificate, created_at, tag)
@@ -108,7 +108,7 @@ suite('an API key', () => {
     });
   }
 
-  test('whose secret was replaced is the key of nobody, and no command makes it one', async (t) => {
+  test('whose secret was replaced is rejected, and no command makes it valid', async (t) => {
     const { key, sql, status, vault, server } = await attacked(t);
     const { raw, prefix, hash } = createToken(server.world);
     sql('update api_keys set prefix = ?, hash = ? where id = ?', prefix, hash, key.id);
@@ -141,7 +141,7 @@ suite('an API key', () => {
 });
 
 suite('a person', () => {
-  test('who was put into the database is nobody, and so is one whose password was', async (t) => {
+  test('that was inserted into the database is rejected, and so is one whose password was replaced', async (t) => {
     const { server, vault, sql, doctor } = await attacked(t);
     const hash = await hashPassword(vault.world, new Secret(otherPassword), cheapHash);
     sql("insert into administrators (name, password_hash, created_at) values ('eve', ?, 1)", hash);
@@ -182,7 +182,7 @@ suite('a session', () => {
     assert.equal((await page.send('GET', '/api/v1/session')).status, 401);
   });
 
-  test('of somebody else than whom it was begun for counts no more', async (t) => {
+  test('that was reassigned to another person is rejected', async (t) => {
     const { server, vault, sql } = await attacked(t);
     await makeAdministrator(vault, 'alice');
     await makeAdministrator(vault, 'root');
@@ -192,7 +192,7 @@ suite('a session', () => {
   });
 });
 
-test('a setup link that was put into the database makes nobody an administrator', async (t) => {
+test('a setup link that was put into the database creates no administrator', async (t) => {
   const { server, vault, sql } = await attacked(t);
   const { token, idHash } = createSetupToken(server.world);
   const setUp = () =>
@@ -242,7 +242,7 @@ suite('the audit log', () => {
          values (@id, @at, @actor, @action, @resource, @detail, @ip, @request_id, @link)`,
       ).run({ ...event, link: Buffer.concat([link, last.link.subarray(32)]) });
     },
-    'a chain that is made anew with every hash right': (db, rows) => {
+    'a chain recomputed with correct hashes': (db, rows) => {
       let previous: Buffer = Buffer.alloc(32);
       const update = db.prepare('update audit_events set actor = ?, link = ? where id = ?');
       for (const row of rows) {
@@ -260,7 +260,7 @@ suite('the audit log', () => {
       const rows = all<AuditEventRow>('select * from audit_events order by id');
       outside(dataDir, (db) => attack(db, rows));
       assert.notDeepEqual(await faults(), []);
-      assert.equal(await status(key.raw), 200, 'nobody is kept from their certificates');
+      assert.equal(await status(key.raw), 200, 'certificates stay available');
       assert.equal(await status(key.raw), 200);
       assert.notDeepEqual(await faults(), [], 'the next events do not cover it');
       await server.stop();

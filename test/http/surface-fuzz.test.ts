@@ -1,7 +1,7 @@
 /**
  * Every operation of the API document, as the server hands it out, under requests made from its own schemas: good ones,
- * nearly good ones and hostile ones, from every kind of caller. Whatever comes, the answer is one that the document
- * tells of, nobody gets what is not theirs, and the vault is as sound afterwards as before.
+ * nearly good ones and hostile ones, from every kind of caller. Every response is one that the document
+ * declares, no caller gets what it may not access, and the vault stays intact.
  */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
@@ -111,7 +111,7 @@ function refuseFailure(log: readonly string[], document: ApiDocument, answer: An
   assert(answer.status < 500, `${answer.status} ${answer.body} ${why}`);
 }
 
-/** What the document says about credentials: nobody without them gets a good answer. */
+/** The document's access rules: without credentials there is no success response. */
 function refuseBreach(document: ApiDocument, caller: Caller, { method, target, status }: Answer): void {
   const { path = '', operation } = operationAt(document, method, target);
   if (operation === undefined || operation.security.length === 0 || status >= 400) return;
@@ -174,13 +174,13 @@ async function assertSound({ vault, ask }: Surface): Promise<void> {
   assert.deepEqual(errors, []);
 }
 
-suite('whatever is asked, by whomever,', () => {
+suite('any request by any caller', () => {
   test('is answered as the document says, and leaves the vault sound', async (t) => {
     const place = await surface(t);
     for (const one of place.places) {
       await t.test(`${one.method} ${one.path}`, async (of) => {
         const seen = new Map<number, number>();
-        // Half of all requests come from somebody who may ask, so that what lies behind the door has its share.
+        // Half of all requests are authorized, so that handlers are tested as well.
         const kind = fc.oneof(fc.constant<CallerKind>('an administrator'), fc.constantFrom(...callerKinds));
         const property = fc.asyncProperty(requestsTo(one, place.words), kind, async (request, caller) => {
           place.vault.server.world.advance(1000);

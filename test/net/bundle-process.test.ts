@@ -40,7 +40,7 @@ async function refusal(bytes: Buffer, name: string): Promise<Problem> {
   return error;
 }
 
-/** Waits until somebody else has done something. */
+/** Waits for another process. */
 async function until<T>(look: () => T | undefined): Promise<T> {
   for (;;) {
     const found = look();

@@ -1,4 +1,4 @@
-/** Programs of operators: whatever they do, they end, and so does what they started. */
+/** Hook programs always terminate, with their child processes. */
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -62,7 +62,7 @@ const urlOf = ({ host, port }: Place) => `https://${host.includes(':') ? `[${hos
 const outboundOf = ({ guard }: Place) => outboundHttp(world, {}, 'test', guard);
 const contextOf = (place: Place) => ({ ...fakeContext(), outbound: outboundOf(place), guard: place.guard });
 
-/** Everything that connects to where somebody said. */
+/** Everything that connects to configured addresses. */
 const callers: Readonly<Record<string, (place: Place) => Promise<unknown>>> = {
   'a request': (place) => outboundOf(place)({ method: 'GET', url: urlOf(place) }),
   'a CA': (place) =>
@@ -124,7 +124,7 @@ for (const [who, call] of Object.entries(callers)) {
       said,
       /intern\.example\.test resolves to 127\.0\.0\.1, a loopback address; .* allow_outbound: "127\.0\.0\.1:\d+"/,
     );
-    // Whatever a name server says about such a name.
+    // Regardless of the answers of name servers.
     assert.match(
       await complaint(call({ guard, host: 'x.localhost', port })),
       /x\.localhost resolves to 127\.0\.0\.1/,

@@ -224,7 +224,7 @@ test('nothing is sent once the signal is aborted', async (t) => {
   assert.equal(connections, 0);
 });
 
-test('a connection that ends too early is told apart from nobody there, and from another language', async (t) => {
+test('a connection that ends too early differs from a refused connection and from another protocol', async (t) => {
   const cases: readonly [string, OutboundReason, RegExp][] = [
     ['', 'cut-off', /closed the connection/],
     ['HTTP/1.1 200', 'cut-off', /closed the connection/],

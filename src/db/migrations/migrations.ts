@@ -17,7 +17,7 @@ import { masterKeys } from './migration-0008-master-keys.ts';
 import { notifications } from './migration-0009-notifications.ts';
 import { rowTags } from './migration-0010-row-tags.ts';
 import { renewalPressure } from './migration-0011-renewal-pressure.ts';
-import { copyBeside, pruneCopies } from './upgrade-copy.ts';
+import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -55,7 +55,7 @@ export async function migrate<S>(
   await db.transaction().execute(async (transaction) => {
     const [first] = pendingMigrations(database, known);
     if (first === undefined) return;
-    if (appliedMigrations(database).length > 0) await copyBeside(database, first);
+    if (appliedMigrations(database).length > 0) await copyBeforeMigration(database, first);
     const migrator = new Migrator({
       db: transaction,
       provider: { getMigrations: async () => ({ ...known }) },

@@ -1,6 +1,6 @@
 /**
- * The copy that is laid beside a database before its schema changes: whole, checked and durable under its name, or nothing is
- * migrated. The way back to the older vault leads over it.
+ * The copy of a database before its schema changes: complete, checked and durable, or the database is not migrated. It
+ * allows going back to the older vault.
  */
 
 import { closeSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
@@ -12,18 +12,18 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import { damageIn } from '../storage-error.ts';
 
-/** So many copies stay, the newest: who upgrades twice in a day can still go back to where it began. */
+/** The newest copies to keep: after two upgrades in a day, the original state is still available. */
 const keptCopies = 3;
 
 /**
- * Copies what is committed to `vault.db.before-<migration>`, under the write lock that the caller holds: nobody can migrate or
- * change it meanwhile. A copy that an earlier attempt left would lack what was written since, and is replaced. Throws
- * OperatorError where there is no space for it, or it cannot be written.
+ * Copies the committed state to `vault.db.before-<migration>`, under the write lock of the caller, so that nothing
+ * changes meanwhile. A copy from an earlier attempt may be outdated and is replaced. Throws OperatorError if there is
+ * no space for it, or it cannot be written.
  */
-export async function copyBeside({ name }: BetterSqlite3.Database, before: string): Promise<void> {
+export async function copyBeforeMigration({ name }: BetterSqlite3.Database, before: string): Promise<void> {
   const copy = `${name}.before-${before}`;
   const draft = `${copy}.draft`;
-  // A connection of its own: SQLite copies nothing from one that is in a writing transaction.
+  // A separate connection: SQLite cannot copy from one that is in a write transaction.
   const source = new BetterSqlite3(name, { readonly: true });
   let isMade = false;
   try {
@@ -35,7 +35,7 @@ export async function copyBeside({ name }: BetterSqlite3.Database, before: strin
     renameSync(draft, copy);
     syncPath(dirname(copy));
   } catch (error) {
-    throw uncopied(error, copy);
+    throw asCopyError(error, copy);
   } finally {
     source.close();
     if (isMade) removeDraft(draft);
@@ -46,27 +46,27 @@ function removeDraft(draft: string): void {
   try {
     removeDatabase(draft);
   } catch {
-    // The next migration removes it; whatever else went wrong is told.
+    // The next migration removes it; another error is reported.
   }
 }
 
-/** Removes the oldest copies once a migration is done, and drafts of attempts that were killed. The caller holds the write lock. */
+/** Removes the oldest copies after a migration, and drafts of killed attempts. The caller holds the write lock. */
 export function pruneCopies({ name }: BetterSqlite3.Database): void {
   const prefix = `${basename(name)}.before-`;
   const beside = readdirSync(dirname(name)).filter((file) => file.startsWith(prefix));
-  // Migrations are numbered, so names sort as upgrades came.
+  // Migrations are numbered, so names sort in the order of upgrades.
   const copies = beside.filter((file) => /^\d{4}-[a-z0-9-]+$/.test(file.slice(prefix.length))).sort();
   const drafts = beside.filter((file) => /^\d{4}-[a-z0-9-]+\.(draft|\d+)$/.test(file.slice(prefix.length)));
   for (const file of [...copies.slice(0, -keptCopies), ...drafts]) {
     try {
       rmSync(join(dirname(name), file), { force: true });
     } catch {
-      // What cannot be removed takes space, which is no reason not to start.
+      // A copy that cannot be removed wastes space, but must not prevent the start.
     }
   }
 }
 
-/** Also makes the copy one plain file, which it is not while it says that it has a log beside it. */
+/** Also turns the copy into a single plain file, without a log next to it. */
 function refuseDamaged(copy: string): void {
   const database = new BetterSqlite3(copy, { fileMustExist: true });
   try {
@@ -81,7 +81,7 @@ function refuseDamaged(copy: string): void {
   }
 }
 
-function uncopied(error: unknown, copy: string): unknown {
+function asCopyError(error: unknown, copy: string): unknown {
   const { code } = error as { code?: unknown };
   if (error instanceof OperatorError || typeof code !== 'string') return error;
   return new OperatorError(

@@ -39,7 +39,7 @@ export class CopyError extends Error {
  * snapshot and never restarts. Throws CopyError or StorageError.
  */
 export async function copyDatabase(db: Database, copy: string): Promise<void> {
-  await told(db.path, async () => {
+  await describeErrors(db.path, async () => {
     const source = new BetterSqlite3(db.path, { readonly: true, timeout: 5000 });
     try {
       // An open read transaction holds the snapshot; without it SQLite would restart at each write of another process.
@@ -56,8 +56,8 @@ export async function copyDatabase(db: Database, copy: string): Promise<void> {
  * Turns a copy into a single plain file, deletes what must not be restored (sessions and setup links, including their
  * bytes), and returns its contents. Throws CopyError.
  */
-export async function tidyCopy(copy: string): Promise<CopyFacts> {
-  return told(copy, async () => {
+export async function cleanCopy(copy: string): Promise<CopyFacts> {
+  return describeErrors(copy, async () => {
     const database = new BetterSqlite3(copy, { fileMustExist: true });
     try {
       database.pragma('journal_mode = delete');
@@ -130,7 +130,7 @@ function factsOf(database: BetterSqlite3.Database): CopyFacts {
   };
 }
 
-async function told<T>(path: string, work: () => Promise<T>): Promise<T> {
+async function describeErrors<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

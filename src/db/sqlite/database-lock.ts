@@ -18,7 +18,7 @@ export type HeldDatabase = {
 export function holdDatabase(path: string): HeldDatabase {
   let database: BetterSqlite3.Database | undefined;
   try {
-    lookAt(path);
+    tryReading(path);
     database = new BetterSqlite3(path, { fileMustExist: true, timeout: 250 });
     // Any process that has it open in WAL mode holds a lock that makes this fail.
     database.pragma('journal_mode = delete');
@@ -42,7 +42,7 @@ export function holdDatabase(path: string): HeldDatabase {
  * Reading changes nothing; a writing connection would checkpoint a log into a file that may be beyond repair, and
  * delete it.
  */
-function lookAt(path: string): void {
+function tryReading(path: string): void {
   const database = new BetterSqlite3(path, { readonly: true, timeout: 250 });
   try {
     database.prepare('select count(*) from sqlite_schema').get();

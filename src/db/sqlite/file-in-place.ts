@@ -30,7 +30,7 @@ export class FileInPlace {
 
   /** Throws StorageError if the file is missing or another one. */
   require(): void {
-    const found = lookAt(this.#path);
+    const found = statOf(this.#path);
     if (found?.ino === this.#inode && found.dev === this.#device) {
       this.#lookedAt = this.#world.now();
       return;
@@ -48,7 +48,7 @@ export class FileInPlace {
   }
 }
 
-function lookAt(path: string): Stats | undefined {
+function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch (error) {

@@ -46,8 +46,8 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
 }
 
 function sqliteDriver(connection: Connection, world: World, file: FileInPlace | undefined): Driver {
-  // How long the lock has been waited for since somebody last got it: who comes later does not wait all of that again, or
-  // those behind would wait for ever. Added up, because a clock that is set back would make it endless.
+  // How long the lock has been waited for since it was last acquired: later transactions do not start that wait over,
+  // or those behind them would wait forever. Summed up, because a clock that is set back would make it endless.
   let lockedFor = 0;
   const run = (text: string) => connection.executeQuery(CompiledQuery.raw(text));
   return {

@@ -82,7 +82,7 @@ export async function listExpiringCertificates(
     .select(['v.not_after as ends_at', 'i.name as issuer', 'a.level as told', level.as('level')])
     .where('c.id', '>', after)
     .where('c.id', '<=', last)
-    .where(moreToTell(level))
+    .where(isDue(level))
     .orderBy('v.not_after')
     .limit(limit)
     .execute();
@@ -111,14 +111,14 @@ export async function listExpiringApiKeys(
     .select(['a.level as told', level.as('level'), sql<number>`coalesce(k.expires_at, 0)`.as('ends_at')])
     .where('k.id', '>', after)
     .where('k.id', '<=', last)
-    .where(moreToTell(level))
+    .where(isDue(level))
     .orderBy('k.id')
     .limit(limit)
     .execute();
 }
 
 /** Worse than the last notification, or no longer a problem after one was sent. */
-function moreToTell(level: ReturnType<typeof sql<number>>) {
+function isDue(level: ReturnType<typeof sql<number>>) {
   return sql<boolean>`(${level} > coalesce(a.level, 0) or (${level} = 0 and a.level is not null))`;
 }
 

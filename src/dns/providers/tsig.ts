@@ -88,8 +88,8 @@ export function verify(
   const expected = hmac(key, [uint16(requestMac.length), requestMac, signedPart, variables(key, signature)]);
   if (!isOurs || !sameBytes(mac, expected)) return { kind: 'forged' };
   if (error === tsigError.badTime) {
-    const told = signature.other.length === 6 ? signature.other.readUIntBE(0, 6) : time;
-    return { kind: 'refused', error, serverTime: told * 1000 };
+    const reportedTime = signature.other.length === 6 ? signature.other.readUIntBE(0, 6) : time;
+    return { kind: 'refused', error, serverTime: reportedTime * 1000 };
   }
   if (error !== 0) return { kind: 'refused', error };
   const skew = Math.abs(Math.floor(now / 1000) - time);

@@ -23,7 +23,7 @@ const config = z
 /** `username`, `password`: for HTTP Basic authentication (RFC 7617). */
 export type WebhookConfig = z.output<typeof config>;
 
-/** POST to `/present` and `/cleanup` under the URL; any 2xx status is success, whatever the body. */
+/** POST to `/present` and `/cleanup` under the URL; any 2xx status is success, regardless of the body. */
 export const webhook: DnsProviderType<WebhookConfig> = {
   type: 'webhook',
   title: "your own HTTP server, called in the format of lego's httpreq",

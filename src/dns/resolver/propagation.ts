@@ -18,7 +18,7 @@ export type Wait = {
 type Wanted = Pick<TxtRecord, 'name' | 'value'>;
 
 /** What one server returned in a poll, or why it did not answer. */
-type Sight = {
+type PollResult = {
   readonly label: string;
   readonly values?: readonly string[];
   readonly failure?: string | undefined;
@@ -51,7 +51,7 @@ export async function waitUntilVisible(
   signal: AbortSignal,
 ): Promise<void> {
   const start = world.now();
-  const looks = records.map((record) => new Look(record, resolver));
+  const looks = records.map((record) => new RecordPoll(record, resolver));
   let missing = looks;
   const longest = timeoutMs > hour ? longestPauseForPeople : longestPause;
   for (let pause = firstPause; ; pause = Math.min(pause * 2, longest)) {
@@ -63,18 +63,18 @@ export async function waitUntilVisible(
     missing = missing.filter(({ isSeen }) => !isSeen);
     const [first] = missing;
     if (first === undefined) return;
-    if (signal.aborted) throw givenUp(first.record.name, signal);
+    if (signal.aborted) throw canceled(first.record.name, signal);
     const late = missing.find(({ moreTime }) => elapsed >= timeoutMs + moreTime);
     if (late !== undefined) throw late.failure(elapsed);
     onWaiting?.(first.state);
     const left = Math.min(...missing.map(({ moreTime }) => timeoutMs + moreTime - elapsed));
     await world.sleep(Math.min(pause, left), signal);
-    if (signal.aborted) throw givenUp(first.record.name, signal);
+    if (signal.aborted) throw canceled(first.record.name, signal);
   }
 }
 
 /** One record and its latest poll results. */
-class Look {
+class RecordPoll {
   readonly record: Wanted;
   readonly #resolver: DnsResolver;
   readonly #failures = new Map<string, number>();
@@ -115,33 +115,33 @@ class Look {
     if (places.length === 0 && configured === undefined) {
       throw new DnsProviderError(`no name servers found for ${name} or its parent domains`);
     }
-    const sights = await Promise.all(
-      places.map(({ label, at }) => sightOf(label, at, () => this.#resolver.txt(name, at))),
+    const results = await Promise.all(
+      places.map(({ label, at }) => pollServer(label, at, () => this.#resolver.txt(name, at))),
     );
-    for (const { label, failure } of sights) {
+    for (const { label, failure } of results) {
       const before = this.#failures.get(label) ?? 0;
       this.#failures.set(label, failure === undefined ? 0 : before + 1);
     }
-    const shown = sights.filter(({ values }) => values?.includes(value));
-    const tolerated = sights.filter(({ label }) => (this.#failures.get(label) ?? 0) >= failuresTolerated);
-    if (shown.length > 0 && shown.length + tolerated.length === sights.length) return true;
-    const missing = sights.filter((sight) => !shown.includes(sight));
+    const shown = results.filter(({ values }) => values?.includes(value));
+    const tolerated = results.filter(({ label }) => (this.#failures.get(label) ?? 0) >= failuresTolerated);
+    if (shown.length > 0 && shown.length + tolerated.length === results.length) return true;
+    const missing = results.filter((result) => !shown.includes(result));
     const states = missing.map(sentence);
-    if (shown.length > 0) states.push(`${shown.length} of ${sights.length} servers have it`);
-    const isUnreachable = tolerated.length === sights.length;
+    if (shown.length > 0) states.push(`${shown.length} of ${results.length} servers have it`);
+    const isUnreachable = tolerated.length === results.length;
     const isLast = configured !== undefined && elapsed >= resolverAskedAfter;
     if (isUnreachable || isLast) {
       const label = configured === undefined ? "the system's resolver" : `the resolver ${configured}`;
-      const sight = await sightOf(label, label, () => this.#resolver.txt(name));
-      if (sight.values?.includes(value)) return true;
-      states.push(sentence(sight));
+      const result = await pollServer(label, label, () => this.#resolver.txt(name));
+      if (result.values?.includes(value)) return true;
+      states.push(sentence(result));
       if (isUnreachable && zone !== undefined && this.moreTime === 0) {
         // Without a negative TTL nothing is cached, so the wait is not extended.
         this.moreTime = await this.#resolver.negativeTtl(zone).catch(() => 0);
       }
     }
     this.state = states.join('; ');
-    await this.#lookAround(servers, places, sights);
+    await this.#lookAround(servers, places, results);
     return false;
   }
 
@@ -149,9 +149,9 @@ class Look {
   async #lookAround(
     servers: ZoneServers,
     places: readonly ServerPlace[],
-    sights: readonly Sight[],
+    results: readonly PollResult[],
   ): Promise<void> {
-    const answered = sights.filter(({ failure }) => failure === undefined);
+    const answered = results.filter(({ failure }) => failure === undefined);
     if (
       !this.#isDelegationKnown &&
       answered.length > 0 &&
@@ -169,15 +169,15 @@ class Look {
   }
 }
 
-function givenUp(name: string, signal: AbortSignal): DnsProviderError {
+function canceled(name: string, signal: AbortSignal): DnsProviderError {
   return new DnsProviderError(`waiting for the TXT record at ${name} was canceled`, { cause: signal.reason });
 }
 
-async function sightOf(
+async function pollServer(
   label: string,
   at: string | undefined,
   question: () => Promise<string[]>,
-): Promise<Sight> {
+): Promise<PollResult> {
   if (at === undefined) return { label, failure: 'has no address' };
   try {
     return { label, values: await question() };
@@ -192,7 +192,7 @@ async function sightOf(
 const mostValues = 5;
 const longestValue = 80;
 
-function sentence({ label, values = [], failure }: Sight): string {
+function sentence({ label, values = [], failure }: PollResult): string {
   if (failure !== undefined) return `${label} ${failure}`;
   if (values.length === 0) return `${label} has no TXT record`;
   const some = values.slice(0, mostValues).map((value) => JSON.stringify(value.slice(0, longestValue)));

@@ -52,8 +52,8 @@ export async function followCnames(servers: ZoneServers, name: string, signal: A
 }
 
 async function aliasOf(servers: ZoneServers, name: string, signal: AbortSignal): Promise<string | undefined> {
-  const givenUp = () => new DnsProviderError(`looking up ${name} was canceled`, { cause: signal.reason });
-  if (signal.aborted) throw givenUp();
+  const canceled = () => new DnsProviderError(`looking up ${name} was canceled`, { cause: signal.reason });
+  if (signal.aborted) throw canceled();
   const { resolver } = servers;
   try {
     const { places } = await servers.above(name);
@@ -68,7 +68,7 @@ async function aliasOf(servers: ZoneServers, name: string, signal: AbortSignal):
     }
     return await resolver.cname(name);
   } catch (error) {
-    if (signal.aborted) throw givenUp();
+    if (signal.aborted) throw canceled();
     const message = error instanceof Error ? error.message : String(error);
     throw new DnsProviderError(`failed to look up the CNAME of ${name}: ${message}`, {
       cause: error,

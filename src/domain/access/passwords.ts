@@ -10,7 +10,7 @@ import {
   type HashCost,
   hashCost,
   hashPassword,
-  isOutgrown,
+  needsRehash,
   passwordMatches,
 } from '../../crypto/password-hash.ts';
 import { passwordComplaint } from './password-policy.ts';
@@ -54,7 +54,7 @@ export class Passwords {
   }
 
   /** Whether the hash has a lower cost than today's and should be replaced. */
-  isOutgrown(hash: string): boolean {
-    return isOutgrown(hash, this.#cost);
+  needsRehash(hash: string): boolean {
+    return needsRehash(hash, this.#cost);
   }
 }

@@ -68,7 +68,7 @@ export class SignIn {
       wrongCredentials,
     );
     try {
-      const isOld = this.passwords.isOutgrown(row.password_hash);
+      const isOld = this.passwords.needsRehash(row.password_hash);
       const rehashed = isOld ? await this.passwords.hash(password) : undefined;
       const createToken = await sessionTokenCreator();
       const signedIn = await db.write(async (writer) => {

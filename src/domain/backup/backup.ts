@@ -14,7 +14,7 @@ import { contextFor } from '../../crypto/master-key-file.ts';
 import type { PassphraseSealed } from '../../crypto/passphrase-key.ts';
 import { openUnderPassphrase, sealUnderPassphrase } from '../../crypto/passphrase-seal.ts';
 import { Database } from '../../db/database.ts';
-import { CopyError, copyDatabase, masterKeysIn, tidyCopy } from '../../db/sqlite/backup-copy.ts';
+import { CopyError, cleanCopy, copyDatabase, masterKeysIn } from '../../db/sqlite/backup-copy.ts';
 import { retirePreviousMasterKeys } from '../../db/tables/master-keys.ts';
 import { putSetting } from '../../db/tables/settings.ts';
 import { passwordComplaint } from '../access/password-policy.ts';
@@ -127,7 +127,7 @@ async function withDraft<T>(
     const createdAt = world.now();
     await copyDatabase(db, draft);
     const masterKey = await settleCopy(vault, draft);
-    const facts = await tidyCopy(draft);
+    const facts = await cleanCopy(draft);
     const manifest: Manifest = {
       format: 1,
       vault_version: order.version,

@@ -7,7 +7,7 @@ import type { AcmeAuthorization, AcmeChallenge, AcmeOrder } from '../../acme/acm
 import { keyAuthorization } from '../../acme/challenge-answers.ts';
 import { answerChallenge, fetchAuthorization, waitForAuthorization } from '../../acme/orders.ts';
 import { mapBounded } from '../../base/bounded.ts';
-import { whileHeld } from '../../base/deadline.ts';
+import { withPausedDeadline } from '../../base/deadline.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Writer } from '../../db/database.ts';
 import {
@@ -64,7 +64,7 @@ export async function satisfyAuthorizations(
       authorization,
     }));
     proofs = await store(vault, attempt, account, chosen);
-    await whileHeld(vault.world, attempt.extend, async () => {
+    await withPausedDeadline(vault.world, attempt.extend, async () => {
       await present(vault, attempt, proofs);
       await waitVisible(vault, attempt, proofs);
     });

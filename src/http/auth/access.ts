@@ -1,6 +1,6 @@
 /**
- * From a request to an identity, and from an identity to a yes or no: the only place that reads credentials. Refusals
- * to a key that is known are recorded before they are answered.
+ * Authenticates and authorizes requests: the only place that reads credentials. Rejections of known keys are recorded
+ * before the response is sent.
  */
 import { Problem } from '../../base/problem.ts';
 import type { ApiKeyState } from '../../domain/access/authentication.ts';
@@ -24,30 +24,30 @@ import { readBearer } from './bearer.ts';
 import { changesSomething, crossSite, provenanceOf } from './same-origin.ts';
 import { readSession, sessionCookieName } from './session-cookie.ts';
 
-/** What is known of a request before anybody is identified. */
+/** What is known about a request before authentication. */
 type Origin = {
   readonly story: RequestContext;
   readonly found: FoundRoutes;
-  readonly whereabouts: ClientOrigin;
+  readonly client: ClientOrigin;
 };
 
 export type AuthorizedRequest = {
   readonly identity: Identity | undefined;
   readonly actor: Actor;
-  readonly whereabouts: ClientOrigin;
+  readonly client: ClientOrigin;
 };
 
 type Guarded = Exclude<Access, { readonly kind: 'public' | 'metrics' }>;
 
-/** Whose credentials were presented, and whether they count. */
+/** The identity of the presented credentials, and whether they are valid. */
 type Caller = { readonly identity: Identity; readonly state: ApiKeyState };
 
 /**
- * Who calls, and from where, if they may; `story` is told so as soon as it is known, also where they may not. Throws
- * `unauthenticated` (one answer for no, malformed, unknown, revoked and expired keys) and `forbidden` (one answer for
- * certificates outside the allowlist, whether they exist or not, and one for all who are no administrator where one is
- * needed: a better key would not help them), and `rate_limited` for keys that do not count and come too often, or that
- * are used too often.
+ * The caller and their origin, if authorized; `story` receives them as soon as they are known, even if the request is
+ * rejected. Throws `unauthenticated` (the same for missing, malformed, unknown, revoked and expired keys), `forbidden`
+ * (the same for existing and missing certificates outside the allowlist, and for all callers of an administrator route
+ * who are not administrators), and `rate_limited` for invalid keys that come too often and for keys that are used too
+ * often.
  */
 export async function authorizeRequest(
   context: ServerContext,
@@ -55,32 +55,32 @@ export async function authorizeRequest(
   story: RequestContext,
   found: FoundRoutes,
 ): Promise<AuthorizedRequest> {
-  const whereabouts = clientOriginOf(story.request, context);
-  story.ip = whereabouts.ip;
-  const origin = { story, found, whereabouts };
+  const client = clientOriginOf(story.request, context);
+  story.ip = client.ip;
+  const origin = { story, found, client };
   const provenance = changesSomething(method)
-    ? provenanceOf(story.request.headers, whereabouts.certainUrl)
+    ? provenanceOf(story.request.headers, client.certainUrl)
     : 'same-origin';
   if (access.kind === 'public') {
-    // Nobody signs somebody in, or sets the vault up, from another site.
+    // Signing in and setup are not allowed from another site.
     if (provenance === 'elsewhere') throw crossSite();
-    return { identity: undefined, actor: actorAt(origin, 'anonymous'), whereabouts };
+    return { identity: undefined, actor: actorAt(origin, 'anonymous'), client };
   }
-  if (access.kind === 'metrics') return admitScraper(context, origin);
+  if (access.kind === 'metrics') return authorizeMetrics(context, origin);
   const { vault, authenticator } = context;
   await vault.freshness.look();
   const { authorization } = story.request.headers;
   const raw = readBearer(authorization);
-  // A key that is presented counts alone, also where it cannot be read: a session counts without the header.
+  // A presented key takes precedence, even if it is malformed: a session requires a request without the header.
   const known =
     authorization === undefined
       ? sessionOf(context, origin)
       : raw === undefined
         ? undefined
         : authenticator.authenticate(raw);
-  // Mostly it is there at once, and waiting for it would cost as much as finding it.
+  // The result is usually available immediately, and awaiting it would cost as much as computing it.
   const caller = known instanceof Promise ? await known : known;
-  if (caller === undefined) return refuseNobody(context, access, raw, origin);
+  if (caller === undefined) return refuseAnonymous(context, access, raw, origin);
   const { identity, state } = caller;
   const actor = actorAt(origin, actorName(identity));
   story.actor = actor.name;
@@ -100,7 +100,7 @@ export async function authorizeRequest(
     vault.keyUse.note(identity.id, actor.ip);
   }
   try {
-    demandAccess(access, identity, found.params.name);
+    requireAccess(access, identity, found.params.name);
   } catch (error) {
     await recordRefusal(context, identity, actor, origin, detailOf(access, state));
     throw error;
@@ -110,18 +110,18 @@ export async function authorizeRequest(
     await recordRefusal(context, identity, actor, origin, detail);
     throw crossSite();
   }
-  return { identity, actor, whereabouts };
+  return { identity, actor, client };
 }
 
-/** Who has the token for metrics, which opens nothing else. Throws `unauthenticated` and `rate_limited`. */
-function admitScraper({ metrics, keyLimits }: ServerContext, origin: Origin): AuthorizedRequest {
-  const { story, whereabouts } = origin;
+/** Authenticates the metrics token, which grants nothing else. Throws `unauthenticated` and `rate_limited`. */
+function authorizeMetrics({ metrics, keyLimits }: ServerContext, origin: Origin): AuthorizedRequest {
+  const { story, client } = origin;
   const token = readBearer(story.request.headers.authorization);
   if (metrics?.isOpenTo(token) === true) {
     story.actor = 'metrics';
-    return { identity: undefined, actor: actorAt(origin, story.actor), whereabouts };
+    return { identity: undefined, actor: actorAt(origin, story.actor), client };
   }
-  if (token !== undefined) keyLimits.fail(whereabouts.ip);
+  if (token !== undefined) keyLimits.fail(client.ip);
   throw new Problem('unauthenticated', {
     detail: 'Metrics need the token in --metrics-token-file.',
   });
@@ -129,33 +129,33 @@ function admitScraper({ metrics, keyLimits }: ServerContext, origin: Origin): Au
 
 async function sessionOf(
   { findSession }: ServerContext,
-  { story, whereabouts }: Origin,
+  { story, client }: Origin,
 ): Promise<Caller | undefined> {
-  const token = readSession(story.request.headers.cookie, sessionCookieName(whereabouts.baseUrl));
+  const token = readSession(story.request.headers.cookie, sessionCookieName(client.baseUrl));
   const identity = token === undefined ? undefined : await findSession(token);
   return identity && { identity, state: 'active' };
 }
 
-/** One for all: what strangers are told again and again. */
+/** Created once, because unauthenticated clients get it often. */
 const unauthenticated = new Problem('unauthenticated');
 
-/** Throws where nobody may do it. */
-function refuseNobody(
+/** Throws if anonymous access is not allowed. */
+function refuseAnonymous(
   { keyLimits, vault }: ServerContext,
   access: Guarded,
   raw: string | undefined,
-  { whereabouts }: Origin,
+  { client }: Origin,
 ): never {
   if (raw !== undefined) {
     vault.meter.authenticationFailed('key_unknown');
-    keyLimits.fail(whereabouts.ip);
+    keyLimits.fail(client.ip);
   }
   if (access.kind === 'administrator') throw administratorNeeded();
   if (access.kind === 'scope') throw unauthenticated;
   throw new Problem('unauthenticated', { detail: 'Not signed in, or the session has expired.' });
 }
 
-/** Records that a key which is known does not count, and throws what it is told. */
+/** Records that a known key is invalid, and throws the error for it. */
 async function refuseKey(
   context: ServerContext,
   identity: ApiKeyIdentity,
@@ -166,12 +166,12 @@ async function refuseKey(
 ): Promise<never> {
   context.keyLimits.failKnown(identity.id, actor.ip);
   await recordRefusal(context, identity, actor, origin, detail);
-  // Not before: what this address has failed with otherwise must not keep it out of the audit log.
+  // After the record: other failures from this address must not keep the event out of the audit log.
   context.keyLimits.fail(actor.ip);
   throw problem;
 }
 
-/** Throws that a key which counts is used too often, and records it now and then. */
+/** Throws that a valid key is used too often, and records it occasionally. */
 async function refuseExcess(
   context: ServerContext,
   identity: ApiKeyIdentity,
@@ -185,8 +185,8 @@ async function refuseExcess(
   throw excess;
 }
 
-/** Throws where whoever counts may not do it. */
-function demandAccess(access: Guarded, identity: Identity, name: string | undefined): void {
+/** Throws if the caller may not do this. */
+function requireAccess(access: Guarded, identity: Identity, name: string | undefined): void {
   if (access.kind === 'scope') requireScope(identity, access.scope, name);
   else if (identity.kind !== 'administrator') throw administratorNeeded();
 }
@@ -199,8 +199,8 @@ function detailOf(access: Guarded, state: ApiKeyState): Readonly<Record<string, 
     : { code: 'unauthenticated', ...reason };
 }
 
-function actorAt({ story, whereabouts }: Origin, name: string): Actor {
-  return { name, ip: whereabouts.ip, requestId: story.requestId };
+function actorAt({ story, client }: Origin, name: string): Actor {
+  return { name, ip: client.ip, requestId: story.requestId };
 }
 
 async function recordRefusal(
@@ -215,10 +215,10 @@ async function recordRefusal(
   await vault.refusals.record({ actor, subject, target: targetOf(origin), detail }, how);
 }
 
-/** A path can have thousands of characters, and whoever holds a key can ask for as many paths as they like. */
+/** A path can have thousands of characters, and a client with a key can request any number of paths. */
 const longestTarget = 300;
 
-/** Method and path as the audit log names them. */
+/** Method and path as the audit log shows them. */
 function targetOf({ story: { request }, found: { routes, params } }: Origin): string {
   const path = routes.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '');
   return `${request.method} ${path}`.slice(0, longestTarget);

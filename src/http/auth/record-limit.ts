@@ -1,4 +1,4 @@
-/** The limit of requests that leave an audit event, asked before they do: a key that was stolen must not fill the disk. */
+/** Limits requests that add audit events: a stolen key must not fill the disk. */
 import type { Problem } from '../../base/problem.ts';
 import { Refusals } from '../../domain/access/refusals.ts';
 import type { Call } from '../request/route.ts';
@@ -6,7 +6,7 @@ import type { Call } from '../request/route.ts';
 type RecordedCall = Pick<Call, 'context' | 'identity' | 'actor' | 'path'>;
 
 /**
- * Counts a request that is about to be recorded; undefined where it may go on, and else a promise that rejects with
+ * Counts a request before it is recorded; undefined if it may proceed, otherwise a promise that rejects with
  * `rate_limited`. Administrators have no such limit.
  */
 export function requireRecordAllowance(

@@ -1,16 +1,16 @@
 /**
  * Whether a request comes from a page of the vault itself. SameSite cookies alone would let a sibling subdomain post;
- * browsers say where a request comes from, and pages cannot change what they say.
+ * browsers report the origin of a request, and pages cannot change it.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { Problem } from '../../base/problem.ts';
 
-/** `unsaid` is what programs send, and browsers never for anything but GET and HEAD. */
+/** `unsaid` comes from programs; browsers omit the headers only for GET and HEAD. */
 export type Provenance = 'same-origin' | 'elsewhere' | 'unsaid';
 
 /**
- * What `Sec-Fetch-Site` (Fetch Metadata) says or, where a browser does not send it, `Origin` (RFC 6454 §7): that has to
- * be that of the URL by which clients find the vault or, where that is not certain, the host's that it was sent to.
+ * Reads `Sec-Fetch-Site` (Fetch Metadata) or, in browsers without it, `Origin` (RFC 6454 §7), which must match the
+ * public URL of the vault or, if that is not certain, the host of the request.
  */
 export function provenanceOf(headers: IncomingHttpHeaders, certainUrl: string | undefined): Provenance {
   const site = headers['sec-fetch-site'];
@@ -19,18 +19,18 @@ export function provenanceOf(headers: IncomingHttpHeaders, certainUrl: string | 
   if (origin === undefined) return 'unsaid';
   const url = URL.parse(origin);
   if (url === null || url.origin !== origin) return 'elsewhere';
-  // Behind an unknown proxy that speaks HTTPS only the host is known.
+  // Behind an unknown proxy for HTTPS, only the host is known.
   const isOurs =
     certainUrl === undefined ? hostOf(url.protocol, host) === url.host : originOf(certainUrl) === origin;
   return isOurs ? 'same-origin' : 'elsewhere';
 }
 
-/** Whether a method may change something (RFC 9110 §9.2.1). */
+/** Whether a method may change data (RFC 9110 §9.2.1). */
 export function changesSomething(method: string): boolean {
   return method !== 'GET' && method !== 'HEAD';
 }
 
-/** The answer to a change that was asked for from elsewhere. */
+/** The response to a change from another site. */
 export function crossSite(): Problem {
   return new Problem('forbidden', {
     detail: 'Session cookies can change data only from the console of this vault.',
@@ -38,7 +38,7 @@ export function crossSite(): Problem {
   });
 }
 
-/** As URLs have it: in lower case and without the scheme's own port. */
+/** As in URLs: lower case and without the default port of the scheme. */
 function hostOf(protocol: string, host: string | undefined): string | undefined {
   return host === undefined ? undefined : URL.parse(`${protocol}//${host}`)?.host;
 }

@@ -1,19 +1,19 @@
-/** The cookie that carries an administrator's session (RFC 6265 §5.4), and how it is set and taken back. */
+/** The cookie of an administrator's session (RFC 6265 §5.4), and how it is set and cleared. */
 import type { Secret } from '../../base/secret.ts';
 
 export const sessionCookie = 'vault_session';
 
 /**
- * The cookie's name where clients find the vault at this URL. Over HTTPS its prefix makes browsers refuse it from
- * anybody but this very host, and never send it in the clear (RFC 6265bis §4.1.3.2).
+ * The name of the cookie for this URL of the vault. Over HTTPS, its prefix makes browsers accept it only from this host
+ * and send it only encrypted (RFC 6265bis §4.1.3.2).
  */
 export function sessionCookieName(baseUrl: string): string {
   return isHttps(baseUrl) ? `__Host-${sessionCookie}` : sessionCookie;
 }
 
 /**
- * The session's token in a `Cookie` header, or undefined where there is none. Two of the name are none: one of them
- * may come from elsewhere, and nobody can say which.
+ * The session token in a `Cookie` header, or undefined if there is none. Two cookies with the name count as none: one
+ * of them may come from elsewhere.
  */
 export function readSession(header: string | undefined, cookie: string = sessionCookie): string | undefined {
   if (header === undefined) return undefined;
@@ -27,12 +27,12 @@ export function readSession(header: string | undefined, cookie: string = session
   return others.length > 0 || only === '' ? undefined : only;
 }
 
-/** `Set-Cookie` for a session that lasts `seconds` at most. Scripts cannot read it, and other sites cannot send it. */
+/** `Set-Cookie` for a session that lasts at most `seconds`. Scripts cannot read it, and other sites cannot send it. */
 export function sessionSetCookie(baseUrl: string, token: Secret<string>, seconds: number): string {
   return `${sessionCookieName(baseUrl)}=${token.expose()}; Max-Age=${seconds}${attributes(baseUrl)}`;
 }
 
-/** `Set-Cookie` that makes the browser forget it. */
+/** `Set-Cookie` that deletes it. */
 export function sessionClearCookie(baseUrl: string): string {
   return `${sessionCookieName(baseUrl)}=; Max-Age=0${attributes(baseUrl)}`;
 }

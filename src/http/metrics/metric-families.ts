@@ -1,10 +1,13 @@
-/** The metrics of the vault: the one table from which their types and help come. Dashboards and rules are held to it by a test. */
+/**
+ * All metrics of the vault with their types and help texts. A test compares dashboards and alerting rules with this
+ * table.
+ */
 
 export type MetricType = 'counter' | 'gauge' | 'histogram';
 
 export type MetricFamily = readonly [type: MetricType, help: string];
 
-/** By name. A histogram's series are called like it and `_bucket`, `_sum` or `_count`. */
+/** By name. Series of a histogram have its name and the suffix `_bucket`, `_sum` or `_count`. */
 export const metricFamilies = {
   vault_build_info: ['gauge', 'Always 1; the label has the running version.'],
   vault_ready: ['gauge', '1 if /api/v1/ready reports ready, else 0.'],

@@ -1,10 +1,10 @@
-/** Metrics as Prometheus reads them (text format 0.0.4): families with their series together, and no series twice. */
+/** Formats metrics for Prometheus (text format 0.0.4): each family with its series together, and no duplicates. */
 import type { Series } from '../../domain/health/meter.ts';
 import type { MetricFamily } from './metric-families.ts';
 
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** The families that have series, with them. */
+/** The families that have series, with these. */
 export function metricText(families: Readonly<Record<string, MetricFamily>>, series: Series): string {
   const lines = new Map<string, string[]>();
   for (const [name, value] of Object.entries(series)) {
@@ -19,7 +19,7 @@ export function metricText(families: Readonly<Record<string, MetricFamily>>, ser
     .join('');
 }
 
-/** What stands above the series of a family. */
+/** The HELP and TYPE lines of a family. */
 export function familyHead(name: string, family: MetricFamily | undefined): string {
   const [type, help] = family ?? ['gauge', ''];
   return `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ${type}\n`;

@@ -1,4 +1,4 @@
-/** `GET /metrics`, where it was asked for. It is no part of the API and of its description: what it says is for Prometheus. */
+/** `GET /metrics`, if enabled. It is for Prometheus and not part of the API or its description. */
 import { Problem } from '../../base/problem.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { type Route, route } from '../request/route.ts';

@@ -1,4 +1,4 @@
-/** The metrics of a vault that is asked for them: what its processes have counted, and what its database says at this moment. */
+/** Collects the metrics of a vault: counters of its processes, and values from its database. */
 import { statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import {
@@ -14,20 +14,20 @@ import { type MetricFamily, type MetricName, metricFamilies } from './metric-fam
 import { familyHead, metricText, seriesName } from './metric-text.ts';
 
 export type Metrics = {
-  /** Whether whoever comes with this token, or without one, may read them. */
+  /** Whether a client with this token, or without one, may read them. */
   readonly isOpenTo: (token: string | undefined) => boolean;
-  /** What all processes of the vault have counted, and how each of them is. */
+  /** The counters of all processes of the vault, and the state of each process. */
   readonly series: () => Promise<Series>;
-  /** The families of `series` that are not the vault's own. */
+  /** The families of `series` that are not in the vault's own table. */
   readonly families: Readonly<Record<string, MetricFamily>>;
-  /** How often backups are made, in milliseconds; undefined where they are not made by time. */
+  /** The interval of scheduled backups in milliseconds; undefined if none are scheduled. */
   readonly backupEvery: number | undefined;
 };
 
-/** Certificates are written so many at a time, and requests are answered in between. */
+/** Certificates are written in batches of this size, so that other requests are served in between. */
 const perPiece = 500;
 
-/** The text, in pieces. What the database does not tell is left out; `vault_ready` says that something is wrong. */
+/** The text, in pieces. Values that the database does not provide are left out; `vault_ready` reports the problem. */
 export async function* metricsText(
   vault: ReadinessContext,
   version: string,
@@ -54,7 +54,7 @@ export async function* metricsText(
   }
 }
 
-/** Nobody is to be woken for a certificate that is disabled. */
+/** Disabled certificates must not raise alerts. */
 const perCertificate: readonly (readonly [MetricName, (row: WatchedCertificate) => number | undefined])[] = [
   [
     'vault_certificate_not_after_timestamp_seconds',

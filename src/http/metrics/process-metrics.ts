@@ -1,18 +1,18 @@
-/** What a process is doing to its machine: memory, processor time, delay of the event loop, descriptors, as prom-client has them. */
+/** Resource usage of a process: memory, CPU time, event loop delay, descriptors, as defined by prom-client. */
 import type { Series } from '../../domain/health/meter.ts';
 import type { MetricFamily, MetricType } from './metric-families.ts';
 import { seriesName } from './metric-text.ts';
 
-/** What says more about Node than about the vault. */
+/** Metrics about Node rather than the vault. */
 const leftOut = /^nodejs_(active|heap_space)_/;
 
 export type ProcessMetrics = {
   readonly families: Readonly<Record<string, MetricFamily>>;
-  /** As they are now. */
+  /** The current values. */
   readonly series: () => Promise<Series>;
 };
 
-/** Begins to measure this process; `labels` stand in each of its series. The library is loaded by those who ask for it. */
+/** Starts to measure this process; `labels` are added to each series. The library is loaded only on this call. */
 export async function processMetrics(
   labels: Readonly<Record<string, string | number>> = {},
 ): Promise<ProcessMetrics> {

@@ -1,4 +1,4 @@
-/** The shapes of API keys, issuers and DNS providers, and the queries of lists, for administrators. */
+/** Schemas of API keys, issuers and DNS providers, and of list queries, for administrators. */
 import { z } from 'zod';
 import { scopes } from '../../base/scope.ts';
 import type { ApiKeyView } from '../../domain/access/api-keys.ts';

@@ -1,4 +1,4 @@
-/** The shapes of the audit log and of the page about the vault. */
+/** Schemas of the audit log and of the information about the vault. */
 import { z } from 'zod';
 import { parseTimestamp } from '../../base/timestamp.ts';
 import { type AuditEventView, auditFormats } from '../../domain/audit/audit-log.ts';

@@ -1,4 +1,4 @@
-/** The shapes of what administrators see of certificates and do with them, and of renewals. */
+/** Schemas of certificates and renewals for administrators. */
 import { z } from 'zod';
 import { certificateOrders, statusesByUrgency } from '../../domain/certificates/certificate-search.ts';
 import type { CertificateSettingsView } from '../../domain/certificates/certificate-settings.ts';

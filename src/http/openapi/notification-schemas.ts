@@ -1,4 +1,4 @@
-/** The shapes of notification channels and their log, for administrators. */
+/** Schemas of notification channels and deliveries, for administrators. */
 import { z } from 'zod';
 import { createChannelInput, updateChannelInput } from '../../domain/notifications/notification-inputs.ts';
 import type { ChannelView, DeliveryView } from '../../domain/notifications/notification-views.ts';

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, produced from the same table that serves the requests. */
+/** The OpenAPI 3.1 document, generated from the table that serves the requests. */
 import { z } from 'zod';
 import { type ProblemCode, statusOf } from '../../base/problem.ts';
 import { sessionCookie } from '../auth/session-cookie.ts';
@@ -26,7 +26,7 @@ const headersOfProblems: Partial<Record<ProblemCode, string>> = {
   rate_limited: 'Retry-After',
 };
 
-/** The credentials that open a route, any of them, and the problems of those that do not. */
+/** The credentials that a route accepts, and the problems for other requests. */
 const guards: Readonly<
   Record<Access['kind'], { security: readonly Json[]; problems: readonly ProblemCode[] }>
 > = {
@@ -40,7 +40,7 @@ const guards: Readonly<
   session: { security: [{ session: [] }], problems: ['unauthenticated', 'forbidden', 'rate_limited'] },
 };
 
-/** All problems a route can answer with: its own, and those that come with its access, its query and any failure. */
+/** All problems that a route can respond with: its own, and those of its access, its query and internal errors. */
 export function problemsOf({ access, body, problems }: Route): ProblemCode[] {
   const all: ProblemCode[] = [
     'invalid_request',
@@ -53,7 +53,7 @@ export function problemsOf({ access, body, problems }: Route): ProblemCode[] {
   return [...new Set(all)];
 }
 
-/** The document for these routes. `version` is the API's: what the specification calls 1.0.0. */
+/** The document for these routes. Its `version` is that of the API: 1.0.0 in the specification. */
 export function openApiDocument(routes: readonly Route[], productVersion: string): Json {
   const schemas: Json = {};
   const paths: Record<string, Json> = {};
@@ -182,7 +182,7 @@ function headers(names: readonly string[]): Json {
   );
 }
 
-/** The JSON Schema of a body; schemas with an id go to the components and are referred to. */
+/** The JSON Schema of a body; schemas with an id move to the components and are referenced. */
 function jsonSchema(schema: z.ZodType, schemas: Json, io: 'input' | 'output' = 'output'): Json {
   const {
     $schema: _,
@@ -191,7 +191,7 @@ function jsonSchema(schema: z.ZodType, schemas: Json, io: 'input' | 'output' = '
   } = z.toJSONSchema(schema, {
     io,
     override: ({ jsonSchema: part }) => {
-      // Patterns that only repeat a well-known format make the document hard to read.
+      // Patterns that repeat a well-known format make the document hard to read.
       if (part.format === 'date-time') delete part.pattern;
     },
   }) as Json & { $defs?: Record<string, Json> };

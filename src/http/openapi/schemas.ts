@@ -1,4 +1,4 @@
-/** The shapes of the API's bodies and queries, for the OpenAPI document and for checking what comes in. */
+/** Schemas of the API's bodies and queries, for the OpenAPI document and for validation. */
 import { z } from 'zod';
 import { keyTypes } from '../../base/key-type.ts';
 import { problemCodes } from '../../base/problem.ts';
@@ -132,7 +132,7 @@ export const readinessSchema = z
   })
   .meta({ id: 'Readiness' }) satisfies z.ZodType<Readiness>;
 
-/** A whole number in a query, written in digits and nothing else. */
+/** A whole number in a query, written only with digits. */
 export function digits(number: z.ZodInt) {
   return z.preprocess((text) => (/^\d{1,16}$/.test(String(text)) ? Number(text) : text), number);
 }
@@ -141,7 +141,7 @@ export const limit = digits(z.int().min(1).max(1000))
   .default(1000)
   .describe('maximum number of entries to return');
 
-/** Nothing: a parameter that is misspelt or misplaced must not pass in silence. */
+/** No parameters: misspelled or misplaced ones must be rejected. */
 export const noQuery = z.strictObject({});
 
 export const versionsQuery = z.strictObject({

@@ -1,6 +1,6 @@
 /**
- * Where a request came from and to: its client's address, and the URL by which that client found the vault. Everything
- * that depends on either (audit log, cookies, links, the look at where changes come from) asks here.
+ * The origin and target of a request: the client's address, and the URL that the client used for the vault. Everything
+ * that depends on them (audit log, cookies, links, same-origin checks) uses this file.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -8,31 +8,31 @@ import { Problem } from '../../base/problem.ts';
 import type { IpNetwork } from '../../net/ip-network.ts';
 import { clientOf, type Scheme } from './client-address.ts';
 
-/** What of the server's context matters here. */
+/** The relevant part of the server's context. */
 export type Place = {
-  /** Where clients find the vault, without a slash at the end; from the request where undefined. */
+  /** The public URL of the vault, without a trailing slash; taken from the request if undefined. */
   readonly publicUrl: string | undefined;
   readonly trustedProxies: readonly IpNetwork[];
 };
 
 export type ClientOrigin = {
   readonly ip: string | undefined;
-  /** What comes before the path in URLs for this client, without a slash at the end; empty where its Host is odd. */
+  /** The base of URLs for this client, without a trailing slash; empty if its Host header is invalid. */
   readonly baseUrl: string;
-  /** The same where it is certain with its scheme, and otherwise undefined: an unknown proxy may speak HTTPS. */
+  /** The same if its scheme is certain, otherwise undefined: an unknown proxy may use HTTPS. */
   readonly certainUrl: string | undefined;
 };
 
-/** Of the last request of a connection on which no proxy said for whom it asks: the next one mostly has the same. */
+/** Cached for a connection without forwarding proxies: its next request usually has the same host. */
 const remembered = new WeakMap<Socket, { readonly host: string | undefined; readonly at: ClientOrigin }>();
 
-/** Throws `invalid_request` where the headers of trusted proxies contradict each other about who the client is. */
+/** Throws `invalid_request` if the headers of trusted proxies contradict each other about the client. */
 export function clientOriginOf(request: IncomingMessage, place: Place): ClientOrigin {
   const { socket, headers } = request;
-  if (isForwarded(headers)) return whereaboutsNow(request, place);
+  if (isForwarded(headers)) return computeOrigin(request, place);
   const last = remembered.get(socket);
   if (last !== undefined && last.host === headers.host) return last.at;
-  const at = whereaboutsNow(request, place);
+  const at = computeOrigin(request, place);
   remembered.set(socket, { host: headers.host, at });
   return at;
 }
@@ -45,7 +45,7 @@ function isForwarded(headers: IncomingHttpHeaders): boolean {
   );
 }
 
-function whereaboutsNow(request: IncomingMessage, { publicUrl, trustedProxies }: Place): ClientOrigin {
+function computeOrigin(request: IncomingMessage, { publicUrl, trustedProxies }: Place): ClientOrigin {
   const client = clientBehind(request, trustedProxies);
   if (client === undefined) {
     throw new Problem('invalid_request', {
@@ -60,7 +60,7 @@ function whereaboutsNow(request: IncomingMessage, { publicUrl, trustedProxies }:
   return { ip: client.ip, baseUrl: url, certainUrl: publicUrl ?? (scheme === 'https' ? url : undefined) };
 }
 
-/** The address of the client for logs or, where it is not certain, the connection's other end. */
+/** The address of the client for logs; if that is uncertain, the peer address. */
 export function addressOf(request: IncomingMessage, { trustedProxies }: Place): string | undefined {
   return (clientBehind(request, trustedProxies) ?? clientBehind(request, []))?.ip;
 }
@@ -68,7 +68,7 @@ export function addressOf(request: IncomingMessage, { trustedProxies }: Place): 
 function clientBehind({ socket, headers }: IncomingMessage, trusted: readonly IpNetwork[]) {
   const arrival = {
     peer: socket.remoteAddress,
-    // Node joins the lines of these headers.
+    // Node joins repeated lines of these headers.
     forwardedFor: headers['x-forwarded-for'] as string | undefined,
     forwarded: headers.forwarded,
     forwardedProto: headers['x-forwarded-proto'] as string | undefined,
@@ -76,7 +76,7 @@ function clientBehind({ socket, headers }: IncomingMessage, trusted: readonly Ip
   return clientOf(arrival, trusted);
 }
 
-/** Where the client found the vault, by its own account; nothing where the header is missing or odd. */
+/** The base URL that the client used; empty if the header is missing or invalid. */
 function originOf(scheme: Scheme, host: string | undefined): string {
   return host !== undefined && /^[A-Za-z0-9._-]+(:\d+)?$|^\[[0-9A-Fa-f:.]+\](:\d+)?$/.test(host)
     ? `${scheme}://${host}`

@@ -1,13 +1,13 @@
 /**
- * Who called, and by which scheme, where proxies stand between: one pure function of the connection's peer and of what
- * the proxies that are trusted have written. What others wrote is never believed.
+ * Determines client and scheme behind proxies: a pure function of the peer address and of the headers of trusted
+ * proxies. Headers from others are ignored.
  */
 import { type IpNetwork, isInside, parseIpAddress } from '../../net/ip-network.ts';
 import { forwardedElements } from './forwarded-header.ts';
 
 export type Scheme = 'http' | 'https';
 
-/** The connection's other end, and these headers with all their lines joined by commas. */
+/** The peer address, and these headers with their lines joined with commas. */
 export type RequestOrigin = {
   readonly peer: string | undefined;
   readonly forwardedFor?: string | undefined;
@@ -17,22 +17,22 @@ export type RequestOrigin = {
 
 export type Client = {
   readonly ip: string | undefined;
-  /** As the outermost trusted proxy was asked; undefined where none says it. */
+  /** The scheme of the request to the outermost trusted proxy; undefined if not reported. */
   readonly scheme: Scheme | undefined;
 };
 
-/** One step back towards the client: whom a proxy was asked by, as far as it says so. */
+/** One hop toward the client: the client that a proxy reports, if any. */
 type Step = { readonly address: string | undefined; readonly scheme: string | undefined };
 
-/** How far a header leads: the client, and the steps that were taken, the nearest first. */
+/** The result for one header: the client, and the hops, nearest first. */
 type Walk = { readonly ip: string; readonly steps: readonly Step[] };
 
 /**
- * The client of a request. From the peer on, each trusted proxy is believed about who asked it, until somebody is not
- * trusted, or a proxy names nobody (`unknown`, `_hidden`, nonsense): the last address that is known is the client's.
+ * The client of a request. Starting at the peer, each trusted proxy is believed about its client, until an address is
+ * not trusted or a proxy names none (`unknown`, `_hidden`, invalid text): the last known address is that of the client.
  *
- * A proxy writes one of the two headers and may hand the other on as its client sent it. So where both are there they
- * must lead to the same client; where they do not, nobody knows who it is, and this is undefined.
+ * A proxy writes one of the two headers and may pass the other on unchanged. If both are present, they must lead to the
+ * same client; otherwise the result is undefined.
  */
 export function clientOf(arrival: RequestOrigin, trusted: readonly IpNetwork[]): Client | undefined {
   const peer = parseIpAddress(arrival.peer?.split('%', 1)[0] ?? '');
@@ -43,7 +43,7 @@ export function clientOf(arrival: RequestOrigin, trusted: readonly IpNetwork[]):
   const { ip, steps } = usual.steps.length > 0 ? usual : standard;
   if (standard.steps.length > 0 && standard.ip !== ip) return undefined;
   const schemes = listed(arrival.forwardedProto);
-  // One value for each proxy, or one that the proxies hand on; those before were written by strangers.
+  // One value per proxy, or a single one that the proxies pass on; earlier values are not trusted.
   const said = schemes.at(-Math.max(1, steps.length)) ?? schemes[0] ?? standard.steps.at(-1)?.scheme;
   return { ip, scheme: readScheme(said) };
 }
@@ -86,7 +86,7 @@ function listed(header = ''): string[] {
     .filter((element) => element !== '');
 }
 
-/** An address as proxies write them: with or without port, IPv6 with or without brackets, in quotation marks or not. */
+/** An address as proxies write it: with or without port, brackets for IPv6, or quotation marks. */
 function parseNode(written = '') {
   return parseIpAddress(written) ?? parseAdorned(written);
 }

@@ -1,11 +1,11 @@
 /**
- * The header `Forwarded` (RFC 7239), read from its end: what a proxy adds stands last, and nothing that its client has
- * written before that, such as a quotation mark that is never closed, may change how it is read.
+ * The header `Forwarded` (RFC 7239), parsed from its end: a proxy appends its element, and nothing that its client
+ * wrote before, such as an unclosed quotation mark, may affect the result.
  */
 
-/** What one proxy said. */
+/** The element of one proxy. */
 export type ForwardedElement = {
-  /** The node that it was asked by, without quotation marks: an address, with a port perhaps, `unknown` or `_name`. */
+  /** The client of the proxy, without quotation marks: an address with an optional port, `unknown` or `_name`. */
   readonly for: string | undefined;
   readonly proto: string | undefined;
 };
@@ -13,7 +13,7 @@ export type ForwardedElement = {
 /** A token, or a quoted string with its escapes (RFC 9110 §5.6.2, §5.6.4). */
 const pair = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"((?:[^"\\]|\\.)*)")$/;
 
-/** The elements of the header, all its lines joined by commas, the last one first; undefined in the place of one that is malformed. */
+/** The elements of the header (its lines joined with commas), last one first; undefined for a malformed element. */
 export function* forwardedElements(header: string): Generator<ForwardedElement | undefined> {
   for (const element of fromTheEnd(header, ',')) {
     if (element.trim() !== '') yield readElement(element);
@@ -31,7 +31,7 @@ function readElement(text: string): ForwardedElement | undefined {
   return { for: values.get('for'), proto: values.get('proto') };
 }
 
-/** The parts between separators outside of quoted strings, the last one first. */
+/** The parts between separators outside quoted strings, last one first. */
 function* fromTheEnd(text: string, separator: string): Generator<string> {
   let end = text.length;
   let isQuoted = false;

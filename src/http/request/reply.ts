@@ -1,4 +1,4 @@
-/** What handlers return, and the one place that writes it to the socket, whole or piece by piece. */
+/** Replies of handlers, and the only place that writes them to the socket, at once or as a stream. */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { second } from '../../base/duration.ts';
@@ -10,29 +10,29 @@ type ReplyHead = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** An answer that was made before it is sent. */
+/** A response that is complete before it is sent. */
 export type WholeReply = ReplyHead & {
   readonly body: string | Buffer;
-  /** The length of the body in bytes, where it is known already; for HEAD it need not be made then. */
+  /** The length of the body in bytes, if known; for HEAD, the body then need not be created. */
   readonly size?: number;
 };
 
-/** When a stream has to end: nobody reads it any more, or the server takes its leave. */
+/** When a stream must end: the client disconnected, or the server stops. */
 export type StreamEnds = { readonly gone: AbortSignal; readonly stopping: AbortSignal };
 
-/** An answer that is made while it is sent, as fast as it is read. What throws cuts the connection off. */
+/** A response that is generated as fast as the client reads it. If it throws, the connection is closed. */
 export type StreamedReply = ReplyHead & {
   readonly stream: (ends: StreamEnds) => AsyncIterable<string>;
 };
 
 export type Reply = WholeReply | StreamedReply;
 
-/** A JSON answer. Nothing the API says is to be kept by caches unless it carries an entity tag. */
+/** A JSON response. Caches must not store it unless it has an entity tag. */
 export function json(status: number, value: unknown, headers?: Readonly<Record<string, string>>): WholeReply {
   return jsonText(status, JSON.stringify(value), headers);
 }
 
-/** A JSON answer whose text is there already. */
+/** A JSON response from existing text. */
 export function jsonText(
   status: number,
   body: string,
@@ -45,13 +45,13 @@ export function jsonText(
   };
 }
 
-/** Done, and there is nothing to say. */
+/** Success without a body. */
 export const noContent: WholeReply = { status: 204, headers: { 'Cache-Control': 'no-store' }, body: '' };
 
-/** The answers to problems whose code says it all, made once: strangers get them again and again. */
+/** Cached responses to problems without details, because unauthenticated clients get them often. */
 const usualReplies = new Map<ProblemCode, WholeReply>();
 
-/** The answer to an error that the caller may see. */
+/** The response to an error that the client may see. */
 export function problemReply(problem: Problem, headers?: Readonly<Record<string, string>>): WholeReply {
   if (!problem.isUsual || headers !== undefined) return newProblemReply(problem, headers);
   const known = usualReplies.get(problem.code);
@@ -71,7 +71,7 @@ function newProblemReply(problem: Problem, headers: Readonly<Record<string, stri
   });
 }
 
-/** All that stands above the body of an answer, its length apart. Whoever writes one writes these. */
+/** All headers of a response except its length. Every response must have them. */
 export function replyHeaders(
   requestId: string,
   { headers }: Pick<Reply, 'headers'>,
@@ -80,7 +80,7 @@ export function replyHeaders(
   return { ...security, 'X-Request-Id': requestId, ...headers };
 }
 
-/** Writes status, headers and body in one go; without the body for HEAD and 304 (RFC 9110 §9.3.2, §15.4.5). */
+/** Writes status, headers and body at once; without the body for HEAD and 304 (RFC 9110 §9.3.2, §15.4.5). */
 export function writeReply(
   request: IncomingMessage,
   response: ServerResponse,
@@ -98,17 +98,17 @@ export function writeReply(
   const size = reply.size ?? Buffer.byteLength(body);
   headers['Content-Length'] = size;
   response.writeHead(status, headers);
-  // Where each character is a byte it is ASCII, which needs no encoding.
+  // If each character is one byte, the text is ASCII and needs no encoding.
   const encoding = typeof body === 'string' && body.length === size ? 'latin1' : 'utf8';
   endAfterRequest(request, response, request.method === 'HEAD' ? '' : body, encoding);
 }
 
-/** How long a client may be silent in the middle of a request that has its answer. */
+/** How long a client may pause in the middle of a request that was already answered. */
 const patience = second;
 
 /**
- * Ends an answer with its last bytes. Where the connection ends with it, that waits until the client has sent its request
- * or is silent: closing it over what still comes would take the answer back (RFC 9112 §9.6).
+ * Ends a response with its last bytes. If the connection is to be closed, waits until the client has sent its request
+ * or pauses: closing the connection earlier could discard the response (RFC 9112 §9.6).
  */
 function endAfterRequest(
   request: IncomingMessage,
@@ -131,10 +131,10 @@ function endAfterRequest(
   });
 }
 
-/** Bytes that are handed to a connection at once: with TLS they are copied, also where the client never reads. */
+/** How many bytes are passed to a connection at once: TLS copies them, even if the client never reads. */
 const largestPiece = 16_384;
 
-/** Ends an answer with the bytes from `at`, no faster than they are read. */
+/** Ends a response with the bytes from `at`, as fast as the client reads them. */
 function endInPieces(response: ServerResponse, bytes: Buffer, at: number): void {
   let next = at;
   while (bytes.length - next > largestPiece) {
@@ -149,9 +149,9 @@ function endInPieces(response: ServerResponse, bytes: Buffer, at: number): void 
 }
 
 /**
- * Writes status and headers at once and then the pieces as they are made, never faster than they are read. Returns
- * whether somebody was there until its end. Throws what the stream throws; the connection is cut off then, so that nobody
- * takes what there is for the whole.
+ * Writes status and headers immediately and then the pieces as they are generated, as fast as the client reads them.
+ * Returns whether the client stayed until the end. If the stream throws, rethrows and closes the connection, so that a
+ * partial response is not mistaken for a complete one.
  */
 export async function writeStream(
   request: IncomingMessage,
@@ -182,7 +182,7 @@ export async function writeStream(
   }
 }
 
-/** Aborted when the connection of a response is gone, or the response has ended. */
+/** Aborted when the connection of a response is closed, or the response has ended. */
 export function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   if (response.closed) gone.abort();

@@ -1,19 +1,22 @@
 /**
- * The JSON body of a request: read only after the caller was admitted, within a size, and refused with a sentence that
- * shows nothing of it, since bodies carry passwords and keys.
+ * The JSON body of a request: read only after authorization, up to a size limit, and with error messages that quote
+ * none of it, because bodies contain passwords and keys.
  */
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../base/problem.ts';
 
-/** Where a route says nothing else. */
+/** The default limit. */
 export const usualBodyLimit = 1_048_576;
 
-/** Where the engine does not say where JSON is broken, finding it parses the text a dozen times; longer ones are not searched. */
+/**
+ * If the engine does not report the position of a JSON error, finding it takes a dozen parses; longer texts are not
+ * searched.
+ */
 const longestSearched = 16_384;
 
 /**
- * What the JSON in the body stands for. Throws `invalid_request` for another content type, encoding or malformed JSON,
- * and `payload_too_large` for more than `limit` bytes, without waiting for the rest.
+ * The parsed JSON of the body. Throws `invalid_request` for another content type, encoding or malformed JSON, and
+ * `payload_too_large` for more than `limit` bytes, without waiting for the rest.
  */
 export async function readJsonBody(request: IncomingMessage, limit: number): Promise<unknown> {
   const { headers } = request;
@@ -41,7 +44,7 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
       chunks.push(chunk);
       return;
     }
-    // The rest is let go, so that the connection can carry the answer.
+    // The rest is discarded, so that the connection can carry the response.
     request.off('data', take).resume();
     reject(tooLarge(limit));
   };
@@ -76,14 +79,14 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // The engine's message quotes the text, and that may be a secret.
+    // The message of the engine quotes the text, which may be a secret.
     const at = positionIn(error) ?? (text.length > longestSearched ? undefined : brokenAt(text));
     const where = at === undefined ? '' : ` at ${placeOf(text, at)}`;
     throw new Problem('invalid_request', { detail: `The body is not valid JSON${where}.` });
   }
 }
 
-/** The index of the first character that cannot be there: the longest beginning that could still become JSON ends there. */
+/** The index of the first invalid character: the end of the longest prefix that could still become JSON. */
 function brokenAt(text: string): number {
   let good = 0;
   let bad = text.length;
@@ -96,7 +99,7 @@ function brokenAt(text: string): number {
   return good;
 }
 
-/** Whether the text is JSON, or is refused for nothing but its end. */
+/** Whether the text is JSON, or only incomplete. */
 function couldGoOn(text: string): boolean {
   try {
     JSON.parse(text);
@@ -107,7 +110,7 @@ function couldGoOn(text: string): boolean {
   }
 }
 
-/** Where the engine says that the text is broken, which it does for some errors only. */
+/** The position of the error, which the engine reports only for some errors. */
 function positionIn(error: unknown): number | undefined {
   const at = / at position (\d+)/.exec((error as Error).message)?.[1];
   return at === undefined ? undefined : Number(at);

@@ -1,33 +1,33 @@
 /**
- * The line that each request has in the log, whatever became of it: who asked for what, how it ended, and how long it took. Paths,
- * queries, headers and bodies are not in it, because callers put secrets there.
+ * The log line of each request: who requested what, the result, and the duration. Paths, queries, headers and bodies
+ * are left out, because clients put secrets there.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../../base/log.ts';
 import type { ServerContext } from '../server/server-context.ts';
 import { addressOf } from './base-url.ts';
 
-/** What is learnt of a request on the way. */
+/** What becomes known about a request while it is processed. */
 export type RequestContext = {
   readonly request: IncomingMessage;
   readonly requestId: string;
   /** UTC milliseconds. */
   readonly receivedAt: number;
-  /** As the audit log calls them; undefined while nobody is known. */
+  /** The actor, as in the audit log; undefined until authenticated. */
   actor?: string | undefined;
   ip?: string | undefined;
 };
 
-/** How it ended. */
+/** The result of a request. */
 export type RequestEnd = {
-  /** The pattern of its path, or what else the answer came from; undefined where there was nothing under this path. */
+  /** The pattern of its path, or another source of the response; undefined if nothing matches the path. */
   readonly route: string | undefined;
   readonly status: number;
-  /** The client had gone before the answer was whole. */
+  /** The client disconnected before the response was complete. */
   readonly aborted: boolean;
 };
 
-/** Writes the line, and counts the request; `ms` is the time from the request's head to the end of its answer. */
+/** Logs and counts the request; `ms` is the time from the head of the request to the end of the response. */
 export function logRequest(context: ServerContext, story: RequestContext, end: RequestEnd): void {
   const { world, log, meter } = context.vault;
   const { request, requestId, receivedAt, actor = 'anonymous' } = story;
@@ -46,10 +46,10 @@ export function logRequest(context: ServerContext, story: RequestContext, end: R
   );
 }
 
-/** A log that has what leads to it in each line, and those that have more. */
+/** A cached log with these fields, and those with more fields. */
 type Branch = { log?: Log; readonly next: Map<string | number | undefined, Branch> };
 
-/** By method, route and status, which are the same in many lines and made into text once. */
+/** By method, route and status, which repeat in many lines and are serialized once. */
 const logs = new WeakMap<Log, Branch>();
 
 function logFor(log: Log, method: string | undefined, route: string, status: number): Log {

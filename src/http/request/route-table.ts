@@ -1,12 +1,12 @@
 /**
- * The routes by their paths: one walk along the parts of a request's path finds its routes and parameters, however many
- * routes there are. Case and a slash at the end count.
+ * Finds routes by path: one walk along the segments of the path finds its routes and parameters, regardless of the
+ * number of routes. Case and trailing slashes matter.
  */
 import { LRUCache } from 'lru-cache';
 import { detached } from '../../base/detached.ts';
 import type { Method, Route } from './route.ts';
 
-/** The routes that share a path. */
+/** The routes of one path. */
 export type PathRoutes = {
   readonly path: string;
   readonly byMethod: ReadonlyMap<Method, Route>;
@@ -14,18 +14,18 @@ export type PathRoutes = {
 
 export type FoundRoutes = {
   readonly routes: PathRoutes;
-  /** The path's parameters, decoded. */
+  /** The decoded path parameters. */
   readonly params: Readonly<Record<string, string>>;
 };
 
-/** What may follow where a path has come so far. */
+/** A position in the tree of path segments. */
 type Node = {
   readonly fixed: Map<string, Node>;
   free: { readonly name: string; readonly node: Node } | undefined;
   ends: { readonly path: string; readonly byMethod: Map<Method, Route> } | undefined;
 };
 
-/** Clients ask for the same few things again and again. */
+/** Clients request the same few paths repeatedly. */
 const rememberedPaths = 2000;
 const longestRemembered = 200;
 
@@ -33,12 +33,12 @@ export class RouteTable {
   readonly #root: Node = emptyNode();
   readonly #found = new LRUCache<string, FoundRoutes>({ max: rememberedPaths });
 
-  /** Throws where two routes answer to the same path and method, or call the same part of a path differently. */
+  /** Throws if two routes have the same path and method, or name the same path parameter differently. */
   constructor(routes: readonly Route[]) {
     for (const route of routes) this.#add(route);
   }
 
-  /** The routes for the path of a request target, without its query, which can be decoded. A part that is fixed goes first. */
+  /** The routes for the decodable path of a request target, ignoring its query. Fixed segments take precedence. */
   find(path: string): FoundRoutes | undefined {
     const known = this.#found.get(path);
     if (known !== undefined) return known;

@@ -1,6 +1,6 @@
 /**
- * A route as data: from one table come its registration, the 405 with Allow, the checks of rights and input, and its
- * part of the OpenAPI document. `access` is required: a route without it does not compile.
+ * Routes as data: the table provides their registration, the 405 with Allow, the checks of rights and input, and the
+ * OpenAPI document. `access` is required: a route without it does not compile.
  */
 import type { z } from 'zod';
 import type { ProblemCode } from '../../base/problem.ts';
@@ -12,15 +12,18 @@ import type { Reply } from './reply.ts';
 
 /** Who may call a route. */
 export type Access =
-  /** Anybody, without credentials. */
+  /** Everyone, without credentials. */
   | { readonly kind: 'public' }
-  /** An API key with the scope, and a `{name}` in the path in its allowlist; or an administrator's session. */
+  /** An API key with the scope whose allowlist contains the `{name}` of the path; or an administrator's session. */
   | { readonly kind: 'scope'; readonly scope: Scope }
   /** An administrator's session. */
   | { readonly kind: 'administrator' }
-  /** The same, about the session itself: whoever has none is told so (401) and not that it takes an administrator. */
+  /**
+   * Like `administrator`, for routes about the session itself: without a session the response is 401 and does not
+   * mention administrators.
+   */
   | { readonly kind: 'session' }
-  /** The token of metrics, where one is set; it opens nothing else. */
+  /** The metrics token, if one is set; it grants nothing else. */
   | { readonly kind: 'metrics' };
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -34,7 +37,7 @@ type PlainType =
   | 'text/csv'
   | 'text/event-stream';
 
-/** One success answer as the API document tells of it. */
+/** A success response, for the API document. */
 export type DeclaredReply = {
   readonly description: string;
   readonly headers?: readonly string[];
@@ -44,46 +47,46 @@ export type DeclaredReply = {
   | { readonly contentType: 'none' }
 );
 
-/** What a handler gets to know of a request. */
+/** What a handler receives of a request. */
 export type Call<Query = unknown, Body = unknown> = {
   readonly context: ServerContext;
   readonly identity: Identity | undefined;
   readonly actor: Actor;
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
-  /** What the route's schema made of the JSON that was sent; undefined where the route has no `body`. */
+  /** The parsed body; undefined if the route has no `body`. */
   readonly body: Body;
-  /** The request target's path, for `Location` and `Link`. */
+  /** The path of the request target, for `Location` and `Link`. */
   readonly path: string;
-  /** What comes before the path in URLs for this caller, without a slash at the end. */
+  /** The base of URLs for this client, without a trailing slash. */
   readonly baseUrl: string;
   readonly ifNoneMatch: string | undefined;
   readonly userAgent: string | undefined;
-  /** The answer's body will not be sent. */
+  /** The response is sent without its body. */
   readonly isHead: boolean;
-  /** Aborted when the connection is gone; for work that takes long. */
+  /** Aborted when the connection is closed; for long-running work. */
   readonly gone: () => AbortSignal;
 };
 
 export type Route = {
   readonly method: Method;
-  /** With `{parameters}`, as OpenAPI writes them. */
+  /** With `{parameters}`, as in OpenAPI. */
   readonly path: string;
   readonly id: string;
   readonly summary: string;
   readonly access: Access;
   readonly query?: z.ZodType;
-  /** What the JSON in the body must be. It is read after the caller was admitted. */
+  /** The schema of the JSON body, which is read after authorization. */
   readonly body?: z.ZodType;
-  /** The most that a body may have, in bytes, where 1 MiB does not fit. */
+  /** The maximum size of a body in bytes, if not 1 MiB. */
   readonly bodyLimit?: number;
   readonly replies: Readonly<Record<number, DeclaredReply>>;
-  /** Problems of its own; those of its access and input are added. */
+  /** Its own problems; those of its access and input are added. */
   readonly problems: readonly ProblemCode[];
   readonly handle: (call: Call) => Reply | Promise<Reply>;
 };
 
-/** A route whose handler knows the types of the checked query and body. */
+/** A route whose handler has typed query and body. */
 export function route<Query = unknown, Body = unknown>(
   definition: Omit<Route, 'handle' | 'query' | 'body'> & {
     readonly query?: z.ZodType<Query>;

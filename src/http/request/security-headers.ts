@@ -1,11 +1,11 @@
 /**
- * What every answer tells browsers, whoever makes it: to guess no types, to show it in no frame, to name the vault to
- * nobody, and to let no other site have it. There are no CORS headers, and the vault does not say what serves it.
+ * Security headers of every response: no MIME sniffing, no frames, no referrer, and no use by other sites. There are no
+ * CORS headers, and no header names the server.
  */
 
 /**
- * Sent with each answer; objects that never change, so that they cost a request nothing. An answer that is no page needs
- * nothing from anywhere; the console's page has a policy of its own, in place of this one.
+ * Sent with each response; frozen objects, so that they cost nothing per request. Responses other than pages may load
+ * nothing; the console page has its own policy instead.
  */
 export const securityHeaders = Object.freeze({
   'X-Content-Type-Options': 'nosniff',
@@ -17,16 +17,16 @@ export const securityHeaders = Object.freeze({
 });
 
 /**
- * The same where strangers trust the certificate that the vault itself serves: browsers shall insist on HTTPS for a year
- * (RFC 6797), at this host alone, since other services may be at its subdomains. Where only some trust it, an exception
- * that a person makes must stay possible.
+ * The same if the certificate of the vault is publicly trusted: browsers require HTTPS for a year (RFC 6797), only for
+ * this host, because subdomains may belong to other services. With a privately trusted certificate, users must still be
+ * able to add an exception.
  */
 export const strictSecurityHeaders = Object.freeze({
   ...securityHeaders,
   'Strict-Transport-Security': 'max-age=31536000',
 });
 
-/** What the console's page needs: scripts and styles of the vault itself, none of them inline. */
+/** What the console page needs: scripts and styles of the vault itself, none of them inline. */
 export const pagePolicy = [
   "default-src 'none'",
   ...[

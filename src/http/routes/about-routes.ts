@@ -1,4 +1,4 @@
-/** About the vault, for administrators: its version, whether it is well, and how much it holds. */
+/** Information about the vault for administrators: its version, checks and counts. */
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { lastBackupAt } from '../../domain/backup/backup-age.ts';
 import { readiness } from '../../domain/doctor/readiness.ts';

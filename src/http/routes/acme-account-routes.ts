@@ -1,4 +1,4 @@
-/** Accounts at ACME CAs: what administrators see of them, and how they remove those that are not current. */
+/** ACME accounts for administrators: list, delete, key rollover and deactivation. */
 import { z } from 'zod';
 import { closeAccount, rolloverAccount } from '../../domain/issuance/acme-account-changes.ts';
 import { acmeAccountView, deleteAccount, listAccounts } from '../../domain/issuance/acme-accounts.ts';

@@ -1,12 +1,12 @@
 /**
- * The answers to http-01 challenges (RFC 8555 §8.3). They come from the database, so that any process of the vault can
- * give them, whichever one has the order.
+ * Responses to http-01 challenges (RFC 8555 §8.3). They come from the database, so that any process of the vault can
+ * answer them, regardless of which one has the order.
  */
 import { Problem } from '../../base/problem.ts';
 import { openHttpChallenge } from '../../domain/issuance/open-challenges.ts';
 import { type Route, route } from '../request/route.ts';
 
-/** Tokens are base64url without padding; the database is not asked about anything else. */
+/** Tokens are base64url without padding; other paths are rejected without a database query. */
 const tokenForm = /^[A-Za-z0-9_-]+$/;
 
 export const acmeChallengeRoutes: readonly Route[] = [

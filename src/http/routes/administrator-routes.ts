@@ -1,4 +1,4 @@
-/** The people who may use the console, as one of them sees and changes them. */
+/** Administrators of the console: list, create and delete. */
 import { z } from 'zod';
 import {
   type AdministratorView,

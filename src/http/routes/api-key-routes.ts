@@ -1,4 +1,4 @@
-/** API keys for administrators: made (and shown once), listed, revoked, deleted. */
+/** API keys for administrators: create (and show once), list, revoke and delete. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import {

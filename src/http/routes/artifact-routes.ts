@@ -1,4 +1,4 @@
-/** The downloads: one route for each artifact name, conditional requests, and the audit event before the first byte. */
+/** Downloads: one route per artifact name, conditional requests, and the audit event before the first byte. */
 import type { Scope } from '../../base/scope.ts';
 import { type ArtifactName, artifactNames, artifacts } from '../../domain/versions/artifacts.ts';
 import type { Artifact } from '../../domain/versions/downloads.ts';
@@ -64,7 +64,7 @@ function answer(call: ArtifactCall, artifact: Artifact): Reply | Promise<Reply> 
   return context.downloads.handOut(artifact, actor).then((body) => ({ status: 200, headers, body, size }));
 }
 
-/** A name that is safe on every system: a wildcard's star becomes `_`. */
+/** A name that is safe on all systems: the star of a wildcard becomes `_`. */
 function fileName({ name, file }: Artifact): string {
   return `${name.replaceAll('*', '_')}-${file}`;
 }

@@ -1,4 +1,4 @@
-/** The audit log for administrators: page by page, and as a file. */
+/** The audit log for administrators: as pages, and as a file. */
 import { z } from 'zod';
 import { parseTimestamp } from '../../base/timestamp.ts';
 import { type AuditSearch, exportAuditEvents, viewAuditEvents } from '../../domain/audit/audit-log.ts';
@@ -62,7 +62,7 @@ export const auditRoutes: readonly Route[] = [
 
 type Filter = Omit<z.output<typeof auditExportQuery>, 'format'>;
 
-/** The filter with its times as milliseconds. */
+/** The filter with its times in milliseconds. */
 function wanted({ since, until, ...texts }: Filter): AuditSearch {
   return { ...texts, since: parseTimestamp(since ?? ''), until: parseTimestamp(until ?? '') };
 }

@@ -1,4 +1,4 @@
-/** What administrators do with certificates: make, change, revoke and delete them, and see all that there is to see. */
+/** Certificates for administrators: create, change, revoke and delete them, and read their settings. */
 import { z } from 'zod';
 import { pageOfApiKeys } from '../../domain/access/api-keys.ts';
 import { certificateSettings } from '../../domain/certificates/certificate-settings.ts';

@@ -1,4 +1,4 @@
-/** Where a page of certificates ends, as `?after=` has it: the name, and before it the value that is sorted by. */
+/** The cursor of certificate lists in `?after=`: the name, preceded by the sort value. */
 import { Problem } from '../../base/problem.ts';
 import type {
   CertificateCursor,
@@ -8,12 +8,12 @@ import type {
 
 type Sorted = { readonly sort: (typeof certificateOrders)[number]; readonly after?: string | undefined };
 
-/** The value for `?after=` that continues behind the row. */
+/** The value of `?after=` that continues after the row. */
 export function cursorOf({ sort }: Sorted, { name, sort_key }: CertificateOnPage): string {
   return sort === 'name' ? name : `${sort_key}:${name}`;
 }
 
-/** What `?after=` says. Throws `invalid_request` where it does not belong to the order that is asked for. */
+/** Parses `?after=`. Throws `invalid_request` if it does not match the requested sort order. */
 export function cursorIn({ sort, after }: Sorted): CertificateCursor | undefined {
   if (after === undefined) return undefined;
   if (sort === 'name') return { name: after };

@@ -1,4 +1,4 @@
-/** Certificates that were made elsewhere: a look at what files hold, and their import. */
+/** Imports certificates that were issued elsewhere, and previews imports. */
 import { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { BundleSource } from '../../crypto/certificate-bundle.ts';

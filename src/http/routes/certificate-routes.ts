@@ -1,4 +1,4 @@
-/** Certificates, their versions and their renewals: what API keys with a scope can see and ask for. */
+/** Certificates, their versions and their renewals: what API keys with a scope can read and trigger. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { findCertificates } from '../../domain/certificates/certificate-search.ts';

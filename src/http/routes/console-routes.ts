@@ -1,6 +1,6 @@
 /**
- * The console's files, for what no route of the table answers: they are no part of the API, and the page stands at every
- * path that a browser may be sent to, because the console finds its own way from there.
+ * Serves the console for paths outside the route table: its files are not part of the API, and the page is served for
+ * all paths that a browser may open, because the console does its own routing.
  */
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -11,14 +11,14 @@ import { pagePolicy } from '../request/security-headers.ts';
 /** The built files by name: `index.html`, hashed ones, and each also with `.br` and `.gz`. */
 export type ConsoleFiles = ReadonlyMap<string, Buffer>;
 
-/** What of a request counts here; `url` is in origin form. */
+/** The relevant part of a request; `url` is in origin form. */
 export type ConsoleRequest = {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly headers: Pick<IncomingHttpHeaders, 'accept' | 'accept-encoding' | 'if-none-match'>;
 };
 
-/** The answer of the console, or undefined where it has none. */
+/** The response of the console, or undefined if it has none. */
 export type ConsoleReply = (request: ConsoleRequest) => WholeReply | undefined;
 
 const page = 'index.html';
@@ -30,10 +30,10 @@ const types: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
-/** What clients of the API ask for; a page there would only hide that nothing is. */
+/** Paths of API clients; a page there would only hide that nothing was found. */
 const notForPeople = /^\/(api|client|console|\.well-known)(\/|$)/;
 
-/** Serves these files. Without any, it never has an answer. */
+/** Serves these files. Without files it never responds. */
 export function consoleReply(files: ConsoleFiles): ConsoleReply {
   const etags = new Map(
     [...files].map(([name, content]) => [name, `"${hash('sha256', content).slice(0, 32)}"`]),
@@ -57,7 +57,7 @@ export function consoleReply(files: ConsoleFiles): ConsoleReply {
   };
 }
 
-/** The page at `/`, and wherever a browser goes by itself: that says it wants HTML, which programs do not. */
+/** The page at `/`, and at other paths if the client accepts HTML, as browsers do and programs do not. */
 function fileFor(path: string, accept = ''): string | undefined {
   if (path === '/') return page;
   if (path.startsWith('/console/')) {
@@ -68,7 +68,7 @@ function fileFor(path: string, accept = ''): string | undefined {
   return /(^|,)\s*text\/html\s*(;|,|$)/i.test(accept) ? page : undefined;
 }
 
-/** The file in the best encoding that there is and the client takes (RFC 9110 §12.5.3). */
+/** The file in the best available encoding that the client accepts (RFC 9110 §12.5.3). */
 function inEncoding(
   files: ConsoleFiles,
   name: string,

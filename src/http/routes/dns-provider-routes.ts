@@ -1,4 +1,4 @@
-/** DNS providers for administrators: added with credentials that never come back, tried, removed. */
+/** DNS providers for administrators: create with credentials that are never returned, test, and delete. */
 import { z } from 'zod';
 import { withDeadline } from '../../base/deadline.ts';
 import { minute } from '../../base/duration.ts';
@@ -31,10 +31,10 @@ import { answeringOperators } from './operator-answers.ts';
 
 const access = { kind: 'administrator' } as const;
 
-/** They start programs of the machine; a session must not become a shell. */
+/** They run local programs; a session must not become a shell. */
 const commandLineOnly = new Set(['exec']);
 
-/** A person waits for it, behind proxies that do not wait longer. */
+/** A person waits for it, possibly behind a proxy with a timeout. */
 const testPatience = 2 * minute;
 
 export const dnsProviderRoutes: readonly Route[] = [

@@ -1,4 +1,7 @@
-/** News for the console as server-sent events (HTML Standard §9.2): that something changed, never what it is now. */
+/**
+ * Change notifications for the console as server-sent events (HTML Standard §9.2): that something changed, not its new
+ * state.
+ */
 import { second } from '../../base/duration.ts';
 import { Problem } from '../../base/problem.ts';
 import type { AdministratorIdentity } from '../../domain/access/identity.ts';
@@ -7,13 +10,13 @@ import type { StreamEnds } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
 import type { ServerContext } from '../server/server-context.ts';
 
-/** Of one person at once; each tab has one. */
+/** Per person; each browser tab has one. */
 const mostListeners = 20;
 
-/** Proxies cut connections that say nothing for a minute. */
+/** Proxies close connections that are silent for a minute. */
 const keepAliveAfter = 15 * second;
 
-/** How many listen, by vault and by person. */
+/** The number of listeners, by vault and person. */
 const listening = new WeakMap<ServerContext['vault'], Map<string, number>>();
 
 export const eventRoutes: readonly Route[] = [
@@ -44,7 +47,7 @@ export const eventRoutes: readonly Route[] = [
         headers: {
           'Content-Type': 'text/event-stream',
           'Cache-Control': 'no-store',
-          // nginx would keep the events until it has enough of them.
+          // nginx would buffer the events.
           'X-Accel-Buffering': 'no',
         },
         stream: (ends) => events(context, identity, ends),

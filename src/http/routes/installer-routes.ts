@@ -1,6 +1,6 @@
 /**
- * The client installer and its checksum. Both are about the bytes that this caller gets: the script carries the address
- * under which it was asked for, as the default of --server.
+ * The client installer and its checksum. Both depend on the caller: the script contains the address that it was
+ * requested from, as the default of --server.
  */
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -9,15 +9,15 @@ import { type Call, type Route, route } from '../request/route.ts';
 
 const access = { kind: 'public' } as const;
 
-/** Of the addresses under which clients find the vault; a flood of made-up ones pushes out others, and no memory. */
+/** Cached addresses of the vault; a flood of invented ones evicts others, but does not grow memory. */
 const mostAddresses = 16;
 
 type Served = { readonly body: Buffer; readonly sha256: string };
 
-/** The line of assets/install.sh that the address goes into. */
+/** The line of assets/install.sh that receives the address. */
 const marked = "\ndefault_server=''\n";
 
-/** `script` is the text of assets/install.sh. Throws where it has no line for the server's address. */
+/** `script` is the text of assets/install.sh. Throws if it has no line for the address of the server. */
 export function installerRoutes(script: string): readonly Route[] {
   if (script.split(marked).length !== 2) {
     throw new Error("install.sh needs exactly one line default_server=''");
@@ -77,8 +77,8 @@ export function installerRoutes(script: string): readonly Route[] {
 }
 
 /**
- * The script with the address as its default. An address with a character that could end the quotes, or that is no
- * address for the script, is left out: then --server must be given.
+ * The script with the address as its default. An address that could end the quotes, or that the script does not accept,
+ * is left out: then --server is required.
  */
 function withServer(script: string, baseUrl: string): string {
   if (!/^https?:\/\/[A-Za-z0-9.:[\]/_~%+-]+$/.test(baseUrl)) return script;

@@ -1,4 +1,4 @@
-/** Issuers for administrators: the CAs that certificates come from. */
+/** Issuers for administrators: list, create, change, test and delete. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import type { DatabaseContext } from '../../domain/contexts.ts';

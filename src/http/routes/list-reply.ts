@@ -1,12 +1,12 @@
-/** How lists are cut into pages, the same for all of them. */
+/** Splits lists into pages, the same way for all lists. */
 import { json, type Reply } from '../request/reply.ts';
 import type { Call } from '../request/route.ts';
 
 type Place = Pick<Call, 'baseUrl' | 'path'>;
 
 /**
- * A page of a list; `last` names its last element where more follow (RFC 8288). `filters` are the other parameters that
- * the next page needs too.
+ * A page of a list; `last` is the key of its last element if more follow (RFC 8288). `filters` are the other parameters
+ * that the next page needs.
  */
 export function listReply(
   page: readonly unknown[],
@@ -23,7 +23,7 @@ export function listReply(
   return json(200, page, { Link: `<${baseUrl}${path}?${search}>; rel="next"` });
 }
 
-/** A page of a list that was asked for one element more than it shall have. */
+/** A page from rows that were queried with one more than its limit. */
 export function pageReply<Row, View>(
   rows: readonly Row[],
   call: Place & { readonly query: { readonly limit: number } },
@@ -38,7 +38,7 @@ export function pageReply<Row, View>(
   return listReply(page.map(view), call, limit, next, filters);
 }
 
-/** A page of a short list that is there as a whole: what follows the name `after`, and one element more. */
+/** A page of a short list that is in memory: the elements after the name `after`, and one more. */
 export function following<T extends { readonly name: string }>(
   all: readonly T[],
   { after, limit }: { readonly after?: string | undefined; readonly limit: number },

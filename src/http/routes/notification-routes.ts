@@ -1,4 +1,7 @@
-/** Notification channels for administrators: added with credentials that never come back, changed, tried, and their log. */
+/**
+ * Notification channels for administrators: create with credentials that are never returned, change, test, and their
+ * deliveries.
+ */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
@@ -30,7 +33,7 @@ import { answeringOperators } from './operator-answers.ts';
 
 const access = { kind: 'administrator' } as const;
 
-/** They start programs of the machine; a session must not become a shell. */
+/** They run local programs; a session must not become a shell. */
 const commandLineOnly = new Set(['exec']);
 
 const path = '/api/v1/notification-channels';
@@ -82,8 +85,8 @@ export const notificationRoutes: readonly Route[] = [
     handle: async ({ context: { vault }, actor, params, body: { settings, ...input } }) => {
       const { name, type } = await at(vault, params.name);
       if (settings !== undefined && commandLineOnly.has(type)) throw onCommandLine('settings', type);
-      const anew = settings === undefined ? undefined : sent(settings);
-      const made = await answeringOperators(() => changeChannel(vault, actor, name, input, anew));
+      const replacement = settings === undefined ? undefined : sent(settings);
+      const made = await answeringOperators(() => changeChannel(vault, actor, name, input, replacement));
       return json(200, await changed(vault, name, made));
     },
   }),
@@ -161,7 +164,7 @@ export const notificationRoutes: readonly Route[] = [
   }),
 ];
 
-/** The channel of this name; the hint about the command line is none for callers. */
+/** The channel with this name; the hint about the command line does not apply to API clients. */
 async function at({ db }: DatabaseContext, name = '') {
   try {
     return await requireChannel(db.reader, name);

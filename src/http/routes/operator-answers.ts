@@ -1,12 +1,12 @@
 /**
- * What is wrong around the vault (a CA refused, a DNS provider's token is no good) as administrators are told it. Only
- * their routes answer with this; to all others it stays `internal`.
+ * Shows operator errors (a CA rejected a request, the token of a DNS provider is invalid) to administrators. Only their
+ * routes do this; to all others they stay `internal`.
  */
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { StorageError } from '../../base/storage-error.ts';
 
-/** Runs `work`; what it says to operators becomes `invalid_request` with the same sentence. */
+/** Runs `work`; an OperatorError becomes `invalid_request` with the same sentence. */
 export async function answeringOperators<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -16,7 +16,7 @@ export async function answeringOperators<T>(work: () => Promise<T>): Promise<T> 
   }
 }
 
-/** The problem with the error's sentence, and its hint where that is not about the command line. */
+/** The problem with the sentence of the error, and its hint unless that is about the command line. */
 export function operatorProblem(error: OperatorError): Problem {
   const { message, hint } = error;
   const terms = /terms of service: (\S+)$/.exec(message)?.[1];
@@ -29,8 +29,8 @@ export function operatorProblem(error: OperatorError): Problem {
 }
 
 /**
- * Begins with a capital, unless it begins with a name or with the words of others, and ends with a stop, which must not
- * become part of an address.
+ * Starts with a capital, unless it begins with a name or quoted text, and ends with a period, which must not become
+ * part of a URL.
  */
 function sentence(text: string): string {
   const isOurs = /^(a|an|the|there|it|certificates) /.test(text);
@@ -40,7 +40,7 @@ function sentence(text: string): string {
   return /:\/\/./.test(last) ? `${capital} .` : `${capital}.`;
 }
 
-/** Options are called as the members of a body: `--eab-hmac-key-file` is `"eab_hmac_key"`. */
+/** Options are named like body members: `--eab-hmac-key-file` becomes `"eab_hmac_key"`. */
 function inMembers(hint: string): string {
   return hint.replaceAll(/--([a-z]+(?:-[a-z]+)*)/g, (_, option: string) => {
     return `"${option.replace(/-file$/, '').replaceAll('-', '_')}"`;

@@ -1,4 +1,4 @@
-/** What everybody may ask: is the vault alive, is it ready, what does its API look like, whom does its CA sign as. */
+/** Public routes: health, readiness, the API description and the root certificate of the private CA. */
 import { z } from 'zod';
 import { readiness } from '../../domain/doctor/readiness.ts';
 import { rootPem } from '../../domain/issuance/local-ca.ts';
@@ -8,13 +8,16 @@ import { type Route, route } from '../request/route.ts';
 
 const access = { kind: 'public' } as const;
 
-/** `document` gives the API's description; it is made from the table that these routes are part of, once for each version. */
+/**
+ * `document` returns the description of the API, which is generated once per version from the table that contains these
+ * routes.
+ */
 export function publicRoutes(document: (version: string) => unknown): readonly Route[] {
   let described: { readonly version: string; readonly reply: WholeReply } | undefined;
   const description = (version: string) => {
     if (described?.version !== version) {
       const { body, ...head } = json(200, document(version));
-      // Bytes are sent as they are, by any number of connections, where text would be copied for each.
+      // Bytes are sent without a copy per connection, unlike text.
       described = { version, reply: { ...head, body: Buffer.from(body) } };
     }
     return described.reply;

@@ -1,4 +1,4 @@
-/** Renewals for administrators: the queue and the history, with every step. */
+/** Renewals for administrators: the queue and the history, with all steps. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { renewalDetailView } from '../../domain/certificates/certificate-views.ts';

@@ -1,4 +1,4 @@
-/** The table of all routes. What stands here is served and described; nothing else is. */
+/** The table of all routes: everything that is served and described. */
 
 import { openApiDocument } from '../openapi/openapi.ts';
 import type { Route } from '../request/route.ts';
@@ -22,7 +22,7 @@ import { renewalRoutes } from './renewal-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { setupRoutes } from './setup-routes.ts';
 
-/** The routes of a server that hands out this client installer (the text of assets/install.sh). */
+/** The routes of a server that serves this client installer (the text of assets/install.sh). */
 export function routesWith(installer: string): readonly Route[] {
   const documents = new Map<string, unknown>();
   const routes: readonly Route[] = [

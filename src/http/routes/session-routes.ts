@@ -1,4 +1,4 @@
-/** Signing in and out, and what people can do about their own sessions and password. */
+/** Signing in and out, and managing one's own sessions and password. */
 import { z } from 'zod';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { type AdministratorIdentity, administratorNeeded } from '../../domain/access/identity.ts';
@@ -123,7 +123,7 @@ export const sessionRoutes: readonly Route[] = [
   }),
 ];
 
-/** The answer to whoever has just signed in. */
+/** The response after signing in. */
 export function signedInReply(baseUrl: string, { identity, token }: SignedIn): Reply {
   const { createdAt, expiresAt } = identity.session;
   const cookie = sessionSetCookie(baseUrl, token, Math.floor((expiresAt - createdAt) / 1000));
@@ -134,7 +134,7 @@ function signedInView({ name, session: { createdAt, expiresAt } }: Administrator
   return { name, created_at: formatTimestamp(createdAt), expires_at: formatTimestamp(expiresAt) };
 }
 
-/** The person whose session it is; access.ts lets nobody else come here. */
+/** The administrator of the session; access.ts rejects all other callers. */
 function personOf({ identity }: Pick<Call, 'identity'>): AdministratorIdentity {
   if (identity?.kind !== 'administrator') throw administratorNeeded();
   return identity;

@@ -1,4 +1,4 @@
-/** The first administrator, by the link that the vault showed at its start. */
+/** Creates the first administrator, through the link that the vault showed at its start. */
 import { completeSetup, setupInput } from '../../domain/access/setup.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { type Route, route } from '../request/route.ts';

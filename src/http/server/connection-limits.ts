@@ -1,6 +1,6 @@
 /**
- * What one connection may cost: the size and time of a request, the time in which an answer has to be taken, and how
- * many connections there are. When there are too many, one that waits for its client makes room for a new one.
+ * Limits of a connection: size and duration of a request, the time to read a response, and the number of connections.
+ * When there are too many, an idle one is closed for a new one.
  */
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -11,17 +11,17 @@ import { afterAnswer } from './pipelining.ts';
 
 /** Times in milliseconds. */
 export type ConnectionLimits = {
-  /** Of all connections together. */
+  /** All connections together. */
   readonly most: number;
-  /** From the first byte, or from the beginning of a connection, to the end of the headers. */
+  /** From the first byte, or from the start of a connection, to the end of the headers. */
   readonly headersMs: number;
   /** From there to the end of the body. */
   readonly requestMs: number;
-  /** Between two requests of a connection. */
+  /** Between two requests on a connection. */
   readonly idleMs: number;
-  /** In which something of an answer has to be taken. */
+  /** Within this time the client must read part of a response. */
   readonly stalledMs: number;
-  /** Bytes in a second that the slowest client takes on average; kernels take them in bursts. */
+  /** Bytes per second that the slowest client reads on average; kernels read in bursts. */
   readonly slowest: number;
 };
 
@@ -29,31 +29,31 @@ export const usualConnectionLimits: ConnectionLimits = {
   most: 2000,
   headersMs: 20 * second,
   requestMs: 120 * second,
-  // Longer than proxies keep their connections, so that none is closed under a request that is on its way.
+  // Longer than proxies keep their connections, so that none is closed while a request arrives.
   idleMs: 75 * second,
   stalledMs: 20 * second,
   slowest: 1024,
 };
 
-/** Of the request line and the headers together, in bytes. */
+/** Request line and headers together, in bytes. */
 export const headerSize = 16_384;
 
-/** Node would leave those that are too many out without a word, also what a proxy has added at the end. */
+/** Node silently drops excess headers, including those that a proxy appended. */
 export const mostHeaders = 200;
 
-/** How often is looked. */
+/** How often connections are checked. */
 const lookEvery = 250;
 
-/** Refused connections whose answer may still be on its way; others are cut without one. */
+/** Refused connections whose response may still be on its way; others are closed without one. */
 const mostRefused = 100;
 
-/** Bytes of requests sent ahead and of answers not taken, of all connections together. */
+/** Bytes of pipelined requests and of unread responses, of all connections together. */
 const mostKept = 24 * 1_048_576;
 
-/** How long a refused connection may take to read why. */
+/** How long a refused connection may take to read the reason. */
 const refusalMs = second;
 
-/** For `createServer` of node:http and node:https. */
+/** Options of `createServer` in node:http and node:https. */
 export function limitedOptions({ headersMs, requestMs, idleMs }: ConnectionLimits): ServerOptions {
   return {
     maxHeaderSize: headerSize,
@@ -61,40 +61,45 @@ export function limitedOptions({ headersMs, requestMs, idleMs }: ConnectionLimit
     requestTimeout: requestMs,
     keepAliveTimeout: idleMs,
     connectionsCheckingInterval: lookEvery,
-    // What waits in a socket for its turn, beyond what is read at once.
+    // Buffered in a socket, beyond what is read at once.
     highWaterMark: 16_384,
   };
 }
 
 type Connection = {
   readonly key: string;
-  /** As it was accepted, and as it is read and written: not the same where there is TLS in between. */
+  /** The accepted socket, and the one that is read and written: they differ with TLS. */
   readonly accepted: Socket;
   channel: Socket;
-  /** The last one, whose body may still arrive when it has been answered. */
+  /** The last request, whose body may still arrive after its response. */
   request: IncomingMessage | undefined;
-  /** As long as it is not over. */
+  /** Until it is finished. */
   response: ServerResponse | undefined;
-  /** How much the client had taken at the last look, and how many milliseconds it is behind the slowest pace. */
+  /**
+   * How much the client had read at the last check, and how many milliseconds it lags behind the slowest allowed pace.
+   */
   taken: number;
   behind: number;
 };
 
-/** What is told to whom when a limit is met. */
+/** Callbacks for exceeded limits. */
 export type Refusals = {
-  /** What came is no request, or not in time. */
+  /** Received data is not a request, or arrived too late. */
   readonly unreadable: (error: NodeJS.ErrnoException, socket: Duplex) => void;
-  /** The text that a new connection gets before it is closed, because there are too many. */
+  /** The response to a new connection that is closed because there are too many. */
   readonly tooMany: (socket: Socket) => string;
-  /** An answer was not taken, and its connection is cut. */
+  /** A response was not read in time, and its connection is closed. */
   readonly stalled: (channel: Socket) => void;
-  /** There are as many connections as may be; told once a minute. */
+  /** The maximum number of connections is reached; reported once a minute. */
   readonly full: () => void;
 };
 
-/** Holds the server to its limits, and answers what Node refuses. To be called when its other listeners are in place. */
+/**
+ * Enforces the limits of the server, and responds to what Node rejects. Call it after its other listeners are
+ * registered.
+ */
 export function limitConnections(server: Server, limits: ConnectionLimits, refusals: Refusals): void {
-  // Those that have waited for longest stand first.
+  // Longest waiting first.
   const connections = new Map<string, Connection>();
   const byChannel = new WeakMap<Duplex, Connection>();
   const refused = new Set<Socket>();
@@ -144,7 +149,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
     const connection = byChannel.get(this.req.socket);
     if (connection?.response !== this) return;
     connection.response = undefined;
-    // It begins to wait now.
+    // Its idle time starts now.
     if (connections.delete(connection.key)) connections.set(connection.key, connection);
   }
 
@@ -156,7 +161,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
       return;
     }
     refused.add(socket);
-    // What it sends is taken, because closing over it would take the answer back.
+    // Its data is still read, because closing the connection with unread data would discard the response.
     socket
       .on('data', () => undefined)
       .on('error', () => socket.destroy())
@@ -171,7 +176,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
     for (const connection of connections.values()) {
       const { readableLength, writableLength } = connection.channel;
       kept += readableLength + writableLength;
-      // Those that wait for longest stand first and stay; with TLS each byte is kept twice or three times.
+      // The longest waiting are kept; with TLS each byte is buffered two or three times.
       if (kept > mostKept && readableLength > headerSize) {
         kept -= readableLength + writableLength;
         connection.accepted.destroy();
@@ -191,8 +196,8 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
 const idle = { request: undefined, response: undefined };
 
 /**
- * Cuts the connection that has waited for its client for longest, or else one whose client has stopped taking its answer;
- * false where all wait for the vault.
+ * Closes the connection that has been idle for longest, or else one whose client has stopped reading its response;
+ * false if all wait for the vault.
  */
 function makeRoom(connections: Map<string, Connection>): boolean {
   let stopped: Connection | undefined;
@@ -213,7 +218,7 @@ function cut(connections: Map<string, Connection>, { key, accepted }: Connection
   accepted.destroy();
 }
 
-/** Whether a client takes what waits for it too slowly: each byte that it takes makes up for the time of one. */
+/** Whether a client reads its responses too slowly: each byte it reads pays back the time of one byte. */
 function isStalled(connection: Connection, { stalledMs, slowest }: ConnectionLimits): boolean {
   const { writableLength: waiting, bytesWritten } = connection.channel;
   const taken = bytesWritten - waiting;
@@ -223,7 +228,7 @@ function isStalled(connection: Connection, { stalledMs, slowest }: ConnectionLim
   return connection.behind > stalledMs;
 }
 
-/** Both ends of a connection, the same with TLS and without. */
+/** Both addresses of a connection, the same with and without TLS. */
 function ends({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }

@@ -1,30 +1,30 @@
 /**
- * Whose turn it is on a connection: answers go out in the order of their requests, also the one that refuses what is no
- * request, and nothing is taken from a connection after a request that could be read in two ways (RFC 9112 §11.2).
+ * The order of responses on a connection: they are sent in the order of their requests, including rejections of invalid
+ * data, and nothing is read after an ambiguous request (RFC 9112 §11.2).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { authorityOf } from '../request/request-target.ts';
 
 type Turns = {
-  /** Begun, in their order; those at the beginning may have ended. */
+  /** Open responses in order; the first ones may have finished. */
   readonly begun: ServerResponse[];
-  /** What was taken last; its body may still be on its way. */
+  /** The last request; its body may still arrive. */
   latest: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined;
-  /** The connection ends with the answers that are open. */
+  /** The connection is closed after the open responses. */
   isLast: boolean;
-  /** A refusal waits for its turn. */
+  /** A rejection is waiting. */
   isRefused: boolean;
 };
 
 const connections = new WeakMap<Duplex, Turns>();
 
-/** Host as RFC 9110 §7.2 and RFC 3986 §3.2.2 have it; a name may be empty. */
+/** Host header (RFC 9110 §7.2, RFC 3986 §3.2.2); the name may be empty. */
 const hostForm = /^([\w.~%!$&'()*+,;=-]*|\[[0-9A-Fa-fv:.]+\])(:\d*)?$/;
 
 /**
- * Takes a request in its turn. `over` where the connection was to end before it: then nothing may come of it, for whoever
- * sent it, or stood before this server, need not have seen it as a request at all. `ambiguous` where it has to be refused.
+ * Registers a request in order. `over` if the connection was to be closed before it: it must be ignored, because the
+ * client or a proxy may not regard it as a request. `ambiguous` if it must be rejected.
  */
 export function takeTurn(request: IncomingMessage, response: ServerResponse): 'over' | 'ambiguous' | 'taken' {
   const turns = turnsOf(request.socket);
@@ -33,7 +33,7 @@ export function takeTurn(request: IncomingMessage, response: ServerResponse): 'o
   turns.begun.push(response);
   turns.latest = { request, response };
   const isUnclear = isAmbiguous(request);
-  // Node throws away what came along with an offer to upgrade, so that no later request could be relied on.
+  // Node drops data that arrived with an upgrade request, so later requests would be unreliable.
   if (isUnclear || request.headers.upgrade !== undefined) {
     turns.isLast = true;
     response.shouldKeepAlive = false;
@@ -42,8 +42,8 @@ export function takeTurn(request: IncomingMessage, response: ServerResponse): 'o
 }
 
 /**
- * Runs `answer` when the answer before it is over: at once, as a rule, since the next request is not parsed before. It is where
- * it stands in one piece with the end of a body. Never runs where the connection is gone by then.
+ * Runs `answer` after the previous response has finished: usually immediately, because the next request is not parsed
+ * earlier, except when it arrived together with the end of a body. Never runs if the connection is closed by then.
  */
 export function inTurn(request: IncomingMessage, answer: () => void): void {
   const before = turnsOf(request.socket).begun.at(-2);
@@ -52,8 +52,8 @@ export function inTurn(request: IncomingMessage, answer: () => void): void {
 }
 
 /**
- * What a connection waits for: bytes of a `request`, or of the `body` of the last one; `none` before its answer is over, and
- * `nothing more` where the connection ends with it.
+ * What a connection waits for: a `request`, or the `body` of the last one; `none` before its response has finished, and
+ * `nothing more` if the connection is closed after it.
  */
 export type NextBytes = 'request' | 'body' | 'none' | 'nothing more';
 
@@ -71,14 +71,14 @@ export function nextBytes(socket: Duplex): NextBytes {
   return response.closed ? 'request' : 'none';
 }
 
-/** The answers of a connection that are not over yet. */
+/** The unfinished responses of a connection. */
 export function openAnswers(socket: Duplex): ServerResponse[] {
   return connections.get(socket)?.begun.filter(({ closed }) => !closed) ?? [];
 }
 
 /**
- * Runs `refuse` once, when what came before is answered, unless that has closed the connection. Where it is the rest of a
- * request that is refused, this is its answer or, where that has begun, the connection is closed without another.
+ * Runs `refuse` once, after the previous responses, unless they closed the connection. If the rest of a request is
+ * rejected, this is its response or, if that has started, the connection is closed without another.
  */
 export function afterTurns(socket: Duplex, refuse: () => void): void {
   const turns = turnsOf(socket);
@@ -105,9 +105,9 @@ export function afterTurns(socket: Duplex, refuse: () => void): void {
 }
 
 /**
- * Whether servers differ in how they read the request: several hosts or credentials, a host that is none or another than in
- * the target (RFC 9112 §3.2), a transfer coding besides `chunked` or in HTTP/1.0 (§6.1), or another version than 1.x, which
- * would have other frames.
+ * Whether servers could interpret the request differently: several hosts or credentials, an invalid host or one that
+ * differs from the target (RFC 9112 §3.2), a transfer coding other than `chunked` or in HTTP/1.0 (§6.1), or a version
+ * other than 1.x, which would have other framing.
  */
 function isAmbiguous({ headers, rawHeaders, httpVersion, url }: IncomingMessage): boolean {
   const coding = headers['transfer-encoding'];
@@ -121,13 +121,13 @@ function isAmbiguous({ headers, rawHeaders, httpVersion, url }: IncomingMessage)
   );
 }
 
-/** Whether a target in absolute form names another host than the header, which has to be the same (RFC 9112 §3.2.2). */
+/** Whether a target in absolute form names another host than the header, which must be equal (RFC 9112 §3.2.2). */
 function isElsewhere(target: string | undefined, host: string | undefined): boolean {
   const authority = authorityOf(target);
   return authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
 }
 
-/** `name` in lower case. */
+/** `name` is in lower case. */
 function isRepeated(rawHeaders: readonly string[], name: string): boolean {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

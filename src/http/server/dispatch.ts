@@ -1,4 +1,4 @@
-/** One request from its first look to its reply: the route, the rights, the input, the handler, and what went wrong. */
+/** Processes one request: finds the route, checks rights and input, runs the handler, and handles errors. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { Problem, type ProblemCode } from '../../base/problem.ts';
@@ -21,16 +21,16 @@ import type { Call, Method, Route } from '../request/route.ts';
 import type { FoundRoutes, PathRoutes } from '../request/route-table.ts';
 import type { ServerContext } from './server-context.ts';
 
-/** A request that was received and is to be answered. */
+/** A received request and its context. */
 export type Exchange = RequestContext & {
   readonly response: ServerResponse;
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal;
-  /** What every answer of this listener tells browsers. */
+  /** Security headers of this listener's responses. */
   readonly security: Readonly<Record<string, string>>;
 };
 
-/** Answers a request for the routes that were found for its path. Rejects where the answer could not be written. */
+/** Responds to a request for the routes of its path. Rejects if the response could not be written. */
 export function dispatch(context: ServerContext, found: FoundRoutes, exchange: Exchange): Promise<void> {
   const route = found.routes.path;
   const send = (reply: Reply) =>
@@ -40,7 +40,7 @@ export function dispatch(context: ServerContext, found: FoundRoutes, exchange: E
   );
 }
 
-/** Puts a stream on the wire until it ends. */
+/** Writes a stream until it ends. */
 async function stream(
   context: ServerContext,
   exchange: Exchange,
@@ -57,12 +57,12 @@ async function stream(
   logRequest(context, exchange, { route, status: reply.status, aborted: !isWhole });
 }
 
-/** Answers with a file of the console, or what else is none of the routes; `route` is what the log calls it. */
+/** Responds with a file of the console, or something else outside the routes; `route` names it in the log. */
 export function show(context: ServerContext, exchange: Exchange, reply: WholeReply, route: string): void {
   answer(context, exchange, reply, route);
 }
 
-/** Answers with a problem where no route was found. */
+/** Responds with a problem if no route was found. */
 export function refuse(context: ServerContext, exchange: Exchange, code: ProblemCode): void {
   answer(context, exchange, problemReply(new Problem(code)), undefined);
 }
@@ -91,13 +91,13 @@ function handle(context: ServerContext, found: FoundRoutes, exchange: Exchange):
   });
 }
 
-/** What the handler gets to know; throws `invalid_request` where the query is not as the route has it. */
+/** The input of the handler; throws `invalid_request` if the query does not match the route. */
 function callOf(
   context: ServerContext,
   route: Route,
   { request, response }: Exchange,
   { params }: FoundRoutes,
-  { identity, actor, whereabouts }: AuthorizedRequest,
+  { identity, actor, client }: AuthorizedRequest,
 ): Call {
   return {
     context,
@@ -107,7 +107,7 @@ function callOf(
     query: queryOf(route, queryTextOf(request.url)),
     body: undefined,
     path: pathOf(request.url),
-    baseUrl: whereabouts.baseUrl,
+    baseUrl: client.baseUrl,
     ifNoneMatch: request.headers['if-none-match'],
     userAgent: request.headers['user-agent'],
     isHead: request.method === 'HEAD',
@@ -124,7 +124,7 @@ function methodNotAllowed(byMethod: PathRoutes['byMethod']): WholeReply {
   return problemReply(new Problem('method_not_allowed'), { Allow: allowed.join(', ') });
 }
 
-/** What a route makes of having no query, which most requests have. */
+/** The parsed empty query of each route, which is the most common. */
 const emptyQueries = new WeakMap<Route, unknown>();
 
 function queryOf(route: Route, text: string): unknown {
@@ -138,7 +138,7 @@ function queryOf(route: Route, text: string): unknown {
 }
 
 function queryValues(text: string): Record<string, string | string[]> {
-  // Without a prototype, a parameter called `__proto__` is one like any other.
+  // Without a prototype, a parameter named `__proto__` is not special.
   const values: Record<string, string | string[]> = Object.create(null);
   const search = new URLSearchParams(text);
   for (const name of new Set(search.keys())) {

@@ -1,15 +1,14 @@
 /**
- * Work that a flood of connections can demand at once, done a little at a time: between two turns of the event loop
- * everyone else is served.
+ * Spreads expensive work of many connections over turns of the event loop, so that other clients are served in between.
  */
 
-/** In one turn of the event loop. The dearest, a TLS handshake, takes about a millisecond. */
+/** Per turn of the event loop. The most expensive work, a TLS handshake, takes about a millisecond. */
 const perTurn = 8;
 
-/** In the order in which it came; the same work waits once. */
+/** In order of arrival; the same work is queued once. */
 const waiting = new Set<() => void>();
 
-/** Does the work soon, after what came before it. */
+/** Runs the work soon, after earlier work. */
 export function doInFairTurn(work: () => void): void {
   if (waiting.size === 0) setImmediate(takeTurns);
   waiting.add(work);

@@ -1,4 +1,4 @@
-/** All listeners of a vault together: they start together or not at all, and stop together. */
+/** All listeners of a vault: they start together or not at all, and stop together. */
 import type { IncomingMessage } from 'node:http';
 import { metricsRoutes } from '../metrics/metrics-routes.ts';
 import type { Route } from '../request/route.ts';
@@ -15,10 +15,10 @@ export type ListenSettings = {
   readonly listen: ListenAddress;
   /** HTTPS on the main listener. */
   readonly tls?: TlsEndpoint | undefined;
-  /** Where http-01 challenges are answered besides; with HTTPS, everything else is redirected there. */
+  /** An additional address for http-01 challenges; with HTTPS, everything else is redirected there. */
   readonly acmeHttpListen: ListenAddress | undefined;
   readonly acmeTlsListen: ListenAddress | undefined;
-  /** Where /metrics is served besides. */
+  /** An additional address for /metrics. */
   readonly metricsListen?: ListenAddress | undefined;
 };
 
@@ -27,8 +27,8 @@ const metricsOption: ListenOption = { option: '--metrics-listen', example: '127.
 const acmeHttpOption: ListenOption = { option: '--acme-http-listen', example: '0.0.0.0:80' };
 
 /**
- * The addresses of `settings` for several processes; `isShared` where each of them listens there itself. Throws OperatorError
- * where one cannot be had.
+ * The addresses of `settings` for several processes; `isShared` if each process listens itself. Throws OperatorError if
+ * one is unavailable.
  */
 export async function claimAddresses<T extends Omit<ListenSettings, 'tls'>>(
   settings: T,
@@ -48,7 +48,9 @@ export async function claimAddresses<T extends Omit<ListenSettings, 'tls'>>(
   };
 }
 
-/** Starts every listener that is set; the URL is the main one's. Throws OperatorError where an address cannot be had. */
+/**
+ * Starts every configured listener; the URL is that of the main one. Throws OperatorError if an address is unavailable.
+ */
 export async function startListeners(
   context: ServerContext,
   routes: readonly Route[],

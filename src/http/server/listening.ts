@@ -1,4 +1,4 @@
-/** How a listener takes its address, and what is said where it cannot have it. */
+/** Binds listeners to their addresses, with errors for operators. */
 
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -7,20 +7,22 @@ import { describeSystemError } from '../../base/system-error.ts';
 export type ListenAddress = {
   readonly host: string;
   readonly port: number;
-  /** Other processes of this user listen there too, and the system shares connections out among them (SO_REUSEPORT). */
+  /**
+   * Other processes of this user listen there too, and the system distributes connections among them (SO_REUSEPORT).
+   */
   readonly isShared?: boolean;
 };
 
-/** The setting that an address comes from, and an example of its value, for people whose address cannot be had. */
+/** The option that sets an address, and an example value, for error messages. */
 export type ListenOption = { readonly option: string; readonly example: string };
 
 /**
- * Connections that may wait to be accepted; the system may allow fewer. Where a flood fills the queue, others are dropped and
- * try again after one, three and seven seconds; all that wait are accepted in one turn of the event loop.
+ * Connections that may wait to be accepted; the system may allow fewer. If the queue is full, further clients retry
+ * after one, three and seven seconds; all waiting connections are accepted in one turn of the event loop.
  */
 const backlog = 1024;
 
-/** Makes the server listen and returns `host:port` with the port that was really taken. Throws OperatorError. */
+/** Makes the server listen and returns `host:port` with the actual port. Throws OperatorError. */
 export async function listen(
   server: Server,
   { host, port, isShared = false }: ListenAddress,
@@ -38,8 +40,8 @@ export async function listen(
 }
 
 /**
- * The address with the port that several processes are to share, having made sure that nobody has it: they would not notice,
- * and share it with another vault. Throws OperatorError.
+ * The address with the port that several processes will share, after checking that it is free: otherwise they would
+ * silently share it with another vault. Throws OperatorError.
  */
 export async function claim(address: ListenAddress, named: ListenOption): Promise<ListenAddress> {
   const server = createServer((socket) => socket.destroy());

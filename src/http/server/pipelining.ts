@@ -1,7 +1,7 @@
 /**
- * One request at a time: what a client sends ahead of its answers stays unread in the socket, where it costs the kernel
- * at most a buffer, and is parsed when the answer before it has been handed to the kernel. Node's parser would take a whole
- * packet at once, up to thousands of requests, and keep all their answers.
+ * Reads one request at a time: pipelined requests stay in the socket, where they cost the kernel at most a buffer, and
+ * are parsed after the previous response was passed to the kernel. Node's parser would process a complete packet with
+ * up to thousands of requests, and buffer all their responses.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
@@ -9,25 +9,25 @@ import { second } from '../../base/duration.ts';
 import { type NextBytes, nextBytes, openAnswers } from './connection-turns.ts';
 import { doInFairTurn } from './fair-turns.ts';
 
-/** No request is shorter, so that a run of line ends is not taken in thousands of pieces. */
+/** The shortest possible request, so that a run of line breaks is not split into thousands of pieces. */
 const shortestRequest = 14;
 
-/** In a body empty lines mean nothing; a piece that ends behind it holds few requests, and they wait. */
+/** In a body, empty lines have no meaning; a piece that ends after one contains few requests, and they wait. */
 const shortestBodyPiece = 256;
 
-/** How long a client that has said its last word waits for an answer that is being made. */
+/** How long to wait for a response in progress after the client has closed its side. */
 const patience = second;
 
-/** What goes on with a connection that was held back. */
+/** Resumes paused connections. */
 const releases = new WeakMap<Socket, () => void>();
 
 /**
- * For the server's event `connection` or, with TLS, `secureConnection`; to be called when node:http has its listeners on the
- * socket. Every answer that is over has to be announced by `afterAnswer`.
+ * For the event `connection` or, with TLS, `secureConnection`; call it after node:http has registered its listeners on
+ * the socket. Every finished response must be announced with `afterAnswer`.
  */
 export function takeOneByOne(server: Server, event: 'connection' | 'secureConnection'): void {
   server.on(event, (socket: Socket) => {
-    // node:http reads by these two, which it has just added.
+    // node:http reads with these two listeners, which it has just added.
     const parse = socket.listeners('data').at(-1) as Parse;
     const end = socket.listeners('end').at(-1) as () => void;
     let isHeld = false;
@@ -48,7 +48,7 @@ export function takeOneByOne(server: Server, event: 'connection' | 'secureConnec
   });
 }
 
-/** Goes on with what the client has sent ahead, after all others have had their turn. */
+/** Continues with pipelined data, after other connections had their turn. */
 export function afterAnswer(socket: Socket): void {
   if (socket.readableLength === 0 && !socket.isPaused()) return;
   const release = releases.get(socket);
@@ -57,14 +57,14 @@ export function afterAnswer(socket: Socket): void {
 
 type Parse = (bytes: Buffer) => void;
 
-/** Parses what is in turn and leaves the rest in the socket. Whether it has to wait for an answer. */
+/** Parses what may be parsed and leaves the rest in the socket. Returns whether to wait for a response. */
 function takeBytes(socket: Socket, bytes: Buffer, parse: Parse): boolean {
   let left = bytes;
   for (;;) {
     const next = nextBytes(socket);
     if (next === 'nothing more') return false;
     const isHeld = next === 'none' || socket.writableNeedDrain;
-    // Where the reader of a body has no room, node:http has paused the socket, and resumes it.
+    // If the reader of a body has no room, node:http has paused the socket, and resumes it.
     if (isHeld || socket.isPaused()) {
       socket.pause();
       socket.unshift(left);
@@ -80,13 +80,13 @@ function takeBytes(socket: Socket, bytes: Buffer, parse: Parse): boolean {
   }
 }
 
-/** How many bytes hold the end of one request's headers at most: they end with an empty line (RFC 9112 §2.1). */
+/** How many bytes contain at most the end of one request's headers, which is an empty line (RFC 9112 §2.1). */
 function pieceOf(bytes: Buffer, next: NextBytes): number {
   const at = bytes.indexOf('\n\r\n', next === 'body' ? shortestBodyPiece : shortestRequest, 'latin1');
   return at === -1 ? bytes.length : at + 3;
 }
 
-/** Node closes a connection whose client has closed its side, which would take back an answer that is being made. */
+/** Node closes a connection whose client has closed its side, which would discard a response in progress. */
 function endInTurn(socket: Socket, end: () => void): void {
   const last = openAnswers(socket).at(-1);
   if (last === undefined) {

@@ -1,4 +1,4 @@
-/** What the routes work with: the vault, and the parts of it that remember things between requests. */
+/** What the routes use: the vault, and the parts that keep state between requests. */
 
 import type { HashCost } from '../../crypto/password-hash.ts';
 import { Authenticator } from '../../domain/access/authentication.ts';
@@ -21,24 +21,24 @@ export type ServerContext = {
   readonly keyLimits: KeyLimits;
   readonly downloads: Downloads;
   readonly signIn: SignIn;
-  /** Who has the session of this token. */
+  /** The session with this token. */
   readonly findSession: (token: string) => Promise<AdministratorIdentity | undefined>;
-  /** Whether the session with this id is not over; asking does not count as its use. */
+  /** Whether the session with this id is active; the check does not count as use. */
   readonly isSessionLive: (id: number) => Promise<boolean>;
   /** The version of the product. */
   readonly version: string;
-  /** Where clients find the vault, without a slash at the end; from the request's host where undefined. */
+  /** The public URL of the vault, without a trailing slash; taken from the request's host if undefined. */
   readonly publicUrl: string | undefined;
-  /** Whose word about the client counts. */
+  /** Proxies that are trusted to report the client. */
   readonly trustedProxies: readonly IpNetwork[];
   readonly connectionLimits: ConnectionLimits;
-  /** About the vault's own HTTPS; null where it speaks plain HTTP. */
+  /** The vault's own HTTPS certificate; null if it serves plain HTTP. */
   readonly tls: () => TlsFacts | null;
-  /** Undefined where nobody asked for them. */
+  /** Undefined if metrics are disabled. */
   readonly metrics: Metrics | undefined;
 };
 
-/** The context of a server that begins now. */
+/** The context of a new server. */
 export function serverContext(
   vault: Vault,
   options: {
@@ -46,13 +46,13 @@ export function serverContext(
     readonly publicUrl: string | undefined;
     readonly trustedProxies?: readonly IpNetwork[];
     readonly connectionLimits?: Partial<ConnectionLimits>;
-    /** Requests a minute with one API key, as `KeyLimits` has them. */
+    /** Requests per minute for each API key, as in `KeyLimits`. */
     readonly apiKeyRate?: number | undefined;
     readonly sessionLimits?: SessionLimits;
     readonly hashCost?: HashCost;
     readonly tls?: () => TlsFacts | null;
     readonly metrics?: Metrics | undefined;
-    /** The other processes that serve this vault, where there are any. */
+    /** The other processes of this vault, if any. */
     readonly companions?: PeerWorkers | undefined;
   },
 ): ServerContext {

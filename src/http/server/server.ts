@@ -1,4 +1,7 @@
-/** The server: the table of routes on tinyhttp on node:http or, with a certificate, node:https, and how it starts and stops. */
+/**
+ * The server: the table of routes on tinyhttp over node:http or, with a certificate, node:https, and its start and
+ * stop.
+ */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Server as HttpsServer } from 'node:https';
 import { App, type Request, type Response } from '@tinyhttp/app';
@@ -18,25 +21,25 @@ import type { ServerContext } from './server-context.ts';
 import { connectionRefusals, refusePlain, refuseTunnel } from './unreadable-request.ts';
 
 export type RunningServer = {
-  /** With the port that was really taken. */
+  /** With the actual port. */
   readonly url: string;
-  /** Takes no more requests, lets those in flight finish, for at most `patience` milliseconds. */
+  /** Accepts no more requests, and lets those in flight finish for at most `patience` milliseconds. */
   readonly stop: (patience: number) => Promise<void>;
 };
 
 export const mainOption: ListenOption = { option: '--listen', example: '127.0.0.1:8080' };
 
 export type ServerOptions = {
-  /** The setting that the address comes from; --listen without it. */
+  /** The option that sets the address; default --listen. */
   readonly named?: ListenOption;
-  /** What is answered where no route is, and how the log calls it. */
+  /** The response where no route matches, and its name in the log. */
   readonly pages?: (request: IncomingMessage) => WholeReply | undefined;
   readonly pagesAre?: string;
-  /** HTTPS in place of HTTP. */
+  /** HTTPS instead of HTTP. */
   readonly tls?: HttpsOptions | undefined;
 };
 
-/** Starts to serve the routes. Throws OperatorError, which names the option, where the address cannot be had. */
+/** Starts serving the routes. Throws OperatorError naming the option if the address is unavailable. */
 export async function startServer(
   context: ServerContext,
   routes: readonly Route[],
@@ -49,7 +52,7 @@ export async function startServer(
   const listener = requestListener(context, routes, options, nextId, stopping.signal);
   const { server, closeGreetings } = serverFor(context, tls, listener, nextId);
   takeOneByOne(server, tls === undefined ? 'connection' : 'secureConnection');
-  // Node's own refusals would carry neither a problem nor a request id, so they are made here.
+  // Node's own rejections would contain neither a problem nor a request id, so they are handled here.
   server.on('checkExpectation', listener);
   limitConnections(server, context.connectionLimits, connectionRefusals(context, nextId));
   server.on('connect', (_, socket) => refuseTunnel(context, nextId(), socket));
@@ -66,7 +69,7 @@ export async function startServer(
   };
 }
 
-/** For HTTP or HTTPS. Connections on which nothing was said yet are closed by `closeGreetings`. */
+/** For HTTP or HTTPS. `closeGreetings` closes connections that have sent nothing yet. */
 function serverFor(
   context: ServerContext,
   tls: HttpsOptions | undefined,
@@ -74,7 +77,7 @@ function serverFor(
   nextId: () => string,
 ): { readonly server: Server | HttpsServer; readonly closeGreetings: () => void } {
   const notGreeted = () => {
-    // Of plain HTTP, node:http itself knows these connections.
+    // For plain HTTP, node:http itself tracks these connections.
   };
   const options = { requireHostHeader: false, ...limitedOptions(context.connectionLimits) };
   if (tls === undefined) return { server: createServer(options, listener), closeGreetings: notGreeted };
@@ -95,7 +98,7 @@ function requestListener(
     // Its extensions cost two thirds of the throughput, and replies are written by reply.ts.
     applyExtensions: (_request, _response, next) => next(),
     settings: { xPoweredBy: false },
-    // tinyhttp counts the parameters: with two it would go on to its own handlers.
+    // tinyhttp counts the parameters: with two it would call its own handlers next.
     noMatchHandler: (request, response, _next) => {
       const page = pages?.(request);
       const exchange = exchangeOf(request, response);
@@ -146,24 +149,24 @@ function requestListener(
   };
 }
 
-/** A request, with the id that it was given, and when (UTC milliseconds). */
+/** A request with its id and arrival time (UTC milliseconds). */
 const id = Symbol('request id');
 const receivedAt = Symbol('received at');
 type Received = IncomingMessage & { [id]?: string; [receivedAt]?: number };
 
-/** What is wrong with a request that the router must not see. */
+/** Why a request must not reach the router. */
 function refusalOf(request: IncomingMessage): ProblemCode | undefined {
   const { url, headers, rawHeaders, httpVersion } = request;
   if (rawHeaders.length > 2 * mostHeaders) return 'headers_too_large';
-  // RFC 9112 §3.2: HTTP/1.1 demands a host.
+  // RFC 9112 §3.2: HTTP/1.1 requires a Host header.
   if (headers.host === undefined && httpVersion === '1.1') return 'invalid_request';
-  // What tinyhttp cannot decode would throw inside it, where nobody catches.
+  // What tinyhttp cannot decode would throw inside it, uncaught.
   if (!isDecodable(url)) return 'invalid_request';
-  // tinyhttp takes one of two slashes away, and would serve this as another path.
+  // tinyhttp drops one of two slashes, and would serve this as another path.
   return url?.startsWith('//') ? 'not_found' : undefined;
 }
 
-/** Ids that no two requests share, also across restarts: a random beginning and a counter. */
+/** Unique ids, even across restarts: a random prefix and a counter. */
 function requestIds({ vault: { world } }: ServerContext): () => string {
   const beginning = world.randomBytes(6).toString('hex');
   let count = 0;
@@ -187,7 +190,7 @@ async function stop(
   });
   const giveUpAt = world.now() + patience;
   while (!closed.signal.aborted && world.now() < giveUpAt) {
-    // A connection whose last answer has gone out is idle, and would stay open for another request.
+    // A connection is idle after its last response, and would stay open for another request.
     server.closeIdleConnections();
     await world.sleep(20, closed.signal);
   }

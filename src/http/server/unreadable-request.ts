@@ -1,4 +1,4 @@
-/** What arrives on a connection and is no request, or not in time: it is answered by a problem with a request id, like all else. */
+/** Handles data that is not a valid request or arrived too late: the response is a problem with a request id. */
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -10,14 +10,14 @@ import type { Refusals } from './connection-limits.ts';
 import { afterTurns } from './connection-turns.ts';
 import type { ServerContext } from './server-context.ts';
 
-/** What Node's errors are called here; all others mean that it is no HTTP. */
+/** Problem codes of Node's errors; all others mean that the data is not HTTP. */
 const problems: Readonly<Record<string, ProblemCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'payload_too_large',
   HPE_HEADER_OVERFLOW: 'headers_too_large',
 };
 
-/** How connections that meet a limit are refused, and what the log has of it. */
+/** Rejects connections that exceed a limit, and logs them. */
 export function connectionRefusals(context: ServerContext, nextId: () => string): Refusals {
   const { log } = context.vault;
   return {
@@ -41,21 +41,24 @@ const tooMany = new Problem('unavailable', {
   detail: 'Too many connections; retry in a moment.',
 });
 
-/** Answers CONNECT, which is for proxies; Node would close the connection without a word. */
+/** Rejects CONNECT, which is for proxies; Node would close the connection silently. */
 export function refuseTunnel(context: ServerContext, requestId: string, socket: Duplex): void {
-  // Node has let go of the connection, and with it of its errors.
+  // Node no longer handles errors of the connection.
   socket.on('error', () => socket.destroy());
   refuseUnreadable(context, requestId, { name: '', message: '', code: 'CONNECT' }, socket);
 }
 
-/** Answers what Node's parser refused, in its turn, and closes the connection. The bytes themselves, which may hold a key, are not logged. */
+/**
+ * Responds in order to what Node's parser rejected, and closes the connection. The data may contain a key and is not
+ * logged.
+ */
 export function refuseUnreadable(
   { vault: { log } }: ServerContext,
   requestId: string,
   { code }: NodeJS.ErrnoException,
   socket: Duplex,
 ): void {
-  // Browsers open connections that they may need; there is nobody to be told that one was not used.
+  // Browsers open connections in advance; an unused one needs no response.
   const isUnused = code === 'ERR_HTTP_REQUEST_TIMEOUT' && 'bytesRead' in socket && socket.bytesRead === 0;
   if (!socket.writable || code === 'ECONNRESET' || isUnused) {
     socket.destroy();
@@ -71,7 +74,7 @@ export function refuseUnreadable(
 /** How plain HTTP begins: a method and a space. */
 const plainHttp = /^[A-Z]{3,8} /;
 
-/** Closes a connection to the HTTPS port that does not begin with TLS; plain HTTP is told first what is wrong. */
+/** Closes a connection to the HTTPS port that does not begin with TLS; plain HTTP gets an error first. */
 export function refusePlain(
   { vault: { log } }: ServerContext,
   requestId: string,
@@ -86,7 +89,7 @@ export function refusePlain(
   logUnreadable(log, requestId, plainOnHttps, 'plain HTTP', socket);
 }
 
-/** The line of what was answered and is no request: there is no method, no time from its beginning, and nobody known. */
+/** The log line of an invalid request: without method, duration and actor. */
 function logUnreadable(
   log: Log,
   requestId: string,
@@ -98,12 +101,12 @@ function logUnreadable(
   log.info({ ...line, reason }, 'request');
 }
 
-/** The connection's other end; which client it stands for nobody can say without headers. */
+/** The peer address; without headers, the client behind it is unknown. */
 function peerOf(socket: Duplex): string | undefined {
   return 'remoteAddress' in socket ? (socket as Socket).remoteAddress : undefined;
 }
 
-/** A whole answer, after which the connection is closed. */
+/** A complete response, after which the connection is closed. */
 function answerText(requestId: string, problem: Problem): string {
   const reply = problemReply(problem);
   const { status, body } = reply;

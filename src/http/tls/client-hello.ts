@@ -1,10 +1,10 @@
 /**
- * The first bytes of a TLS connection, read before anybody answers them: OpenSSL asks for a certificate before it tells
- * which protocol the client wants, and the one for acme-tls/1 must go to nobody else.
+ * Reads the first bytes of a TLS connection before OpenSSL does: OpenSSL selects a certificate before it reports the
+ * client's protocol, and the certificate for acme-tls/1 must not be shown to other clients.
  */
 import type { Socket } from 'node:net';
 
-/** A ClientHello has about 2 KiB, with the records that it stands in. */
+/** A ClientHello has about 2 KiB, including its records. */
 const longestHello = 16_384;
 const mostRecords = 8;
 
@@ -14,29 +14,29 @@ const clientHello = 1;
 const applicationProtocols = 16;
 
 /**
- * The protocols that the client offers (RFC 7301 §3.1), none where it offers none; `incomplete` where the ClientHello
- * goes on, undefined where it is none.
+ * The protocols that the client offers (RFC 7301 §3.1), empty if none; `incomplete` if more of the ClientHello must be
+ * read, undefined if it is invalid.
  */
 export function offeredProtocols(bytes: Buffer): readonly string[] | 'incomplete' | undefined {
   try {
     const message = messageIn(bytes);
     return message === 'incomplete' ? message : protocolsIn(message);
   } catch (error) {
-    // A length that leads beyond its frame.
+    // A length that exceeds its frame.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
 }
 
-/** What a connection begins with: a ClientHello and what it offers, other bytes, or nothing before its end. */
+/** How a connection begins: a ClientHello with its protocols, other data, or nothing. */
 export type Opening =
   | { readonly kind: 'hello'; readonly protocols: readonly string[] }
   | { readonly kind: 'other'; readonly bytes: Buffer }
   | { readonly kind: 'ended' };
 
 /**
- * Waits for the whole ClientHello, or for what cannot be one. The bytes of a ClientHello stay in the socket, for whoever
- * speaks TLS on it. The caller limits the time.
+ * Waits for the complete ClientHello, or for data that cannot be one. The bytes of a ClientHello stay in the socket for
+ * the TLS server. The caller limits the time.
  */
 export function readOpening(socket: Socket): Promise<Opening> {
   const { promise, resolve } = Promise.withResolvers<Opening>();
@@ -98,7 +98,7 @@ function protocolsIn(message: Buffer): readonly string[] {
   return [];
 }
 
-/** Reads numbers and blocks one after the other. Throws RangeError at the end of its bytes. */
+/** Reads numbers and blocks in sequence. Throws RangeError at the end of its bytes. */
 class Frame {
   readonly #bytes: Buffer;
   #at = 0;
@@ -129,7 +129,7 @@ class Frame {
     return this.skip(size).readUIntBE(0, size);
   }
 
-  /** A block behind its length, which has `size` bytes. */
+  /** A block preceded by its length, which has `size` bytes. */
   block(size: number): Buffer {
     return this.skip(this.number(size));
   }

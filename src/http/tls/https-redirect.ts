@@ -1,14 +1,14 @@
-/** What the plain listener says where the vault speaks HTTPS: go there, unless something secret was already sent. */
+/** The plain HTTP listener of a vault with HTTPS: redirects, unless a secret may have been sent. */
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../base/problem.ts';
 import { problemReply, type WholeReply } from '../request/reply.ts';
 
-/** `httpsPort` is that of the HTTPS listener, for callers who name the host only. */
+/** `httpsPort` is that of the HTTPS listener, for clients whose Host header has no port. */
 export type RedirectTarget = { readonly publicUrl: string | undefined; readonly httpsPort: number };
 
 /**
- * A redirect for GET and HEAD without credentials. Whatever else was sent has been readable on its way, and a client that
- * follows a redirect would send it so again at its next call: it is told, and nothing is done.
+ * A redirect for GET and HEAD without credentials. Anything else was already sent unencrypted, and a client that
+ * follows redirects would do so again: it gets an error, and nothing is done.
  */
 export function redirectReply(
   { publicUrl, httpsPort }: RedirectTarget,
@@ -33,7 +33,7 @@ export function redirectReply(
   };
 }
 
-/** What to say, as an HTTP answer, to plain HTTP on the port for HTTPS. */
+/** The HTTP response to plain HTTP on the HTTPS port. */
 export const plainOnHttps = new Problem('invalid_request', {
   detail: 'This port requires HTTPS: the request was sent unencrypted, over plain HTTP.',
   hint: 'Use https://. If the request contained an API key, revoke the key and create a new one.',
@@ -43,7 +43,7 @@ function refusal(detail: string, hint: string): WholeReply {
   return problemReply(new Problem('invalid_request', { detail, hint }));
 }
 
-/** Undefined where the host is missing or odd. */
+/** Undefined if the host is missing or invalid. */
 function httpsUrl(host: string | undefined, port: number): string | undefined {
   const name = /^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?$/.exec(host ?? '')?.[1];
   if (name === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The server for HTTPS. It reads each connection's first message before TLS does: tls-alpn-01 challenges are answered on
- * the same port, and whoever speaks plain HTTP here is told so.
+ * The HTTPS server. It reads the first message of each connection before TLS does: it answers tls-alpn-01 challenges on
+ * the same port, and responds with an error to plain HTTP.
  */
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
@@ -19,7 +19,7 @@ const usualHandshake = 10 * second;
 
 export type HttpsServer = {
   readonly server: Server;
-  /** Closes the connections on which no handshake has been finished. */
+  /** Closes the connections without a completed handshake. */
   readonly closeGreetings: () => void;
 };
 
@@ -28,7 +28,7 @@ export type HttpsOptions = {
   readonly handshakeMs?: number;
 };
 
-/** A server that does not listen yet. `onPlain` answers what is no TLS, and ends the connection. */
+/** A server that is not listening yet. `onPlain` responds to data that is not TLS, and closes the connection. */
 export function createHttpsServer(
   vault: LoggedContext,
   { endpoint, handshakeMs = usualHandshake, options }: HttpsOptions & { readonly options: ServerOptions },
@@ -41,7 +41,7 @@ export function createHttpsServer(
   );
   const validation = validationServer(vault, challengeContexts(vault), handshakeMs);
   const greetings = new Map<string, Socket>();
-  // Node's own listener begins TLS at once; here it begins after a look at what the client wants.
+  // Node's own listener starts TLS immediately; here it starts after the client's protocols are known.
   const beginTls = server.listeners('connection') as ((socket: Socket) => void)[];
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
     const peer = peerOf(socket);
@@ -49,12 +49,12 @@ export function createHttpsServer(
     socket
       .once('close', () => forget(peer, socket))
       .on('error', () => {
-        // Whoever breaks off is no concern of the vault; `close` follows.
+        // A client that disconnects is not an error; `close` follows.
       });
     void greet(socket);
   });
   server.on('secureConnection', (socket: TLSSocket) => greetings.delete(peerOf(socket)));
-  // Node's own listener would take these for requests that cannot be read.
+  // Node's own listener would treat these as unreadable requests.
   server.removeAllListeners('tlsClientError').on('tlsClientError', (error, socket) => {
     vault.log.debug({ err: error }, 'TLS handshake failed');
     socket.destroy();
@@ -93,7 +93,7 @@ export function createHttpsServer(
   };
 }
 
-/** The same for a connection and for the TLS on it. */
+/** The same for a connection and its TLS socket. */
 function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }

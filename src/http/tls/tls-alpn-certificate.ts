@@ -1,6 +1,7 @@
 /**
- * From the name in a TLS handshake to the certificate that answers a tls-alpn-01 challenge (RFC 8737 §3). Challenges
- * come from the database, so that any process of the vault can answer them, whichever one has the order.
+ * Finds the certificate that answers a tls-alpn-01 challenge (RFC 8737 §3) by the server name of the handshake.
+ * Challenges come from the database, so that any process of the vault can answer them, regardless of which one has the
+ * order.
  */
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { day, hour } from '../../base/duration.ts';
@@ -9,13 +10,13 @@ import { validationCertificate } from '../../crypto/acme-validation-certificate.
 import type { TimedContext } from '../../domain/contexts.ts';
 import { type OpenChallenge, openTlsAlpnChallenge } from '../../domain/issuance/open-challenges.ts';
 
-/** What to show to a client that asks for this name by acme-tls/1; undefined where no challenge is under way. */
+/** The context for a client that requests this name with acme-tls/1; undefined if there is no pending challenge. */
 export type FindChallengeContext = (serverName: string) => Promise<SecureContext | undefined>;
 
-/** More challenges than are under way at once. */
+/** More than the number of concurrent challenges. */
 const rememberedContexts = 200;
 
-/** A CA looks from several places at once; each challenge gets one certificate, made when it is first looked at. */
+/** A CA validates from several locations at once; each challenge gets one certificate, issued on first use. */
 export function challengeContexts(vault: TimedContext): FindChallengeContext {
   const remembered = new Map<number, Promise<SecureContext>>();
   return async (serverName) => {
@@ -30,14 +31,14 @@ export function challengeContexts(vault: TimedContext): FindChallengeContext {
     const made = contextFor(vault, identifier, challenge);
     remembered.set(challenge.id, made);
     made.catch(() => {
-      // Whoever waits for it gets the error; the next one tries again.
+      // The caller gets the error; the next one retries.
       remembered.delete(challenge.id);
     });
     return made;
   };
 }
 
-/** The identifier that a server name stands for: addresses are asked for by their reverse names (RFC 8738 §6). */
+/** The identifier of a server name: addresses use their reverse names (RFC 8738 §6). */
 export function identifierIn(serverName: string): Identifier | undefined {
   const name = serverName.toLowerCase();
   const four = /^((?:\d{1,3}\.){4})in-addr\.arpa$/.exec(name)?.[1];
@@ -50,7 +51,7 @@ export function identifierIn(serverName: string): Identifier | undefined {
         .replace(/.{4}(?!$)/g, '$&:'),
     );
   const identifier = parseIdentifier(name);
-  // RFC 6066 §3 allows no addresses as server names.
+  // RFC 6066 §3 does not allow addresses as server names.
   return identifier === undefined || isAddress(identifier) ? undefined : identifier;
 }
 

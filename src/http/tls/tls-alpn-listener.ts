@@ -1,6 +1,6 @@
 /**
- * The listener for tls-alpn-01 challenges (RFC 8737 §4): it speaks acme-tls/1 and nothing else, shows the certificate of
- * the challenge, and closes the connection. Whatever else comes is refused before a certificate is chosen.
+ * The listener for tls-alpn-01 challenges (RFC 8737 §4): it supports only acme-tls/1, shows the certificate of the
+ * challenge, and closes the connection. Everything else is rejected before a certificate is chosen.
  */
 import { createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
@@ -15,9 +15,9 @@ export const acmeTls = 'acme-tls/1';
 export const acmeTlsOption: ListenOption = { option: '--acme-tls-listen', example: '0.0.0.0:443' };
 
 export type TlsAlpnListener = {
-  /** `host:port`, with the port that was really taken. */
+  /** `host:port`, with the actual port. */
   readonly address: string;
-  /** Closes at once; a CA whose look is cut off looks again. */
+  /** Closes immediately; a CA whose validation is interrupted retries it. */
   readonly stop: () => Promise<void>;
 };
 
@@ -32,7 +32,7 @@ const usual: TlsAlpnLimits = { handshakeMs: 10 * second, connections: 200 };
 /** Fatal, no_application_protocol (RFC 7301 §3.2), as a record of TLS 1.2. */
 const noApplicationProtocol = Buffer.from([21, 3, 3, 0, 2, 2, 120]);
 
-/** Starts to answer challenges. Throws OperatorError where the address cannot be had. */
+/** Starts answering challenges. Throws OperatorError if the address is unavailable. */
 export async function startTlsAlpnListener(
   vault: LoggedContext,
   address: ListenAddress,
@@ -45,7 +45,7 @@ export async function startTlsAlpnListener(
     socket
       .once('close', () => sockets.delete(socket))
       .on('error', () => {
-        // Whoever breaks off is no concern of the vault; `close` follows.
+        // A client that disconnects is not an error; `close` follows.
       });
     void receive(validation, socket, limits.handshakeMs);
   });
@@ -63,8 +63,8 @@ export async function startTlsAlpnListener(
 }
 
 /**
- * Speaks acme-tls/1 on connections that it is given by its event `connection`, and closes them. It is handed only those
- * that ask for this protocol.
+ * Accepts connections through its event `connection`, handles acme-tls/1 on them, and closes them. It receives only
+ * those that request this protocol.
  */
 export function validationServer(
   vault: LogContext,
@@ -74,7 +74,7 @@ export function validationServer(
   return createTlsServer({
     ALPNProtocols: [acmeTls],
     handshakeTimeout: handshakeMs,
-    // Without a context there is no certificate either, and the handshake ends with an alert.
+    // Without a context there is no certificate, and the handshake fails with an alert.
     SNICallback: (serverName, done) => {
       find(serverName).then(
         (context) => {
@@ -93,7 +93,7 @@ export function validationServer(
   })
     .on('secureConnection', (socket: TLSSocket) => {
       socket.on('error', () => {
-        // It is being closed anyway.
+        // The connection is closed anyway.
       });
       socket.destroySoon();
     })

@@ -1,6 +1,6 @@
 /**
- * The vault's end of HTTPS as long as it runs: the certificate that is served, and its replacement without a connection
- * being dropped. Session tickets get new keys every hour.
+ * The HTTPS endpoint of the vault: the served certificate, and its replacement without dropping connections. Session
+ * tickets get new keys every hour.
  */
 import type { Server } from 'node:https';
 import { hour, second } from '../../base/duration.ts';
@@ -11,7 +11,7 @@ import type { LogContext, WorldContext } from '../../domain/contexts.ts';
 import { secureOptions, type TlsIdentity } from './tls-identity.ts';
 import type { TlsSource } from './tls-source.ts';
 
-/** About HTTPS, for administrators. */
+/** The HTTPS certificate, for administrators. */
 export type TlsFacts = {
   readonly source: 'certificate' | 'files';
   readonly certificate: string | null;
@@ -20,19 +20,19 @@ export type TlsFacts = {
 };
 
 const lookAgainAfter = second;
-/** A ticket is good for one key's life: who steals a key can read what was resumed with it in this time, and no more. */
+/** A ticket is valid for the lifetime of one key: a stolen key can decrypt only sessions resumed within this time. */
 const ticketLife = hour;
 
-/** What ticket keys are made of at this moment: other bytes every hour. */
+/** The current seed of ticket keys: other bytes every hour. */
 export type TicketSeed = () => Buffer;
 
-/** The seed of a process that serves alone. */
+/** The seed of a single process. */
 export function ownTicketSeed(world: World): TicketSeed {
   let seed = world.randomBytes(ticketSeedSize);
   let since = world.now();
   return () => {
     const now = world.now();
-    // Also when the clock was set back.
+    // Also if the clock was set back.
     if (Math.abs(now - since) >= ticketLife) {
       seed = world.randomBytes(ticketSeedSize);
       since = now;
@@ -60,7 +60,7 @@ export class TlsEndpoint {
     this.#ticketSeed = ticketSeed;
   }
 
-  /** With the certificate to begin with. Throws OperatorError where the source has none. */
+  /** Starts with a certificate. Throws OperatorError if the source has none. */
   static async open(
     vault: WorldContext & LogContext,
     source: TlsSource,
@@ -71,7 +71,7 @@ export class TlsEndpoint {
     return endpoint;
   }
 
-  /** What is served now. */
+  /** The served identity. */
   get identity(): TlsIdentity {
     return this.#identity;
   }
@@ -82,7 +82,7 @@ export class TlsEndpoint {
     return { source: kind, certificate, publicly_trusted: publiclyTrusted, pin };
   }
 
-  /** Options of a server that serves what is current; `keepCurrent` does the rest. */
+  /** Options of a server with the current certificate; `keepCurrent` updates it. */
   options() {
     return {
       ...secureOptions(this.#identity),
@@ -91,7 +91,7 @@ export class TlsEndpoint {
     };
   }
 
-  /** Gives the server each new certificate and each new ticket key until `signal` is aborted; it never rejects. */
+  /** Passes new certificates and ticket keys to the server until `signal` is aborted; never rejects. */
   async keepCurrent(server: Server, signal: AbortSignal): Promise<void> {
     const { world, log } = this.#vault;
     let isFailing = false;
@@ -114,7 +114,7 @@ export class TlsEndpoint {
     const next = await this.#source.look();
     if (next === undefined) return;
     this.#identity = next;
-    // New ticket keys too: a resumed session would go on with the certificate before.
+    // New ticket keys too: a resumed session would keep the previous certificate.
     server.setSecureContext(this.options());
     this.#announce();
   }

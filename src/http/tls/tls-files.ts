@@ -1,4 +1,4 @@
-/** A certificate for HTTPS that somebody else puts into files and replaces there. */
+/** An HTTPS certificate in files that another program replaces. */
 
 import { readFileSync, statSync } from 'node:fs';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -14,8 +14,8 @@ import type { TlsSource } from './tls-source.ts';
 export type TlsFiles = { readonly certFile: string; readonly keyFile: string };
 
 /**
- * The pair in these files, read again whenever one of them changes. Files are replaced one after the other: a pair that
- * does not fit is given until the next look before it is called wrong.
+ * The certificate and key in these files, read again whenever one of them changes. Files are replaced one after the
+ * other: a pair that does not match is reported only if it still does not match at the next check.
  */
 export function tlsFilesSource(
   { world, log }: WorldContext & LogContext,
@@ -23,7 +23,7 @@ export function tlsFilesSource(
   publicRoots?: readonly string[],
 ): TlsSource {
   let tried = '';
-  let complaint: { readonly state: string; readonly isTold: boolean } | undefined;
+  let complaint: { readonly state: string; readonly isReported: boolean } | undefined;
   const read = () => {
     const { identity, warnings } = readPair(files, world.now(), publicRoots);
     for (const warning of warnings) log.warn({ cert_file: files.certFile }, warning);
@@ -38,7 +38,7 @@ export function tlsFilesSource(
     },
     look: async () => {
       const state = stateOf(files);
-      if (state === tried && (complaint === undefined || complaint.isTold)) return undefined;
+      if (state === tried && (complaint === undefined || complaint.isReported)) return undefined;
       tried = state;
       try {
         const identity = read();
@@ -46,7 +46,7 @@ export function tlsFilesSource(
         return identity;
       } catch (error) {
         const isSettled = complaint?.state === state;
-        complaint = { state, isTold: isSettled };
+        complaint = { state, isReported: isSettled };
         if (!isSettled) return undefined;
         throw error;
       }
@@ -54,7 +54,7 @@ export function tlsFilesSource(
   };
 }
 
-/** What changes when a file is written or replaced, also through symbolic links. */
+/** Changes whenever a file is written or replaced, including through symbolic links. */
 function stateOf({ certFile, keyFile }: TlsFiles): string {
   const states = [certFile, keyFile].map((path) => {
     const stat = statSync(path, { bigint: true, throwIfNoEntry: false });

@@ -1,4 +1,4 @@
-/** What the vault shows to TLS clients: a certificate with its key, and what is known about it. */
+/** What the vault presents to TLS clients: a certificate with its key, and its properties. */
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -14,18 +14,18 @@ export type TlsIdentity = {
   /** PEM. */
   readonly privateKey: Secret;
   readonly leaf: X509Certificate;
-  /** From the private CA: clients know it by its pin, or by the CA's root. */
+  /** Issued by the private CA: clients trust it by its pin, or by the root of the CA. */
   readonly isPrivate: boolean;
   readonly publiclyTrusted: boolean;
   /** `sha256//BASE64=` */
   readonly pin: string;
   /** UTC milliseconds. */
   readonly notAfter: number;
-  /** What the log says about it besides. */
+  /** Additional log fields. */
   readonly origin: Readonly<Record<string, unknown>>;
 };
 
-/** Suites with forward secrecy and authenticated encryption only, as Mozilla's intermediate profile has them. */
+/** Only suites with forward secrecy and authenticated encryption, as in Mozilla's intermediate profile. */
 const ciphers = [
   ...['TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256'],
   ...['ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES256-GCM-SHA384'],
@@ -34,12 +34,12 @@ const ciphers = [
 ].join(':');
 
 /**
- * The first group is a tuple of its own: whoever offers it gets it, even where that takes another round trip because the
- * client guessed another one. It is secure also against who records today and has a quantum computer one day.
+ * The first group is separate: a client that offers it gets it, even if that takes another round trip because it
+ * guessed another one. It protects recorded traffic against future quantum computers.
  */
 const groups = 'X25519MLKEM768/X25519:prime256v1:secp384r1';
 
-/** Options of TLS for this identity, for servers and their contexts. */
+/** TLS options for this identity, for servers and their contexts. */
 export function secureOptions({ fullchain, privateKey }: Pick<TlsIdentity, 'fullchain' | 'privateKey'>) {
   return {
     cert: fullchain,
@@ -52,8 +52,8 @@ export function secureOptions({ fullchain, privateKey }: Pick<TlsIdentity, 'full
 }
 
 /**
- * An identity of certificate and key. Throws OperatorError where TLS would refuse them, such as keys that are too short.
- * Where the private CA made it, nobody else's roots are asked about it.
+ * An identity from certificate and key. Throws OperatorError if TLS would reject them, such as keys that are too short.
+ * A certificate of the private CA is not checked against public roots.
  */
 export function tlsIdentity(
   material: Pick<TlsIdentity, 'fullchain' | 'privateKey' | 'isPrivate' | 'origin'>,

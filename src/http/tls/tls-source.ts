@@ -1,4 +1,4 @@
-/** Where the certificate for HTTPS comes from, and how it is noticed that there is another one. */
+/** Sources of the HTTPS certificate, and how changes are detected. */
 import type { CertName } from '../../base/cert-name.ts';
 import { hour } from '../../base/duration.ts';
 import type { Identifier } from '../../base/identifier.ts';
@@ -14,23 +14,23 @@ import { type TlsIdentity, tlsIdentity } from './tls-identity.ts';
 
 export type TlsSource = {
   readonly kind: 'certificate' | 'files';
-  /** The name of the vault's own certificate; null where it comes from files. */
+  /** The name of the vault's own certificate; null if it comes from files. */
   readonly certificate: CertName | null;
-  /** What to begin with. Throws OperatorError or Problem where there is nothing to begin with. */
+  /** The initial identity. Throws OperatorError or Problem if there is none. */
   readonly begin: () => Promise<TlsIdentity>;
   /**
-   * What to change to, undefined where nothing has changed since the last call. Throws where what has changed cannot be
-   * used; the same trouble is told once.
+   * The new identity, or undefined if nothing has changed since the last call. Throws if the change is unusable; the
+   * same problem is reported once.
    */
   readonly look: () => Promise<TlsIdentity | undefined>;
 };
 
-/** A stand-in is replaced when this much of its life is left: it may have to stand in for long. */
-const standInRest = 24 * hour;
+/** A temporary certificate is replaced when this much of its lifetime is left, because it may be needed for long. */
+const renewTemporaryBefore = 24 * hour;
 
 /**
- * The certificate of this name, whatever process makes its versions. Where it does not exist the private CA makes it for
- * the domains; while it has no version that can be served, the private CA makes one that stands in.
+ * The certificate with this name, whichever process renews it. If it does not exist, the private CA issues it for the
+ * domains; while it has no usable version, the private CA issues a temporary one.
  */
 export function ownCertificateSource(
   vault: SecretsContext & LogContext & QueueContext,
@@ -48,7 +48,7 @@ export function ownCertificateSource(
     served = { version, leaf: identity.leaf.fingerprint256, notAfter: identity.notAfter };
     return identity;
   };
-  const standIn = async () => adopt(await temporaryCertificate(vault, name, domains));
+  const temporaryIdentity = async () => adopt(await temporaryCertificate(vault, name, domains));
   return {
     kind: 'certificate',
     certificate: name,
@@ -65,21 +65,22 @@ export function ownCertificateSource(
           'certificate not issued yet; serving a temporary one from the private CA',
         );
       } catch (error) {
-        // Whoever is to mend it has to reach the vault.
+        // Administrators need access to fix the problem.
         log.error(
           { err: error, certificate: name },
           'certificate unavailable; serving a temporary one from the private CA',
         );
       }
-      return standIn();
+      return temporaryIdentity();
     },
     look: async () => {
       const seen = await db.generation();
-      const isStandInOld = served.version === undefined && served.notAfter - world.now() < standInRest;
+      const isStandInOld =
+        served.version === undefined && served.notAfter - world.now() < renewTemporaryBefore;
       if (seen === generation && !isStandInOld) return undefined;
       const current = await currentOwnCertificate(vault, name);
       generation = seen;
-      if (current === undefined) return isStandInOld ? standIn() : undefined;
+      if (current === undefined) return isStandInOld ? temporaryIdentity() : undefined;
       const before = served;
       const identity = adopt(current);
       return identity.leaf.fingerprint256 === before.leaf && current.version === before.version

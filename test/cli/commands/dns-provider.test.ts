@@ -87,7 +87,7 @@ test('what is missing, wrong or unknown in a secret file is named, and no value 
   const { refused, run, file, json } = commandLine(t);
   await refused(
     add('--type cloudflare --zone a.test'),
-    'vault: the settings of cloudflare are not right: api_token is missing or no text: it must be an API token of ' +
+    'vault: invalid settings for cloudflare: api_token is missing or not a string: it must be an API token of ' +
       `Cloudflare (not the global API key)\n${secretHint}`,
   );
   const cases: [type: string, content: string, message: RegExp][] = [

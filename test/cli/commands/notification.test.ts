@@ -117,10 +117,7 @@ test('e-mail with a password from a file, and a program, are tried', async (t) =
 
 test('what is missing, wrong or unknown is named, and no value is shown', async (t) => {
   const { refused, file, run, done } = commandLine(t);
-  await refused(
-    add('webhook --channel ops'),
-    /^vault: the settings of webhook are not right: url is missing/,
-  );
+  await refused(add('webhook --channel ops'), /^vault: invalid settings for webhook: url is missing/);
   await refused(add('webhook --channel ops --url http://a.test/'), /url must be an https:\/\/ URL/);
   await refused(add('webhook --url https://a.test/'), /^vault: --channel is missing\n/, 2);
   await refused(

@@ -113,7 +113,7 @@ test('a program that gives no key is told with what it said on stderr, and never
   await failed('echo s3cret', /printed 7 bytes instead of a master key/);
   await failed(`printf ${'5a'.repeat(16)}`, /printed 32 bytes instead of a master key/);
   await failed('while :; do echo s3cret-without-end; done', /printed more than 1024 bytes/);
-  await failed('kill -9 $$', /was ended by the signal SIGKILL/);
+  await failed('kill -9 $$', /was killed by SIGKILL/);
   await failed(
     `head -c 32 /dev/zero`,
     /^vault: the key from .*print key is not the master key of the vault in .*\n {2}The command must print/,
@@ -216,7 +216,7 @@ test('a program that does not end is ended after a minute', async (t) => {
   await assert.rejects(asked, (error: OperatorError) => {
     assert.match(
       error.message,
-      /^the master key command failed: .* was ended after 60 s, without any output$/,
+      /^the master key command failed: .* was killed after 60 s, without any output$/,
     );
     return true;
   });

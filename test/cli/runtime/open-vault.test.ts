@@ -157,7 +157,7 @@ test('a database of another program is refused', async () => {
   fs.chmodSync(join(dir, 'vault.db'), 0o600);
   await assertRefused(
     dir,
-    /^vault: \S+ is a database, but not a vault's\n {2}Name another directory with --data-dir/,
+    /^vault: \S+ is a database of another program\n {2}Name another directory with --data-dir/,
   );
 });
 

@@ -63,7 +63,7 @@ test('several workers are one vault: one line, one invitation, all ready, and no
 for (const [what, spoil, words] of [
   ['the wrong master key', wrongMasterKey, /is not the master key of the vault/],
   ['an address that is taken', takenAddress, /cannot listen on .*the port is already in use/],
-  ['a certificate that is none', noCertificate, /the file for HTTPS .* cannot be read/],
+  ['a certificate that is none', noCertificate, /cannot read the HTTPS file /],
 ] as const) {
   test(`workers that cannot begin, for ${what}, end the vault with one message and exit code 1`, async (t) => {
     const dir = join(tempDir(t), 'data');

@@ -1,4 +1,4 @@
-/** The chain of the audit log: how a link is made, for ever, and that every writer goes on with the same chain. */
+/** The chain of the audit log: the permanent format of links, and that every writer goes on with the same chain. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -99,7 +99,7 @@ test('no two events have the same link: what moves from one field to the next ch
   assert.notDeepEqual(linkOf(zeros, download), linkOf(linkOf(zeros, download), download));
 });
 
-test('what the database hands back has the link that it was stored with, whatever the text', async (t) => {
+test('what the database hands back has the link that it was stored with, for any text', async (t) => {
   const { db, path } = await opened(t);
   const odd = ['\u0000', 'a\u0000b', '\ud800 alone', '🔑', '\uffff', 'e\u0301', '\r\n'];
   const rows = odd.map((resource) => ({ ...newEvent, resource }));
@@ -160,7 +160,7 @@ const writer = `
 
 test('processes that write at the same time write one chain', async (t) => {
   const { path } = await opened(t);
-  const modules = ['db/database.ts', 'db/audit-events.ts', 'base/world.ts'].map(sourceUrl);
+  const modules = ['db/database.ts', 'db/audit/audit-events.ts', 'base/world.ts'].map(sourceUrl);
   const said = await race(t, 3, writer, [
     ...modules,
     path,
@@ -229,7 +229,7 @@ test('nothing is recorded in a database whose key is not known', async (t) => {
   db.integrity = undefined;
   await assert.rejects(
     db.write((writer) => insertAuditEvents(writer, [newEvent])),
-    /not bound to its master key/,
+    /has no integrity key yet/,
   );
   assert.deepEqual(rowsIn(path), []);
 });

@@ -62,7 +62,7 @@ for (const schema of schemas) {
       assert.equal(code, 0, `${args.join(' ')}: ${stderr}`);
       return stdout;
     };
-    // Everything that is sealed opens, or it could not be sealed anew.
+    // Everything that is sealed opens, or it could not be resealed.
     await done('master-key', 'rotate');
     assert.match(await done('certificate', 'list'), /^imported +valid /m);
     await done('certificate', 'create', '--name=new', '--domain=new.test');

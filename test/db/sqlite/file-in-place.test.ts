@@ -27,7 +27,7 @@ async function assertRefused(db: Database, message: RegExp): Promise<void> {
     await assert.rejects(work(db), (error) => {
       assert(error instanceof StorageError);
       assert.match(error.message, message);
-      assert.match(error.hint ?? '', /Put the file back/);
+      assert.match(error.hint ?? '', /Move the original file back/);
       return true;
     });
   }

@@ -55,7 +55,7 @@ test('a write that waits longer than its patience is refused with a sentence, an
     assert(error instanceof StorageError);
     assert.match(error.message, /^the database is locked by another process/);
     assert(error.message.includes(path));
-    assert.match(error.hint ?? '', /Try again/);
+    assert.match(error.hint ?? '', /Retry in a moment/);
     return true;
   });
   await passUntilSettled(world, refused);
@@ -66,7 +66,7 @@ test('a write that waits longer than its patience is refused with a sentence, an
   assert.deepEqual(await keys(db), ['b']);
 });
 
-/** Lets the time pass in which somebody sleeps, until this has ended. */
+/** Lets the time pass of a sleep, until this has ended. */
 async function passUntilSettled(world: TestWorld, ending: Promise<unknown>): Promise<void> {
   let settled = false;
   const end = () => {
@@ -80,7 +80,7 @@ async function passUntilSettled(world: TestWorld, ending: Promise<unknown>): Pro
   await ending;
 }
 
-test('behind a write that has waited in vain nobody waits as long again, until the lock can be had', async (t) => {
+test('after a write that timed out, others do not wait as long again, until the lock is free', async (t) => {
   const { db, world, other } = await opened(t);
   other.exec('begin immediate');
   const began = world.now();
@@ -103,7 +103,7 @@ test('behind a write that has waited in vain nobody waits as long again, until t
   assert.deepEqual(await keys(db), ['e', 'f']);
 });
 
-test('a clock that is set back does not make a write wait for ever', async (t) => {
+test('a clock that is set back does not make a write wait forever', async (t) => {
   const { db, world, other } = await opened(t);
   other.exec('begin immediate');
   const refused = assert.rejects(db.write(add('b')), StorageError);
@@ -190,7 +190,7 @@ test('a full disk is told with a sentence, nothing of the write is there, and la
   await db.check();
 });
 
-test('a statement is prepared once, however often it runs and with whatever parameters', async (t) => {
+test('a statement is prepared once, however often it runs and with any parameters', async (t) => {
   const { path, world } = await opened(t);
   const database = new BetterSqlite3(path);
   t.after(() => database.close());

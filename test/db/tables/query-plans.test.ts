@@ -76,7 +76,7 @@ async function plansOf(t: TestContext, query: Query): Promise<string[]> {
   const world = new TestWorld();
   const path = join(tempDir(t), 'vault.db');
   const database = await bound(await Database.open(path, world));
-  // Of an empty audit log nobody asks for more.
+  // An empty audit log needs no further query.
   const event = { at: 0, actor: 'x', action: 'x', resource: 'x', detail: '{}', ip: null, request_id: null };
   await database.write((writer) => insertAuditEvents(writer, [event]));
   await database.close();
@@ -183,7 +183,7 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => listAuditEvents(db, { since: 1, until: 2 }, { limit: 3 }),
     /SEARCH audit_events USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
   ],
-  'the audit events of somebody, in blocks': [
+  'the audit events of an actor, in blocks': [
     (db) => listAuditEvents(db, { actor: 'x', since: 1 }, { before: 9, limit: 3 }),
     /SEARCH audit_events USING INDEX audit_events_by_actor \(<expr>=\? AND actor=\?\)/,
   ],
@@ -317,7 +317,7 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => listAriDue(db, 1, 10),
     /SEARCH certificates USING INDEX certificates_by_ari_check \(.*ari_check_at<\?\)/,
   ],
-  'some certificates to plan anew': [
+  'some certificates to reschedule': [
     (db) => listPlanned(db, [1, 2, 3]),
     /SEARCH certificates USING INTEGER PRIMARY KEY/,
   ],
@@ -350,7 +350,7 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
   ],
 };
 
-/** Tables that never grow: issuers, and the challenges of the moment, each of which is looked at. */
+/** Tables that never grow: issuers, and the challenges of the moment, all of which are read. */
 const mayBeWhole = new Set([
   ...['SCAN issuers', 'SCAN acme_challenges', 'SCAN blocks', 'SCAN CONSTANT ROW'],
   // Issuers and lanes of the queue, which the query itself has just listed.

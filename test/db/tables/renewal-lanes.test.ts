@@ -93,7 +93,7 @@ test('what is held back until later is passed over, and lanes of a paused issuer
   assert.equal((await heads()).length, 8);
 });
 
-test("a renewal whose lease has run out is left by its worker, and one under way is nobody else's", async (t) => {
+test('a renewal whose lease has run out is left by its worker, and a running one has one owner', async (t) => {
   const { change, world, vault, nameOf } = await prepared(t);
   await change('1/3/2', { status: 'running', lease_expires_at: world.now() });
   await change('2/3/2', { status: 'running', lease_expires_at: world.now() + 1 });

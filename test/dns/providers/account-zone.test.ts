@@ -13,7 +13,7 @@ test('a zone of one label is only looked for where one is configured', () => {
   assert.deepEqual(zoneCandidates({ ...record, name: 'a.lan', zone: 'lan' }), ['a.lan', 'lan']);
 });
 
-test('the longest zone wins, however it is written and in whatever order', () => {
+test('the longest zone wins, however it is written and in any order', () => {
   const zones = ['com', 'example.com.', 'B.Example.COM.', 'xb.example.com', 'c.b.example.com'].map(
     (name) => ({ name }),
   );

@@ -21,12 +21,12 @@ test('every change says which set it is about, and a set that changed is read ag
   await using fake = await startFake(fakeAzureDns);
   const { provider, signal } = bench(fakeAzureDns, fake);
   await provider.present(record, signal);
-  fake.meanwhile(() => fake.add(here, 'somebody-elses'));
+  fake.meanwhile(() => fake.add(here, 'another-clients'));
   await provider.present(another, signal);
-  assert.deepEqual(fake.values(here), [record.value, 'somebody-elses', another.value]);
+  assert.deepEqual(fake.values(here), [record.value, 'another-clients', another.value]);
   fake.meanwhile(() => fake.add(here, 'a-third'));
   await provider.remove(record, signal);
-  assert.deepEqual(fake.values(here), ['somebody-elses', another.value, 'a-third']);
+  assert.deepEqual(fake.values(here), ['another-clients', another.value, 'a-third']);
   const changes = fake.requests.filter(isChange);
   assert.deepEqual(
     changes.map(({ headers }) => [headers['if-none-match'], headers['if-match'] !== undefined]),

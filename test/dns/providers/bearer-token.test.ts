@@ -26,7 +26,7 @@ test('a token is used until a minute before it expires', async () => {
   assert.equal(await use(), 'Bearer token-2');
 });
 
-test('a forgotten token is fetched anew', async () => {
+test('a forgotten token is replaced', async () => {
   const { token, use } = counted();
   await use();
   token.forget();

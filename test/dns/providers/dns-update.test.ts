@@ -55,8 +55,8 @@ test('every header code is named, with what to do', () => {
     refusal(5),
     /^answered REFUSED: the key is not permitted to change TXT records at this name; /,
   );
-  assert.match(refusal(9), /^answered NOTAUTH: it is not the primary server of this zone/);
-  assert.match(refusal(10), /^answered NOTZONE: the name is not in that zone/);
+  assert.match(refusal(9), /^answered NOTAUTH: not the primary server of this zone/);
+  assert.match(refusal(10), /^answered NOTZONE: the name is not in the zone/);
   assert.match(refusal(4), /^answered NOTIMP: it does not do dynamic updates/);
   assert.equal(refusal(15), 'answered the code 15: its log may say why');
 });
@@ -66,8 +66,8 @@ test('every trouble with signatures says what to look at', () => {
   const words = (verdict: Parameters<typeof signatureRefusal>[0]) => signatureRefusal(verdict, now);
   assert.match(words({ kind: 'missing' }), /^answered without a signature/);
   assert.match(words({ kind: 'forged' }), /by another key; check secret and algorithm/);
-  assert.match(words({ kind: 'refused', error: 16 }), /^answered BADSIG: .*look at secret/);
-  assert.match(words({ kind: 'refused', error: 17 }), /^answered BADKEY: .*look at key_name/);
+  assert.match(words({ kind: 'refused', error: 16 }), /^answered BADSIG: .*check secret/);
+  assert.match(words({ kind: 'refused', error: 17 }), /^answered BADKEY: .*check key_name/);
   assert.match(words({ kind: 'refused', error: 22 }), /^answered BADTRUNC/);
   assert.match(words({ kind: 'refused', error: 99 }), /^answered the TSIG error 99/);
   assert.equal(

@@ -54,15 +54,15 @@ test('one token serves until it expires, and a new one is fetched where it is re
   assert.equal(logins(), 3);
 });
 
-test('a change of somebody else between reading and writing is kept', async () => {
+test('a concurrent change by another client is preserved', async () => {
   await using fake = await startFake(fakeGoogleCloudDns);
   const { provider, signal } = bench(fakeGoogleCloudDns, fake);
   await provider.present(record, signal);
-  fake.meanwhile(() => fake.add(here, 'somebody-elses'));
+  fake.meanwhile(() => fake.add(here, 'another-clients'));
   await provider.present(another, signal);
   fake.meanwhile(() => fake.add(here, 'a-third'));
   await provider.remove(record, signal);
-  assert.deepEqual(fake.values(here), ['somebody-elses', another.value, 'a-third']);
+  assert.deepEqual(fake.values(here), ['another-clients', another.value, 'a-third']);
 });
 
 test('the key file may be given as its JSON text, and project wins over the one in it', async () => {
@@ -119,15 +119,15 @@ test('records of many names are one change, and go by another', async () => {
   const { provider, signal } = bench(fakeGoogleCloudDns, fake);
   const name = (index: number) => `_acme-challenge.n${index}.example.com`;
   const records = [...Array.from({ length: 30 }, (_, index) => ({ ...record, name: name(index) })), another];
-  fake.set(name(7), ['somebody-elses']);
+  fake.set(name(7), ['another-clients']);
   await provider.batch?.present(records, signal);
-  assert.deepEqual(fake.values(name(7)), ['somebody-elses', record.value]);
+  assert.deepEqual(fake.values(name(7)), ['another-clients', record.value]);
   assert.equal(fake.records.length, 32);
   const before = fake.requests.length;
   await provider.batch?.remove(records, signal);
   assert.deepEqual(
     fake.records.map(({ value }) => value),
-    ['somebody-elses'],
+    ['another-clients'],
   );
   assert.equal(fake.requests.length, before + 1);
 });

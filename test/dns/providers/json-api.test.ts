@@ -66,7 +66,7 @@ test('credentials are made for each attempt, and a token that went out is not sh
   );
 });
 
-test('a token that is refused is fetched anew once', async () => {
+test('a token that is refused is replaced once', async () => {
   let token = 'old';
   const { fake, api, get } = await withApi({
     authorize: () => ({ Authorization: `Bearer ${token}` }),
@@ -113,7 +113,7 @@ test('an answer of more than a megabyte is not taken, and the form of another is
   assert.throws(() => api.read(schema, answer), /unexpected response \(zones\.0\.id must be a string\)/);
 });
 
-test('a connection that is cut off is made anew', async () => {
+test('a closed connection is reopened', async () => {
   const { fake, api, get, world } = await withApi();
   fake.handler = () => ({ status: 200, json: {} });
   await api.send(get, signal);

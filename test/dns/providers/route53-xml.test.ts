@@ -1,4 +1,4 @@
-/** The little XML of Route 53, also from somebody who means harm. */
+/** The little XML of Route 53, including hostile input. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertXml, elementsOf, escapeXml, textOf } from '../../../src/dns/providers/route53-xml.ts';

@@ -62,18 +62,18 @@ test('records of many names, and several of one, are one change, and go by anoth
   assert(fake.requests.filter(({ method }) => method === 'GET').length < 10);
 });
 
-test('a batch that meets what somebody else has put there is made again with that, and leaves it', async () => {
+test('a batch that conflicts with a concurrent change is retried and preserves that change', async () => {
   await using fake = await startFake(fakeRoute53);
   const { provider, made, api, signal } = bench(fakeRoute53, fake);
   const other = { ...record, name: '_acme-challenge.other.example.com' };
-  fake.set(other.name, ['somebody-elses']);
+  fake.set(other.name, ['another-clients']);
   await provider.batch?.present([record, other], signal);
-  assert.deepEqual(fake.values(other.name), ['somebody-elses', record.value]);
+  assert.deepEqual(fake.values(other.name), ['another-clients', record.value]);
   // A process that knows nothing of it.
   await made(api.config(fake.url)).batch?.remove([record, other], signal);
   assert.deepEqual(
     fake.records.map(({ value }) => value),
-    ['somebody-elses'],
+    ['another-clients'],
   );
 });
 
@@ -81,11 +81,11 @@ test('a set is replaced as it was read, with its TTL, or not at all', async () =
   await using fake = await startFake(fakeRoute53);
   const { provider, signal } = bench(fakeRoute53, fake);
   await provider.present(record, signal);
-  fake.meanwhile(() => fake.add(here, 'somebody-elses'));
+  fake.meanwhile(() => fake.add(here, 'another-clients'));
   await provider.present(another, signal);
   fake.meanwhile(() => fake.add(here, 'a-third'));
   await provider.remove(record, signal);
-  assert.deepEqual(fake.values(here), ['somebody-elses', another.value, 'a-third']);
+  assert.deepEqual(fake.values(here), ['another-clients', another.value, 'a-third']);
   const actions = fake.requests.filter(isChange).map(({ body }) => elementsOf(body, 'Action').join());
   assert.deepEqual(actions, ['CREATE', ...Array.from({ length: 4 }, () => 'DELETE,CREATE')]);
 });

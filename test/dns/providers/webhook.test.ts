@@ -107,7 +107,7 @@ suite('refusals', () => {
     );
   });
 
-  test('nobody there is said so', async () => {
+  test('a missing server is reported', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const provider = webhook.create({ url }, fakeContext());
     await assert.rejects(

@@ -1,4 +1,4 @@
-/** Names in text and on the wire; whoever sends them may send anything. */
+/** Names in text and on the wire; input may be arbitrary. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

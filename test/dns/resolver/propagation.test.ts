@@ -13,7 +13,7 @@ import { SimulatedDns } from '../../harness/simulated-dns.ts';
 
 const name = '_acme-challenge.www.example.test';
 const record = { name, value: 'wanted' };
-const shows = { [`TXT ${name}`]: ['somebody else', 'wanted'] };
+const shows = { [`TXT ${name}`]: ['another', 'wanted'] };
 const never = new AbortController().signal;
 const hasty = { timeoutMs: 50, tries: 1 };
 
@@ -131,7 +131,7 @@ suite('authoritative servers', () => {
     assert.equal((await wait(resolver)).length, 2, 'passed over after three looks');
   });
 
-  test('a server that is found by nobody just now may be found at the next look', async (t) => {
+  test('servers that cannot be found may be found at the next poll', async (t) => {
     const { resolver, system } = await authoritative(t, { 'ns1.test': await fakeDns(t, shows) });
     system.trouble = () => 'SERVFAIL';
     const at = () => {
@@ -204,7 +204,7 @@ suite('a configured resolver', () => {
   test('is asked where none of the name servers can be reached, also after what it keeps in its cache', async () => {
     const { world, dns, toCache } = simulated({ isReachable: false, negativeTtlMs: 3_600_000 });
     const resolver = dns.resolver({ configured: cache });
-    assert.deepEqual(await resolver.txt(name), [], 'planted by somebody else');
+    assert.deepEqual(await resolver.txt(name), [], 'created by another client');
     const planted = world.now();
     dns.add(name, 'wanted');
     const said = await wait(resolver, { world, timeoutMs: 600_000 });

@@ -130,7 +130,7 @@ suite('failures are sentences', () => {
     });
   }
 
-  test('nobody there', async () => {
+  test('a refused query', async () => {
     const server = `127.0.0.1:${await freePort()}`;
     await assert.rejects(systemResolver(server, hasty).txt('a.test'), {
       message: `query for the TXT of a.test failed: ${server} is unreachable`,

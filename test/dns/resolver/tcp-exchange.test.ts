@@ -1,4 +1,4 @@
-/** One message there and one back, whatever the other side does with the connection. */
+/** One request and one response, for any behavior of the server. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { suite, test } from 'node:test';
@@ -67,7 +67,7 @@ suite('no answer', () => {
     });
   }
 
-  test('nobody is there', async () => {
+  test('a refused connection', async () => {
     const port = await freePort();
     const exchange = tcpExchange(
       { world: new TestWorld(), guard: loopbackGuard },

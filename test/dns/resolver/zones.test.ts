@@ -25,7 +25,7 @@ suite('longestZone', () => {
     ['com', undefined],
   ];
   for (const [name, title, zone] of cases) {
-    test(`${name} is for ${title ?? 'nobody'}`, () => {
+    test(`${name} is for ${title ?? 'no provider'}`, () => {
       for (const providers of [
         [wide, narrow],
         [narrow, wide],
@@ -101,7 +101,7 @@ suite('followCnames', () => {
     );
   });
 
-  test('where nobody answers the sentence says who was asked what', async (t) => {
+  test('if no server answers, the error names the server and the query', async (t) => {
     const dns = await fakeDns(t);
     dns.trouble = () => 'SERVFAIL';
     await assert.rejects(

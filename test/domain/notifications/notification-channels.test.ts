@@ -85,7 +85,7 @@ suite('a channel', () => {
   test('is refused with what is missing or unknown, and nothing is said again', async (t) => {
     const { vault } = await testVault(t);
     const wrong: [type: string, settings: object, message: RegExp][] = [
-      ['webhook', {}, /^the settings of webhook are not right: url is missing/],
+      ['webhook', {}, /^invalid settings for webhook: url is missing/],
       ['webhook', { url: 'http://a.test/t0ken' }, /url must be an https:\/\/ URL/],
       ['webhook', { url, secret: 't0ken' }, /secret must be whsec_ and 24 to 64 bytes/],
       ['webhook', { url, t0ken: 1 }, /unknown/],

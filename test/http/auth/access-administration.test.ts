@@ -30,7 +30,7 @@ test('every endpoint for administrators lets one in, and then looks at what was 
   assert.doesNotMatch(server.log.lines.join('\n'), /token-of|"level":"(warn|error)"/);
 });
 
-test('a body is not looked at before the rights of whoever sends it', async (t) => {
+test('a body is not read before its sender is authorized', async (t) => {
   const server = await checkedServer(t, { administrators: alice.administrators });
   for (const { method, path, body } of guarded) {
     if (body === undefined) continue;

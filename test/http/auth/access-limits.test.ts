@@ -55,7 +55,7 @@ suite('keys that do not count', () => {
     }
     const wrong = `${raw.slice(0, 16)}${'A'.repeat(43)}`;
     assert.equal((await ask(wrong)).status, 429);
-    assert.equal((await ask(raw)).status, 200, 'also when somebody guesses at this very key');
+    assert.equal((await ask(raw)).status, 200, 'even while this key is being guessed');
   });
 
   test('are counted by address, of IPv6 by the first 64 bits', async (t) => {
@@ -88,7 +88,7 @@ suite('keys that do not count', () => {
     const bound = await makeKey(server.vault, { allowed_networks: ['198.51.100.0/24'] });
     await exhaust(unknown);
     const { status } = await ask(revoked.raw);
-    assert.equal(status, 429, 'nobody learns that it was a key once');
+    assert.equal(status, 429, 'the response does not reveal that it was a key');
     assert.equal((await ask(bound.raw)).status, 429);
     assert.deepEqual(
       refusals().map(({ actor, detail }) => [actor, detail]),

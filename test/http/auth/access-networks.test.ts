@@ -101,7 +101,7 @@ suite('a key that is bound to networks', () => {
     assert.equal(used(), '192.0.2.1');
   });
 
-  test('that has ended is nobody everywhere', async (t) => {
+  test('that has expired is unknown everywhere', async (t) => {
     const { server, ask } = await prepared(t);
     const { raw } = await makeKey(server.vault, { allowed_networks: ['192.0.2.0/24'] });
     outside(server.dataDir, (db) => db.exec('update api_keys set revoked_at = 1'));
@@ -151,7 +151,7 @@ suite('networks of a key over HTTP', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'api_key.create')[0]?.detail.allowed_networks, expected);
   });
 
-  test('are none where nobody asks for any, and where one is a star', async (t) => {
+  test('are none if none are requested, and where one is a star', async (t) => {
     const { expect } = await administration(t);
     for (const change of [{}, { allowed_networks: [] }, { allowed_networks: ['10.0.0.0/8', '*'] }]) {
       assert.deepEqual((await expect<View>(201, 'POST', path, { ...key, ...change })).allowed_networks, []);

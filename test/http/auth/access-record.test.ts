@@ -28,7 +28,7 @@ async function prepared(t: Parameters<typeof checkedServer>[0]) {
 }
 
 suite('a refusal', () => {
-  test('to a key that is known is recorded with who, what, why, whence and the request id', async (t) => {
+  test('to a key that is known is recorded with actor, action, reason, address and request id', async (t) => {
     const { server, refusals } = await prepared(t);
     const refused = [
       { key: await revokedKey(server), detail: { code: 'unauthenticated', reason: 'revoked' } },
@@ -57,7 +57,7 @@ suite('a refusal', () => {
     }
   });
 
-  test('is recorded under the name that was asked for, whatever characters it has', async (t) => {
+  test('is recorded under the requested name, with any characters', async (t) => {
     const { server, refusals } = await prepared(t);
     const { raw } = await makeKey(server.vault, { certificates: ['other'] });
     for (const name of ["$&$'$`$1", '{id}', 'a/b', 'ключ\n']) {
@@ -79,7 +79,7 @@ suite('a refusal', () => {
     );
   });
 
-  test('to nobody in particular is not recorded', async (t) => {
+  test('to an anonymous caller is not recorded', async (t) => {
     const { server, refusals } = await prepared(t);
     const key = await makeKey(server.vault);
     for (const lines of Object.values(strangers(key)))
@@ -116,7 +116,7 @@ suite('what another process changes', () => {
     assert.equal(refusals().length, 1);
     await deleteApiKey(cli, localCli, key.id);
     assert.equal(await statusFor(key.raw), 401);
-    assert.equal(refusals().length, 1, 'a deleted key is nobody');
+    assert.equal(refusals().length, 1, 'a deleted key is unknown');
   });
 
   test('a new key counts at once, and expiry at its moment', async (t) => {

@@ -82,7 +82,7 @@ suite('the session of an administrator', () => {
     assert.equal((await server.raw('GET', '/api/v1/session', [alice.line])).status, 200);
   });
 
-  test('is worth nothing where nobody can have one', async (t) => {
+  test('is useless if there are no administrators', async (t) => {
     const { endpoints, ask } = await prepared(t, {});
     for (const endpoint of endpoints) {
       assert.equal((await ask(endpoint, [alice.line])).status, 401, label(endpoint));

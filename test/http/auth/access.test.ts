@@ -52,7 +52,7 @@ function assertSilent({ body }: RawReply, keys: readonly TestKey[], place: strin
 }
 
 suite('every endpoint behind a scope', () => {
-  test('gives one and the same 401 to all who are nobody, revoked or expired', async (t) => {
+  test('gives one and the same 401 to all unknown, revoked and expired keys', async (t) => {
     const { server, endpoints, ask } = await prepared(t);
     const good = await makeKey(server.vault);
     const ended = { revoked: await revokedKey(server), expired: await expiredKey(server) };
@@ -182,7 +182,7 @@ suite('a certificate outside the allowlist', () => {
 });
 
 suite('every endpoint for administrators', () => {
-  test('gives one and the same 403 to all others: nobody, unknown, ended and good keys, and sessions that are none', async (t) => {
+  test('gives one and the same 403 to all others: anonymous, unknown, ended and good keys, and sessions that are none', async (t) => {
     for (const options of [{}, { administrators: alice.administrators }]) {
       const server = await checkedServer(t, options);
       const endpoints = administratorEndpoints(await makeAccount(server.vault));

@@ -9,7 +9,7 @@ import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.
 const raw = `vk_abcdefghijkl.${'s'.repeat(43)}`;
 
 suite('the Authorization header', () => {
-  test('gives its token whatever the case of the scheme', () => {
+  test('gives its token for any case of the scheme', () => {
     const headers = [
       `Bearer ${raw}`,
       `bearer ${raw}`,

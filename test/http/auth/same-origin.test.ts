@@ -114,7 +114,7 @@ suite('a change in a session', () => {
           ...(text !== undefined && { body: text }),
         });
         assert.equal(response.status, 403, `${method} ${path}`);
-        assert.match(await response.text(), /only taken from the pages of the vault itself/);
+        assert.match(await response.text(), /only from the console of this vault/);
       }
       assert.deepEqual(
         (await viewAdministrators(server.vault)).map(({ name }) => name),
@@ -139,7 +139,7 @@ suite('a change in a session', () => {
       const init = { headers: { 'Content-Type': type } };
       const response = await send('POST', '/api/v1/administrators', body, init);
       assert.equal(response.status, 400, type);
-      assert.match(await response.text(), /has to be JSON/);
+      assert.match(await response.text(), /must be JSON/);
     }
     assert.equal((await viewAdministrators(server.vault)).length, 1);
   });
@@ -160,7 +160,7 @@ suite('a change in a session', () => {
     assert.equal((await server.raw('GET', '/api/v1/session', lines)).status, 200);
   });
 
-  test('is no business of API keys, which browsers send for nobody', async (t) => {
+  test('is no business of API keys, which browsers never send by themselves', async (t) => {
     const server = await checkedServer(t);
     await makeCertificate(server.vault, 'www');
     const { raw } = await makeKey(server.vault);

@@ -19,7 +19,7 @@ test('each metric that the dashboard and the rules name is exported, and each of
   const named = new Set<string>();
   for (const [word] of (dashboard + rules).matchAll(/\b(vault|process|nodejs)_[a-z0-9_]+\b/g)) {
     const name = known.has(word) ? word : word.replace(/_(bucket|sum|count)$/, '');
-    assert.ok(known.has(name), `${word} is exported by nobody`);
+    assert.ok(known.has(name), `${word} is not exported`);
     named.add(name);
   }
   const left = Object.keys(metricFamilies).filter((name) => !named.has(name));

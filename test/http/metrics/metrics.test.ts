@@ -43,7 +43,7 @@ test('ten thousand certificates are read in one go, and written in pieces betwee
   assert.ok(longest <= 502, `a piece of ${longest} lines`);
 });
 
-test('disabled certificates are counted and nobody is woken for them; failures are told where there are any', async (t) => {
+test('disabled certificates are counted and raise no alerts; failures are reported if there are any', async (t) => {
   const { vault, dataDir } = await testVault(t);
   for (const name of ['on', 'off', 'failing']) await makeCertificate(vault, name);
   outside(dataDir, (db) => {

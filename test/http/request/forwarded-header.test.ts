@@ -1,4 +1,4 @@
-/** `Forwarded` (RFC 7239) as it is written and as it is read, whatever stands before what the last proxy added. */
+/** `Forwarded` (RFC 7239) as written and as parsed, regardless of what precedes the last proxy's element. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -34,7 +34,7 @@ suite('a reply', () => {
     assert.deepEqual([length, Buffer.from(body, 'latin1').toString()], ['10', '"ключ"']);
   });
 
-  test('to HEAD declares the length of the body that GET would have, also where it was not made', async (t) => {
+  test('to HEAD declares the length of the body that GET would have, even if the body was not created', async (t) => {
     const made = await sent(t, json(200, [1, 2]), 'HEAD');
     assert.deepEqual(made, { status: 200, length: '5', type: 'application/json', body: '' });
     const notMade = await sent(t, { status: 200, headers: {}, body: '', size: 241 }, 'HEAD');
@@ -58,10 +58,10 @@ suite('a problem', () => {
   test('says its status twice, its code, its detail with the hint, and what was wrong where', () => {
     const errors = [{ path: 'version', message: 'no number' }];
     const { status, headers, body } = problemReply(
-      new Problem('invalid_request', { detail: 'It is wrong.', hint: 'Mend it.', errors }),
+      new Problem('invalid_request', { detail: 'It is wrong.', hint: 'Fix it.', errors }),
       { Allow: 'GET' },
     );
-    const expected = { status: 400, code: 'invalid_request', detail: 'It is wrong. Mend it.', errors };
+    const expected = { status: 400, code: 'invalid_request', detail: 'It is wrong. Fix it.', errors };
     assert.deepEqual([status, JSON.parse(String(body))], [400, expected]);
     assert.deepEqual([headers['Content-Type'], headers.Allow], ['application/problem+json', 'GET']);
   });
@@ -113,7 +113,7 @@ suite('a streamed reply', () => {
     assert.deepEqual([await response.text(), response.headers.get('X-Request-Id')], ['one two', 'the-id']);
   });
 
-  test('is made no faster than it is read, and no further once nobody reads', async (t) => {
+  test('is made no faster than it is read, and no further once the client stops reading', async (t) => {
     let made = 0;
     let isOver = false;
     const { url, ended } = await streaming(t, async function* () {
@@ -134,7 +134,7 @@ suite('a streamed reply', () => {
     assert(made < 1000);
   });
 
-  test('that fails is cut off, so that nobody takes it for the whole', async (t) => {
+  test('that fails is cut off, so that the client does not read it for the whole', async (t) => {
     const { url, ended } = await streaming(t, async function* () {
       yield 'a part';
       throw new Error('no more');

@@ -132,7 +132,7 @@ suite('a JSON body', () => {
     assert.doesNotMatch(server.log.lines.join('\n'), /"level":"(warn|error)"/);
   });
 
-  test('is not looked at before the caller is admitted', async (t) => {
+  test('is not read before authorization', async (t) => {
     const { post } = await prepared(t);
     for (const body of ['{', 'x'.repeat(2_000_000)]) {
       const refused = await post(body, { Authorization: 'Bearer vk_unknown' }, '/guarded');

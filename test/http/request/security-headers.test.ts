@@ -175,7 +175,7 @@ suite('the headers that every answer has', () => {
     assert.equal((await ask('OPTIONS', '/', preflight)).status, 404);
   });
 
-  test('are on the listener for http-01 too, also where it has nothing to serve', async (t) => {
+  test('are on the listener for http-01 too, even if it has nothing to serve', async (t) => {
     const { server } = await watched(t);
     await putChallenge(server.vault, {
       type: 'http-01',

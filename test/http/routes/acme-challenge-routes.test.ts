@@ -1,4 +1,4 @@
-/** http-01 challenges over the vault's own listener, whatever name it is asked by, and from any process. */
+/** http-01 challenges over the vault's own listener, for any host name, and from any process. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { deleteChallengeRow } from '../../../src/db/tables/acme-challenges.ts';
@@ -29,7 +29,7 @@ suite('an http-01 challenge', () => {
     assert.deepEqual([gone.status, await codeOf(gone)], [404, 'not_found']);
   });
 
-  test('is answered whatever the Host says, and where a public URL is set', async (t) => {
+  test('is answered for any Host, and with a public URL', async (t) => {
     const server = await checkedServer(t, { publicUrl: 'https://vault.example.test' });
     await putChallenge(server.vault, http);
     for (const host of ['www.example.test', 'www.example.test:80', '192.0.2.7', '[2001:db8::7]', 'a_b', '']) {

@@ -35,7 +35,7 @@ test('a bad name or password is refused, and the answer does not repeat the pass
   }
 });
 
-test('the last one stays, whoever asks; one who does not exist is not found', async (t) => {
+test('the last one cannot be deleted; an unknown one is not found', async (t) => {
   const { alice } = await withAlice(t);
   const last = await alice.send('DELETE', '/api/v1/administrators/alice');
   assert.deepEqual([last.status, await codeOf(last)], [409, 'last_administrator']);

@@ -132,7 +132,7 @@ suite('the artifacts', () => {
     assert.equal(head.headers.get('Content-Length'), '0');
   });
 
-  test('come whole whatever range is asked for', async (t) => {
+  test('are complete for any requested range', async (t) => {
     const { server, raw, body } = await prepared(t);
     const whole = await body(`${www}/fullchain.pem`);
     for (const Range of ['bytes=0-9', 'bytes=5-', 'bytes=99999999-', 'lines=1-2', '???']) {

@@ -33,7 +33,7 @@ async function prepared(t: Parameters<typeof administration>[0], count = 30) {
 const below = (count: number) => Array.from({ length: count }, (_, index) => count - 1 - index);
 
 suite('the audit log', () => {
-  test('has the newest first, each event once, whatever the size of its pages', async (t) => {
+  test('has the newest first, each event once, for any page size', async (t) => {
     const { admin } = await prepared(t);
     const { all, pages } = await allPages<Event>(
       admin,

@@ -78,7 +78,10 @@ suite('a change of a certificate', () => {
     const { server, expect } = await administration(t);
     await makeCertificate(server.vault, 'www');
     await importOne(server.vault, 'bought', { chain: true });
-    assert.match((await expect<Problem>(400, 'PATCH', `${list}/www`, {})).detail, /nothing to change/);
+    assert.match(
+      (await expect<Problem>(400, 'PATCH', `${list}/www`, {})).detail,
+      /at least one setting to change/,
+    );
     await expect(400, 'PATCH', `${list}/www`, { challenge: 'dns-01' });
     await expect(400, 'PATCH', `${list}/www`, { name: 'other' });
     await expect(404, 'PATCH', `${list}/absent`, { auto_renew: false });
@@ -228,7 +231,7 @@ suite('the list of certificates', () => {
     for (const query of wrong) await admin.expect(400, 'GET', `${list}?${query}`);
   });
 
-  test('shows a key nothing outside of its allowlist, whatever it filters by', async (t) => {
+  test('shows a key nothing outside its allowlist, with any filter', async (t) => {
     const { admin, vault } = await zoo(t);
     const key = await makeKey(vault, { certificates: ['long'] });
     for (const query of ['search=short', 'status=expired', 'issuer=acme', 'sort=expiry', 'sort=status', '']) {

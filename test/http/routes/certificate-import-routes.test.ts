@@ -50,7 +50,7 @@ suite('files that are dropped', () => {
     const stranger = await files(server.vault);
     const text = (name: string, content: string) => ({ name, text: content });
     const wrong: [object[], RegExp][] = [
-      [[text('a.pem', fullchain)], /no private key in a\.pem/],
+      [[text('a.pem', fullchain)], /No private key found in a\.pem/],
       [[text('key.pem', key)], /no certificate in key\.pem/],
       [[text('a.pem', fullchain), text('key.pem', stranger.key)], /belongs to none of the certificates/],
       [[text('a.pem', 'nonsense')], /neither a certificate nor a private key/],
@@ -92,7 +92,7 @@ suite('files that are dropped', () => {
       certificate: Record<string, unknown>;
     };
     assert.deepEqual([serial, fingerprint_sha256, issuer], [undefined, undefined, undefined]);
-    assert.match(String(warnings), /No intermediate was given/);
+    assert.match(String(warnings), /^The intermediate certificate of .* is missing/);
     assert.deepEqual(rest.certificate.domains, ['www.example.test']);
     assert.equal(rest.certificate.key_type, 'ec256');
     assert.equal((preview as { suggested_name: string }).suggested_name, 'www.example.test');

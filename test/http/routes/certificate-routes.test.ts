@@ -156,7 +156,7 @@ suite('metadata', () => {
 suite('the list of certificates', () => {
   const names = ['a', 'B', '_x', 'b', '*.example.test', 'a-1', 'a.1', 'z'];
 
-  test('is sorted by name, and its pages have each element once whatever their size', async (t) => {
+  test('is sorted by name, and its pages have each element once, for any page size', async (t) => {
     const { server, raw, json } = await prepared(
       t,
       names.filter((name) => name !== '_x'),

@@ -38,7 +38,7 @@ suite('the page', () => {
     }
   });
 
-  test('never stands where programs ask, whatever they accept', () => {
+  test('is never served to programs, in any case', () => {
     const paths = [
       '/api',
       '/api/v1/nothing',
@@ -51,7 +51,7 @@ suite('the page', () => {
     for (const path of paths) assert.equal(get(path, { accept: html }), undefined, path);
   });
 
-  test('is asked about anew each time, and lets in nothing from elsewhere', () => {
+  test('is revalidated each time, and lets in nothing from elsewhere', () => {
     const headers = get('/')?.headers ?? {};
     assert.equal(headers['Cache-Control'], 'no-cache');
     assert.equal(headers['Content-Type'], 'text/html; charset=utf-8');
@@ -69,7 +69,7 @@ suite('the page', () => {
 });
 
 suite('hashed files', () => {
-  test('are kept for ever', () => {
+  test('are cached forever', () => {
     const headers = get(script)?.headers ?? {};
     assert.equal(headers['Cache-Control'], 'public, max-age=31536000, immutable');
     assert.equal(headers['Content-Type'], 'text/javascript; charset=utf-8');

@@ -12,7 +12,7 @@ type Problem = { detail: string };
 
 const inside = 'internal-4711';
 
-/** Something on this machine that is nobody's business. */
+/** An internal service on this host. */
 async function internal(t: TestContext) {
   let asked = 0;
   const server = createServer((_, response) => {

@@ -32,7 +32,7 @@ suite('a DNS provider that is added', () => {
   test('is refused with what is missing or unknown, and never with what was sent', async (t) => {
     const { expect, said, server } = await prepared(t);
     const wrong: [object, RegExp][] = [
-      [{ ...body, config: {} }, /settings of cloudflare are not right: api_token is missing/],
+      [{ ...body, config: {} }, /invalid settings for cloudflare: api_token is missing/],
       [{ ...body, config: { api_token: `${token} ` } }, /without blanks/],
       [{ ...body, config: { api_token: token, [token]: 1 } }, /unknown|no name/],
       [{ ...body, type: 'cloudflair' }, /Did you mean "cloudflare"/],
@@ -52,7 +52,7 @@ suite('a DNS provider that is added', () => {
     const { expect } = await prepared(t);
     const hook = { ...body, type: 'exec', config: { command: '/bin/true' } };
     const { detail, errors } = await expect<Problem>(400, 'POST', path, hook);
-    assert.match(detail, /added on the vault's own machine only/);
+    assert.match(detail, /only be added on the vault's host/);
     assert.deepEqual(errors?.[0]?.path, 'type');
     assert.deepEqual(await expect(200, 'GET', path), []);
   });
@@ -111,7 +111,7 @@ suite('the test of a DNS provider', () => {
     for (const domain of ['192.0.2.1', 'not a domain', '']) {
       assert.equal((await test('cf', domain)).errors?.[0]?.path, 'domain');
     }
-    assert.match((await test('hand', 'www.example.org')).detail, /by hand/);
+    assert.match((await test('hand', 'www.example.org')).detail, /manual provider/);
     await test('absent', 'www.example.test', 404);
     const troubles: Error[] = [
       new Error('a secret of the inside'),

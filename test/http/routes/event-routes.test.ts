@@ -8,7 +8,7 @@ import { type TestServer, testServer } from '../../harness/test-server.ts';
 
 const path = '/api/v1/events';
 
-/** A window of alice's that listens; `rest` is what has not been looked at yet. */
+/** A window of alice's that listens; `rest` is the unread rest. */
 async function listen(t: TestContext, server: TestServer, who: RequestInit = alice.init) {
   const closing = new AbortController();
   t.after(() => closing.abort());
@@ -90,7 +90,7 @@ suite('the events', () => {
     assert.equal(await first.next(), ': still here');
   });
 
-  test('cost one look a second however many listen, and none while nobody does', async (t) => {
+  test('cost one query per second for any number of listeners, and none without listeners', async (t) => {
     const { server, opened, look } = await prepared(t, 5);
     const commits = t.mock.method(server.vault.db, 'commits');
     await makeKey(server.vault);
@@ -98,7 +98,7 @@ suite('the events', () => {
     for (const window of opened) assert.equal(await window.next(), change('vault'));
     assert.equal(commits.mock.callCount(), 1);
     for (const window of opened) window.close();
-    // Whoever begins to listen after that is the only one.
+    // A later listener is the only one.
     const { next } = await listen(t, server);
     await next();
     await makeKey(server.vault);
@@ -113,7 +113,7 @@ suite('the events', () => {
     assert.equal(await first.next(), undefined);
   });
 
-  test('end when somebody signs out, and are no use that keeps an idle session', async (t) => {
+  test('end after signing out, and are no use that keeps an idle session', async (t) => {
     const server = await testServer(t);
     await makeAdministrator(server.vault, 'alice');
     for (const how of ['signs out', 'is idle']) {

@@ -22,7 +22,7 @@ async function prepared(t: TestContext, options: ScriptedAcmeOptions = {}) {
 }
 
 suite('a CA that is added', () => {
-  test('is refused with the sentence of whoever refuses it, and then it is not there', async (t) => {
+  test('is rejected with the reason of the CA, and is not stored', async (t) => {
     const { expect, add, names, ca, server } = await prepared(t, { profiles: { classic: 'as ever' } });
     await expect(400, 'POST', path, { name: 'ca' });
     await expect(400, 'POST', path, add({ name: 'c a' }));
@@ -75,17 +75,22 @@ suite('a CA that is added', () => {
     }
   });
 
-  test('has wishes that null takes back, its trust root too; what is left out stays', async (t) => {
+  test('has settings that null clears, including its trust root; omitted ones stay', async (t) => {
     const { expect, add, server } = await prepared(t, { profiles: { classic: 'as ever' } });
     const root = await (await server.get('/client/ca.crt')).text();
-    const wishes = { profile: 'classic', email: 'a@example.test', preferred_chain: 'Old Root', ca_pem: root };
-    const added = await expect(201, 'POST', path, add(wishes));
+    const settings = {
+      profile: 'classic',
+      email: 'a@example.test',
+      preferred_chain: 'Old Root',
+      ca_pem: root,
+    };
+    const added = await expect(201, 'POST', path, add(settings));
     const shown = ({ profile, email, preferred_chain, ca_pem }: Record<string, unknown>) => ({
       ...{ profile, email, preferred_chain, ca_pem },
     });
-    assert.deepEqual(shown(added), wishes);
-    assert.deepEqual(shown(await expect(200, 'PATCH', `${path}/ca`, {})), wishes);
-    for (const field of Object.keys(wishes)) {
+    assert.deepEqual(shown(added), settings);
+    assert.deepEqual(shown(await expect(200, 'PATCH', `${path}/ca`, {})), settings);
+    for (const field of Object.keys(settings)) {
       const changed = await expect(200, 'PATCH', `${path}/ca`, { [field]: null });
       assert.equal(changed[field], null, field);
     }
@@ -114,7 +119,7 @@ suite('a CA that is added', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'issuer.update'), []);
   });
 
-  test('is changed, and removed once nobody uses it', async (t) => {
+  test('is changed, and deleted once it is unused', async (t) => {
     const { expect, add, names, server } = await prepared(t);
     await expect(201, 'POST', path, add({ email: 'a@example.test' }));
     const changed = await expect(200, 'PATCH', `${path}/ca`, { email: 'b@example.test' });

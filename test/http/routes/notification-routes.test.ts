@@ -49,7 +49,7 @@ suite('a channel', () => {
   test('is refused with what is missing or unknown, and never with what was sent', async (t) => {
     const { expect, said } = await prepared(t);
     const wrong: [object, RegExp][] = [
-      [{ ...body, settings: {} }, /settings of webhook are not right: url is missing/],
+      [{ ...body, settings: {} }, /invalid settings for webhook: url is missing/],
       [{ ...body, settings: { url: 'http://a.test/t0ken' } }, /url must be an https/],
       [{ ...body, settings: { url, t0ken: 1 } }, /unknown|no name/],
       [{ ...body, type: 'webhok' }, /no kind of notification channel called "webhok"/],
@@ -70,7 +70,7 @@ suite('a channel', () => {
     const { expect, server } = await prepared(t);
     const hook = { name: 'x', type: 'exec', settings: { command: ['/bin/true'] } };
     const { detail, errors } = await expect<Problem>(400, 'POST', path, hook);
-    assert.match(detail, /set up on the vault's own machine only/);
+    assert.match(detail, /only be added on the vault's host/);
     assert.equal(errors?.[0]?.path, 'type');
     const input = parseInput(createChannelInput, { name: 'x', type: 'exec' });
     await addChannel(server.vault, localCli, input, written({ command: ['/bin/true'] }));
@@ -94,7 +94,7 @@ suite('a channel', () => {
     const [got] = receiver.received;
     assert(got && isSignedWith(next, got, server.world.now()));
     receiver.answers.push(status(500));
-    assert.match((await expect<Problem>(400, 'POST', `${at}/test`)).detail, /answered 500\.$/);
+    assert.match((await expect<Problem>(400, 'POST', `${at}/test`)).detail, /responded with 500\.$/);
     const view = await expect<View>(200, 'PATCH', at, { disabled: true, certificates: ['web*'] });
     assert.partialDeepStrictEqual(view, { secret: null, digest_at: '07:00', certificates: ['web*'] });
     assert.partialDeepStrictEqual(view.last_delivery, { event: 'test', status: 'failed' });

@@ -90,7 +90,7 @@ suite('a request to renew', () => {
     assert(answers.some(({ requestId }) => requestId === event?.request_id));
   });
 
-  test('may have a body of any kind, which is not looked at', async (t) => {
+  test('may have any body, which is ignored', async (t) => {
     const { server, key, renew } = await prepared(t);
     await renew({ body: '{"force":true}', headers: { 'Content-Type': 'application/json' } });
     await renew({ body: 'not json', headers: { 'Content-Type': 'application/json' } });

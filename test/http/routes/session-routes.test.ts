@@ -162,12 +162,12 @@ suite('a session', () => {
     assert.equal(Date.parse(people[0]?.last_signed_in_at ?? ''), now);
   });
 
-  test('is none for nobody, for forged tokens and for API keys', async (t) => {
+  test('does not exist for anonymous callers, forged tokens and API keys', async (t) => {
     const server = await withAlice(t);
     const { cookie } = await signIn(server, 'alice');
     const other = await withAlice(t);
-    const nobody = await server.get('/api/v1/session');
-    assert.deepEqual([nobody.status, await codeOf(nobody)], [401, 'unauthenticated']);
+    const anonymous = await server.get('/api/v1/session');
+    assert.deepEqual([anonymous.status, await codeOf(anonymous)], [401, 'unauthenticated']);
     for (const forged of [`${cookie}x`, cookie.slice(0, -2), 'vault_session=x', `${cookie}; ${cookie}`]) {
       assert.equal(await stateOf(pageWith(server, forged)), 401, forged);
     }
@@ -184,7 +184,7 @@ suite('a session', () => {
     }
   });
 
-  test('ends after half an hour without a request, and each request begins that anew', async (t) => {
+  test('ends after half an hour without a request, and each request restarts that time', async (t) => {
     const server = await withAlice(t);
     const page = await signIn(server, 'alice');
     for (let n = 0; n < 3; n += 1) {
@@ -195,7 +195,7 @@ suite('a session', () => {
     assert.equal(await stateOf(page), 401);
   });
 
-  test('ends after twelve hours whatever happens', async (t) => {
+  test('ends after twelve hours in any case', async (t) => {
     const server = await withAlice(t);
     const page = await signIn(server, 'alice');
     for (let n = 0; n < 36; n += 1) {
@@ -262,7 +262,7 @@ suite('a session ends at once', () => {
     );
   });
 
-  test('by another session of the same person, and of nobody else', async (t) => {
+  test('by another session of the same person, and of no one else', async (t) => {
     const server = await withAlice(t);
     await makeAdministrator(server.vault, 'bob');
     const agent = { headers: { 'User-Agent': `Laptop ${'x'.repeat(1000)}` } };

@@ -42,7 +42,7 @@ async function assertNotValid(response: Response): Promise<void> {
 }
 
 suite('a setup link', () => {
-  test('that was never made, is another, was replaced or has expired gets one answer, and makes nobody', async (t) => {
+  test('that was never made, is another, was replaced or has expired gets one answer, and creates no administrator', async (t) => {
     const server = await checkedServer(t);
     await assertNotValid(await setUp(server, 'x'));
     const replaced = await offered(server);

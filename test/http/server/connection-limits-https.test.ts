@@ -96,7 +96,7 @@ suite('over HTTPS', () => {
     assert.equal((await busy).status, 200);
   });
 
-  test('an answer that nobody takes is cut off', async (t) => {
+  test('an answer that the client does not read is cut off', async (t) => {
     const limits = { stalledMs: 500, slowest: 10_000_000 };
     const server = await httpsServer(t, { routes: [endless], connectionLimits: limits });
     const socket = await tls(server.url);

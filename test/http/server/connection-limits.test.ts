@@ -112,7 +112,7 @@ suite('a request that is too slow', () => {
     );
   });
 
-  test('in a body that nobody reads gets its one answer, and then the connection is cut', async (t) => {
+  test('in a body that is not read gets its one answer, and then the connection is cut', async (t) => {
     const server = await testServer(t, { routes: [guarded], connectionLimits: { requestMs: 300 } });
     const text = await converse(server.url, `${postText('/guarded', 100)}{"a":`);
     assert.deepEqual(
@@ -213,7 +213,7 @@ suite('too many connections', () => {
 });
 
 suite('an answer', () => {
-  test('that nobody takes is cut off, and the log says whose', async (t) => {
+  test('that the client does not read is cut off, and the log says whose', async (t) => {
     const limits = { stalledMs: 500 };
     const server = await testServer(t, { routes: [hello, pieces], connectionLimits: limits });
     const socket = await open(server.url);

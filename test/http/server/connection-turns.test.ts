@@ -132,7 +132,7 @@ suite('a request that two servers could read differently', () => {
     }
     const texts = {
       'a host that is none': `GET ${health} HTTP/1.1\r\nHost: a b/c\r\n\r\n`,
-      'a host with an address of somebody else': `GET ${health} HTTP/1.1\r\nHost: a@b\r\n\r\n`,
+      'a host with a foreign address': `GET ${health} HTTP/1.1\r\nHost: a@b\r\n\r\n`,
       'a whole address of another host': get().replace(health, `http://other.test${health}`),
       'a whole address of another port': get().replace(health, `http://vault.test:81${health}`),
       'a whole address with a name in front': get().replace(health, `http://a@vault.test${health}`),
@@ -368,7 +368,7 @@ const framing = {
 
 type Effect = keyof typeof framing;
 
-suite('whatever the header lines about a body are,', () => {
+suite('with any header lines about a body,', () => {
   const line = fc
     .constantFrom<Effect>('length', 'length', 'chunks', 'chunks', 'nothing', 'refused')
     .chain((effect) => fc.constantFrom(...framing[effect]).map((text) => ({ effect, text })));

@@ -170,7 +170,7 @@ suite('a path', () => {
 });
 
 suite('every answer', () => {
-  test('has a request id of its own, of whatever kind it is', async (t) => {
+  test('has its own request id, for each kind of request', async (t) => {
     const { server, ask } = await prepared(t);
     const replies = [
       await ask('/api/v1/health'),

@@ -75,7 +75,7 @@ const statuses = (wire: string) => [...wire.matchAll(/HTTP\/1\.1 (\d{3})/g)].map
 const servers = { http: testServer, https: httpsServer };
 const connections = { http: open, https: handshake };
 
-/** Lets what was sent arrive and be looked at. */
+/** Lets what was sent arrive and be processed. */
 async function settled({ world }: Pick<TestServer, 'world'>): Promise<void> {
   for (let turns = 0; turns < 50; turns += 1) await world.turn();
 }
@@ -106,7 +106,7 @@ for (const scheme of ['http', 'https'] as const) {
       );
     });
 
-    test('are not begun while nobody reads the answers before them', async (t) => {
+    test('are not begun while the client does not read the answers before them', async (t) => {
       const { document, calls } = counted();
       const limits = { stalledMs: 500 };
       const server = await servers[scheme](t, { routes: [document], connectionLimits: limits });
@@ -121,7 +121,7 @@ for (const scheme of ['http', 'https'] as const) {
       socket.destroy();
     });
 
-    test('are read to their ends, whatever their bodies hold', async (t) => {
+    test('are read to their ends, with any body', async (t) => {
       const server = await servers[scheme](t, { routes: [hello, echo] });
       const socket = await connections[scheme](server.url);
       const all = readToEnd(socket);

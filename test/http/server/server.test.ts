@@ -163,7 +163,7 @@ suite('a stop', () => {
 });
 
 suite('a start', () => {
-  test('on an address that cannot be had is refused with what to do', async (t) => {
+  test('on an unavailable address is refused with what to do', async (t) => {
     const { vault, url } = await testServer(t);
     const context = serverContext(vault, { version: '0', publicUrl: undefined });
     const refused = (host: string, port: number, message: RegExp) =>

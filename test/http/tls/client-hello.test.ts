@@ -110,7 +110,7 @@ suite('a look at the first bytes', () => {
     assert.deepEqual(near.read(), hello);
   });
 
-  test('gives what is no TLS to whoever asked', async (t) => {
+  test('returns data that is not TLS', async (t) => {
     const { near, far } = await connection(t);
     far.write('GET / HTTP/1.1\r\n');
     assert.deepEqual(await readOpening(near), { kind: 'other', bytes: Buffer.from('GET / HTTP/1.1\r\n') });

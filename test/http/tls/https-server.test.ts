@@ -1,4 +1,4 @@
-/** HTTPS on its socket: what TLS agrees on, what is refused and how, and that nobody can hold it up. */
+/** HTTPS on its socket: what TLS agrees on, what is refused and how, and that no client can block it. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
@@ -51,7 +51,7 @@ suite('a handshake', () => {
     }
   });
 
-  test('prefers X25519MLKEM768, also where the client guessed another group', async (t) => {
+  test('prefers X25519MLKEM768, even if the client guessed another group', async (t) => {
     const server = await httpsServer(t);
     const cases: [offered: string | undefined, chosen: string][] = [
       [undefined, 'X25519MLKEM768'],
@@ -118,8 +118,8 @@ suite('session tickets', () => {
       await server.world.sleeping(1);
       server.world.advance(3_600_000);
       await twoLooks(server);
-      const anew = await agreed(t, server, { session: old, maxVersion: version });
-      assert.equal(anew.isSessionReused(), false);
+      const renewed = await agreed(t, server, { session: old, maxVersion: version });
+      assert.equal(renewed.isSessionReused(), false);
       const next = await agreed(t, server, { session: await session(server, version), maxVersion: version });
       assert.equal(next.isSessionReused(), true);
     });
@@ -135,15 +135,15 @@ test('a session of before a new certificate is not resumed after it', async (t) 
     const socket = await agreed(t, server, {});
     return shownBy(socket).leaf.serialNumber === before ? undefined : true;
   });
-  const anew = await agreed(t, server, { session: old });
-  assert.equal(anew.isSessionReused(), false);
-  assert.notEqual(shownBy(anew).leaf.serialNumber, before);
+  const next = await agreed(t, server, { session: old });
+  assert.equal(next.isSessionReused(), false);
+  assert.notEqual(shownBy(next).leaf.serialNumber, before);
 });
 
 suite('a tls-alpn-01 challenge', () => {
   const challenge = { type: 'tls-alpn-01', identifier: 'www.example.test', key_authorization: 'token.print' };
 
-  test('is answered on the HTTPS port with its own certificate, and to nobody else', async (t) => {
+  test('is answered on the HTTPS port with its own certificate, and only there', async (t) => {
     const server = await httpsServer(t);
     await putChallenge(server.vault, challenge);
     const asCa = { servername: challenge.identifier, ALPNProtocols: ['acme-tls/1'] };

@@ -164,7 +164,7 @@ suite('the listener for tls-alpn-01', () => {
     return socket;
   }
 
-  test('closes on what is no TLS, and outlives whoever breaks off', async (t) => {
+  test('closes connections without TLS, and survives aborted ones', async (t) => {
     const { port, log } = await prepared(t);
     for (const bytes of ['GET / HTTP/1.1\r\n\r\n', '\x16\x03\x01\x00\x04\x02\0\0\0', '\xff'.repeat(50_000)]) {
       const socket = await tcp(port);

@@ -1,4 +1,4 @@
-/** HTTPS with somebody else's files: they are taken up when they change, and only when they are right. */
+/** HTTPS with files of another program: reloaded when they change, and only if they are valid. */
 import assert from 'node:assert/strict';
 import { readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ async function serving(t: TestContext, pair: (dir: string) => Pair, publicRoots?
   return { dir, files, write, server, serial };
 }
 
-/** What nobody accepts any more. */
+/** No longer accepted. */
 function issueShort(dir: string): Pair {
   const noCa = ['-addext', 'basicConstraints=critical,CA:FALSE'];
   const files = ['-keyout', 'short.key', '-out', 'short.crt'];
@@ -69,7 +69,7 @@ function complaints({ log }: TestServer): string[] {
 }
 
 suite('files for HTTPS', needs('openssl'), () => {
-  test('are served with their chain, whatever their order and form', async (t) => {
+  test('are served with their chain, in any order and form', async (t) => {
     let chain: Chain | undefined;
     const { server } = await serving(t, (dir) => {
       chain = makeChain(dir, { names: 'IP:127.0.0.1,DNS:vault.example.test' });
@@ -164,7 +164,7 @@ suite('files for HTTPS', needs('openssl'), () => {
     await twoLooks(server);
     assert.equal(await serial(), before);
     assert.equal(complaints(server).length, 1);
-    assert.match(complaints(server)[0] ?? '', /tls\.key cannot be read/);
+    assert.match(complaints(server)[0] ?? '', /cannot read the HTTPS file .*tls\.key/);
     write(pairOf(issue(dir, 'back')));
     await untilSeen(server, async () => ((await serial()) === before ? undefined : true));
   });
@@ -175,9 +175,13 @@ suite('files for HTTPS', needs('openssl'), () => {
     const one = issue(dir, 'one');
     const other = issue(dir, 'other');
     const refused: [certFile: string, keyFile: string, message: RegExp][] = [
-      [join(dir, 'nothing.crt'), one.keyPath, /nothing\.crt cannot be read: ENOENT/],
-      [one.certificatePath, other.keyPath, /the files for HTTPS cannot be used/],
-      [one.keyPath, one.keyPath, /the files for HTTPS cannot be used/],
+      [
+        join(dir, 'nothing.crt'),
+        one.keyPath,
+        /cannot read the HTTPS file .*nothing\.crt: no such file or directory/,
+      ],
+      [one.certificatePath, other.keyPath, /invalid HTTPS certificate files/],
+      [one.keyPath, one.keyPath, /invalid HTTPS certificate files/],
     ];
     for (const [certFile, keyFile, message] of refused) {
       await assert.rejects(TlsEndpoint.open(vault, tlsFilesSource(vault, { certFile, keyFile })), (error) => {
@@ -189,7 +193,7 @@ suite('files for HTTPS', needs('openssl'), () => {
     }
   });
 
-  test('are served also where openssl made them a CA by default', async (t) => {
+  test('are served even if openssl created them as a CA by default', async (t) => {
     const { server } = await serving(t, (dir) => {
       const names = ['-subj', '/CN=vault', '-addext', 'subjectAltName=IP:127.0.0.1'];
       const files = ['-keyout', 'own.key', '-out', 'own.crt'];

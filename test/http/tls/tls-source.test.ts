@@ -142,7 +142,7 @@ suite('trouble with the certificate', () => {
     const row = () =>
       server.vault.db.reader.selectFrom('certificates').select('current_version').executeTakeFirst();
     assert.equal((await row())?.current_version, null, 'the stand-in is no version');
-    // It may have to wait for long: the stand-in is made anew before it ends.
+    // The wait may be long: the temporary certificate is replaced before it expires.
     server.world.advance(89.5 * 86_400_000);
     const later = await nextAfter(server, standIn);
     assert.equal(later.leaf.subjectAltName, standIn.leaf.subjectAltName);

@@ -184,16 +184,16 @@ test('what cannot be used is refused by its name, and nothing is stored', needs(
       pair(fullchainPath, stranger),
       /^vault: The private ec256 key in \S+stranger\.key belongs to none of the cert.*\n {2}Give the key /,
     ],
-    [1, ['--fullchain', fullchainPath], /^vault: There is no private key in .*\n {2}\S/],
+    [1, ['--fullchain', fullchainPath], /^vault: No private key found in .*\n {2}\S/],
     [
       1,
       ['--pkcs12', bundle],
-      /^vault: \S+bundle\.p12 is a PKCS#12 file that opens only with its password\.\n {2}\S/,
+      /^vault: \S+bundle\.p12 is a PKCS#12 file that is protected by a password\.\n {2}\S/,
     ],
     [
       1,
       ['--pkcs12', bundle, '--password-file', wrong],
-      /^vault: The password does not open the PKCS#12 file .*\n {2}\S/,
+      /^vault: The password of the PKCS#12 file .*\n {2}\S/,
     ],
     [
       1,

@@ -345,7 +345,7 @@ test('secrets come from files and the environment, are compared without being sa
     /:3: dns_providers\.cloudflare\.secret: cannot read .*nothing\.yaml: no such file/,
   );
   line.file('api_tokn: x\n', 'nothing.yaml');
-  await line.refused(['apply', '-f', line.path], /the settings of cloudflare are not right/);
+  await line.refused(['apply', '-f', line.path], /invalid settings for cloudflare/);
 });
 
 test('the document may come from standard input, and answer in JSON', async (t) => {
