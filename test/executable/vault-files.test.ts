@@ -73,12 +73,12 @@ const table: Readonly<Record<VaultFile, Row>> = {
   },
   'master key': {
     missing: restorable(/master\.key is missing/),
-    empty: refused(/master\.key holds 0 bytes; a master key has 32/),
-    truncated: refused(/master\.key holds 16 bytes; a master key has 32/),
+    empty: refused(/master\.key is not a master key: it has 0 bytes/),
+    truncated: refused(/master\.key is not a master key: it has 16 bytes/),
     older: restorable(/master\.key is not the master key of the vault/),
     'a link': works,
     'on another disk': works,
-    'a directory': refused(/master\.key cannot be read: EISDIR/),
+    'a directory': refused(/cannot read the master key file .*: is a directory/),
     "another user's": refused(foreign),
   },
   mark: {

@@ -92,15 +92,23 @@ test('what is missing, wrong or unknown in a secret file is named, and no value 
   );
   const cases: [type: string, content: string, message: RegExp][] = [
     ['cloudflare', 'api_tokn: hunter2', /: api_token is missing .*; api_tokn is unknown\n/],
-    ['cloudflare', 'api_token:hunter2', /a blank after "api_token:"/],
-    ['cloudflare', 'api_token: [hunter2', /neither YAML nor JSON: \w+ in line \d+\n/],
-    ['cloudflare', '- hunter2', /must be a mapping of names to values, or the api_token alone in one line\n/],
+    ['cloudflare', 'api_token:hunter2', /a space after "api_token:"/],
+    ['cloudflare', 'api_token: [hunter2', /neither valid YAML nor JSON: \w+ in line \d+\n/],
+    [
+      'cloudflare',
+      '- hunter2',
+      /must be a mapping of names to values, or a single line with the api_token\n/,
+    ],
     [
       'rfc2136',
       '{"server": "ns1.a.test", "key_name": "hunter2"}',
       /: secret must be set together with key_name\n/,
     ],
-    ['rfc2136', 'server: ns1.a.test', /: key_name is missing \(unsigned: true goes without a key\)\n/],
+    [
+      'rfc2136',
+      'server: ns1.a.test',
+      /: key_name is missing \(to send updates without a key, set unsigned: true\)\n/,
+    ],
     ['exec', 'command: /bin/true\nstyle: hunter2', /: style .*"lego"/],
     ['webhook', 'url: http://dns.a.test/hunter2', /: url must be an https:\/\/ URL /],
     ['route53', 'hunter2: hunter2', /: access_key_id is missing .*a key that is not a name is unknown\n/],
@@ -169,6 +177,6 @@ test('a test of what dns-01 cannot prove, or of a provider that is not there, is
   );
   await refused(
     commandWords('dns-provider test --name dns --domain a.test --resolver 127.0.0.1:1'),
-    /^vault: whether _acme-challenge\.a\.test is an alias \(CNAME\) cannot be found out: 127\.0\.0\.1:1 cannot be reached/,
+    /^vault: failed to look up the CNAME of _acme-challenge\.a\.test: query for .* failed: 127\.0\.0\.1:1 is unreachable/,
   );
 });

@@ -29,34 +29,30 @@ test('a directory that is none, or cannot be reached, is refused with what to lo
   const { refused, json } = commandLine(t, { environment: { HTTPS_PROXY: '', https_proxy: '' } });
   const host = await notACa(t);
   const cases: [url: string, message: string, hint: string][] = [
-    [`http://${host}/gone`, `${host} failed with HTTP status 404 and did not say why`, lookAtDirectory],
+    [`http://${host}/gone`, `${host} responded with HTTP status 404 and no reason`, lookAtDirectory],
     [
       `http://${host}/html`,
-      `${host} was expected to answer with a directory, but sent something of type text/html`,
+      `unexpected response from ${host}: expected a directory, got text/html`,
       lookAtDirectory,
     ],
     [
       `http://${host}/moved`,
-      `${host} answered with a redirect (301), and redirects are not followed`,
+      `${host} responded with a redirect (301); redirects are not followed`,
       lookAtDirectory,
     ],
     [
       'http://192.0.2.1/directory',
-      '192.0.2.1 must be asked by https: nothing was sent to it',
+      '192.0.2.1 must use https; no request was sent',
       '  Use an https:// URL in --directory.\n',
     ],
-    [
-      'https://127.0.0.1:1/directory',
-      '127.0.0.1:1 cannot be reached: connect ECONNREFUSED 127.0.0.1:1',
-      lookAround,
-    ],
+    ['https://127.0.0.1:1/directory', 'cannot connect to 127.0.0.1:1: connection refused', lookAround],
   ];
   for (const [url, message, hint] of cases) {
     await refused(['issuer', 'add', '--name', 'ca', '--directory', url], `vault: ${message}\n${hint}`);
   }
   await refused(
     ['issuer', 'add', '--name', 'ca', '--directory', `http://${host}/json`],
-    /^vault: .* was expected to answer with a directory, but sent something that is none: newNonce: .*\n {2}Look at --directory/,
+    /^vault: unexpected response from .*: expected a directory, got an invalid one: newNonce is missing\n {2}Look at --directory/,
   );
   assert.equal((await json<unknown[]>('issuer', 'list')).length, 1);
 });
@@ -65,7 +61,7 @@ test('an untrusted certificate leads to --ca-file, and a wrong --ca-file to the 
   const { refused, file } = commandLine(t);
   const [ca, other] = [await scriptedAcme(t, { tls: true }), await scriptedAcme(t, { tls: true })];
   const add = commandWords(`issuer add --name ca --directory ${ca.directoryUrl}`);
-  const untrusted = `vault: the certificate of ${new URL(ca.origin).host} is not trusted: unable to get local issuer certificate\n`;
+  const untrusted = `vault: the certificate of ${new URL(ca.origin).host} is not trusted: certificate issued by an unknown CA\n`;
   await refused(add, `${untrusted}  If the CA has its own root, pass it with --ca-file.\n`);
   await refused(
     [...add, '--ca-file', file(other.ca ?? '')],

@@ -72,7 +72,7 @@ test('letsencrypt and letsencrypt-staging need no directory, and go through the 
   for (const name of ['letsencrypt', 'letsencrypt-staging']) {
     await refused(
       ['issuer', 'add', '--name', name],
-      /^vault: acme.*\.letsencrypt\.org cannot be reached: .*\n {2}Look at /,
+      /^vault: cannot connect to acme.*\.letsencrypt\.org: .*\n {2}Look at /,
     );
   }
   assert.deepEqual(

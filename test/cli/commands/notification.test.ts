@@ -89,7 +89,7 @@ test('e-mail with a password from a file, and a program, are tried', async (t) =
   });
   assert.match(server.mails[0]?.text ?? '', /^Notification channel mail works\.$/m);
   server.answers.set('RCPT', '550 no such user');
-  const words = 'the mail server 127.0.0.1 did not accept it for ops@a.test (550)';
+  const words = 'the mail server 127.0.0.1 rejected ops@a.test (550)';
   await refused(['notification', 'test', '--channel', 'mail'], `vault: ${words}\n`);
   assert.deepEqual(server.mails[1]?.to, ['night@a.test']);
   const [last] = await json<Record<string, unknown>[]>('notification', 'log');

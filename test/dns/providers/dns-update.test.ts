@@ -57,7 +57,7 @@ test('every header code is named, with what to do', () => {
   );
   assert.match(refusal(9), /^answered NOTAUTH: not the primary server of this zone/);
   assert.match(refusal(10), /^answered NOTZONE: the name is not in the zone/);
-  assert.match(refusal(4), /^answered NOTIMP: it does not do dynamic updates/);
+  assert.match(refusal(4), /^answered NOTIMP: dynamic updates are not supported/);
   assert.equal(refusal(15), 'answered the code 15: its log may say why');
 });
 
@@ -69,7 +69,7 @@ test('every trouble with signatures says what to look at', () => {
   assert.match(words({ kind: 'refused', error: 16 }), /^answered BADSIG: .*check secret/);
   assert.match(words({ kind: 'refused', error: 17 }), /^answered BADKEY: .*check key_name/);
   assert.match(words({ kind: 'refused', error: 22 }), /^answered BADTRUNC/);
-  assert.match(words({ kind: 'refused', error: 99 }), /^answered the TSIG error 99/);
+  assert.match(words({ kind: 'refused', error: 99 }), /^answered TSIG error 99/);
   assert.equal(
     words({ kind: 'refused', error: 18, serverTime: now + 3_600_000 }),
     "answered BADTIME: the clock of the server is 3600 s ahead of the vault's; synchronize both with NTP",

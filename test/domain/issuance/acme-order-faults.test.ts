@@ -10,16 +10,15 @@ import { type AcmeKind, problem, type ScriptedReply } from '../../harness/script
 const replies: Readonly<Record<string, { readonly reply: ScriptedReply; readonly words: RegExp }>> = {
   'cut JSON': {
     reply: { headers: { 'Content-Type': 'application/json' }, body: '{"status": "pend' },
-    words:
-      /^127\.0\.0\.1:\d+ was expected to answer with an order, but sent something invalid or incomplete JSON$/,
+    words: /^unexpected response from 127\.0\.0\.1:\d+: expected an order, got invalid or incomplete JSON$/,
   },
   'JSON that is no order': {
     reply: { body: { status: 'wonderful' } },
-    words: /an order, but sent something that is none: status/,
+    words: /expected an order, got an invalid one: status/,
   },
   'another type': {
     reply: { headers: { 'Content-Type': 'text/html' }, body: '<p>Hello</p>' },
-    words: /an order, but sent something of type text\/html$/,
+    words: /expected an order, got text\/html$/,
   },
   'a huge body': {
     reply: { headers: { 'Content-Type': 'application/json' }, body: Buffer.alloc(2 << 20, 0x20) },
@@ -27,7 +26,7 @@ const replies: Readonly<Record<string, { readonly reply: ScriptedReply; readonly
   },
   'a redirect': {
     reply: { status: 302, headers: { Location: 'https://elsewhere.test/' } },
-    words: /answered with a redirect \(302\), and redirects are not followed$/,
+    words: /responded with a redirect \(302\); redirects are not followed$/,
   },
   'a refusal': {
     reply: problem('rejectedIdentifier', 'We do not do that'),

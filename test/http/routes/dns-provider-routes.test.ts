@@ -32,7 +32,7 @@ suite('a DNS provider that is added', () => {
   test('is refused with what is missing or unknown, and never with what was sent', async (t) => {
     const { expect, said, server } = await prepared(t);
     const wrong: [object, RegExp][] = [
-      [{ ...body, config: {} }, /invalid settings for cloudflare: api_token is missing/],
+      [{ ...body, config: {} }, /^Invalid settings for cloudflare: api_token is missing/],
       [{ ...body, config: { api_token: `${token} ` } }, /without blanks/],
       [{ ...body, config: { api_token: token, [token]: 1 } }, /unknown|no name/],
       [{ ...body, type: 'cloudflair' }, /Did you mean "cloudflare"/],

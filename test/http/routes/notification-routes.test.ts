@@ -49,7 +49,7 @@ suite('a channel', () => {
   test('is refused with what is missing or unknown, and never with what was sent', async (t) => {
     const { expect, said } = await prepared(t);
     const wrong: [object, RegExp][] = [
-      [{ ...body, settings: {} }, /invalid settings for webhook: url is missing/],
+      [{ ...body, settings: {} }, /^Invalid settings for webhook: url is missing/],
       [{ ...body, settings: { url: 'http://a.test/t0ken' } }, /url must be an https/],
       [{ ...body, settings: { url, t0ken: 1 } }, /unknown|no name/],
       [{ ...body, type: 'webhok' }, /no kind of notification channel called "webhok"/],

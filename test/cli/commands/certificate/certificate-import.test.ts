@@ -182,7 +182,7 @@ test('what cannot be used is refused by its name, and nothing is stored', needs(
     [
       1,
       pair(fullchainPath, stranger),
-      /^vault: The private ec256 key in \S+stranger\.key belongs to none of the cert.*\n {2}Give the key /,
+      /^vault: The private ec256 key in \S+stranger\.key does not match any of the cert.*\n {2}Import the key /,
     ],
     [1, ['--fullchain', fullchainPath], /^vault: No private key found in .*\n {2}\S/],
     [
