@@ -68,7 +68,7 @@ suite('an API key', () => {
     assert.equal(await status(key.raw), 200, 'the others go on');
     assert.match(
       server.log.lines.join('\n'),
-      /"level":"error","api_key":\d+,"message":"API key changed in the/,
+      /"level":"error","api_key":\d+,"message":"API key refused: its database row was modified/,
     );
   });
 

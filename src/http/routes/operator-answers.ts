@@ -6,6 +6,9 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { StorageError } from '../../base/storage-error.ts';
 
+/** A line of a hint that is only a command to paste. */
+const commandLine = /^ *(?:Try|Fix): vault .*$/gm;
+
 /** Runs `work`; an OperatorError becomes `invalid_request` with the same sentence. */
 export async function answeringOperators<T>(work: () => Promise<T>): Promise<T> {
   try {
@@ -16,13 +19,14 @@ export async function answeringOperators<T>(work: () => Promise<T>): Promise<T> 
   }
 }
 
-/** The problem with the sentence of the error, and its hint unless that is about the command line. */
+/** The problem with the sentence of the error, and its hint without what is about the command line. */
 export function operatorProblem(error: OperatorError): Problem {
-  const { message, hint } = error;
+  const { message } = error;
+  const hint = error.hint?.replaceAll(commandLine, '').trim();
   const terms = /terms of service: (\S+)$/.exec(message)?.[1];
   return new Problem('invalid_request', {
     detail: sentence(message),
-    ...(hint !== undefined && !hint.includes('"vault ') && { hint: inMembers(hint) }),
+    ...(hint !== undefined && hint !== '' && !hint.includes('"vault ') && { hint: inMembers(hint) }),
     ...(terms !== undefined && { errors: [{ path: 'accept_terms', message: terms }] }),
     cause: error,
   });
@@ -34,7 +38,7 @@ export function operatorProblem(error: OperatorError): Problem {
  */
 function sentence(text: string): string {
   const isOurs =
-    /^(a|an|cannot|certificates|failed|invalid|it|no|not|query|the|there|unexpected|unknown|waiting) /.test(
+    /^(a|an|cannot|certificates|external|failed|invalid|issuer|it|missing|no|not|query|the|there|unexpected|unknown|waiting) /.test(
       text,
     );
   const capital = isOurs ? text.slice(0, 1).toUpperCase() + text.slice(1) : text;

@@ -25,7 +25,7 @@ suite('a certificate that is asked for', () => {
     const paths = problem.errors?.map(({ path }) => path);
     assert.deepEqual(paths, ['name', 'domains.0', 'key_type', 'lifetime', '']);
     const unknown = { name: 'a', domains: ['a.example.test'], issuer: 'nobody' };
-    assert.match((await expect<Problem>(400, 'POST', list, unknown)).detail, /no issuer called "nobody"/);
+    assert.match((await expect<Problem>(400, 'POST', list, unknown)).detail, /Unknown issuer "nobody"/);
     await expect(400, 'POST', list, {});
     assert.deepEqual(await expect(200, 'GET', list), []);
     assert.deepEqual(eventsOf(server.dataDir, 'certificate.create'), []);

@@ -33,7 +33,7 @@ suite('a DNS provider that is added', () => {
     const { expect, said, server } = await prepared(t);
     const wrong: [object, RegExp][] = [
       [{ ...body, config: {} }, /^Invalid settings for cloudflare: api_token is missing/],
-      [{ ...body, config: { api_token: `${token} ` } }, /without blanks/],
+      [{ ...body, config: { api_token: `${token} ` } }, /without spaces/],
       [{ ...body, config: { api_token: token, [token]: 1 } }, /unknown|no name/],
       [{ ...body, type: 'cloudflair' }, /Did you mean "cloudflare"/],
       [{ ...body, zones: ['192.0.2.1'] }, /not a zone/],
@@ -67,7 +67,10 @@ suite('a DNS provider that is added', () => {
     };
     assert.deepEqual(await expect(201, 'POST', path, body), view);
     assert.deepEqual(await expect(200, 'GET', path), [view]);
-    assert.match((await expect<Problem>(400, 'POST', path, body)).detail, /called cf already/);
+    assert.equal(
+      (await expect<Problem>(400, 'POST', path, body)).detail,
+      'A DNS provider named cf already exists. Choose another name, or remove the existing provider.',
+    );
     await expect(200, 'GET', '/api/v1/audit-events');
     assert(!said().includes(token));
     const stored = outside(server.dataDir, (db) => {

@@ -40,7 +40,7 @@ suite('a CA that is added', () => {
     const pair = await expect<Problem>(400, 'POST', path, add({ eab_kid: 'me' }));
     assert.equal(
       pair.detail,
-      'A key id and an HMAC key belong together. Give both "eab_kid" and "eab_hmac_key".',
+      'External account binding needs both a key id and an HMAC key. Pass both "eab_kid" and "eab_hmac_key".',
     );
     assert.deepEqual(await names(), ['local-ca']);
     assert.deepEqual(eventsOf(server.dataDir, 'issuer.create').length, 1, 'that of the private CA');
@@ -133,7 +133,7 @@ suite('a CA that is added', () => {
     const certificate = { name: 'www', domains: ['www.example.test'], issuer: 'ca' };
     await expect(201, 'POST', '/api/v1/certificates', certificate);
     const used = await expect<Problem>(400, 'DELETE', `${path}/ca`);
-    assert.equal(used.detail, 'Certificates still use ca: www.');
+    assert.equal(used.detail, 'Certificates use the issuer ca: www.');
     assert.match((await expect<Problem>(400, 'DELETE', `${path}/local-ca`)).detail, /stays/);
     await expect(204, 'DELETE', '/api/v1/certificates/www');
     await expect(204, 'DELETE', `${path}/ca`);
@@ -203,7 +203,7 @@ suite('a certificate from a CA', () => {
     const { expect, ca, server } = await issued(t);
     const account = '/api/v1/acme-accounts/1';
     ca.override('keyChange', problem('rateLimited', 'not today'));
-    assert.match((await expect<Problem>(400, 'POST', `${account}/rollover`)).detail, /not today/);
+    assert.match((await expect<Problem>(400, 'POST', `${account}/rollover`)).detail, /Not today/);
     await expect(204, 'POST', `${account}/rollover`);
     await expect(204, 'POST', `${account}/deactivate`);
     const [row] = await expect<{ status: string }[]>(200, 'GET', '/api/v1/acme-accounts');
