@@ -25,6 +25,6 @@ function hintFor({ kind, message, cause }: AcmeError, hasCaFile: boolean): strin
   if (kind === 'network' || kind === 'timeout') {
     return 'Look at the address, the firewall, and HTTPS_PROXY and NO_PROXY where there is a proxy.';
   }
-  if (/must be asked by https/.test(message)) return 'Write https:// in --directory.';
+  if (/must use https/.test(message)) return 'Write https:// in --directory.';
   return "Look at --directory: it is the whole URL of the CA's ACME directory, as its documentation has it.";
 }

@@ -33,10 +33,9 @@ export function operatorProblem(error: OperatorError): Problem {
  * part of a URL.
  */
 function sentence(text: string): string {
-  const isOurs =
-    /^(a|an|cannot|certificates|failed|invalid|it|no|not|query|the|there|unexpected|unknown|waiting) /.test(
-      text,
-    );
+  const isOurs = /^(a|an|cannot|certificates|failed|invalid|it|query|the|there|unexpected|waiting) /.test(
+    text,
+  );
   const capital = isOurs ? text.slice(0, 1).toUpperCase() + text.slice(1) : text;
   if (/[.!?]$/.test(capital)) return capital;
   const last = capital.split(/\s/).at(-1) ?? '';

@@ -27,7 +27,7 @@ test('channels that take nothing are found, those that are well are counted, and
       check: 'notification',
       about: 'ops',
       status: 'failed',
-      message: `the channel ops did not take its last message, and 1 waits: ${host} answered 500`,
+      message: `the channel ops did not take its last message, and 1 waits: ${host} responded with 500`,
       hint: 'Try it: vault notification test --channel ops',
     },
   ]);
@@ -40,7 +40,10 @@ test('channels that take nothing are found, those that are well are counted, and
   await deliverAll(vault);
   const [gone] = await notificationFindings(vault);
   assert.equal(gone?.status, 'failed');
-  assert.equal(gone.message, `the channel ops was disabled: ${host} answered 410: it wants nothing any more`);
+  assert.equal(
+    gone.message,
+    `the channel ops was disabled: ${host} responded with 410 Gone: the endpoint no longer accepts messages`,
+  );
   await changeChannel(vault, localCli, 'ops', { disabled: true });
   assert.deepEqual(await notificationFindings(vault), []);
 });

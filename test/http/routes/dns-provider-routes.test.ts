@@ -33,7 +33,7 @@ suite('a DNS provider that is added', () => {
     const { expect, said, server } = await prepared(t);
     const wrong: [object, RegExp][] = [
       [{ ...body, config: {} }, /^Invalid settings for cloudflare: api_token is missing/],
-      [{ ...body, config: { api_token: `${token} ` } }, /without blanks/],
+      [{ ...body, config: { api_token: `${token} ` } }, /without spaces/],
       [{ ...body, config: { api_token: token, [token]: 1 } }, /unknown|no name/],
       [{ ...body, type: 'cloudflair' }, /Did you mean "cloudflare"/],
       [{ ...body, zones: ['192.0.2.1'] }, /not a zone/],

@@ -75,7 +75,7 @@ suite('a channel', () => {
     const input = parseInput(createChannelInput, { name: 'x', type: 'exec' });
     await addChannel(server.vault, localCli, input, written({ command: ['/bin/true'] }));
     const elsewhere = { settings: { command: ['/bin/sh', '-c', 'id'] } };
-    assert.match((await expect<Problem>(400, 'PATCH', `${path}/x`, elsewhere)).detail, /own machine only/);
+    assert.match((await expect<Problem>(400, 'PATCH', `${path}/x`, elsewhere)).detail, /on the vault's host/);
     assert.partialDeepStrictEqual(await expect<View>(200, 'PATCH', `${path}/x`, { events: [] }), {
       target: '/bin/true',
       events: [],

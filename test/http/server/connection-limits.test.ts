@@ -192,7 +192,7 @@ suite('too many connections', () => {
       assert.equal(reply.status, 503);
       assertProblem(reply, 'unavailable');
       assert.equal(reply.headers.get('Retry-After'), '5');
-      assert.match(reply.body, /too many connections/);
+      assert.match(reply.body, /Too many connections/);
     }
     gate.resolve();
     for (const text of await Promise.all(busy)) assert.equal(parseReply(text).status, 200);
