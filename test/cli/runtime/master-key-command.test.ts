@@ -123,7 +123,7 @@ test('a program that gives no key is told with what it said on stderr, and never
   chmodSync(program, 0o644);
   await refused(list, /failed to start .*: permission denied/);
   rmSync(program);
-  await refused(list, /cannot be started: there is no such file/);
+  await refused(list, /failed to start .*: no such file/);
   await refused(
     [...list, '--master-key-command', 'age'],
     /^vault: --master-key-command: not an absolute path, nor a JSON list that begins with one\n {2}Write/,
