@@ -64,10 +64,11 @@ export function open(key: MasterKey, owner: BlobOwner, blob: Buffer): Secret {
     const plaintext = decipher.update(blob.subarray(headerSize + nonceSize, -tagSize));
     decipher.final();
     return new Secret(plaintext);
-  } catch (error) {
+  } catch {
+    // OpenSSL gives no useful reason.
     throw new SealError(
       'damaged',
-      `the sealed ${owner.purpose.slice('seal: '.length)} failed to decrypt: ${error}`,
+      `the sealed ${owner.purpose.slice('seal: '.length)} failed to decrypt: the data or its owner was altered`,
     );
   }
 }

@@ -301,7 +301,7 @@ test('the requested profile must be that of the order', async (t) => {
   const plain = await registered(t);
   await assert.rejects(
     newOrder(plain.client, plain.account, { identifiers: dnsNames('a.test'), profile: 'x' }, forever),
-    isAcmeError('protocol', /has no profiles/),
+    isAcmeError('protocol', /offers no profiles/),
   );
 });
 

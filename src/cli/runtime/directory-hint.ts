@@ -25,6 +25,6 @@ function hintFor({ kind, message, cause }: AcmeError, hasCaFile: boolean): strin
   if (kind === 'network' || kind === 'timeout') {
     return 'Check the address, the firewall and, behind a proxy, HTTPS_PROXY and NO_PROXY.';
   }
-  if (/must be asked by https/.test(message)) return 'Use an https:// URL in --directory.';
+  if (/must use https/.test(message)) return 'Use an https:// URL in --directory.';
   return 'Check --directory: use the full ACME directory URL from the documentation of the CA.';
 }

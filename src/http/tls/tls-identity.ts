@@ -1,8 +1,10 @@
 /** What the vault presents to TLS clients: a certificate with its key, and its properties. */
+
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import { factsOf } from '../../crypto/certificate-facts.ts';
 import { encodePem, readPemBlocks } from '../../crypto/pem.ts';
 import { publicKeyPin } from '../../crypto/public-key-pin.ts';
@@ -64,7 +66,7 @@ export function tlsIdentity(
   try {
     createSecureContext(secureOptions(material));
   } catch (error) {
-    throw new OperatorError(`certificate or key unusable for HTTPS: ${(error as Error).message}`, {
+    throw new OperatorError(`certificate or key unusable for HTTPS: ${describeSystemError(error)}`, {
       hint: 'Use an ECDSA key or an RSA key of at least 2048 bits, with its certificate.',
     });
   }

@@ -97,7 +97,7 @@ suite('the other commands', () => {
     ]) {
       const outcome = await admin(data, otherPassword, ...words);
       assert.equal(outcome.code, 1);
-      assert.match(outcome.stderr, /There is no administrator of this name/);
+      assert.match(outcome.stderr, /Administrator not found/);
     }
   });
 

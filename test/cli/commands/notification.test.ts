@@ -31,7 +31,7 @@ test('a webhook is added with a secret that is shown once, tried, changed, and r
   assert.equal(got.json.subject, 'test notification');
   receiver.answers.push(status(500));
   const { host, origin } = new URL(receiver.url);
-  await refused(['notification', 'test', '--channel', 'ops'], `vault: ${host} answered 500\n`);
+  await refused(['notification', 'test', '--channel', 'ops'], `vault: ${host} responded with 500\n`);
   const listed = await done('notification', 'list');
   assert.match(listed.stdout, /^CHANNEL +TYPE +TO +EVENTS +CERTIFICATES +DIGEST +LAST\n/);
   assert.ok(
@@ -40,7 +40,7 @@ test('a webhook is added with a secret that is shown once, tried, changed, and r
   const log = await done('notification', 'log', '--channel', 'ops');
   assert.match(
     log.stdout,
-    /^QUEUED .*\n\S+ +ops +test +- +failed +1 +.* answered 500\n\S+ +ops +test +- +delivered +1 +-\n$/,
+    /^QUEUED .*\n\S+ +ops +test +- +failed +1 +.* responded with 500\n\S+ +ops +test +- +delivered +1 +-\n$/,
   );
   const [failed] = await json<{ status: string; event: string }[]>('notification', 'log', '--failed');
   assert.partialDeepStrictEqual(failed, { status: 'failed', event: 'test', channel: 'ops', attempts: 1 });

@@ -101,7 +101,10 @@ test('a master key of the wrong size and one that is a directory are refused', a
   const key = join(dir, 'master.key');
   fs.writeFileSync(key, Buffer.alloc(31));
   const hint = '  Restore the original file, or set --master-key-file to the right one.\n';
-  await assertRefused(dir, `vault: ${key} holds 31 bytes instead of 32, and is not sealed\n${hint}`);
+  await assertRefused(
+    dir,
+    `vault: ${key} is not a master key: it has 31 bytes instead of 32, and is not sealed\n${hint}`,
+  );
   await assertRefused(dir, /^vault: cannot read the master key file \S+: is a directory/, {
     more: ['--master-key-file', root],
   });
@@ -154,7 +157,7 @@ test('a database of another program is refused', async () => {
   fs.chmodSync(join(dir, 'vault.db'), 0o600);
   await assertRefused(
     dir,
-    /^vault: \S+ is a database of another program\n {2}Name another directory with --data-dir/,
+    /^vault: \S+ is a database of another program\n {2}Set --data-dir to another directory/,
   );
 });
 

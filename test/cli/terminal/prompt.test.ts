@@ -72,7 +72,7 @@ test('the password is taken without being shown, and corrected with backspace', 
 test('a wrong password is refused without being shown', terminal, async () => {
   const { code, seen } = await typing(join(dir, 'wrong'), 'hunter2\n');
   assert.equal(code, '1');
-  assert.ok(seen.includes(`vault: The password of the PKCS#12 file ${bundle}.\r\n`), seen);
+  assert.ok(seen.includes(`vault: The password of the PKCS#12 file ${bundle} is wrong.\r\n`), seen);
   assert.ok(!seen.includes('hunter2'));
 });
 

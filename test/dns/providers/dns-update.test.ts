@@ -58,7 +58,7 @@ test('every header code is named, with what to do', () => {
   assert.match(refusal(9), /^answered NOTAUTH: not the primary server of this zone/);
   assert.match(refusal(10), /^answered NOTZONE: the name is not in the zone/);
   assert.match(refusal(4), /^answered NOTIMP: dynamic updates are not supported/);
-  assert.equal(refusal(15), 'answered the code 15: its log may say why');
+  assert.equal(refusal(15), 'answered code 15: see its log');
 });
 
 test('every trouble with signatures says what to look at', () => {

@@ -52,7 +52,7 @@ suite('files that are dropped', () => {
     const wrong: [object[], RegExp][] = [
       [[text('a.pem', fullchain)], /No private key found in a\.pem/],
       [[text('key.pem', key)], /No certificate found in key\.pem/],
-      [[text('a.pem', fullchain), text('key.pem', stranger.key)], /belongs to none of the certificates/],
+      [[text('a.pem', fullchain), text('key.pem', stranger.key)], /does not match any of the certificates/],
       [[text('a.pem', 'nonsense')], /neither a certificate nor a private key/],
       [[{ name: 'a.p12', content_base64: 'AAAA' }], /a\.p12/],
     ];

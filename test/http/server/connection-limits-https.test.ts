@@ -102,7 +102,7 @@ suite('over HTTPS', () => {
     const socket = await tls(server.url);
     socket.pause();
     socket.write(requestText('GET', '/endless'));
-    while (!server.log.lines.some((line) => line.includes('client stopped reading')))
+    while (!server.log.lines.some((line) => line.includes('stopped reading the response')))
       await server.world.turn();
     await readToEnd(socket.resume());
   });

@@ -220,10 +220,10 @@ suite('an answer', () => {
     socket.pause();
     socket.write(requestText('GET', '/pieces'));
     await once(socket, 'readable');
-    while (!server.log.lines.some((line) => line.includes('client stopped reading')))
+    while (!server.log.lines.some((line) => line.includes('stopped reading the response')))
       await server.world.turn();
     assert.match(
-      server.log.lines.find((line) => line.includes('client stopped reading')) ?? '',
+      server.log.lines.find((line) => line.includes('stopped reading the response')) ?? '',
       /"ip":"127\.0\.0\.1"/,
     );
     const received = await readToEnd(socket.resume());
@@ -244,7 +244,7 @@ suite('an answer', () => {
     });
     await once(socket, 'close');
     assert(size < 320 * 65_536, String(size));
-    assert(server.log.lines.some((line) => line.includes('client stopped reading')));
+    assert(server.log.lines.some((line) => line.includes('stopped reading the response')));
   });
 
   test('that is taken slowly but steadily arrives whole', async (t) => {

@@ -64,7 +64,7 @@ suite('plain HTTP beside HTTPS', () => {
       assert.equal(body.code, 'invalid_request');
       assert.match(
         body.detail,
-        /credentials .* in the clear\. Revoke the API key.*https:\/\/vault\.example\.test only/,
+        /credentials .* unencrypted\. Revoke the API key.* only with https:\/\/vault\.example\.test/,
       );
     }
     assert.doesNotMatch(log.lines.join('\n'), /vk_/);
@@ -75,7 +75,7 @@ suite('plain HTTP beside HTTPS', () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       const response = await fetch(`${plain}/api/v1/session`, { method, redirect: 'manual' });
       assert.equal(response.status, 400, method);
-      assert.match(((await response.json()) as { detail: string }).detail, /readable on its way/);
+      assert.match(((await response.json()) as { detail: string }).detail, /sent unencrypted/);
     }
   });
 

@@ -172,7 +172,7 @@ suite('what is no TLS', () => {
       assert.equal(headers.get('Connection'), 'close');
       assert.equal(headers.get('Location'), null);
       assert.match(headers.get('X-Request-Id') ?? '', /./);
-      assert.match(JSON.parse(body).detail, /speaks HTTPS.*plain HTTP.*Use https:\/\/.*revoke/);
+      assert.match(JSON.parse(body).detail, /requires HTTPS.*plain HTTP.*Use https:\/\/.*revoke/);
     }
     assert.doesNotMatch(server.log.lines.join('\n'), /vk_/);
   });

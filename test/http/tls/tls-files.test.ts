@@ -133,12 +133,12 @@ suite('files for HTTPS', needs('openssl'), () => {
   const wrong: Readonly<Record<string, [pair: (dir: string) => Partial<Pair>, complaint: RegExp]>> = {
     'a key of another certificate': [
       (dir) => ({ key: issue(dir, 'other').keyPem }),
-      /the private key .*does not belong|belongs to none|no certificate .*key/i,
+      /the private key .*does not belong|does not match any of the certificates|no certificate .*key/i,
     ],
     'half a certificate': [(dir) => ({ cert: issue(dir, 'half').certificatePem.slice(0, 200) }), /tls\.crt/],
     'an empty file': [() => ({ cert: '' }), /tls\.crt is empty/],
-    'something else': [() => ({ key: 'hello' }), /tls\.key holds neither/],
-    'a key that is too short': [issueShort, /cannot be used for HTTPS: .*key too small/],
+    'something else': [() => ({ key: 'hello' }), /tls\.key contains neither/],
+    'a key that is too short': [issueShort, /unusable for HTTPS: TLS error: ee key too small/],
   };
   for (const [what, [pair, complaint]] of Object.entries(wrong)) {
     test(`that become ${what} are not taken up: the old pair stays, and the log says once what is wrong`, async (t) => {
