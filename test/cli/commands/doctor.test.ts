@@ -315,7 +315,7 @@ test('a vault that serves HTTPS with a certificate of its own CA is well', async
   const byAddress = await line.run('doctor', '--url', url);
   assert.match(
     byAddress.stdout,
-    /^WARNING {2}serving {9}https:\/\/127\.0\.0\.1:\d+ answers, but the certificate .*\n +Say with --url/m,
+    /^WARNING {2}serving {9}https:\/\/127\.0\.0\.1:\d+ answers, but the certificate .*\n +Use --url/m,
   );
 });
 

@@ -136,7 +136,7 @@ test('what is missing, wrong or unknown is named, and no value is shown', async 
   await refused(add('exec --channel x --command notify'), /must begin with an absolute path/);
   await refused(
     add('exec --channel x --command /bin/true --timeout soon'),
-    /--timeout "soon" is not a number/,
+    /--timeout: "soon" is not a number/,
     2,
   );
   for (const content of ['hunter2', 'secret: hunter2', 'hunter2: 1', '[hunter2']) {

@@ -206,7 +206,7 @@ test('what cannot be used is refused by its name, and nothing is stored', needs(
       ['--name=issued', ...pair(fullchainPath, leaf.keyPath)],
       /^vault: "issued" is made and renewed by an issuer; .*\n {2}\S/,
     ],
-    [2, ['--private-key', leaf.keyPath], /^vault: --fullchain is missing\n {2}Give /],
+    [2, ['--private-key', leaf.keyPath], /^vault: --fullchain is missing\n {2}Use /],
     [
       2,
       ['--pkcs12', bundle, '--fullchain', fullchainPath],
