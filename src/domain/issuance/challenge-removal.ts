@@ -2,7 +2,7 @@
  * Cleaning up presented challenges: in the background after validation, so that the renewal does not wait,
  * and after a crash or a failure by the job that removes leftovers.
  */
-import { day } from '../../base/duration.ts';
+import { day, minute } from '../../base/duration.ts';
 import {
   type AcmeChallengeRow,
   deleteChallengeRow,
@@ -18,6 +18,9 @@ import type { ChallengeContext, DnsProviderContext } from './issuance-contexts.t
 
 /** A record that could not be removed for this long is left to people. */
 const givenUpAfter = 7 * day;
+
+/** Removals that have taken so long go before records to be presented; within an hour no record should be left. */
+const urgentAfter = 20 * minute;
 
 /** A challenge, and the record that was presented for it. */
 type Presented = TxtRecord & { readonly row: AcmeChallengeRow };
@@ -94,9 +97,9 @@ function isLost(
 }
 
 /**
- * Removes all records together, or each by itself if that fails, so that one does not block the others. The first try is
- * urgent: behind a hook that sleeps, records would stand for hours after their renewal. Retries take their turns, so
- * that a provider that fails to remove can still present.
+ * Removes all records together, or each by itself if that fails, so that one does not block the others. They take turns with
+ * records to be presented, and go first once they have taken long: behind a hook that sleeps, records would stand for hours
+ * after their renewal. A provider that fails to remove gets no such preference, so that it can still present.
  */
 async function removeThrough(
   vault: ChallengeContext,
@@ -105,7 +108,9 @@ async function removeThrough(
   signal: AbortSignal,
 ): Promise<void> {
   let isSilent = false;
-  let isUrgent = true;
+  let hasFailed = false;
+  const urgentAt = vault.world.now() + urgentAfter;
+  const isUrgent = () => !hasFailed && vault.world.now() >= urgentAt;
   const remove = async (some: readonly Presented[]): Promise<boolean> => {
     // With a provider that does not respond, each record would wait for the full timeout.
     if (signal.aborted || isSilent) return false;
@@ -115,7 +120,7 @@ async function removeThrough(
       await inTurns(vault, provider, some, signal, work, isUrgent);
       return true;
     } catch (error) {
-      isUrgent = false;
+      hasFailed = true;
       isSilent ||= error instanceof OperationTimeout;
       if (signal.aborted) return false;
       if (some.length === 1 || isSilent) {

@@ -142,11 +142,11 @@ export async function inTurns<R extends TxtRecord>(
   records: readonly R[],
   signal: AbortSignal,
   work: (records: readonly R[], deadline: AbortSignal) => Promise<void>,
-  isUrgent = false,
+  isUrgent: () => boolean = () => false,
 ): Promise<void> {
   const { batch, limitsItself, concurrency = usualConcurrency } = await openProvider(vault, row);
   const key = `dns:${row.id}`;
-  const turn = { signal, isUrgent };
+  const turn = () => ({ signal, isUrgent: isUrgent() });
   const timed = async (some: readonly R[]) => {
     if (limitsItself === true) return work(some, signal);
     return withDeadline(vault.world, operationPatience, signal, async (deadline) => {
@@ -166,15 +166,15 @@ export async function inTurns<R extends TxtRecord>(
     if (batch !== undefined) {
       for (let at = 0; at < records.length; at += mostInBatch) {
         const some = records.slice(at, at + mostInBatch);
-        await vault.turns.take(key, () => timed(some), turn);
+        await vault.turns.take(key, () => timed(some), turn());
       }
       return;
     }
     await mapBounded(concurrency, records, (record) =>
       vault.turns.take(
         `${key} ${record.name}`,
-        () => vault.turns.take(key, () => timed([record]), { ...turn, atOnce: concurrency }),
-        turn,
+        () => vault.turns.take(key, () => timed([record]), { ...turn(), atOnce: concurrency }),
+        turn(),
       ),
     );
   } catch (error) {

@@ -189,51 +189,57 @@ class CountedTurns extends KeyedMutex {
   }
 }
 
-test('a first removal goes before records that wait to be presented, and retries take their turns', async (t) => {
-  const gate = Promise.withResolvers<void>();
-  const seen: string[] = [];
-  const { vault, row } = await withProvider(t, () => ({
-    concurrency: 1,
-    present: async ({ name }) => {
-      await gate.promise;
-      seen.push(`present ${name}`);
-    },
-    remove: async ({ name }) => {
-      seen.push(`remove ${name}`);
-      if (name.startsWith('fails')) throw new DnsProviderError('no');
-    },
-  }));
-  const turns = new CountedTurns();
-  const own = { ...vault, turns };
-  const names = ['fails.example.test', 'old.example.test'];
-  const rows = await vault.db.write((writer) =>
-    Promise.all(
-      names.map((name) =>
-        insertChallenge(writer, {
-          ...{ renewal_id: null, identifier: name, type: 'dns-01', token: name, key_authorization: name },
-          ...{ dns_provider_id: row.id, record_name: name, record_zone: 'example.test' },
-          ...{ record_value: 'value', created_at: vault.world.now() },
-        }),
+for (const fails of [false, true]) {
+  const outcome = fails ? 'unless one has failed' : 'so that none is left for hours';
+  test(`removals that have taken twenty minutes go before records to be presented, ${outcome}`, async (t) => {
+    const gate = Promise.withResolvers<void>();
+    const seen: string[] = [];
+    const { vault, row, world } = await withProvider(t, () => ({
+      ...{ concurrency: 1, limitsItself: true },
+      present: async ({ name }) => {
+        await gate.promise;
+        seen.push(`present ${name}`);
+      },
+      remove: async ({ name }) => {
+        seen.push(`remove ${name}`);
+        if (fails && seen.filter((step) => step.startsWith('remove')).length === 1) {
+          throw new DnsProviderError('no');
+        }
+      },
+    }));
+    const turns = new CountedTurns();
+    const own = { ...vault, turns };
+    const rows = await vault.db.write((writer) =>
+      Promise.all(
+        ['x', 'y'].map((name) =>
+          insertChallenge(writer, {
+            ...{ renewal_id: null, identifier: name, type: 'dns-01', token: name, key_authorization: name },
+            ...{ dns_provider_id: row.id, record_name: name, record_zone: 'example.test' },
+            ...{ record_value: 'value', created_at: world.now() },
+          }),
+        ),
       ),
-    ),
-  );
-  const work = ['a.example.test', 'b.example.test', 'c.example.test'].map((name) =>
-    presentRecords(own, row, [at(name)], forever),
-  );
-  await until(vault, () => turns.asked === 6);
-  work.push(removeChallenges(own, rows));
-  await until(vault, () => turns.asked === 8);
-  gate.resolve();
-  await Promise.all(work);
-  assert.deepEqual(seen, [
-    'present a.example.test',
-    'remove fails.example.test',
-    'present b.example.test',
-    'present c.example.test',
-    'remove fails.example.test',
-    'remove old.example.test',
-  ]);
-});
+    );
+    const present = async (...names: string[]) => {
+      const before = turns.asked;
+      const work = names.map((name) => presentRecords(own, row, [at(name)], forever));
+      await until(vault, () => turns.asked === before + 2 * names.length);
+      return work;
+    };
+    const work = await present('a', 'b');
+    work.push(removeChallenges(own, rows));
+    await until(vault, () => turns.asked === 6);
+    world.advance(20 * minute);
+    work.push(...(await present('c', 'd', 'e')));
+    gate.resolve();
+    await Promise.all(work);
+    // The next waiter has its turn before the second removal can ask for one.
+    const rest = fails
+      ? ['present c', 'present d', 'present e', 'remove x', 'remove y']
+      : ['present c', 'remove y', 'present d', 'present e'];
+    assert.deepEqual(seen, ['present a', 'present b', 'remove x', ...rest]);
+  });
+}
 
 test('a kind of provider that does not exist is refused with the closest that does', () => {
   assert.equal(providerType('rfc2136').type, 'rfc2136');
