@@ -8,7 +8,7 @@ import { sourceUrl } from './racing-processes.ts';
 import type { AcmeKind, ScriptedAcme } from './scripted-acme.ts';
 
 const script = `
-  import { openVault } from '${sourceUrl('cli/open-vault.ts')}';
+  import { openVault } from '${sourceUrl('cli/runtime/open-vault.ts')}';
   import { realWorld } from '${sourceUrl('base/world.ts')}';
   import { runRenewalWorker } from '${sourceUrl('jobs/renewal-worker.ts')}';
   import { settingsFor } from '${new URL('test-vault.ts', import.meta.url).href}';

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { sourceUrl } from './racing-processes.ts';
 
 const script = `
-  import { openVault } from '${sourceUrl('cli/open-vault.ts')}';
+  import { openVault } from '${sourceUrl('cli/runtime/open-vault.ts')}';
   import { realWorld } from '${sourceUrl('base/world.ts')}';
   import { runNotifier } from '${sourceUrl('jobs/notifier.ts')}';
   import { settingsFor } from '${new URL('test-vault.ts', import.meta.url).href}';

@@ -24,8 +24,8 @@ const killer = fileURLToPath(new URL('../../harness/kill-at.ts', import.meta.url
 /** Swaps the vault in `fresh` into `data`, as `vault restore --replace` does at its end. */
 const script = `
   import { join } from 'node:path';
-  import { holdDatabase } from '${sourceUrl('db/database-lock.ts')}';
-  import { swapIn } from '${sourceUrl('domain/restore-swap.ts')}';
+  import { holdDatabase } from '${sourceUrl('db/sqlite/database-lock.ts')}';
+  import { swapIn } from '${sourceUrl('domain/backup/restore-swap.ts')}';
   const [, data] = process.argv;
   const held = holdDatabase(join(data, 'vault.db'));
   const move = (name) => ({ from: join(data, name + '.restoring-1'), to: join(data, name) });

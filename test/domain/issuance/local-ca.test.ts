@@ -129,7 +129,7 @@ const opener = `
 test('processes that open a new vault at once make one CA', async (t) => {
   const dataDir = tempDir(t);
   const args = [
-    sourceUrl('cli/open-vault.ts'),
+    sourceUrl('cli/runtime/open-vault.ts'),
     sourceUrl('base/world.ts'),
     JSON.stringify(settingsFor(dataDir)),
   ];

@@ -336,9 +336,9 @@ test('processes that claim from one database at the same moment never get the sa
   for (let n = 1; n <= count; n += 1) await makeCertificate(vault, `www${n}`, { issuer: 'ca' });
   await close();
   const script = `
-    const { openVault } = await import(${JSON.stringify(sourceUrl('cli/open-vault.ts'))});
+    const { openVault } = await import(${JSON.stringify(sourceUrl('cli/runtime/open-vault.ts'))});
     const { realWorld } = await import(${JSON.stringify(sourceUrl('base/world.ts'))});
-    const { claimRenewal } = await import(${JSON.stringify(sourceUrl('domain/renewal-claim.ts'))});
+    const { claimRenewal } = await import(${JSON.stringify(sourceUrl('domain/renewals/renewal-claim.ts'))});
     const { vault, close } = await openVault(JSON.parse(process.argv[1]), realWorld, 'refuse');
     await start();
     for (;;) {
