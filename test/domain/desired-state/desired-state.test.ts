@@ -6,7 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import { desiredStateSchema, readDesiredState } from '../../../src/domain/desired-state/desired-state.ts';
 
-const docs = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
+const docs = (name: string) => readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8');
 
 const published = JSON.parse(docs('vault.schema.json')) as object;
 const example = docs('desired.yaml');
