@@ -160,7 +160,7 @@ const writer = `
 
 test('processes that write at the same time write one chain', async (t) => {
   const { path } = await opened(t);
-  const modules = ['db/database.ts', 'db/audit-events.ts', 'base/world.ts'].map(sourceUrl);
+  const modules = ['db/database.ts', 'db/audit/audit-events.ts', 'base/world.ts'].map(sourceUrl);
   const said = await race(t, 3, writer, [
     ...modules,
     path,

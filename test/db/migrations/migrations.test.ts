@@ -175,7 +175,7 @@ const migrator = `
 test('of processes that start at once one migrates, and the copy is of what was there before', async (t) => {
   const path = await oldDatabase(t);
   const before = contents(path);
-  const modules = ['db/database.ts', 'db/migrations.ts', 'base/world.ts'].map(sourceUrl);
+  const modules = ['db/database.ts', 'db/migrations/migrations.ts', 'base/world.ts'].map(sourceUrl);
   const said = await race(t, 4, migrator, [...modules, path]);
   assert.deepEqual(said, Array(4).fill('done'));
   assert.deepEqual(contents(`${path}.before-0099-notes`), before);
