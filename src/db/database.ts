@@ -16,6 +16,7 @@ import { lendDirectory } from './sqlite/embedded-addon.ts';
 import { FileInPlace } from './sqlite/file-in-place.ts';
 import { createDatabase, hasContent } from './sqlite/new-database.ts';
 import { sqliteDialect } from './sqlite/sqlite-dialect.ts';
+import { emptyLog, enterWal } from './sqlite/write-ahead-log.ts';
 import { damageIn, isBusy, storageErrorFrom } from './storage-error.ts';
 
 /** Executes reads: the reading connection, or the current transaction. */
@@ -89,7 +90,12 @@ export class Database {
       if (!hasContent(path)) {
         await createDatabase(path, world, async (draft) => {
           const db = await Database.#openFile(draft, world, 'empty', migrations);
-          await db.close();
+          try {
+            // Closing does it too, but keeps it to itself when the disk fails.
+            emptyLog(db.#writing);
+          } finally {
+            await db.close();
+          }
         });
       }
       return await Database.#openFile(path, world, 'filled', migrations);
@@ -115,7 +121,7 @@ export class Database {
       writing.pragma('temp_store = memory');
       writing.pragma(`cache_size = ${-cacheKiB}`);
       refuseForeignDatabase(writing, migrations);
-      await enterWal(writing, world);
+      await enterWal(writing, openingPatienceMs, world);
       // From here on the file cannot be replaced; a restore may have replaced it before.
       if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) throw replacedMeanwhile(path);
       const file = new FileInPlace(path, world);
@@ -210,8 +216,7 @@ export class Database {
       await sql.raw(`pragma user_version = ${next}`).execute(writer);
       return next;
     });
-    const [truncated] = this.#writing.pragma('wal_checkpoint(truncate)') as { busy: number }[];
-    if (truncated?.busy === 0) return number;
+    if (emptyLog(this.#writing)) return number;
     this.#writing.pragma('wal_checkpoint(passive)');
     return undefined;
   }
@@ -231,18 +236,4 @@ function replacedMeanwhile(path: string): OperatorError {
   return new OperatorError(`the database was replaced while the vault opened it (${path})`, {
     hint: 'A backup was restored at the same time. Start again.',
   });
-}
-
-/** If another process enters WAL mode at the same moment, SQLite fails immediately, regardless of the timeout. */
-async function enterWal(writing: BetterSqlite3.Database, world: World): Promise<void> {
-  const giveUpAt = world.now() + openingPatienceMs;
-  for (;;) {
-    try {
-      writing.pragma('journal_mode = wal');
-      return;
-    } catch (error) {
-      if (!isBusy(error) || world.now() >= giveUpAt) throw error;
-      await world.sleep(5);
-    }
-  }
 }

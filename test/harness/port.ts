@@ -3,19 +3,41 @@ import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tempDir } from './temp-dir.ts';
 
+<<<<<<< HEAD
 /**
  * A range below the ephemeral ports, so that a port is still free some seconds later, unless another test has chosen the
  * same one.
  */
+||||||| merged common ancestors
+/**
+ * Below those that systems give to outgoing connections and to who asks for any port: whoever is told one of these can
+ * take it some seconds later, unless another test has chosen the same one.
+ */
+=======
+/** Below those that systems give to outgoing connections and to who asks for any port. */
+>>>>>>> main
 const firstPort = 20_000;
 const lastPort = 32_000;
 
+<<<<<<< HEAD
 /** A port at 127.0.0.1 that is free for TCP and UDP. */
+||||||| merged common ancestors
+/** A port that nobody listens on at 127.0.0.1 just now, neither with TCP nor with UDP. */
+=======
+/** A file for each port that a test process was told: until that process ends, no other one is told it, also while nobody listens. */
+const reservations = join(tmpdir(), `vault-test-ports-${process.getuid?.() ?? ''}`);
+const reserved: string[] = [];
+
+/** A port that nobody listens on at 127.0.0.1 just now, neither with TCP nor with UDP. */
+>>>>>>> main
 export async function freePort(): Promise<number> {
   const [port = 0] = await freePorts(1);
   return port;
@@ -29,7 +51,7 @@ export async function freePorts(count: number): Promise<number[]> {
     const ports: number[] = [];
     while (ports.length < count) {
       const port = randomInt(firstPort, lastPort + 1);
-      if ((await holdTcp(port, held)) && (await holdUdp(port, held))) ports.push(port);
+      if (reserve(port) && (await holdTcp(port, held)) && (await holdUdp(port, held))) ports.push(port);
     }
     return ports;
   } finally {
@@ -37,7 +59,43 @@ export async function freePorts(count: number): Promise<number[]> {
   }
 }
 
+<<<<<<< HEAD
 /** How to start a server on given ports. */
+||||||| merged common ancestors
+/** How to start a server on certain ports. */
+=======
+function reserve(port: number): boolean {
+  if (reserved.length === 0) forgetTheDead();
+  const file = join(reservations, String(port));
+  try {
+    writeFileSync(file, String(process.pid), { flag: 'wx' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+  if (reserved.push(file) === 1) process.once('exit', freeAll);
+  return true;
+}
+
+function freeAll(): void {
+  for (const file of reserved) rmSync(file, { force: true });
+}
+
+/** A process that was killed leaves its files. */
+function forgetTheDead(): void {
+  mkdirSync(reservations, { recursive: true });
+  for (const name of readdirSync(reservations)) {
+    const file = join(reservations, name);
+    try {
+      process.kill(Number(readFileSync(file, 'utf8')), 0);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ESRCH') rmSync(file, { force: true });
+    }
+  }
+}
+
+/** How to start a server on certain ports. */
+>>>>>>> main
 export type Launch = {
   readonly program: string;
   readonly args: readonly string[];

