@@ -91,7 +91,7 @@ export class Database {
         await createDatabase(path, world, async (draft) => {
           const db = await Database.#openFile(draft, world, 'empty', migrations);
           try {
-            // Closing does it too, but keeps it to itself when the disk fails.
+            // close() does this too, but hides errors of the disk.
             emptyLog(db.#writing);
           } finally {
             await db.close();

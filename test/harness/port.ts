@@ -11,33 +11,15 @@ import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tempDir } from './temp-dir.ts';
 
-<<<<<<< HEAD
-/**
- * A range below the ephemeral ports, so that a port is still free some seconds later, unless another test has chosen the
- * same one.
- */
-||||||| merged common ancestors
-/**
- * Below those that systems give to outgoing connections and to who asks for any port: whoever is told one of these can
- * take it some seconds later, unless another test has chosen the same one.
- */
-=======
-/** Below those that systems give to outgoing connections and to who asks for any port. */
->>>>>>> main
+/** Below the ephemeral ports. */
 const firstPort = 20_000;
 const lastPort = 32_000;
 
-<<<<<<< HEAD
-/** A port at 127.0.0.1 that is free for TCP and UDP. */
-||||||| merged common ancestors
-/** A port that nobody listens on at 127.0.0.1 just now, neither with TCP nor with UDP. */
-=======
-/** A file for each port that a test process was told: until that process ends, no other one is told it, also while nobody listens. */
+/** One file per reserved port. A port stays reserved until the test process that got it ends, even while nothing listens on it. */
 const reservations = join(tmpdir(), `vault-test-ports-${process.getuid?.() ?? ''}`);
 const reserved: string[] = [];
 
-/** A port that nobody listens on at 127.0.0.1 just now, neither with TCP nor with UDP. */
->>>>>>> main
+/** A port at 127.0.0.1 that is free for TCP and UDP. */
 export async function freePort(): Promise<number> {
   const [port = 0] = await freePorts(1);
   return port;
@@ -59,11 +41,6 @@ export async function freePorts(count: number): Promise<number[]> {
   }
 }
 
-<<<<<<< HEAD
-/** How to start a server on given ports. */
-||||||| merged common ancestors
-/** How to start a server on certain ports. */
-=======
 function reserve(port: number): boolean {
   if (reserved.length === 0) forgetTheDead();
   const file = join(reservations, String(port));
@@ -81,7 +58,7 @@ function freeAll(): void {
   for (const file of reserved) rmSync(file, { force: true });
 }
 
-/** A process that was killed leaves its files. */
+/** A killed process leaves its files. */
 function forgetTheDead(): void {
   mkdirSync(reservations, { recursive: true });
   for (const name of readdirSync(reservations)) {
@@ -94,8 +71,7 @@ function forgetTheDead(): void {
   }
 }
 
-/** How to start a server on certain ports. */
->>>>>>> main
+/** How to start a server on given ports. */
 export type Launch = {
   readonly program: string;
   readonly args: readonly string[];

@@ -37,7 +37,7 @@ suite(
       });
     }
 
-    test('the disk stops reading at any moment of a creation: no half of a database is left', async () => {
+    test('a disk that fails to read at any point of a creation leaves no partial database', async () => {
       for (let skip = 10; skip < 30; skip += 1) {
         const fault: DiskFault = { operation: 'read', error: 'EIO', pattern: '*', skip };
         await scene.endure('nothing', { title: 'a fault', faults: [fault] });

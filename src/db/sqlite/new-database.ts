@@ -91,8 +91,8 @@ export async function createDatabase(
   try {
     closeSync(openSync(draft, 'wx', 0o600));
     await fill(draft);
-    // Its log does not come along.
-    if (leftLog(draft) !== undefined) throw new Error(`${draft} was left with a log that is not in it`);
+    // The log is not published with it.
+    if (leftLog(draft) !== undefined) throw new Error(`${draft} was left with a log`);
     syncPath(draft);
     await publish(draft, path, world);
     syncPath(dirname(path));

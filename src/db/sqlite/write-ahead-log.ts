@@ -1,11 +1,11 @@
-/** The write-ahead log beside a database (sqlite.org/wal.html): how it begins, and how it is moved into the file. */
+/** The write-ahead log beside a database (sqlite.org/wal.html): entering the mode, and moving the log into the file. */
 import type BetterSqlite3 from 'better-sqlite3';
 import type { World } from '../../base/world.ts';
 import { isBusy } from '../storage-error.ts';
 
 /**
- * Has the database keep a log, waiting up to `patienceMs` for locks of others: SQLite does not wait for another process that
- * enters the mode at the same moment, whatever the timeout is. Throws the error of SQLite.
+ * Enters WAL mode, waiting up to `patienceMs` for locks of other processes: if another process enters it at the same moment,
+ * SQLite fails immediately, regardless of the timeout. Throws the error of SQLite.
  */
 export async function enterWal(
   writing: BetterSqlite3.Database,
@@ -25,8 +25,8 @@ export async function enterWal(
 }
 
 /**
- * Moves all of the log into the file and cuts it to nothing. False where somebody who reads or writes just now keeps some of
- * it. Throws the error of SQLite where the disk fails.
+ * Moves all of the log into the file and cuts it to nothing. Returns false if a concurrent reader or writer
+ * keeps part of it. Throws the error of SQLite if the disk fails.
  */
 export function emptyLog(writing: BetterSqlite3.Database): boolean {
   const [truncated] = writing.pragma('wal_checkpoint(truncate)') as { busy: number }[];
