@@ -1,6 +1,6 @@
 /**
  * What of others is inside the executable: found out from what esbuild really bundled, not from what is installed. From
- * it come the licences that `vault licenses` prints, and the bill of materials beside the executable.
+ * it come the licenses that `vault licenses` prints, and the bill of materials beside the executable.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,7 +44,7 @@ type LockedPackage = {
   readonly dependencies?: Readonly<Record<string, string>>;
 };
 
-/** Licences that ask for their text to be passed on, and for nothing more of those who pass a program on. */
+/** Licenses that ask for their text to be passed on, and for nothing more of those who pass a program on. */
 const acceptable = [
   '0BSD',
   'Apache-2.0',
@@ -69,7 +69,7 @@ export function bundledPackages(metafiles: readonly Metafile[]): string[] {
 
 /**
  * The npm packages in these folders below `root`, and what is compiled into the addon of better-sqlite3. Throws where one
- * has no licence, no text of it, or a licence that is not known to be acceptable: such a package does not get in.
+ * has no license, no text of it, or a license that is not known to be acceptable: such a package does not get in.
  */
 export function npmParts(root: string, folders: readonly string[]): Part[] {
   const lock: Lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
@@ -83,12 +83,12 @@ function npmPart(root: string, folder: string, lock: Lock, all: ReadonlySet<stri
   const locked = lock.packages[folder];
   const name = packageName(folder);
   if (locked?.version === undefined) throw new Error(`${folder} is not in package-lock.json`);
-  if (locked.license === undefined) throw new Error(`${name} names no licence, and must not be bundled`);
+  if (locked.license === undefined) throw new Error(`${name} names no license, and must not be bundled`);
   if (!acceptable.includes(locked.license)) {
     throw new Error(`${name} is under ${locked.license}, which is not among ${acceptable.join(', ')}`);
   }
   const text = licenseFiles(join(root, folder));
-  if (text === '') throw new Error(`${name} comes without the text of its licence, and must not be bundled`);
+  if (text === '') throw new Error(`${name} comes without the text of its license, and must not be bundled`);
   const needs = Object.keys(locked.dependencies ?? {})
     .map((needed) => resolved(folder, needed, all))
     .flatMap((found) =>
@@ -189,14 +189,14 @@ export function wordListPart(root: string): Part {
   };
 }
 
-/** Everything for people: our licence, a list, and the text of each licence. */
+/** Everything for people: our license, a list, and the text of each license. */
 export function licensesText(manifest: Manifest, ownLicense: string, parts: readonly Part[]): string {
   const title = ({ name, version, license }: Part) => `${[name, version ?? []].flat().join(' ')}: ${license}`;
   const line = '='.repeat(80);
   const sections = parts.map((part) => `${line}\n${title(part)}\n${line}\n\n${part.text.trim()}\n`);
   return [
-    `Certificate Vault ${manifest.version} is under the licence ${manifest.license}, whose text comes first. It contains these works of others,`,
-    'each under its own licence, whose texts follow in the same order:\n',
+    `Certificate Vault ${manifest.version} is under the license ${manifest.license}, whose text comes first. It contains these works of others,`,
+    'each under its own license, whose texts follow in the same order:\n',
     ...parts.map((part) => `  ${title(part)}`),
     `\n${line}\nCertificate Vault ${manifest.version}: ${manifest.license}\n${line}\n\n${ownLicense.trim()}\n`,
     ...sections,

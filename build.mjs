@@ -172,7 +172,7 @@ async function bundle(scratch) {
 async function inventory(metafiles) {
   const found = await import('./build-inventory.ts');
   const name = runtimes[target];
-  // The licence is the same on all platforms, and the one of this machine is installed.
+  // The license is the same on all platforms, and the one of this machine is installed.
   const license = fs.readFileSync(join(root, 'node_modules', runtimes[host], 'LICENSE'), 'utf8');
   return [
     found.nodePart(name, license, process.versions, integrityOf(name)),

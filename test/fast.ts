@@ -33,6 +33,9 @@ function starts(path: string): boolean {
 const files = globSync('test/**/*.test.ts', { cwd: root })
   .filter((path) => !starts(join(root, path)) && !slow.includes(path))
   .map((path) => relative(process.cwd(), join(root, path)));
-const options = ['--test', '--test-concurrency=2', '--test-timeout=60000', ...process.argv.slice(2)];
+const options = [
+  ...['--test', '--test-concurrency=2', '--test-timeout=60000', '--test-force-exit'],
+  ...process.argv.slice(2),
+];
 const { status } = spawnSync(process.execPath, [...options, ...files], { stdio: 'inherit' });
 process.exitCode = status ?? 1;

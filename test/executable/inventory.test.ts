@@ -1,5 +1,5 @@
 /**
- * What is in the executable is known: every package of others with its licence, and a bill of materials that is valid. What
+ * What is in the executable is known: every package of others with its license, and a bill of materials that is valid. What
  * was bundled is read out of the executable itself, so that build-inventory.ts cannot agree with its own mistakes.
  */
 import assert from 'node:assert/strict';
@@ -57,21 +57,21 @@ test('it is seen which packages are in the executable', () => {
   }
 });
 
-test('"vault licenses" has every package in the executable, with the text of its licence', () => {
+test('"vault licenses" has every package in the executable, with the text of its license', () => {
   for (const folder of bundled) {
     const { name, version, license } = manifestOf(folder);
     const heading = `\n${'='.repeat(80)}\n${name} ${version}: ${license}\n${'='.repeat(80)}\n\n`;
     assert.ok(licenses.includes(heading), `${name} ${version} has no section`);
     const file = readdirSync(join(root, folder)).find((name) => /^licen[cs]e/i.test(name)) ?? '';
     const text = readFileSync(join(root, folder, file), 'utf8').trim();
-    assert.ok(text.length > 100, `${folder}/${file} is no licence`);
+    assert.ok(text.length > 100, `${folder}/${file} is no license`);
     assert.ok(licenses.includes(heading + text), `the text of ${name} is missing`);
   }
 });
 
-test('"vault licenses" has the licences of the vault, Node.js with its parts, SQLite and the list of passwords', () => {
+test('"vault licenses" has the licenses of the vault, Node.js with its parts, SQLite and the list of passwords', () => {
   const { version } = manifestOf('.');
-  assert.ok(licenses.startsWith(`Certificate Vault ${version} is under the licence Apache-2.0`));
+  assert.ok(licenses.startsWith(`Certificate Vault ${version} is under the license Apache-2.0`));
   assert.match(licenses, /Apache License\s+Version 2\.0/);
   const node = execFileSync(program, ['licenses'], { encoding: 'utf8', maxBuffer: 10_000_000 });
   for (const words of ['Copyright Node.js contributors', '- V8', '- OpenSSL', '- libuv', '- ICU']) {
@@ -155,10 +155,10 @@ test('what the sources bundle is found in the folders of their packages, also in
 
 const refused: readonly (readonly [title: string, license: string | undefined, file: string, why: RegExp])[] =
   [
-    ['that names no licence', undefined, 'LICENSE', /^a names no licence/],
-    ['without the text of its licence', 'MIT', 'README.md', /^a comes without the text of its licence/],
-    ['under a licence that asks for more', 'GPL-3.0-only', 'LICENSE', /^a is under GPL-3.0-only/],
-    ['under a licence that nobody has heard of', 'SEE LICENSE IN LICENSE', 'LICENSE', /^a is under SEE/],
+    ['that names no license', undefined, 'LICENSE', /^a names no license/],
+    ['without the text of its license', 'MIT', 'README.md', /^a comes without the text of its license/],
+    ['under a license that asks for more', 'GPL-3.0-only', 'LICENSE', /^a is under GPL-3.0-only/],
+    ['under a license that nobody has heard of', 'SEE LICENSE IN LICENSE', 'LICENSE', /^a is under SEE/],
   ];
 for (const [title, license, file, why] of refused) {
   test(`no package gets into the executable ${title}`, (t) => {
@@ -166,7 +166,7 @@ for (const [title, license, file, why] of refused) {
     t.after(() => rmSync(dir, { recursive: true }));
     const folder = 'node_modules/a';
     mkdirSync(join(dir, folder), { recursive: true });
-    writeFileSync(join(dir, folder, file), 'the text of a licence');
+    writeFileSync(join(dir, folder, file), 'the text of a license');
     const locked = { version: '1.0.0', ...(license !== undefined && { license }) };
     writeFileSync(join(dir, 'package-lock.json'), JSON.stringify({ packages: { [folder]: locked } }));
     assert.throws(

@@ -1,24 +1,20 @@
-/** Processes that a test or a script starts end with it, also when it is killed or dies of an error that nothing caught. */
+/**
+ * Preloaded into each test process (`--import`): the child processes of a test end with it, also when the test fails or hangs
+ * before it has registered its own cleanup.
+ */
 import type { ChildProcess } from 'node:child_process';
+import { subscribe } from 'node:diagnostics_channel';
 
-const children = new Set<ChildProcess>();
-let isWatching = false;
+const running = new Set<ChildProcess>();
 
-/** Kills the process, should it still run when this one exits. Returns it. */
-export function endWithThisProcess<T extends ChildProcess>(child: T): T {
-  if (!isWatching) watchOwnEnd();
-  children.add(child);
-  child.once('exit', () => children.delete(child));
-  return child;
-}
+subscribe('child_process', (message) => {
+  const child = (message as { process: ChildProcess }).process;
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+});
 
-function watchOwnEnd(): void {
-  isWatching = true;
-  process.once('exit', () => {
-    for (const child of children) child.kill('SIGKILL');
-  });
-  // By default these end a process without its exit handlers.
-  const signals = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
-  for (const [signal, number] of Object.entries(signals))
-    process.once(signal, () => process.exit(128 + number));
-}
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+// Node's test runner ends a test file that takes too long this way; without a handler no `exit` follows.
+process.once('SIGTERM', () => process.exit(143));

@@ -84,9 +84,9 @@ function certificateComplaints(state: VaultState, wanted: WantedState, options: 
       complain(
         field,
         isKnown
-          ? `the issuer ${issuer} would be removed: name it among the issuers`
-          : `there is no issuer called ${JSON.stringify(issuer)}${
-              Object.hasOwn(knownDirectories, issuer) ? ': name it among the issuers' : ''
+          ? `issuer ${issuer} would be removed; add it to issuers`
+          : `unknown issuer ${JSON.stringify(issuer)}${
+              Object.hasOwn(knownDirectories, issuer) ? '; add it to issuers' : ''
             }`,
       );
     }
@@ -148,14 +148,14 @@ function keyComplaints(
     const expiry = known?.definition.expires_at;
     const isOld = expiry !== undefined && parseTimestamp(String(expiry)) === key.expires_at;
     if (key.expires_at !== undefined && key.expires_at <= now && !isOld) {
-      complaints.push({ path: ['api_keys', name, 'expires_at'], message: 'it is not in the future' });
+      complaints.push({ path: ['api_keys', name, 'expires_at'], message: 'is not in the future' });
     }
     if (key.certificates === 'any') return complaints;
     for (const [index, certificate] of key.certificates.entries()) {
       if (certificates.has(certificate)) continue;
       const message = held.has(certificate)
-        ? `the certificate ${certificate} would be removed, and this key names it`
-        : `there is no certificate called ${JSON.stringify(certificate)}`;
+        ? `certificate ${certificate} would be removed, but this key allows it`
+        : `unknown certificate ${JSON.stringify(certificate)}`;
       complaints.push({ path: ['api_keys', name, 'certificates', index], message });
     }
     return complaints;

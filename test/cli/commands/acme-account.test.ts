@@ -68,7 +68,7 @@ test('an invalid account id is refused by every command', async (t) => {
     for (const id of ['1', '0', 'x', '1e3', '99999999999999999999']) {
       await refused(
         ['acme-account', command, '--id', id],
-        /^vault: ACME account not found\.\n {2}List them /,
+        /^vault: ACME account not found\.\n {2}Try: vault acme-account list/,
       );
     }
     await refused(['acme-account', command], /^vault: --id is missing\n/, 2);

@@ -97,7 +97,7 @@ suite('the other commands', () => {
     ]) {
       const outcome = await admin(data, otherPassword, ...words);
       assert.equal(outcome.code, 1);
-      assert.match(outcome.stderr, /Administrator not found/);
+      assert.match(outcome.stderr, /Unknown administrator "bob"/);
     }
   });
 

@@ -90,7 +90,7 @@ test('an id that no key has is refused', async () => {
     assert.deepEqual(await apiKey(command, '--id', '999999'), {
       code: 1,
       stdout: '',
-      stderr: 'vault: There is no API key 999999.\n  Try: vault api-key list\n',
+      stderr: 'vault: Unknown API key 999999.\n  Try: vault api-key list\n',
     });
   }
   assert.deepEqual(await list(), keys);

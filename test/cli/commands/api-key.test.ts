@@ -194,7 +194,7 @@ const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [
   [
     1,
     createWith({ certificate: [...valid.certificate, '--certificate=elsewhere.org'] }),
-    ['vault: unknown certificate "elsewhere.org"', '  List those that exist with "vault certificate list".'],
+    ['vault: unknown certificate "elsewhere.org"', '  Try: vault certificate list'],
   ],
   [
     1,

@@ -137,7 +137,11 @@ test('a passphrase that is weak, empty or for nothing is refused, and nothing is
     /cannot prompt for the passphrase without a terminal/,
     2,
   );
-  await refused(['backup', at('x'), '--passphrase-file', file(passphrase)], /is for --with-master-key/, 2);
+  await refused(
+    ['backup', at('x'), '--passphrase-file', file(passphrase)],
+    /--passphrase-file needs --with-master-key/,
+    2,
+  );
   assert.deepEqual(readdirSync(dir), []);
 });
 

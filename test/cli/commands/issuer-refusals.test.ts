@@ -52,7 +52,7 @@ test('a directory that is none, or cannot be reached, is refused with what to lo
   }
   await refused(
     ['issuer', 'add', '--name', 'ca', '--directory', `http://${host}/json`],
-    /^vault: unexpected response from .*: expected a directory, got an invalid one: newNonce is missing\n {2}Look at --directory/,
+    /^vault: unexpected response from .*: expected a directory, got an invalid one: newNonce is missing\n {2}Check --directory/,
   );
   assert.equal((await json<unknown[]>('issuer', 'list')).length, 1);
 });
@@ -80,7 +80,7 @@ test('an untrusted certificate leads to --ca-file, and a wrong --ca-file to the 
   );
   await refused(
     [...add, '--ca-file', join(damaged, 'absent')],
-    /^vault: cannot read .*absent: no such file .*\n {2}Check the file name /,
+    /^vault: cannot read .*absent: not a directory\n {2}Check the file name /,
   );
   assert.deepEqual(
     [ca.requests, other.requests],

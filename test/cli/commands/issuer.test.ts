@@ -36,7 +36,7 @@ test('the terms of service are shown, and nothing is added before they are accep
     stdout: '',
     stderr:
       'Added issuer ca. The first certificate registers its account.\n' +
-      '  vault certificate create --name NAME --domain DOMAIN --issuer ca\n',
+      '  Try: vault certificate create --name NAME --domain DOMAIN --issuer ca\n',
   });
   assert.deepEqual(ca.kinds(), ['directory', 'directory'], 'nothing but the directory is asked for');
 });
@@ -72,7 +72,7 @@ test('letsencrypt and letsencrypt-staging need no directory, and go through the 
   for (const name of ['letsencrypt', 'letsencrypt-staging']) {
     await refused(
       ['issuer', 'add', '--name', name],
-      /^vault: cannot connect to acme.*\.letsencrypt\.org: .*\n {2}Look at /,
+      /^vault: cannot connect to acme.*\.letsencrypt\.org: .*\n {2}Check /,
     );
   }
   assert.deepEqual(
@@ -81,7 +81,7 @@ test('letsencrypt and letsencrypt-staging need no directory, and go through the 
   );
   await refused(
     ['issuer', 'add', '--name', 'other'],
-    'vault: --directory is missing\n  Only letsencrypt and letsencrypt-staging do without.\n',
+    'vault: --directory is missing\n  Only the names letsencrypt and letsencrypt-staging have a built-in directory URL.\n',
     2,
   );
 });
@@ -218,7 +218,7 @@ test('the private CA can be neither removed, nor changed, nor added again', asyn
   await refused(['issuer', 'remove', '--name', 'local-ca'], 'vault: the private CA cannot be removed\n');
   await refused(
     commandWords('issuer update --name local-ca --email ops@example.test'),
-    'vault: local-ca is not an ACME CA and has no settings to change\n',
+    'vault: issuer local-ca is not an ACME CA and has no settings to change\n',
   );
   const taken = '  Choose another name, or change it with "vault issuer update".\n';
   for (const name of ['local-ca', 'ca']) {

@@ -6,7 +6,7 @@ import { vault } from '../../harness/vault-process.ts';
 test('"vault licenses" prints to stdout and needs no vault, nor options about one', async () => {
   const { code, stdout, stderr } = await vault(['licenses'], { environment: { HOME: '/nonexistent' } });
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
-  assert.match(stdout, /^Certificate Vault .* is under the licence Apache-2\.0/);
+  assert.match(stdout, /^Certificate Vault .* is under the license Apache-2\.0/);
   assert.match(stdout, /^ {2}better-sqlite3 \d+\.\d+\.\d+: MIT$/m);
   const refused = await vault(['licenses', '--data-dir', '/nonexistent']);
   assert.equal(refused.code, 2);

@@ -149,10 +149,14 @@ test('what is missing, wrong or unknown is named, and no value is shown', async 
   await done(...add('webhook --channel ops --url https://a.test/'));
   await refused(
     ['notification', 'test', '--channel', 'obs'],
-    /no notification channel called "obs"\.\n {2}Did you mean "ops"\?\n$/,
+    /Unknown notification channel "obs"\.\n {2}Did you mean "ops"\?\n$/,
   );
   await refused(['notification', 'update', '--channel', 'ops'], /^vault: nothing to change\n/, 2);
-  await refused(['notification', 'update', '--channel', 'ops', '--enable', '--disable'], /are opposites/, 2);
+  await refused(
+    ['notification', 'update', '--channel', 'ops', '--enable', '--disable'],
+    /exclude each other/,
+    2,
+  );
   await refused(['notification', 'log', '--limit', '0'], /is not a number from 1 to 1000/, 2);
 });
 

@@ -55,8 +55,14 @@ test('what the issuer could never make is refused with the reason, and nothing i
       '--domain 192.0.2.1 --issuer ca --challenge dns-01',
       '192.0.2.1 can only be validated with http-01 or tls-alpn-01',
     ],
-    ['--domain a.test --profile shortlived', 'local-ca is not an ACME CA and does not support profiles'],
-    ['--domain a.test --challenge http-01', 'local-ca is not an ACME CA and does not support challenges'],
+    [
+      '--domain a.test --profile shortlived',
+      'issuer local-ca is not an ACME CA and does not support profiles',
+    ],
+    [
+      '--domain a.test --challenge http-01',
+      'issuer local-ca is not an ACME CA and does not support challenges',
+    ],
     [
       '--domain a.test --issuer ca --challenge http-02',
       '"http-02" is not a challenge: use one of http-01, tls-alpn-01, dns-01, dns-persist-01',

@@ -153,7 +153,7 @@ test('what is stored although it may surprise is noted on stderr', needs('openss
         ? /^Warning: .*expired/m
         : /^Warning: .*not valid (yet|before|until)|^Warning: .*valid from/m,
     );
-    assert.match(stderr, /^Warning: No intermediate was given/m);
+    assert.match(stderr, /^Warning: The intermediate certificate of .* is missing/m);
   }
 });
 
@@ -204,7 +204,7 @@ test('what cannot be used is refused by its name, and nothing is stored', needs(
     [
       1,
       ['--name=issued', ...pair(fullchainPath, leaf.keyPath)],
-      /^vault: "issued" is made and renewed by an issuer; .*\n {2}\S/,
+      /^vault: Certificate "issued" is renewed by an issuer; .*\n {2}\S/,
     ],
     [2, ['--private-key', leaf.keyPath], /^vault: --fullchain is missing\n {2}Use /],
     [

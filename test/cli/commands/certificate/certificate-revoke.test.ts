@@ -52,7 +52,7 @@ test('what no ACME CA issued, what is not there, and what is no reason are refus
   for (const version of ['0', 'x', '1.5']) {
     await refused(
       revoke(`--reason superseded --version ${version}`),
-      /^vault: --version .* is not a version\n/,
+      /^vault: --version: .* is not a version number\n/,
       2,
     );
   }

@@ -28,11 +28,11 @@ test('nothing, both of two opposites, and what does not fit are refused, and not
   }
   await refused(
     update('--challenge dns-01'),
-    'vault: local-ca is not an ACME CA and does not support challenges\n',
+    'vault: issuer local-ca is not an ACME CA and does not support challenges\n',
   );
   await refused(
     update('--profile tiny'),
-    'vault: local-ca is not an ACME CA and does not support profiles\n',
+    'vault: issuer local-ca is not an ACME CA and does not support profiles\n',
   );
   await refused(
     update('--issuer ca --key-type ed25519'),

@@ -125,7 +125,11 @@ test('waiting for a paused CA shows until when and why, and ^C ends the waiting'
 
 test('^C in the middle of an order leaves it to the next worker, who goes on with the same one', async (t) => {
   const line = await commandLineWithCa(t, { processing: 1000 });
-  const { code, stderr } = await interrupted(line, [...create, '--wait'], 'waiting for ca to issue\n');
+  const { code, stderr } = await interrupted(
+    line,
+    [...create, '--wait'],
+    'waiting for ca to issue the certificate\n',
+  );
   assert.equal(code, 1);
   assert.ok(stderr.endsWith(stillOpen), stderr);
   for (const order of line.ca.state.orders.values()) order.processing = 0;

@@ -182,7 +182,7 @@ test('a certificate that goes while a key names it is refused, and so is an issu
   line.file(first.replace(/ {2}web:\n.*\n/, ''), 'desired.yaml');
   await line.refused(
     ['apply', '-f', line.path, '--prune', '--yes'],
-    `vault: ${line.path}:13: api_keys.www.certificates.0: the certificate web would be removed, and this key names it\n  Nothing was changed.\n`,
+    `vault: ${line.path}:13: api_keys.www.certificates.0: certificate web would be removed, but this key allows it\n  Nothing was changed.\n`,
   );
   line.file('version: 1\n', 'desired.yaml');
   const own = { ...process.env, VAULT_TLS_CERTIFICATE: 'web', VAULT_DATA_DIR: line.data };
@@ -284,7 +284,7 @@ api_keys:
     /^3: issuers\.ca\.eab_kid: name the file with its HMAC key too/,
     /^5: dns_providers\.cloudflare\.secret: the vault has no such provider of this type yet/,
     /^10: certificates\.shop\.challenge: \*\.example\.test can only be validated with dns-01/,
-    /^13: certificates\.web\.issuer: there is no issuer called "letsencrypt": name it among the issuers/,
+    /^13: certificates\.web\.issuer: unknown issuer "letsencrypt"; add it to issuers/,
     /^15: imported_certificates\.mail: the vault has none of this name yet/,
     /^17: api_keys\.twice: 2 API keys have this name: write the one you mean as "twice \(id 1\)" or "twice \(id 2\)"/,
     /^18: api_keys\.www\.certificates\.0: unknown certificate "none"/,
@@ -406,7 +406,7 @@ test('the file of a secret is never overwritten, and a new key without one is re
   line.file(`version: 1\napi_keys:\n${shared.join('')}`, 'desired.yaml');
   await line.refused(
     ['apply', '-f', path],
-    /:4: api_keys\.d\.secret_file: the key c is written to .*shared\.key too\n/,
+    /:4: api_keys\.d\.secret_file: API key c uses .*shared\.key too\n/,
   );
   assert.deepEqual(
     (await keysOf(line)).map(({ name }) => name),
@@ -486,7 +486,7 @@ test('an issuer is added, changed and removed with its certificates, after a loo
   line.file('version: 1\ncertificates:\n  web: {domains: [a.test], issuer: ca}\n', 'desired.yaml');
   await line.refused(
     ['apply', '-f', path, '--prune', '--yes'],
-    /:3: certificates\.web\.issuer: the issuer ca would be removed/,
+    /:3: certificates\.web\.issuer: issuer ca would be removed; add it to issuers/,
   );
   line.file('version: 1\n', 'desired.yaml');
   const own = commandLineOf(line, { ...process.env, VAULT_TLS_CERTIFICATE: 'web' });
