@@ -7,6 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import '../test/harness/child-processes.ts';
 import { measureAcme } from './acme.ts';
 import { type Figure, figureTable, markdownOf, type Table } from './figure.ts';
 import { measureGrowth } from './growth.ts';

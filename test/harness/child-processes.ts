@@ -1,6 +1,6 @@
 /**
- * Preloaded into each test process (`--import`): the child processes of a test end with it, also when the test fails or hangs
- * before it has registered its own cleanup.
+ * Importing this file ties the child processes of a test or script to it: they end with it, also when it is killed, hangs until
+ * its time limit or dies of an uncaught error. `npm test` preloads it into every test process.
  */
 import type { ChildProcess } from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
@@ -8,7 +8,7 @@ import { subscribe } from 'node:diagnostics_channel';
 const running = new Set<ChildProcess>();
 
 subscribe('child_process', (message) => {
-  const child = (message as { process: ChildProcess }).process;
+  const { process: child } = message as { process: ChildProcess };
   running.add(child);
   child.once('exit', () => running.delete(child));
 });
@@ -16,5 +16,7 @@ subscribe('child_process', (message) => {
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
-// Node's test runner ends a test file that takes too long this way; without a handler no `exit` follows.
-process.once('SIGTERM', () => process.exit(143));
+// By default these end a process without its exit handlers.
+const signals = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
+for (const [signal, number] of Object.entries(signals))
+  process.once(signal, () => process.exit(128 + number));

@@ -7,7 +7,7 @@ import { basename, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { endWithThisProcess } from './child-processes.ts';
+import './child-processes.ts';
 import { loopbackSetting } from './loopback-guard.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -92,7 +92,7 @@ function start(args: readonly string[], launch: Launch): ChildProcessByStdio<Wri
     ...(launch.uid !== undefined && { uid: launch.uid }),
     ...(launch.gid !== undefined && { gid: launch.gid }),
   });
-  return endWithThisProcess(child);
+  return child;
 }
 
 const copies = new Map<string, string>();

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import '../harness/child-processes.ts';
 
 export type Place = {
   readonly program: string;
