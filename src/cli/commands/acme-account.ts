@@ -13,6 +13,7 @@ const idOption = {
     type: 'string',
     valueHint: 'N',
     required: true,
+    positional: 'or-flag',
     description: 'the account id from "vault acme-account list"',
   },
 } as const;

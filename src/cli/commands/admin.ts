@@ -24,6 +24,7 @@ const name = {
   type: 'string',
   valueHint: 'NAME',
   required: true,
+  positional: 'or-flag',
   description: 'the name to sign in with',
 } as const;
 

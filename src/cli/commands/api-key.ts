@@ -1,20 +1,21 @@
 /** `vault api-key …`: manages API keys directly in the database, without HTTP. */
 import { scopes } from '../../base/scope.ts';
+import { apiKeyIdFrom } from '../../domain/access/api-key-names.ts';
 import { allApiKeys, createApiKey, deleteApiKey, revokeApiKey } from '../../domain/access/api-keys.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import { createApiKeyInput, parseInput } from '../../domain/inputs.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { command, commandGroup, type Example } from '../runtime/command.ts';
 import { withVault } from '../runtime/with-vault.ts';
-import { Misuse } from '../terminal/misuse.ts';
 import { jsonPieces, printPieces } from '../terminal/output.ts';
 
 const idOption = {
   id: {
     type: 'string',
-    valueHint: 'N',
+    valueHint: 'ID',
     required: true,
-    description: 'the key id from "vault api-key list"',
+    positional: 'or-flag',
+    description: 'the id or the name of the key',
   },
 } as const;
 
@@ -97,9 +98,13 @@ const revoke = byId(
   'api-key revoke',
   {
     description: 'Revoke an API key immediately',
-    examples: [{ does: 'Revoke a key; its next request is refused', line: 'vault api-key revoke --id 1' }],
+    examples: [
+      { does: 'Revoke a key; its next request is refused', line: 'vault api-key revoke www' },
+      { does: 'Revoke a key whose name is not unique', line: 'vault api-key revoke --id 1' },
+    ],
   },
   'Revoked',
+  'not revoked',
   (vault, id) => revokeApiKey(vault, localCli, id),
 );
 
@@ -110,6 +115,7 @@ const remove = byId(
     examples: [{ does: 'Delete a revoked key', line: 'vault api-key delete --id 1' }],
   },
   'Deleted',
+  'revoked',
   (vault, id) => deleteApiKey(vault, localCli, id),
 );
 
@@ -124,23 +130,18 @@ function byId(
   name: string,
   about: { readonly description: string; readonly examples: readonly [Example, ...Example[]] },
   done: string,
+  which: 'revoked' | 'not revoked',
   act: (vault: Vault, id: number) => Promise<void>,
 ) {
   return command({
     name,
     ...about,
     options: idOption,
-    run: (args, terminal) => {
-      if (!/^[1-9]\d{0,14}$/.test(args.id)) {
-        throw new Misuse(
-          `--id: "${args.id}" is not an API key id`,
-          'Use a number from "vault api-key list".',
-        );
-      }
-      return withVault(args, terminal, 'refuse', async (vault) => {
-        await act(vault, Number(args.id));
-        terminal.stderr.write(`${done} API key ${args.id}.\n`);
-      });
-    },
+    run: (args, terminal) =>
+      withVault(args, terminal, 'refuse', async (vault) => {
+        const id = await apiKeyIdFrom(vault, args.id, which);
+        await act(vault, id);
+        terminal.stderr.write(`${done} API key ${id}.\n`);
+      }),
   });
 }

@@ -21,6 +21,7 @@ const nameOption = {
     type: 'string',
     valueHint: 'NAME',
     required: true,
+    positional: 'or-flag',
     names: 'dns-providers',
     description: 'the name of the provider',
   },

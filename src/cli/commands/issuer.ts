@@ -24,6 +24,7 @@ const nameOption = {
     type: 'string',
     valueHint: 'NAME',
     required: true,
+    positional: 'or-flag',
     names: 'issuers',
     description: 'the name of the issuer',
   },

@@ -19,6 +19,7 @@ export const channelOption = {
     type: 'string',
     valueHint: 'NAME',
     required: true,
+    positional: 'or-flag',
     description: 'the name of the channel',
   },
 } as const;

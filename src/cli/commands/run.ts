@@ -4,7 +4,7 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { didYouMean } from '../../domain/closest-names.ts';
 import { bundleReader } from '../../net/bundle-process.ts';
-import { helpText } from '../completion/help.ts';
+import { helpText, optionsHelp } from '../completion/help.ts';
 import { machineTrouble } from '../runtime/machine-trouble.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -14,30 +14,36 @@ const description = 'Store, renew and serve TLS certificates';
 /** Loaded on demand, so that short commands do not load the server. */
 const commands: Record<string, () => Promise<CommandDef>> = {
   serve: async () => (await import('./serve.ts')).serveCommand,
+  'systemd-unit': async () => (await import('./systemd-unit.ts')).systemdUnitCommand,
+  doctor: async () => (await import('./doctor.ts')).doctorCommand,
   certificate: async () => (await import('./certificate/certificate.ts')).certificateCommands,
   renewals: async () => (await import('./renewals.ts')).renewalsCommands,
   'api-key': async () => (await import('./api-key.ts')).apiKeyCommands,
+  admin: async () => (await import('./admin.ts')).adminCommands,
   issuer: async () => (await import('./issuer.ts')).issuerCommands,
   'acme-account': async () => (await import('./acme-account.ts')).acmeAccountCommands,
   'dns-provider': async () => (await import('./dns-provider.ts')).dnsProviderCommands,
   notification: async () => (await import('./notification.ts')).notificationCommands,
-  admin: async () => (await import('./admin.ts')).adminCommands,
-  doctor: async () => (await import('./doctor.ts')).doctorCommand,
   audit: async () => (await import('./audit/audit.ts')).auditCommands,
+  backup: async () => (await import('./backup.ts')).backupCommand,
+  restore: async () => (await import('./restore.ts')).restoreCommand,
+  'master-key': async () => (await import('./master-key.ts')).masterKeyCommands,
   apply: async () => (await import('./desired-state/apply.ts')).applyCommand,
   export: async () => (await import('./desired-state/export.ts')).exportCommand,
-  backup: async () => (await import('./backup.ts')).backupCommand,
-  'master-key': async () => (await import('./master-key.ts')).masterKeyCommands,
-  'systemd-unit': async () => (await import('./systemd-unit.ts')).systemdUnitCommand,
-  licenses: async () => (await import('./licenses.ts')).licensesCommand,
-  restore: async () => (await import('./restore.ts')).restoreCommand,
   completion: async () => (await import('../completion/completion.ts')).completionCommand(() => root),
   man: async () => (await import('../completion/man.ts')).manCommand(() => root),
+  licenses: async () => (await import('./licenses.ts')).licensesCommand,
   version: async () => (await import('./version.ts')).versionCommand,
 };
 
 /** The command tree. */
 export const root = defineCommand({ meta: { name: 'vault', description }, subCommands: commands });
+
+/** Short words for commands, in the groups that have one of these. */
+const aliases = new Map([
+  ['ls', ['list']],
+  ['rm', ['delete', 'remove']],
+]);
 
 type CommandMatch = {
   readonly command: CommandDef;
@@ -55,6 +61,14 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
       await (await import('./bundle-reader.ts')).answerBundleRequest(terminal);
       return 0;
     }
+    if (argv[0] === 'help' && argv[1] === 'options') {
+      terminal.stdout.write(optionsHelp(terminal.stdout));
+      return 0;
+    }
+    if (argv.length === 0) {
+      terminal.stderr.write(await helpText(root, root, terminal.stderr));
+      return 2;
+    }
     const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
     const { command, rest } = await findCommand(words);
     if (rest.includes('--help') || rest.includes('-h')) {
@@ -62,10 +76,9 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
       return 0;
     }
     if (command.subCommands !== undefined) {
-      const group = argv.length === 0 ? 'vault' : `vault ${argv.join(' ')}`;
       throw new Misuse(
         `missing command; use one of ${subCommandNames(command).join(', ')}`,
-        `Try: ${group} --help`,
+        `Try: vault ${argv.join(' ')} --help`,
       );
     }
     // citty would check required options itself; our strict parser must run first.
@@ -82,15 +95,16 @@ async function findCommand(argv: readonly string[]): Promise<CommandMatch> {
     const [word, ...rest] = match.rest;
     if (word === undefined || word === '--help' || word === '-h') return match;
     const known = subCommandNames(match.command);
+    const alias = aliases.get(word)?.find((name) => known.includes(name));
     if (word.startsWith('-'))
       throw new Misuse(`option ${word} precedes the command`, 'Write options after the command.');
-    if (!known.includes(word)) {
+    if (alias === undefined && !known.includes(word)) {
       throw new Misuse(
         `unknown command "${word}"`,
         didYouMean(word, known, `Commands are ${known.join(', ')}.`),
       );
     }
-    match = { command: await subCommand(match.command, word), rest };
+    match = { command: await subCommand(match.command, alias ?? word), rest };
   }
   return match;
 }

@@ -1,7 +1,7 @@
 /** Defines commands: from our strict option table comes citty's definition, which renders the usage. */
 import { type ArgsDef, type CommandDef, defineCommand } from 'citty';
 import { commonOptions } from '../settings/settings.ts';
-import { type Arguments, type OptionSpecs, readArguments } from '../terminal/arguments.ts';
+import { type Arguments, type OptionSpec, type OptionSpecs, readArguments } from '../terminal/arguments.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** A command line for a POSIX shell, and what it does. Tests run it unchanged. */
@@ -47,7 +47,7 @@ export function commandWithoutVault<S extends OptionSpecs>({
         option,
         {
           type: spec.positional === true ? 'positional' : spec.type,
-          description: spec.multiple === true ? `${spec.description}; repeatable` : spec.description,
+          description: describe(option, spec),
           required: spec.required === true,
           ...(spec.valueHint !== undefined && { valueHint: spec.valueHint }),
           ...(spec.short !== undefined && { alias: spec.short }),
@@ -57,6 +57,12 @@ export function commandWithoutVault<S extends OptionSpecs>({
     run: ({ rawArgs, data }) => run(readArguments(options, rawArgs, `vault ${name}`), data as Terminal),
   });
   return { ...definition, options, examples } as VaultCommand;
+}
+
+/** The description in the usage, with what the table of options says beside it. */
+function describe(option: string, { description, multiple, positional }: OptionSpec): string {
+  if (multiple === true) return `${description}; repeatable`;
+  return positional === 'or-flag' ? `${description}; "--${option}" may be omitted` : description;
 }
 
 /** Defines a group of commands. */

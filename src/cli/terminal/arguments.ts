@@ -13,8 +13,8 @@ export type OptionSpec = {
   readonly required?: boolean;
   /** May be repeated; all values are kept. */
   readonly multiple?: boolean;
-  /** A positional argument; they are filled in the order of the table. */
-  readonly positional?: boolean;
+  /** A positional argument; they are filled in the order of the table. With `or-flag` it may be given as an option instead. */
+  readonly positional?: true | 'or-flag';
   /** The one-letter form. */
   readonly short?: string;
   /** All allowed values, for shell completion. */
@@ -54,7 +54,7 @@ export function readArguments<S extends OptionSpecs>(
   });
   const collected = new Map<string, string[]>();
   const help = `Try: ${usage} --help`;
-  const words = Object.keys(specs).filter((name) => specs[name]?.positional === true);
+  const words = Object.keys(specs).filter((name) => specs[name]?.positional !== undefined);
   for (const token of tokens) {
     if (token.kind === 'positional') {
       const name = words.shift();

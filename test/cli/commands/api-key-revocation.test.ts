@@ -96,20 +96,32 @@ test('an id that no key has is refused', async () => {
   assert.deepEqual(await list(), keys);
 });
 
-test('what is no id at all is misuse', async () => {
-  const [key] = await list();
-  const ids = ['0', '-1', '1.0', 'one', ''];
-  await Promise.all(
-    ids.map(async (id, index) => {
-      const { code, stdout, stderr } = await apiKey(index % 2 === 0 ? 'revoke' : 'delete', `--id=${id}`);
-      assert.deepEqual({ code, stdout }, { code: 2, stdout: '' }, id);
-      assert.equal(
-        stderr,
-        `vault: --id: "${id}" is not an API key id\n  Use a number from "vault api-key list".\n`,
-      );
-    }),
+test('a key is found by its name as well, and a name that several keys have is refused with their ids', async () => {
+  const before = await list();
+  for (const id of ['0', '-1', '1.0', 'one', '']) {
+    const { code, stdout, stderr } = await apiKey('revoke', `--id=${id}`);
+    assert.deepEqual({ code, stdout }, { code: 1, stdout: '' }, id);
+    assert.match(stderr, new RegExp(`^vault: Unknown API key "${id}"\\.\n {2}(Try|Did)`));
+  }
+  assert.deepEqual(await list(), before);
+  const named = ['--name=twin', '--scope=certificates:read', '--certificate=*'];
+  for (const _ of [1, 2]) assert.equal((await apiKey('create', ...named)).code, 0);
+  const [first, second] = (await list()).filter(({ name }) => name === 'twin').map(({ id }) => id);
+  const ambiguous = await apiKey('revoke', 'twin');
+  assert.equal(ambiguous.code, 1);
+  assert.match(
+    ambiguous.stderr,
+    new RegExp(
+      `^vault: 2 API keys have the name "twin"\\.\n {2}Use --id with one of: ${first} .*, ${second} `,
+    ),
   );
-  assert.deepEqual((await list())[0], key);
+  assert.equal((await apiKey('revoke', '--id', String(first))).code, 0);
+  const { code, stderr } = await apiKey('revoke', 'twin');
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: `Revoked API key ${second}.\n` });
+  assert.deepEqual(await apiKey('revoke', 'twin', `--id=${first}`), {
+    ...{ code: 2, stdout: '' },
+    stderr: 'vault: --id is given 2 times\n  Give it only once.\n',
+  });
 });
 
 test('a running server takes a new key at once, and refuses it at the very next request once it is revoked', async (t) => {

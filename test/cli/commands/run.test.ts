@@ -100,8 +100,8 @@ test('--help of every command names each of its options, on stdout, without colo
       const { code, stdout, stderr } = await vault([...words(command), '--help']);
       assert.deepEqual({ code, stderr }, { code: 0, stderr: '' }, command);
       assert.match(stdout, new RegExp(`^USAGE vault ${command} `, 'm'));
-      for (const option of [...own, ...common])
-        assert.match(stdout, new RegExp(`^ +${option}[= ]`, 'm'), command);
+      for (const option of own) assert.match(stdout, new RegExp(`^ +${option}[= ]`, 'm'), command);
+      for (const option of common) assert.doesNotMatch(stdout, new RegExp(`^ +${option}[= ]`, 'm'), command);
       assert.ok(!stdout.includes('\u001b'), stdout);
     }),
   );
@@ -132,9 +132,9 @@ test('--version prints the version of package.json, and only it', async () => {
 
 test('a command that is missing, unknown or badly written ends with exit code 2 and a hint', async () => {
   const { stdout: usage } = await vault(['--help']);
-  const all = /^USAGE vault (serve\|\S+)$/m.exec(usage)?.[1]?.replaceAll('|', ', ') ?? usage;
+  const all = [...usage.matchAll(/^ {2}(\S+) {2}/gm)].map(([, name]) => name).join(', ');
   const cases: [args: string[], stderr: string][] = [
-    [[], `vault: missing command; use one of ${all}\n  Try: vault --help\n`],
+    [[], usage],
     [
       ['api-key'],
       'vault: missing command; use one of create, list, revoke, delete\n  Try: vault api-key --help\n',
@@ -145,6 +145,7 @@ test('a command that is missing, unknown or badly written ends with exit code 2 
       ['--data-dir', 'x', 'serve'],
       'vault: option --data-dir precedes the command\n  Write options after the command.\n',
     ],
+    [['certificate', 'rm', '--force'], 'vault: --name is missing\n  Try: vault certificate delete --help\n'],
     [['certificate', 'show'], 'vault: --name is missing\n  Try: vault certificate show --help\n'],
   ];
   await Promise.all(

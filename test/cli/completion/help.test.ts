@@ -40,11 +40,24 @@ test('every command has examples, written as its options are read', () => {
   }
 });
 
+test('the help of the program shows every command once, in groups', async () => {
+  const { stdout } = await vault([]);
+  assert.equal(stdout, '');
+  const help = (await vault(['--help'])).stdout;
+  const shown = [...help.matchAll(/^ {2}(\S+) {2,}\S/gm)].map(([, name]) => name);
+  assert.deepEqual(shown.toSorted(), [...new Set(commands.map(({ words }) => words[0]))].toSorted());
+  assert.equal((await vault([])).stderr, help);
+});
+
 test('--help shows the examples below the options, and "help" before a command is the same', async () => {
   const { code, stdout, stderr } = await vault(['api-key', 'revoke', '--help']);
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
-  const end = '\nEXAMPLES\n\n  Revoke a key; its next request is refused:\n    vault api-key revoke --id 1\n';
-  assert.ok(stdout.endsWith(end), stdout);
+  const examples =
+    '\nEXAMPLES\n\n  Revoke a key; its next request is refused:\n    vault api-key revoke www\n';
+  assert.ok(stdout.includes(examples), stdout);
+  assert.ok(stdout.endsWith('see "vault help options".\n'), stdout);
+  assert.doesNotMatch(stdout, /--data-dir/);
+  assert.match((await vault(['help', 'options'])).stdout, /^ {2}--data-dir=<DIR> /m);
   assert.deepEqual(await vault(['help', 'api-key', 'revoke']), { code, stdout, stderr });
   assert.deepEqual(await vault(['help']), await vault(['--help']));
   assert.deepEqual(await vault(['help', 'nothing']), await vault(['nothing']));

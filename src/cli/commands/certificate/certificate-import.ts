@@ -12,6 +12,7 @@ import { Misuse } from '../../terminal/misuse.ts';
 import { askPassword } from '../../terminal/prompt.ts';
 import { secretText } from '../../terminal/secret-text.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import { nameOption } from './certificate-options.ts';
 
 export const importCommand = command({
   name: 'certificate import',
@@ -27,7 +28,7 @@ export const importCommand = command({
     },
   ],
   options: {
-    name: { type: 'string', valueHint: 'NAME', required: true, description: 'the name of the certificate' },
+    ...nameOption,
     fullchain: {
       type: 'string',
       valueHint: 'FILE',

@@ -8,6 +8,7 @@ export const nameOption = {
     type: 'string',
     valueHint: 'NAME',
     required: true,
+    positional: 'or-flag',
     names: 'certificates',
     description: 'the name of the certificate',
   },
