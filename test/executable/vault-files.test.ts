@@ -102,7 +102,7 @@ const table: Readonly<Record<VaultFile, Row>> = {
     "another user's": refused(foreign),
   },
   backup: {
-    missing: onlyRestore(/x\.backup cannot be read: ENOENT/),
+    missing: onlyRestore(/x\.backup cannot be read: no such file or directory\n/),
     empty: onlyRestore(/x\.backup is no backup of a vault/),
     truncated: onlyRestore(/x\.backup is no backup of a vault, or its end is missing/),
     older: works,

@@ -12,11 +12,10 @@ import {
   readSync,
   renameSync,
   statSync,
-  unlinkSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { removeDatabase, staleDrafts, syncPath } from '../../base/durable-file.ts';
+import { removeDatabase, removeFile, staleDrafts, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
 import { sameBytes } from '../../crypto/constant-time.ts';
@@ -57,7 +56,7 @@ export function publishDraft(draft: string, file: string, existing: 'refuse' | '
   else {
     // Unlike a rename, a link never takes the place of a file that appeared meanwhile.
     linkSync(draft, file);
-    unlinkSync(draft);
+    removeFile(draft);
   }
   syncPath(dirname(file));
 }

@@ -9,15 +9,14 @@ import {
   openSync,
   readFileSync,
   renameSync,
-  rmSync,
   statSync,
-  unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
-import { syncPath } from '../../base/durable-file.ts';
+import { removeFile, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { describeFileError } from '../../base/system-error.ts';
 import type { HeldDatabase } from '../../db/sqlite/database-lock.ts';
 import { leftLog } from '../../db/sqlite/new-database.ts';
 import { placeOf } from './restore-drafts.ts';
@@ -50,7 +49,7 @@ export function swapIn(
     return name;
   });
   for (const path of kept.map(dirname)) syncPath(path);
-  for (const path of logs) rmSync(path, { force: true });
+  for (const path of logs) removeFile(path);
   writeNote(dataDir, moves, stamp);
   finishRestore(dataDir);
   return kept;
@@ -75,15 +74,16 @@ export function finishRestore(dataDir: string): void {
   try {
     const note = noteAt(path);
     if (note === undefined) return;
-    for (const { from, to } of noteSchema.parse(JSON.parse(note)).moves) {
+    for (const { from, to } of movesIn(note, path)) {
       unlessDone(resolve(dataDir, to), () => renameSync(resolve(dataDir, from), resolve(dataDir, to)));
       syncPath(dirname(resolve(dataDir, to)));
     }
-    rmSync(path, { force: true });
+    removeFile(path);
     syncPath(dataDir);
   } catch (error) {
-    throw new OperatorError(`a restore was cut off and cannot be completed: ${(error as Error).message}`, {
-      hint: `Run the command as the user that owns the data directory. What remains to be done stands in ${path}.`,
+    const reason = describeFileError(error);
+    throw new OperatorError(`cannot complete an interrupted restore: ${reason}`, {
+      hint: `Run the command as the user that owns the data directory. ${path} lists the remaining steps.`,
       cause: error,
     });
   }
@@ -96,6 +96,14 @@ function noteAt(path: string): string | undefined {
     // Whoever completes the same restore may have just done so.
     if (!existsSync(path)) return undefined;
     throw error;
+  }
+}
+
+function movesIn(note: string, path: string): readonly Move[] {
+  try {
+    return noteSchema.parse(JSON.parse(note)).moves;
+  } catch (cause) {
+    throw new Error(`${path} is damaged`, { cause });
   }
 }
 
@@ -112,7 +120,7 @@ function writeNote(dataDir: string, moves: readonly Move[], stamp: string): void
     linkSync(draft, note);
     syncPath(dataDir);
   } finally {
-    unlinkSync(draft);
+    removeFile(draft);
   }
 }
 

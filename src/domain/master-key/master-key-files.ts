@@ -6,6 +6,7 @@ import { linkSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
 import { type Keyring, keyFilesBeside, nextKeyPath, pastKeyPath, realPath } from '../../crypto/keyring.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
@@ -98,5 +99,5 @@ export function settleKeyFiles(keyring: Keyring, current: string): 'settled' | '
 }
 
 function messageOf(error: unknown): string {
-  return ((error as Error).cause as Error | undefined)?.message ?? (error as Error).message;
+  return describeSystemError((error as Error).cause ?? error);
 }
