@@ -1,4 +1,4 @@
-/** Backups as files: drafts that nobody takes for a backup, the page at their end, and how a file is checked. */
+/** Backups as files: drafts under names that no backup has, the page at the end of a file, and the verification of a file. */
 import { createHash } from 'node:crypto';
 import {
   appendFileSync,
@@ -134,7 +134,7 @@ export async function checkBackup(file: string, masterKey: MasterKey, name = fil
   const { manifest, digest, mac } = page;
   if (!sameBytes(mac, macOf(masterKey, digest))) {
     throw new OperatorError(`${name} was altered: it does not bear the mark of its vault's master key`, {
-      hint: 'Whoever made it had no access to the vault. Take another backup, and ask who could write to this one.',
+      hint: 'It was changed without access to the vault. Use another backup, and find out who can write to this one.',
     });
   }
   const { schema, counts } = examineCopy(file, name);
@@ -175,7 +175,7 @@ export async function copyOut(
   // biome-ignore lint/plugin/compared-secrets: a digest that stands in the file; its MAC is compared in constant time.
   if (!hash.digest().equals(digest)) {
     throw new OperatorError(`${file} changed while it was read`, {
-      hint: 'Try again when nobody writes to it.',
+      hint: 'Try again when no other program writes to it.',
     });
   }
 }

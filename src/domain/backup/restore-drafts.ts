@@ -35,7 +35,7 @@ export function removeDraft(draft: string): void {
   for (const path of startingWith(draft)) removeFile(path);
 }
 
-/** Writes the key file, mode 0600, durably, also its name: nobody else may sync the directory it is in. */
+/** Writes the key file with mode 0600, and makes content and name durable: no other code syncs its directory. */
 export function writeKeyDraft(draft: string, content: Secret): void {
   makeDurableDirectory(dirname(draft));
   writeFileSync(draft, content.expose(), { flag: 'wx', mode: 0o600 });

@@ -1,6 +1,6 @@
 /**
- * How a restored vault takes the place of what was there: database and master key together, whatever happens in between.
- * A note with the moves decides: before it is there the old vault stands, afterwards whoever opens the vault completes them.
+ * Replaces a vault with the restored one: database and master key together, even if the process is killed in between.
+ * A note lists the moves. Without it the old vault is valid; with it, the next process that opens the vault completes them.
  */
 import {
   closeSync,
@@ -27,7 +27,7 @@ const noteSchema = z.strictObject({
   moves: z.array(z.strictObject({ from: z.string(), to: z.string() })),
 });
 
-/** A finished file, and the name that it shall have. */
+/** A complete file, and its final name. */
 export type Move = { readonly from: string; readonly to: string };
 
 /**
@@ -93,7 +93,7 @@ function noteAt(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    // Whoever completes the same restore may have just done so.
+    // Another process may have just completed the same restore.
     if (!existsSync(path)) return undefined;
     throw error;
   }
@@ -125,8 +125,8 @@ function writeNote(dataDir: string, moves: readonly Move[], stamp: string): void
 }
 
 /**
- * Somebody else who completes the same restore may have been quicker. Where neither name is there, a disk may be missing:
- * then nothing may follow, or the database would come without its key.
+ * Ignores a rename that another process has already done. If neither name exists, a disk may be missing: then stop, or the
+ * database would be restored without its key.
  */
 function unlessDone(to: string, rename: () => void): void {
   try {

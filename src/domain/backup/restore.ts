@@ -45,7 +45,7 @@ export type RestoreOrder = {
   readonly passphrases: () => Promise<readonly Secret<string>[]>;
   /** What opens a key file that is sealed. Throws OperatorError. */
   readonly lockOf: (file: KeyFile) => Promise<PassphraseKey | undefined>;
-  /** Seals the key file where the key comes out of the backup; undefined where none shall. Throws OperatorError. */
+  /** Seals a key file that is restored from the backup; undefined to leave it unsealed. Throws OperatorError. */
   readonly freshLock: () => Promise<PassphraseKey | undefined>;
 };
 

@@ -1,6 +1,6 @@
 /**
- * What a vault shall hold, as people keep it in a file beside their code: the form of the document of `vault apply` and
- * `vault export`. Its parts are the inputs that commands and HTTP check, so that the same sentences say what is wrong.
+ * The desired state of a vault, as people keep it in a file next to their code: the schema of the document of `vault apply`
+ * and `vault export`. It is built from the input schemas of commands and HTTP, so errors read the same everywhere.
  */
 import { z } from 'zod';
 import { challengeTypes } from '../../base/challenge-type.ts';

@@ -191,6 +191,6 @@ async function eraseObject(
   if (section === 'issuers') await eraseIssuer(vault, writer, actor, name);
   else if (section === 'dns_providers') await eraseDnsProvider(vault, writer, actor, name);
   else if (section === 'api_keys') await storeRevocation(vault, writer, actor, id ?? 0);
-  // The keys that count were looked at: those that still name it are revoked or have expired.
+  // Active keys were checked before: those that still name it are revoked or expired.
   else await eraseCertificate(vault, writer, actor, name, { force: true });
 }
