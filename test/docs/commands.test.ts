@@ -77,11 +77,11 @@ const askOnce: NonNullable<RunOptions['typed']> = [
   ['Passphrase for the master key in the backup:', passphrase],
 ];
 
-const askTwice: NonNullable<RunOptions['typed']> = [...askOnce, ['The same again:', passphrase]];
+const askTwice: NonNullable<RunOptions['typed']> = [...askOnce, ['Repeat:', passphrase]];
 
 const newPassword: NonNullable<RunOptions['typed']> = [
   ['assword for alice:', passphrase],
-  ['The same again:', passphrase],
+  ['Repeat:', passphrase],
 ];
 
 async function web(box: Sandbox): Promise<void> {
@@ -423,7 +423,7 @@ const scenes: readonly Scene[] = [
     typed: {
       'vault master-key seal': [
         ['New passphrase for the master key:', passphrase],
-        ['The same again:', passphrase],
+        ['Repeat:', passphrase],
       ],
       'vault certificate list': [['/vault/master.key:', passphrase]],
     },
