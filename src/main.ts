@@ -4,11 +4,11 @@ import { realWorld } from './base/world.ts';
 import { run } from './cli/commands/run.ts';
 import { keepMemoryOutOfCoreDumps } from './cli/runtime/core-dump.ts';
 
-// Whatever the vault makes is for its user alone.
+// Only the vault's user may access the files that it creates.
 process.umask(0o077);
 keepMemoryOutOfCoreDumps();
 
-// Whoever reads the output may stop early (`| head`); that is no failure.
+// The reader of the output may stop early (`| head`), which is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(error.code === 'EPIPE' ? 0 : 1);
 });

@@ -6,8 +6,8 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  rmSync,
   statSync,
+  unlinkSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { day } from './duration.ts';
@@ -77,7 +77,22 @@ export function staleDrafts(directory: string, isDraft: (name: string) => boolea
     .filter((path) => now - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? now) > day);
 }
 
+/**
+ * Removes a file if it exists. Throws the error of the system, with its code: `rmSync` of Node 26 reports one without code
+ * and path if the disk fails.
+ */
+export function removeFile(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // A read-only disk also refuses to remove what does not exist.
+    const isAbsent = code === 'ENOENT' || (code === 'EROFS' && !existsSync(path));
+    if (!isAbsent) throw error;
+  }
+}
+
 /** Removes an unused database with the files that SQLite may have left next to it. */
 export function removeDatabase(path: string): void {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true });
+  for (const suffix of ['', '-wal', '-shm', '-journal']) removeFile(path + suffix);
 }

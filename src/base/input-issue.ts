@@ -11,6 +11,7 @@ export type InputIssue = {
   readonly inclusive?: unknown;
   readonly values?: readonly unknown[];
   readonly format?: unknown;
+  readonly keys?: readonly string[];
 };
 
 /** How the texts of zod's default locale begin; other texts come from our schemas. */
@@ -35,10 +36,27 @@ const formats: Readonly<Record<string, string>> = {
   url: 'a URL',
 };
 
-/** The second half of a sentence about the value: `is missing`, `must be a number`, or the text of the schema. */
-export function describeIssue(issue: InputIssue): string {
+/**
+ * What is wrong: with a subject a sentence such as `ttl must be a number`, without one its second half, `must be a number`.
+ * The texts of our own schemas stay as they are.
+ */
+export function describeIssue(issue: InputIssue, subject?: string): string {
+  if (!isDefaultIssue(issue)) return issue.message;
+  if (issue.code === 'unrecognized_keys') {
+    const unknown = unknownFields(issue.keys ?? []);
+    return subject === undefined ? `has ${unknown}` : unknown;
+  }
+  const predicate = predicateOf(issue);
+  return subject === undefined ? predicate : `${subject} ${predicate}`;
+}
+
+/** Whether the text comes from zod and not from our own schemas. */
+export function isDefaultIssue({ message }: InputIssue): boolean {
+  return isDefaultText.test(message);
+}
+
+function predicateOf(issue: InputIssue): string {
   const { code, message, expected, values = [], format } = issue;
-  if (!isDefaultText.test(message)) return message;
   switch (code) {
     case 'invalid_type':
       if (/received undefined$/.test(message)) return 'is missing';
@@ -56,6 +74,12 @@ export function describeIssue(issue: InputIssue): string {
     default:
       return 'is invalid';
   }
+}
+
+/** Does not repeat a key that is not a plausible name, because it may be a secret in the wrong place. */
+function unknownFields(keys: readonly string[]): string {
+  const names = keys.map((key) => (/^[A-Za-z][\w.-]{0,30}$/.test(key) ? `"${key}"` : '(not a name)'));
+  return `unknown field${names.length === 1 ? '' : 's'} ${names.join(', ')}`;
 }
 
 function limit(most: string, bound: unknown, { origin, inclusive }: InputIssue): string {

@@ -1,4 +1,4 @@
-/** Errors of the operating system, of TLS and of Node in plain words, for log lines and messages: their own texts never reach a person. */
+/** Errors of the operating system, of TLS, of SQLite and of Node in plain words, for log lines and messages: their own texts never reach a person. */
 
 const words: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'certificate has expired',
@@ -9,6 +9,7 @@ const words: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EADDRINUSE: 'address already in use',
   EADDRNOTAVAIL: 'this host does not have the address',
+  EAGAIN: 'resource temporarily unavailable',
   EAI_AGAIN: 'DNS lookup failed temporarily',
   EBUSY: 'device or file busy',
   ECONNREFUSED: 'connection refused',
@@ -40,6 +41,16 @@ const words: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT: 'certificate issued by an unknown CA',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'certificate issued by an unknown CA',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'certificate issued by an unknown CA',
+  SQLITE_AUTH: 'permission denied',
+  SQLITE_BUSY: 'database locked by another process',
+  SQLITE_CANTOPEN: 'cannot open the database file',
+  SQLITE_CORRUPT: 'damaged database',
+  SQLITE_FULL: 'no space left on device',
+  SQLITE_IOERR: 'input/output error',
+  SQLITE_LOCKED: 'database locked by another process',
+  SQLITE_NOTADB: 'file is not a database',
+  SQLITE_PERM: 'permission denied',
+  SQLITE_READONLY: 'database is read-only',
   // Node has no name for EDQUOT: these are its numbers on Linux, and on macOS and the BSDs.
   'Unknown system error -122': 'disk quota exceeded',
   'Unknown system error -69': 'disk quota exceeded',
@@ -50,17 +61,31 @@ export function describeSystemError(error: unknown): string {
   const { code, message, reason, cert } = (error ?? {}) as SystemError;
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return wrongName(cert?.subjectaltname);
   if (typeof code === 'string') {
-    if (Object.hasOwn(words, code)) return words[code] ?? code;
+    // SQLite appends details, as in SQLITE_IOERR_WRITE.
+    const [known = code] = /^SQLITE_[A-Z]+/.exec(code) ?? [];
+    if (Object.hasOwn(words, known)) return words[known] ?? code;
     // OpenSSL's message names source files; its reason is a short text such as `wrong version number`.
     if (code.startsWith('ERR_SSL_') && typeof reason === 'string') return `TLS error: ${reason}`;
+    if (code.startsWith('ERR_OSSL_') && typeof reason === 'string') return reason;
   }
-  return typeof message === 'string' ? message.replace(/^Parse Error: /, '') : String(error);
+  return typeof message === 'string' ? ownWords(message, error as SystemError) : String(error);
+}
+
+/** Like `describeSystemError`, with the file that the operation failed on: `/etc/vault.yaml: permission denied`. */
+export function describeFileError(error: unknown): string {
+  const { path, dest } = (error ?? {}) as SystemError;
+  const what = describeSystemError(error);
+  if (typeof path !== 'string') return what;
+  return typeof dest === 'string' ? `${path} to ${dest}: ${what}` : `${path}: ${what}`;
 }
 
 type SystemError = {
   readonly code?: unknown;
   readonly message?: unknown;
   readonly reason?: unknown;
+  readonly syscall?: unknown;
+  readonly path?: unknown;
+  readonly dest?: unknown;
   readonly cert?: { readonly subjectaltname?: string };
 };
 
@@ -68,4 +93,13 @@ function wrongName(names: string | undefined): string {
   return names === undefined
     ? 'certificate has no names'
     : `certificate is for ${names.replaceAll('DNS:', '')}`;
+}
+
+/** Node writes `CODE: text, open 'path'`; only the text is for people. */
+function ownWords(message: string, { code, syscall }: SystemError): string {
+  const text = message.replace(/^Parse Error: /, '');
+  const isNode = typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) && text.startsWith(`${code}: `);
+  if (!isNode) return text;
+  const end = typeof syscall === 'string' ? text.indexOf(`, ${syscall}`) : -1;
+  return text.slice(`${code}: `.length, end === -1 ? undefined : end);
 }

@@ -2,20 +2,10 @@
  * Master key files: 32 bytes, or those bytes sealed under a passphrase. They are created once, durably, and never
  * overwritten by another key, because losing a key means losing every private key that it sealed.
  */
-import {
-  closeSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { staleDrafts, syncPath } from '../base/durable-file.ts';
+import { removeFile, staleDrafts, syncPath } from '../base/durable-file.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { Secret } from '../base/secret.ts';
 import { describeSystemError } from '../base/system-error.ts';
@@ -162,7 +152,7 @@ export function writeKeyFile(
 
 function removeIfThere(draft: string): void {
   try {
-    rmSync(draft, { force: true });
+    removeFile(draft);
   } catch {
     // The draft was not created, or another error already reports the problem.
   }
@@ -174,7 +164,7 @@ function linkUnlessThere(draft: string, path: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
-    unlinkSync(draft);
+    removeFile(draft);
   }
 }
 

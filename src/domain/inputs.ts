@@ -4,6 +4,7 @@ import { certNameRule, newCertNameRule, parseCertName, parseNewCertName } from '
 import { challengeTypes } from '../base/challenge-type.ts';
 import { day, hour, parseDuration } from '../base/duration.ts';
 import { identifierRule, isAddress, parseIdentifier } from '../base/identifier.ts';
+import { describeIssue } from '../base/input-issue.ts';
 import { defaultKeyType, keyTypes } from '../base/key-type.ts';
 import { Problem } from '../base/problem.ts';
 import { isScope, scopes } from '../base/scope.ts';
@@ -215,35 +216,17 @@ export function parseInput<S extends z.ZodType>(schema: S, value: unknown): z.ou
   if (result.success) return result.data;
   const errors = result.error.issues.map((issue) => ({
     path: issue.path.join('.'),
-    message: complaint(issue),
+    message: describeIssue(issue, subjectOf(issue)),
   }));
-  const first = errors[0] ?? { path: '', message: 'the input is not valid' };
+  const { path, message } = errors[0] ?? { path: '', message: 'the input is not valid' };
+  const isSentence = path !== '' && message.startsWith(`${path} `);
   throw new Problem('invalid_request', {
-    detail: `${first.path === '' ? 'Input' : first.path}: ${first.message}.`,
+    detail: isSentence ? `${message}.` : `${path === '' ? 'Input' : path}: ${message}.`,
     errors,
   });
 }
 
-const typeNames: Readonly<Record<string, string>> = {
-  string: 'a string',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'an object',
-};
-
-/** What is wrong, in our words: zod's own messages are for programmers. */
-export function complaint(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'unrecognized_keys') return unknownFields(issue.keys);
-  if (issue.code !== 'invalid_type' || !issue.message.startsWith('Invalid input:')) return issue.message;
-  const what = String(issue.path.findLast((part) => typeof part === 'string') ?? 'the input');
-  const isMissing = issue.message.endsWith('received undefined');
-  return isMissing ? `${what} is missing` : `${what} must be ${typeNames[issue.expected] ?? issue.expected}`;
-}
-
-/** Does not repeat a key that is not a plausible name, because it may be a secret in the wrong place. */
-function unknownFields(keys: readonly string[]): string {
-  const names = keys.map((key) => (/^[A-Za-z][\w.-]{0,30}$/.test(key) ? `"${key}"` : '(not a name)'));
-  return `unknown field${names.length === 1 ? '' : 's'} ${names.join(', ')}`;
+/** The name of the field, also for an entry of a list. */
+function subjectOf({ path }: z.core.$ZodIssue): string {
+  return String(path.findLast((part) => typeof part === 'string') ?? 'the input');
 }

@@ -1,5 +1,6 @@
 /** Updates the mark beside the database once a minute, so that a lost write-ahead log can hide at most one minute. */
 import { minute } from '../base/duration.ts';
+import { describeFileError } from '../base/system-error.ts';
 import type { LogContext, SecretsContext } from '../domain/contexts.ts';
 import { type MarkedState, updateMark } from '../domain/presence/served-vault.ts';
 
@@ -14,7 +15,7 @@ export async function runMarkWriter(vault: SecretsContext & LogContext, signal: 
       last = await updateMark(vault, { last });
     } catch (error) {
       last = undefined;
-      vault.log.warn({ reason: (error as Error).message }, 'failed to write the mark of the database');
+      vault.log.warn({ reason: describeFileError(error) }, 'failed to write the mark of the database');
     }
   }
 }

@@ -1,4 +1,6 @@
 /** Describes how a hook program failed, in one sentence without the secrets that it received. */
+
+import { describeSystemError } from '../base/system-error.ts';
 import type { HookEnd, HookRun } from './hook-process.ts';
 
 /**
@@ -9,7 +11,8 @@ export function hookFailure(
   end: HookEnd,
   hidden: readonly string[],
 ): string | undefined {
-  if (!end.started) return `failed to start ${program}: ${startFailures[end.code] ?? end.code}`;
+  if (!end.started)
+    return `failed to start ${program}: ${startFailures[end.code] ?? describeSystemError({ code: end.code, message: end.code })}`;
   const said = outputEnd(end, hidden);
   if (end.stopped === 'timeout') return `${program} was killed after ${timeoutMs / 1000} s (timeout)${said}`;
   if (end.stopped === 'aborted') return `${program} was killed because the attempt was canceled${said}`;

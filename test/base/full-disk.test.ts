@@ -1,7 +1,7 @@
 /** A full disk is known by each of its names, and nothing else is taken for one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isNoSpaceError, wordsOf } from '../../src/base/full-disk.ts';
+import { isNoSpaceError } from '../../src/base/full-disk.ts';
 
 const coded = (code: unknown) => Object.assign(new Error('any'), { code });
 
@@ -19,18 +19,4 @@ test('no other error is taken for a full disk', () => {
     [...others, undefined, null, 'ENOSPC'].filter((error) => isNoSpaceError(error)),
     [],
   );
-});
-
-test('a full quota, for which Node has no words, is told in some, and everything else as it is', () => {
-  const words = {
-    "Unknown system error -122: Unknown system error -122, mkdir '/a'":
-      "EDQUOT: disk quota exceeded, mkdir '/a'",
-    'Unknown system error -69: Unknown system error -69, write': 'EDQUOT: disk quota exceeded, write',
-    'Unknown system error -1: Unknown system error -1, write':
-      'Unknown system error -1: Unknown system error -1, write',
-    "ENOSPC: no space left on device, mkdir '/a'": "ENOSPC: no space left on device, mkdir '/a'",
-  };
-  for (const [message, expected] of Object.entries(words)) {
-    assert.equal(wordsOf(new Error(message)), expected);
-  }
 });

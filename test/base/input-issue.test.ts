@@ -53,3 +53,23 @@ test('each kind of refusal is described by what the value must be', () => {
     assert.equal(describeIssue(issue), expected);
   }
 });
+
+const strict = z.strictObject({ version: z.number(), own: z.string().min(1, 'write an own text') });
+
+test('with a subject, each refusal is a sentence, and the texts of a schema stay as they are', () => {
+  const cases: [refused: Record<string, unknown>, expected: string][] = [
+    [{ version: '1' }, 'version must be a number'],
+    [{ version: undefined }, 'version is missing'],
+    [{ own: '' }, 'write an own text'],
+    [{ color: 1 }, 'unknown field "color"'],
+    [{ color: 1, ['s'.repeat(40)]: 1 }, 'unknown fields "color", (not a name)'],
+  ];
+  for (const [refused, expected] of cases) {
+    const [issue] = strict.safeParse({ version: 1, own: 'a', ...refused }).error?.issues ?? [];
+    assert(issue !== undefined, expected);
+    assert.equal(describeIssue(issue, 'version'), expected);
+  }
+  const [unknown] = strict.safeParse({ version: 1, own: 'a', color: 1 }).error?.issues ?? [];
+  assert(unknown !== undefined);
+  assert.equal(describeIssue(unknown), 'has unknown field "color"');
+});

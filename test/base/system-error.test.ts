@@ -1,8 +1,8 @@
 /** Errors of the operating system are described in plain words. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { linkSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { describeSystemError } from '../../src/base/system-error.ts';
+import { describeFileError, describeSystemError } from '../../src/base/system-error.ts';
 
 function thrownBy(work: () => unknown): unknown {
   try {
@@ -19,11 +19,51 @@ test('errors of Node are described without their code, system call and path', ()
     'no such file or directory',
   );
   assert.equal(describeSystemError(thrownBy(() => readFileSync('/'))), 'is a directory');
+  assert.equal(describeSystemError(thrownBy(() => readdirSync('/dev/null'))), 'not a directory');
 });
 
 test('an exceeded disk quota, which Node has no words for, is described', () => {
   for (const code of ['EDQUOT', 'Unknown system error -122', 'Unknown system error -69']) {
     assert.equal(describeSystemError(Object.assign(new Error(code), { code })), 'disk quota exceeded');
+  }
+});
+
+test('errors with a file name it first', () => {
+  assert.equal(
+    describeFileError(thrownBy(() => readFileSync('/no/such/file'))),
+    '/no/such/file: no such file or directory',
+  );
+  assert.equal(
+    describeFileError(thrownBy(() => linkSync('/no/such/a', '/no/such/b'))),
+    '/no/such/a to /no/such/b: no such file or directory',
+  );
+  assert.equal(describeFileError(new Error('plain')), 'plain');
+  assert.equal(describeFileError(undefined), 'undefined');
+});
+
+test('a code without words leaves its text, without code, system call and path', () => {
+  const shapes = [
+    ["ENOTSUP: operation not supported, copyfile '/a' -> '/b'", 'copyfile'],
+    ['ENOTSUP: operation not supported, fsync', 'fsync'],
+    ['ENOTSUP: operation not supported', undefined],
+  ] as const;
+  for (const [message, syscall] of shapes) {
+    const error = Object.assign(new Error(message), { code: 'ENOTSUP', errno: -95, syscall });
+    assert.equal(describeSystemError(error), 'operation not supported', message);
+  }
+});
+
+test('errors of SQLite and OpenSSL are described without their own texts', () => {
+  const cases = [
+    ['SQLITE_FULL', 'no space left on device'],
+    ['SQLITE_IOERR_WRITE', 'input/output error'],
+    ['SQLITE_CANTOPEN_ISDIR', 'cannot open the database file'],
+    ['SQLITE_NOTADB', 'file is not a database'],
+    ['ERR_OSSL_X509_KEY_VALUES_MISMATCH', 'key values mismatch'],
+  ] as const;
+  for (const [code, expected] of cases) {
+    const error = Object.assign(new Error('error:05800074:x'), { code, reason: 'key values mismatch' });
+    assert.equal(describeSystemError(error), expected, code);
   }
 });
 

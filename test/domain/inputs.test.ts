@@ -14,8 +14,9 @@ function refusals(work: () => unknown): string[] {
     work();
   } catch (error) {
     assert(error instanceof Problem && error.code === 'invalid_request', String(error));
-    const [first] = error.errors;
-    assert.equal(error.message, `${first?.path || 'Input'}: ${first?.message}.`);
+    const { path = '', message = '' } = error.errors[0] ?? {};
+    const isSentence = path !== '' && message.startsWith(`${path} `);
+    assert.equal(error.message, `${isSentence ? '' : `${path || 'Input'}: `}${message}.`);
     return error.errors.map(({ path, message }) => `${path}: ${message}`);
   }
   return [];
@@ -92,6 +93,13 @@ for (const [what, change, refusal] of refusedCertificates) {
     assert.deepEqual(others, []);
   });
 }
+
+test('a value of another type is refused with a sentence about the field', () => {
+  assert.throws(
+    () => parseInput(createCertificateInput, { ...certificate, lifetime: 90 }),
+    (error: Problem) => error.message === 'lifetime must be a string.',
+  );
+});
 
 test('scopes come out in their order and once, names once, and a star means any certificate', () => {
   const scopes = ['renewals:trigger', 'certificates:read', 'renewals:trigger'];

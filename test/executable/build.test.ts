@@ -142,9 +142,9 @@ test('where no directory will do, it says why for each and what to do, and fails
   const { status, stdout, stderr } = spawnSync('sh', args, { ...user, env, encoding: 'utf8' });
   assert.deepEqual({ status, stdout }, { status: 1, stdout: '' });
   assert.match(stderr, /^vault: cannot load SQLite from any directory: /);
-  assert.ok(stderr.includes(`${forbidden} (EACCES: permission denied), `), stderr);
-  assert.ok(stderr.includes(`${absent} (ENOENT: no such file or directory), `), stderr);
-  assert.match(stderr, /\/var\/tmp \(EFBIG: file too large/);
+  assert.ok(stderr.includes(`${forbidden} (permission denied), `), stderr);
+  assert.ok(stderr.includes(`${absent} (no such file or directory), `), stderr);
+  assert.match(stderr, /\/var\/tmp \(file too large/);
   assert.match(stderr, /\bTMPDIR\b.*\bnoexec\b/);
   assert.doesNotMatch(stderr, /\n\s+at /);
 });

@@ -41,8 +41,8 @@ const onlyRestore = (sentence: RegExp) => ['works', sentence] as const;
 
 const table: Readonly<Record<VaultFile, Row>> = {
   database: {
-    missing: restorable(/vault\.db is missing, but its log \S+-wal holds \d+ KiB of data/),
-    empty: restorable(/vault\.db is empty, but its log \S+-wal holds \d+ KiB of data/),
+    missing: restorable(/vault\.db is missing, but its log \S+-wal contains \d+ KiB of data/),
+    empty: restorable(/vault\.db is empty, but its log \S+-wal contains \d+ KiB of data/),
     truncated: restorable(/is damaged/),
     older: restorable(/is older than its log|is damaged/),
     // Its log stayed behind: SQLite looks for it beside the file itself.
@@ -94,7 +94,7 @@ const table: Readonly<Record<VaultFile, Row>> = {
   settings: {
     missing: works,
     empty: works,
-    truncated: refused(/vault\.yaml holds no settings/),
+    truncated: refused(/vault\.yaml: not a list of settings/),
     older: works,
     'a link': works,
     'on another disk': works,
@@ -102,7 +102,7 @@ const table: Readonly<Record<VaultFile, Row>> = {
     "another user's": refused(foreign),
   },
   backup: {
-    missing: onlyRestore(/x\.backup cannot be read: ENOENT/),
+    missing: onlyRestore(/x\.backup cannot be read: no such file or directory\n/),
     empty: onlyRestore(/x\.backup is no backup of a vault/),
     truncated: onlyRestore(/x\.backup is no backup of a vault, or its end is missing/),
     older: works,
@@ -113,12 +113,12 @@ const table: Readonly<Record<VaultFile, Row>> = {
   },
   'note of a restore': {
     missing: works,
-    empty: refused(/a restore was cut off and cannot be completed/),
-    truncated: refused(/a restore was cut off and cannot be completed/),
+    empty: refused(/cannot complete an interrupted restore/),
+    truncated: refused(/cannot complete an interrupted restore/),
     older: works,
     'a link': works,
     'on another disk': works,
-    'a directory': refused(/a restore was cut off and cannot be completed/),
+    'a directory': refused(/cannot complete an interrupted restore/),
     "another user's": works,
   },
 };

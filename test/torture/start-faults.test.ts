@@ -44,6 +44,14 @@ suite(
       }
     });
 
+    test('a creation whose last files cannot be removed is refused, and the next start serves it', async () => {
+      const fault: DiskFault = { operation: 'name', error: 'EIO', pattern: '*', skip: 11 };
+      const tried = await scene.endure('nothing', { title: 'a fault', faults: [fault] });
+      assert.equal(tried, 'refused');
+      const sentences = [...scene.sentences.keys()].join('\n');
+      assert.match(sentences, /cannot remove \S+vault\.creating: input\/output error/);
+    });
+
     for (const situation of situations) {
       test(`the disk fails while it starts on ${situation}`, async (t) => {
         const { chance } = shortOrder(t);

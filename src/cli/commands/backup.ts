@@ -1,7 +1,9 @@
 /** `vault backup`: writes the whole vault to one file, also while the server runs. */
-import { createReadStream, openSync, unlinkSync } from 'node:fs';
+import { createReadStream, openSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
+import { removeFile } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import {
   type BackupOrder,
@@ -14,7 +16,6 @@ import { command } from '../runtime/command.ts';
 import { passphraseOption, readNewPassphrase } from '../runtime/passphrase.ts';
 import { withVault } from '../runtime/with-vault.ts';
 import { Misuse } from '../terminal/misuse.ts';
-import { systemErrorText } from '../terminal/system-error.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 export const backupCommand = command({
@@ -98,13 +99,13 @@ async function newPassphrase(
 /** Sends a file that is unlinked first, so that no draft is left behind if the reader fails. */
 async function send(draft: string, { stdout }: Terminal): Promise<void> {
   const descriptor = openSync(draft, 'r');
-  unlinkSync(draft);
+  removeFile(draft);
   // Other commands ignore EPIPE; here it means that the reader has half a backup.
   stdout.removeAllListeners('error');
   try {
     await pipeline(createReadStream('', { fd: descriptor }), stdout);
   } catch (error) {
-    throw new OperatorError(`backup incomplete: ${systemErrorText(error)}`, {
+    throw new OperatorError(`backup incomplete: ${describeSystemError(error)}`, {
       hint: 'Discard what the reader received; it cannot be restored.',
       cause: error,
     });

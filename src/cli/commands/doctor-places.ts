@@ -1,13 +1,13 @@
 /** What `vault doctor` checks before it opens the vault: directories, permissions, disk space and the database file. */
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
+import { describeSystemError } from '../../base/system-error.ts';
 import { type Finding, findingFrom } from '../../domain/doctor/finding.ts';
 import { spaceState } from '../../domain/health/disk-space.ts';
 import { examineVaultDatabase, refuseUnsafePlace } from '../../domain/presence/vault-database.ts';
 import { requireVault } from '../runtime/open-vault.ts';
 import type { Settings } from '../settings/settings.ts';
 import { refuseExposedVault } from '../terminal/private-files.ts';
-import { systemErrorText } from '../terminal/system-error.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -89,7 +89,7 @@ function backupFindings(directory: string): Finding[] {
         check: 'disk',
         status: 'failed',
         about: directory,
-        message: `cannot write backups to ${directory}: ${systemErrorText(error)}`,
+        message: `cannot write backups to ${directory}: ${describeSystemError(error)}`,
         hint: 'Create the directory, and make it writable for the user that runs the vault.',
       },
     ];

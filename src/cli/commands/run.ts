@@ -2,6 +2,7 @@
 import { type CommandDef, defineCommand, runCommand } from 'citty';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
+import { describeFileError } from '../../base/system-error.ts';
 import { didYouMean } from '../../domain/closest-names.ts';
 import { bundleReader } from '../../net/bundle-process.ts';
 import { helpText, optionsHelp } from '../completion/help.ts';
@@ -137,9 +138,9 @@ function report(thrown: unknown, { stderr, environment }: Terminal): number {
     if (error.hint !== undefined) stderr.write(`  ${error.hint}\n`);
     return 1;
   }
-  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  const { stack } = error instanceof Error ? error : new Error(String(error));
   stderr.write(
-    `vault: internal error: ${message}\n  This is a bug. Run the command again with VAULT_DEBUG=1 and report the output.\n`,
+    `vault: internal error: ${describeFileError(error)}\n  This is a bug. Run the command again with VAULT_DEBUG=1 and report the output.\n`,
   );
   if (environment.VAULT_DEBUG) stderr.write(`${stack}\n`);
   return 1;

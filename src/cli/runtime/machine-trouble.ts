@@ -4,7 +4,7 @@
  */
 import { isNoSpaceError } from '../../base/full-disk.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import { systemErrorText } from '../terminal/system-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 
 const descriptors = 'Raise the limit of open files: "ulimit -n", or LimitNOFILE= in the systemd unit.';
 const space = 'Free disk space, then try again.';
@@ -24,5 +24,5 @@ export function machineTrouble(error: unknown): OperatorError | undefined {
   const known = typeof code === 'string' && Object.hasOwn(hints, code) ? hints[code] : undefined;
   const hint = isNoSpaceError(error) ? space : known;
   if (hint === undefined) return undefined;
-  return new OperatorError(`system error: ${systemErrorText(error)}`, { hint, cause: error });
+  return new OperatorError(`system error: ${describeSystemError(error)}`, { hint, cause: error });
 }

@@ -7,6 +7,7 @@ import { dirname } from 'node:path';
 import { makeDurableDirectory } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
 import { Keyring, keyFilesBeside } from '../../crypto/keyring.ts';
 import { createMasterKey, type KeyFile, keyIn } from '../../crypto/master-key-file.ts';
@@ -17,7 +18,6 @@ import type { Settings } from '../settings/settings.ts';
 import { refuseExposedKeyFile } from '../terminal/private-files.ts';
 import { askPassword } from '../terminal/prompt.ts';
 import { type Readings, secretReadings } from '../terminal/secret-text.ts';
-import { systemErrorText } from '../terminal/system-error.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { masterKeyFrom } from './master-key-command.ts';
 
@@ -131,7 +131,7 @@ export function makeDirectory(path: string): void {
   try {
     makeDurableDirectory(path);
   } catch (error) {
-    throw new OperatorError(`cannot create directory ${path}: ${systemErrorText(error)}`, {
+    throw new OperatorError(`cannot create directory ${path}: ${describeSystemError(error)}`, {
       hint: 'Choose a directory that this user can write to with --data-dir.',
       cause: error,
     });
@@ -145,7 +145,7 @@ async function readPassphraseFile(path: string): Promise<Readings> {
     passphrases = secretReadings(readFileSync(path));
   } catch (error) {
     throw new OperatorError(
-      `cannot read the passphrase of the master key: ${path}: ${systemErrorText(error)}`,
+      `cannot read the passphrase of the master key: ${path}: ${describeSystemError(error)}`,
       {
         hint: 'Name a file that this user can read with --master-key-passphrase-file.',
         cause: error,

@@ -6,6 +6,7 @@ import { KeyedMutex } from '../../base/keyed-mutex.ts';
 import { type Log, silentLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Signal } from '../../base/signal.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
 import type { Keyring } from '../../crypto/keyring.ts';
 import { systemResolver } from '../../dns/resolver/system-resolver.ts';
@@ -50,7 +51,6 @@ import { outboundGuard } from '../../net/outbound-guard.ts';
 import { outboundHttp } from '../../net/outbound-http.ts';
 import type { Settings } from '../settings/settings.ts';
 import { refuseExposedVault } from '../terminal/private-files.ts';
-import { systemErrorText } from '../terminal/system-error.ts';
 import { masterKeySource } from './master-key-command.ts';
 import {
   createKeyring,
@@ -239,7 +239,7 @@ function hasContent(path: string): boolean {
     return statSync(path).size > 0;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw new OperatorError(`cannot read the vault in ${dirname(path)}: ${systemErrorText(error)}`, {
+    throw new OperatorError(`cannot read the vault in ${dirname(path)}: ${describeSystemError(error)}`, {
       hint: 'Run the command as the user that owns the vault, or use --data-dir to name another directory.',
       cause: error,
     });

@@ -1,6 +1,7 @@
 /** Starts the jobs of the audit log: retention, and copies to a file or syslog. */
 import { readFileSync } from 'node:fs';
 import { OperatorError } from '../../base/operator-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import type { LoggedContext } from '../../domain/contexts.ts';
 import { runAuditFeed } from '../../jobs/audit-feed.ts';
 import { auditFile } from '../../jobs/audit-file.ts';
@@ -8,7 +9,6 @@ import { runAuditRetention } from '../../jobs/audit-retention.ts';
 import { auditSyslog } from '../../jobs/audit-syslog.ts';
 import type { SyslogTarget } from '../../jobs/syslog-connection.ts';
 import { type AuditSettings, syslogHostname } from '../settings/audit-settings.ts';
-import { systemErrorText } from '../terminal/system-error.ts';
 
 /** Starts the jobs; each ends when `signal` is aborted. */
 export function auditJobs(
@@ -40,7 +40,7 @@ function certificatesIn(path: string): string {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    const message = `--audit-syslog-ca: cannot read ${path}: ${systemErrorText(error)}`;
+    const message = `--audit-syslog-ca: cannot read ${path}: ${describeSystemError(error)}`;
     throw new OperatorError(message, { hint, cause: error });
   }
   if (text.includes('-----BEGIN CERTIFICATE-----')) return text;

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Secret } from '../../base/secret.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import { refuseExposedKeyFile } from '../terminal/private-files.ts';
-import { systemErrorText } from '../terminal/system-error.ts';
 import { type Found, type ListenAddress, listenAddress } from './setting-values.ts';
 
 export const metricsOptions = {
@@ -47,7 +47,7 @@ export function readMetricsToken(path: string): Secret {
   try {
     text = readFileSync(path, 'utf8').trim();
   } catch (error) {
-    throw new OperatorError(`--metrics-token-file: cannot read ${path}: ${systemErrorText(error)}`, {
+    throw new OperatorError(`--metrics-token-file: cannot read ${path}: ${describeSystemError(error)}`, {
       hint: 'Check the file name and its permissions.',
       cause: error,
     });

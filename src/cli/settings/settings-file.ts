@@ -1,10 +1,10 @@
 /** Reads the settings file: `name: value` lines of known settings. */
 import { existsSync, readFileSync } from 'node:fs';
 import { OperatorError } from '../../base/operator-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import { didYouMean } from '../../domain/closest-names.ts';
 import { sections } from '../../domain/desired-state/desired-sections.ts';
 import { refuseForeignSettings } from '../terminal/private-files.ts';
-import { systemErrorText } from '../terminal/system-error.ts';
 
 /**
  * The values in the file by key; none if the file does not exist and `mustExist` is false. Throws OperatorError for a file
@@ -22,7 +22,7 @@ export async function readSettingsFile(
   try {
     content = readFileSync(path, 'utf8');
   } catch (error) {
-    throw invalid(systemErrorText(error), 'Use --config to name a file that this user can read.');
+    throw invalid(describeSystemError(error), 'Use --config to name a file that this user can read.');
   }
   const { parse } = await import('yaml');
   let parsed: unknown;

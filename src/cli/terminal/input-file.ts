@@ -2,7 +2,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
-import { systemErrorText } from './system-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Certificates and keys are small; a larger file is the wrong one. */
@@ -60,7 +60,7 @@ async function joined(
 
 /** The error for a file that cannot be read. */
 export function unreadable(path: string, cause: unknown): OperatorError {
-  return new OperatorError(`cannot read ${path}: ${systemErrorText(cause)}`, {
+  return new OperatorError(`cannot read ${path}: ${describeSystemError(cause)}`, {
     hint: 'Check the file name and its permissions.',
     cause,
   });

@@ -3,9 +3,9 @@ import type { Worker } from 'node:cluster';
 import { LRUCache } from 'lru-cache';
 import { second } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
 import type { Attempt } from '../../domain/access/sign-in-backoff.ts';
-import { systemErrorText } from '../terminal/system-error.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
 
 /** More than can be pending at once. */
@@ -49,7 +49,7 @@ export function memberFor(
   const { promise: ended, resolve: end } = Promise.withResolvers<Ending>();
   const { promise: serving, resolve: serves } = Promise.withResolvers<void>();
   const notStarted = (cause: unknown) => {
-    const error = new OperatorError(`cannot start worker ${number}: ${systemErrorText(cause)}`, {
+    const error = new OperatorError(`cannot start worker ${number}: ${describeSystemError(cause)}`, {
       hint: 'The system is out of memory, processes or open files. Check its limits.',
       cause,
     });

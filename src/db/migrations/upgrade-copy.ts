@@ -3,10 +3,10 @@
  * allows going back to the older vault.
  */
 
-import { closeSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, renameSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import { removeDatabase, syncPath } from '../../base/durable-file.ts';
+import { removeDatabase, removeFile, syncPath } from '../../base/durable-file.ts';
 import { isNoSpaceError } from '../../base/full-disk.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
@@ -59,7 +59,7 @@ export function pruneCopies({ name }: BetterSqlite3.Database): void {
   const drafts = beside.filter((file) => /^\d{4}-[a-z0-9-]+\.(draft|\d+)$/.test(file.slice(prefix.length)));
   for (const file of [...copies.slice(0, -keptCopies), ...drafts]) {
     try {
-      rmSync(join(dirname(name), file), { force: true });
+      removeFile(join(dirname(name), file));
     } catch {
       // A copy that cannot be removed wastes space, but must not prevent the start.
     }

@@ -3,6 +3,7 @@
  */
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../../base/operator-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import type { Database } from '../database.ts';
 import { appliedMigrations, refuseForeignDatabase } from '../migrations/migrations.ts';
 import { storageErrorFrom } from '../storage-error.ts';
@@ -28,7 +29,7 @@ export class CopyError extends Error {
   readonly isFull: boolean;
 
   constructor(cause: unknown) {
-    super((cause as Error).message, { cause });
+    super(describeSystemError(cause), { cause });
     this.name = 'CopyError';
     this.isFull = (cause as { code?: unknown }).code === 'SQLITE_FULL';
   }
@@ -106,7 +107,7 @@ export function examineCopy(copy: string, name: string): CopyFacts {
     return factsOf(database);
   } catch (error) {
     if (error instanceof OperatorError) throw error;
-    throw damaged((error as Error).message, error);
+    throw damaged(describeSystemError(error), error);
   } finally {
     database?.close();
   }

@@ -5,7 +5,9 @@
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
+import { removeFile } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 
 /** On Linux, lists the open files of a process, including deleted ones. */
 const openFiles = '/proc/self/fd';
@@ -68,7 +70,7 @@ function loadFrom(place: string, bytes: Uint8Array): unknown {
 function loadNameless(addon: object, path: string, bytes: Uint8Array): void {
   const descriptor = openSync(path, 'wx', 0o700);
   try {
-    rmSync(path);
+    removeFile(path);
     writeFileSync(descriptor, bytes);
     process.dlopen(addon, `${openFiles}/${descriptor}`);
   } finally {
@@ -86,10 +88,5 @@ function remove(directory: string): void {
 
 /** The error of the system, without the names of temporary files. */
 function reason(error: unknown): string {
-  const message = String((error as Error).message);
-  const pathAt = message.endsWith("'") ? message.search(/, [a-z]+ '/) : -1;
-  return (pathAt === -1 ? message : message.slice(0, pathAt)).replace(
-    /^\S*(\/proc\/self\/fd\/\d+|sqlite\.node): /,
-    '',
-  );
+  return describeSystemError(error).replace(/^\S*(\/proc\/self\/fd\/\d+|sqlite\.node): /, '');
 }

@@ -12,10 +12,9 @@ import {
   realpathSync,
   renameSync,
   statSync,
-  unlinkSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { makeDurableDirectory, syncPath } from '../../base/durable-file.ts';
+import { makeDurableDirectory, removeFile, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
 import { holdDatabase } from './database-lock.ts';
@@ -86,8 +85,7 @@ export async function createDatabase(
 ): Promise<void> {
   refuseLeftLog(path);
   makeDurableDirectory(dirname(path));
-  const prefix = `${basename(path)}.creating-`;
-  const draft = join(dirname(path), `${prefix}${world.randomBytes(8).toString('hex')}`);
+  const draft = join(dirname(path), `${draftPrefix(path)}${world.randomBytes(8).toString('hex')}`);
   try {
     closeSync(openSync(draft, 'wx', 0o600));
     await fill(draft);
@@ -96,7 +94,7 @@ export async function createDatabase(
     syncPath(draft);
     await publish(draft, path, world);
     syncPath(dirname(path));
-    removeDrafts(dirname(path), prefix);
+    removeDrafts(path);
   } catch (error) {
     // The first process removes the drafts of the others, which may notice this at any step.
     if (!hasContent(path)) throw error;
@@ -105,18 +103,24 @@ export async function createDatabase(
   }
 }
 
-/** Also removes drafts of killed processes, which were never used. */
-function removeDrafts(directory: string, prefix: string): void {
-  for (const name of readdirSync(directory).filter((name) => name.startsWith(prefix))) {
+const draftPrefix = (path: string) => `${basename(path)}.creating-`;
+
+/**
+ * Removes the drafts of the created database at `path`, its second names included, where the disk allows it. Nothing uses
+ * them after the creation; those of killed processes were never used.
+ */
+export function removeDrafts(path: string): void {
+  const directory = dirname(path);
+  for (const name of readdirSync(directory).filter((name) => name.startsWith(draftPrefix(path)))) {
     removeIfPossible(join(directory, name));
   }
 }
 
 function removeIfPossible(path: string): void {
   try {
-    unlinkSync(path);
+    removeFile(path);
   } catch {
-    // It does not exist, or the disk fails: then its writer reports that, and the next creation removes it.
+    // The disk fails: its writer reports that, and the next start removes the draft.
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Checkpoints: where the audit log stood at a moment, signed, to be kept where whoever changes the database cannot reach it.
- * The key is the vault's own and outlives the master key, which only seals it.
+ * Checkpoints: the signed state of the audit log at one moment. Keep them where an attacker who can change the database
+ * cannot. The signing key belongs to the vault and outlives the master key, which only seals it.
  */
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';

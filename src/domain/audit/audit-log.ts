@@ -47,7 +47,7 @@ export function findAuditEvents(
   return listAuditEvents(db.reader, search, page, order);
 }
 
-/** The id of the newest event, also where that is gone; 0 where there never was one. */
+/** The highest id of an event so far, even if that event was deleted; 0 if there never was one. */
 export function lastEventId({ db }: DatabaseContext): Promise<number> {
   return lastGivenId(db.reader);
 }

@@ -58,7 +58,7 @@ export type Actor = {
   readonly requestId?: string | undefined;
 };
 
-/** Whoever has a shell in the vault's environment. */
+/** A person or program with a shell on the vault's host. */
 export const localCli: Actor = { name: 'local-cli' };
 
 /** The vault itself. */

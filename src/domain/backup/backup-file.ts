@@ -1,4 +1,4 @@
-/** Backups as files: drafts that nobody takes for a backup, the page at their end, and how a file is checked. */
+/** Backups as files: drafts under names that no backup has, the page at the end of a file, and the verification of a file. */
 import { createHash } from 'node:crypto';
 import {
   appendFileSync,
@@ -12,11 +12,10 @@ import {
   readSync,
   renameSync,
   statSync,
-  unlinkSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { removeDatabase, staleDrafts, syncPath } from '../../base/durable-file.ts';
+import { removeDatabase, removeFile, staleDrafts, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
 import { sameBytes } from '../../crypto/constant-time.ts';
@@ -57,7 +56,7 @@ export function publishDraft(draft: string, file: string, existing: 'refuse' | '
   else {
     // Unlike a rename, a link never takes the place of a file that appeared meanwhile.
     linkSync(draft, file);
-    unlinkSync(draft);
+    removeFile(draft);
   }
   syncPath(dirname(file));
 }
@@ -135,7 +134,7 @@ export async function checkBackup(file: string, masterKey: MasterKey, name = fil
   const { manifest, digest, mac } = page;
   if (!sameBytes(mac, macOf(masterKey, digest))) {
     throw new OperatorError(`${name} was altered: it does not bear the mark of its vault's master key`, {
-      hint: 'Whoever made it had no access to the vault. Take another backup, and ask who could write to this one.',
+      hint: 'It was changed without access to the vault. Use another backup, and find out who can write to this one.',
     });
   }
   const { schema, counts } = examineCopy(file, name);
@@ -176,7 +175,7 @@ export async function copyOut(
   // biome-ignore lint/plugin/compared-secrets: a digest that stands in the file; its MAC is compared in constant time.
   if (!hash.digest().equals(digest)) {
     throw new OperatorError(`${file} changed while it was read`, {
-      hint: 'Try again when nobody writes to it.',
+      hint: 'Try again when no other program writes to it.',
     });
   }
 }

@@ -18,7 +18,7 @@ export class BackupHealth {
     return this.#isFailing;
   }
 
-  /** Whether this process has looked at the directory of backups since it started. */
+  /** Whether this process has read the backup directory since it started. */
   get isKnown(): boolean {
     return this.#isKnown;
   }

@@ -2,7 +2,8 @@
  * Backups by time: when the next is due, what it is called, and which old ones are removed. A backup that holds much less
  * than the one before is set aside, and removes nothing: the vault may have lost what the old ones still hold.
  */
-import { unlinkSync } from 'node:fs';
+
+import { removeFile } from '../../base/durable-file.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
 import { type BackupOrder, backUpInto } from './backup.ts';
 import {
@@ -70,7 +71,7 @@ export function isDue(
 
 /** Where the clock was ahead, older ones look newer than the one just made. */
 function removeTooMany(own: readonly ScheduledBackup[], { keep }: BackupPlan, made: string): void {
-  for (const { path } of own.slice(keep)) if (path !== made) unlinkSync(path);
+  for (const { path } of own.slice(keep)) if (path !== made) removeFile(path);
 }
 
 /** Of the backups set aside, only those that hold no more than the newest one are removed. */
@@ -80,7 +81,7 @@ function removeLesser(aside: readonly ScheduledBackup[], { keep }: BackupPlan): 
   for (const { path, holds } of older.slice(keep - 1)) {
     const isLesser =
       holds.certificates <= newest.holds.certificates && holds.versions <= newest.holds.versions;
-    if (isLesser) unlinkSync(path);
+    if (isLesser) removeFile(path);
   }
 }
 

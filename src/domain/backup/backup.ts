@@ -8,6 +8,7 @@ import { removeDatabase } from '../../base/durable-file.ts';
 import { isNoSpaceError } from '../../base/full-disk.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
+import { describeFileError, describeSystemError } from '../../base/system-error.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
 import { contextFor } from '../../crypto/master-key-file.ts';
@@ -200,7 +201,7 @@ async function recordBackup(
   } catch (error) {
     log.error({ err: error }, 'backup created, but failed to record it');
     throw new OperatorError(
-      `the backup is written and whole, but could not be recorded: ${(error as Error).message}`,
+      `the backup is written and whole, but could not be recorded: ${describeFileError(error)}`,
       {
         hint: 'It can be restored; the vault just does not know of it.',
         cause: error,
@@ -230,7 +231,7 @@ async function written<T>(place: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const { code } = error as NodeJS.ErrnoException;
     if (error instanceof OperatorError) throw error;
     if (isNoSpaceError(error) || (error instanceof CopyError && error.isFull)) {
       throw new OperatorError(`there is no space for the backup at ${place}`, {
@@ -239,7 +240,7 @@ async function written<T>(place: string, work: () => Promise<T>): Promise<T> {
       });
     }
     if (code === undefined && !(error instanceof CopyError)) throw error;
-    throw new OperatorError(`the backup cannot be written to ${place}: ${message}`, {
+    throw new OperatorError(`the backup cannot be written to ${place}: ${describeSystemError(error)}`, {
       hint: 'Choose a directory that exists and that this user may write to. Nothing was written.',
       cause: error,
     });

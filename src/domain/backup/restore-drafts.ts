@@ -1,7 +1,7 @@
 /** The new files of a restore before they have their names, beside those whose place they will take. */
-import { lstatSync, readdirSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, readlinkSync, realpathSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { makeDurableDirectory, staleDrafts, syncPath } from '../../base/durable-file.ts';
+import { makeDurableDirectory, removeFile, staleDrafts, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
 import type { World } from '../../base/world.ts';
@@ -26,16 +26,16 @@ export function placeOf(path: string): string {
 export function draftFor(path: string, world: World): string {
   const prefix = `${path}.restoring-`;
   const isDraft = (name: string) => name.startsWith(basename(prefix));
-  for (const stale of staleDrafts(dirname(path), isDraft, world.now())) rmSync(stale, { force: true });
+  for (const stale of staleDrafts(dirname(path), isDraft, world.now())) removeFile(stale);
   return `${prefix}${world.randomBytes(8).toString('hex')}`;
 }
 
 /** Removes a draft, and what SQLite and a migration have left beside it. */
 export function removeDraft(draft: string): void {
-  for (const path of startingWith(draft)) rmSync(path, { force: true });
+  for (const path of startingWith(draft)) removeFile(path);
 }
 
-/** Writes the key file, mode 0600, durably, also its name: nobody else may sync the directory it is in. */
+/** Writes the key file with mode 0600, and makes content and name durable: no other code syncs its directory. */
 export function writeKeyDraft(draft: string, content: Secret): void {
   makeDurableDirectory(dirname(draft));
   writeFileSync(draft, content.expose(), { flag: 'wx', mode: 0o600 });

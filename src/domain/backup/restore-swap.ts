@@ -1,6 +1,6 @@
 /**
- * How a restored vault takes the place of what was there: database and master key together, whatever happens in between.
- * A note with the moves decides: before it is there the old vault stands, afterwards whoever opens the vault completes them.
+ * Replaces a vault with the restored one: database and master key together, even if the process is killed in between.
+ * A note lists the moves. Without it the old vault is valid; with it, the next process that opens the vault completes them.
  */
 import {
   closeSync,
@@ -9,15 +9,14 @@ import {
   openSync,
   readFileSync,
   renameSync,
-  rmSync,
   statSync,
-  unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
-import { syncPath } from '../../base/durable-file.ts';
+import { removeFile, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { describeFileError } from '../../base/system-error.ts';
 import type { HeldDatabase } from '../../db/sqlite/database-lock.ts';
 import { leftLog } from '../../db/sqlite/new-database.ts';
 import { placeOf } from './restore-drafts.ts';
@@ -28,7 +27,7 @@ const noteSchema = z.strictObject({
   moves: z.array(z.strictObject({ from: z.string(), to: z.string() })),
 });
 
-/** A finished file, and the name that it shall have. */
+/** A complete file, and its final name. */
 export type Move = { readonly from: string; readonly to: string };
 
 /**
@@ -50,7 +49,7 @@ export function swapIn(
     return name;
   });
   for (const path of kept.map(dirname)) syncPath(path);
-  for (const path of logs) rmSync(path, { force: true });
+  for (const path of logs) removeFile(path);
   writeNote(dataDir, moves, stamp);
   finishRestore(dataDir);
   return kept;
@@ -75,15 +74,16 @@ export function finishRestore(dataDir: string): void {
   try {
     const note = noteAt(path);
     if (note === undefined) return;
-    for (const { from, to } of noteSchema.parse(JSON.parse(note)).moves) {
+    for (const { from, to } of movesIn(note, path)) {
       unlessDone(resolve(dataDir, to), () => renameSync(resolve(dataDir, from), resolve(dataDir, to)));
       syncPath(dirname(resolve(dataDir, to)));
     }
-    rmSync(path, { force: true });
+    removeFile(path);
     syncPath(dataDir);
   } catch (error) {
-    throw new OperatorError(`a restore was cut off and cannot be completed: ${(error as Error).message}`, {
-      hint: `Run the command as the user that owns the data directory. What remains to be done stands in ${path}.`,
+    const reason = describeFileError(error);
+    throw new OperatorError(`cannot complete an interrupted restore: ${reason}`, {
+      hint: `Run the command as the user that owns the data directory. ${path} lists the remaining steps.`,
       cause: error,
     });
   }
@@ -93,9 +93,17 @@ function noteAt(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    // Whoever completes the same restore may have just done so.
+    // Another process may have just completed the same restore.
     if (!existsSync(path)) return undefined;
     throw error;
+  }
+}
+
+function movesIn(note: string, path: string): readonly Move[] {
+  try {
+    return noteSchema.parse(JSON.parse(note)).moves;
+  } catch (cause) {
+    throw new Error(`${path} is damaged`, { cause });
   }
 }
 
@@ -112,13 +120,13 @@ function writeNote(dataDir: string, moves: readonly Move[], stamp: string): void
     linkSync(draft, note);
     syncPath(dataDir);
   } finally {
-    unlinkSync(draft);
+    removeFile(draft);
   }
 }
 
 /**
- * Somebody else who completes the same restore may have been quicker. Where neither name is there, a disk may be missing:
- * then nothing may follow, or the database would come without its key.
+ * Ignores a rename that another process has already done. If neither name exists, a disk may be missing: then stop, or the
+ * database would be restored without its key.
  */
 function unlessDone(to: string, rename: () => void): void {
   try {

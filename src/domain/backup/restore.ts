@@ -8,6 +8,7 @@ import { makeDurableDirectory, syncPath } from '../../base/durable-file.ts';
 import { isNoSpaceError } from '../../base/full-disk.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
+import { describeFileError, describeSystemError } from '../../base/system-error.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { World } from '../../base/world.ts';
 import { Keyring, keyFilesBeside } from '../../crypto/keyring.ts';
@@ -44,7 +45,7 @@ export type RestoreOrder = {
   readonly passphrases: () => Promise<readonly Secret<string>[]>;
   /** What opens a key file that is sealed. Throws OperatorError. */
   readonly lockOf: (file: KeyFile) => Promise<PassphraseKey | undefined>;
-  /** Seals the key file where the key comes out of the backup; undefined where none shall. Throws OperatorError. */
+  /** Seals a key file that is restored from the backup; undefined to leave it unsealed. Throws OperatorError. */
   readonly freshLock: () => Promise<PassphraseKey | undefined>;
 };
 
@@ -220,7 +221,7 @@ async function readable(file: string): ReturnType<typeof readBackup> {
     return await readBackup(file);
   } catch (error) {
     if (error instanceof OperatorError) throw error;
-    throw new OperatorError(`${file} cannot be read: ${(error as Error).message}`, {
+    throw new OperatorError(`${file} cannot be read: ${describeSystemError(error)}`, {
       hint: 'Name a backup that exists and that this user may read.',
       cause: error,
     });
@@ -228,9 +229,9 @@ async function readable(file: string): ReturnType<typeof readBackup> {
 }
 
 function told(error: unknown, dataDir: string): unknown {
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code } = error as NodeJS.ErrnoException;
   if (error instanceof OperatorError || code === undefined) return error;
-  return new OperatorError(`nothing can be restored to ${dataDir}: ${message}`, {
+  return new OperatorError(`nothing can be restored to ${dataDir}: ${describeFileError(error)}`, {
     hint: isNoSpaceError(error)
       ? 'Free some space there. Nothing was changed.'
       : 'Run the command as the user that owns the vault, or name another place with --data-dir. Nothing was changed.',

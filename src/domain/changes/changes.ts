@@ -1,6 +1,6 @@
 /**
- * News for people who watch: something of the vault, or a renewal, has changed, whichever process changed it. All who
- * watch share one look at the database a second; while nobody does, nobody looks.
+ * Reports that the vault or a renewal has changed, in any process. All watchers share one query of the database per second;
+ * without watchers, there is none.
  */
 import { second } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
@@ -22,7 +22,7 @@ export class Changes {
   #state: State | undefined;
   #watching = 0;
   #looking: Promise<void> | undefined;
-  #nobody = new AbortController();
+  #unwatched = new AbortController();
 
   constructor(db: Database, world: World) {
     this.#db = db;
@@ -57,14 +57,14 @@ export class Changes {
   }
 
   #rest(): void {
-    this.#nobody.abort();
-    this.#nobody = new AbortController();
+    this.#unwatched.abort();
+    this.#unwatched = new AbortController();
     this.#state = undefined;
     this.#looking = undefined;
   }
 
   #look(): Promise<void> {
-    const { signal } = this.#nobody;
+    const { signal } = this.#unwatched;
     const look = async () => {
       await this.#world.sleep(lookAgainAfter, signal);
       if (signal.aborted) return;
@@ -75,7 +75,7 @@ export class Changes {
       if (this.#looking === looking) this.#looking = undefined;
     });
     looking.catch(() => {
-      // Whoever watches gets it too; nobody may be left to.
+      // The watchers get the error too, but there may be none left.
     });
     return looking;
   }

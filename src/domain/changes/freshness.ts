@@ -36,7 +36,7 @@ export class Freshness {
 
   async #lookAfterTurn(): Promise<void> {
     await this.#world.turn();
-    // Whoever calls from here on may know of something newer than what is about to be seen.
+    // Later callers may know of a newer change than the one that this query sees.
     this.#looking = undefined;
     this.#generation = await this.#db.generation();
   }
@@ -55,7 +55,7 @@ export class FreshCache<K extends string, V extends NonNullable<unknown>> {
 
   /**
    * The remembered value, or the loaded one, which is remembered unless the generation moved on meanwhile. `undefined`
-   * is never remembered: whoever asks for things that do not exist must not push out those that do.
+   * is never remembered: requests for objects that do not exist must not evict those that do.
    */
   async get(key: K, load: () => Promise<V | undefined>): Promise<V | undefined> {
     const known = this.peek(key);

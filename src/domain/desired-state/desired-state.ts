@@ -1,9 +1,10 @@
 /**
- * What a vault shall hold, as people keep it in a file beside their code: the form of the document of `vault apply` and
- * `vault export`. Its parts are the inputs that commands and HTTP check, so that the same sentences say what is wrong.
+ * The desired state of a vault, as people keep it in a file next to their code: the schema of the document of `vault apply`
+ * and `vault export`. It is built from the input schemas of commands and HTTP, so errors read the same everywhere.
  */
 import { z } from 'zod';
 import { challengeTypes } from '../../base/challenge-type.ts';
+import { describeIssue, isDefaultIssue } from '../../base/input-issue.ts';
 import { keyTypes } from '../../base/key-type.ts';
 import { scopes } from '../../base/scope.ts';
 import { dnsProviderTypes } from '../../dns/providers/provider-types.ts';
@@ -157,7 +158,12 @@ export function desiredStateSchema(): unknown {
 }
 
 /** What is wrong with a part of the document, by the keys that lead to it. */
-export type Complaint = { readonly path: readonly (string | number)[]; readonly message: string };
+export type Complaint = {
+  readonly path: readonly (string | number)[];
+  /** A sentence, or with `isPredicate` the second half of one whose subject is the path: `must be a number`. */
+  readonly message: string;
+  readonly isPredicate?: boolean;
+};
 
 /** The document, checked. */
 export function readDesiredState(
@@ -173,10 +179,13 @@ function complaintsOf(issue: z.core.$ZodIssue): Complaint[] {
     return issue.keys.map((key) => ({ path: [...path, shownKey(key)], message: 'there is no such setting' }));
   }
   if (issue.code === 'invalid_key') {
-    return issue.issues.map(({ message }) => ({ path, message }));
+    return issue.issues.map((one) => ({ path, ...describe(one) }));
   }
-  const isMissing = issue.code === 'invalid_type' && / received undefined$/.test(issue.message);
-  return [{ path, message: isMissing ? 'it is missing' : issue.message }];
+  return [{ path, ...describe(issue) }];
+}
+
+function describe(issue: z.core.$ZodIssue): Pick<Complaint, 'message' | 'isPredicate'> {
+  return { message: describeIssue(issue), isPredicate: isDefaultIssue(issue) };
 }
 
 /** A value that was written where a name belongs, such as a token, must not be said back. */

@@ -6,6 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
+import { describeFileError } from '../../base/system-error.ts';
 import type { Writer } from '../../db/database.ts';
 import { storeApiKeyChange } from '../access/api-key-change.ts';
 import { storeApiKey, storeRevocation } from '../access/api-keys.ts';
@@ -76,7 +77,7 @@ function incomplete(error: unknown, signal: AbortSignal, done: number, all: numb
   const isStopped = signal.aborted && error === signal.reason;
   if (done === 0)
     return isStopped ? new OperatorError('it was stopped', { hint: 'Nothing was changed.' }) : error;
-  const reason = error instanceof Problem ? error.body.detail : (error as Error).message;
+  const reason = error instanceof Problem ? error.body.detail : describeFileError(error);
   return new OperatorError(
     `${isStopped ? 'stopped' : 'failed'} after ${done} of ${all} changes${isStopped ? '' : `: ${reason}`}`,
     { hint: 'These changes are made and stay. Run it again to make the others.', cause: error },
@@ -190,6 +191,6 @@ async function eraseObject(
   if (section === 'issuers') await eraseIssuer(vault, writer, actor, name);
   else if (section === 'dns_providers') await eraseDnsProvider(vault, writer, actor, name);
   else if (section === 'api_keys') await storeRevocation(vault, writer, actor, id ?? 0);
-  // The keys that count were looked at: those that still name it are revoked or have expired.
+  // Active keys were checked before: those that still name it are revoked or expired.
   else await eraseCertificate(vault, writer, actor, name, { force: true });
 }

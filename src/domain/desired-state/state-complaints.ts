@@ -1,4 +1,4 @@
-/** What cannot be, in what a vault shall hold: found before anything is changed or anybody is asked, and all of it at once. */
+/** What is impossible in a desired state: reported all at once, before anything is changed or confirmed. */
 import { newCertNameRule, parseNewCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import { parseTimestamp } from '../../base/timestamp.ts';

@@ -1,4 +1,4 @@
-/** What has to change so that a vault holds what it shall hold: compared field by field, in the document's own words. */
+/** The changes that lead from the state of a vault to the desired state, field by field in the terms of the document. */
 
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
@@ -120,7 +120,7 @@ async function changeOf(
   return fields.length === 0 ? undefined : { action: 'update', section, name, ...id, fields };
 }
 
-/** An imported certificate that shall have an issuer is the same certificate. */
+/** An imported certificate that the document gives an issuer is the same certificate. */
 function heldFor(state: VaultState, section: Section, name: string): Held | undefined {
   const held = state[section].get(name);
   return held === undefined && section === 'certificates' ? state.imported_certificates.get(name) : held;
@@ -151,7 +151,7 @@ function removal(section: Section, name: string, { id }: Held): Change {
   return { action: 'remove', section, name, ...(id !== undefined && { id }), fields: [] };
 }
 
-/** Who makes the certificates that stay though nobody names them. */
+/** The issuers of certificates that stay although the document does not name them. */
 function issuersOfProtected(
   state: VaultState,
   wanted: WantedState,

@@ -1,6 +1,6 @@
 /**
- * What a vault holds, in the words of the document that describes it (desired-state.ts): compared with what it shall hold,
- * and exported. Secrets stay sealed until somebody compares them.
+ * The state of a vault in the form of the document (desired-state.ts): compared with the desired state, and exported.
+ * Secrets stay sealed until they are compared.
  */
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';

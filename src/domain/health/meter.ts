@@ -9,7 +9,7 @@ export type Series = Readonly<Record<string, number>>;
 
 type Count = { value: number };
 
-/** Why somebody was not who they said. */
+/** Why an authentication failed. */
 const authenticationFailures = [
   'key_unknown',
   'key_revoked',
@@ -112,7 +112,7 @@ export class Meter {
     this.#downloads[artifact].value += 1;
   }
 
-  /** Somebody has the current version of it already. */
+  /** The client has the current version already. */
   unchanged(artifact: ArtifactName): void {
     this.#unchanged[artifact].value += 1;
   }
@@ -158,7 +158,7 @@ export function addedSeries(all: readonly Series[]): Series {
 
 function kindOf(route: string): RequestKind {
   if (artifactNames.some((name) => route.endsWith(`/{name}/${name}`))) return 'download';
-  // These last for as long as somebody listens.
+  // These last until the client closes the connection.
   if (route === '/api/v1/events') return 'events';
   return route.startsWith('/api/') ? 'api' : 'other';
 }

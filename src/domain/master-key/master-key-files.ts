@@ -6,6 +6,7 @@ import { linkSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
 import { type Keyring, keyFilesBeside, nextKeyPath, pastKeyPath, realPath } from '../../crypto/keyring.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
@@ -29,7 +30,7 @@ export function placeNextKey(keyring: Keyring, world: World, given: MasterKey | 
   if (readKeyFile(path) === undefined) {
     const content = keyFileContent(world, given ?? newMasterKey(world), keyring.lock);
     try {
-      // Whoever does the same at this moment may be first; then both go on with that one.
+      // Another process may create it first; then both continue with that one.
       writeKeyFile(world, path, content, 'keep');
     } catch (error) {
       throw new OperatorError(
@@ -44,7 +45,7 @@ export function placeNextKey(keyring: Keyring, world: World, given: MasterKey | 
     }
   }
   const file = readKeyFile(path);
-  // Whoever rotates at the same time has just made it the current one.
+  // A concurrent rotation has just made it the current one.
   if (file === undefined) return placeNextKey(keyring, world, given);
   const next = keyIn(file, keyring.lock);
   if (next === undefined) {
@@ -57,7 +58,7 @@ export function placeNextKey(keyring: Keyring, world: World, given: MasterKey | 
       hint: 'Leave --new-master-key-file out to go on with that one, or remove it.',
     });
   }
-  // It takes the place of a sealed one, so it shall not lie there open.
+  // It replaces a sealed key, so do not leave it unsealed.
   if (file.kind === 'plain' && keyring.lock !== undefined) {
     writeKeyFile(world, path, keyFileContent(world, next, keyring.lock), 'replace');
   }
@@ -74,8 +75,8 @@ export async function settleKeyFile({ db, keyring }: DatabaseContext & KeyringCo
 }
 
 /**
- * Gives the current key the name of the key file, and those before it names of their own. Whoever calls holds the database's
- * write lock. Returns `left` where the files cannot be changed, as when they are credentials or the disk is full: nothing depends on it.
+ * Renames the current key to the name of the key file, and the previous ones to their own. The caller holds the write lock of
+ * the database. Returns `left` if the files cannot be changed, for example credentials or a full disk: nothing depends on it.
  */
 export function settleKeyFiles(keyring: Keyring, current: string): 'settled' | 'left' {
   const files = keyFilesBeside(keyring.path);
@@ -98,5 +99,5 @@ export function settleKeyFiles(keyring: Keyring, current: string): 'settled' | '
 }
 
 function messageOf(error: unknown): string {
-  return ((error as Error).cause as Error | undefined)?.message ?? (error as Error).message;
+  return describeSystemError((error as Error).cause ?? error);
 }

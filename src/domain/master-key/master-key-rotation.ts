@@ -1,6 +1,6 @@
 /**
- * A new master key takes the place of the current one while the vault serves. First its file is there, then the database
- * names it, then everything is sealed anew, then the old one is retired: whoever is stopped in between goes on from there.
+ * Replaces the master key while the vault serves: writes the new key file, names the key in the database, reseals all
+ * secrets, and retires the old key. A rotation that is stopped in between is resumed from there.
  */
 import { OperatorError } from '../../base/operator-error.ts';
 import { keyFilesBeside } from '../../crypto/keyring.ts';
@@ -22,7 +22,7 @@ export type RotationOrder = {
   readonly actor: Actor;
   /** The key to use in place of a new one. */
   readonly newKey?: MasterKey | undefined;
-  /** Hears of each step, and how many blobs are sealed anew. */
+  /** Called at each step with the number of resealed blobs. */
   readonly report: (step: RotationStep, blobs: number) => void;
 };
 
@@ -36,8 +36,8 @@ export type Rotation = Resealed & {
 };
 
 /**
- * Rotates, or ends a rotation that was cut off. Two at once do one together. Throws OperatorError where the next key cannot
- * be placed; once it has begun, it can be resumed whatever happens.
+ * Rotates, or resumes an interrupted rotation. Two concurrent calls share one. Throws OperatorError if the next key cannot be
+ * written; once a rotation has begun, it can always be resumed.
  */
 export async function rotateMasterKey(vault: SecretsContext, order: RotationOrder): Promise<Rotation> {
   const { db, keyring, world } = vault;
@@ -50,7 +50,7 @@ export async function rotateMasterKey(vault: SecretsContext, order: RotationOrde
   const resealed = await resealAll(vault, (blobs) => order.report('sealed', blobs));
   const from = await db.write(async (writer) => {
     const rows = (await listMasterKeys(writer)).filter(({ state }) => state === 'previous');
-    // Whoever rotated at the same time has ended it, and may have begun another, in which not all is sealed yet.
+    // A concurrent call has completed it, and may have begun another one that has not resealed everything yet.
     if (rows.length === 0 || (await currentMasterKey(writer)) !== to) return [];
     const now = world.now();
     await retirePreviousMasterKeys(writer, now);
@@ -87,10 +87,10 @@ async function begin(vault: SecretsContext, order: RotationOrder): Promise<void>
   const outcome = await db.write(async (writer) => {
     const rows = await listMasterKeys(writer);
     const known = rows.find(({ id }) => id === next.name);
-    // Whoever began at the same time with the same key was first.
+    // A concurrent call with the same key was first.
     if (rows.some(({ state }) => state === 'previous') || known?.state === 'current') return 'resumed';
     if (known !== undefined) throw usedBefore(next);
-    // Files are removed under this same lock: from here on nobody takes it for one that nothing needs.
+    // Files are removed under this same lock: from here on this one counts as needed.
     if (keyFilesBeside(keyring.path).every(({ id }) => id !== next.name)) throw goneAgain(next);
     await makeCurrent(vault, writer, next);
     const detail = { from: rows.find(({ state }) => state === 'current')?.id, to: next.name };

@@ -1,4 +1,4 @@
-/** A passphrase on the key files, or none: each file is rewritten whole, so that whoever is stopped has both forms of keys. */
+/** Seals and unseals the key files. Each file is replaced as a whole, so an interrupted run leaves sealed and unsealed ones. */
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
 import { keyFilesBeside, realPath } from '../../crypto/keyring.ts';
@@ -10,8 +10,8 @@ import type { SecretsContext } from '../contexts.ts';
 import { refuseDuringRotation } from './master-key-rotation.ts';
 
 /**
- * Seals the key file and those beside it with `lock`, or unseals them where there is none; `keyOf` opens them. The key file
- * is last: until then the vault starts as before. Returns the paths that no passphrase at hand opens. Throws OperatorError.
+ * Seals the key file and those beside it with `lock`, or unseals them without one; `keyOf` opens them. The key file is last:
+ * until then the vault starts as before. Returns the paths that no known passphrase opens. Throws OperatorError.
  */
 export async function sealKeyFiles(
   vault: SecretsContext,
@@ -43,7 +43,7 @@ export async function sealKeyFiles(
 function refuseMoved({ path, id }: KeyFile): void {
   if (readKeyFile(path)?.id === id) return;
   throw new OperatorError(`${path} holds another master key than a moment ago`, {
-    hint: 'Somebody has rotated meanwhile. Nothing was changed; run this again.',
+    hint: 'The key was rotated meanwhile. Nothing was changed; run the command again.',
   });
 }
 

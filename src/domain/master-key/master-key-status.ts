@@ -1,7 +1,6 @@
 /** What there is to know about the master keys: their names, where they are, and what each of them seals. Opens none. */
-import { unlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { syncPath } from '../../base/durable-file.ts';
+import { removeFile, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { World } from '../../base/world.ts';
@@ -86,7 +85,7 @@ export async function removeMasterKey(
     await refuseInUse(writer, id);
     const paths = keyFilesBeside(keyFile).flatMap((file) => (file.id === id ? file.path : []));
     for (const path of paths) {
-      unlinkSync(path);
+      removeFile(path);
       syncPath(dirname(path));
     }
     return paths;

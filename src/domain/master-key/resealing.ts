@@ -1,6 +1,6 @@
 /**
- * Going through everything that is sealed: what another key has sealed is sealed by the current one, a few blobs at a time,
- * so that requests have their turn in between and whoever is stopped has lost nothing.
+ * Reseals everything that another key has sealed with the current key, a few blobs at a time: requests run in between, and an
+ * interruption loses nothing.
  */
 import type { Secret } from '../../base/secret.ts';
 import { type BlobOwner, SealError, sealedBy } from '../../crypto/sealing.ts';
@@ -33,7 +33,7 @@ const purposes: Record<SealedPlace, BlobOwner['purpose']> = {
   'audit_keys.sealed_private_key': 'seal: audit key',
 };
 
-/** How many blobs were sealed anew, and which cannot be opened any more, being damaged or of a key that is gone (`table record`). */
+/** The number of resealed blobs, and those that cannot be opened, because of damage or a lost key (`table record`). */
 export type Resealed = { readonly blobs: number; readonly damaged: readonly string[] };
 
 type Parts = SealingContext & { readonly db: Pick<Database, 'write'> };
@@ -56,7 +56,7 @@ export async function resealAll(
       damaged.push(...turn.damaged);
       if (turn.blobs > 0) report(blobs);
       after = turn.last;
-      // SQLite never waits for the event loop, so nobody else would have a turn.
+      // SQLite never yields to the event loop, so nothing else would run.
       await vault.world.turn();
     }
   }

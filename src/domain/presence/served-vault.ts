@@ -2,6 +2,8 @@
  * What a server notes while it has the vault open: that it does, in the database itself, and how far the database has come,
  * in the mark beside it. A copy of the database alone can then be told from a vault that was stopped.
  */
+
+import { describeFileError } from '../../base/system-error.ts';
 import { readHighWater } from '../../db/sqlite/high-water.ts';
 import { deleteSettings, putSetting, readSetting } from '../../db/tables/settings.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
@@ -41,7 +43,7 @@ export async function beginServing(vault: SecretsContext & LogContext): Promise<
     }
     await updateMark(vault, { folds: await db.foldLog() });
   } catch (error) {
-    log.warn({ reason: (error as Error).message }, 'failed to write the mark of the database');
+    log.warn({ reason: describeFileError(error) }, 'failed to write the mark of the database');
   }
 }
 
@@ -52,7 +54,7 @@ export async function endServing(vault: SecretsContext & LogContext): Promise<vo
     await db.write((writer) => deleteSettings(writer, ['served-since']));
     await updateMark(vault, { folds: await db.foldLog() });
   } catch (error) {
-    log.warn({ reason: (error as Error).message }, 'failed to write the mark of the database');
+    log.warn({ reason: describeFileError(error) }, 'failed to write the mark of the database');
   }
 }
 

@@ -7,7 +7,7 @@ import { refuseEmptyDatabase } from '../../db/sqlite/database-inspection.ts';
 import { refuseNetworkPlace } from '../../db/sqlite/database-place.ts';
 import { refuseIncompleteDatabase } from './vault-mark.ts';
 
-/** An open database. Whoever opens one closes it. */
+/** An open database. The caller that opens it closes it. */
 export type VaultDatabase = Database;
 
 /** Throws OperatorError where the data directory is on a file system that damages databases. */

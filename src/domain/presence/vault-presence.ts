@@ -2,12 +2,14 @@
  * Whether a data directory may get a new vault: not where the database of one is lost. What a vault left beside is a log, a
  * mark, or a master key in its own place.
  */
-import { closeSync, existsSync, openSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { syncPath } from '../../base/durable-file.ts';
+import { removeFile, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { StorageError } from '../../base/storage-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import { realPath } from '../../crypto/keyring.ts';
-import { hasContent, lostDatabaseAdvice, refuseLeftLog } from '../../db/sqlite/new-database.ts';
+import { hasContent, lostDatabaseAdvice, refuseLeftLog, removeDrafts } from '../../db/sqlite/new-database.ts';
 import { markPath } from './vault-mark.ts';
 
 export type VaultPlaces = {
@@ -54,11 +56,19 @@ export function beginVault(dataDir: string): void {
   syncPath(dataDir);
 }
 
-/** Removes the note, once the database is there. */
+/** Removes the note, once the database is there, and drafts that a failing disk kept. Throws StorageError. */
 export function endBeginning(dataDir: string): void {
   const note = beginningPath(dataDir);
   if (!existsSync(note)) return;
-  rmSync(note, { force: true });
+  removeDrafts(join(dataDir, 'vault.db'));
+  try {
+    removeFile(note);
+  } catch (error) {
+    throw new StorageError(`cannot remove ${note}: ${describeSystemError(error)}`, {
+      hint: 'The vault was created. Check the disk (permissions, kernel log), then start again.',
+      cause: error,
+    });
+  }
 }
 
 function beginningPath(dataDir: string): string {

@@ -18,7 +18,7 @@ import { longestPause } from '../versions/renewal-policy.ts';
 import { addVersion, type VersionMaterial } from '../versions/versions.ts';
 import { queueRenewal } from './renewal-queue.ts';
 
-/** The longest pause of an issuer, whatever Retry-After of a single order says. */
+/** The longest pause of an issuer, even if the Retry-After of one order is longer. */
 export const longestIssuerPause = hour;
 
 const ended = { lease_owner: null, lease_expires_at: null, sealed_private_key: null } as const;

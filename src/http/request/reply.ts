@@ -107,7 +107,7 @@ export function writeReply(
 const patience = second;
 
 /**
- * Ends a response with its last bytes. If the connection is to be closed, waits until the client has sent its request
+ * Ends a response with its last bytes. If the connection closes afterwards, waits until the client has sent its request
  * or pauses: closing the connection earlier could discard the response (RFC 9112 §9.6).
  */
 function endAfterRequest(

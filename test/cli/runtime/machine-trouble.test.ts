@@ -7,7 +7,7 @@ const systemError = (code: string) => Object.assign(new Error(`${code}: raw text
 
 const texts = {
   EMFILE: 'too many open files',
-  ENFILE: 'too many open files in the system',
+  ENFILE: 'too many open files on this host',
   ENOSPC: 'no space left on device',
   EDQUOT: 'disk quota exceeded',
   EIO: 'input/output error',

@@ -62,7 +62,7 @@ for (const schema of having('vault.backup.gz')) {
     if (!having('export.yaml').includes(schema)) return;
     const state = join(root, 'export.yaml');
     writeFileSync(state, read(schema, 'export.yaml'));
-    assert.match(await done('apply', '-f', state, '--dry-run', '--exit-code'), /[Nn]othing to change/);
+    assert.match(await done('apply', '-f', state, '--dry-run', '--exit-code'), /^No changes\.$/m);
     await done('apply', '-f', state);
   });
 }

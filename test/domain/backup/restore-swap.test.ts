@@ -134,7 +134,10 @@ test('a restore that another process completes just before is no complaint', (t)
 test('a note that cannot be followed stops the start, and says where it is', (t) => {
   const data = tempDir(t);
   writeFileSync(join(data, 'restore.pending'), 'so what');
-  assert.throws(() => finishRestore(data), /a restore was cut off and cannot be completed/);
+  assert.throws(
+    () => finishRestore(data),
+    /cannot complete an interrupted restore: \S+restore\.pending is damaged$/,
+  );
   assert.equal(readFileSync(join(data, 'restore.pending'), 'utf8'), 'so what');
 });
 
@@ -149,7 +152,10 @@ test('a restore whose master key lies on a disk that is missing waits for it, an
   const key = { from: join(mount, 'master.key.restoring-1'), to: join(mount, 'master.key') };
   const moves = [key, { from: 'vault.db.restoring-1', to: 'vault.db' }];
   writeFileSync(join(data, 'restore.pending'), JSON.stringify({ moves }));
-  assert.throws(() => finishRestore(data), /a restore was cut off and cannot be completed: ENOENT/);
+  assert.throws(
+    () => finishRestore(data),
+    /cannot complete an interrupted restore: \S+ to \S+: no such file or directory$/,
+  );
   assert.equal(existsSync(join(data, 'vault.db.restoring-1')), true);
   cpSync(unplugged, mount, { recursive: true });
   finishRestore(data);

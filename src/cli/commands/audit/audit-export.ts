@@ -1,16 +1,17 @@
 /** `vault audit export`: writes audit events to a file, oldest first, streaming any number of them. */
-import { createWriteStream, existsSync, rmSync } from 'node:fs';
+import { createWriteStream, existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { removeFile } from '../../../base/durable-file.ts';
 import { OperatorError } from '../../../base/operator-error.ts';
+import { describeSystemError } from '../../../base/system-error.ts';
 import { auditFormats, exportAuditEvents } from '../../../domain/audit/audit-log.ts';
 import { publishDraft } from '../../../domain/backup/backup-file.ts';
 import { command } from '../../runtime/command.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
-import { systemErrorText } from '../../terminal/system-error.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { auditFilter, auditFilterOptions } from './audit-filter.ts';
 
@@ -68,9 +69,9 @@ async function writeNew(path: string, events: Readable, { world }: Terminal): Pr
     await pipeline(events, file, { signal: stopSignal() });
     publishDraft(draft, path, 'refuse');
   } catch (error) {
-    rmSync(draft, { force: true });
+    removeFile(draft);
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw alreadyExists(path, error);
-    throw new OperatorError(`cannot write ${path}: ${systemErrorText(error)}`, {
+    throw new OperatorError(`cannot write ${path}: ${describeSystemError(error)}`, {
       hint: 'Check the directory and its free space. No file was written.',
       cause: error,
     });

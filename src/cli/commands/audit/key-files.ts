@@ -11,16 +11,15 @@ import {
   openSync,
   readFileSync,
   statSync,
-  unlinkSync,
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { syncPath } from '../../../base/durable-file.ts';
+import { removeFile, syncPath } from '../../../base/durable-file.ts';
 import { OperatorError } from '../../../base/operator-error.ts';
 import type { Secret } from '../../../base/secret.ts';
+import { describeSystemError } from '../../../base/system-error.ts';
 import { isStoredKey } from '../../../domain/access/api-keys.ts';
 import type { DatabaseContext } from '../../../domain/contexts.ts';
-import { systemErrorText } from '../../terminal/system-error.ts';
 
 /** Why a new secret cannot be written to this path, or undefined. */
 export function complaintAboutKeyFile(path: string): string | undefined {
@@ -70,7 +69,7 @@ function draftKeyFile(path: string, raw: Secret<string>): void {
       closeSync(file);
     }
   } catch (error) {
-    throw new OperatorError(`cannot write ${path}: ${systemErrorText(error)}`, {
+    throw new OperatorError(`cannot write ${path}: ${describeSystemError(error)}`, {
       hint: 'Use a directory that this user can write to. Nothing was changed.',
       cause: error,
     });
@@ -97,10 +96,10 @@ function publishKeyFile(path: string): void {
     // A killed run may have linked it already.
     const isNamed = there !== undefined && there.ino === draft?.ino;
     if (!isNamed) linkSync(draftOf(path), path);
-    unlinkSync(draftOf(path));
+    removeFile(draftOf(path));
     syncPath(dirname(path));
   } catch (error) {
-    throw new OperatorError(`cannot move the new API key to ${path}: ${systemErrorText(error)}`, {
+    throw new OperatorError(`cannot move the new API key to ${path}: ${describeSystemError(error)}`, {
       hint: `The secret is in ${draftOf(path)}.`,
       cause: error,
     });
@@ -108,7 +107,7 @@ function publishKeyFile(path: string): void {
 }
 
 function dropDraft(path: string): void {
-  if (existsSync(draftOf(path))) unlinkSync(draftOf(path));
+  removeFile(draftOf(path));
 }
 
 /**

@@ -54,9 +54,10 @@ export async function readDesiredDocument(text: string, name: string): Promise<D
   };
   const refusal = (complaints: readonly Complaint[]) =>
     refused(
-      complaints.map(({ path, message }) => {
-        const place = path.length === 0 ? '' : `${path.map(shownKey).join('.')}: `;
-        return `${at(offsetOf(path))}: ${place}${message}`;
+      complaints.map(({ path, message, isPredicate = false }) => {
+        const place = path.length === 0 ? 'the document' : path.map(shownKey).join('.');
+        const said = isPredicate ? `${place} ${message}` : `${place}: ${message}`;
+        return `${at(offsetOf(path))}: ${said}`;
       }),
     );
 

@@ -2,6 +2,7 @@
 import { basename, resolve } from 'node:path';
 import { Problem } from '../../../base/problem.ts';
 import { Secret } from '../../../base/secret.ts';
+import { describeFileError } from '../../../base/system-error.ts';
 import type { CertificateBundle } from '../../../crypto/certificate-bundle.ts';
 import type {
   Complaint,
@@ -40,7 +41,7 @@ export async function resolveReferences(state: DesiredState, around: Around): Pr
     } catch (error) {
       complaints.push({
         path,
-        message: error instanceof Problem ? error.body.detail : (error as Error).message,
+        message: error instanceof Problem ? error.body.detail : describeFileError(error),
       });
       return undefined;
     }

@@ -287,7 +287,7 @@ api_keys:
     /^13: certificates\.web\.issuer: unknown issuer "letsencrypt"; add it to issuers/,
     /^15: imported_certificates\.mail: the vault has none of this name yet/,
     /^17: api_keys\.twice: 2 API keys have this name: write the one you mean as "twice \(id 1\)" or "twice \(id 2\)"/,
-    /^18: api_keys\.www\.certificates\.0: unknown certificate "none"/,
+    /^18: api_keys\.www\.certificates\.0: there is no certificate called "none"/,
     /^ {2}Nothing was changed\.$/,
   ].entries()) {
     assert.match(said[index] ?? '', expected, stderr);
@@ -304,6 +304,11 @@ test('what is no YAML, no document, or the settings of the server is called what
     ['listen: 127.0.0.1:8080\n', /server settings \(listen\) belong in the settings file of "vault serve"/],
     ['certificates: {}\n', /:1: version: write "version: 1"/],
     ['version: 2\n', /:1: version: write "version: 1"/],
+    [
+      'version: 1\ncertificates:\n  a:\n    domains: a.test\n    auto_renew: maybe\n',
+      /:4: certificates\.a\.domains must be a list\n.*:5: certificates\.a\.auto_renew must be true or false\n/,
+    ],
+    ['version: 1\ncertificates:\n  a: {}\n', /:3: certificates\.a\.domains is missing\n/],
     [`${token}: 1\n`, /: "what is no name": there is no such setting/],
   ];
   for (const [text, expected] of cases) {
@@ -434,7 +439,7 @@ test(
     line.file(other.leaf.keyPem, 'key.pem');
     assert.match((await line.done('apply', '-f', path)).stdout, /^~ imported certificate mail\n/);
     line.file('version: 1\nimported_certificates:\n  mail:\n', 'desired.yaml');
-    await line.refused(['apply', '-f', path], /:3: imported_certificates\.mail: /);
+    await line.refused(['apply', '-f', path], /:3: imported_certificates\.mail must be an object\n/);
     line.file('version: 1\nimported_certificates:\n  mail: {}\n', 'desired.yaml');
     assert.equal((await line.done('apply', '-f', path, '--prune')).stdout, 'No changes.\n');
     line.file('version: 1\ncertificates:\n  mail: {domains: [mail.example.test]}\n', 'desired.yaml');
