@@ -141,7 +141,7 @@ test('a backup from before a rotation is restored by the key that was kept, and 
   const check = await done('restore', backup, '--check');
   assert.match(
     check.stderr,
-    new RegExp(`The master key \\(${old?.id}\\) is ${data}/master\\.key\\.${old?.id}\\.`),
+    new RegExp(`The master key \\(${old?.id}\\) is in ${data}/master\\.key\\.${old?.id}\\.`),
   );
   await done('restore', backup, '--replace');
   await done('certificate', 'list');
@@ -203,7 +203,7 @@ test('the passphrase is changed by sealing again', async (t) => {
   const [first, second] = [secretFile(passphrase), secretFile('other words in another row')];
   await done('master-key', 'seal', '--passphrase-file', first);
   await done('master-key', 'seal', '--passphrase-file', second, '--master-key-passphrase-file', first);
-  await refused(['certificate', 'list', '--master-key-passphrase-file', first], /does not open/);
+  await refused(['certificate', 'list', '--master-key-passphrase-file', first], /wrong passphrase for the master key/);
   await done('certificate', 'list', '--master-key-passphrase-file', second);
 });
 
