@@ -189,7 +189,7 @@ async function waitVisible(
       const provider = await findDnsProviderById(vault.db.reader, id);
       if (provider === undefined) return;
       if (!(await isByHand(vault, provider))) {
-        await step(vault, attempt, `waiting until ${namesOf(records)} is visible`);
+        await step(vault, attempt, `waiting for ${namesOf(records)} to become visible`);
       }
       await awaitVisible(vault, provider, records, attempt.signal);
     }),

@@ -27,7 +27,7 @@ test('failing channels are reported, working ones counted, and disabled ones ski
       check: 'notification',
       about: 'ops',
       status: 'failed',
-      message: `channel ops failed to deliver its last message (1 pending): ${host} answered 500`,
+      message: `channel ops failed to deliver its last message (1 pending): ${host} responded with 500`,
       hint: 'Try: vault notification test --channel ops',
     },
   ]);
@@ -40,7 +40,7 @@ test('failing channels are reported, working ones counted, and disabled ones ski
   await deliverAll(vault);
   const [gone] = await notificationFindings(vault);
   assert.equal(gone?.status, 'failed');
-  assert.equal(gone.message, `channel ops was disabled: ${host} answered 410: it wants nothing any more`);
+  assert.equal(gone.message, `channel ops was disabled: ${host} responded with 410 Gone: the endpoint no longer accepts messages`);
   await changeChannel(vault, localCli, 'ops', { disabled: true });
   assert.deepEqual(await notificationFindings(vault), []);
 });

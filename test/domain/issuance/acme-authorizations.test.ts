@@ -41,7 +41,7 @@ test('an apex and its wildcard are proven by two values at one name', async (t) 
   ]);
   const texts = stepsOf(ended).map(({ text }) => text);
   assert(texts.includes(`presenting ${name} through memory`));
-  assert(texts.includes(`waiting until ${name} can be seen`));
+  assert(texts.includes(`waiting for ${name} to become visible`));
 });
 
 test('aliases are followed, and the provider with the longest zone is asked', async (t) => {

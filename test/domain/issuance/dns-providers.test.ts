@@ -72,7 +72,7 @@ test('a record that cannot be seen is removed all the same, and the complaint sa
   );
   await assert.rejects(trying, {
     name: 'DnsProviderError',
-    message: /cannot be seen after 600 s: the resolver/,
+    message: /is not visible after 600 s: the resolver/,
   });
   assert.match(said(), /^present .* cleanup /);
 });
@@ -127,7 +127,7 @@ test('a provider is removed with its secret, and its name may be used by another
   await assert.rejects(attempt(), /unknown DNS provider "hook"/);
   await assert.rejects(removeDnsProvider(vault, localCli, 'hook'), /unknown DNS provider "hook"/);
   await add('hook', ['example.test']);
-  await assert.rejects(attempt(), /cannot be seen/);
+  await assert.rejects(attempt(), /is not visible/);
   assert.match(said(), /^present /);
   const actions = await vault.db.reader.selectFrom('audit_events').select('action').orderBy('id').execute();
   assert.deepEqual(

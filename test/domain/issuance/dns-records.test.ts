@@ -127,7 +127,7 @@ test('a wait for a turn ends with the signal, in words that name the provider', 
   const second = presentRecords(vault, row, [at('b.example.test')], stop.signal);
   await world.sleeping(2);
   stop.abort();
-  await assert.rejects(second, { name: 'DnsProviderError', message: 'the wait for mine was given up' });
+  await assert.rejects(second, { name: 'DnsProviderError', message: 'canceled while waiting for DNS provider mine' });
   world.advance(minute);
   await first;
 });
@@ -155,7 +155,7 @@ test('the deadline of an operation begins with its turn, and its end is told in 
   });
   await passes(2 * minute, 4);
   await assert.rejects(silent, OperationTimeout);
-  await assert.rejects(silent, { message: 'mine did not change x.example.test within 120 s' });
+  await assert.rejects(silent, { message: 'DNS provider mine did not change x.example.test within 120 s' });
 });
 
 test('what can travel together does, fifty at a time, and the wait for the servers is beside other changes', async (t) => {

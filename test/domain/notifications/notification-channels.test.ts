@@ -87,7 +87,7 @@ suite('a channel', () => {
     const wrong: [type: string, settings: object, message: RegExp][] = [
       ['webhook', {}, /^invalid settings for webhook: url is missing/],
       ['webhook', { url: 'http://a.test/t0ken' }, /url must be an https:\/\/ URL/],
-      ['webhook', { url, secret: 't0ken' }, /secret must be whsec_ and 24 to 64 bytes/],
+      ['webhook', { url, secret: 't0ken' }, /secret must be whsec_ followed by 24 to 64 bytes/],
       ['webhook', { url, t0ken: 1 }, /unknown/],
       ['email', { host: 'a.test', from: 'v@a.test' }, /to is missing/],
       ['exec', { command: ['t0ken'] }, /command must begin with an absolute path/],

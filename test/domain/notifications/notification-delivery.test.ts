@@ -74,7 +74,7 @@ suite('a delivery', () => {
     assert.equal(new Set(receiver.received.map(({ json }) => json.id)).size, 1);
     assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-timestamp'])).size, 9);
     assert.partialDeepStrictEqual(await only(), { status: 'failed', attempts: 9 });
-    assert.match((await only()).error ?? '', /answered 500$/);
+    assert.match((await only()).error ?? '', /responded with 500$/);
     assert.equal(log.lines.filter((line) => line.includes('failed to deliver a notification')).length, 9);
     assert(!log.lines.join('\n').includes('t0ken'));
   });
@@ -142,7 +142,7 @@ suite('a delivery', () => {
     await deliverAll(vault);
     assert.equal((await only()).status, 'failed');
     const row = await requireChannel(vault.db.reader, 'ops');
-    assert.match(row.disabled_reason ?? '', /answered 410/);
+    assert.match(row.disabled_reason ?? '', /responded with 410/);
     assert.partialDeepStrictEqual(eventsOf(dataDir, 'notification_channel.disable'), [
       { actor: 'system', resource: 'notification-channel:ops' },
     ]);
@@ -266,7 +266,7 @@ suite('the test of a channel', () => {
     const { vault, world, receiver } = await prepared(t);
     await deliverAll(vault);
     receiver.answers.push(status(500));
-    await assert.rejects(testChannel(vault, localCli, 'ops', forever), /answered 500$/);
+    await assert.rejects(testChannel(vault, localCli, 'ops', forever), /responded with 500$/);
     assert.partialDeepStrictEqual((await deliveriesOf(vault)).at(-1), { status: 'failed', attempts: 1 });
     world.advance(day);
     assert.equal(await deliverAll(vault), 0);

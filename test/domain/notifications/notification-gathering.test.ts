@@ -103,7 +103,7 @@ suite('mails about many things at once', () => {
     assert.deepEqual(await states(vault), { queued: 3 });
     for (const row of await deliveriesOf(vault)) {
       assert.partialDeepStrictEqual(row, { attempts: 1, next_attempt_at: world.now() + minute });
-      assert.match(row.error ?? '', /answered 451 to DATA/);
+      assert.match(row.error ?? '', /responded with 451 to DATA/);
     }
     const ids: (string | undefined)[] = [];
     for (const _ of [1, 2]) {

@@ -54,8 +54,8 @@ suite('a channel', () => {
       [{ ...body, settings: { url, t0ken: 1 } }, /unknown|no name/],
       [{ ...body, type: 'webhok' }, /Unknown notification channel type "webhok"/],
       [{ ...body, events: ['rain'] }, /"rain" is not an event/],
-      [{ ...body, certificates: ['a b'] }, /a pattern has letters/],
-      [{ ...body, digest_at: '25:00' }, /time of the day/],
+      [{ ...body, certificates: ['a b'] }, /a pattern has up to 128 letters/],
+      [{ ...body, digest_at: '25:00' }, /the time of a digest/],
       [{ ...body, settings: undefined }, /settings/],
       [{ ...body, secret: 't0ken' }, /secret/],
     ];
