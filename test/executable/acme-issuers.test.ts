@@ -54,7 +54,7 @@ suite('issuers', needsAcme(), () => {
       '--accept-terms',
     ];
     const complaint = await vault.refused('issuer', 'add', '--name', 'none', ...place);
-    assert.match(complaint, /takes orders of its customers only\n.*--eab-kid and --eab-hmac-key-file/);
+    assert.match(complaint, /requires external account binding \(EAB\)\n.*--eab-kid and --eab-hmac-key-file/);
     const [right, wrong] = ['right', 'wrong'].map((file) => join(vault.dir, file)) as [string, string];
     writeFileSync(right, `${eabKey}\n`);
     writeFileSync(wrong, Buffer.alloc(32, 1).toString('base64url'));

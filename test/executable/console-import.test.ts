@@ -57,7 +57,7 @@ test('a PKCS#12 file opens with its password', browser, async (t) => {
   execFileSync('openssl', args, { input: `${leaf.keyPem}${fullchainPem}` });
   await open('/import');
   await page.getByLabel('Files to import').setInputFiles(file);
-  await page.getByText('opens only with its password').first().waitFor();
+  await page.getByText('protected by a password').first().waitFor();
   expectComplaint(/status of 400/);
   await page.getByLabel('Password of the PKCS#12 file').fill('open sesame');
   await page.getByText('included, matches the certificate').waitFor();

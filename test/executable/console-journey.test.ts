@@ -75,7 +75,7 @@ async function importPkcs12(
   const chooser = page.waitForEvent('filechooser');
   await page.getByRole('button', { name: 'Choose files' }).click();
   await (await chooser).setFiles(file);
-  await page.getByText('opens only with its password').first().waitFor();
+  await page.getByText('protected by a password').first().waitFor();
   await page.getByLabel('Password of the PKCS#12 file').fill('open sesame');
   await page.getByText('included, matches the certificate').waitFor();
   await page.getByRole('button', { name: 'Import', exact: true }).click();

@@ -37,9 +37,9 @@ test(
     receiver.answers.push(status(500));
     expectComplaint(/status of 400/);
     await dialog.getByRole('button', { name: 'Send' }).click();
-    await page.getByText(/answered 500/).waitFor();
+    await page.getByText(/responded with 500/).waitFor();
     await dialog.getByRole('button', { name: 'Close' }).click();
-    await page.locator('.entry-error', { hasText: 'answered 500' }).waitFor();
+    await page.locator('.entry-error', { hasText: 'responded with 500' }).waitFor();
     assert.equal(await page.locator('.entry').count(), 2);
 
     await page.getByRole('button', { name: 'Edit ops' }).click();

@@ -20,7 +20,7 @@ async function withDash(t: TestContext) {
 }
 
 const rule =
-  /"-web" is not a name: a certificate name has .*, does not begin with a dot or a dash, and is not "\*" alone/;
+  /"-web" is not a name: a certificate name has .*, does not begin with a dot or a dash, and is not just "\*"/;
 
 test('names of new certificates must not begin with a dash, however they are created', async (t) => {
   const { refused, done, file } = commandLine(t);

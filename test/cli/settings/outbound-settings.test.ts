@@ -37,7 +37,7 @@ test('a CA, a receiver and a relay on this machine are refused until the setting
   await strict.refused(
     [...add, ...trust],
     new RegExp(
-      `^vault: 127\\.0\\.0\\.1 is a loopback address; the vault connects to it only where --allow-outbound says so ` +
+      `^vault: 127\\.0\\.0\\.1 is a loopback address; allow it with --allow-outbound 127\\.0\\.0\\.1:${port} ` +
         `\\(in vault\\.yaml: allow_outbound: "127\\.0\\.0\\.1:${port}"\\)\n  If the CA is yours, add its address to allow_outbound in vault\\.yaml`,
     ),
   );
