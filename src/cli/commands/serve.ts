@@ -1,6 +1,7 @@
 /** `vault serve`: runs the server and its background jobs until a graceful stop, in one process or as the primary of several. */
 import { once } from 'node:events';
 import type { Log } from '../../base/log.ts';
+import { recordServedSettings } from '../../domain/presence/served-settings.ts';
 import { beginServing, endServing } from '../../domain/presence/served-vault.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { runWatchdog } from '../../jobs/watchdog.ts';
@@ -13,6 +14,7 @@ import { syslogTarget } from '../serving/serve-audit.ts';
 import { refuseInsecureSettings } from '../serving/serve-tls.ts';
 import { announceSetup, ownJobs, sharedJobs, startServing, stopTimeout } from '../serving/serving.ts';
 import { supervisorIn } from '../serving/supervisor.ts';
+import { recordedSettings } from '../settings/recorded-settings.ts';
 import { readSettings, type Settings, serveOptions } from '../settings/settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { isWorker } from '../workers/worker-process.ts';
@@ -36,8 +38,14 @@ export const serveCommand = command({
     syslogTarget(settings.audit);
     const stop = stopSignal();
     const log = await openLog(settings.logLevel, { forPerson: terminal.stderr.isTTY, world: terminal.world });
+    const instance = terminal.world.randomBytes(8).toString('hex');
     if (settings.workers > 1) {
-      return (await import('../workers/workers.ts')).serveOnWorkers(settings, terminal, stop, log);
+      return (await import('../workers/workers.ts')).serveOnWorkers(
+        { settings, instance },
+        terminal,
+        stop,
+        log,
+      );
     }
     const { vault, isNew, close } = await openVault(
       settings,
@@ -54,8 +62,8 @@ export const serveCommand = command({
           'vault created; keep a copy of its master key on another machine',
         );
       await beginServing(vault);
-      await serve(vault, settings, terminal, stop, log);
-      await endServing(vault);
+      await serve(vault, settings, instance, terminal, stop, log);
+      await endServing(vault, instance);
     } finally {
       await close();
     }
@@ -65,12 +73,14 @@ export const serveCommand = command({
 async function serve(
   vault: Vault,
   settings: Settings,
+  instance: string,
   terminal: Terminal,
   stop: AbortSignal,
   log: Log,
 ): Promise<void> {
   const { environment, stdout, stderr, version } = terminal;
   const server = await startServing(vault, settings, version);
+  await recordServedSettings(vault, recordedSettings(settings, { url: server.url, instance }));
   const jobs = [...ownJobs(vault, stop), ...sharedJobs(vault, settings, terminal, stop)];
   const supervisor = supervisorIn(environment, log);
   const { watchdogInterval } = supervisor;

@@ -17,6 +17,8 @@ const longestSilence = 20;
 
 export type FleetParts = {
   readonly settings: Settings;
+  /** The random name of this server. */
+  readonly instance: string;
   readonly world: World;
   readonly log: Log;
   readonly supervisor: Supervisor;
@@ -69,12 +71,13 @@ export class Fleet {
 
   /** Starts the worker with this number. */
   start(number: number): Member {
-    const { settings, startWorker, supervisor, world } = this.#parts;
+    const { settings, instance, startWorker, supervisor, world } = this.#parts;
     const member = memberFor(number, startWorker, world, (from, message) => this.#hear(from, message));
     member.send({
       do: 'begin',
       number,
       settings,
+      instance,
       ticketSeed: this.#ticketSeed,
       isFirst: !this.#hasServed,
       watchdogInterval: supervisor.watchdogInterval,

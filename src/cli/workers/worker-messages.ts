@@ -15,6 +15,8 @@ export type ToWorker =
       readonly do: 'begin';
       readonly number: number;
       readonly settings: Settings;
+      /** The random name of the server, the same for all its workers. */
+      readonly instance: string;
       readonly ticketSeed: Uint8Array;
       /** No worker has served yet, so this one checks the database, which takes a while. */
       readonly isFirst: boolean;

@@ -29,7 +29,7 @@ export function restartDelay(earlyExits: number): number {
 
 /** Serves until `stop` is aborted. Throws OperatorError if the workers cannot serve. */
 export async function serveOnWorkers(
-  given: Settings,
+  { settings: given, instance }: { readonly settings: Settings; readonly instance: string },
   { world, environment, stdout, version }: Terminal,
   stop: AbortSignal,
   log: Log,
@@ -37,7 +37,7 @@ export async function serveOnWorkers(
   const supervisor = supervisorIn(environment, log);
   const settings = await claimAddresses(given, { isShared: sharesPorts });
   const startWorker = await workerStarter();
-  const fleet = new Fleet({ settings, world, log, supervisor, startWorker });
+  const fleet = new Fleet({ settings, instance, world, log, supervisor, startWorker });
   const closing = new AbortController();
   const over = new AbortController();
   const watching = fleet.watch(over.signal);

@@ -358,7 +358,10 @@ test('what is not served, or served by something else, is a failure', async (t) 
   const { stdout } = await line.run('doctor', '--url', `http://127.0.0.1:${port}`);
   assert.match(
     stdout,
-    new RegExp(`^FAILED {3}serving {9}the server does not respond: 127\\.0\\.0\\.1:${port} cannot`, 'm'),
+    new RegExp(
+      `^FAILED {3}serving {9}the server does not respond: cannot connect to 127\\.0\\.0\\.1:${port}`,
+      'm',
+    ),
   );
   const web = createServer((_, response) => response.end('hello')).listen(port, '127.0.0.1');
   t.after(() => web.close());

@@ -70,7 +70,10 @@ test('the certificate that the vault serves HTTPS with is deleted only by force'
   const remove = ['certificate', 'delete', '--data-dir', dir, '--name=own'];
   const refused = await vault(remove, { environment });
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /^vault: the vault serves HTTPS with own\n {2}Clients that pin its key/);
+  assert.match(
+    refused.stderr,
+    /^vault: Certificate "own" is in use: the vault serves HTTPS with it\.\n {2}Clients that pin its key/,
+  );
   assert.equal((await certificate('show', '--name=own')).code, 0);
   assert.equal((await vault([...remove, '--force'], { environment })).code, 0);
   assert.equal((await certificate('show', '--name=own')).code, 1);
