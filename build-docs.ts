@@ -33,6 +33,7 @@ const guides: Readonly<Record<string, string>> = {
   'metrics-listen': '../how-to/metrics.md',
   'metrics-token-file': '../how-to/metrics.md',
   'insecure-http': '../how-to/https.md',
+  'no-create': '../how-to/systemd.md#protect-against-a-missing-disk',
   'backup-dir': '../how-to/backup.md#schedule-backups',
   'backup-every': '../how-to/backup.md#schedule-backups',
   'backup-keep': '../how-to/backup.md#schedule-backups',

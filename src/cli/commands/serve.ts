@@ -14,6 +14,7 @@ import { syslogTarget } from '../serving/serve-audit.ts';
 import { refuseInsecureSettings } from '../serving/serve-tls.ts';
 import { announceSetup, ownJobs, sharedJobs, startServing, stopTimeout } from '../serving/serving.ts';
 import { supervisorIn } from '../serving/supervisor.ts';
+import { refuseUnusableBackups } from '../settings/backup-settings.ts';
 import { recordedSettings } from '../settings/recorded-settings.ts';
 import { readSettings, type Settings, serveOptions } from '../settings/settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -36,6 +37,7 @@ export const serveCommand = command({
     const settings = await readSettings(args, terminal.environment);
     refuseInsecureSettings(settings);
     syslogTarget(settings.audit);
+    refuseUnusableBackups(settings.backups);
     const stop = stopSignal();
     const log = await openLog(settings.logLevel, { forPerson: terminal.stderr.isTTY, world: terminal.world });
     const instance = terminal.world.randomBytes(8).toString('hex');
