@@ -110,7 +110,7 @@ export const serveOptions = {
 } as const;
 
 type Flags = Partial<Arguments<typeof commonOptions & typeof serveOptions>>;
-type SettingName = keyof typeof commonOptions | keyof typeof serveOptions;
+export type SettingName = keyof typeof commonOptions | keyof typeof serveOptions;
 
 export type Settings = MasterKeySettings &
   MetricsSettings & {

@@ -38,6 +38,8 @@ export type ToWorker =
   | { readonly do: 'measure'; readonly id: number }
   /** The metrics of all workers, for the one that requested them. */
   | { readonly do: 'series'; readonly id: number; readonly series: Series }
+  /** Use these settings as far as a running server can. */
+  | { readonly do: 'adopt'; readonly settings: Settings }
   | { readonly do: 'stop'; readonly reason: string };
 
 /** From a worker. */

@@ -7,6 +7,7 @@ import type { ReadinessContext } from '../../domain/doctor/readiness.ts';
 import { recordServedSettings } from '../../domain/presence/served-settings.ts';
 import { beginServing, endServing } from '../../domain/presence/served-vault.ts';
 import { runWatchdog } from '../../jobs/watchdog.ts';
+import { catchHangups } from '../runtime/hangup-signal.ts';
 import { openLog } from '../runtime/log-output.ts';
 import { machineTrouble } from '../runtime/machine-trouble.ts';
 import { openVault } from '../runtime/open-vault.ts';
@@ -23,6 +24,8 @@ type Beginning = Extract<ToWorker, { readonly do: 'begin' }>;
 /** Serves until the primary process or a signal stops it. The primary prints the error if it cannot serve. */
 export async function serveAsWorker(terminal: Terminal): Promise<void> {
   const channel = primaryChannel();
+  // The primary process reloads; a closed terminal signals every process.
+  catchHangups();
   const stop = new AbortController();
   const ownStop = stopSignal();
   ownStop.addEventListener('abort', () => stop.abort(ownStop.reason), { once: true });
@@ -108,6 +111,10 @@ async function serve(
           break;
         case 'beat':
           vault.renewalHeartbeat.beat();
+          break;
+        case 'adopt':
+          log.setLevel(message.settings.logLevel);
+          server.adopt(message.settings);
           break;
         case 'backups':
           if (message.areFailing) vault.backupHealth.failed();
