@@ -23,7 +23,7 @@ type Beginning = Extract<ToWorker, { readonly do: 'begin' }>;
 
 /** Serves until the primary process or a signal stops it. The primary prints the error if it cannot serve. */
 export async function serveAsWorker(terminal: Terminal): Promise<void> {
-  const channel = primaryChannel();
+  const channel = await primaryChannel();
   // The primary process reloads; a closed terminal signals every process.
   catchHangups();
   const stop = new AbortController();

@@ -100,6 +100,8 @@ test('where a directory fails later the server serves, and says what is wrong', 
     [ready.status, ready.details],
     [200, { backup: { state: 'failed', age_seconds: null }, disk: { state: 'ok' } }],
   );
+  const line = await eventually('its line in the log', () => /.*backup failed.*/.exec(server.log())?.[0]);
+  assert.doesNotMatch(line, /"stack"|node:/);
 });
 
 function onlyRoot(): { readonly skip?: string } {
