@@ -33,6 +33,7 @@ const guides: Readonly<Record<string, string>> = {
   'metrics-listen': '../how-to/metrics.md',
   'metrics-token-file': '../how-to/metrics.md',
   'insecure-http': '../how-to/https.md',
+  'no-create': '../how-to/systemd.md#protect-against-a-missing-disk',
   'backup-dir': '../how-to/backup.md#schedule-backups',
   'backup-every': '../how-to/backup.md#schedule-backups',
   'backup-keep': '../how-to/backup.md#schedule-backups',
@@ -72,7 +73,7 @@ function settingsPage(): string {
   };
   return page('Settings', [
     'A flag overrides the environment, which overrides `vault.yaml` in the data directory. `vault.yaml` has one `name: value` on each line; unknown names are refused.',
-    'Every command takes the first five settings; the others are for `vault serve`. Restart the server after a change.',
+    'Every command takes the first five settings; the others are for `vault serve`. After a change, [reload or restart](../how-to/systemd.md#reload-settings) the server.',
     [
       tableRow(['flag', 'environment', 'vault.yaml', 'default', 'what it sets']),
       tableRow(['---', '---', '---', '---', '---']),

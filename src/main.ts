@@ -1,19 +1,22 @@
 /** The executable: hands what the process was given to the command line, and its exit code back. */
 import manifest from '../package.json' with { type: 'json' };
 import { realWorld } from './base/world.ts';
-import { run } from './cli/commands/run.ts';
+import { reportError, run } from './cli/commands/run.ts';
 import { keepMemoryOutOfCoreDumps } from './cli/runtime/core-dump.ts';
+import { nameProcess } from './cli/runtime/process-name.ts';
+import type { Terminal } from './cli/terminal/terminal.ts';
 
 // Only the vault's user may access the files that it creates.
 process.umask(0o077);
 keepMemoryOutOfCoreDumps();
+nameProcess();
 
 // The reader of the output may stop early (`| head`), which is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(error.code === 'EPIPE' ? 0 : 1);
 });
 
-run(process.argv.slice(2), {
+const terminal: Terminal = {
   world: realWorld,
   environment: process.env,
   // Opened only by the commands that read it.
@@ -24,6 +27,13 @@ run(process.argv.slice(2), {
   stderr: process.stderr,
   version: manifest.version,
   executable: process.execPath,
-}).then((exitCode) => {
+};
+
+// An error that nothing caught is a bug, reported in a sentence; Node would print its source and stack.
+process.on('uncaughtException', (error) => {
+  process.exit(reportError(error, terminal));
+});
+
+run(process.argv.slice(2), terminal).then((exitCode) => {
   process.exitCode = exitCode;
 });

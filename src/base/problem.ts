@@ -20,7 +20,10 @@ const table = {
   session_not_found: { status: 404, detail: 'Session not found or expired.' },
   method_not_allowed: { status: 405, detail: 'Method not allowed; see the Allow header.' },
   certificate_exists: { status: 409, detail: 'A certificate with this name already exists.' },
-  certificate_in_use: { status: 409, detail: 'API keys still list this certificate in their allowlists.' },
+  certificate_in_use: {
+    status: 409,
+    detail: 'API keys still list this certificate, or the vault serves HTTPS with it.',
+  },
   not_renewable: {
     status: 409,
     detail: 'The certificate was imported and has no issuer that can renew it.',

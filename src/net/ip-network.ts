@@ -14,7 +14,11 @@ export type IpAddress = {
   readonly text: string;
 };
 
-export type IpNetwork = IpAddress & {
+/** Plain data: settings with networks are sent to worker processes, where objects lose their methods. */
+export type IpNetwork = {
+  readonly family: 4 | 6;
+  /** Of the first address. */
+  readonly bytes: readonly number[];
   /** Prefix length in bits. */
   readonly length: number;
   /** As `10.0.0.0/8`; a single address without a length. */
@@ -48,14 +52,26 @@ export function parseIpNetwork(text: string): IpNetwork | undefined {
   const length = after === undefined ? size : Number(after) - mappedBits;
   if (length < 0 || length > size) return undefined;
   if (firstOf(address, length).text !== address.text) return undefined;
-  return { ...address, length, text: length === size ? address.text : `${address.text}/${length}` };
+  const { family, parsed } = address;
+  const bytes = parsed.toByteArray();
+  return { family, bytes, length, text: length === size ? address.text : `${address.text}/${length}` };
 }
 
 /** Whether one of the networks contains the address. */
 export function isInside(address: IpAddress, networks: readonly IpNetwork[]): boolean {
+  const own = address.parsed.toByteArray();
   return networks.some(
-    ({ family, parsed, length }) => family === address.family && address.parsed.match(parsed, length),
+    ({ family, bytes, length }) => family === address.family && sharesPrefix(own, bytes, length),
   );
+}
+
+function sharesPrefix(one: readonly number[], other: readonly number[], bits: number): boolean {
+  return other.every((byte, at) => ((byte ^ (one[at] ?? 0)) & maskAt(at, bits)) === 0);
+}
+
+/** The bits of the byte at this place that belong to a prefix of `bits` bits. */
+function maskAt(at: number, bits: number): number {
+  return 0xff & (0xff << Math.min(8, Math.max(0, 8 * at + 8 - bits)));
 }
 
 /**
@@ -86,9 +102,7 @@ function withHexTail(text: string): string {
 
 /** The first address of the network of `length` bits that contains the address. */
 function firstOf({ family, parsed }: IpAddress, length: number): IpAddress {
-  const bytes = parsed
-    .toByteArray()
-    .map((byte, at) => byte & (0xff << Math.min(8, Math.max(0, 8 * at + 8 - length))));
+  const bytes = parsed.toByteArray().map((byte, at) => byte & maskAt(at, length));
   return addressOf(family === 4 ? new IPv4(bytes) : new IPv6(bytes));
 }
 

@@ -105,7 +105,7 @@ test('a certificate is renewed, downloaded, disabled and deleted from its page',
   expectComplaint(/status of 409/);
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await dialog.getByRole('alert').waitFor();
-  await dialog.getByLabel('Remove it from the allowlists of these keys').check();
+  await dialog.getByLabel('Delete it anyway, and remove it from the allowlists of API keys').check();
   excuse(/status of 404/);
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('heading', { name: 'No certificates yet' }).waitFor();

@@ -81,9 +81,10 @@ install -d -o "$(of User)" -g "$(of Group)" -m "$(of StateDirectoryMode)" "$stat
 log=/var/lib/systemd.log
 : >"$log"
 setpriv --reuid="$(of User)" --regid="$(of Group)" --init-groups \\
-  env -i PATH=/usr/bin:/bin STATE_DIRECTORY="$state" $(of ExecStart) >"$log" 2>&1 </dev/null &
+  env -i PATH=/usr/bin:/bin STATE_DIRECTORY="$state" $(cat "$(of EnvironmentFile | sed 's/^-//')" 2>/dev/null) $(of ExecStart) >"$log" 2>&1 </dev/null &
 echo $! >/var/lib/vault-test.pid
 until grep -qs '^listening on ' "$log"; do
   [ -e "/proc/$(cat /var/lib/vault-test.pid)/exe" ] || { cat "$log"; exit 1; }
   sleep 0.05
-done`;
+done
+sh -c "$(of ExecStartPost | sed "s/^-+.bin.sh -c '//; s/'$//")"`;

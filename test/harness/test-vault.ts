@@ -32,6 +32,7 @@ export function settingsFor(dataDir: string): Settings {
     tls: undefined,
     metricsListen: undefined,
     metricsTokenFile: undefined,
+    noCreate: false,
     insecureHttp: false,
     sessionLimits: defaultSessionLimits,
     logLevel: 'info',

@@ -29,16 +29,18 @@ export type Places = {
 };
 
 export function inspectPlaces(settings: Settings): Places {
-  const { dataDir, backups } = settings;
+  const { dataDir } = settings;
   const path = join(dataDir, 'vault.db');
   const permissions = permissionFinding(settings);
-  const disks = [
-    ...diskFindings(dataDir, 'the data directory', settings.audit.lowSpace),
-    ...(backups === undefined ? [] : backupFindings(backups.directory)),
-  ];
+  const disks = diskFindings(dataDir, 'the data directory', settings.audit.lowSpace);
   if (permissions.status === 'failed') return { findings: [permissions, ...disks], canBeOpened: false };
   const { findings, canBeOpened } = inspectDatabase(path);
   return { findings: [permissions, ...disks, ...findings, ...keyFileFindings(settings)], canBeOpened };
+}
+
+/** Checks the directory of scheduled backups, if there is one. */
+export function inspectBackupPlace({ backups }: Settings): readonly Finding[] {
+  return backups === undefined ? [] : backupFindings(backups.directory);
 }
 
 function permissionFinding(settings: Settings): Finding {

@@ -23,11 +23,12 @@ import { passphrasePrompt } from '../runtime/master-keys.ts';
 import { openVault } from '../runtime/open-vault.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
 import { serverFinding, serverUrl } from '../serving/doctor-server.ts';
+import { settingsInUse } from '../settings/recorded-settings.ts';
 import { publicUrl } from '../settings/setting-values.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
 import { jsonText, printable } from '../terminal/output.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { inspectPlaces } from './doctor-places.ts';
+import { inspectBackupPlace, inspectPlaces } from './doctor-places.ts';
 
 export const doctorCommand = command({
   name: 'doctor',
@@ -40,7 +41,7 @@ export const doctorCommand = command({
     url: {
       type: 'string',
       valueHint: 'URL',
-      description: 'the URL of the server (default: from the settings)',
+      description: 'the URL of the server (default: that of the running server, else from the settings)',
     },
     offline: { type: 'boolean', description: 'skip checks that need the network: CAs, DNS, port 80' },
     strict: { type: 'boolean', description: 'treat warnings as failures' },
@@ -82,19 +83,23 @@ async function runChecks(args: DoctorOptions, terminal: Terminal): Promise<Findi
     return [findingFrom(error, 'settings')];
   }
   const places = inspectPlaces(settings);
-  const { findings, root } = places.canBeOpened
-    ? await checkContents(settings, terminal, offline)
-    : { findings: [] };
+  const {
+    findings,
+    root,
+    inUse = settings,
+  } = places.canBeOpened ? await checkContents(settings, terminal, offline) : { findings: [] };
   // No proxy: the server runs on this machine.
   const direct = outboundHttp(world, {}, 'vault-doctor', unguarded);
-  const served = await serverFinding(direct, url ?? serverUrl(settings), root);
-  return [...places.findings, ...findings, served];
+  const served = await serverFinding(direct, url ?? serverUrl(inUse), root);
+  return [...places.findings, ...inspectBackupPlace(inUse), ...findings, served];
 }
 
 type ContentFindings = {
   readonly findings: readonly Finding[];
   /** The root of the private CA, which may have issued the server's certificate. */
   readonly root?: string;
+  /** The settings of the running server, or else those of this command. */
+  readonly inUse?: Settings;
 };
 
 async function checkContents(
@@ -111,6 +116,7 @@ async function checkContents(
   }
   const { vault, close } = opened;
   try {
+    const inUse = await settingsInUse(vault, settings);
     const direct = outboundHttp(world, {}, 'vault-doctor', vault.guard);
     const network = offline ? [] : [issuerFindings(vault), reachabilityFindings(vault, direct, stopSignal())];
     const parts = await Promise.all([
@@ -121,11 +127,11 @@ async function checkContents(
       apiKeyFindings(vault),
       administratorFindings(vault),
       authenticityFindings(vault),
-      backupFindings(vault, settings.backups),
+      backupFindings(vault, inUse.backups),
       notificationFindings(vault),
       ...network,
     ]);
-    return { findings: parts.flat(), root: await rootPem(vault) };
+    return { findings: parts.flat(), root: await rootPem(vault), inUse };
   } finally {
     await close();
   }

@@ -86,7 +86,7 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     await runCommand(withoutRequirements(command), { rawArgs: [...rest], data: terminal });
     return 0;
   } catch (error) {
-    return report(error, terminal);
+    return reportError(error, terminal);
   }
 }
 
@@ -124,7 +124,8 @@ function withoutRequirements({ args: _, ...command }: CommandDef): CommandDef {
   return command;
 }
 
-function report(thrown: unknown, { stderr, environment }: Terminal): number {
+/** Prints the error for people and returns the exit code. The stack of a bug is printed only with VAULT_DEBUG. */
+export function reportError(thrown: unknown, { stderr, environment }: Terminal): number {
   const error = machineTrouble(thrown) ?? thrown;
   if (error instanceof Misuse) {
     stderr.write(`vault: ${error.message}\n  ${error.hint}\n`);

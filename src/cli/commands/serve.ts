@@ -1,19 +1,20 @@
 /** `vault serve`: runs the server and its background jobs until a graceful stop, in one process or as the primary of several. */
 import { once } from 'node:events';
-import type { Log } from '../../base/log.ts';
+import { recordServedSettings } from '../../domain/presence/served-settings.ts';
 import { beginServing, endServing } from '../../domain/presence/served-vault.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { runWatchdog } from '../../jobs/watchdog.ts';
 import { command } from '../runtime/command.ts';
-import { openLog } from '../runtime/log-output.ts';
+import { catchHangups } from '../runtime/hangup-signal.ts';
+import { openLog, type ServerLog } from '../runtime/log-output.ts';
 import { passphrasePrompt } from '../runtime/master-keys.ts';
 import { openVault } from '../runtime/open-vault.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
-import { syslogTarget } from '../serving/serve-audit.ts';
-import { refuseInsecureSettings } from '../serving/serve-tls.ts';
+import { refuseUnusable, reload, type ServerStart } from '../serving/reload.ts';
 import { announceSetup, ownJobs, sharedJobs, startServing, stopTimeout } from '../serving/serving.ts';
 import { supervisorIn } from '../serving/supervisor.ts';
-import { readSettings, type Settings, serveOptions } from '../settings/settings.ts';
+import { recordedSettings } from '../settings/recorded-settings.ts';
+import { readSettings, serveOptions } from '../settings/settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { isWorker } from '../workers/worker-process.ts';
 
@@ -31,13 +32,16 @@ export const serveCommand = command({
   run: async (args, terminal) => {
     // Loaded only when there are several processes.
     if (isWorker(terminal.environment)) return (await import('../workers/worker.ts')).serveAsWorker(terminal);
-    const settings = await readSettings(args, terminal.environment);
-    refuseInsecureSettings(settings);
-    syslogTarget(settings.audit);
+    const hangups = catchHangups();
+    const read = () => readSettings(args, terminal.environment);
+    const settings = await read();
+    refuseUnusable(settings);
     const stop = stopSignal();
     const log = await openLog(settings.logLevel, { forPerson: terminal.stderr.isTTY, world: terminal.world });
+    const instance = terminal.world.randomBytes(8).toString('hex');
     if (settings.workers > 1) {
-      return (await import('../workers/workers.ts')).serveOnWorkers(settings, terminal, stop, log);
+      const { serveOnWorkers } = await import('../workers/workers.ts');
+      return serveOnWorkers({ settings, instance, read, hangups }, terminal, stop, log);
     }
     const { vault, isNew, close } = await openVault(
       settings,
@@ -54,8 +58,8 @@ export const serveCommand = command({
           'vault created; keep a copy of its master key on another machine',
         );
       await beginServing(vault);
-      await serve(vault, settings, terminal, stop, log);
-      await endServing(vault);
+      await serve(vault, { settings, instance, read, hangups }, terminal, stop, log);
+      await endServing(vault, instance);
     } finally {
       await close();
     }
@@ -64,13 +68,14 @@ export const serveCommand = command({
 
 async function serve(
   vault: Vault,
-  settings: Settings,
+  { settings, instance, read, hangups }: ServerStart,
   terminal: Terminal,
   stop: AbortSignal,
-  log: Log,
+  log: ServerLog,
 ): Promise<void> {
   const { environment, stdout, stderr, version } = terminal;
   const server = await startServing(vault, settings, version);
+  await recordServedSettings(vault, recordedSettings(settings, { url: server.url, instance }));
   const jobs = [...ownJobs(vault, stop), ...sharedJobs(vault, settings, terminal, stop)];
   const supervisor = supervisorIn(environment, log);
   const { watchdogInterval } = supervisor;
@@ -86,6 +91,14 @@ async function serve(
   await terminal.world.turn();
   stdout.write(`listening on ${server.url}\n`);
   await supervisor.notify('READY=1', listening);
+  let running = settings;
+  hangups.onReload(async () => {
+    if (stop.aborted) return;
+    await reload(running, read, log, (next) => {
+      running = next;
+      server.adopt(next);
+    });
+  });
   if (!stop.aborted) await once(stop, 'abort');
   log.info({ signal: stop.reason }, 'stopping');
   const notified = supervisor.notify('STOPPING=1', 'STATUS=stopping');

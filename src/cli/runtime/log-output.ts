@@ -1,10 +1,16 @@
 /** Writes the log to stderr: as JSON lines, or in readable form on a terminal. */
 import { type DestinationStream, type Logger, pino } from 'pino';
-import type { Log, LogLevel } from '../../base/log.ts';
+import { type Log, type LogLevel, logLevels } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
 
 const stderr = 2;
+
+/** A log whose level can change, also for the logs that `with` has derived from it. */
+export type ServerLog = Log & { readonly setLevel: (level: LogLevel) => void };
+
+/** The level of a log and of those derived from it. */
+type Threshold = { level: LogLevel };
 
 /** Opens a log at this level. `forPerson`: stderr is a terminal. `worker` is added to each line. */
 export async function openLog(
@@ -14,28 +20,40 @@ export async function openLog(
     world,
     worker,
   }: { readonly forPerson: boolean; readonly world: World; readonly worker?: number },
-): Promise<Log> {
+): Promise<ServerLog> {
+  const threshold: Threshold = { level };
   const destination = forPerson ? await prettyDestination() : jsonDestination(world);
   const logger = pino<never>(
     {
-      level,
+      level: 'debug',
       base: worker === undefined ? null : { worker },
       timestamp: timeOf(world),
       formatters: { level: (label) => ({ level: label }) },
-      serializers: { err: describeError },
+      serializers: { err: (error) => describeError(error, threshold.level === 'debug') },
     },
     destination,
   );
-  return logBy(logger);
+  return {
+    ...logBy(logger, threshold),
+    setLevel: (next) => {
+      threshold.level = next;
+    },
+  };
 }
 
-function logBy(logger: Logger): Log {
+function logBy(logger: Logger, threshold: Threshold): Log {
+  const at = (level: Exclude<LogLevel, 'silent'>): Log['info'] => {
+    const rank = logLevels.indexOf(level);
+    return (fields, message) => {
+      if (rank >= logLevels.indexOf(threshold.level)) logger[level](fields, message);
+    };
+  };
   return {
-    debug: (fields, message) => logger.debug(fields, message),
-    info: (fields, message) => logger.info(fields, message),
-    warn: (fields, message) => logger.warn(fields, message),
-    error: (fields, message) => logger.error(fields, message),
-    with: (fields) => logBy(logger.child(fields)),
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    with: (fields) => logBy(logger.child(fields), threshold),
   };
 }
 
@@ -73,14 +91,24 @@ async function prettyDestination(): Promise<DestinationStream> {
   return pretty({ destination: stderr, sync: true, translateTime: 'SYS:HH:MM:ss', colorize: true });
 }
 
-/** An error with its chain of causes and the hint for the operator. */
-function describeError(error: unknown): unknown {
+/**
+ * An error with its chain of causes and the hint for the operator. The stack is for developers: the log has it at level
+ * debug; otherwise a bug is logged with the place that threw it.
+ */
+function describeError(error: unknown, withStack: boolean): unknown {
   if (!(error instanceof Error)) return error;
   return {
     type: error.name,
     message: error.message,
     ...(error instanceof OperatorError && error.hint !== undefined && { hint: error.hint }),
-    stack: error.stack,
-    ...(error.cause !== undefined && { cause: describeError(error.cause) }),
+    ...(withStack ? { stack: error.stack } : placeOf(error)),
+    ...(error.cause !== undefined && { cause: describeError(error.cause, withStack) }),
   };
+}
+
+/** Where a bug was thrown. What an operator can fix, and what the system refuses, needs no place in the source. */
+function placeOf(error: Error): { readonly at?: string } {
+  if (error instanceof OperatorError || 'code' in error) return {};
+  const at = /^ +at (.+)$/m.exec(error.stack ?? '')?.[1];
+  return at === undefined ? {} : { at };
 }

@@ -39,6 +39,7 @@ import { ensureVaultIdentity } from '../../domain/presence/vault-identity.ts';
 import { markPath, readMark } from '../../domain/presence/vault-mark.ts';
 import {
   beginVault,
+  creationRefused,
   endBeginning,
   refuseLostVault,
   type VaultPlaces,
@@ -87,6 +88,7 @@ export async function openVault(
   if (whenMissing === 'refuse') requireVault(settings);
   if (isNew) {
     refuseLostVault(settings);
+    if (settings.noCreate) throw creationRefused(settings.dataDir);
     makeDirectory(settings.dataDir);
     beginVault(settings.dataDir);
   }

@@ -36,34 +36,43 @@ import { setupLink } from './setup-link.ts';
 /** How long requests in flight may take after a stop signal. */
 export const stopTimeout = 10 * second;
 
+/** A server that can adopt reloaded settings. */
+export type LiveServer = RunningServer & { readonly adopt: (settings: Settings) => void };
+
 /** Starts all listeners in the settings. Throws OperatorError if one cannot start. */
 export async function startServing(
   vault: Vault,
   settings: Settings,
   version: string,
   peers?: MeasuredPeers,
-): Promise<RunningServer> {
+): Promise<LiveServer> {
   const { publicUrl, sessionLimits, clients, workers } = settings;
   const metrics = await openMetrics(vault, settings, peers);
   const tls = await openTls(vault, settings, peers?.ticketSeed);
   const routes = routesWith(readAsset('install.sh'));
-  return startListeners(
-    serverContext(vault, {
-      version,
-      publicUrl,
-      trustedProxies: clients.trustedProxies,
-      apiKeyRate: clients.apiKeyRate,
-      // The kernel spreads connections evenly over the workers.
-      connectionLimits: { most: Math.ceil(clients.maxConnections / workers) },
-      sessionLimits,
-      tls: () => tls?.facts ?? null,
-      metrics,
-      companions: peers,
-    }),
+  const context = serverContext(vault, {
+    version,
+    publicUrl,
+    trustedProxies: clients.trustedProxies,
+    apiKeyRate: clients.apiKeyRate,
+    // The kernel spreads connections evenly over the workers.
+    connectionLimits: { most: Math.ceil(clients.maxConnections / workers) },
+    sessionLimits,
+    tls: () => tls?.facts ?? null,
+    metrics,
+    companions: peers,
+  });
+  const running = await startListeners(
+    context,
     settings.metricsTokenFile === undefined ? routes : [...routes, ...metricsRoutes],
     { ...settings, tls },
     consoleReply(readConsole()),
   );
+  return {
+    ...running,
+    adopt: (next) =>
+      context.adopt({ trustedProxies: next.clients.trustedProxies, sessionLimits: next.sessionLimits }),
+  };
 }
 
 /** Starts the jobs of every serving process; they run until `stop` is aborted. */

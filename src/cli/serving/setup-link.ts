@@ -5,6 +5,7 @@ import { offerSetup } from '../../domain/access/setup.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import { command } from '../runtime/command.ts';
 import { withVault } from '../runtime/with-vault.ts';
+import { settingsInUse } from '../settings/recorded-settings.ts';
 import { publicUrl } from '../settings/setting-values.ts';
 import { serverUrl } from './doctor-server.ts';
 
@@ -27,7 +28,7 @@ export const setupLinkCommand = command({
     url: {
       type: 'string',
       valueHint: 'URL',
-      description: 'the URL of the server (default: from the settings)',
+      description: 'the URL of the server (default: that of the running server, else from the settings)',
     },
   },
   run: async (args, terminal) => {
@@ -40,7 +41,7 @@ export const setupLinkCommand = command({
           hint: 'Try: vault admin create --name NAME',
         });
       }
-      terminal.stdout.write(`${setupLink(url ?? serverUrl(settings), token)}\n`);
+      terminal.stdout.write(`${setupLink(url ?? serverUrl(await settingsInUse(vault, settings)), token)}\n`);
       terminal.stderr.write('The link works once, expires in 24 hours, and replaces earlier links.\n');
     });
   },

@@ -1,8 +1,11 @@
 /** The settings of scheduled backups: directory, interval and how many to keep. */
+import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { day, minute, parseDuration } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { BackupPlan } from '../../domain/backup/backup-schedule.ts';
+import { quoted } from '../terminal/private-files.ts';
+import { systemErrorText } from '../terminal/system-error.ts';
 import type { Found } from './setting-values.ts';
 
 export const backupOptions = {
@@ -31,6 +34,29 @@ export function backupPlan(
   const every = period(setting('backup-every'));
   const keep = number(setting('backup-keep'));
   return directory === undefined ? undefined : { directory: resolve(directory.value), every, keep };
+}
+
+/** Throws OperatorError if this process cannot write backups to the directory of the plan. */
+export function refuseUnusableBackups(plan: BackupPlan | undefined): void {
+  if (plan === undefined) return;
+  const { directory } = plan;
+  let stats: Stats | undefined;
+  try {
+    stats = statSync(directory, { throwIfNoEntry: false });
+    if (stats?.isDirectory()) accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new OperatorError(`--backup-dir: cannot write to ${directory}: ${systemErrorText(error)}`, {
+      hint: `Make it writable for the user that runs the vault. A systemd service also needs ReadWritePaths=${directory}.`,
+      cause: error,
+    });
+  }
+  if (stats?.isDirectory()) return;
+  const fault = stats === undefined ? 'does not exist' : 'is not a directory';
+  throw new OperatorError(`--backup-dir: ${directory} ${fault}`, {
+    hint: directory.includes('/~/')
+      ? 'Write the full path: the vault does not expand ~.'
+      : `Mount its disk, or create it as the user that runs the vault.\n  Fix: mkdir -m 700 -p ${quoted(directory)}`,
+  });
 }
 
 function period(setting: Found | undefined): number {

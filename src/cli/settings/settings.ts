@@ -46,6 +46,10 @@ export const commonOptions = {
 
 /** Options of `vault serve`. */
 export const serveOptions = {
+  'no-create': {
+    type: 'boolean',
+    description: 'refuse to start where no vault exists, instead of creating one',
+  },
   listen: {
     type: 'string',
     valueHint: 'HOST:PORT',
@@ -106,13 +110,15 @@ export const serveOptions = {
 } as const;
 
 type Flags = Partial<Arguments<typeof commonOptions & typeof serveOptions>>;
-type SettingName = keyof typeof commonOptions | keyof typeof serveOptions;
+export type SettingName = keyof typeof commonOptions | keyof typeof serveOptions;
 
 export type Settings = MasterKeySettings &
   MetricsSettings & {
     readonly dataDir: string;
     /** The directory of systemd credentials. */
     readonly credentialsDir?: string | undefined;
+    /** Refuse to create a vault where none exists. */
+    readonly noCreate: boolean;
     readonly listen: ListenAddress;
     readonly publicUrl: string | undefined;
     readonly workers: number;
@@ -156,6 +162,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     dataDir,
     credentialsDir,
     ...masterKeySettings([flag, inEnvironment, inFile], dataDir, credentialsDir),
+    noCreate: truth(setting('no-create')),
     listen: listenAddress(setting('listen') ?? { value: '127.0.0.1:8080', from: 'the default' }),
     publicUrl: publicUrl(setting('public-url')),
     workers: workerCount(setting('workers')),

@@ -17,6 +17,8 @@ const longestSilence = 20;
 
 export type FleetParts = {
   readonly settings: Settings;
+  /** The random name of this server. */
+  readonly instance: string;
   readonly world: World;
   readonly log: Log;
   readonly supervisor: Supervisor;
@@ -30,6 +32,7 @@ export class Fleet {
   readonly #series: WorkerSeries;
   readonly #beat = Promise.withResolvers<void>();
   readonly #invited = Promise.withResolvers<void>();
+  #settings: Settings;
   #hasServed = false;
   #isReady = false;
   #ticketSeed: Buffer;
@@ -39,6 +42,7 @@ export class Fleet {
 
   constructor(parts: FleetParts) {
     this.#parts = parts;
+    this.#settings = parts.settings;
     this.#backoff = new SignInBackoff(parts.world);
     this.#series = new WorkerSeries(parts.world);
     this.#ticketSeed = parts.world.randomBytes(ticketSeedSize);
@@ -69,12 +73,13 @@ export class Fleet {
 
   /** Starts the worker with this number. */
   start(number: number): Member {
-    const { settings, startWorker, supervisor, world } = this.#parts;
+    const { instance, startWorker, supervisor, world } = this.#parts;
     const member = memberFor(number, startWorker, world, (from, message) => this.#hear(from, message));
     member.send({
       do: 'begin',
       number,
-      settings,
+      settings: this.#settings,
+      instance,
       ticketSeed: this.#ticketSeed,
       isFirst: !this.#hasServed,
       watchdogInterval: supervisor.watchdogInterval,
@@ -125,6 +130,13 @@ export class Fleet {
         this.#broadcast({ do: 'tickets', seed: this.#ticketSeed });
       }
     }
+  }
+
+  /** Lets all workers, also later ones, adopt what of these settings a running server can. */
+  adopt({ logLevel, sessionLimits, clients }: Settings): void {
+    // The addresses stay those that were claimed at the start.
+    this.#settings = { ...this.#settings, logLevel, sessionLimits, clients };
+    this.#broadcast({ do: 'adopt', settings: this.#settings });
   }
 
   /** Stops all workers and waits until they have exited. */

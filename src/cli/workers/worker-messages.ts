@@ -15,6 +15,8 @@ export type ToWorker =
       readonly do: 'begin';
       readonly number: number;
       readonly settings: Settings;
+      /** The random name of the server, the same for all its workers. */
+      readonly instance: string;
       readonly ticketSeed: Uint8Array;
       /** No worker has served yet, so this one checks the database, which takes a while. */
       readonly isFirst: boolean;
@@ -36,6 +38,8 @@ export type ToWorker =
   | { readonly do: 'measure'; readonly id: number }
   /** The metrics of all workers, for the one that requested them. */
   | { readonly do: 'series'; readonly id: number; readonly series: Series }
+  /** Use these settings as far as a running server can. */
+  | { readonly do: 'adopt'; readonly settings: Settings }
   | { readonly do: 'stop'; readonly reason: string };
 
 /** From a worker. */

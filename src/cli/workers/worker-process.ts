@@ -60,7 +60,11 @@ export type PrimaryChannel = {
   readonly close: () => Promise<void>;
 };
 
-export function primaryChannel(): PrimaryChannel {
+export async function primaryChannel(): Promise<PrimaryChannel> {
+  const { default: cluster } = await import('node:cluster');
+  cluster.worker?.on('error', () => {
+    // The primary process was killed while a message was on its way; this worker exits when the channel closes.
+  });
   return {
     send: (message) => {
       // Without the primary, this worker exits, too; drop the message.

@@ -4,13 +4,16 @@ import { second } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import type { ReadinessContext } from '../../domain/doctor/readiness.ts';
+import { recordServedSettings } from '../../domain/presence/served-settings.ts';
 import { beginServing, endServing } from '../../domain/presence/served-vault.ts';
 import { runWatchdog } from '../../jobs/watchdog.ts';
+import { catchHangups } from '../runtime/hangup-signal.ts';
 import { openLog } from '../runtime/log-output.ts';
 import { machineTrouble } from '../runtime/machine-trouble.ts';
 import { openVault } from '../runtime/open-vault.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
 import { announceSetup, ownJobs, sharedJobs, startServing, stopTimeout } from '../serving/serving.ts';
+import { recordedSettings } from '../settings/recorded-settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { ToWorker } from './worker-messages.ts';
 import { type WorkerPeers, workerPeers } from './worker-peers.ts';
@@ -20,7 +23,9 @@ type Beginning = Extract<ToWorker, { readonly do: 'begin' }>;
 
 /** Serves until the primary process or a signal stops it. The primary prints the error if it cannot serve. */
 export async function serveAsWorker(terminal: Terminal): Promise<void> {
-  const channel = primaryChannel();
+  const channel = await primaryChannel();
+  // The primary process reloads; a closed terminal signals every process.
+  catchHangups();
   const stop = new AbortController();
   const ownStop = stopSignal();
   ownStop.addEventListener('abort', () => stop.abort(ownStop.reason), { once: true });
@@ -45,7 +50,7 @@ export async function serveAsWorker(terminal: Terminal): Promise<void> {
 }
 
 async function serve(
-  { number, settings, ticketSeed, isFirst, watchdogInterval }: Beginning,
+  { number, settings, instance, ticketSeed, isFirst, watchdogInterval }: Beginning,
   terminal: Terminal,
   {
     channel,
@@ -61,7 +66,15 @@ async function serve(
   // Buffer messages that arrive while the vault opens.
   const early: ToWorker[] = [];
   let listener = (message: ToWorker) => void early.push(message);
-  hear((message) => listener(message));
+  let isWholeStop = false;
+  const wholeStop = Promise.withResolvers<void>();
+  hear((message) => {
+    if (message.do === 'stop') {
+      isWholeStop = true;
+      wholeStop.resolve();
+    }
+    listener(message);
+  });
   const { vault, isNew, close } = await openVault(settings, world, 'create', log);
   try {
     if (isFirst) await vault.db.check();
@@ -74,6 +87,7 @@ async function serve(
     await beginServing(vault);
     const peers = workerPeers(channel, { number, ticketSeed }, world);
     const server = await startServing(vault, settings, version, peers);
+    await recordServedSettings(vault, recordedSettings(settings, { url: server.url, instance }));
     const over = new AbortController();
     const reporting = reportAlive(vault, channel, peers, over.signal);
     const jobs = [...ownJobs(vault, stop), peers.run(stop)];
@@ -98,6 +112,10 @@ async function serve(
         case 'beat':
           vault.renewalHeartbeat.beat();
           break;
+        case 'adopt':
+          log.setLevel(message.settings.logLevel);
+          server.adopt(message.settings);
+          break;
         case 'backups':
           if (message.areFailing) vault.backupHealth.failed();
           else vault.backupHealth.succeeded();
@@ -112,7 +130,10 @@ async function serve(
     await Promise.all(jobs);
     over.abort();
     await reporting;
-    await endServing(vault);
+    // A worker that was stopped alone has a successor. The whole server stops if the primary process says so, which may be
+    // a moment later if the same signal reached both.
+    await Promise.race([wholeStop.promise, world.sleep(second)]);
+    if (isWholeStop) await endServing(vault, instance);
   } finally {
     await close();
   }

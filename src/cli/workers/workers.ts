@@ -7,8 +7,9 @@ import { minute, second } from '../../base/duration.ts';
 import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import { claimAddresses } from '../../http/server/listeners.ts';
+import type { ServerLog } from '../runtime/log-output.ts';
+import { reload, type ServerStart } from '../serving/reload.ts';
 import { supervisorIn } from '../serving/supervisor.ts';
-import type { Settings } from '../settings/settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { Fleet } from './worker-fleet.ts';
 import type { Member } from './worker-member.ts';
@@ -29,15 +30,15 @@ export function restartDelay(earlyExits: number): number {
 
 /** Serves until `stop` is aborted. Throws OperatorError if the workers cannot serve. */
 export async function serveOnWorkers(
-  given: Settings,
+  { settings: given, instance, read, hangups }: ServerStart,
   { world, environment, stdout, version }: Terminal,
   stop: AbortSignal,
-  log: Log,
+  log: ServerLog,
 ): Promise<void> {
   const supervisor = supervisorIn(environment, log);
   const settings = await claimAddresses(given, { isShared: sharesPorts });
   const startWorker = await workerStarter();
-  const fleet = new Fleet({ settings, world, log, supervisor, startWorker });
+  const fleet = new Fleet({ settings, instance, world, log, supervisor, startWorker });
   const closing = new AbortController();
   const over = new AbortController();
   const watching = fleet.watch(over.signal);
@@ -59,6 +60,14 @@ export async function serveOnWorkers(
     await world.turn();
     stdout.write(`listening on ${url}\n`);
     await fleet.notifyReady();
+    let running = given;
+    hangups.onReload(async () => {
+      if (stop.aborted) return;
+      await reload(running, read, log, (next) => {
+        running = next;
+        fleet.adopt(next);
+      });
+    });
     // keepRunning only settles if no worker can serve any more.
     await Promise.race([aborted(stop), ...places]);
   } finally {

@@ -15,6 +15,8 @@ export type SettingKey =
   | 'vault-id-since'
   /** UTC milliseconds; present while a server has the database open. */
   | 'served-since'
+  /** JSON: the settings of the server that has the database open (domain/presence/served-settings.ts). */
+  | 'served-settings'
   /** Id and hash of the newest event, and the tag over them (audit-mark.ts). */
   | 'audit-mark'
   /** Id and hash of the last pruned event. */

@@ -57,7 +57,8 @@ const longestUserAgent = 256;
 
 export class Sessions {
   readonly #vault: SecretsContext & LogContext;
-  readonly limits: SessionLimits;
+  /** A reload of the settings replaces them. */
+  limits: SessionLimits;
   readonly #pendingUses = new Map<number, Promise<void>>();
 
   constructor(vault: SecretsContext & LogContext, limits: SessionLimits = defaultSessionLimits) {

@@ -176,7 +176,7 @@ async function openOnce(
     await db.write(async (writer) => {
       await putSetting(writer, 'last-backup-at', Date.parse(created_at));
       await ensureIdentity(writer, world);
-      await deleteSettings(writer, ['served-since']);
+      await deleteSettings(writer, ['served-since', 'served-settings']);
       const detail = { created_at, vault_version };
       const resource = `backup:${basename(file)}`;
       await record(writer, { actor: localCli, action: 'backup.restore', resource, detail }, world.now());

@@ -13,6 +13,7 @@ import { type CreateCertificateInput, newCertificateName, parseInput } from '../
 import { refuseSameFallback, refuseUnsuitable, requireIssuer, sentence } from '../issuance/issuers.ts';
 import { issueFromLocalCa } from '../issuance/local-ca.ts';
 import { notifyIssued } from '../notifications/certificate-notices.ts';
+import { neededForHttps, servedSettings } from '../presence/served-settings.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { addVersion, type VersionMaterial } from '../versions/versions.ts';
@@ -132,7 +133,8 @@ async function refuseExisting(reader: Reader, name: CertName): Promise<void> {
 
 /**
  * Deletes a certificate with all its versions and keys. Throws `certificate_not_found`, and `certificate_in_use` if the
- * allowlist of an unrevoked API key names it; with `force`, it is removed from all allowlists instead.
+ * running server serves HTTPS with it or the allowlist of an unrevoked API key names it; with `force`, it is deleted all the
+ * same and removed from all allowlists.
  */
 export async function deleteCertificate(
   vault: TimedContext,
@@ -152,6 +154,7 @@ export async function eraseCertificate(
   { force }: { readonly force: boolean },
 ): Promise<void> {
   const certificate = await requireCertificate(writer, name, { suggest: true });
+  if (!force && (await servedSettings(writer))?.tls_certificate === name) throw neededForHttps(name);
   const naming = await apiKeysNaming(writer, certificate.id);
   const active = naming.filter(({ revoked_at }) => revoked_at === null);
   if (active.length > 0 && !force) {

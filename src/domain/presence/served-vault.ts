@@ -7,6 +7,7 @@ import { describeFileError } from '../../base/system-error.ts';
 import { readHighWater } from '../../db/sqlite/high-water.ts';
 import { deleteSettings, putSetting, readSetting } from '../../db/tables/settings.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
+import { forgetServedSettings } from './served-settings.ts';
 import { ensureVaultIdentity } from './vault-identity.ts';
 import { type Mark, markPath, readMark, writeMark } from './vault-mark.ts';
 
@@ -47,8 +48,9 @@ export async function beginServing(vault: SecretsContext & LogContext): Promise<
   }
 }
 
-/** An orderly stop: the file alone is the whole vault, as soon as no other process has it open. */
-export async function endServing(vault: SecretsContext & LogContext): Promise<void> {
+/** An orderly stop of the server `instance`: the file alone is the whole vault, as soon as no other process has it open. */
+export async function endServing(vault: SecretsContext & LogContext, instance: string): Promise<void> {
+  await forgetServedSettings(vault, instance);
   const { db, log } = vault;
   try {
     await db.write((writer) => deleteSettings(writer, ['served-since']));

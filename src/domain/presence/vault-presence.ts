@@ -50,6 +50,19 @@ export function refuseLostVault({ dataDir, masterKeyFile, masterKeyFrom }: Vault
   );
 }
 
+/** Where the unit of `vault systemd-unit` notes after the first start that the vault exists. */
+const unitEnvironmentFile = '/etc/certificate-vault.env';
+
+/** The error of a missing vault that may not be created, because its directory is mistyped or not mounted. */
+export function creationRefused(dataDir: string): OperatorError {
+  return new OperatorError(`no vault in ${dataDir}, and --no-create does not allow a new one`, {
+    hint:
+      'Mount the disk of the data directory, or correct --data-dir.\n' +
+      '  To create a vault there, start once without --no-create, VAULT_NO_CREATE or no_create in vault.yaml.\n' +
+      `  The systemd unit sets it in ${unitEnvironmentFile} after the first start. Nothing was changed.`,
+  });
+}
+
 /** Notes that a vault is being created, before its key is: a kill in between then loses nothing. */
 export function beginVault(dataDir: string): void {
   closeSync(openSync(beginningPath(dataDir), 'a', 0o600));

@@ -38,6 +38,15 @@ export type ServerContext = {
   readonly metrics: Metrics | undefined;
 };
 
+/** The settings of a server that can change while it runs. */
+export type LiveSettings = {
+  readonly trustedProxies: readonly IpNetwork[];
+  readonly sessionLimits: SessionLimits;
+};
+
+/** A context whose settings can be replaced. */
+export type LiveContext = ServerContext & { readonly adopt: (settings: LiveSettings) => void };
+
 /** The context of a new server. */
 export function serverContext(
   vault: Vault,
@@ -55,8 +64,9 @@ export function serverContext(
     /** The other processes of this vault, if any. */
     readonly companions?: PeerWorkers | undefined;
   },
-): ServerContext {
+): LiveContext {
   const { companions } = options;
+  let { trustedProxies = [] } = options;
   const sessions = new Sessions(vault, options.sessionLimits);
   const keyLimits = new KeyLimits(vault.world, options.apiKeyRate, companions?.tellTaken);
   companions?.hearTaken((...taken) => keyLimits.takenElsewhere(...taken));
@@ -75,9 +85,15 @@ export function serverContext(
     isSessionLive: (id) => sessions.isLive(id),
     version: options.version,
     publicUrl: options.publicUrl,
-    trustedProxies: options.trustedProxies ?? [],
+    get trustedProxies() {
+      return trustedProxies;
+    },
     connectionLimits: { ...usualConnectionLimits, ...options.connectionLimits },
     tls: options.tls ?? (() => null),
     metrics: options.metrics,
+    adopt: (settings) => {
+      trustedProxies = settings.trustedProxies;
+      sessions.limits = settings.sessionLimits;
+    },
   };
 }

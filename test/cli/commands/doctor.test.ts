@@ -359,7 +359,7 @@ test('what is not served, or served by something else, is a failure', async (t) 
   assert.match(
     stdout,
     new RegExp(
-      `^FAILED {3}serving {9}the server does not respond: cannot connect to 127\\.0\\.0\\.1:${port}: `,
+      `^FAILED {3}serving {9}the server does not respond: cannot connect to 127\\.0\\.0\\.1:${port}`,
       'm',
     ),
   );

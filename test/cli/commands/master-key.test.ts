@@ -203,7 +203,10 @@ test('the passphrase is changed by sealing again', async (t) => {
   const [first, second] = [secretFile(passphrase), secretFile('other words in another row')];
   await done('master-key', 'seal', '--passphrase-file', first);
   await done('master-key', 'seal', '--passphrase-file', second, '--master-key-passphrase-file', first);
-  await refused(['certificate', 'list', '--master-key-passphrase-file', first], /wrong passphrase for the master key/);
+  await refused(
+    ['certificate', 'list', '--master-key-passphrase-file', first],
+    /wrong passphrase for the master key/,
+  );
   await done('certificate', 'list', '--master-key-passphrase-file', second);
 });
 

@@ -1,11 +1,11 @@
 /** `vault serve --backup-dir`: backups by time, each read through by a process of its own before it gets its name. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { eventually } from '../../harness/acme-vault.ts';
 import { commandLine } from '../../harness/command-line.ts';
-import { fromExecutable, fromSource, serve } from '../../harness/vault-process.ts';
+import { fromExecutable, fromSource, serve, vault } from '../../harness/vault-process.ts';
 
 for (const [form, program, more] of [
   ['executable', fromExecutable, []],
@@ -35,15 +35,75 @@ for (const [form, program, more] of [
   });
 }
 
-test('where the directory is missing the server serves, and says what is wrong', async (t) => {
+test('a directory that is missing, no directory or not writable is refused before anything is created', async (t) => {
+  const { data, file } = commandLine(t);
+  const none = join(dirname(data), 'none', 'b');
+  const plain = file('');
+  const hint = '  Mount its disk, or create it as the user that runs the vault.\n  Fix: mkdir -m 700 -p ';
+  for (const [path, more, expected] of [
+    [none, [], `vault: --backup-dir: ${none} does not exist\n${hint}${none}\n`],
+    [none, ['--workers', '2'], `vault: --backup-dir: ${none} does not exist\n${hint}${none}\n`],
+    [plain, [], `vault: --backup-dir: ${plain} is not a directory\n${hint}${plain}\n`],
+  ] as const) {
+    const { code, stdout, stderr } = await vault([
+      'serve',
+      '--data-dir',
+      data,
+      '--backup-dir',
+      path,
+      ...more,
+    ]);
+    assert.deepEqual([code, stdout, stderr], [1, '', expected]);
+  }
+  assert.equal(existsSync(none), false);
+  assert.equal(existsSync(data), false);
+});
+
+test('a home directory that no shell has expanded is named', async (t) => {
   const { data } = commandLine(t);
-  const server = await serve(t, data, { args: ['--backup-dir', join(dirname(data), 'none')] });
-  await eventually('the complaint', () => /backup failed.*/.exec(server.log())?.[0]);
-  const ready = await fetch(`${server.url}/api/v1/ready`);
-  const body = (await ready.json()) as { details: object };
+  const { code, stderr } = await vault(['serve', '--data-dir', data, '--backup-dir', '~/backups'], {
+    cwd: dirname(data),
+  });
+  assert.equal(code, 1);
+  assert.match(stderr, /^vault: --backup-dir: \S+\/~\/backups does not exist\n {2}Write the full path: /);
+});
+
+test('a directory of another user is refused', onlyRoot(), async (t) => {
+  const { data } = commandLine(t);
+  const dir = join(dirname(data), 'backups');
+  mkdirSync(dir, { mode: 0o755 });
+  mkdirSync(data);
+  chownSync(data, 65_534, 65_534);
+  chmodSync(dirname(data), 0o755);
+  const other = { uid: 65_534, gid: 65_534 };
+  const { code, stderr } = await vault(['serve', '--data-dir', data, '--backup-dir', dir], other);
+  assert.equal(code, 1);
+  assert.equal(
+    stderr,
+    `vault: --backup-dir: cannot write to ${dir}: permission denied\n` +
+      `  Make it writable for the user that runs the vault. A systemd service also needs ReadWritePaths=${dir}.\n`,
+  );
+});
+
+test('where a directory fails later the server serves, and says what is wrong', onlyRoot(), async (t) => {
+  const { data } = commandLine(t);
+  // Root may write to /proc by its mode, and cannot.
+  const server = await serve(t, data, { args: ['--backup-dir', '/proc'] });
+  const ready = await eventually('the complaint', async () => {
+    const response = await fetch(`${server.url}/api/v1/ready`);
+    const body = (await response.json()) as { details: { backup: { state: string } } };
+    return body.details.backup.state === 'failed'
+      ? { status: response.status, details: body.details }
+      : undefined;
+  });
   assert.deepEqual(
-    [ready.status, body.details],
+    [ready.status, ready.details],
     [200, { backup: { state: 'failed', age_seconds: null }, disk: { state: 'ok' } }],
   );
-  assert.equal(existsSync(join(dirname(data), 'none')), false);
+  const line = await eventually('its line in the log', () => /.*backup failed.*/.exec(server.log())?.[0]);
+  assert.doesNotMatch(line, /"stack"|node:/);
 });
+
+function onlyRoot(): { readonly skip?: string } {
+  return process.getuid?.() === 0 ? {} : { skip: 'only root can take the part of another user' };
+}

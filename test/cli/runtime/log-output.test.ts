@@ -100,6 +100,32 @@ test('an error is logged with its hint and its causes, and a secret as [secret]'
   assert.ok(!stderr.includes('hunter2'));
 });
 
+test('at the default level an error has no stack: a bug has its place, what an operator can fix has its hint', async () => {
+  const script = `
+    const { openLog } = await import('./src/cli/runtime/log-output.ts');
+    const { OperatorError } = await import('./src/base/operator-error.ts');
+    const { realWorld: world } = await import('./src/base/world.ts');
+    const log = await openLog('info', { forPerson: false, world });
+    function broken() { return new TypeError('no function'); }
+    log.with({ part: 1 }).error({ err: broken() }, 'a bug');
+    log.error({ err: new OperatorError('cannot write', { hint: 'Make room.', cause: broken() }) }, 'a refusal');
+    log.debug({}, 'unheard');
+    log.setLevel('debug');
+    log.with({}).debug({ err: broken() }, 'heard');
+    process.exit();`;
+  const cwd = fileURLToPath(new URL('../../..', import.meta.url));
+  const args = ['--input-type=module', '--eval', script];
+  const { stderr } = await promisify(execFile)(process.execPath, args, { cwd });
+  const [bug, refusal, heard, ...more] = linesOf(stderr).map(({ err }) => err as Record<string, unknown>);
+  assert.deepEqual(more, []);
+  assert.deepEqual([bug?.message, bug?.stack], ['no function', undefined]);
+  assert.match(String(bug?.at), /^broken \(/);
+  const { at, stack, hint, cause } = refusal ?? {};
+  assert.deepEqual([at, stack, hint], [undefined, undefined, 'Make room.']);
+  assert.equal((cause as Record<string, unknown>).stack, undefined);
+  assert.match(String(heard?.stack), /^TypeError: no function\n +at broken /);
+});
+
 test('on a terminal people get readable lines, and ^C stops the server', needs('script'), async (t) => {
   const command = [
     ...fromExecutable,

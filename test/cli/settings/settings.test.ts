@@ -17,6 +17,7 @@ type Case = {
     | 'public-url'
     | 'trusted-proxies'
     | 'log-level'
+    | 'no-create'
     | 'insecure-http'
     | 'master-key-file';
   readonly written: readonly [string | boolean, string, string];
@@ -48,6 +49,12 @@ const cases: readonly Case[] = [
     written: ['error', 'warn', 'debug'],
     read: ({ logLevel }) => logLevel,
     expected: ['error', 'warn', 'debug', 'info'],
+  },
+  {
+    name: 'no-create',
+    written: [true, 'no', 'true'],
+    read: ({ noCreate }) => noCreate,
+    expected: [true, false, true, false],
   },
   {
     name: 'insecure-http',

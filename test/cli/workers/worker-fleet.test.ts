@@ -51,6 +51,7 @@ function fleetOf(count: number, beforeStart: (count: number) => void = () => und
   const systemd: string[] = [];
   const fleet = new Fleet({
     settings: { ...settingsFor('/nowhere'), workers: count },
+    instance: 'test',
     world,
     log: keptLog(),
     supervisor: {

@@ -36,7 +36,7 @@ async function killed(t: TestContext) {
   const late = image('late');
   await addCertificates(vault, 'c');
   const last = image('last');
-  await endServing(vault);
+  await endServing(vault, 'test');
   await close();
   return { early, late, last, stopped: dataDir, keyring: vault.keyring };
 }

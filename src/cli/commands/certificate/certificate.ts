@@ -1,6 +1,5 @@
 /** `vault certificate …`: manages certificates directly in the database, without HTTP. */
 import { X509Certificate } from 'node:crypto';
-import { OperatorError } from '../../../base/operator-error.ts';
 import { publicKeyPin } from '../../../crypto/public-key-pin.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { pagesOfCertificates } from '../../../domain/certificates/certificate-search.ts';
@@ -14,11 +13,13 @@ import { deleteCertificate } from '../../../domain/certificates/certificates.ts'
 import type { DatabaseContext } from '../../../domain/contexts.ts';
 import { stepsOf } from '../../../domain/issuance/attempt.ts';
 import { issuerWithId } from '../../../domain/issuance/issuers.ts';
+import { neededForHttps } from '../../../domain/presence/served-settings.ts';
 import { openRenewalOf } from '../../../domain/renewals/renewals.ts';
 import { certificateSummary, requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
 import { pageVersions, versionNumbered } from '../../../domain/versions/versions.ts';
 import { command, commandGroup } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
+import { settingsInUse } from '../../settings/recorded-settings.ts';
 import { daysUntil, facts, jsonPieces, jsonText, printPieces, table } from '../../terminal/output.ts';
 import { createCommand } from './certificate-create.ts';
 import { importCommand } from './certificate-import.ts';
@@ -38,7 +39,8 @@ const list = command({
   ],
   options: jsonOption,
   run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault, { publicUrl }) => {
+    withVault(args, terminal, 'refuse', async (vault, settings) => {
+      const { publicUrl } = await settingsInUse(vault, settings);
       const now = vault.world.now();
       if (args.json) {
         await printPieces(jsonPieces(allViews(vault, now, publicUrl)), terminal.stdout);
@@ -74,7 +76,8 @@ const show = command({
   examples: [{ does: 'Show a certificate and its versions', line: 'vault certificate show --name web' }],
   options: { ...nameOption, ...jsonOption },
   run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault, { publicUrl }) => {
+    withVault(args, terminal, 'refuse', async (vault, settings) => {
+      const { publicUrl } = await settingsInUse(vault, settings);
       const { id } = await requireCertificate(vault.db.reader, args.name, { suggest: true });
       const row = await certificateSummary(vault, args.name);
       if (row === undefined) return;
@@ -141,9 +144,7 @@ const remove = command({
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault, { tls }) => {
       if (tls?.kind === 'certificate' && tls.name === args.name && !args.force) {
-        throw new OperatorError(`certificate ${args.name} is in use: the vault serves HTTPS with it`, {
-          hint: 'Clients that pin its key would lose access. Set another certificate with --tls-certificate first, or add --force.',
-        });
+        throw neededForHttps(args.name);
       }
       await deleteCertificate(vault, localCli, args.name, { force: args.force });
       terminal.stderr.write(`Deleted certificate ${args.name}.\n`);

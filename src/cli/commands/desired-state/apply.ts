@@ -14,6 +14,7 @@ import type { Vault } from '../../../domain/vault.ts';
 import { command } from '../../runtime/command.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
 import { withVault } from '../../runtime/with-vault.ts';
+import { settingsInUse } from '../../settings/recorded-settings.ts';
 import type { commonOptions, Settings } from '../../settings/settings.ts';
 import type { Arguments } from '../../terminal/arguments.ts';
 import { readInput } from '../../terminal/input-file.ts';
@@ -119,7 +120,9 @@ async function apply(order: Order, vault: Vault, settings: Settings, terminal: T
   if (!args['dry-run']) await recoverKeyFiles(vault, secretFiles, terminal);
   const planning: PlanOptions = {
     others: args.prune ? 'go' : 'stay',
-    protectedCertificates: settings.tls?.kind === 'certificate' ? [settings.tls.name] : [],
+    protectedCertificates: [settings, await settingsInUse(vault, settings)].flatMap(({ tls }) =>
+      tls?.kind === 'certificate' ? [tls.name] : [],
+    ),
   };
   const state = await readVaultState(vault, vault.db.reader);
   const complaints = stateComplaints(state, wanted, planning, vault.world.now());

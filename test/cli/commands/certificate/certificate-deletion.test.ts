@@ -72,7 +72,7 @@ test('the certificate that the vault serves HTTPS with is deleted only by force'
   assert.equal(refused.code, 1);
   assert.match(
     refused.stderr,
-    /^vault: certificate own is in use: the vault serves HTTPS with it\n {2}Clients that pin its key/,
+    /^vault: Certificate "own" is in use: the vault serves HTTPS with it\.\n {2}Clients that pin its key/,
   );
   assert.equal((await certificate('show', '--name=own')).code, 0);
   assert.equal((await vault([...remove, '--force'], { environment })).code, 0);

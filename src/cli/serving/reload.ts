@@ -1,0 +1,118 @@
+/** What a running server does at SIGHUP: reads its settings again, applies what it can, and names what needs a restart. */
+import { isDeepStrictEqual } from 'node:util';
+import { minute } from '../../base/duration.ts';
+import { logLevels } from '../../base/log.ts';
+import type { Hangups } from '../runtime/hangup-signal.ts';
+import type { ServerLog } from '../runtime/log-output.ts';
+import { refuseUnusableBackups } from '../settings/backup-settings.ts';
+import type { SettingName, Settings } from '../settings/settings.ts';
+import { syslogTarget } from './serve-audit.ts';
+import { refuseInsecureSettings } from './serve-tls.ts';
+
+/** How a server was started. */
+export type ServerStart = {
+  readonly settings: Settings;
+  /** The random name of this server, the same for all its workers. */
+  readonly instance: string;
+  /** Reads the settings again, from the same flags and environment. */
+  readonly read: () => Promise<Settings>;
+  readonly hangups: Hangups;
+};
+
+type Values = Readonly<Record<string, (settings: Settings) => unknown>>;
+
+/** The settings that a running server adopts, as the log shows them. */
+const reloadable = {
+  log_level: ({ logLevel }) => logLevel,
+  trusted_proxies: ({ clients }) => clients.trustedProxies.map(({ text }) => text).join(','),
+  session_idle: ({ sessionLimits }) => `${sessionLimits.idle / minute}m`,
+  session_lifetime: ({ sessionLimits }) => `${sessionLimits.lifetime / minute}m`,
+} satisfies Values;
+
+type Fixed = Exclude<
+  SettingName,
+  'config' | 'no-create' | 'log-level' | 'trusted-proxies' | `session-${string}`
+>;
+
+/** The settings that only a start reads. `no_create` only matters at a start. */
+const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
+  'data-dir': ({ dataDir }) => dataDir,
+  'master-key-file': ({ masterKeyFile }) => masterKeyFile,
+  'master-key-passphrase-file': ({ masterKeyPassphraseFile }) => masterKeyPassphraseFile,
+  'master-key-command': ({ masterKeyCommand }) => masterKeyCommand,
+  listen: ({ listen }) => listen,
+  'public-url': ({ publicUrl }) => publicUrl,
+  workers: ({ workers }) => workers,
+  'max-connections': ({ clients }) => clients.maxConnections,
+  'api-key-rate': ({ clients }) => clients.apiKeyRate,
+  'backup-dir': ({ backups }) => backups?.directory,
+  'backup-every': ({ backups }) => backups?.every,
+  'backup-keep': ({ backups }) => backups?.keep,
+  'audit-retention': ({ audit }) => audit.keepFor,
+  'audit-file': ({ audit }) => audit.file,
+  'audit-syslog': ({ audit }) => audit.syslog?.url,
+  'audit-syslog-ca': ({ audit }) => audit.syslogCaFile,
+  'low-disk-space': ({ audit }) => audit.lowSpace,
+  'acme-http-listen': ({ acmeHttpListen }) => acmeHttpListen,
+  'acme-tls-listen': ({ acmeTlsListen }) => acmeTlsListen,
+  resolver: ({ resolver }) => resolver,
+  'acme-drafts': ({ acmeDrafts }) => acmeDrafts,
+  'allow-outbound': ({ allowOutbound }) => allowOutbound?.map(({ network, port }) => [network.text, port]),
+  'tls-certificate': ({ tls }) => (tls?.kind === 'certificate' ? tls.name : undefined),
+  'tls-cert-file': ({ tls }) => (tls?.kind === 'files' ? tls.certFile : undefined),
+  'tls-key-file': ({ tls }) => (tls?.kind === 'files' ? tls.keyFile : undefined),
+  'metrics-listen': ({ metricsListen }) => metricsListen,
+  'metrics-token-file': ({ metricsTokenFile }) => metricsTokenFile,
+  'insecure-http': ({ insecureHttp }) => insecureHttp,
+};
+
+/** Throws OperatorError if a server with these settings must not start. */
+export function refuseUnusable(settings: Settings): void {
+  refuseInsecureSettings(settings);
+  syslogTarget(settings.audit);
+  refuseUnusableBackups(settings.backups);
+}
+
+/**
+ * Reads the settings again and hands those in use from now on to `adopt`: `running` with what can be reloaded. Logs what
+ * changed, which changes need a restart, and an error in the settings, which changes nothing.
+ */
+export async function reload(
+  running: Settings,
+  read: () => Promise<Settings>,
+  log: ServerLog,
+  adopt: (settings: Settings) => void,
+): Promise<void> {
+  let next: Settings;
+  try {
+    next = await read();
+    refuseUnusable(next);
+  } catch (error) {
+    log.error({ err: error }, 'failed to reload the settings; keeping the current ones');
+    return;
+  }
+  const changed = Object.fromEntries(
+    changesOf(reloadable, running, next).map((name) => [name, reloadable[name](next)]),
+  );
+  const needRestart = changesOf(fixed, running, next).map((name) => name.replaceAll('-', '_'));
+  const tell = () => {
+    log.info({ changed }, 'settings reloaded');
+    if (needRestart.length > 0) log.warn({ settings: needRestart }, 'changed settings need a restart');
+  };
+  const becomesQuieter = logLevels.indexOf(next.logLevel) > logLevels.indexOf(running.logLevel);
+  if (becomesQuieter) tell();
+  log.setLevel(next.logLevel);
+  const { logLevel, sessionLimits } = next;
+  const clients = { ...running.clients, trustedProxies: next.clients.trustedProxies };
+  adopt({ ...running, logLevel, sessionLimits, clients });
+  if (!becomesQuieter) tell();
+}
+
+function changesOf<N extends string>(
+  values: Readonly<Record<N, (settings: Settings) => unknown>>,
+  before: Settings,
+  after: Settings,
+): N[] {
+  const names = Object.keys(values) as N[];
+  return names.filter((name) => !isDeepStrictEqual(values[name](before), values[name](after)));
+}

@@ -1,0 +1,49 @@
+/** Translates settings to and from what a running server records, so that other commands follow the server. */
+import { parseCertName } from '../../base/cert-name.ts';
+import { type ServedSettings, servedSettings } from '../../domain/presence/served-settings.ts';
+import type { Settings } from './settings.ts';
+import type { TlsSettings } from './tls-settings.ts';
+
+/** What the server `instance` records. `url` has the port that it listens on, even if the settings leave the choice open. */
+export function recordedSettings(
+  { listen, publicUrl, tls, backups }: Settings,
+  { url, instance }: { readonly url: string; readonly instance: string },
+): ServedSettings {
+  const { port, protocol } = new URL(url);
+  const files = tls?.kind === 'files' ? tls : undefined;
+  return {
+    instance,
+    listen: { host: listen.host, port: Number(port || (protocol === 'https:' ? 443 : 80)) },
+    public_url: publicUrl ?? null,
+    tls_certificate: tls?.kind === 'certificate' ? tls.name : null,
+    tls_cert_file: files?.certFile ?? null,
+    tls_key_file: files?.keyFile ?? null,
+    backup_dir: backups?.directory ?? null,
+    backup_every: backups?.every ?? null,
+    backup_keep: backups?.keep ?? null,
+  };
+}
+
+/** The settings of this command, with those of the running server in place of its own. */
+export async function settingsInUse(
+  { db }: { readonly db: { readonly reader: Parameters<typeof servedSettings>[0] } },
+  settings: Settings,
+): Promise<Settings> {
+  const served = await servedSettings(db.reader);
+  if (served === undefined) return settings;
+  const { listen, public_url, backup_dir: directory, backup_every: every, backup_keep: keep } = served;
+  return {
+    ...settings,
+    listen,
+    publicUrl: public_url ?? undefined,
+    tls: tlsOf(served),
+    backups: directory === null || every === null || keep === null ? undefined : { directory, every, keep },
+  };
+}
+
+function tlsOf(served: ServedSettings): TlsSettings | undefined {
+  const { tls_certificate, tls_cert_file: certFile, tls_key_file: keyFile } = served;
+  const name = tls_certificate === null ? undefined : parseCertName(tls_certificate);
+  if (name !== undefined) return { kind: 'certificate', name };
+  return certFile === null || keyFile === null ? undefined : { kind: 'files', certFile, keyFile };
+}

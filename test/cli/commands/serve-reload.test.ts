@@ -1,0 +1,132 @@
+/** SIGHUP to a running server: what it adopts, what it says needs a restart, and that an error changes nothing. */
+import assert from 'node:assert/strict';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { eventually } from '../../harness/acme-vault.ts';
+import { type CommandLine, commandLine } from '../../harness/command-line.ts';
+import { visit } from '../../harness/https-client.ts';
+import { needs } from '../../harness/missing-program.ts';
+import { makeChain } from '../../harness/openssl-chain.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { type RunningVault, serve, vault } from '../../harness/vault-process.ts';
+import { agentsToAll, ask } from '../../harness/workers-vault.ts';
+
+type Line = { readonly msg: string; readonly level: string; readonly [field: string]: unknown };
+
+const reloads = new Set(['settings reloaded', 'failed to reload the settings; keeping the current ones']);
+
+function linesOf({ log }: RunningVault): Line[] {
+  const lines = log().split('\n').slice(0, -1);
+  return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Line);
+}
+
+/** Sends SIGHUP and returns the outcome that the server logs. */
+async function reloaded(server: RunningVault): Promise<Line> {
+  const outcomes = () => linesOf(server).filter(({ msg }) => reloads.has(msg));
+  const before = outcomes().length;
+  process.kill(server.pid, 'SIGHUP');
+  return eventually('the reload', () => outcomes()[before]);
+}
+
+function settingsFile({ data }: CommandLine): (...lines: string[]) => void {
+  mkdirSync(data, { mode: 0o700, recursive: true });
+  return (...lines) => writeFileSync(join(data, 'vault.yaml'), lines.map((line) => `${line}\n`).join(''));
+}
+
+/** The requests in the log, after one more that is answered. */
+async function requestsAfterOne(server: RunningVault, headers: Record<string, string> = {}): Promise<Line[]> {
+  assert.equal((await fetch(`${server.url}/api/v1/health`, { headers })).status, 200);
+  return linesOf(server).filter(({ msg }) => msg === 'request');
+}
+
+for (const workers of ['1', '2']) {
+  test(`with workers: ${workers}, SIGHUP applies what it can, and names what needs a restart`, async (t) => {
+    const line = commandLine(t);
+    const write = settingsFile(line);
+    write(`workers: ${workers}`, 'log_level: error');
+    const server = await serve(t, line.data);
+    assert.deepEqual(await requestsAfterOne(server), []);
+    write(
+      ...[`workers: ${workers}`, 'log_level: info', 'session_idle: 10m', 'trusted_proxies: 127.0.0.1'],
+      ...['public_url: http://vault.test', 'max_connections: 50', 'no_create: true'],
+    );
+    const { level, changed } = await reloaded(server);
+    assert.deepEqual(
+      [level, changed],
+      ['info', { log_level: 'info', trusted_proxies: '127.0.0.1', session_idle: '10m' }],
+    );
+    const restart = await eventually('the rest', () =>
+      linesOf(server).find(({ msg }) => msg === 'changed settings need a restart'),
+    );
+    assert.deepEqual([restart.level, restart.settings], ['warn', ['public_url', 'max_connections']]);
+    // Each worker adopts them on its own.
+    const agents = await agentsToAll(t, server.url, Number(workers));
+    for (const [index, agent] of agents.entries()) {
+      const ip = `198.51.100.${index}`;
+      await eventually(`a request from ${ip}`, async () => {
+        await ask(`${server.url}/api/v1/health`, { agent, headers: { 'X-Forwarded-For': ip } });
+        return linesOf(server).find((request) => request.ip === ip);
+      });
+    }
+    write(`workers: ${workers}`, 'log_level: error');
+    assert.deepEqual((await reloaded(server)).changed, {
+      log_level: 'error',
+      trusted_proxies: '',
+      session_idle: '30m',
+    });
+    assert.deepEqual(await server.end(), { code: 0, signal: null });
+  });
+}
+
+test('an invalid file changes nothing, and the log says what is wrong with it', async (t) => {
+  const line = commandLine(t);
+  const write = settingsFile(line);
+  const server = await serve(t, line.data);
+  for (const [text, message] of [
+    ['log_level: loud', /^log_level in \S+: "loud" is not a log level$/],
+    ['log_levle: info', /^settings file \S+: unknown setting "log_levle"$/],
+    ['- a', /^settings file \S+: not a list of settings$/],
+    ['log_level: error\nbackup_dir: /nope/b', /^--backup-dir: \/nope\/b does not exist$/],
+  ] as const) {
+    write(text);
+    const { level, msg, err } = await reloaded(server);
+    assert.deepEqual([level, msg], ['error', 'failed to reload the settings; keeping the current ones']);
+    const { message: said, stack } = err as { message: string; stack?: string };
+    assert.match(said, message);
+    assert.equal(stack, undefined);
+  }
+  write('');
+  assert.deepEqual((await reloaded(server)).changed, {});
+  await eventually('a request', async () => (await requestsAfterOne(server))[0]);
+  assert.deepEqual(await server.end(), { code: 0, signal: null });
+});
+
+test('replaced HTTPS files are served after SIGHUP', needs('openssl'), async (t) => {
+  const line = commandLine(t);
+  settingsFile(line)('');
+  const dir = tempDir(t);
+  const [first, second] = [makeChain(tempDir(t)), makeChain(tempDir(t))];
+  const [cert, key] = [join(dir, 'tls.crt'), join(dir, 'tls.key')];
+  const put = (chain: typeof first) => {
+    for (const [path, pem] of [
+      [cert, chain.fullchainPem],
+      [key, chain.leaf.keyPem],
+    ] as const) {
+      writeFileSync(`${path}.new`, pem, { mode: 0o600 });
+      renameSync(`${path}.new`, path);
+    }
+  };
+  put(first);
+  const server = await serve(t, line.data, { args: ['--tls-cert-file', cert, '--tls-key-file', key] });
+  const pin = async () => (await visit(`${server.url}/api/v1/health`)).pin;
+  const before = await pin();
+  put(second);
+  await reloaded(server);
+  await eventually('the new certificate', async () => ((await pin()) === before ? undefined : true));
+});
+
+test('the unit reloads with SIGHUP', async () => {
+  const { stdout } = await vault(['systemd-unit']);
+  assert.match(stdout, /^ExecReload=\/bin\/kill -HUP \$MAINPID$/m);
+});

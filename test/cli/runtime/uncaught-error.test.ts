@@ -1,0 +1,48 @@
+/** A bug that nothing catches: one sentence and exit code 1, without the source and the stack that Node would print. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { eventually } from '../../harness/acme-vault.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { fromSource, serve } from '../../harness/vault-process.ts';
+import { childrenOf } from '../../harness/workers-vault.ts';
+
+/** Makes each process of the vault throw, or reject without anybody listening, at a signal. */
+const throwing = `data:text/javascript,${encodeURIComponent(
+  "process.on('SIGUSR2', () => { throw new Error('boom') });" +
+    "process.on('SIGURG', () => { Promise.reject(new Error('boom')) });",
+)}`;
+const [node, main] = fromSource;
+const program = [node, '--import', throwing, main];
+const sentence =
+  /^vault: internal error: boom\n {2}This is a bug\. Run the command again with VAULT_DEBUG=1 and report the output\.\n/m;
+
+for (const signal of ['SIGUSR2', 'SIGURG'] as const) {
+  test(`a server that throws outside of every request (${signal}) ends with a sentence`, async (t) => {
+    const server = await serve(t, join(tempDir(t), 'data'), { program });
+    assert.deepEqual(await server.end(signal), { code: 1, signal: null });
+    assert.match(server.log(), sentence);
+    assert.doesNotMatch(server.log(), /\n\s+at |Node\.js v|"stack"/);
+  });
+}
+
+test('a worker that throws is replaced, and its error is a sentence too', async (t) => {
+  const environment = { NODE_OPTIONS: `--import=${throwing}` };
+  const launch = { program: fromSource, environment, args: ['--workers', '2'] };
+  const server = await serve(t, join(tempDir(t), 'data'), launch);
+  const [worker = 0] = childrenOf(server.pid);
+  process.kill(worker, 'SIGUSR2');
+  await eventually(
+    'the replacement',
+    () => server.log().includes('worker exited; restarting it') || undefined,
+  );
+  assert.match(server.log(), sentence);
+  assert.doesNotMatch(server.log(), /\n\s+at |Node\.js v|"stack"/);
+  assert.equal((await server.end()).code, 0);
+});
+
+test('with VAULT_DEBUG the stack is printed for the report', async (t) => {
+  const server = await serve(t, join(tempDir(t), 'data'), { program, environment: { VAULT_DEBUG: '1' } });
+  assert.equal((await server.end('SIGUSR2')).code, 1);
+  assert.match(server.log(), /Error: boom\n {4}at /);
+});
