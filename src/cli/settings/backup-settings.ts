@@ -3,9 +3,9 @@ import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { day, minute, parseDuration } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import type { BackupPlan } from '../../domain/backup/backup-schedule.ts';
 import { quoted } from '../terminal/private-files.ts';
-import { systemErrorText } from '../terminal/system-error.ts';
 import type { Found } from './setting-values.ts';
 
 export const backupOptions = {
@@ -45,7 +45,7 @@ export function refuseUnusableBackups(plan: BackupPlan | undefined): void {
     stats = statSync(directory, { throwIfNoEntry: false });
     if (stats?.isDirectory()) accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
-    throw new OperatorError(`--backup-dir: cannot write to ${directory}: ${systemErrorText(error)}`, {
+    throw new OperatorError(`--backup-dir: cannot write to ${directory}: ${describeSystemError(error)}`, {
       hint: `Make it writable for the user that runs the vault. A systemd service also needs ReadWritePaths=${directory}.`,
       cause: error,
     });
