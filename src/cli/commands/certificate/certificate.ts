@@ -1,7 +1,5 @@
 /** `vault certificate …`: manages certificates directly in the database, without HTTP. */
-import { X509Certificate } from 'node:crypto';
 import { OperatorError } from '../../../base/operator-error.ts';
-import { publicKeyPin } from '../../../crypto/public-key-pin.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { pagesOfCertificates } from '../../../domain/certificates/certificate-search.ts';
 import { certificateStatus } from '../../../domain/certificates/certificate-status.ts';
@@ -16,7 +14,8 @@ import { stepsOf } from '../../../domain/issuance/attempt.ts';
 import { issuerWithId } from '../../../domain/issuance/issuers.ts';
 import { openRenewalOf } from '../../../domain/renewals/renewals.ts';
 import { certificateSummary, requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
-import { pageVersions, versionNumbered } from '../../../domain/versions/versions.ts';
+import { keyPins } from '../../../domain/versions/next-key.ts';
+import { pageVersions } from '../../../domain/versions/versions.ts';
 import { command, commandGroup } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { daysUntil, facts, jsonPieces, jsonText, printPieces, table } from '../../terminal/output.ts';
@@ -75,16 +74,18 @@ const show = command({
   options: { ...nameOption, ...jsonOption },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault, { publicUrl }) => {
-      const { id } = await requireCertificate(vault.db.reader, args.name, { suggest: true });
+      const { id, current_version } = await requireCertificate(vault.db.reader, args.name, { suggest: true });
       const row = await certificateSummary(vault, args.name);
       if (row === undefined) return;
       const view = certificateView(row, vault.world.now(), publicUrl ?? '');
+      const pins = await keyPins(vault.db.reader, { id, current_version });
       if (args.json) {
-        terminal.stdout.write(jsonText(view));
+        terminal.stdout.write(
+          jsonText({ ...view, public_key_pin: pins.current, next_public_key_pin: pins.next }),
+        );
         return;
       }
       const open = await openRenewalOf(vault, id);
-      const pin = await currentPin(vault, id, row.current_version);
       const fallback = await issuerWithId(vault, row.fallback_issuer_id ?? 0);
       terminal.stdout.write(
         facts([
@@ -96,7 +97,8 @@ const show = command({
           ...(fallback === undefined ? [] : [['Fallback', fallback.name] as const]),
           ...(row.challenge === null ? [] : [['Challenge', row.challenge] as const]),
           ...(row.profile === null ? [] : [['Profile', row.profile] as const]),
-          ...(pin === undefined ? [] : [['Public key pin', pin] as const]),
+          ...(pins.current === null ? [] : [['Public key pin', pins.current] as const]),
+          ...(pins.next === null ? [] : [['Next key pin', pins.next] as const]),
           ['Created', view.created_at],
           ['Renewal', view.renewal.next_at ?? (view.auto_renew ? 'not scheduled yet' : 'not automatic')],
           ...(open === undefined ? [] : [['Renewing', stepsOf(open).at(-1)?.text ?? open.status] as const]),
@@ -164,16 +166,6 @@ export const certificateCommands = commandGroup(
     delete: remove,
   },
 );
-
-/** The pin of the current public key; undefined if nothing is issued yet. */
-async function currentPin(
-  vault: DatabaseContext,
-  id: number,
-  version: number | null,
-): Promise<string | undefined> {
-  const current = version === null ? undefined : await versionNumbered(vault, id, version);
-  return current && publicKeyPin(new X509Certificate(current.certificate_pem));
-}
 
 async function* allViews(
   vault: DatabaseContext,
