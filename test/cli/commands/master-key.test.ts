@@ -141,7 +141,7 @@ test('a backup from before a rotation is restored by the key that was kept, and 
   const check = await done('restore', backup, '--check');
   assert.match(
     check.stderr,
-    new RegExp(`The master key \\(${old?.id}\\) is ${data}/master\\.key\\.${old?.id}\\.`),
+    new RegExp(`The master key \\(${old?.id}\\) is in ${data}/master\\.key\\.${old?.id}\\.`),
   );
   await done('restore', backup, '--replace');
   await done('certificate', 'list');
@@ -153,7 +153,7 @@ test('a backup from before a rotation is restored by the key that was kept, and 
     'the key file is the right one',
   );
   await done('master-key', 'rotate');
-  const removed = await done('master-key', 'remove', '--id', old?.id ?? '');
+  const removed = await done('master-key', 'remove', '--yes', '--id', old?.id ?? '');
   assert.match(
     removed.stderr,
     /^Removed: .*\nTo restore backups that need this key, you need a copy of it\.\n$/,
@@ -203,7 +203,10 @@ test('the passphrase is changed by sealing again', async (t) => {
   const [first, second] = [secretFile(passphrase), secretFile('other words in another row')];
   await done('master-key', 'seal', '--passphrase-file', first);
   await done('master-key', 'seal', '--passphrase-file', second, '--master-key-passphrase-file', first);
-  await refused(['certificate', 'list', '--master-key-passphrase-file', first], /does not open/);
+  await refused(
+    ['certificate', 'list', '--master-key-passphrase-file', first],
+    /wrong passphrase for the master key/,
+  );
   await done('certificate', 'list', '--master-key-passphrase-file', second);
 });
 
