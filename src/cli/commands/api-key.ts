@@ -6,6 +6,7 @@ import { createApiKeyInput, parseInput } from '../../domain/inputs.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { command, commandGroup, type Example } from '../runtime/command.ts';
 import { withVault } from '../runtime/with-vault.ts';
+import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import { jsonPieces, printPieces } from '../terminal/output.ts';
 
@@ -111,6 +112,7 @@ const remove = byId(
   },
   'Deleted',
   (vault, id) => deleteApiKey(vault, localCli, id),
+  (id) => `Delete API key ${id}? The audit log keeps its events.`,
 );
 
 export const apiKeyCommands = commandGroup('api-key', 'Create, list, revoke and delete API keys', {
@@ -125,11 +127,12 @@ function byId(
   about: { readonly description: string; readonly examples: readonly [Example, ...Example[]] },
   done: string,
   act: (vault: Vault, id: number) => Promise<void>,
+  question?: (id: string) => string,
 ) {
   return command({
     name,
     ...about,
-    options: idOption,
+    options: question === undefined ? idOption : { ...idOption, ...yesOption },
     run: (args, terminal) => {
       if (!/^[1-9]\d{0,14}$/.test(args.id)) {
         throw new Misuse(
@@ -138,6 +141,10 @@ function byId(
         );
       }
       return withVault(args, terminal, 'refuse', async (vault) => {
+        // A revoked key opens nothing, so scripts need no --yes.
+        const loss = question && { question: question(args.id), isPermanent: false };
+        if (loss !== undefined)
+          await confirmLoss(terminal, { yes: 'yes' in args && args.yes === true }, loss);
         await act(vault, Number(args.id));
         terminal.stderr.write(`${done} API key ${args.id}.\n`);
       });

@@ -8,7 +8,7 @@ import { apiKeysNaming, removeFromAllowlists } from '../../db/tables/api-key-cer
 import { deleteCertificateRow, findCertificate, insertCertificate } from '../../db/tables/certificates.ts';
 import type { IssuerRow } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';
+import type { SealingContext, SecretsContext } from '../contexts.ts';
 import { type CreateCertificateInput, newCertificateName, parseInput } from '../inputs.ts';
 import { refuseSameFallback, refuseUnsuitable, requireIssuer, sentence } from '../issuance/issuers.ts';
 import { issueFromLocalCa } from '../issuance/local-ca.ts';
@@ -16,6 +16,7 @@ import { notifyIssued } from '../notifications/certificate-notices.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { addVersion, type VersionMaterial } from '../versions/versions.ts';
+import { keepDeleted } from './deleted-certificates.ts';
 
 /**
  * Creates a certificate in one transaction. The private CA issues version 1 immediately; for an ACME CA, the first renewal is
@@ -131,11 +132,11 @@ async function refuseExisting(reader: Reader, name: CertName): Promise<void> {
 }
 
 /**
- * Deletes a certificate with all its versions and keys. Throws `certificate_not_found`, and `certificate_in_use` if the
+ * Deletes a certificate; it is kept apart until it is restored or purged (deleted-certificates.ts). Throws `certificate_not_found`, and `certificate_in_use` if the
  * allowlist of an unrevoked API key names it; with `force`, it is removed from all allowlists instead.
  */
 export async function deleteCertificate(
-  vault: TimedContext,
+  vault: SecretsContext,
   actor: Actor,
   name: string,
   options: { readonly force: boolean },
@@ -145,7 +146,7 @@ export async function deleteCertificate(
 
 /** `deleteCertificate` in the caller's transaction. */
 export async function eraseCertificate(
-  { world }: WorldContext,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   name: string,
@@ -165,6 +166,13 @@ export async function eraseCertificate(
   for (const { id } of naming) if (await isApiKeyAuthentic(writer, id)) authentic.push(id);
   await removeFromAllowlists(writer, certificate.id);
   for (const id of authentic) await tagApiKey(writer, id);
+  await keepDeleted(
+    vault,
+    writer,
+    actor,
+    certificate,
+    active.map(({ id, name }) => ({ id, name })),
+  );
   await deleteCertificateRow(writer, certificate.id);
   const detail = {
     versions: certificate.current_version ?? 0,
@@ -173,6 +181,6 @@ export async function eraseCertificate(
   await record(
     writer,
     { actor, action: 'certificate.delete', resource: `certificate:${name}`, detail },
-    world.now(),
+    vault.world.now(),
   );
 }

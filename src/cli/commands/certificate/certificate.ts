@@ -1,6 +1,4 @@
 /** `vault certificate …`: manages certificates directly in the database, without HTTP. */
-import { OperatorError } from '../../../base/operator-error.ts';
-import { localCli } from '../../../domain/audit/audit.ts';
 import { pagesOfCertificates } from '../../../domain/certificates/certificate-search.ts';
 import { certificateStatus } from '../../../domain/certificates/certificate-status.ts';
 import {
@@ -8,7 +6,6 @@ import {
   certificateView,
   versionView,
 } from '../../../domain/certificates/certificate-views.ts';
-import { deleteCertificate } from '../../../domain/certificates/certificates.ts';
 import type { DatabaseContext } from '../../../domain/contexts.ts';
 import { stepsOf } from '../../../domain/issuance/attempt.ts';
 import { issuerWithId } from '../../../domain/issuance/issuers.ts';
@@ -20,11 +17,13 @@ import { command, commandGroup } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { daysUntil, facts, jsonPieces, jsonText, printPieces, table } from '../../terminal/output.ts';
 import { createCommand } from './certificate-create.ts';
+import { deleteCommand, purgeCommand, undeleteCommand } from './certificate-delete.ts';
 import { importCommand } from './certificate-import.ts';
 import { nameOption } from './certificate-options.ts';
 import { renewCommand } from './certificate-renew.ts';
 import { revokeCommand } from './certificate-revoke.ts';
 import { updateCommand } from './certificate-update.ts';
+import { printDeleted } from './deleted-list.ts';
 
 const jsonOption = { json: { type: 'boolean', description: 'print JSON' } } as const;
 
@@ -34,10 +33,18 @@ const list = command({
   examples: [
     { does: 'List all certificates with status and expiry', line: 'vault certificate list' },
     { does: 'Print them as JSON', line: 'vault certificate list --json' },
+    { does: 'List deleted certificates that can be restored', line: 'vault certificate list --deleted' },
   ],
-  options: jsonOption,
+  options: {
+    ...jsonOption,
+    deleted: {
+      type: 'boolean',
+      description: 'list deleted certificates, which "certificate undelete" restores',
+    },
+  },
   run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault, { publicUrl }) => {
+    withVault(args, terminal, 'refuse', async (vault, { publicUrl, keepDeleted }) => {
+      if (args.deleted) return printDeleted(vault, terminal, keepDeleted, args.json);
       const now = vault.world.now();
       if (args.json) {
         await printPieces(jsonPieces(allViews(vault, now, publicUrl)), terminal.stdout);
@@ -122,36 +129,6 @@ const show = command({
     }),
 });
 
-const remove = command({
-  name: 'certificate delete',
-  description: 'Delete a certificate with all its versions and keys',
-  examples: [
-    { does: 'Delete a certificate that no API key lists', line: 'vault certificate delete --name web' },
-    {
-      does: 'Delete a certificate and remove it from the allowlists of API keys',
-      line: 'vault certificate delete --name mail --force',
-    },
-  ],
-  options: {
-    ...nameOption,
-    force: {
-      type: 'boolean',
-      description:
-        'delete it even if API keys list it (it leaves their allowlists) or the vault serves HTTPS with it',
-    },
-  },
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault, { tls }) => {
-      if (tls?.kind === 'certificate' && tls.name === args.name && !args.force) {
-        throw new OperatorError(`certificate ${args.name} is in use: the vault serves HTTPS with it`, {
-          hint: 'Clients that pin its key would lose access. Set another certificate with --tls-certificate first, or add --force.',
-        });
-      }
-      await deleteCertificate(vault, localCli, args.name, { force: args.force });
-      terminal.stderr.write(`Deleted certificate ${args.name}.\n`);
-    }),
-});
-
 export const certificateCommands = commandGroup(
   'certificate',
   'Create, import, list, renew and revoke certificates',
@@ -163,7 +140,9 @@ export const certificateCommands = commandGroup(
     renew: renewCommand,
     update: updateCommand,
     revoke: revokeCommand,
-    delete: remove,
+    delete: deleteCommand,
+    undelete: undeleteCommand,
+    purge: purgeCommand,
   },
 );
 
