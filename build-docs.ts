@@ -37,6 +37,7 @@ const guides: Readonly<Record<string, string>> = {
   'backup-dir': '../how-to/backup.md#schedule-backups',
   'backup-every': '../how-to/backup.md#schedule-backups',
   'backup-keep': '../how-to/backup.md#schedule-backups',
+  'keep-deleted': '../how-to/restore.md#restore-a-deleted-certificate',
   'audit-retention': '../how-to/audit-collector.md#set-a-retention-period',
   'audit-file': '../how-to/audit-collector.md',
   'audit-syslog': '../how-to/audit-collector.md',

@@ -85,6 +85,16 @@ export type AcmeAccount = {
   readonly created_at: string;
 };
 
+export type DeletedCertificate = {
+  readonly id: number;
+  readonly name: string;
+  readonly domains: readonly string[];
+  readonly issuer: string | null;
+  readonly deleted_at: string;
+  readonly deleted_by: string;
+  readonly api_keys: readonly { readonly id: number; readonly name: string }[];
+};
+
 export type Administrator = {
   readonly name: string;
   readonly created_at: string;

@@ -7,6 +7,7 @@ import { ApiKeysPage } from './pages/api-keys.tsx';
 import { AuditLogPage } from './pages/audit-log.tsx';
 import { CertificatePage } from './pages/certificate.tsx';
 import { CertificatesPage } from './pages/certificates.tsx';
+import { DeletedCertificatesPage } from './pages/deleted-certificates.tsx';
 import { DnsProvidersPage } from './pages/dns-providers.tsx';
 import { ImportPage } from './pages/import.tsx';
 import { InstallCommandPage } from './pages/install-command.tsx';
@@ -33,6 +34,7 @@ export const pages: readonly PageEntry[] = [
   { path: '/', page: CertificatesPage },
   { path: '/certificates', page: CertificatesPage, label: 'Certificates', group: 'vault' },
   { path: '/certificates/:name', page: CertificatePage },
+  { path: '/deleted-certificates', page: DeletedCertificatesPage },
   { path: '/new-certificate', page: NewCertificatePage },
   { path: '/import', page: ImportPage },
   { path: '/api-keys', page: ApiKeysPage, label: 'API keys', group: 'vault' },

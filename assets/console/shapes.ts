@@ -46,6 +46,8 @@ export type Settings = {
   readonly profile: string | null;
   readonly challenge: string | null;
   readonly reuse_key: boolean;
+  readonly public_key_pin: string | null;
+  readonly next_public_key_pin: string | null;
   readonly auto_renew: boolean;
   readonly disabled: boolean;
   readonly failed_attempts: number;

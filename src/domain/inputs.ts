@@ -109,7 +109,7 @@ export const newCertificateName = createCertificateInput.pick({ name: true });
 
 export type CreateCertificateInput = z.output<typeof createCertificateInput>;
 
-/** Changes to a certificate; null clears a setting. */
+/** Changes to a certificate; null clears a setting. `rotate_key` schedules one new key, or cancels that. */
 export const updateCertificateInput = z.strictObject({
   domains: domains.optional(),
   issuer: z.string().optional(),
@@ -119,6 +119,7 @@ export const updateCertificateInput = z.strictObject({
   profile: profile.nullable().optional(),
   challenge: challenge.nullable().optional(),
   reuse_key: z.boolean().optional(),
+  rotate_key: z.boolean().optional(),
   auto_renew: z.boolean().optional(),
   disabled: z.boolean().optional(),
 });

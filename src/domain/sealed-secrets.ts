@@ -20,6 +20,20 @@ export function renewalKeyOwner(renewalId: number): BlobOwner {
   return { table: 'renewals', record: String(renewalId), purpose: 'seal: certificate private key' };
 }
 
+/** The key that a certificate gets at its next renewal, sealed as PKCS#8 DER. */
+export function nextKeyOwner(certificateId: number): BlobOwner {
+  return { table: 'next_keys', record: `${certificateId}/next`, purpose: 'seal: certificate private key' };
+}
+
+/** The private key of a version of a deleted certificate, sealed as PEM. */
+export function deletedKeyOwner(deletedCertificateId: number, version: number): BlobOwner {
+  return {
+    table: 'deleted_versions',
+    record: `${deletedCertificateId}/${version}`,
+    purpose: 'seal: certificate private key',
+  };
+}
+
 /** The key of a private CA's root or intermediate, sealed as PKCS#8 DER. */
 export function authorityKeyOwner(caCertificateId: number): BlobOwner {
   return {

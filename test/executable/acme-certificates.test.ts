@@ -119,7 +119,7 @@ suite('certificates', needsAcme(), () => {
         ['2', 'valid', true],
       ],
     );
-    await vault.done('acme-account', 'delete', '--id', '1');
+    await vault.done('acme-account', 'delete', '--id', '1', '--yes');
     assert.equal(JSON.parse(await vault.done('acme-account', 'list', '--json')).length, 1);
     // Whose account is gone is revoked by its own key.
     const client = await vault.client();

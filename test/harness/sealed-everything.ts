@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { Secret } from '../../src/base/secret.ts';
 import { findAcmeAccount, insertAcmeAccount, updateAcmeAccount } from '../../src/db/tables/acme-accounts.ts';
 import { insertAcmeIssuer, insertIssuer } from '../../src/db/tables/issuers.ts';
+import { insertNextKey } from '../../src/db/tables/next-keys.ts';
 import { insertRenewal, updateRenewal } from '../../src/db/tables/renewals.ts';
 import { sealedPlaceNames, sealedPlaces } from '../../src/db/tables/sealed-blobs.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
@@ -15,9 +16,11 @@ import {
   auditKeyOwner,
   authorityKeyOwner,
   channelSettingsOwner,
+  deletedKeyOwner,
   dnsSecretOwner,
   externalAccountKeyOwner,
   nextAccountKeyOwner,
+  nextKeyOwner,
   openFor,
   renewalKeyOwner,
   sealFor,
@@ -74,6 +77,24 @@ export async function sealEverything(vault: Vault): Promise<void> {
     await updateRenewal(writer, renewal, {
       sealed_private_key: await sealFor(vault, writer, renewalKeyOwner(renewal), text('renewal key')),
     });
+    await insertNextKey(writer, {
+      certificate_id: 1,
+      sealed_private_key: await sealFor(vault, writer, nextKeyOwner(1), text('key of the next version')),
+      key_type: 'ec256',
+      pin: '',
+      created_at: now,
+    });
+    const gone = { name: 'gone', deleted_at: now, deleted_by: 'local-cli', facts: '{}' };
+    await writer.insertInto('deleted_certificates').values(gone).execute();
+    await writer
+      .insertInto('deleted_versions')
+      .values({
+        deleted_certificate_id: 1,
+        version: 3,
+        facts: '{}',
+        sealed_private_key: await sealFor(vault, writer, deletedKeyOwner(1, 3), text('key of a deleted one')),
+      })
+      .execute();
   });
 }
 
@@ -95,6 +116,12 @@ export async function openEverything(vault: Vault): Promise<{ secrets: string[];
       row.sealed_private_key,
     );
   }
+  for (const row of await reader.selectFrom('next_keys').selectAll().execute())
+    take(`next ${row.certificate_id}`, nextKeyOwner(row.certificate_id), row.sealed_private_key);
+  for (const row of await reader.selectFrom('deleted_versions').selectAll().execute()) {
+    const { deleted_certificate_id: id, version } = row;
+    take(`deleted ${id}/${version}`, deletedKeyOwner(id, version), row.sealed_private_key);
+  }
   for (const row of await reader.selectFrom('ca_certificates').selectAll().execute())
     take(`authority ${row.id}`, authorityKeyOwner(row.id), row.sealed_private_key);
   for (const row of await reader.selectFrom('renewals').selectAll().execute())
@@ -112,7 +139,7 @@ export async function openEverything(vault: Vault): Promise<{ secrets: string[];
   take('account', accountKeyOwner(1), account?.sealed_private_key ?? null);
   take('next account', nextAccountKeyOwner(1), account?.sealed_next_private_key ?? null);
   const places = new Set(sealedPlaceNames.map((name) => sealedPlaces[name].table));
-  assert.equal(places.size, 8, 'a sealed column is missing here');
+  assert.equal(places.size, 10, 'a sealed column is missing here');
   const keys = new Set(blobs.map((blob) => blob.subarray(1, 9).toString('hex')));
   return { secrets: secrets.sort(), keys: [...keys].sort() };
 }

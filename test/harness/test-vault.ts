@@ -20,6 +20,7 @@ export function settingsFor(dataDir: string): Settings {
     publicUrl: undefined,
     workers: 1,
     backups: undefined,
+    keepDeleted: 30 * 86_400_000,
     audit: { keepFor: undefined, file: undefined, syslog: undefined, syslogCaFile: undefined, lowSpace: 0 },
     clients: { trustedProxies: [], maxConnections: 2000, apiKeyRate: 0 },
     acmeHttpListen: undefined,

@@ -78,15 +78,23 @@ export function InstallerTrust({
 function PinWarning({ certificate }: { readonly certificate: string }) {
   const path = `/certificates/${encodeURIComponent(certificate)}`;
   const { data } = useResource<Settings>(`${path}/settings`);
-  if (data === undefined || data.reuse_key || data.issuer === null) return null;
+  if (data === undefined || data.issuer === null) return null;
+  const next = data.next_public_key_pin;
+  if (data.reuse_key && next === null) return null;
   return (
     <Notice
       tone="warning"
       title={`${certificate} gets a new key at its next renewal`}
       actions={<ButtonLink href={path}>View {certificate}</ButtonLink>}
     >
-      Machines that pinned the current key stop updating then. Edit the certificate to keep its private key at
-      each renewal.
+      Machines that pinned only the current key stop updating then.{' '}
+      {next === null ? (
+        'Edit the certificate to keep its private key at each renewal.'
+      ) : (
+        <>
+          The next pin is <span class="mono">{next}</span>.
+        </>
+      )}
     </Notice>
   );
 }

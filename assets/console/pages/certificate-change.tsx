@@ -19,6 +19,7 @@ type Draft = {
   challenge: string;
   profile: string;
   reuse_key: boolean;
+  rotate_key: boolean;
   auto_renew: boolean;
 };
 
@@ -111,6 +112,11 @@ export function ChangeDialog({
             isChecked={draft.reuse_key}
             onChecked={(reuse_key) => set({ reuse_key })}
           />
+          <Checkbox
+            label="Rotate the private key at the next renewal"
+            isChecked={draft.rotate_key}
+            onChecked={(rotate_key) => set({ rotate_key })}
+          />
         </>
       )}
     </FormDialog>
@@ -121,6 +127,7 @@ function draftOf(settings: Settings): Draft {
   const { key_type, reuse_key, auto_renew } = settings;
   return {
     ...{ key_type, reuse_key, auto_renew },
+    rotate_key: settings.next_public_key_pin !== null,
     domains: settings.domains.join('\n'),
     issuer: settings.issuer ?? '',
     fallback_issuer: settings.fallback_issuer ?? '',

@@ -1,4 +1,4 @@
-/** The dialogs for revocation and deletion, which cannot be undone. */
+/** The dialogs for revocation, which cannot be undone, and deletion, which can for a while. */
 import { useState } from 'preact/hooks';
 import { ApiError, post, remove } from '../api.ts';
 import { ConfirmDialog, FormDialog } from '../components/dialog.tsx';
@@ -69,7 +69,10 @@ export function DeleteDialog({ name, onClose }: { readonly name: string; readonl
         navigate('/certificates');
       }}
     >
-      <p>Deletes all versions and private keys of this certificate. This cannot be undone.</p>
+      <p>
+        Deletes this certificate with all versions and private keys. You can restore it until the vault purges
+        it, after 30 days by default.
+      </p>
       <p>Machines keep the files they downloaded, but get no new versions.</p>
       {isInUse && (
         <Checkbox

@@ -46,6 +46,14 @@ export function CertificateOverview({
             ['Expires', version && <Time at={version.not_after} show="both" />],
             ['Key type', version?.key_type ?? certificate.key_type],
             ['Key rotation', settings && (settings.reuse_key ? 'keep the key' : 'new key at each renewal')],
+            [
+              'Public key pin',
+              settings?.public_key_pin && <span class="mono">{settings.public_key_pin}</span>,
+            ],
+            [
+              'Pin after the next renewal',
+              settings?.next_public_key_pin && <span class="mono">{settings.next_public_key_pin}</span>,
+            ],
             ['Challenge', settings?.challenge],
             ['Profile', settings?.profile],
             ['Requested lifetime', settings?.lifetime],

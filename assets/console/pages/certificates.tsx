@@ -25,6 +25,7 @@ export function CertificatesPage() {
   const isEmpty = data?.items.length === 0;
   const actions = (
     <>
+      <ButtonLink href="/deleted-certificates">Deleted</ButtonLink>
       <ButtonLink href="/import">Import</ButtonLink>
       <ButtonLink look="primary" href="/new-certificate">
         Create certificate

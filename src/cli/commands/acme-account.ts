@@ -6,6 +6,7 @@ import { acmeAccountView, deleteAccount, listAccounts } from '../../domain/issua
 import { command, commandGroup } from '../runtime/command.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
 import { withVault } from '../runtime/with-vault.ts';
+import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
 import { jsonText, table } from '../terminal/output.ts';
 
 const idOption = {
@@ -78,10 +79,22 @@ const deactivate = command({
 const remove = command({
   name: 'acme-account delete',
   description: 'Delete an account that is not current, with its key',
-  examples: [{ does: 'Delete an account that no issuer uses', line: 'vault acme-account delete --id 1' }],
-  options: idOption,
+  examples: [
+    { does: 'Delete an account that no issuer uses', line: 'vault acme-account delete --id 1 --yes' },
+  ],
+  options: { ...idOption, ...yesOption },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
+      const account = (await listAccounts(vault, {})).map(acmeAccountView).find(({ id }) => id === args.id);
+      if (account !== undefined && !account.current) {
+        const isOpen = account.status === 'valid';
+        const advice = isOpen ? ' Without the key, nothing closes the account at its CA.' : '';
+        await confirmLoss(terminal, args, {
+          question: `Delete account ${args.id} and its key?${advice}`,
+          // The key of a closed account has no use.
+          isPermanent: isOpen,
+        });
+      }
       await deleteAccount(vault, localCli, args.id);
       terminal.stderr.write(`Deleted account ${args.id}.\n`);
     }),

@@ -7,6 +7,7 @@ import { createApiKeyInput, parseInput } from '../../domain/inputs.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { command, commandGroup, type Example } from '../runtime/command.ts';
 import { withVault } from '../runtime/with-vault.ts';
+import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
 import { jsonPieces, printPieces } from '../terminal/output.ts';
 
 const idOption = {
@@ -117,6 +118,7 @@ const remove = byId(
   'Deleted',
   'revoked',
   (vault, id) => deleteApiKey(vault, localCli, id),
+  (id) => `Delete API key ${id}? The audit log keeps its events.`,
 );
 
 export const apiKeyCommands = commandGroup('api-key', 'Create, list, revoke and delete API keys', {
@@ -132,14 +134,19 @@ function byId(
   done: string,
   which: 'revoked' | 'not revoked',
   act: (vault: Vault, id: number) => Promise<void>,
+  question?: (id: number) => string,
 ) {
   return command({
     name,
     ...about,
-    options: idOption,
+    options: question === undefined ? idOption : { ...idOption, ...yesOption },
     run: (args, terminal) =>
       withVault(args, terminal, 'refuse', async (vault) => {
         const id = await apiKeyIdFrom(vault, args.id, which);
+        // A revoked key opens nothing, so scripts need no --yes.
+        const loss = question && { question: question(id), isPermanent: false };
+        if (loss !== undefined)
+          await confirmLoss(terminal, { yes: 'yes' in args && args.yes === true }, loss);
         await act(vault, id);
         terminal.stderr.write(`${done} API key ${id}.\n`);
       }),

@@ -5,6 +5,7 @@ import { formatTimestamp } from '../../base/timestamp.ts';
 import { certificateFindings, renewalFindings } from '../../domain/doctor/certificate-findings.ts';
 import { type Finding, findingFrom, worstOf } from '../../domain/doctor/finding.ts';
 import { issuerFindings } from '../../domain/doctor/issuer-findings.ts';
+import { keyFindings } from '../../domain/doctor/key-findings.ts';
 import { notificationFindings } from '../../domain/doctor/notification-findings.ts';
 import { reachabilityFindings } from '../../domain/doctor/reachability-findings.ts';
 import {
@@ -124,6 +125,7 @@ async function checkContents(
       clockFindings(vault),
       certificateFindings(vault),
       renewalFindings(vault),
+      keyFindings(vault, settings.tls?.kind === 'certificate' ? settings.tls.name : undefined),
       apiKeyFindings(vault),
       administratorFindings(vault),
       authenticityFindings(vault),

@@ -14,6 +14,7 @@ import { withDirectoryHint } from '../runtime/directory-hint.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
 import { withVault } from '../runtime/with-vault.ts';
 import type { Arguments } from '../terminal/arguments.ts';
+import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
 import { readInput } from '../terminal/input-file.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import { jsonText, table } from '../terminal/output.ts';
@@ -174,9 +175,18 @@ const remove = command({
   examples: [
     { does: 'Remove an issuer that no certificate uses', line: 'vault issuer remove --name inside' },
   ],
-  options: nameOption,
+  options: { ...nameOption, ...yesOption },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
+      const issuer = (await viewIssuers(vault)).find(({ name }) => name === args.name);
+      const hasSecret = typeof issuer?.eab_kid === 'string';
+      if (issuer !== undefined) {
+        await confirmLoss(terminal, args, {
+          question: `Remove issuer ${args.name}${hasSecret ? ' and its key for external account binding' : ''}?`,
+          // Everything else is configuration that "issuer add" takes again.
+          isPermanent: hasSecret,
+        });
+      }
       await removeIssuer(vault, localCli, args.name);
       terminal.stderr.write(`Removed issuer ${args.name}.\n`);
     }),

@@ -6,27 +6,26 @@ import { PassphraseKey } from '../../crypto/passphrase-key.ts';
 import { passphraseCost } from '../../crypto/passphrase-seal.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import { passphraseComplaint } from '../../domain/backup/backup.ts';
+import { checkBackup } from '../../domain/backup/backup-file.ts';
+import { backUpByPlan } from '../../domain/backup/backup-schedule.ts';
 import { finishRestore } from '../../domain/backup/restore-swap.ts';
 import type { SecretsContext } from '../../domain/contexts.ts';
 import { rotateMasterKey } from '../../domain/master-key/master-key-rotation.ts';
 import { sealKeyFiles } from '../../domain/master-key/master-key-sealing.ts';
-import {
-  type MasterKeyView,
-  masterKeyStatus,
-  removeMasterKey,
-} from '../../domain/master-key/master-key-status.ts';
+import { type MasterKeyView, masterKeyStatus } from '../../domain/master-key/master-key-status.ts';
 import { openDatabase, refuseUnsafePlace, type VaultDatabase } from '../../domain/presence/vault-database.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { command, commandGroup } from '../runtime/command.ts';
 import { passphrasePrompt, Unlocking } from '../runtime/master-keys.ts';
 import { requireVault } from '../runtime/open-vault.ts';
 import { passphraseOption, readNewPassphrase } from '../runtime/passphrase.ts';
-import { withVault } from '../runtime/with-vault.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
 import { facts, jsonText, table } from '../terminal/output.ts';
 import { refuseExposedKeyFile, refuseExposedVault } from '../terminal/private-files.ts';
 import { progress } from '../terminal/progress.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import { withKeyFiles } from './master-key-access.ts';
+import { removeCommand } from './master-key-remove.ts';
 
 const status = command({
   name: 'master-key status',
@@ -100,21 +99,7 @@ const rotate = command({
       }
       for (const id of outcome.from) say(`Older backups need key ${id}. Keep it as long as those backups.`);
       say(`Keep a copy of the new key on another machine: ${settings.masterKeyFile}`);
-    }),
-});
-
-const remove = command({
-  name: 'master-key remove',
-  description: 'Remove the file of a master key that is no longer used',
-  examples: [{ does: 'Remove an unused key', line: 'vault master-key remove --id 0123456789abcdef' }],
-  options: {
-    id: { type: 'string', valueHint: 'ID', required: true, description: 'the key id, as in the status' },
-  },
-  run: (args, terminal) =>
-    withKeyFiles(args, terminal, async (vault, { masterKeyFile }) => {
-      const paths = await removeMasterKey(vault, localCli, masterKeyFile, args.id);
-      for (const path of paths) terminal.stderr.write(`Removed: ${path}\n`);
-      terminal.stderr.write('To restore backups that need this key, you need a copy of it.\n');
+      await backUpAfterRotation(vault, settings, terminal);
     }),
 });
 
@@ -163,39 +148,25 @@ const unseal = command({
 export const masterKeyCommands = commandGroup('master-key', 'Show, rotate and seal the master key', {
   status,
   rotate,
-  remove,
+  remove: removeCommand,
   seal,
   unseal,
 });
 
-/** The command stays the source of the key, so the operator has to store the new key there. */
-const keyFilesFromCommand =
-  'Stop the vault, write the key to a file in memory (umask 077; COMMAND >/dev/shm/KEY), run this command with\n' +
-  '  --master-key-file /dev/shm/KEY, store the new key where COMMAND reads it, remove the files, and start the vault.';
-
-/** As `withVault`, for commands that write or remove files beside the key file. */
-async function withKeyFiles(
-  args: Parameters<typeof readSettings>[0],
-  terminal: Terminal,
-  work: (vault: Vault, settings: Settings) => Promise<void>,
+/** Makes a backup that needs the new key only, if a directory for scheduled backups is set. The rotation succeeded anyway. */
+async function backUpAfterRotation(
+  vault: Vault,
+  { backups }: Settings,
+  { stderr, version }: Terminal,
 ): Promise<void> {
-  const { masterKeyCommand } = await readSettings(args, terminal.environment);
-  if (masterKeyCommand !== undefined) {
-    throw new OperatorError(
-      `this command needs a key file, but the master key comes from ${masterKeyCommand[0]}`,
-      {
-        hint: keyFilesFromCommand,
-      },
-    );
+  if (backups === undefined) return;
+  try {
+    const { made } = await backUpByPlan(vault, backups, { actor: localCli, version, verify: checkBackup });
+    if (made !== undefined) stderr.write(`Created a backup that needs the new key only: ${made}\n`);
+  } catch (error) {
+    const { message } = error as Error;
+    stderr.write(`Warning: no backup with the new key: ${message}\n  Try: vault backup FILE\n`);
   }
-  return withVault(args, terminal, 'refuse', async (vault, settings) => {
-    if (settings.masterKeyFile === '-') {
-      throw new OperatorError('this command needs a key file, but the master key comes from standard input', {
-        hint: 'Name the key file with --master-key-file. Nothing was changed.',
-      });
-    }
-    await work(vault, settings);
-  });
 }
 
 async function resealFiles(

@@ -1,4 +1,6 @@
 /** `vault restore`: restores a backup into the data directory, or only checks it. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { aboutBackup } from '../../domain/backup/backup-file.ts';
 import { checkRestorable, type RestoreOrder, restore } from '../../domain/backup/restore.ts';
 import { command } from '../runtime/command.ts';
@@ -6,6 +8,7 @@ import { masterKeyFrom } from '../runtime/master-key-command.ts';
 import { passphrasePrompt, Unlocking } from '../runtime/master-keys.ts';
 import { passphraseOption, readKnownPassphrase } from '../runtime/passphrase.ts';
 import { readSettings } from '../settings/settings.ts';
+import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
 import { refuseExposedVault } from '../terminal/private-files.ts';
 
 export const restoreCommand = command({
@@ -31,6 +34,7 @@ export const restoreCommand = command({
       type: 'boolean',
       description: 'replace the existing vault, and keep a copy of it in the data directory',
     },
+    ...yesOption,
     ...passphraseOption,
   },
   run: async (args, terminal) => {
@@ -63,6 +67,12 @@ export const restoreCommand = command({
       return;
     }
     refuseExposedVault(settings, 'create');
+    if (args.replace && existsSync(join(dataDir, 'vault.db'))) {
+      await confirmLoss(terminal, args, {
+        question: `Replace the vault in ${dataDir} by ${args.file}? Changes since the backup are lost; a copy of the vault stays.`,
+        isPermanent: false,
+      });
+    }
     const { manifest, keyIs, kept } = await restore(terminal.world, order);
     say(aboutBackup(args.file, manifest));
     say(

@@ -49,6 +49,7 @@ const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
   'backup-every': ({ backups }) => backups?.every,
   'backup-keep': ({ backups }) => backups?.keep,
   'audit-retention': ({ audit }) => audit.keepFor,
+  'keep-deleted': ({ keepDeleted }) => keepDeleted,
   'audit-file': ({ audit }) => audit.file,
   'audit-syslog': ({ audit }) => audit.syslog?.url,
   'audit-syslog-ca': ({ audit }) => audit.syslogCaFile,

@@ -1,11 +1,10 @@
-/** Starts the jobs of the audit log: retention, and copies to a file or syslog. */
+/** Starts the jobs of the audit log: copies to a file or syslog. */
 import { readFileSync } from 'node:fs';
 import { OperatorError } from '../../base/operator-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import type { LoggedContext } from '../../domain/contexts.ts';
 import { runAuditFeed } from '../../jobs/audit-feed.ts';
 import { auditFile } from '../../jobs/audit-file.ts';
-import { runAuditRetention } from '../../jobs/audit-retention.ts';
 import { auditSyslog } from '../../jobs/audit-syslog.ts';
 import type { SyslogTarget } from '../../jobs/syslog-connection.ts';
 import { type AuditSettings, syslogHostname } from '../settings/audit-settings.ts';
@@ -16,10 +15,9 @@ export function auditJobs(
   settings: AuditSettings,
   signal: AbortSignal,
 ): Promise<void>[] {
-  const { keepFor, file } = settings;
+  const { file } = settings;
   const target = syslogTarget(settings);
   const jobs: Promise<void>[] = [];
-  if (keepFor !== undefined) jobs.push(runAuditRetention(vault, keepFor, signal));
   if (file !== undefined) jobs.push(runAuditFeed(vault, auditFile(file), signal));
   if (target !== undefined) {
     jobs.push(runAuditFeed(vault, auditSyslog(vault.world, target, syslogHostname()), signal));

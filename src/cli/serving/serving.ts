@@ -19,6 +19,7 @@ import { runKeyUseWriter } from '../../jobs/key-use-writer.ts';
 import { runMarkWriter } from '../../jobs/mark-writer.ts';
 import { runNotificationWatcher } from '../../jobs/notification-watcher.ts';
 import { runNotifier } from '../../jobs/notifier.ts';
+import { runPruning } from '../../jobs/pruning.ts';
 import { runRefusalWriter } from '../../jobs/refusal-writer.ts';
 import { runRenewalScheduler } from '../../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../jobs/renewal-worker.ts';
@@ -94,6 +95,11 @@ export function sharedJobs(
     runWindowWatcher(vault, stop),
     runChallengeCleaner(vault, stop),
     ...auditJobs(vault, settings.audit, stop),
+    runPruning(
+      vault,
+      { auditEvents: settings.audit.keepFor, deletedCertificates: settings.keepDeleted },
+      stop,
+    ),
     runNotifier(vault, stop),
     runNotificationWatcher(vault, settings.backups, stop),
     runMarkWriter(vault, stop),

@@ -16,6 +16,7 @@ import type { Environment } from '../terminal/terminal.ts';
 import { type AuditSettings, auditOptions, auditSettings } from './audit-settings.ts';
 import { backupOptions, backupPlan } from './backup-settings.ts';
 import { type ClientSettings, clientOptions, clientSettings } from './client-settings.ts';
+import { deletionOptions, keepDeleted } from './deletion-settings.ts';
 import { type MasterKeySettings, masterKeyOptions, masterKeySettings } from './master-key-settings.ts';
 import { type MetricsSettings, metricsOptions, metricsSettings } from './metrics-settings.ts';
 import { outboundOptions, outboundSettings } from './outbound-settings.ts';
@@ -68,6 +69,7 @@ export const serveOptions = {
   ...clientOptions,
   ...backupOptions,
   ...auditOptions,
+  ...deletionOptions,
   'acme-http-listen': {
     type: 'string',
     valueHint: 'HOST:PORT',
@@ -125,6 +127,8 @@ export type Settings = MasterKeySettings &
     readonly clients: ClientSettings;
     readonly backups: BackupPlan | undefined;
     readonly audit: AuditSettings;
+    /** How long deleted certificates are kept, in milliseconds. */
+    readonly keepDeleted: number;
     readonly acmeHttpListen: ListenAddress | undefined;
     readonly acmeTlsListen: ListenAddress | undefined;
     /** `ip:port` */
@@ -169,6 +173,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     clients: clientSettings(setting),
     backups: backupPlan(setting),
     audit: auditSettings(setting),
+    keepDeleted: keepDeleted(setting),
     acmeHttpListen: optional(setting('acme-http-listen'), listenAddress),
     acmeTlsListen: optional(setting('acme-tls-listen'), listenAddress),
     resolver: optional(setting('resolver'), resolverAddress),

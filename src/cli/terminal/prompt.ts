@@ -1,5 +1,7 @@
 /** Prompts on the terminal: for passwords, without echo, and for confirmation. */
 
+import { openSync } from 'node:fs';
+import { ReadStream } from 'node:tty';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Secret } from '../../base/secret.ts';
 import { sameBytes } from '../../crypto/constant-time.ts';
@@ -26,11 +28,12 @@ export async function askNewPassword(terminal: Terminal, question: string): Prom
 
 /** Asks a yes/no question. The end of input and `signal` count as no. */
 export async function askYes(
-  { stdin, stderr }: Terminal,
+  { stdin: firstInput, stderr }: Terminal,
   question: string,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (signal.aborted) return false;
+  const stdin = openInput(firstInput);
   stderr.write(`${question} [y/N] `);
   signal.addEventListener('abort', () => stdin.destroy(), { once: true });
   try {
@@ -48,9 +51,10 @@ export async function askYes(
 
 /** Prompts for several passwords in order; text typed ahead answers the next question. */
 async function askPasswords(
-  { stdin, stderr }: Terminal,
+  { stdin: firstInput, stderr }: Terminal,
   questions: readonly string[],
 ): Promise<Secret<string>[]> {
+  const stdin = openInput(firstInput);
   // Turn echo off before the question appears, so that fast typing is not shown.
   stdin.setRawMode(true);
   stdin.setEncoding('utf8');
@@ -76,6 +80,11 @@ async function askPasswords(
     stdin.destroy();
     stderr.write('\n');
   }
+}
+
+/** The terminal, opened again if an earlier prompt has closed the input, so that it does not keep the process alive. */
+function openInput(stdin: NodeJS.ReadStream): NodeJS.ReadStream {
+  return stdin.destroyed ? new ReadStream(openSync('/dev/tty', 'r+')) : stdin;
 }
 
 function noPassword(): never {

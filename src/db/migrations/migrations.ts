@@ -17,6 +17,7 @@ import { masterKeys } from './migration-0008-master-keys.ts';
 import { notifications } from './migration-0009-notifications.ts';
 import { rowTags } from './migration-0010-row-tags.ts';
 import { renewalPressure } from './migration-0011-renewal-pressure.ts';
+import { keptKeys } from './migration-0012-kept-keys.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
@@ -34,6 +35,7 @@ export const migrations: Migrations = {
   '0009-notifications': notifications,
   '0010-row-tags': rowTags,
   '0011-renewal-pressure': renewalPressure,
+  '0012-kept-keys': keptKeys,
 };
 
 /** The name of the newest schema. */

@@ -4,6 +4,7 @@
  */
 import type { Generated } from 'kysely';
 import type { AuditEventsTable, AuditKeysTable } from './schema-audit.ts';
+import type { DeletedCertificatesTable, DeletedVersionsTable, NextKeysTable } from './schema-kept-keys.ts';
 import type { MasterKeysTable } from './schema-master-keys.ts';
 import type { NotificationTables } from './schema-notifications.ts';
 import type { IssuanceHoldsTable, RenewalsTable } from './schema-renewals.ts';
@@ -205,6 +206,9 @@ export type Schema = NotificationTables & {
   ca_certificates: CaCertificatesTable;
   certificates: CertificatesTable;
   certificate_versions: CertificateVersionsTable;
+  next_keys: NextKeysTable;
+  deleted_certificates: DeletedCertificatesTable;
+  deleted_versions: DeletedVersionsTable;
   renewals: RenewalsTable;
   issuance_holds: IssuanceHoldsTable;
   acme_accounts: AcmeAccountsTable;

@@ -13,6 +13,16 @@ export const sealedPlaces = {
     record: "certificate_id || '/' || version",
   },
   'renewals.sealed_private_key': { table: 'renewals', column: 'sealed_private_key', record: "id || ''" },
+  'next_keys.sealed_private_key': {
+    table: 'next_keys',
+    column: 'sealed_private_key',
+    record: "certificate_id || '/next'",
+  },
+  'deleted_versions.sealed_private_key': {
+    table: 'deleted_versions',
+    column: 'sealed_private_key',
+    record: "deleted_certificate_id || '/' || version",
+  },
   'ca_certificates.sealed_private_key': {
     table: 'ca_certificates',
     column: 'sealed_private_key',

@@ -24,6 +24,8 @@ export type AuditAction =
   | 'certificate.update'
   | 'certificate.revoke'
   | 'certificate.delete'
+  | 'certificate.undelete'
+  | 'certificate.purge'
   | 'certificate.download'
   | 'renewal.request'
   | 'renewal.fail'

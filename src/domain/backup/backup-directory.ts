@@ -12,8 +12,13 @@ import { readManifestPage } from './backup-file.ts';
 import type { BackupAmounts, SetAside } from './backup-health.ts';
 import type { Manifest } from './backup-manifest.ts';
 
-/** A backup that a schedule has made: the moment (UTC milliseconds) it is of, and what it holds. */
-export type ScheduledBackup = { readonly path: string; readonly at: number; readonly holds: BackupAmounts };
+/** A backup that a schedule has made: the moment (UTC milliseconds) it is of, what it holds, and the ids of its master keys. */
+export type ScheduledBackup = {
+  readonly path: string;
+  readonly at: number;
+  readonly holds: BackupAmounts;
+  readonly keys: readonly string[];
+};
 
 /** Each list has the newest first. */
 export type BackupDirectory = {
@@ -56,8 +61,8 @@ export async function backupsIn({ db }: DatabaseContext, directory: string): Pro
     const path = join(directory, name);
     const page = manifestAt(path);
     if (typeof page !== 'object' || !page.manifest.key_ids.some((id) => keyIds.has(id))) continue;
-    const { vault_id, created_at } = page.manifest;
-    const backup = { path, at: Date.parse(created_at), holds: amountsIn(page.manifest) };
+    const { vault_id, created_at, key_ids: keys } = page.manifest;
+    const backup = { path, at: Date.parse(created_at), holds: amountsIn(page.manifest), keys };
     if (vault_id === undefined) found.unnamed.push(backup);
     else if (vault_id === identity?.id)
       (basename(path) === basename(acceptedPath(path)) ? found.own : found.aside).push(backup);
@@ -89,6 +94,13 @@ export function setAsideIn(found: BackupDirectory): SetAside | undefined {
   return isMuchLess(aside.holds, before.holds)
     ? { path: aside.path, holds: aside.holds, before: before.holds }
     : undefined;
+}
+
+/** The ids of the master keys that a file needs to be restored; none if it is not a backup, or has its key sealed in it. */
+export function keysNeededBy(path: string): readonly string[] {
+  const page = manifestAt(path);
+  if (typeof page !== 'object' || page.manifest.sealed_master_key !== undefined) return [];
+  return page.manifest.key_ids;
 }
 
 function manifestAt(path: string): ReturnType<typeof readManifestPage> {

@@ -2,8 +2,10 @@
  * Backups by time: when the next is due, what it is called, and which old ones are removed. A backup that holds much less
  * than the one before is set aside, and removes nothing: the vault may have lost what the old ones still hold.
  */
-
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { removeFile } from '../../base/durable-file.ts';
+import { second } from '../../base/duration.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
 import { type BackupOrder, backUpInto } from './backup.ts';
 import {
@@ -18,6 +20,7 @@ import {
   setAsideIn,
 } from './backup-directory.ts';
 import type { SetAside } from './backup-health.ts';
+import { isRotatedSince } from './backup-keys.ts';
 
 /** Where backups go, how often, and how many stay. */
 export type BackupPlan = {
@@ -37,7 +40,7 @@ export type PlanOutcome = {
 };
 
 /**
- * Makes a backup if one is due, and removes those that are too many. Throws what `backUpInto` throws, and the system's error
+ * Makes a backup if one is due or the master key was rotated since the last one, and removes those that are too many. Throws what `backUpInto` throws, and the system's error
  * where the directory cannot be read.
  */
 export async function backUpByPlan(
@@ -47,17 +50,24 @@ export async function backUpByPlan(
 ): Promise<PlanOutcome> {
   const now = vault.world.now();
   const found = await backupsIn(vault, plan.directory);
-  if (!isDue([...found.own, ...found.aside], plan, now)) return outcome(found);
+  const isTime = isDue([...found.own, ...found.aside], plan, now);
+  if (!isTime && !(await isRotatedSince(vault, found))) return outcome(found);
   const before = backupBefore(found)?.holds;
   const { path, as } = await backUpInto(vault, order, plan.directory, (manifest) =>
     before !== undefined && isMuchLess(amountsIn(manifest), before)
-      ? { name: asideName(now), as: 'set aside' }
-      : { name: backupName(now), as: 'the last' },
+      ? { name: freeName(plan, now, asideName), as: 'set aside' }
+      : { name: freeName(plan, now, backupName), as: 'the last' },
   );
   const after = await backupsIn(vault, plan.directory);
   if (as === 'the last') removeTooMany(after.own, plan, path);
   else removeLesser(after.aside, plan);
   return outcome(after, path);
+}
+
+/** Two rotations of the master key in one second make two backups: the second one is named after the next second. */
+function freeName(plan: BackupPlan, now: number, nameAt: (at: number) => string): string {
+  const name = nameAt(now);
+  return existsSync(join(plan.directory, name)) ? freeName(plan, now + second, nameAt) : name;
 }
 
 /** Due unless one was made within the last period. One from the future, made while the clock was ahead, does not count. */

@@ -4,6 +4,7 @@ import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts'
 import { findIssuerById } from '../../db/tables/issuers.ts';
 import type { DatabaseContext } from '../contexts.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
+import { keyPins } from '../versions/next-key.ts';
 
 export type CertificateSettingsView = {
   name: string;
@@ -16,6 +17,10 @@ export type CertificateSettingsView = {
   profile: string | null;
   challenge: string | null;
   reuse_key: boolean;
+  /** `sha256//…` of the current public key; null if nothing is issued yet. */
+  public_key_pin: string | null;
+  /** The pin after the next renewal, if a key rotation is scheduled. */
+  next_public_key_pin: string | null;
   auto_renew: boolean;
   disabled: boolean;
   failed_attempts: number;
@@ -33,6 +38,7 @@ export async function certificateSettings(
   const row = await requireCertificate(db.reader, name);
   const nameOf = async (id: number | null) =>
     id === null ? null : ((await findIssuerById(db.reader, id))?.name ?? null);
+  const pins = await keyPins(db.reader, row);
   const { ari_window_start: start, ari_window_end: end, retry_after } = row;
   return {
     name: row.name,
@@ -44,6 +50,8 @@ export async function certificateSettings(
     profile: row.profile,
     challenge: row.challenge,
     reuse_key: row.reuse_key === 1,
+    public_key_pin: pins.current,
+    next_public_key_pin: pins.next,
     auto_renew: row.auto_renew === 1,
     disabled: row.disabled_at !== null,
     failed_attempts: row.failed_attempts,

@@ -1,35 +1,61 @@
 /** Changes to a certificate: names, key type, issuers and renewal settings. */
+import { defaultKeyType, isKeyType } from '../../base/key-type.ts';
 import { Problem } from '../../base/problem.ts';
+import type { Secret } from '../../base/secret.ts';
+import { generatePrivateKey } from '../../crypto/key-pair.ts';
 import type { Writer } from '../../db/database.ts';
 import { findVersion } from '../../db/tables/certificate-versions.ts';
-import { type CertificateRow, updateCertificate } from '../../db/tables/certificates.ts';
+import { type CertificateRow, findCertificate, updateCertificate } from '../../db/tables/certificates.ts';
 import { findIssuerById, type IssuerRow } from '../../db/tables/issuers.ts';
 import { findOpenRenewal, updateRenewal } from '../../db/tables/renewals.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import type { WorldContext } from '../contexts.ts';
+import type { SealingContext, WorldContext } from '../contexts.ts';
 import type { UpdateCertificateInput } from '../inputs.ts';
 import { refuseSameFallback, refuseUnsuitable, requireIssuer } from '../issuance/issuers.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
+import { cancelRotation, isNextKeyScheduled, scheduleNextKey } from '../versions/next-key.ts';
 import { nextRenewalAt } from '../versions/renewal-plan.ts';
 import { refuseUnsuitableFallback } from './certificates.ts';
 
 /**
- * Changes the certificate and queues a renewal if names or key type changed. Returns the id of that renewal. Throws
+ * Changes the certificate and queues a renewal if names or key type changed. Returns the id of that renewal. `rotate_key`
+ * generates the key of the next version now; one that is scheduled already stays, because clients may know its pin. Throws
  * `certificate_not_found`, `invalid_request`, and `not_renewable` for an imported certificate that gets no issuer.
  */
 export async function changeCertificate(
-  vault: QueueContext,
+  vault: QueueContext & SealingContext,
   actor: Actor,
   name: string,
   input: UpdateCertificateInput,
 ): Promise<number | undefined> {
-  const renewal = await vault.db.write((writer) => storeCertificateChange(vault, writer, actor, name, input));
+  // Before the transaction: an RSA key can take seconds.
+  const key = input.rotate_key === true ? await keyToSchedule(vault, name, input) : undefined;
+  const renewal = await vault.db.write(async (writer) => {
+    const id = await storeCertificateChange(vault, writer, actor, name, input);
+    const certificate = await requireCertificate(writer, name);
+    if (key !== undefined) await scheduleNextKey(vault, writer, certificate.id, key);
+    if (input.rotate_key === false) await cancelRotation(writer, certificate.id);
+    return id;
+  });
   if (renewal !== undefined) vault.renewalQueued.notify();
   return renewal;
 }
 
-/** `changeCertificate` in the caller's transaction; if it returns a renewal, notify `renewalQueued` after the commit. */
+/** A new key of the type that the certificate has after the change; undefined if the next key is scheduled and has it. */
+async function keyToSchedule(
+  vault: QueueContext,
+  name: string,
+  { key_type: wanted }: UpdateCertificateInput,
+): Promise<Secret | undefined> {
+  const before = await findCertificate(vault.db.reader, name);
+  if (before === undefined) return undefined;
+  const keyType = wanted ?? (isKeyType(before.key_type) ? before.key_type : defaultKeyType);
+  const isKept = keyType === before.key_type && (await isNextKeyScheduled(vault, before.id));
+  return isKept ? undefined : generatePrivateKey(keyType);
+}
+
+/** `changeCertificate` in the caller's transaction, without `rotate_key`; if it returns a renewal, notify `renewalQueued` after the commit. */
 export async function storeCertificateChange(
   vault: WorldContext,
   writer: Writer,
@@ -57,6 +83,8 @@ export async function storeCertificateChange(
   const current = number === null ? undefined : await findVersion(writer, before.id, number);
   const next = nextRenewalAt(after, current, now);
   await updateCertificate(writer, before.id, { ...changes, next_renewal_at: next });
+  // The next version has a new key anyway, of another type.
+  if (after.key_type !== before.key_type) await cancelRotation(writer, before.id);
   if (issuer.id !== before.issuer_id) await redirectQueued(writer, before.id, issuer.id);
   const event = {
     actor,

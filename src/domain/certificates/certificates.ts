@@ -8,7 +8,7 @@ import { apiKeysNaming, removeFromAllowlists } from '../../db/tables/api-key-cer
 import { deleteCertificateRow, findCertificate, insertCertificate } from '../../db/tables/certificates.ts';
 import type { IssuerRow } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';
+import type { SealingContext, SecretsContext } from '../contexts.ts';
 import { type CreateCertificateInput, newCertificateName, parseInput } from '../inputs.ts';
 import { refuseSameFallback, refuseUnsuitable, requireIssuer, sentence } from '../issuance/issuers.ts';
 import { issueFromLocalCa } from '../issuance/local-ca.ts';
@@ -17,6 +17,7 @@ import { neededForHttps, servedSettings } from '../presence/served-settings.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { addVersion, type VersionMaterial } from '../versions/versions.ts';
+import { keepDeleted } from './deleted-certificates.ts';
 
 /**
  * Creates a certificate in one transaction. The private CA issues version 1 immediately; for an ACME CA, the first renewal is
@@ -132,12 +133,12 @@ async function refuseExisting(reader: Reader, name: CertName): Promise<void> {
 }
 
 /**
- * Deletes a certificate with all its versions and keys. Throws `certificate_not_found`, and `certificate_in_use` if the
- * running server serves HTTPS with it or the allowlist of an unrevoked API key names it; with `force`, it is deleted all the
- * same and removed from all allowlists.
+ * Deletes a certificate; it is kept apart until it is restored or purged (deleted-certificates.ts). Throws
+ * `certificate_not_found`, and `certificate_in_use` if the running server serves HTTPS with it or the allowlist of an unrevoked
+ * API key names it; with `force`, it is deleted all the same and removed from all allowlists.
  */
 export async function deleteCertificate(
-  vault: TimedContext,
+  vault: SecretsContext,
   actor: Actor,
   name: string,
   options: { readonly force: boolean },
@@ -147,7 +148,7 @@ export async function deleteCertificate(
 
 /** `deleteCertificate` in the caller's transaction. */
 export async function eraseCertificate(
-  { world }: WorldContext,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   name: string,
@@ -168,6 +169,13 @@ export async function eraseCertificate(
   for (const { id } of naming) if (await isApiKeyAuthentic(writer, id)) authentic.push(id);
   await removeFromAllowlists(writer, certificate.id);
   for (const id of authentic) await tagApiKey(writer, id);
+  await keepDeleted(
+    vault,
+    writer,
+    actor,
+    certificate,
+    active.map(({ id, name }) => ({ id, name })),
+  );
   await deleteCertificateRow(writer, certificate.id);
   const detail = {
     versions: certificate.current_version ?? 0,
@@ -176,6 +184,6 @@ export async function eraseCertificate(
   await record(
     writer,
     { actor, action: 'certificate.delete', resource: `certificate:${name}`, detail },
-    world.now(),
+    vault.world.now(),
   );
 }

@@ -14,7 +14,7 @@ import type { Actor } from '../audit/audit.ts';
 import { storeImport } from '../certificates/certificate-import.ts';
 import { storeCertificateChange } from '../certificates/certificate-update.ts';
 import { eraseCertificate, storeCertificate } from '../certificates/certificates.ts';
-import type { SealingContext, SecretsContext, WorldContext } from '../contexts.ts';
+import type { SealingContext, SecretsContext } from '../contexts.ts';
 import { certName, parseInput } from '../inputs.ts';
 import { storeDnsProviderChange } from '../issuance/dns-provider-change.ts';
 import { eraseDnsProvider, storeDnsProvider } from '../issuance/dns-providers.ts';
@@ -183,7 +183,7 @@ async function applyChange(
 }
 
 async function eraseObject(
-  vault: WorldContext,
+  vault: SealingContext,
   writer: Writer,
   actor: Actor,
   { section, name, id }: Change,

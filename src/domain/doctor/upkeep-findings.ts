@@ -8,9 +8,15 @@ import { hasAdministrators } from '../../db/tables/administrators.ts';
 import { listApiKeys } from '../../db/tables/api-keys.ts';
 import { listMasterKeys } from '../../db/tables/master-keys.ts';
 import { backupAge } from '../backup/backup-age.ts';
-import { acceptedPath, backupsIn, setAsideIn } from '../backup/backup-directory.ts';
+import {
+  acceptedPath,
+  type BackupDirectory,
+  backupsIn,
+  keysNeededBy,
+  setAsideIn,
+} from '../backup/backup-directory.ts';
 import type { BackupPlan } from '../backup/backup-schedule.ts';
-import type { DatabaseContext, TimedContext } from '../contexts.ts';
+import type { DatabaseContext, KeyringContext, TimedContext } from '../contexts.ts';
 import type { Finding } from './finding.ts';
 
 /** How old the last backup may be without a schedule. */
@@ -52,7 +58,10 @@ export async function clockFindings({ db, world }: TimedContext): Promise<Findin
 }
 
 /** Whether the last backup is recent enough, by the schedule if there is one. */
-export async function backupFindings(vault: TimedContext, plan: BackupPlan | undefined): Promise<Finding[]> {
+export async function backupFindings(
+  vault: TimedContext & KeyringContext,
+  plan: BackupPlan | undefined,
+): Promise<Finding[]> {
   const age = await backupAge(vault);
   const hint =
     plan === undefined
@@ -73,10 +82,13 @@ export async function backupFindings(vault: TimedContext, plan: BackupPlan | und
 }
 
 /** Problems with the scheduled backups; none if the directory cannot be read, which another finding reports. */
-async function directoryFindings(vault: DatabaseContext, directory: string): Promise<Finding[]> {
+async function directoryFindings(
+  vault: DatabaseContext & KeyringContext,
+  directory: string,
+): Promise<Finding[]> {
   const found = await backupsIn(vault, directory).catch(() => undefined);
   if (found === undefined) return [];
-  const findings: Finding[] = [];
+  const findings: Finding[] = keyOfLastBackup(vault, found);
   const setAside = setAsideIn(found);
   if (setAside !== undefined) {
     const { path, holds, before } = setAside;
@@ -97,6 +109,20 @@ async function directoryFindings(vault: DatabaseContext, directory: string): Pro
     });
   }
   return findings;
+}
+
+/** Whether the newest scheduled backup can be restored with the key files that the vault finds. */
+function keyOfLastBackup({ keyring }: KeyringContext, { own: [last] }: BackupDirectory): Finding[] {
+  const missing = last && keysNeededBy(last.path).find((id) => keyring.find(id) === undefined);
+  if (last === undefined || missing === undefined) return [];
+  return [
+    {
+      check: 'backup',
+      status: 'failed',
+      message: `the last backup needs master key ${missing}, which is not beside the key file: ${last.path}`,
+      hint: 'Without a copy of that key, nothing restores it. Create another backup.\nFix: vault backup FILE',
+    },
+  ];
 }
 
 /** API keys that expire soon or expired recently. */

@@ -58,12 +58,16 @@ export async function masterKeyStatus(
   return { key_file: keyFile ?? null, rotation: isRotating ? 'unfinished' : 'none', keys };
 }
 
-/** Removes the file of a key that nothing in the database needs. Returns its paths. Throws OperatorError otherwise. */
+/**
+ * Removes the file of a key that nothing in the database needs, after `confirm`, which may throw. Returns its paths. Throws
+ * OperatorError otherwise.
+ */
 export async function removeMasterKey(
   parts: { readonly db: Database; readonly world: World },
   actor: Actor,
   keyFile: string,
   id: string,
+  confirm?: () => Promise<void>,
 ): Promise<string[]> {
   const { keys } = await masterKeyStatus(parts, keyFile);
   const key = keys.find((key) => key.id === id);
@@ -75,6 +79,8 @@ export async function removeMasterKey(
   const blobs = Object.values(key.blobs).reduce((sum, count) => sum + count, 0);
   if (blobs > 0) throw needed(id, `${blobs} secret${blobs === 1 ? '' : 's'} in the vault`);
   const { db, world } = parts;
+  await refuseInUse(db.reader, id);
+  await confirm?.();
   await db.write(async (writer) => {
     await refuseInUse(writer, id);
     const event = { actor, action: 'master_key.remove', resource: `master-key:${id}` } as const;

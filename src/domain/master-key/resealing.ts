@@ -24,6 +24,8 @@ const blobsPerTurn = 50;
 const purposes: Record<SealedPlace, BlobOwner['purpose']> = {
   'certificate_versions.sealed_private_key': 'seal: certificate private key',
   'renewals.sealed_private_key': 'seal: certificate private key',
+  'next_keys.sealed_private_key': 'seal: certificate private key',
+  'deleted_versions.sealed_private_key': 'seal: certificate private key',
   'ca_certificates.sealed_private_key': 'seal: certificate authority key',
   'acme_accounts.sealed_private_key': 'seal: acme account key',
   'acme_accounts.sealed_next_private_key': 'seal: acme account key',

@@ -41,6 +41,7 @@ import type { ChallengeContext, OrderContext } from '../issuance/issuance-contex
 import { sharedHold } from '../issuance/issuance-limits.ts';
 import { issueFromLocalCa } from '../issuance/local-ca.ts';
 import { openFor, renewalKeyOwner, sealFor } from '../sealed-secrets.ts';
+import { nextKey } from '../versions/next-key.ts';
 import { type VersionMaterial, versionPrivateKey } from '../versions/versions.ts';
 import { releaseRenewal } from './renewal-claim.ts';
 import { type Failure, fail, succeed, supersede } from './renewal-outcome.ts';
@@ -175,7 +176,7 @@ function textOf(error: unknown): string {
   return hint === undefined ? message : `${message.replace(/\.$/, '')}. ${hint}`;
 }
 
-/** The private key of the next version: the stored one after a crash, the current one if it is reused, otherwise a new one. */
+/** The private key of the next version: the stored one after a crash, the scheduled one, the current one if it is reused, otherwise a new one. */
 async function renewalKey(vault: SecretsContext, attempt: Attempt): Promise<Secret> {
   const { renewal, certificate } = attempt;
   const keyType = isKeyType(certificate.key_type) ? certificate.key_type : defaultKeyType;
@@ -186,6 +187,7 @@ async function renewalKey(vault: SecretsContext, attempt: Attempt): Promise<Secr
     if (isWanted && !(await isRevokedKey(vault, certificate, stored))) return stored;
   }
   const key =
+    (await nextKey(vault, certificate.id, keyType)) ??
     (certificate.reuse_key === 1 ? await currentKey(vault, certificate, keyType) : undefined) ??
     (await generatePrivateKey(keyType));
   // An order for another key is not resumed.

@@ -20,6 +20,7 @@ import {
 import { updateCertificate } from '../../db/tables/certificates.ts';
 import type { DatabaseContext, KeyringContext, SealingContext } from '../contexts.ts';
 import { openFor, sealFor, versionKeyOwner } from '../sealed-secrets.ts';
+import { endRotation } from './next-key.ts';
 import { nextRenewalAt, type PlannedCertificate } from './renewal-plan.ts';
 
 export type VersionMaterial = {
@@ -82,6 +83,7 @@ export async function addVersion(
     acme_account_id: material.acme?.accountId ?? null,
     directory_url: material.acme?.directoryUrl ?? null,
   });
+  await endRotation(writer, certificate.id, material.leaf);
   const fresh = { failed_attempts: 0, last_attempt_at: null, retry_after: null, ari_renew_at: null };
   const current = {
     not_before: facts.notBefore,

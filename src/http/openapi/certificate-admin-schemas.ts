@@ -50,6 +50,11 @@ export const certificateSettingsSchema = z
     profile: z.string().nullable(),
     challenge: z.string().nullable(),
     reuse_key: z.boolean(),
+    public_key_pin: z.string().nullable().describe('sha256//… of the current public key'),
+    next_public_key_pin: z
+      .string()
+      .nullable()
+      .describe('the pin after the next renewal, if a key rotation is scheduled'),
     auto_renew: z.boolean(),
     disabled: z.boolean(),
     failed_attempts: z.int(),

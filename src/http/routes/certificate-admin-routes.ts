@@ -61,7 +61,7 @@ export const certificateAdminRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/certificates/{name}',
     id: 'deleteCertificate',
-    summary: 'Delete a certificate with all its versions and keys',
+    summary: 'Delete a certificate; it can be restored until it is purged, after 30 days by default',
     access,
     query: deleteCertificateQuery,
     replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },

@@ -12,6 +12,7 @@ import { auditRoutes } from './audit-routes.ts';
 import { certificateAdminRoutes } from './certificate-admin-routes.ts';
 import { certificateImportRoutes } from './certificate-import-routes.ts';
 import { certificateRoutes } from './certificate-routes.ts';
+import { deletedCertificateRoutes } from './deleted-certificate-routes.ts';
 import { dnsProviderRoutes } from './dns-provider-routes.ts';
 import { eventRoutes } from './event-routes.ts';
 import { installerRoutes } from './installer-routes.ts';
@@ -36,6 +37,7 @@ export function routesWith(installer: string): readonly Route[] {
     ...certificateRoutes,
     ...certificateAdminRoutes,
     ...certificateImportRoutes,
+    ...deletedCertificateRoutes,
     ...artifactRoutes,
     ...renewalRoutes,
     ...apiKeyRoutes,

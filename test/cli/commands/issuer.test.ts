@@ -138,7 +138,7 @@ test('another directory means another account; the old one stays, is no longer c
       ['2', true, other.directoryUrl],
     ],
   );
-  assert.equal((await run('acme-account', 'delete', '--id', '1')).code, 0);
+  assert.equal((await run('acme-account', 'delete', '--id', '1', '--yes')).code, 0);
 });
 
 test('a new contact is told to the CA with the next order', async (t) => {

@@ -153,7 +153,7 @@ test('a backup from before a rotation is restored by the key that was kept, and 
     'the key file is the right one',
   );
   await done('master-key', 'rotate');
-  const removed = await done('master-key', 'remove', '--id', old?.id ?? '');
+  const removed = await done('master-key', 'remove', '--yes', '--id', old?.id ?? '');
   assert.match(
     removed.stderr,
     /^Removed: .*\nTo restore backups that need this key, you need a copy of it\.\n$/,

@@ -37,7 +37,17 @@ const options: Readonly<Record<string, readonly string[]>> = {
   'certificate renew': ['--name', '--wait', '--resolver', '--acme-drafts'],
   'certificate update': [
     ...['--name', '--domain', '--issuer', '--fallback-issuer', '--key-type', '--profile', '--challenge'],
-    ...['--reuse-key', '--rotate-key', '--auto-renew', '--no-auto-renew', '--disable', '--enable', '--wait'],
+    ...[
+      '--reuse-key',
+      '--no-reuse-key',
+      '--rotate-key',
+      '--no-rotate-key',
+      '--auto-renew',
+      '--no-auto-renew',
+      '--disable',
+      '--enable',
+      '--wait',
+    ],
   ],
   'certificate revoke': ['--name', '--version', '--reason'],
   'certificate delete': ['--name', '--force'],

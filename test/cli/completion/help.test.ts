@@ -92,6 +92,8 @@ const last = [
     'api-key revoke',
     'api-key delete',
     'certificate delete',
+    'certificate undelete',
+    'certificate purge',
     'dns-provider remove',
     'admin delete',
   ],

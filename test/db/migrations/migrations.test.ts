@@ -84,6 +84,7 @@ test('the shipped migrations are these, in this order', () => {
     '0009-notifications',
     '0010-row-tags',
     '0011-renewal-pressure',
+    '0012-kept-keys',
   ]);
 });
 

@@ -118,7 +118,11 @@ test('what an issuer or a fallback could never make is refused, and nothing is m
   const { vault } = await testVault(t);
   await silentIssuer(vault, 'ca');
   const ed25519 = { key_type: 'ed25519' };
-  await rejects(create(vault, 'www', { ...ed25519, issuer: 'ca' }), 'invalid_request', /do not issue certificates for Ed25519/);
+  await rejects(
+    create(vault, 'www', { ...ed25519, issuer: 'ca' }),
+    'invalid_request',
+    /do not issue certificates for Ed25519/,
+  );
   await rejects(
     create(vault, 'www', { ...ed25519, fallback_issuer: 'ca' }),
     'invalid_request',

@@ -40,7 +40,10 @@ test('failing channels are reported, working ones counted, and disabled ones ski
   await deliverAll(vault);
   const [gone] = await notificationFindings(vault);
   assert.equal(gone?.status, 'failed');
-  assert.equal(gone.message, `channel ops was disabled: ${host} responded with 410 Gone: the endpoint no longer accepts messages`);
+  assert.equal(
+    gone.message,
+    `channel ops was disabled: ${host} responded with 410 Gone: the endpoint no longer accepts messages`,
+  );
   await changeChannel(vault, localCli, 'ops', { disabled: true });
   assert.deepEqual(await notificationFindings(vault), []);
 });

@@ -145,7 +145,11 @@ test('a contact that the CA does not take keeps no certificate from being renewe
   await updateIssuer(vault, localCli, 'ca', { email: 'new@example.test' }, accepted, forever);
   ca.override('account', problem('invalidContact', 'no such mailbox'));
   await issuesAnother(vault);
-  assert(log.lines.some((line) => line.includes('no such mailbox') && line.includes('retrying with the next renewal')));
+  assert(
+    log.lines.some(
+      (line) => line.includes('no such mailbox') && line.includes('retrying with the next renewal'),
+    ),
+  );
   await issuesAnother(vault);
   assert.deepEqual(
     [...ca.state.accounts.values()].map(({ contact }) => contact),

@@ -91,7 +91,9 @@ test('a provider that never answers does not keep the certificates of another', 
   const renewals = await fleet.renew();
   const bad = renewals.slice(0, 5).map(({ error }) => error ?? '');
   assert(
-    bad.every((error) => /^DNS provider silent did not change _acme-challenge\.\S+ within 120 s$/.test(error)),
+    bad.every((error) =>
+      /^DNS provider silent did not change _acme-challenge\.\S+ within 120 s$/.test(error),
+    ),
     bad.join('\n'),
   );
   const good = renewals.slice(5);

@@ -127,7 +127,10 @@ test('a wait for a turn ends with the signal, in words that name the provider', 
   const second = presentRecords(vault, row, [at('b.example.test')], stop.signal);
   await world.sleeping(2);
   stop.abort();
-  await assert.rejects(second, { name: 'DnsProviderError', message: 'canceled while waiting for DNS provider mine' });
+  await assert.rejects(second, {
+    name: 'DnsProviderError',
+    message: 'canceled while waiting for DNS provider mine',
+  });
   world.advance(minute);
   await first;
 });

@@ -42,7 +42,8 @@ suite('a certificate that is asked for', () => {
       [['admin:alice', 'certificate:www', '127.0.0.1']],
     );
     assert.equal((await expect<Problem>(409, 'POST', list, body)).code, 'certificate_exists');
-    const settings = await expect(200, 'GET', `${list}/www/settings`);
+    const { public_key_pin, ...settings } = await expect(200, 'GET', `${list}/www/settings`);
+    assert.match(String(public_key_pin), /^sha256\/\/\S{44}$/);
     assert.deepEqual(settings, {
       name: 'www',
       domains: body.domains,
@@ -53,6 +54,7 @@ suite('a certificate that is asked for', () => {
       profile: null,
       challenge: null,
       reuse_key: false,
+      next_public_key_pin: null,
       auto_renew: true,
       disabled: false,
       failed_attempts: 0,
@@ -90,6 +92,27 @@ suite('a change of a certificate', () => {
       'not_renewable',
     );
     assert.deepEqual(eventsOf(server.dataDir, 'certificate.update'), []);
+  });
+
+  test('schedules one key rotation and shows the pin of the next key, until it is canceled', async (t) => {
+    const { server, expect } = await administration(t);
+    await makeCertificate(server.vault, 'www');
+    const pins = async () => {
+      const { public_key_pin, next_public_key_pin } = await expect(200, 'GET', `${list}/www/settings`);
+      return { current: public_key_pin, next: next_public_key_pin };
+    };
+    const before = await pins();
+    const { renewal } = await expect<Change>(200, 'PATCH', `${list}/www`, { rotate_key: true });
+    assert.equal(renewal, null);
+    const scheduled = await pins();
+    assert.equal(scheduled.current, before.current);
+    assert.match(String(scheduled.next), /^sha256\/\/\S{44}$/);
+    await expect(200, 'PATCH', `${list}/www`, { rotate_key: true });
+    assert.deepEqual(await pins(), scheduled);
+    await expect(200, 'PATCH', `${list}/www`, { rotate_key: false });
+    assert.deepEqual(await pins(), before);
+    const [event] = eventsOf(server.dataDir, 'certificate.update');
+    assert.deepEqual(event?.detail, { rotate_key: true });
   });
 
   test('shows in the answer, and queues a renewal where other names are wanted', async (t) => {

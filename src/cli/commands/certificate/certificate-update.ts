@@ -7,6 +7,7 @@ import { command } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import { issuanceOptions, nameOption, waitOptions } from './certificate-options.ts';
+import { keyNotice } from './key-notices.ts';
 import { watchRenewal } from './watch-renewal.ts';
 
 /** The value of a pair of opposite flags; undefined if neither is given. */
@@ -29,6 +30,10 @@ export const updateCommand = command({
       line: 'vault certificate update --name web --domain www.example.test --domain example.test',
     },
     { does: 'Turn off automatic renewal', line: 'vault certificate update --name web --no-auto-renew' },
+    {
+      does: 'Rotate the key once: prints the pins of the current and the next key',
+      line: 'vault certificate update --name web --rotate-key',
+    },
     {
       does: 'Change the issuer and issue a version from it now',
       line: 'vault certificate update --name web --issuer letsencrypt --wait',
@@ -60,7 +65,12 @@ export const updateCommand = command({
       description: `${issuanceOptions['fallback-issuer'].description}, or none`,
     },
     'reuse-key': { type: 'boolean', description: 'keep the same private key at each renewal' },
-    'rotate-key': { type: 'boolean', description: 'generate a new private key at each renewal' },
+    'no-reuse-key': { type: 'boolean', description: 'generate a new private key at each renewal' },
+    'rotate-key': {
+      type: 'boolean',
+      description: 'generate one new key now, and use it from the next renewal on',
+    },
+    'no-rotate-key': { type: 'boolean', description: 'cancel a scheduled key rotation' },
     'auto-renew': { type: 'boolean', description: 'renew automatically' },
     'no-auto-renew': { type: 'boolean', description: 'renew only on request' },
     disable: { type: 'boolean', description: 'disable all renewals, including manual ones' },
@@ -76,7 +86,8 @@ export const updateCommand = command({
       lifetime: clearable(args.lifetime),
       profile: clearable(args.profile),
       challenge: clearable(args.challenge),
-      reuse_key: onOff(args['reuse-key'], args['rotate-key'], ['--reuse-key', '--rotate-key']),
+      reuse_key: onOff(args['reuse-key'], args['no-reuse-key'], ['--reuse-key', '--no-reuse-key']),
+      rotate_key: onOff(args['rotate-key'], args['no-rotate-key'], ['--rotate-key', '--no-rotate-key']),
       auto_renew: onOff(args['auto-renew'], args['no-auto-renew'], ['--auto-renew', '--no-auto-renew']),
       disabled: onOff(args.disable, args.enable, ['--disable', '--enable']),
     };
@@ -87,14 +98,16 @@ export const updateCommand = command({
     const input = parseInput(updateCertificateInput, Object.fromEntries(named));
     await withVault(args, terminal, 'refuse', async (vault) => {
       const renewal = await changeCertificate(vault, localCli, args.name, input);
-      if (args.wait && (renewal !== undefined || input.issuer !== undefined)) {
-        // --wait with a new issuer means: issue from it now.
+      const isWanted = input.issuer !== undefined || input.rotate_key === true;
+      if (args.wait && (renewal !== undefined || isWanted)) {
+        // --wait with a new issuer or key means: issue with it now.
         const id = renewal ?? (await requestRenewal(vault, localCli, args.name)).id;
         await watchRenewal(vault, terminal, { id, name: args.name });
         return;
       }
       const next = renewal === undefined ? '' : ' Queued a renewal; "vault serve" runs it.';
       terminal.stderr.write(`Updated certificate ${args.name}.${next}\n`);
+      terminal.stderr.write(await keyNotice(vault, args.name, input));
       if (renewal === undefined && input.issuer !== undefined) {
         terminal.stderr.write(
           `  The next renewal uses ${input.issuer}. To renew now: vault certificate renew --name ${args.name}\n`,

@@ -1,7 +1,4 @@
 /** `vault certificate …`: manages certificates directly in the database, without HTTP. */
-import { X509Certificate } from 'node:crypto';
-import { publicKeyPin } from '../../../crypto/public-key-pin.ts';
-import { localCli } from '../../../domain/audit/audit.ts';
 import { pagesOfCertificates } from '../../../domain/certificates/certificate-search.ts';
 import { certificateStatus } from '../../../domain/certificates/certificate-status.ts';
 import {
@@ -9,24 +6,25 @@ import {
   certificateView,
   versionView,
 } from '../../../domain/certificates/certificate-views.ts';
-import { deleteCertificate } from '../../../domain/certificates/certificates.ts';
 import type { DatabaseContext } from '../../../domain/contexts.ts';
 import { stepsOf } from '../../../domain/issuance/attempt.ts';
 import { issuerWithId } from '../../../domain/issuance/issuers.ts';
-import { neededForHttps } from '../../../domain/presence/served-settings.ts';
 import { openRenewalOf } from '../../../domain/renewals/renewals.ts';
 import { certificateSummary, requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
-import { pageVersions, versionNumbered } from '../../../domain/versions/versions.ts';
+import { keyPins } from '../../../domain/versions/next-key.ts';
+import { pageVersions } from '../../../domain/versions/versions.ts';
 import { command, commandGroup } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { settingsInUse } from '../../settings/recorded-settings.ts';
 import { daysUntil, facts, jsonPieces, jsonText, printPieces, table } from '../../terminal/output.ts';
 import { createCommand } from './certificate-create.ts';
+import { deleteCommand, purgeCommand, undeleteCommand } from './certificate-delete.ts';
 import { importCommand } from './certificate-import.ts';
 import { nameOption } from './certificate-options.ts';
 import { renewCommand } from './certificate-renew.ts';
 import { revokeCommand } from './certificate-revoke.ts';
 import { updateCommand } from './certificate-update.ts';
+import { printDeleted } from './deleted-list.ts';
 
 const jsonOption = { json: { type: 'boolean', description: 'print JSON' } } as const;
 
@@ -36,10 +34,18 @@ const list = command({
   examples: [
     { does: 'List all certificates with status and expiry', line: 'vault certificate list' },
     { does: 'Print them as JSON', line: 'vault certificate list --json' },
+    { does: 'List deleted certificates that can be restored', line: 'vault certificate list --deleted' },
   ],
-  options: jsonOption,
+  options: {
+    ...jsonOption,
+    deleted: {
+      type: 'boolean',
+      description: 'list deleted certificates, which "certificate undelete" restores',
+    },
+  },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault, settings) => {
+      if (args.deleted) return printDeleted(vault, terminal, settings.keepDeleted, args.json);
       const { publicUrl } = await settingsInUse(vault, settings);
       const now = vault.world.now();
       if (args.json) {
@@ -78,16 +84,18 @@ const show = command({
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault, settings) => {
       const { publicUrl } = await settingsInUse(vault, settings);
-      const { id } = await requireCertificate(vault.db.reader, args.name, { suggest: true });
+      const { id, current_version } = await requireCertificate(vault.db.reader, args.name, { suggest: true });
       const row = await certificateSummary(vault, args.name);
       if (row === undefined) return;
       const view = certificateView(row, vault.world.now(), publicUrl ?? '');
+      const pins = await keyPins(vault.db.reader, { id, current_version });
       if (args.json) {
-        terminal.stdout.write(jsonText(view));
+        terminal.stdout.write(
+          jsonText({ ...view, public_key_pin: pins.current, next_public_key_pin: pins.next }),
+        );
         return;
       }
       const open = await openRenewalOf(vault, id);
-      const pin = await currentPin(vault, id, row.current_version);
       const fallback = await issuerWithId(vault, row.fallback_issuer_id ?? 0);
       terminal.stdout.write(
         facts([
@@ -99,7 +107,8 @@ const show = command({
           ...(fallback === undefined ? [] : [['Fallback', fallback.name] as const]),
           ...(row.challenge === null ? [] : [['Challenge', row.challenge] as const]),
           ...(row.profile === null ? [] : [['Profile', row.profile] as const]),
-          ...(pin === undefined ? [] : [['Public key pin', pin] as const]),
+          ...(pins.current === null ? [] : [['Public key pin', pins.current] as const]),
+          ...(pins.next === null ? [] : [['Next key pin', pins.next] as const]),
           ['Created', view.created_at],
           ['Renewal', view.renewal.next_at ?? (view.auto_renew ? 'not scheduled yet' : 'not automatic')],
           ...(open === undefined ? [] : [['Renewing', stepsOf(open).at(-1)?.text ?? open.status] as const]),
@@ -123,34 +132,6 @@ const show = command({
     }),
 });
 
-const remove = command({
-  name: 'certificate delete',
-  description: 'Delete a certificate with all its versions and keys',
-  examples: [
-    { does: 'Delete a certificate that no API key lists', line: 'vault certificate delete --name web' },
-    {
-      does: 'Delete a certificate and remove it from the allowlists of API keys',
-      line: 'vault certificate delete --name mail --force',
-    },
-  ],
-  options: {
-    ...nameOption,
-    force: {
-      type: 'boolean',
-      description:
-        'delete it even if API keys list it (it leaves their allowlists) or the vault serves HTTPS with it',
-    },
-  },
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault, { tls }) => {
-      if (tls?.kind === 'certificate' && tls.name === args.name && !args.force) {
-        throw neededForHttps(args.name);
-      }
-      await deleteCertificate(vault, localCli, args.name, { force: args.force });
-      terminal.stderr.write(`Deleted certificate ${args.name}.\n`);
-    }),
-});
-
 export const certificateCommands = commandGroup(
   'certificate',
   'Create, import, list, renew and revoke certificates',
@@ -162,19 +143,11 @@ export const certificateCommands = commandGroup(
     renew: renewCommand,
     update: updateCommand,
     revoke: revokeCommand,
-    delete: remove,
+    delete: deleteCommand,
+    undelete: undeleteCommand,
+    purge: purgeCommand,
   },
 );
-
-/** The pin of the current public key; undefined if nothing is issued yet. */
-async function currentPin(
-  vault: DatabaseContext,
-  id: number,
-  version: number | null,
-): Promise<string | undefined> {
-  const current = version === null ? undefined : await versionNumbered(vault, id, version);
-  return current && publicKeyPin(new X509Certificate(current.certificate_pem));
-}
 
 async function* allViews(
   vault: DatabaseContext,

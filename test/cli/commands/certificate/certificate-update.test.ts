@@ -17,7 +17,8 @@ test('nothing, both of two opposites, and what does not fit are refused, and not
   await refused(update(''), 'vault: nothing to change\n  Try: vault certificate update --help\n', 2);
   for (const [on, off] of [
     ['--disable', '--enable'],
-    ['--reuse-key', '--rotate-key'],
+    ['--reuse-key', '--no-reuse-key'],
+    ['--rotate-key', '--no-rotate-key'],
     ['--auto-renew', '--no-auto-renew'],
   ]) {
     await refused(

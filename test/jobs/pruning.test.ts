@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { StorageError } from '../../src/base/storage-error.ts';
-import { runAuditRetention } from '../../src/jobs/audit-retention.ts';
+import { localCli } from '../../src/domain/audit/audit.ts';
+import { deleteCertificate } from '../../src/domain/certificates/certificates.ts';
+import { runPruning } from '../../src/jobs/pruning.ts';
 import { eventsOf, outside } from '../harness/http-fixtures.ts';
+import { makeCertificate } from '../harness/renewal-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
 import { TestWorld } from '../harness/test-world.ts';
 
@@ -14,7 +17,7 @@ type Opened = Awaited<ReturnType<typeof testVault<TestWorld>>>;
 /** Runs the job on a vault: `days` pass one by one, and the job looks in each; `ids` are the first event and how many there are. */
 function running(t: TestContext, { vault, world, log, dataDir }: Opened, keepFor: number) {
   const stop = new AbortController();
-  const ended = runAuditRetention(vault, keepFor, stop.signal);
+  const ended = runPruning(vault, { auditEvents: keepFor, deletedCertificates: 30 * day }, stop.signal);
   t.after(() => stop.abort());
   return {
     days: async (count: number) => {
@@ -56,7 +59,7 @@ test('old events go when their time has come, also after a failure, until the se
     Promise.reject(new StorageError('the disk is full')),
   );
   world.advance(day);
-  assert.match(await told(2), /the disk is full.*failed to prune the audit log; retrying in an hour/);
+  assert.match(await told(2), /the disk is full.*pruning failed; retrying in an hour/);
   failing.mock.restore();
   await world.sleeping(1);
   world.advance(day / 24);
@@ -80,7 +83,7 @@ test('a clock that is years ahead removes nothing, and one that is set right res
   world.advance(3650 * day);
   assert.match(
     await told(1),
-    /"level":"warn","resumes_at":"2036-12-\d\dT12:00:00Z","message":"clock jumped; audit pruning paused"/,
+    /"level":"warn","resumes_at":"2036-12-\d\dT12:00:00Z","message":"clock jumped; pruning paused"/,
   );
   await days(6);
   assert.deepEqual(ids(), [1, 21], 'six days later, still with the wrong clock');
@@ -107,7 +110,7 @@ test('a server that starts with a clock years ahead removes nothing for a week',
     world: new TestWorld(first.world.now() + 3650 * day),
   });
   const { days, ids, told } = running(t, again, 30 * day);
-  assert.match(await told(1), /clock jumped; audit pruning paused/);
+  assert.match(await told(1), /clock jumped; pruning paused/);
   await days(6);
   assert.deepEqual(ids(), [1, 1]);
 });
@@ -125,4 +128,20 @@ test('a server that is off for three days at a time prunes as if it ran', async 
     await opened.close();
   }
   assert.equal(eventsOf(first.dataDir, 'audit.prune').length, 1);
+});
+
+test('deleted certificates are destroyed with their keys once they were kept for their time, and not before', async (t) => {
+  const opened = await testVault(t);
+  const { vault, dataDir } = opened;
+  await makeCertificate(vault, 'web');
+  await deleteCertificate(vault, localCli, 'web', { force: false });
+  const { days, told } = running(t, opened, 3650 * day);
+  const kept = () =>
+    outside(dataDir, (db) => db.prepare('select count(*) from deleted_versions').pluck().get());
+  await days(30);
+  assert.equal(kept(), 1);
+  await days(1);
+  assert.match(await told(1), /"certificates":1,"message":"expired deleted certificates purged"/);
+  assert.equal(kept(), 0);
+  assert.equal(eventsOf(dataDir, 'certificate.purge').length, 1);
 });

@@ -1,0 +1,105 @@
+/** `vault certificate delete`, `undelete` and `purge`: deletion can be undone for a while, purging cannot. */
+import { day } from '../../../base/duration.ts';
+import { localCli } from '../../../domain/audit/audit.ts';
+import { purgeCertificate, refuseUnknownDeleted } from '../../../domain/certificates/certificate-purging.ts';
+import { deleteCertificate } from '../../../domain/certificates/certificates.ts';
+import { undeleteCertificate } from '../../../domain/certificates/deleted-certificates.ts';
+import { neededForHttps } from '../../../domain/presence/served-settings.ts';
+import { command } from '../../runtime/command.ts';
+import { withVault } from '../../runtime/with-vault.ts';
+import { confirmLoss, yesOption } from '../../terminal/confirmation.ts';
+import { nameOption } from './certificate-options.ts';
+
+export const deleteCommand = command({
+  name: 'certificate delete',
+  description: 'Delete a certificate; "undelete" restores it for 30 days',
+  examples: [
+    { does: 'Delete a certificate that no API key lists', line: 'vault certificate delete --name web' },
+    {
+      does: 'Delete a certificate and remove it from the allowlists of API keys',
+      line: 'vault certificate delete --name mail --force',
+    },
+  ],
+  options: {
+    ...nameOption,
+    force: {
+      type: 'boolean',
+      description:
+        'delete it even if API keys list it (it leaves their allowlists) or the vault serves HTTPS with it',
+    },
+  },
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault, { tls, keepDeleted }) => {
+      if (tls?.kind === 'certificate' && tls.name === args.name && !args.force) {
+        throw neededForHttps(args.name);
+      }
+      await deleteCertificate(vault, localCli, args.name, { force: args.force });
+      terminal.stderr.write(
+        `Deleted certificate ${args.name}. The vault keeps it for ${Math.floor(keepDeleted / day)} days.\n` +
+          `  To restore it: vault certificate undelete --name ${args.name}\n`,
+      );
+    }),
+});
+
+/** Without completion: the names of deleted certificates are not those of certificates. */
+const deletedName = {
+  name: {
+    type: 'string',
+    valueHint: 'NAME',
+    required: true,
+    positional: 'or-flag',
+    description: 'the name of the deleted certificate',
+  },
+} as const;
+
+export const undeleteCommand = command({
+  name: 'certificate undelete',
+  description: 'Restore a deleted certificate',
+  examples: [
+    {
+      does: 'Restore a certificate with its versions and keys',
+      line: 'vault certificate undelete --name web',
+    },
+  ],
+  options: {
+    ...deletedName,
+    as: { type: 'string', valueHint: 'NAME', description: 'the name to restore it under (default: its own)' },
+  },
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault) => {
+      const restored = await undeleteCertificate(vault, localCli, { name: args.name }, args.as);
+      const { name, lostIssuer, apiKeys } = restored;
+      const say = (line: string) => terminal.stderr.write(`${line}\n`);
+      say(`Restored certificate ${name}.`);
+      if (lostIssuer !== undefined) {
+        say(`  Its issuer ${lostIssuer} was removed. To renew it again, set another:`);
+        say(`  Fix: vault certificate update --name ${name} --issuer ISSUER`);
+      }
+      if (apiKeys.length > 0) {
+        const keys = apiKeys.map((key) => `${key.id} (${key.name})`).join(', ');
+        say(`  These API keys listed it and no longer do: ${keys}. Create new keys for their clients.`);
+      }
+    }),
+});
+
+export const purgeCommand = command({
+  name: 'certificate purge',
+  description: 'Destroy a deleted certificate with its keys now',
+  examples: [
+    {
+      does: 'Destroy the private keys of a deleted certificate',
+      line: 'vault certificate purge --name mail --yes',
+    },
+  ],
+  options: { ...deletedName, ...yesOption },
+  run: (args, terminal) =>
+    withVault(args, terminal, 'refuse', async (vault) => {
+      await refuseUnknownDeleted(vault, args.name);
+      await confirmLoss(terminal, args, {
+        question: `Destroy the deleted certificate ${args.name} and its private keys?`,
+        isPermanent: true,
+      });
+      await purgeCertificate(vault, localCli, { name: args.name });
+      terminal.stderr.write(`Purged certificate ${args.name}.\n`);
+    }),
+});

@@ -1,0 +1,33 @@
+/** The tables of keys that no version in use has: the next key of a certificate, and deleted certificates. */
+import type { Generated } from 'kysely';
+
+export type NextKeysTable = {
+  certificate_id: number;
+  /** PKCS#8 DER. */
+  sealed_private_key: Buffer;
+  key_type: string;
+  /** The pin of its public key, which clients get before the key is used. */
+  pin: string;
+  created_at: number;
+};
+
+export type DeletedCertificatesTable = {
+  id: Generated<number>;
+  /** Not unique: a name can be used and deleted again. */
+  name: string;
+  deleted_at: number;
+  /** An actor in the format of the audit log. */
+  deleted_by: string;
+  /** JSON: what it takes to restore it, without versions. */
+  facts: string;
+};
+
+export type DeletedVersionsTable = {
+  id: Generated<number>;
+  deleted_certificate_id: number;
+  version: number;
+  /** JSON: the version without its private key. */
+  facts: string;
+  /** The private key as PEM. */
+  sealed_private_key: Buffer;
+};

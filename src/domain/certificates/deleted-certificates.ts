@@ -1,0 +1,252 @@
+/**
+ * Deleted certificates: kept apart from all others, with their private keys sealed, until they are restored or purged. Nothing
+ * else reads them, so they are not handed out, renewed or counted, and their names are free.
+ */
+import { parseNewCertName } from '../../base/cert-name.ts';
+import { Problem } from '../../base/problem.ts';
+import { formatTimestamp } from '../../base/timestamp.ts';
+import { SealError } from '../../crypto/sealing.ts';
+import type { Reader, Writer } from '../../db/database.ts';
+import { findAcmeAccount } from '../../db/tables/acme-accounts.ts';
+import {
+  type CertificateVersionRow,
+  insertVersion,
+  listVersions,
+} from '../../db/tables/certificate-versions.ts';
+import {
+  type CertificateRow,
+  findCertificate,
+  insertCertificate,
+  updateCertificate,
+} from '../../db/tables/certificates.ts';
+import {
+  type DeletedCertificateRow,
+  deleteDeletedCertificate,
+  findDeletedCertificate,
+  findDeletedNamed,
+  insertDeletedCertificate,
+  insertDeletedVersion,
+  listDeletedCertificates,
+  listDeletedVersions,
+} from '../../db/tables/deleted-certificates.ts';
+import { findIssuer, findIssuerById } from '../../db/tables/issuers.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import type { DatabaseContext, SealingContext, SecretsContext } from '../contexts.ts';
+import { deletedKeyOwner, openFor, sealFor, versionKeyOwner } from '../sealed-secrets.ts';
+import { nextRenewalAt } from '../versions/renewal-plan.ts';
+import { openVersionKey } from '../versions/versions.ts';
+
+/** How long deleted certificates are kept by default, in days. */
+export const usualKeepDays = 30;
+
+export type DeletedCertificateView = {
+  id: number;
+  name: string;
+  domains: string[];
+  issuer: string | null;
+  deleted_at: string;
+  /** An actor in the format of the audit log. */
+  deleted_by: string;
+  /** The API keys whose allowlists named it. */
+  api_keys: { id: number; name: string }[];
+};
+
+/** Which deleted certificate: by id, or the one with this name that was deleted last. */
+export type DeletedChoice = { readonly id: number } | { readonly name: string };
+
+/** What a restored certificate lost. */
+export type Restored = {
+  readonly name: string;
+  /** The issuer that renewed it, if it was removed meanwhile. */
+  readonly lostIssuer: string | undefined;
+  /** The API keys whose allowlists named it; they do not any more. */
+  readonly apiKeys: readonly { readonly id: number; readonly name: string }[];
+};
+
+type Facts = {
+  readonly settings: Omit<CertificateRow, 'id' | 'issuer_id' | 'fallback_issuer_id'>;
+  /** Names, because an issuer can be removed and added again. */
+  readonly issuer: string | null;
+  readonly fallback: string | null;
+  readonly api_keys: readonly { readonly id: number; readonly name: string }[];
+};
+
+type VersionFacts = Omit<CertificateVersionRow, 'id' | 'certificate_id' | 'version' | 'sealed_private_key'>;
+
+/** Versions copied at once, so that a certificate with thousands does not fill the memory. */
+const versionsAtOnce = 100;
+
+/** Keeps a certificate that the caller's transaction is about to delete. A version whose key cannot be opened is not kept. */
+export async function keepDeleted(
+  vault: SealingContext,
+  writer: Writer,
+  actor: Actor,
+  certificate: CertificateRow,
+  apiKeys: Facts['api_keys'],
+): Promise<void> {
+  const { id, issuer_id, fallback_issuer_id, ...settings } = certificate;
+  const facts: Facts = {
+    settings,
+    issuer: (await findIssuerById(writer, issuer_id ?? 0))?.name ?? null,
+    fallback: (await findIssuerById(writer, fallback_issuer_id ?? 0))?.name ?? null,
+    api_keys: apiKeys,
+  };
+  const deletedId = await insertDeletedCertificate(writer, {
+    name: certificate.name,
+    deleted_at: vault.world.now(),
+    deleted_by: actor.name,
+    facts: JSON.stringify(facts),
+  });
+  let before: number | undefined;
+  for (;;) {
+    const rows = await listVersions(writer, id, { before, limit: versionsAtOnce });
+    for (const row of rows) await keepVersion(vault, writer, deletedId, row);
+    if (rows.length < versionsAtOnce) return;
+    before = rows.at(-1)?.version;
+  }
+}
+
+async function keepVersion(
+  vault: SealingContext,
+  writer: Writer,
+  deletedId: number,
+  row: CertificateVersionRow,
+): Promise<void> {
+  const { id: _, certificate_id: __, version, sealed_private_key: ___, ...facts } = row;
+  try {
+    await insertDeletedVersion(writer, {
+      deleted_certificate_id: deletedId,
+      version,
+      facts: JSON.stringify(facts satisfies VersionFacts),
+      sealed_private_key: await sealFor(
+        vault,
+        writer,
+        deletedKeyOwner(deletedId, version),
+        openVersionKey(vault, row),
+      ),
+    });
+  } catch (error) {
+    // A damaged key must not make the certificate undeletable.
+    if (!(error instanceof SealError)) throw error;
+  }
+}
+
+/**
+ * Restores a deleted certificate with its versions, under its own name or `as`. Throws `certificate_not_found`, and
+ * `certificate_exists` if the name is taken.
+ */
+export async function undeleteCertificate(
+  vault: SecretsContext,
+  actor: Actor,
+  which: DeletedChoice,
+  as?: string,
+): Promise<Restored> {
+  return vault.db.write(async (writer) => {
+    const row = await requireDeleted(writer, which);
+    const name = as ?? row.name;
+    await refuseTaken(writer, name);
+    const facts = JSON.parse(row.facts) as Facts;
+    const now = vault.world.now();
+    const issuer = facts.issuer === null ? undefined : await findIssuer(writer, facts.issuer);
+    const fallback = facts.fallback === null ? undefined : await findIssuer(writer, facts.fallback);
+    const restored = {
+      ...facts.settings,
+      name,
+      issuer_id: issuer?.id ?? null,
+      fallback_issuer_id: fallback?.id ?? null,
+      auto_renew: issuer === undefined ? (0 as const) : facts.settings.auto_renew,
+      ...forgotten,
+    };
+    const id = await insertCertificate(writer, restored);
+    const versions = await restoreVersions(vault, writer, row.id, id);
+    const current = versions.find(({ version }) => version === restored.current_version) ?? versions.at(-1);
+    await updateCertificate(writer, id, {
+      current_version: current?.version ?? null,
+      ari_check_at: current?.directory_url == null ? null : now,
+      next_renewal_at: nextRenewalAt(restored, current, now),
+    });
+    await deleteDeletedCertificate(writer, row.id);
+    const detail = { deleted_at: formatTimestamp(row.deleted_at), versions: versions.length, from: row.name };
+    const resource = `certificate:${name}`;
+    await record(writer, { actor, action: 'certificate.undelete', resource, detail }, now);
+    const lostIssuer = issuer === undefined ? (facts.issuer ?? undefined) : undefined;
+    return { name, lostIssuer, apiKeys: facts.api_keys };
+  });
+}
+
+/** What failed before the deletion, and the CA's renewal window, say nothing about the restored certificate. */
+const forgotten = {
+  last_error: null,
+  failed_attempts: 0,
+  retry_after: null,
+  fallback_retry_after: null,
+  ari_window_start: null,
+  ari_window_end: null,
+  ari_renew_at: null,
+} as const;
+
+async function restoreVersions(
+  vault: SecretsContext,
+  writer: Writer,
+  deletedId: number,
+  certificateId: number,
+): Promise<(VersionFacts & { readonly version: number })[]> {
+  const restored = [];
+  for (const { version, facts: text, sealed_private_key } of await listDeletedVersions(writer, deletedId)) {
+    const facts = JSON.parse(text) as VersionFacts;
+    const account = await findAcmeAccount(writer, facts.acme_account_id ?? 0);
+    const key = openFor(vault, deletedKeyOwner(deletedId, version), sealed_private_key);
+    await insertVersion(writer, {
+      ...facts,
+      acme_account_id: account?.directory_url === facts.directory_url ? facts.acme_account_id : null,
+      certificate_id: certificateId,
+      version,
+      sealed_private_key: await sealFor(vault, writer, versionKeyOwner(certificateId, version), key),
+    });
+    restored.push({ ...facts, version });
+  }
+  return restored;
+}
+
+/** The chosen deleted certificate. Throws `certificate_not_found`. */
+export async function requireDeleted(reader: Reader, which: DeletedChoice): Promise<DeletedCertificateRow> {
+  const row =
+    'id' in which
+      ? await findDeletedCertificate(reader, which.id)
+      : await findDeletedNamed(reader, which.name);
+  if (row !== undefined) return row;
+  throw new Problem('certificate_not_found', {
+    detail: `No deleted certificate ${'id' in which ? `has the id ${which.id}` : `is called ${JSON.stringify(which.name)}`}.`,
+    hint: 'Try: vault certificate list --deleted',
+  });
+}
+
+async function refuseTaken(reader: Reader, name: string): Promise<void> {
+  if (parseNewCertName(name) === undefined) {
+    throw new Problem('invalid_request', { detail: `${JSON.stringify(name)} is not a certificate name.` });
+  }
+  if ((await findCertificate(reader, name)) === undefined) return;
+  throw new Problem('certificate_exists', {
+    detail: `A certificate named "${name}" exists again.`,
+    hint: 'Restore the deleted one under another name with --as NAME, or delete the existing one first.',
+  });
+}
+
+/** Deleted certificates in the order of deletion. */
+export async function listDeleted(
+  { db }: DatabaseContext,
+  page: { readonly after?: number | undefined; readonly limit: number },
+): Promise<DeletedCertificateView[]> {
+  return (await listDeletedCertificates(db.reader, page)).map((row) => {
+    const { settings, issuer, api_keys } = JSON.parse(row.facts) as Facts;
+    return {
+      id: row.id,
+      name: row.name,
+      domains: JSON.parse(settings.domains) as string[],
+      issuer,
+      deleted_at: formatTimestamp(row.deleted_at),
+      deleted_by: row.deleted_by,
+      api_keys: [...api_keys],
+    };
+  });
+}

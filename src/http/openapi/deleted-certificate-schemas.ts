@@ -1,0 +1,38 @@
+/** Schemas of deleted certificates for administrators. */
+import { z } from 'zod';
+import type { DeletedCertificateView } from '../../domain/certificates/deleted-certificates.ts';
+import { newCertificateName } from '../../domain/inputs.ts';
+import { certificateSchema, time } from './schemas.ts';
+
+const namedKeys = z
+  .array(z.strictObject({ id: z.int(), name: z.string() }))
+  .describe('API keys whose allowlists named it; a restored certificate is not added to them');
+
+export const deletedCertificateSchema = z
+  .strictObject({
+    id: z.int(),
+    name: z.string(),
+    domains: z.array(z.string()),
+    issuer: z.string().nullable(),
+    deleted_at: time,
+    deleted_by: z.string().describe('the actor, as in the audit log'),
+    api_keys: namedKeys,
+  })
+  .meta({ id: 'DeletedCertificate' }) satisfies z.ZodType<DeletedCertificateView>;
+
+export const restoreBody = newCertificateName
+  .partial()
+  .describe('the name to restore it under, if its own is taken');
+
+export const restoredSchema = z
+  .strictObject({
+    certificate: certificateSchema,
+    lost_issuer: z.string().nullable().describe('its issuer, if it was removed meanwhile: choose another'),
+    api_keys: namedKeys,
+  })
+  .meta({ id: 'RestoredCertificate' });
+
+/** The id in a path; 0, which no certificate has, if it is not one. */
+export function deletedIdParameter(text = ''): number {
+  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0;
+}

@@ -1,0 +1,47 @@
+/**
+ * Prunes once an hour: audit events, if a retention period is set, and deleted certificates with their keys. After the clock
+ * jumped, it waits until the clock has been steady for a while, because what is pruned cannot be recovered.
+ */
+import { hour } from '../base/duration.ts';
+import { formatTimestamp } from '../base/timestamp.ts';
+import { pruneAuditLog } from '../domain/audit/audit-retention.ts';
+import { purgeExpired } from '../domain/certificates/certificate-purging.ts';
+import type { LoggedContext } from '../domain/contexts.ts';
+import { observeClock } from '../domain/health/steady-clock.ts';
+
+/** How long to keep, in milliseconds. */
+export type Retention = {
+  /** Undefined to keep them forever. */
+  readonly auditEvents: number | undefined;
+  readonly deletedCertificates: number;
+};
+
+/** Runs until `signal` is aborted. Logs errors and retries an hour later. */
+export async function runPruning(
+  vault: LoggedContext,
+  retention: Retention,
+  signal: AbortSignal,
+): Promise<void> {
+  const { world, log } = vault;
+  while (!signal.aborted) {
+    try {
+      const { steadyAt, jumped } = await observeClock(vault);
+      if (jumped) log.warn({ resumes_at: formatTimestamp(steadyAt) }, 'clock jumped; pruning paused');
+      if (world.now() >= steadyAt) await prune(vault, retention, signal);
+    } catch (error) {
+      log.error({ err: error }, 'pruning failed; retrying in an hour');
+    }
+    await world.sleep(hour, signal);
+  }
+}
+
+async function prune(
+  vault: LoggedContext,
+  { auditEvents, deletedCertificates }: Retention,
+  signal: AbortSignal,
+): Promise<void> {
+  const certificates = await purgeExpired(vault, deletedCertificates, signal);
+  if (certificates > 0) vault.log.info({ certificates }, 'expired deleted certificates purged');
+  const events = auditEvents === undefined ? 0 : await pruneAuditLog(vault, auditEvents, signal);
+  if (events > 0) vault.log.info({ events }, 'expired audit events pruned');
+}
