@@ -95,7 +95,7 @@ suite('a vault with a certificate of its own', () => {
       await done(dataDir, 'certificate', 'renew', '--name', 'vault', '--wait');
       const second = await nextAfter(server, first);
       assert.equal(second.pin, first.pin);
-      await done(dataDir, 'certificate', 'delete', '--name', 'vault');
+      await done(dataDir, 'certificate', 'delete', '--name', 'vault', '--force');
       const chain = makeChain(tempDir(t), { names: 'IP:127.0.0.1' });
       const files = ['--fullchain', chain.fullchainPath, '--private-key', chain.leaf.keyPath];
       await done(dataDir, 'certificate', 'import', '--name', 'vault', ...files);

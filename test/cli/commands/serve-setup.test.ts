@@ -43,7 +43,7 @@ test('without a terminal a start names the command for a link, the latest of whi
       await invitationOf(first),
       `To create one, print a setup link:\n  vault admin setup-link --data-dir ${data}`,
     );
-    const token = await tokenOf(data, 'http://127.0.0.1:8080');
+    const token = await tokenOf(data, first.url);
     await first.end();
     return token;
   });
@@ -130,7 +130,7 @@ test('how long sessions last is set in the settings', async (t) => {
     environment: { VAULT_SESSION_LIFETIME: '2h' },
   });
   const init = fromPage('POST', {
-    token: await tokenOf(data, 'http://127.0.0.1:8080'),
+    token: await tokenOf(data, server.url),
     name: 'alice',
     password: goodPassword,
   });
