@@ -69,47 +69,56 @@ test(
   },
 );
 
-test('a certificate is renewed, downloaded, disabled and deleted from its page', chromium, async (t) => {
-  const { alice, expectComplaint, excuse } = await visit(t);
-  const { page, open, createCertificates, ask } = await alice();
-  await createCertificates('www');
-  await ask('POST', '/api-keys', {
-    name: 'web-1',
-    scopes: ['certificates:read'],
-    certificates: ['www'],
-  });
-  await open('/certificates/www');
-  await page.getByRole('button', { name: 'Renew now' }).click();
-  await page.getByText('Issued version 2.').waitFor();
-  const downloading = page.waitForEvent('download');
-  await page.getByRole('link', { name: 'fullchain.crt' }).click();
-  const download = await downloading;
-  assert.equal(download.suggestedFilename(), 'www-fullchain.crt');
-  assert.match(readFileSync(await download.path(), 'utf8'), /^-----BEGIN CERTIFICATE-----/);
-  await page.getByRole('tab', { name: 'Overview' }).press('ArrowRight');
-  await page.getByRole('heading', { name: 'Version 2' }).waitFor();
-  await page.getByRole('heading', { name: 'Version 1' }).waitFor();
-  await page.getByRole('tab', { name: 'Access' }).click();
-  await page.getByRole('rowheader', { name: 'web-1' }).waitFor();
-  await page.getByRole('tab', { name: 'Audit trail' }).click();
-  await page.getByRole('rowheader', { name: 'certificate.download' }).waitFor();
-  const more = page.getByRole('button', { name: /^More/ });
-  await more.click();
-  await page.getByRole('button', { name: 'Disable' }).click();
-  await page.getByText('disabled', { exact: true }).waitFor();
-  await more.click();
-  await page.getByRole('button', { name: 'Delete…' }).click();
-  const dialog = page.getByRole('dialog');
-  assert(await dialog.getByRole('button', { name: 'Delete' }).isDisabled());
-  await dialog.getByLabel('Type www to confirm').fill('www');
-  expectComplaint(/status of 409/);
-  await dialog.getByRole('button', { name: 'Delete' }).click();
-  await dialog.getByRole('alert').waitFor();
-  await dialog.getByLabel('Delete it anyway, and remove it from the allowlists of API keys').check();
-  excuse(/status of 404/);
-  await dialog.getByRole('button', { name: 'Delete' }).click();
-  await page.getByRole('heading', { name: 'No certificates yet' }).waitFor();
-});
+test(
+  'a certificate is renewed, downloaded, disabled and deleted from its page, and restored',
+  chromium,
+  async (t) => {
+    const { alice, expectComplaint, excuse } = await visit(t);
+    const { page, open, createCertificates, ask } = await alice();
+    await createCertificates('www');
+    await ask('POST', '/api-keys', {
+      name: 'web-1',
+      scopes: ['certificates:read'],
+      certificates: ['www'],
+    });
+    await open('/certificates/www');
+    await page.getByRole('button', { name: 'Renew now' }).click();
+    await page.getByText('Issued version 2.').waitFor();
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'fullchain.crt' }).click();
+    const download = await downloading;
+    assert.equal(download.suggestedFilename(), 'www-fullchain.crt');
+    assert.match(readFileSync(await download.path(), 'utf8'), /^-----BEGIN CERTIFICATE-----/);
+    await page.getByRole('tab', { name: 'Overview' }).press('ArrowRight');
+    await page.getByRole('heading', { name: 'Version 2' }).waitFor();
+    await page.getByRole('heading', { name: 'Version 1' }).waitFor();
+    await page.getByRole('tab', { name: 'Access' }).click();
+    await page.getByRole('rowheader', { name: 'web-1' }).waitFor();
+    await page.getByRole('tab', { name: 'Audit trail' }).click();
+    await page.getByRole('rowheader', { name: 'certificate.download' }).waitFor();
+    const more = page.getByRole('button', { name: /^More/ });
+    await more.click();
+    await page.getByRole('button', { name: 'Disable' }).click();
+    await page.getByText('disabled', { exact: true }).waitFor();
+    await more.click();
+    await page.getByRole('button', { name: 'Delete…' }).click();
+    const dialog = page.getByRole('dialog');
+    assert(await dialog.getByRole('button', { name: 'Delete' }).isDisabled());
+    await dialog.getByLabel('Type www to confirm').fill('www');
+    expectComplaint(/status of 409/);
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('alert').waitFor();
+    await dialog.getByLabel('Delete it anyway, and remove it from the allowlists of API keys').check();
+    excuse(/status of 404/);
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('heading', { name: 'No certificates yet' }).waitFor();
+    await page.getByRole('link', { name: 'Deleted' }).click();
+    await page.getByRole('button', { name: 'Restore www' }).click();
+    await page.getByText('These API keys no longer list it').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
+    await page.getByRole('heading', { name: 'www', exact: true }).waitFor();
+  },
+);
 
 test('changing the domains renews immediately, and errors appear at their fields', chromium, async (t) => {
   const { alice, expectComplaint } = await visit(t);

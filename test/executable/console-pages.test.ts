@@ -16,6 +16,8 @@ async function fill({ ask, createCertificates }: Person): Promise<void> {
   await createCertificates('www.example.test', 'mail.example.test');
   await ask('POST', '/certificates/www.example.test/renew', {});
   await ask('PATCH', '/certificates/mail.example.test', { disabled: true });
+  await createCertificates('old.example.test');
+  await ask('DELETE', '/certificates/old.example.test');
   const key = { scopes: ['certificates:read', 'private_keys:read'], certificates: ['www.example.test'] };
   await ask('POST', '/api-keys', { name: 'web-1', ...key });
   await ask('POST', '/api-keys', { name: 'web-2', ...key });
@@ -100,6 +102,7 @@ const dialogs = [
   { path: '/issuers', button: 'Add ACME CA' },
   { path: '/dns-providers', button: 'Add DNS provider', choose: 'rfc2136' },
   { path: '/dns-providers', button: 'Test dns' },
+  { path: '/deleted-certificates', button: 'Restore old.example.test' },
   { path: '/administrators', button: 'Add administrator' },
   { path: '/administrators', button: 'Remove bob' },
   { path: '/api-keys', menu: 'Actions for web-1', button: 'Revoke' },

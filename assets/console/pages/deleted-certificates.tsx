@@ -119,8 +119,14 @@ function columns(
       title: 'Actions',
       cell: (certificate) => (
         <>
-          <Button onClick={() => open('restore', certificate)}>Restore</Button>{' '}
-          <Button look="danger" onClick={() => open('purge', certificate)}>
+          <Button aria-label={`Restore ${certificate.name}`} onClick={() => open('restore', certificate)}>
+            Restore
+          </Button>{' '}
+          <Button
+            look="danger"
+            aria-label={`Purge ${certificate.name}`}
+            onClick={() => open('purge', certificate)}
+          >
             Purge
           </Button>
         </>

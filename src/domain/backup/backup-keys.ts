@@ -1,4 +1,4 @@
-/** Which backups need a master key that is not in them, so that nobody removes the last copy of it unknowingly. */
+/** Which backups need a master key that is not in them, so that the last copy of it is not removed by mistake. */
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
