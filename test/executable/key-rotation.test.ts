@@ -94,6 +94,9 @@ test('a key rotation can be canceled, and new keys at each renewal are a setting
   await done('certificate update --name web --no-rotate-key');
   await done('certificate renew --name web --wait');
   assert.deepEqual(await pins(), [first, undefined]);
+  await done('certificate create --name kept --domain kept.test --reuse-key');
+  const other = await done('certificate update --name kept --key-type ec384');
+  assert.match(other.stderr, /\nWarning: the new key type changes the public key\./);
   const { stderr } = await done('certificate update --name web --no-reuse-key');
   assert.match(stderr, /Warning: each renewal changes the public key\./);
   await done('certificate renew --name web --wait');

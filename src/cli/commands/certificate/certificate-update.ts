@@ -107,7 +107,7 @@ export const updateCommand = command({
       }
       const next = renewal === undefined ? '' : ' Queued a renewal; "vault serve" runs it.';
       terminal.stderr.write(`Updated certificate ${args.name}.${next}\n`);
-      terminal.stderr.write(await keyNotice(vault, args.name, input));
+      terminal.stderr.write(await keyNotice(vault, args.name, input, renewal !== undefined));
       if (renewal === undefined && input.issuer !== undefined) {
         terminal.stderr.write(
           `  The next renewal uses ${input.issuer}. To renew now: vault certificate renew --name ${args.name}\n`,

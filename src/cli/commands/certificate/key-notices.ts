@@ -8,13 +8,15 @@ import { facts } from '../../terminal/output.ts';
 type KeyChange = {
   readonly rotate_key?: boolean | undefined;
   readonly reuse_key?: boolean | undefined;
+  readonly key_type?: string | undefined;
 };
 
-/** The warning for a change that changes the pin, with both pins if they are known; otherwise nothing. */
+/** The warning for a change that changes the pin, with both pins if they are known; otherwise nothing. `isQueued`: it renews now. */
 export async function keyNotice(
   { db }: DatabaseContext,
   name: string,
-  { rotate_key, reuse_key }: KeyChange,
+  { rotate_key, reuse_key, key_type }: KeyChange,
+  isQueued: boolean,
 ): Promise<string> {
   const certificate = await requireCertificate(db.reader, name);
   if (rotate_key === true) {
@@ -30,6 +32,9 @@ export async function keyNotice(
       `${pins.replaceAll(/^/gm, '  ').trimEnd()}\n` +
       `  To rotate now: vault certificate renew --name ${name}\n`
     );
+  }
+  if (isQueued && key_type !== undefined && certificate.reuse_key === 1) {
+    return 'Warning: the new key type changes the public key. Clients that pin it stop trusting the server then.\n';
   }
   if (reuse_key !== false) return '';
   return (
