@@ -3,6 +3,7 @@ import { localCli } from '../../domain/audit/audit.ts';
 import { backupsNeeding, lossOf, refuseNeededKey } from '../../domain/backup/backup-keys.ts';
 import { removeMasterKey } from '../../domain/master-key/master-key-status.ts';
 import { command } from '../runtime/command.ts';
+import { settingsInUse } from '../settings/recorded-settings.ts';
 import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
 import { withKeyFiles } from './master-key-access.ts';
 
@@ -21,14 +22,16 @@ export const removeCommand = command({
     ...yesOption,
   },
   run: (args, terminal) =>
-    withKeyFiles(args, terminal, async (vault, { masterKeyFile, backups }) => {
-      const paths = await removeMasterKey(vault, localCli, masterKeyFile, args.id, async () => {
-        const lost = backups && lostBackups(backups.directory, args);
+    withKeyFiles(args, terminal, async (vault, settings) => {
+      const { backups } = await settingsInUse(vault, settings);
+      const directories = new Set([settings.backups, backups].flatMap((plan) => plan?.directory ?? []));
+      const paths = await removeMasterKey(vault, localCli, settings.masterKeyFile, args.id, async () => {
+        const lost = [...directories].flatMap((directory) => lostBackups(directory, args) ?? []);
         await confirmLoss(terminal, args, {
           question: `Remove master key ${args.id}? Only a copy of the key opens backups that need it.`,
           isPermanent: true,
         });
-        if (lost !== undefined) terminal.stderr.write(`Lost: ${lost} without a copy of the key.\n`);
+        for (const loss of lost) terminal.stderr.write(`Lost: ${loss} without a copy of the key.\n`);
       });
       for (const path of paths) terminal.stderr.write(`Removed: ${path}\n`);
       terminal.stderr.write('To restore backups that need this key, you need a copy of it.\n');

@@ -19,6 +19,7 @@ import { command, commandGroup } from '../runtime/command.ts';
 import { passphrasePrompt, Unlocking } from '../runtime/master-keys.ts';
 import { requireVault } from '../runtime/open-vault.ts';
 import { passphraseOption, readNewPassphrase } from '../runtime/passphrase.ts';
+import { settingsInUse } from '../settings/recorded-settings.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
 import { facts, jsonText, table } from '../terminal/output.ts';
 import { refuseExposedKeyFile, refuseExposedVault } from '../terminal/private-files.ts';
@@ -99,7 +100,7 @@ const rotate = command({
       }
       for (const id of outcome.from) say(`Older backups need key ${id}. Keep it as long as those backups.`);
       say(`Keep a copy of the new key on another machine: ${settings.masterKeyFile}`);
-      await backUpAfterRotation(vault, settings, terminal);
+      await backUpAfterRotation(vault, await settingsInUse(vault, settings), terminal);
     }),
 });
 

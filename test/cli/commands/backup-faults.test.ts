@@ -43,7 +43,7 @@ test(
     );
     assert.match(
       result.stderr,
-      /^vault: nothing can be restored to .*data: ENOSPC.*\n {2}Free some space there\./m,
+      /^vault: nothing can be restored to .*data: no space left on device\n {2}Free some space there\./m,
     );
     assert.equal((await vault(['restore', backup, '--check', '--data-dir', data])).code, 0);
   },

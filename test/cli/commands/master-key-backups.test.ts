@@ -30,17 +30,20 @@ async function withBackups(t: TestContext, { isKnown = true } = {}) {
 }
 
 test('a running server makes a backup after each rotation, which needs the new key only', async (t) => {
-  const { data, dir, done, current, backups } = await withBackups(t, { isKnown: false });
+  const { data, dir, done, refused, current, backups } = await withBackups(t, { isKnown: false });
   const server = await serve(t, data, { args: ['--backup-dir', dir] });
   const [first] = await eventually('the first backup', () => (backups().length > 0 ? backups() : undefined));
   const old = await current();
-  await done('master-key', 'rotate');
-  await server.end();
-  const again = await serve(t, data, { args: ['--backup-dir', dir] });
-  const next = await eventually('the next backup', () => backups().find((name) => name !== first));
+  const rotated = await done('master-key', 'rotate');
+  assert.match(rotated.stderr, /\nCreated a backup that needs the new key only: /);
+  const next = backups().find((name) => name !== first) ?? assert.fail('no second backup');
   assert.match((await done('restore', join(dir, next), '--check')).stderr, new RegExp(await current()));
   assert.match((await done('restore', join(dir, first ?? ''), '--check')).stderr, new RegExp(old));
-  await again.end();
+  await refused(
+    ['master-key', 'remove', '--yes', '--id', old],
+    /^vault: 1 backup .* cannot be restored without master key/,
+  );
+  await server.end();
 });
 
 test('a key that a scheduled backup needs is not removed, unless its loss is accepted', async (t) => {

@@ -249,7 +249,7 @@ test('a key that cannot be written is replaced in two steps, as credentials of a
   assert.equal(refusedFirst.code, 1);
   assert.match(
     refusedFirst.stderr,
-    /^vault: the next master key cannot be put beside the current one: EACCES/,
+    /^vault: the next master key cannot be put beside the current one: permission denied/,
   );
   assert.match(
     refusedFirst.stderr,

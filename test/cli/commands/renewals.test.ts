@@ -57,7 +57,7 @@ test('a limit that is none and a certificate that is not there are refused', asy
     const option = `--limit=${limit}`;
     await refused(
       ['renewals', 'list', option],
-      /^vault: --limit .*is not a number from 1 to 1000\n {2}Use a number such as 50\.\n$/,
+      /^vault: --limit: .*is not a number from 1 to 1000\n {2}Use a number such as 50\.\n$/,
       2,
     );
   }

@@ -41,7 +41,9 @@ test('a running server hands out a new certificate at once, and no longer knows 
   assert.deepEqual(await certificate('delete', '--name=late'), {
     code: 0,
     stdout: '',
-    stderr: 'Deleted certificate late.\n',
+    stderr:
+      'Deleted certificate late. The vault keeps it for 30 days.\n' +
+      '  To restore it: vault certificate undelete --name late\n',
   });
   assert.equal((await get()).status, 404);
 });

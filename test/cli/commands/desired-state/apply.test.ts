@@ -287,7 +287,7 @@ api_keys:
     /^13: certificates\.web\.issuer: unknown issuer "letsencrypt"; add it to issuers/,
     /^15: imported_certificates\.mail: the vault has none of this name yet/,
     /^17: api_keys\.twice: 2 API keys have this name: write the one you mean as "twice \(id 1\)" or "twice \(id 2\)"/,
-    /^18: api_keys\.www\.certificates\.0: there is no certificate called "none"/,
+    /^18: api_keys\.www\.certificates\.0: unknown certificate "none"/,
     /^ {2}Nothing was changed\.$/,
   ].entries()) {
     assert.match(said[index] ?? '', expected, stderr);
