@@ -108,7 +108,7 @@ suite('certificates', needsAcme(), () => {
     assert.notEqual(after, before);
     const renew = () => vault.done('certificate', 'renew', '--name', 'web', '--wait');
     assert.match(await renew(), /version 2,/, 'the running server learns of the new key');
-    assert.match(await vault.refused('acme-account', 'delete', '--id', '1'), /it is the account of pebble/);
+    assert.match(await vault.refused('acme-account', 'delete', '--id', '1'), /issuer pebble uses it/);
     await vault.done('acme-account', 'deactivate', '--id', '1');
     assert.match(await renew(), /version 3,/, 'with another account');
     const list = JSON.parse(await vault.done('acme-account', 'list', '--json'));

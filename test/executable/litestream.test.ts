@@ -105,7 +105,7 @@ test(
     await eventually('a replica', () => restored(config, data, join(dirname(data), 'copy.db')));
     const { code, stderr } = await vault(['restore', backup, '--replace', '--data-dir', data]);
     assert.equal(code, 1);
-    assert.match(stderr, /^vault: the vault is running: another process uses .*vault\.db open/);
+    assert.match(stderr, /^vault: the vault is running: another process uses .*vault\.db$/m);
     await end();
     const after = await vault(['restore', backup, '--replace', '--data-dir', data]);
     assert.equal(after.code, 0, after.stderr);

@@ -108,7 +108,7 @@ const table: Readonly<Record<VaultFile, Row>> = {
     older: works,
     'a link': works,
     'on another disk': works,
-    'a directory': onlyRestore(/x\.backup (cannot be read: EISDIR|is no backup)/),
+    'a directory': onlyRestore(/x\.backup (cannot be read: is a directory|is no backup)/),
     "another user's": works,
   },
   'note of a restore': {

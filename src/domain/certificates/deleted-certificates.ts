@@ -216,7 +216,7 @@ export async function requireDeleted(reader: Reader, which: DeletedChoice): Prom
       : await findDeletedNamed(reader, which.name);
   if (row !== undefined) return row;
   throw new Problem('certificate_not_found', {
-    detail: `No deleted certificate ${'id' in which ? `has the id ${which.id}` : `is called ${JSON.stringify(which.name)}`}.`,
+    detail: `Unknown deleted certificate ${'id' in which ? which.id : JSON.stringify(which.name)}.`,
     hint: 'Try: vault certificate list --deleted',
   });
 }

@@ -98,7 +98,7 @@ test('the name of a deleted certificate is free, and a taken one is not overwrit
   );
   await refused(
     commandWords('certificate undelete --name web'),
-    'vault: No deleted certificate is called "web".\n  Try: vault certificate list --deleted\n',
+    'vault: Unknown deleted certificate "web".\n  Try: vault certificate list --deleted\n',
   );
 });
 
@@ -107,7 +107,7 @@ test('purging needs --yes without a terminal, and then nothing is left of the ke
   await done(...commandWords('certificate create --name web --domain web.test'));
   await refused(
     commandWords('certificate purge --name web --yes'),
-    /^vault: No deleted certificate is called "web"/,
+    /^vault: Unknown deleted certificate "web"/,
   );
   await done(...commandWords('certificate delete --name web'));
   await refused(
@@ -122,7 +122,7 @@ test('purging needs --yes without a terminal, and then nothing is left of the ke
   assert.equal(rows, 0);
   await refused(
     commandWords('certificate undelete --name web'),
-    /^vault: No deleted certificate is called "web"/,
+    /^vault: Unknown deleted certificate "web"/,
   );
 });
 
