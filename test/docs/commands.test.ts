@@ -191,7 +191,11 @@ const scenes: readonly Scene[] = [
       return {};
     },
   },
-  { page: 'docs/how-to/systemd.md' },
+  {
+    page: 'docs/how-to/systemd.md',
+    // A unit cannot see an executable in a home or temporary directory, and the command warns about that.
+    prepare: async () => ({ standIns: [['vault systemd-unit', 'vault systemd-unit 2>/dev/null']] }),
+  },
   {
     page: 'docs/reference/http-api.md',
     needs: needs('curl'),

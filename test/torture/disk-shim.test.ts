@@ -27,9 +27,12 @@ test(
       [{ operation: 'read', error: 'EIO', pattern: '*.db' }, /failed to read or write the database/],
       [
         { operation: 'change', error: 'EROFS', pattern: '*' },
-        /the database cannot be (written|opened)|read-only/,
+        /cannot (write to|open) the database|read-only/,
       ],
-      [{ operation: 'open', error: 'EMFILE', pattern: '*/vault.db' }, /too many open files|cannot be opened/],
+      [
+        { operation: 'open', error: 'EMFILE', pattern: '*/vault.db' },
+        /too many open files|cannot open the database/,
+      ],
     ] as const;
     for (const [fault, sentence] of cases) {
       fail(fault);

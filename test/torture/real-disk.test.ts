@@ -158,7 +158,7 @@ test(
     }
     assert.deepEqual(await disk.run('stop'), ['0']);
     assert.equal(await recorded(disk), answered);
-    assert.match(disk.complaints(), /^vault: (the disk with the database is full|reading or writing)/m);
+    assert.match(disk.complaints(), /^vault: (the disk with the database is full|failed to read or write)/m);
   },
 );
 
@@ -173,7 +173,7 @@ test(
       await disk.run('timeout 60 "$VAULT" serve --data-dir "$DIR/data" --listen 127.0.0.1:0'),
       ['1'],
     );
-    assert.match(disk.complaints(), /^vault: the database cannot be (opened|written) .*\n {2}\S/m);
+    assert.match(disk.complaints(), /^vault: cannot (open|write to) the database .*\n {2}\S/m);
     assert.deepEqual(await disk.run('mount -o remount,rw "$DIR"'), ['0']);
     await untilAnswered(await disk.serve(), key);
     assert.deepEqual(await disk.run('stop'), ['0']);

@@ -120,10 +120,7 @@ test('purging needs --yes without a terminal, and then nothing is left of the ke
   const rows = database.prepare('select count(*) from deleted_versions').pluck().get();
   database.close();
   assert.equal(rows, 0);
-  await refused(
-    commandWords('certificate undelete --name web'),
-    /^vault: Unknown deleted certificate "web"/,
-  );
+  await refused(commandWords('certificate undelete --name web'), /^vault: Unknown deleted certificate "web"/);
 });
 
 test('a certificate whose issuer was removed comes back without renewal, and says so', async (t) => {
