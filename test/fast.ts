@@ -9,8 +9,17 @@ import { join, relative } from 'node:path';
 /** What starts programs, or looks for them. */
 const starters = /from '(?:node:child_process|playwright-core|[./]*(?:harness\/)?missing-program\.ts)'/;
 
-/** Long by their nature: whole fleets, floods and lifetimes. */
-const slow: readonly string[] = [];
+/** Long by their nature: proofs, floods, fuzz and whole tables of damage. `npm test` and `npm run check` run them. */
+const slow: readonly string[] = [
+  'test/architecture-patterns.test.ts',
+  'test/executable/vault-files.test.ts',
+  'test/http/server/connection-limits.test.ts',
+  'test/http/server/connection-turns.test.ts',
+  'test/http/server/dispatch.test.ts',
+  'test/http/server/pipelining.test.ts',
+  'test/http/routes/session-routes-flood.test.ts',
+  'test/http/surface-fuzz.test.ts',
+];
 
 const root = join(import.meta.dirname, '..');
 const startsPrograms = new Map<string, boolean>();
