@@ -5,7 +5,6 @@ import { Problem } from '../../base/problem.ts';
 import { describeFileError } from '../../base/system-error.ts';
 import { didYouMean } from '../../domain/closest-names.ts';
 import { bundleReader } from '../../net/bundle-process.ts';
-import { helpText, optionsHelp } from '../completion/help.ts';
 import { machineTrouble } from '../runtime/machine-trouble.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -46,6 +45,9 @@ const aliases = new Map([
   ['rm', ['delete', 'remove']],
 ]);
 
+/** Loaded on demand: it needs the settings, which take longer to load than a short command runs. */
+const help = () => import('../completion/help.ts');
+
 type CommandMatch = {
   readonly command: CommandDef;
   readonly rest: readonly string[];
@@ -63,17 +65,17 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
       return 0;
     }
     if (argv[0] === 'help' && argv[1] === 'options') {
-      terminal.stdout.write(optionsHelp(terminal.stdout));
+      terminal.stdout.write((await help()).optionsHelp(terminal.stdout));
       return 0;
     }
     if (argv.length === 0) {
-      terminal.stderr.write(await helpText(root, root, terminal.stderr));
+      terminal.stderr.write(await (await help()).helpText(root, root, terminal.stderr));
       return 2;
     }
     const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
     const { command, rest } = await findCommand(words);
     if (rest.includes('--help') || rest.includes('-h')) {
-      terminal.stdout.write(await helpText(command, root, terminal.stdout));
+      terminal.stdout.write(await (await help()).helpText(command, root, terminal.stdout));
       return 0;
     }
     if (command.subCommands !== undefined) {
