@@ -72,7 +72,15 @@ function title(text: string): string {
 }
 
 function shown(text: string, { isTTY }: Pick<NodeJS.WriteStream, 'isTTY'>): string {
-  return isTTY ? text : stripVTControlCharacters(text);
+  return isTTY ? text : withoutTrailingSpaces(stripVTControlCharacters(text));
+}
+
+// citty ends the usage line of a command without options with a space, and pads every description.
+function withoutTrailingSpaces(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n');
 }
 
 function examplesOf(command: CommandDef): string {

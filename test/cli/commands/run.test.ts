@@ -109,12 +109,21 @@ test('--help of every command names each of its options, on stdout, without colo
     Object.entries(options).map(async ([command, own]) => {
       const { code, stdout, stderr } = await vault([...words(command), '--help']);
       assert.deepEqual({ code, stderr }, { code: 0, stderr: '' }, command);
-      assert.match(stdout, new RegExp(`^USAGE vault ${command} `, 'm'));
+      assert.match(stdout, new RegExp(`^USAGE vault ${command}( |$)`, 'm'));
       for (const option of own) assert.match(stdout, new RegExp(`^ +${option}[= ]`, 'm'), command);
       for (const option of common) assert.doesNotMatch(stdout, new RegExp(`^ +${option}[= ]`, 'm'), command);
       assert.ok(!stdout.includes('\u001b'), stdout);
     }),
   );
+});
+
+test('--help reads the same where the environment asks for no colors, and no line ends with a space', async () => {
+  for (const command of ['export', 'completion']) {
+    const plain = await vault([command, '--help']);
+    const uncolored = await vault([command, '--help'], { environment: { NO_COLOR: '1' } });
+    assert.equal(uncolored.stdout, plain.stdout);
+    assert.doesNotMatch(plain.stdout, / $/m);
+  }
 });
 
 test('--help of a group of commands names each of them', async () => {
