@@ -79,6 +79,17 @@ export function describeFileError(error: unknown): string {
   return typeof dest === 'string' ? `${path} to ${dest}: ${what}` : `${path}: ${what}`;
 }
 
+/** Whether the error means that the disk is full or a quota exceeded. */
+export function isNoSpaceError(error: unknown): boolean {
+  const { code } = (error ?? {}) as SystemError;
+  return typeof code === 'string' && noSpace.has(code);
+}
+
+const noSpace = new Set([
+  ...['ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL'],
+  ...['Unknown system error -122', 'Unknown system error -69'],
+]);
+
 type SystemError = {
   readonly code?: unknown;
   readonly message?: unknown;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { linkSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { describeFileError, describeSystemError } from '../../src/base/system-error.ts';
+import { describeFileError, describeSystemError, isNoSpaceError } from '../../src/base/system-error.ts';
 
 function thrownBy(work: () => unknown): unknown {
   try {
@@ -91,5 +91,23 @@ test('errors of TLS are described without the text of OpenSSL', () => {
   assert.equal(
     describeSystemError(Object.assign(new Error('unable to get local issuer certificate'), untrusted)),
     'certificate issued by an unknown CA',
+  );
+});
+
+const coded = (code: unknown) => Object.assign(new Error('any'), { code });
+
+test('space and quota that are used up are known by the names of Node and SQLite', () => {
+  const full = ['ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL', 'Unknown system error -122'];
+  assert.deepEqual(
+    full.filter((code) => !isNoSpaceError(coded(code))),
+    [],
+  );
+});
+
+test('no other error is taken for a full disk', () => {
+  const others = ['EIO', 'SQLITE_IOERR_WRITE', 'Unknown system error -1', 'ENOSPC2', 5, undefined].map(coded);
+  assert.deepEqual(
+    [...others, undefined, null, 'ENOSPC'].filter((error) => isNoSpaceError(error)),
+    [],
   );
 });

@@ -2,9 +2,8 @@
  * Errors of the operating system that can occur anywhere: no file descriptors, no space, a failing disk. They are not bugs to
  * report, so each gets a hint that says how to fix it.
  */
-import { isNoSpaceError } from '../../base/full-disk.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import { describeSystemError } from '../../base/system-error.ts';
+import { describeSystemError, isNoSpaceError } from '../../base/system-error.ts';
 
 const descriptors = 'Raise the limit of open files: "ulimit -n", or LimitNOFILE= in the systemd unit.';
 const space = 'Free disk space, then try again.';

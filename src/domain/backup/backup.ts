@@ -5,10 +5,9 @@
 import { realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { removeDatabase } from '../../base/durable-file.ts';
-import { isNoSpaceError } from '../../base/full-disk.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
-import { describeFileError, describeSystemError } from '../../base/system-error.ts';
+import { describeFileError, describeSystemError, isNoSpaceError } from '../../base/system-error.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
 import { contextFor } from '../../crypto/master-key-file.ts';

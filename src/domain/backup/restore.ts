@@ -5,10 +5,9 @@
 import { closeSync, openSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { makeDurableDirectory, syncPath } from '../../base/durable-file.ts';
-import { isNoSpaceError } from '../../base/full-disk.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
-import { describeFileError, describeSystemError } from '../../base/system-error.ts';
+import { describeFileError, describeSystemError, isNoSpaceError } from '../../base/system-error.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { World } from '../../base/world.ts';
 import { Keyring, keyFilesBeside } from '../../crypto/keyring.ts';
