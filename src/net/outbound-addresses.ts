@@ -39,29 +39,29 @@ const refused: readonly (readonly [kind: string, networks: readonly IpNetwork[]]
   ['a reserved address', nets('240.0.0.0/4')],
 ];
 
-type Words = readonly number[];
+type Bytes = readonly number[];
 
-const last = (words: Words): Words => words.slice(6);
+const last = (bytes: Bytes): Bytes => bytes.slice(12);
 
 /** IPv6 networks whose addresses embed an IPv4 address that gateways forward packets to, and where it is embedded. */
-const carriers: readonly (readonly [networks: readonly IpNetwork[], read: (words: Words) => Words])[] = [
+const carriers: readonly (readonly [networks: readonly IpNetwork[], read: (bytes: Bytes) => Bytes])[] = [
   // IPv4-compatible (RFC 4291), IPv4-translated (RFC 2765) and NAT64 (RFC 6052).
   [nets('::/96', '::ffff:0:0:0/96', '64:ff9b::/96'), last],
   // Local NAT64 (RFC 8215): at the end, or after a 48-bit prefix and around the octet that RFC 6052 reserves.
   [
     nets('64:ff9b:1::/48'),
-    (words) => (last(words).some((word) => word !== 0) ? last(words) : behind48(words)),
+    (bytes) => (last(bytes).some((byte) => byte !== 0) ? last(bytes) : behind48(bytes)),
   ],
   [nets('64:ff9b:1::/48'), behind48],
   // 6to4 (RFC 3056).
-  [nets('2002::/16'), (words) => words.slice(1, 3)],
+  [nets('2002::/16'), (bytes) => bytes.slice(2, 6)],
   // Teredo (RFC 4380): the server, and the client with inverted bits.
-  [nets('2001::/32'), (words) => words.slice(2, 4)],
-  [nets('2001::/32'), (words) => last(words).map((word) => word ^ 0xffff)],
+  [nets('2001::/32'), (bytes) => bytes.slice(4, 8)],
+  [nets('2001::/32'), (bytes) => last(bytes).map((byte) => byte ^ 0xff)],
 ];
 
-function behind48([, , , a = 0, b = 0, c = 0]: Words): Words {
-  return [a, ((b & 0xff) << 8) | (c >> 8)];
+function behind48(bytes: Bytes): Bytes {
+  return [...bytes.slice(6, 8), ...bytes.slice(9, 11)];
 }
 
 /**
@@ -100,18 +100,18 @@ export function allowanceFor(address: string, port: number): string {
 
 function kindOf(address: IpAddress): string | undefined {
   const found = refused.find(([, networks]) => isInside(address, networks));
-  if (found !== undefined || !('parts' in address.parsed)) return found?.[0];
-  const words = address.parsed.parts;
+  if (found !== undefined || address.family === 4) return found?.[0];
+  const { bytes } = address;
   for (const [networks, read] of carriers) {
     if (!isInside(address, networks)) continue;
-    const kind = kindOf(ipv4Of(read(words)));
+    const kind = kindOf(ipv4Of(read(bytes)));
     if (kind !== undefined) return kind;
   }
   return undefined;
 }
 
-function ipv4Of(words: Words): IpAddress {
-  const text = words.map((word) => `${word >> 8}.${word & 0xff}`).join('.');
+function ipv4Of(bytes: Bytes): IpAddress {
+  const text = bytes.join('.');
   const address = parseIpAddress(text);
   if (address === undefined) throw new Error(`${text} is not an IPv4 address`);
   return address;
