@@ -53,6 +53,12 @@ export class Keyring {
     return undefined;
   }
 
+  /** The names of all keys that can be found now, without opening their files. */
+  names(): string[] {
+    const beside = this.path === '-' ? [] : keyFilesBeside(this.path).map(({ id }) => id);
+    return [...new Set([...this.#keys.keys(), ...beside])];
+  }
+
   /** Adds a key from another source. */
   add(key: MasterKey): void {
     if (!this.#keys.has(key.name)) this.#keys.set(key.name, key);

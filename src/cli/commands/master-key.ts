@@ -76,6 +76,10 @@ const rotate = command({
       valueHint: 'FILE',
       description: 'a file with the new key (default: generate one)',
     },
+    force: {
+      type: 'boolean',
+      description: 'rotate although the recorded server does not have the next key',
+    },
   },
   run: (args, terminal) =>
     withKeyFiles(args, terminal, async (vault, settings) => {
@@ -84,6 +88,7 @@ const rotate = command({
       const outcome = await rotateMasterKey(vault, {
         actor: localCli,
         newKey,
+        force: args.force,
         report: (step, blobs) => {
           // One line per batch would flood a log file.
           if (step === 'sealed' && terminal.stderr.isTTY) show(`Secrets sealed with the new key: ${blobs}`);

@@ -75,7 +75,10 @@ async function serve(
 ): Promise<void> {
   const { environment, stdout, stderr, version } = terminal;
   const server = await startServing(vault, settings, version);
-  await recordServedSettings(vault, recordedSettings(settings, { url: server.url, instance }));
+  await recordServedSettings(
+    vault,
+    recordedSettings(settings, { url: server.url, instance, keyring: vault.keyring }),
+  );
   const jobs = [...ownJobs(vault, stop), ...sharedJobs(vault, settings, terminal, stop)];
   const supervisor = supervisorIn(environment, log);
   const { watchdogInterval } = supervisor;

@@ -1,14 +1,19 @@
 /** Translates settings to and from what a running server records, so that other commands follow the server. */
 import { parseCertName } from '../../base/cert-name.ts';
+import type { Keyring } from '../../crypto/keyring.ts';
 import { type ServedSettings, servedSettings } from '../../domain/presence/served-settings.ts';
 import type { Settings } from './settings.ts';
 import type { TlsSettings } from './tls-settings.ts';
 
-/** What the server `instance` records. `url` has the port that it listens on, even if the settings leave the choice open. */
+/**
+ * What the server `instance` with these master keys records. `url` has the port that it listens on, even if the settings leave
+ * the choice open.
+ */
 export function recordedSettings(
-  { listen, publicUrl, tls, backups }: Settings,
-  { url, instance }: { readonly url: string; readonly instance: string },
+  settings: Settings,
+  { url, instance, keyring }: { readonly url: string; readonly instance: string; readonly keyring: Keyring },
 ): ServedSettings {
+  const { listen, publicUrl, tls, backups } = settings;
   const { port, protocol } = new URL(url);
   const files = tls?.kind === 'files' ? tls : undefined;
   return {
@@ -21,7 +26,14 @@ export function recordedSettings(
     backup_dir: backups?.directory ?? null,
     backup_every: backups?.every ?? null,
     backup_keep: backups?.keep ?? null,
+    master_keys: readsKeysOnlyAtStart(settings) ? keyring.names() : null,
   };
+}
+
+/** Systemd copies credentials when it starts the server; a program and standard input are read once. */
+function readsKeysOnlyAtStart({ masterKeyFile, masterKeyCommand, credentialsDir }: Settings): boolean {
+  const isCredential = credentialsDir !== undefined && masterKeyFile.startsWith(`${credentialsDir}/`);
+  return isCredential || masterKeyCommand !== undefined || masterKeyFile === '-';
 }
 
 /** The settings of this command, with those of the running server in place of its own. */

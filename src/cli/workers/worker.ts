@@ -87,7 +87,10 @@ async function serve(
     await beginServing(vault);
     const peers = workerPeers(channel, { number, ticketSeed }, world);
     const server = await startServing(vault, settings, version, peers);
-    await recordServedSettings(vault, recordedSettings(settings, { url: server.url, instance }));
+    await recordServedSettings(
+      vault,
+      recordedSettings(settings, { url: server.url, instance, keyring: vault.keyring }),
+    );
     const over = new AbortController();
     const reporting = reportAlive(vault, channel, peers, over.signal);
     const jobs = [...ownJobs(vault, stop), peers.run(stop)];

@@ -3,8 +3,9 @@
  * secrets, and retires the old key. A rotation that is stopped in between is resumed from there.
  */
 import { OperatorError } from '../../base/operator-error.ts';
-import { keyFilesBeside } from '../../crypto/keyring.ts';
+import { keyFilesBeside, nextKeyPath } from '../../crypto/keyring.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
+import { readKeyFile } from '../../crypto/master-key-file.ts';
 import type { Reader } from '../../db/database.ts';
 import {
   currentMasterKey,
@@ -14,6 +15,7 @@ import {
 } from '../../db/tables/master-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, SecretsContext } from '../contexts.ts';
+import { servedSettings } from '../presence/served-settings.ts';
 import { makeCurrent } from './master-key-check.ts';
 import { placeNextKey, settleKeyFiles } from './master-key-files.ts';
 import { type Resealed, resealAll } from './resealing.ts';
@@ -22,6 +24,8 @@ export type RotationOrder = {
   readonly actor: Actor;
   /** The key to use in place of a new one. */
   readonly newKey?: MasterKey | undefined;
+  /** Rotates although the server that runs, or was killed, cannot open the next key. */
+  readonly force?: boolean | undefined;
   /** Called at each step with the number of resealed blobs. */
   readonly report: (step: RotationStep, blobs: number) => void;
 };
@@ -83,6 +87,7 @@ async function previous(reader: Reader): Promise<MasterKeyRow[]> {
 async function begin(vault: SecretsContext, order: RotationOrder): Promise<void> {
   const { db, keyring, world } = vault;
   if (order.newKey !== undefined) refuseKnown(await listMasterKeys(db.reader), order.newKey);
+  if (order.force !== true) await refuseUnservedKey(vault, order.newKey);
   const next = placeNextKey(keyring, world, order.newKey);
   const outcome = await db.write(async (writer) => {
     const rows = await listMasterKeys(writer);
@@ -104,6 +109,24 @@ async function begin(vault: SecretsContext, order: RotationOrder): Promise<void>
 
 function event({ actor }: RotationOrder, key: string | undefined) {
   return { actor, resource: `master-key:${key}` };
+}
+
+/** A server that cannot open the next key would answer 500 for all that is sealed from now on, until it restarts. */
+async function refuseUnservedKey(
+  { db, keyring }: SecretsContext,
+  newKey: MasterKey | undefined,
+): Promise<void> {
+  const servedKeys = (await servedSettings(db.reader))?.master_keys ?? undefined;
+  if (servedKeys === undefined) return;
+  const next = newKey?.name ?? readKeyFile(nextKeyPath(keyring.path))?.id;
+  if (next !== undefined && servedKeys.includes(next)) return;
+  const which = next === undefined ? 'the next master key' : `the next master key (${next})`;
+  throw new OperatorError(`the running server does not have ${which}`, {
+    hint:
+      'It reads its keys only when it starts. Give it the next key too, for example with\n' +
+      '  LoadCredential=master.key.next:FILE, restart it, and run this again. Nothing was changed.\n' +
+      '  If no server runs, add --force.',
+  });
 }
 
 /** Before its file is put beside the current one, where it would be in the way of the next rotation. */

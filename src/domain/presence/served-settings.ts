@@ -23,6 +23,8 @@ const schema = z.object({
   /** Milliseconds. */
   backup_every: z.int().nullable(),
   backup_keep: z.int().nullable(),
+  /** The ids of the master keys that it can open until it restarts; null if it finds new key files by itself. */
+  master_keys: z.array(z.string().max(64)).max(1000).nullable().optional(),
 });
 
 /** What the server of this database uses, or used when it was killed. */

@@ -198,6 +198,54 @@ test('a sealed key file opens with its passphrase alone, wherever that comes fro
   await done('certificate', 'list');
 });
 
+test('a rotation waits until the running server has the next key among its credentials', async (t) => {
+  const { data, dir, status } = await withCertificate(t);
+  const keys = join(dir, 'credentials');
+  mkdirSync(keys, { mode: 0o700 });
+  renameSync(join(data, 'master.key'), join(keys, 'master.key'));
+  const environment = { CREDENTIALS_DIRECTORY: keys };
+  const rotate = (...args: string[]) =>
+    vault(['master-key', 'rotate', '--data-dir', data, ...args], { environment });
+  const without = await serve(t, data, { environment });
+  const next = join(keys, 'master.key.next');
+  const refused = async (pattern: RegExp) => {
+    const { code, stderr } = await rotate();
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, pattern);
+    assert.match(stderr, /LoadCredential=master\.key\.next:FILE, restart it, and run this again/);
+    assert.equal((await statusOf()).keys[0]?.state, 'current', 'the rotation has not begun');
+  };
+  const statusOf = async () => {
+    const shown = await vault(['master-key', 'status', '--json', '--data-dir', data], { environment });
+    return JSON.parse(shown.stdout) as Awaited<ReturnType<typeof status>>;
+  };
+  await refused(/^vault: the running server does not have the next master key\n/);
+  assert.equal(existsSync(next), false, 'nothing was written');
+  writeFileSync(next, Buffer.alloc(32, 5), { mode: 0o600 });
+  await refused(/^vault: the running server does not have the next master key \([0-9a-f]{16}\)\n/);
+  await without.end();
+  const server = await serve(t, data, { environment });
+  const rotated = await rotate();
+  assert.equal(rotated.code, 0, rotated.stderr);
+  assert.equal((await fetch(`${server.url}/api/v1/ready`)).status, 200);
+  await server.end();
+});
+
+test('a rotation can be forced where a killed server was recorded without the next key', async (t) => {
+  const { data, dir } = await withCertificate(t);
+  const keys = join(dir, 'credentials');
+  mkdirSync(keys, { mode: 0o700 });
+  renameSync(join(data, 'master.key'), join(keys, 'master.key'));
+  const environment = { CREDENTIALS_DIRECTORY: keys };
+  const server = await serve(t, data, { environment });
+  await server.end('SIGKILL');
+  const rotate = (...args: string[]) =>
+    vault(['master-key', 'rotate', '--data-dir', data, ...args], { environment });
+  assert.equal((await rotate()).code, 1);
+  const forced = await rotate('--force');
+  assert.equal(forced.code, 0, forced.stderr);
+});
+
 test('the passphrase is changed by sealing again', async (t) => {
   const { done, refused, secretFile } = await withCertificate(t);
   const [first, second] = [secretFile(passphrase), secretFile('other words in another row')];
