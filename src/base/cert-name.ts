@@ -6,7 +6,14 @@ declare const brand: unique symbol;
 
 export type CertName = string & { readonly [brand]: 'CertName' };
 
-const pattern = /^(?!\.)[A-Za-z0-9*._-]{1,128}$/;
+/** As JSON Schema says it, without lookaheads, which generated clients in Go cannot read. */
+export const certNamePattern = '^([A-Za-z0-9_-][A-Za-z0-9*._-]{0,127}|\\*[A-Za-z0-9*._-]{1,127})$';
+
+/** Of new certificates. */
+export const newCertNamePattern = '^([A-Za-z0-9_][A-Za-z0-9*._-]{0,127}|\\*[A-Za-z0-9*._-]{1,127})$';
+
+const pattern = new RegExp(certNamePattern);
+const newPattern = new RegExp(newCertNamePattern);
 
 /** The rule in words, for error messages. */
 export const certNameRule =
@@ -17,10 +24,10 @@ export const newCertNameRule = certNameRule.replace('with a dot', 'with a dot or
 
 /** The name of a new certificate, or undefined if the text breaks the rule. */
 export function parseNewCertName(text: string): CertName | undefined {
-  return text.startsWith('-') ? undefined : parseCertName(text);
+  return newPattern.test(text) ? (text as CertName) : undefined;
 }
 
 /** The name, or undefined if the text breaks the rule. */
 export function parseCertName(text: string): CertName | undefined {
-  return text !== '*' && pattern.test(text) ? (text as CertName) : undefined;
+  return pattern.test(text) ? (text as CertName) : undefined;
 }

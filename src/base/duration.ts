@@ -7,6 +7,9 @@ export const minute = units.m;
 export const hour = units.h;
 export const day = units.d;
 
+/** As JSON Schema says it, for generated clients. */
+export const durationPattern = '^[1-9]\\d{0,5}[mhdy]$';
+
 /** Milliseconds of `30m`, `160h`, `90d` or `10y` (a year has 365 days); undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
   const match = /^([1-9]\d{0,5})([mhdy])$/.exec(text);

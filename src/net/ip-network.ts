@@ -30,6 +30,9 @@ export type IpNetwork = {
 export const ipNetworkRule =
   'a network is an IP address such as 192.0.2.7, or its beginning with a length such as 192.0.2.0/24 or 2001:db8::/32';
 
+/** Every network matches it, and "*" for any; as JSON Schema says it, for generated clients. */
+export const ipNetworkPattern = '^\\s*(\\*|[0-9A-Fa-f.:]{2,45}(/\\d{1,3})?)\\s*$';
+
 /** The address, or undefined where the text is not one. A zone (`%eth0`) has a meaning on one host only and is refused. */
 export function parseIpAddress(text: string): IpAddress | undefined {
   if (isIPv4(text)) return { family: 4, bytes: bytesOfIPv4(text), text };

@@ -17,7 +17,7 @@ import { findIssuer } from '../../src/db/tables/issuers.ts';
 import { deleteApiKey, revokeApiKey } from '../../src/domain/access/api-keys.ts';
 import { Sessions } from '../../src/domain/access/sessions.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
-import { certName } from '../../src/domain/inputs.ts';
+import { certName } from '../../src/domain/input-strings.ts';
 import { addDnsProvider } from '../../src/domain/issuance/dns-providers.ts';
 import { accountKeyOwner, sealFor } from '../../src/domain/sealed-secrets.ts';
 import { makeAccount, makeIssuer, putChallenge } from './http-acme-fixtures.ts';

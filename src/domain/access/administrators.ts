@@ -19,10 +19,13 @@ import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import { longestPassword } from './password-policy.ts';
 import type { Passwords } from './passwords.ts';
 
+/** As JSON Schema says it. */
+export const administratorNamePattern = '^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$';
+
 export const administratorName = z
   .string()
   .regex(
-    /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/,
+    new RegExp(administratorNamePattern),
     'a name has up to 64 letters, digits and . _ @ + -, and starts with a letter or digit',
   );
 

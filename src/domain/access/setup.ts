@@ -22,6 +22,7 @@ export const setupInput = createAdministratorInput.extend({
   token: z
     .string()
     .max(256)
+    .meta({ pattern: '^[\\x21-\\x7e]+$' })
     .transform((text) => new Secret(text)),
 });
 

@@ -15,7 +15,7 @@ import type { Actor } from '../audit/audit.ts';
 import type { AuditBatch } from '../audit/audit-batch.ts';
 import type { LoggedContext } from '../contexts.ts';
 import type { Meter } from '../health/meter.ts';
-import { replacePassword, typedPassword } from './administrators.ts';
+import { administratorNamePattern, replacePassword, typedPassword } from './administrators.ts';
 import type { AdministratorIdentity } from './identity.ts';
 import { KnownPlaces } from './known-places.ts';
 import type { Passwords } from './passwords.ts';
@@ -23,7 +23,11 @@ import type { Sessions, SignedIn, Visitor } from './sessions.ts';
 import { type AddressStanding, type Attempt, SignInBackoff, type SignInPauses } from './sign-in-backoff.ts';
 
 export const signInInput = z.strictObject({
-  name: z.string().min(1, 'name is missing').max(256, 'a name has at most 256 characters'),
+  name: z
+    .string()
+    .min(1, 'name is missing')
+    .max(256, 'a name has at most 256 characters')
+    .meta({ pattern: administratorNamePattern }),
   password: typedPassword,
 });
 

@@ -8,9 +8,9 @@ import { describeIssue, isDefaultIssue } from '../../base/input-issue.ts';
 import { keyTypes } from '../../base/key-type.ts';
 import { scopes } from '../../base/scope.ts';
 import { dnsProviderTypes } from '../../dns/providers/provider-types.ts';
+import { certName } from '../input-strings.ts';
 import {
   anyAllowlist,
-  certName,
   createApiKeyInput,
   createCertificateInput,
   createDnsProviderInput,

@@ -17,7 +17,7 @@ import { listDnsProviders } from '../../db/tables/dns-providers.ts';
 import { findAcmeIssuer, type IssuerRow, listIssuers } from '../../db/tables/issuers.ts';
 import { formatLifetime } from '../certificates/certificate-settings.ts';
 import type { KeyringContext, SealingContext } from '../contexts.ts';
-import { longestLabel } from '../inputs.ts';
+import { longestLabel } from '../input-strings.ts';
 import { dnsProviderSecret } from '../issuance/dns-provider-change.ts';
 import { externalAccountKeyOwner, openFor } from '../sealed-secrets.ts';
 import type { Section } from './desired-sections.ts';

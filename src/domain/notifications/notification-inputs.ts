@@ -1,6 +1,6 @@
 /** Input schemas for notification channels, shared by the API and the command line. */
 import { z } from 'zod';
-import { issuerName } from '../inputs.ts';
+import { issuerName } from '../input-strings.ts';
 import { alarmEvents, channelEvents } from './notification-events.ts';
 
 const event = z.enum(channelEvents, {

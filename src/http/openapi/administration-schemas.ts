@@ -1,13 +1,15 @@
 /** Schemas of API keys, issuers and DNS providers, and of list queries, for administrators. */
 import { z } from 'zod';
+import { identifierPattern } from '../../base/identifier.ts';
 import { scopes } from '../../base/scope.ts';
 import type { ApiKeyView } from '../../domain/access/api-keys.ts';
+import { issuerNamePattern } from '../../domain/input-strings.ts';
 import { createDnsProviderInput } from '../../domain/inputs.ts';
 import type { IssuerOffer } from '../../domain/issuance/issuer-offer.ts';
 import type { DnsProviderView, IssuerView } from '../../domain/issuance/issuer-views.ts';
 import { digits, limit, time } from './schemas.ts';
 
-const name = z.string().max(128).optional();
+const name = z.string().max(128).meta({ pattern: issuerNamePattern }).optional();
 
 /** For lists by name. */
 export const byNameQuery = z.strictObject({
@@ -97,7 +99,7 @@ export const dnsProviderTypeSchema = z
 
 const step = z.strictObject({ at: time, text: z.string() });
 
-export const dnsTestBody = z.strictObject({ domain: z.string() });
+export const dnsTestBody = z.strictObject({ domain: z.string().meta({ pattern: identifierPattern }) });
 
 export const dnsTestSchema = z
   .strictObject({ domain: z.string(), steps: z.array(step) })

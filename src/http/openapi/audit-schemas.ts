@@ -9,7 +9,8 @@ const moment = z
   .refine(
     (text) => parseTimestamp(text) !== undefined,
     'must be an RFC 3339 timestamp such as 2030-01-31T00:00:00Z',
-  );
+  )
+  .meta({ format: 'date-time' });
 
 const auditFilter = {
   actor: z.string().max(256).optional().describe('such as admin:alice'),

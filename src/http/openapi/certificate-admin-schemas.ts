@@ -1,10 +1,12 @@
 /** Schemas of certificates and renewals for administrators. */
 import { z } from 'zod';
+import { certNamePattern } from '../../base/cert-name.ts';
 import { certificateOrders, statusesByUrgency } from '../../domain/certificates/certificate-search.ts';
 import type { CertificateSettingsView } from '../../domain/certificates/certificate-settings.ts';
 import type { RenewalDetailView } from '../../domain/certificates/certificate-views.ts';
 import { type RevocationReason, revocationReasons } from '../../domain/certificates/revocation.ts';
-import { certName, updateCertificateInput } from '../../domain/inputs.ts';
+import { certName } from '../../domain/input-strings.ts';
+import { updateCertificateInput } from '../../domain/inputs.ts';
 import { certificateSchema, digits, limit, renewalSchema, time } from './schemas.ts';
 
 export const certificatesQuery = z.strictObject({
@@ -16,7 +18,12 @@ export const certificatesQuery = z.strictObject({
     .describe('return entries after this name; for other sort orders, the cursor from the Link header'),
   search: z.string().max(253).optional().describe('part of the name or of a domain'),
   status: z.enum(statusesByUrgency).optional(),
-  issuer: z.string().max(64).optional().describe('name of the issuer; empty for imported certificates'),
+  issuer: z
+    .string()
+    .max(64)
+    .meta({ pattern: '^([A-Za-z0-9][A-Za-z0-9._-]{0,63})?$' })
+    .optional()
+    .describe('name of the issuer; empty for imported certificates'),
   sort: z.enum(certificateOrders).default('name'),
 });
 
@@ -141,4 +148,7 @@ const renewalsPage = {
 
 export const renewalsOfCertificateQuery = z.strictObject(renewalsPage);
 
-export const renewalsQuery = z.strictObject({ ...renewalsPage, certificate: z.string().max(128).optional() });
+export const renewalsQuery = z.strictObject({
+  ...renewalsPage,
+  certificate: z.string().max(128).meta({ pattern: certNamePattern }).optional(),
+});

@@ -1,5 +1,6 @@
 /** Schemas of notification channels and deliveries, for administrators. */
 import { z } from 'zod';
+import { issuerNamePattern } from '../../domain/input-strings.ts';
 import { createChannelInput, updateChannelInput } from '../../domain/notifications/notification-inputs.ts';
 import type { ChannelView, DeliveryView } from '../../domain/notifications/notification-views.ts';
 import { digits, limit, time } from './schemas.ts';
@@ -79,6 +80,11 @@ export const deliverySchema = z
 export const deliveriesQuery = z.strictObject({
   limit,
   after: digits(z.int().min(1)).optional().describe('return deliveries older than this id'),
-  channel: z.string().max(64).optional().describe('only deliveries of this channel'),
+  channel: z
+    .string()
+    .max(64)
+    .meta({ pattern: issuerNamePattern })
+    .optional()
+    .describe('only deliveries of this channel'),
   status: z.enum(statuses).optional(),
 });

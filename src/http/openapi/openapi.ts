@@ -1,6 +1,9 @@
 /** The OpenAPI 3.1 document, generated from the table that serves the requests. */
 import { z } from 'zod';
+import { certNamePattern } from '../../base/cert-name.ts';
 import { type ProblemCode, statusOf } from '../../base/problem.ts';
+import { administratorNamePattern } from '../../domain/access/administrators.ts';
+import { issuerNamePattern } from '../../domain/input-strings.ts';
 import { sessionCookie } from '../auth/session-cookie.ts';
 import type { Access, DeclaredReply, Route } from '../request/route.ts';
 import { problemSchema } from './schemas.ts';
@@ -96,7 +99,7 @@ function operation(route: Route, schemas: Json): Json {
     summary: route.summary,
     security: guards[access.kind].security,
     ...(access.kind === 'scope' && {
-      description: `Requires the scope \`${access.scope}\`or an administrator's session.`,
+      description: `Requires the scope \`${access.scope}\` or an administrator's session.`,
     }),
     parameters: [...pathParameters(route), ...queryParameters(route, schemas), ...headerParameters(route)],
     ...requestBody(route, schemas),
@@ -105,13 +108,23 @@ function operation(route: Route, schemas: Json): Json {
 }
 
 function pathParameters({ path }: Route): Json[] {
-  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+  return [...path.matchAll(/([\w.-]+)\/\{(\w+)\}/g)].map(([, collection = '', name = '']) => ({
     name,
     in: 'path',
     required: true,
-    schema: { type: 'string' },
+    schema: { type: 'string', pattern: pathPatterns[collection] ?? '^[1-9]\\d{0,15}$' },
   }));
 }
+
+/** What stands after these collections; ids after all others. */
+const pathPatterns: Readonly<Record<string, string>> = {
+  'acme-challenge': '^[\\w-]+$',
+  administrators: administratorNamePattern,
+  certificates: certNamePattern,
+  'dns-providers': issuerNamePattern,
+  issuers: issuerNamePattern,
+  'notification-channels': issuerNamePattern,
+};
 
 function queryParameters({ query }: Route, schemas: Json): Json[] {
   if (query === undefined) return [];

@@ -5,10 +5,26 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import type { z } from 'zod';
+import { createApiKeyInput, createCertificateInput } from '../../../src/domain/inputs.ts';
 import { routes } from '../../harness/all-routes.ts';
 import { type Answer, type ApiDocument, apiChecker } from '../../harness/http-api-checker.ts';
 import { checkedServer } from '../../harness/http-checked.ts';
 import { makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
+
+type Schema = {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly format?: string;
+  readonly anyOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly additionalProperties?: Schema | boolean;
+};
 
 suite('the OpenAPI document', () => {
   test('is valid OpenAPI 3.1 in the eyes of an independent validator', async (t) => {
@@ -29,6 +45,120 @@ suite('the OpenAPI document', () => {
     assert.deepEqual(described.toSorted(), routes.map(({ method, path }) => `${method} ${path}`).toSorted());
     const ids = routes.map(({ id }) => id);
     assert.equal(new Set(ids).size, ids.length, 'operation ids are unique');
+  });
+
+  test('says what each string of a request must look like, unless any text will do', async (t) => {
+    const { document } = await checkedServer(t);
+    const vague = new Set<string>();
+    const visit = (schema: Schema, place: string): void => {
+      const { $ref, type, anyOf = [], properties = {}, items, additionalProperties: rest } = schema;
+      if ($ref !== undefined) visit(document.components.schemas[$ref.split('/').at(-1) ?? ''] ?? {}, place);
+      if (type === 'string' && !schema.enum && !schema.pattern && !schema.format) vague.add(place);
+      for (const part of anyOf) visit(part, place);
+      for (const [name, part] of Object.entries(properties))
+        visit(part, place.endsWith('[]') ? `${place}.${name}` : name);
+      if (items !== undefined) visit(items, `${place}[]`);
+      if (typeof rest === 'object') visit(rest, `${place}{}`);
+    };
+    for (const operation of Object.values(document.paths).flatMap((item) => Object.values(item))) {
+      for (const parameter of operation.parameters) visit(parameter.schema, parameter.name);
+      visit(operation.requestBody?.content['application/json']?.schema ?? {}, 'body');
+    }
+    const free = [
+      ...['If-None-Match', 'search', 'files[].name', 'files[].text', 'password', 'current', 'new'],
+      // As the CA spells them.
+      ...['eab_kid', 'eab_hmac_key', 'ca_pem', 'preferred_chain'],
+      // Known to other operations: the types of DNS providers and channels, and what the audit log holds.
+      ...['type', 'actor', 'action', 'resource'],
+    ];
+    assert.deepEqual([...vague].toSorted(), free.toSorted());
+  });
+
+  test('its patterns accept what the vault accepts, and refuse what it refuses', async (t) => {
+    const { document } = await checkedServer(t);
+    const body = document.paths['/api/v1/certificates']?.post?.requestBody?.content['application/json'];
+    const keyBody = document.paths['/api/v1/api-keys']?.post?.requestBody?.content['application/json'];
+    const matches = (schema: object | undefined, value: unknown) => {
+      const ajv = new Ajv2020({ strict: false, validateSchema: false });
+      formats.default(ajv);
+      return ajv.compile(schema ?? false)(value);
+    };
+    const certificate = { name: 'web', domains: ['web.example.com'] };
+    const key = { name: 'web', scopes: ['certificates:read'], certificates: ['web'] };
+    const cases: readonly (readonly [
+      object | undefined,
+      z.ZodType,
+      object,
+      readonly object[],
+      readonly object[],
+    ])[] = [
+      [
+        body?.schema,
+        createCertificateInput,
+        certificate,
+        [
+          ...[
+            '*.example.com',
+            '192.0.2.7',
+            '2001:db8::1',
+            'bücher.example',
+            '例え.jp',
+            'A.Example.',
+            'localhost',
+          ].map((domain) => ({ domains: [domain] })),
+          ...['*.web', 'a_b', 'x'.repeat(128)].map((name) => ({ name })),
+          ...['1h', '90d', '10y'].map((lifetime) => ({ lifetime })),
+          ...['http-01', 'dns-01', 'tls-alpn-01'].map((challenge) => ({ challenge })),
+        ],
+        [
+          ...[
+            'a b',
+            'https://a.example',
+            'a_b.example',
+            'a@b.example',
+            '*',
+            'a.*.example',
+            'fe80::1%eth0',
+            '',
+          ].map((domain) => ({ domains: [domain] })),
+          ...['*', '.hidden', '-x', 'a/b', 'x'.repeat(129), ''].map((name) => ({ name })),
+          ...['90', '0d', '-1d', '1w', 90].map((lifetime) => ({ lifetime })),
+          ...[{ challenge: 'http' }, { key_type: 'rsa1024' }, { domains: [] }, { other: 1 }],
+        ],
+      ],
+      [
+        keyBody?.schema,
+        createApiKeyInput,
+        key,
+        [
+          ...['*', '10.0.0.0/8', '192.0.2.7', '2001:db8::/32', ' 10.0.0.1 '].map((network) => ({
+            allowed_networks: [network],
+          })),
+          ...['2030-01-31T00:00:00Z', '2030-01-31T00:00:00.5+01:00'].map((expires_at) => ({ expires_at })),
+          { certificates: ['*'] },
+        ],
+        [
+          ...['any', '10.0.0.0/8/8', '10.0.0.0-10.0.0.9', ''].map((network) => ({
+            allowed_networks: [network],
+          })),
+          ...['2030-01-31', 'tomorrow', '2030-13-01T00:00:00Z'].map((expires_at) => ({ expires_at })),
+          ...[{ scopes: ['all'] }, { certificates: ['.'] }, { name: 'a\nb' }, { name: '' }],
+        ],
+      ],
+    ];
+    for (const [schema, validator, base, good, bad] of cases) {
+      for (const [expected, changes] of [
+        [true, good],
+        [false, bad],
+      ] as const) {
+        for (const change of changes) {
+          const value = { ...base, ...change };
+          const place = JSON.stringify(change);
+          assert.equal(validator.safeParse(value).success, expected, `the vault: ${place}`);
+          assert.equal(matches(schema, value), expected, `the document: ${place}`);
+        }
+      }
+    }
   });
 
   test('has every endpoint of the interface specification', async (t) => {

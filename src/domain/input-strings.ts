@@ -1,0 +1,157 @@
+/** Strings of the API and the command line: each is parsed into its brand, and says in JSON Schema what it accepts. */
+import { z } from 'zod';
+import {
+  certNamePattern,
+  certNameRule,
+  newCertNamePattern,
+  newCertNameRule,
+  parseCertName,
+  parseNewCertName,
+} from '../base/cert-name.ts';
+import { challengeTypes } from '../base/challenge-type.ts';
+import { day, durationPattern, hour, parseDuration } from '../base/duration.ts';
+import { identifierPattern, identifierRule, isAddress, parseIdentifier } from '../base/identifier.ts';
+import { keyTypes } from '../base/key-type.ts';
+import { isScope, scopes } from '../base/scope.ts';
+import { parseTimestamp } from '../base/timestamp.ts';
+import { ipNetworkPattern, ipNetworkRule, parseIpNetwork } from '../net/ip-network.ts';
+
+/** What a JSON Schema says about a string, for generated clients. */
+type Published =
+  | { readonly pattern: string }
+  | { readonly enum: readonly string[] }
+  | { readonly format: string };
+
+/**
+ * A string converted by `parse`; if that returns undefined, the message comes from `refuse`. `published` accepts every string
+ * that `parse` accepts, and as few others as a pattern can tell apart.
+ */
+function parsed<T>(
+  parse: (text: string) => T | undefined,
+  refuse: (text: string) => string,
+  published: Published,
+) {
+  return z
+    .string()
+    .meta(published)
+    .transform((text, context) => {
+      const value = parse(text);
+      if (value !== undefined) return value;
+      context.addIssue({ code: 'custom', message: refuse(text) });
+      return z.NEVER;
+    });
+}
+
+const quoted = (text: string) => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+
+export const newCertName = parsed(
+  parseNewCertName,
+  (text) => `${quoted(text)} is not a name: ${newCertNameRule}`,
+  { pattern: newCertNamePattern },
+);
+
+export const certName = parsed(parseCertName, (text) => `${quoted(text)} is not a name: ${certNameRule}`, {
+  pattern: certNamePattern,
+});
+
+export const identifier = parsed(
+  parseIdentifier,
+  (text) => `${quoted(text)} is not a domain: ${identifierRule}`,
+  { pattern: identifierPattern },
+);
+
+export const keyType = parsed(
+  (text) => keyTypes.find((type) => type === text),
+  (text) => `${quoted(text)} is not a key type: use one of ${keyTypes.join(', ')}`,
+  { enum: keyTypes },
+);
+
+export const scope = parsed(
+  (text) => (isScope(text) ? text : undefined),
+  (text) => `${quoted(text)} is not a scope: use one of ${scopes.join(', ')}`,
+  { enum: scopes },
+);
+
+export const timestamp = parsed(
+  parseTimestamp,
+  (text) => `${quoted(text)} is not an RFC 3339 timestamp such as 2030-01-31T00:00:00Z`,
+  { format: 'date-time' },
+);
+
+/** Lifetimes of issued certificates, in milliseconds. */
+const shortestLifetime = hour;
+const longestLifetime = 3650 * day;
+
+export const lifetime = parsed(
+  (text) => {
+    const ms = parseDuration(text);
+    return ms !== undefined && ms >= shortestLifetime && ms <= longestLifetime ? ms : undefined;
+  },
+  (text) =>
+    `${quoted(text)} is not a lifetime: write a number and m, h, d or y, from 1h to 3650d, such as 90d`,
+  { pattern: durationPattern },
+);
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: names shown in tables and logs must not contain them.
+const controlCharacters = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
+
+/** The maximum length of an API key's name. */
+export const longestLabel = 128;
+
+export const label = z
+  .string()
+  .trim()
+  .min(1, 'name is missing')
+  .max(longestLabel, `a name has at most ${longestLabel} characters`)
+  .refine((text) => !controlCharacters.test(text), 'a name must not contain control characters')
+  .meta({ pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$' });
+
+export const allowed = parsed(
+  (text) => (text === '*' ? text : parseCertName(text)),
+  (text) => `${quoted(text)} is not a name: ${certNameRule}`,
+  { pattern: '^[A-Za-z0-9*_-][A-Za-z0-9*._-]{0,127}$' },
+);
+
+export const network = parsed(
+  (text) => (text === '*' ? text : parseIpNetwork(text.trim())?.text),
+  (text) => `${quoted(text)} is not a network: ${ipNetworkRule}`,
+  { pattern: ipNetworkPattern },
+);
+
+export const challenge = parsed(
+  (text) => challengeTypes.find((type) => type === text),
+  (text) => `${quoted(text)} is not a challenge: use one of ${challengeTypes.join(', ')}`,
+  { enum: challengeTypes },
+);
+
+export const profile = z.string().regex(/^[\x21-\x7e]{1,64}$/, 'a profile is one word such as shortlived');
+
+/** Names of issuers, DNS providers and notification channels, as JSON Schema says it. */
+export const issuerNamePattern = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
+
+/** The name of an issuer that exists; an unknown one has its own problem. */
+export const knownIssuer = z.string().meta({ pattern: issuerNamePattern });
+
+export const issuerName = z
+  .string()
+  .regex(new RegExp(issuerNamePattern), 'a name has up to 64 letters, digits, dots, dashes and underscores');
+
+export const acmeDirectory = parsed(
+  (text) => {
+    const url = URL.parse(text);
+    return url !== null && /^https?:$/.test(url.protocol) && url.username === '' ? url.href : undefined;
+  },
+  (text) => `${quoted(text)} is not a directory URL such as https://ca.example/acme/directory`,
+  { pattern: '^[Hh][Tt][Tt][Pp][Ss]?:' },
+);
+
+export const email = z.string().regex(/^[^\s@,?]+@[^\s@,?]+$/, 'not an email address');
+
+export const zone = parsed(
+  (text) => {
+    const found = parseIdentifier(text);
+    return found === undefined || isAddress(found) || found.startsWith('*.') ? undefined : found;
+  },
+  (text) => `${quoted(text)} is not a zone such as example.com`,
+  { pattern: identifierPattern },
+);
