@@ -6,14 +6,14 @@ declare const brand: unique symbol;
 
 export type CertName = string & { readonly [brand]: 'CertName' };
 
+const pattern = /^([A-Za-z0-9_-][A-Za-z0-9*._-]{0,127}|\*[A-Za-z0-9*._-]{1,127})$/;
+const newPattern = /^([A-Za-z0-9_][A-Za-z0-9*._-]{0,127}|\*[A-Za-z0-9*._-]{1,127})$/;
+
 /** As JSON Schema says it, without lookaheads, which generated clients in Go cannot read. */
-export const certNamePattern = '^([A-Za-z0-9_-][A-Za-z0-9*._-]{0,127}|\\*[A-Za-z0-9*._-]{1,127})$';
+export const certNamePattern = pattern.source;
 
 /** Of new certificates. */
-export const newCertNamePattern = '^([A-Za-z0-9_][A-Za-z0-9*._-]{0,127}|\\*[A-Za-z0-9*._-]{1,127})$';
-
-const pattern = new RegExp(certNamePattern);
-const newPattern = new RegExp(newCertNamePattern);
+export const newCertNamePattern = newPattern.source;
 
 /** The rule in words, for error messages. */
 export const certNameRule =

@@ -126,15 +126,17 @@ export const challenge = parsed(
 
 export const profile = z.string().regex(/^[\x21-\x7e]{1,64}$/, 'a profile is one word such as shortlived');
 
+const resourceName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
 /** Names of issuers, DNS providers and notification channels, as JSON Schema says it. */
-export const issuerNamePattern = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
+export const issuerNamePattern = resourceName.source;
 
 /** The name of an issuer that exists; an unknown one has its own problem. */
 export const knownIssuer = z.string().meta({ pattern: issuerNamePattern });
 
 export const issuerName = z
   .string()
-  .regex(new RegExp(issuerNamePattern), 'a name has up to 64 letters, digits, dots, dashes and underscores');
+  .regex(resourceName, 'a name has up to 64 letters, digits, dots, dashes and underscores');
 
 export const acmeDirectory = parsed(
   (text) => {

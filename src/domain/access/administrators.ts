@@ -19,15 +19,14 @@ import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import { longestPassword } from './password-policy.ts';
 import type { Passwords } from './passwords.ts';
 
+const namePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/;
+
 /** As JSON Schema says it. */
-export const administratorNamePattern = '^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$';
+export const administratorNamePattern = namePattern.source;
 
 export const administratorName = z
   .string()
-  .regex(
-    new RegExp(administratorNamePattern),
-    'a name has up to 64 letters, digits and . _ @ + -, and starts with a letter or digit',
-  );
+  .regex(namePattern, 'a name has up to 64 letters, digits and . _ @ + -, and starts with a letter or digit');
 
 /** A password as typed. `Passwords.choose` checks a new one against the policy, which depends on the name too. */
 export const typedPassword = z
