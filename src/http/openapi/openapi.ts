@@ -108,12 +108,17 @@ function operation(route: Route, schemas: Json): Json {
 }
 
 function pathParameters({ path }: Route): Json[] {
-  return [...path.matchAll(/([\w.-]+)\/\{(\w+)\}/g)].map(([, collection = '', name = '']) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string', pattern: pathPatterns[collection] ?? '^[1-9]\\d{0,15}$' },
-  }));
+  const segments = path.split('/');
+  return segments.flatMap((segment, at) =>
+    segment.startsWith('{')
+      ? {
+          name: segment.slice(1, -1),
+          in: 'path',
+          required: true,
+          schema: { type: 'string', pattern: pathPatterns[segments[at - 1] ?? ''] ?? '^[1-9]\\d{0,15}$' },
+        }
+      : [],
+  );
 }
 
 /** What stands after these collections; ids after all others. */
