@@ -98,7 +98,7 @@ function start(args: readonly string[], launch: Launch): ChildProcessByStdio<Wri
 const copies = new Map<string, string>();
 
 /** A copy of a program where every user can start it: the clone may be below a folder that only its owner can enter. */
-function enterable(program: string): string {
+export function enterable(program: string): string {
   const known = copies.get(program);
   if (known !== undefined) return known;
   const dir = mkdtempSync(join(tmpdir(), 'vault-program-'));

@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { assertPair, installer, machine, modeOf } from '../harness/client-installer.ts';
 import { clientVault, usual } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
+import { enterable } from '../harness/vault-process.ts';
 
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? needs('setpriv') : { skip: 'only root can become another user' };
@@ -33,7 +34,7 @@ test('other users keep both in their XDG directories', asRoot, async (t) => {
   for (const path of [client.home, client.destination]) chownSync(path, 65534, 65534);
   const environment = { CERTIFICATE_VAULT_HOME: undefined, XDG_CONFIG_HOME: config };
   const through = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
-  const installed = await server.install(client, [], { environment, through });
+  const installed = await server.install(client, [], { environment, through, script: enterable(installer) });
   assert.equal(installed.code, 0, installed.stderr);
   const job = /web-\d+/.exec(client.crontab())?.[0] ?? '';
   const copy = join(config, 'certificate-vault', 'jobs', job, 'install.sh');

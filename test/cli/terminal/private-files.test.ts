@@ -11,7 +11,7 @@ import { after, before, suite, test } from 'node:test';
 import { allCommands, type KnownCommand } from '../../harness/command-tree.ts';
 import { needs } from '../../harness/missing-program.ts';
 import { makeChain } from '../../harness/openssl-chain.ts';
-import { fromExecutable, type Launch, serve, vault } from '../../harness/vault-process.ts';
+import { enterable, fromExecutable, type Launch, serve, vault } from '../../harness/vault-process.ts';
 
 const root = fs.mkdtempSync(join(tmpdir(), 'vault-private-'));
 after(() => fs.rmSync(root, { recursive: true }));
@@ -238,7 +238,7 @@ suite('files of another user', () => {
       assert.deepEqual(new Set(owners), new Set([nobody.uid]), 'root has left nothing there');
       const [, command = ''] = /sudo -u nobody (vault .*)\n/.exec(outcome.stderr) ?? [];
       // What sudo does: the same words, as that user.
-      const script = command.replace(/^vault/, fromExecutable[0]);
+      const script = command.replace(/^vault/, enterable(fromExecutable[0]));
       assert.match(execFileSync('sh', ['-c', script], { ...nobody, encoding: 'utf8' }), /^vk_/);
     },
   );
