@@ -184,7 +184,7 @@ test('what changes between the plan and the transaction stops all of it', async 
   await createCertificate(vault, localCli, input);
   await assert.rejects(
     applyChanges(vault, localCli, wanted, changes, { signal: forever }),
-    /the vault was changed by someone else meanwhile/,
+    /someone else changed the vault during this run/,
   );
   assert.deepEqual(await namesIn(vault), ['mail']);
 });
@@ -214,9 +214,9 @@ test('a long plan is made in transactions of at most 50 changes, and where one f
       assert.ok(steps.length > 1 && steps.every((size) => size <= 50), String(steps));
       assert.equal(
         message,
-        `failed after ${done} of 230 changes: the vault was changed by someone else meanwhile`,
+        `failed after ${done} of 230 changes: someone else changed the vault during this run`,
       );
-      assert.match(hint, /Run it again to make the others/);
+      assert.match(hint, /Run the command again to make the others/);
       return true;
     },
   );

@@ -44,7 +44,7 @@ test('a section that is a list or a word is refused with what to write', async (
   for (const section of ['[web]', 'web', '7']) {
     await assert.rejects(
       readDesiredDocument(`version: 1\ncertificates: ${section}\n`, 'test.yaml'),
-      /test\.yaml:2: certificates: write names, each with its settings/,
+      /test\.yaml:2: certificates: write a mapping of names to settings/,
     );
   }
 });
