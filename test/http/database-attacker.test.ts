@@ -278,7 +278,7 @@ test('a vault whose check blob was removed does not trust its rows again', async
   sql("delete from settings where key = 'master-key-check'");
   await assert.rejects(
     openVault(settingsFor(dataDir), new TestWorld(), 'create'),
-    /holds a vault, but not what binds it to its master key/,
+    /lacks the check of its master key/,
   );
 });
 

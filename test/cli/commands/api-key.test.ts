@@ -151,7 +151,7 @@ const time = (text: string) => `vault: "${text}" is not an RFC 3339 timestamp su
 const certificate = (text: string) =>
   `vault: "${text}" is not a name: a certificate name has 1 to 128 letters, digits or "*._-", does not begin with a dot, and is not just "*"`;
 const network = (text: string) =>
-  `vault: "${text}" is not a network: a network is an IP address such as 192.0.2.7, or its beginning with a length such as 192.0.2.0/24 or 2001:db8::/32`;
+  `vault: "${text}" is not a network: a network is an IP address such as 192.0.2.7, or a network with a prefix length such as 192.0.2.0/24 or 2001:db8::/32`;
 const help = '  Try: vault api-key create --help';
 
 const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [

@@ -60,7 +60,7 @@ test('a key that a scheduled backup needs is not removed, unless its loss is acc
   await refused(
     [...remove, second],
     `vault: 1 backup (${backup}) cannot be restored without master key ${second}\n` +
-      '  Nothing was removed. Wait until newer backups replace them, or give up these backups with --force.\n',
+      '  Nothing was removed. Wait until newer backups replace them, or accept the loss with --force.\n',
   );
   await refused([...remove, third], /is needed by \d secrets in the vault/);
   assert.match((await done(...remove, first)).stderr, /^Removed: /, 'no scheduled backup needs this one');

@@ -92,13 +92,13 @@ test('what was changed, is of another vault or is no checkpoint is refused with 
     text.replace('2026-11-21', '2026-11-20'),
     text.replace(/signature .{4}/, 'signature AAAA'),
   ]) {
-    await assert.rejects(read(changed), /^OperatorError: the signature of cp\.txt is wrong: it was changed$/);
+    await assert.rejects(
+      read(changed),
+      /^OperatorError: the signature of cp\.txt is invalid: the checkpoint was modified$/,
+    );
   }
   const other = await makeCheckpoint((await testVault(t)).vault, localCli);
-  await assert.rejects(
-    read(other),
-    /cp\.txt is signed by the key [0-9a-f]{16}, which is none of this vault's/,
-  );
+  await assert.rejects(read(other), /cp\.txt is signed with an unknown key \([0-9a-f]{16}\)/);
   for (const none of [
     '',
     'x',
@@ -106,7 +106,7 @@ test('what was changed, is of another vault or is no checkpoint is refused with 
     text.replace('checkpoint 1', 'checkpoint 2'),
     `x\n${text}`,
   ]) {
-    await assert.rejects(read(none), /cp\.txt is no checkpoint of an audit log/);
+    await assert.rejects(read(none), /cp\.txt is not an audit checkpoint/);
   }
 });
 

@@ -155,11 +155,11 @@ test('a given key is used; one that was used before, or another than waits there
   const { to } = await rotateMasterKey(vault, { ...order, newKey: someKey(7) });
   assert.equal(to, someKey(7).name);
   const old = vault.keyring.find(before.keys[0] ?? '');
-  await assert.rejects(rotateMasterKey(vault, { ...order, newKey: old }), /was this vault's before/);
+  await assert.rejects(rotateMasterKey(vault, { ...order, newKey: old }), /is a retired key of this vault/);
   writeFileSync(join(dataDir, 'master.key.next'), Buffer.alloc(32, 8), { mode: 0o600 });
   await assert.rejects(
     rotateMasterKey(vault, { ...order, newKey: someKey(9) }),
-    /master\.key\.next is there and holds another key/,
+    /master\.key\.next already holds another key/,
   );
   assert.deepEqual((await openEverything(vault)).keys, [to]);
   assert.equal((await rotateMasterKey(vault, order)).to, someKey(8).name, 'the one that waits is next');
@@ -173,7 +173,7 @@ test('where the next key cannot be put beside the current one, nothing has begun
     assert(error instanceof OperatorError);
     assert.match(
       error.message,
-      /the next master key cannot be put beside the current one: no such file or directory$/,
+      /cannot write the next master key beside the current one: no such file or directory$/,
     );
     assert.match(error.hint ?? '', /master\.key\.next/);
     return true;
@@ -293,7 +293,7 @@ test('only a key that nothing in the vault needs is removed', async (t) => {
   await assert.rejects(remove(old), /is needed by/);
   const { to } = await rotateMasterKey(vault, order);
   await assert.rejects(remove(to), /is needed by/);
-  await assert.rejects(remove('0000000000000000'), /there is no file with the master key/);
+  await assert.rejects(remove('0000000000000000'), /no file holds master key/);
   assert.deepEqual(await remove(old), [`${path}.${old}`]);
   assert.equal(existsSync(`${path}.${old}`), false);
   assert.deepEqual((await openEverything(vault)).secrets, before.secrets);

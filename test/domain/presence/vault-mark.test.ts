@@ -75,7 +75,7 @@ test('a database that lost its log is refused, until the mark is emptied', async
   rmSync(join(late, 'vault.db-shm'), { force: true });
   await assert.rejects(
     opens(late),
-    /is older than its mark says: it ends at audit event \d+ of \d+ and certificate version 1 of 2/,
+    /is older than its mark: it ends at audit event \d+ of \d+ and certificate version 1 of 2/,
   );
   assert.equal(
     existsSync(join(late, 'vault.db-wal')) && readFileSync(join(late, 'vault.db-wal')).length > 0,

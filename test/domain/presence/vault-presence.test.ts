@@ -26,11 +26,11 @@ test('a master key in its own place without its database is no new vault, for wh
   const file = join(data, 'master.key');
   writeFileSync(file, key, { mode: 0o600 });
   const refusal =
-    `vault: the database ${data}/vault.db is missing, but its master key ${file} is there\n` +
+    `vault: the database ${data}/vault.db is missing, but its master key ${file} exists\n` +
     `  Put vault.db back, or restore a backup: vault restore FILE --replace --data-dir ${data}\n` +
     `  To start a new vault instead, move the old files away: mv ${data} ${data}.old\n` +
     '  Nothing was changed.\n' +
-    `  If the key was put there for a new vault, say so: --master-key-file ${file}\n`;
+    `  To create a new vault with this key, name it: --master-key-file ${file}\n`;
   assert.deepEqual(await create(data), { code: 1, stdout: '', stderr: refusal });
   for (const words of [
     ['certificate', 'list'],
@@ -77,7 +77,7 @@ test('whoever is killed after the key and before the database begins again, and 
 test('a mark without its database is no new vault; an empty mark and an empty database are nothing', async (t) => {
   const data = directory(t);
   writeFileSync(join(data, 'vault.mark'), '{}', { mode: 0o600 });
-  assert.match((await create(data)).stderr, /vault\.db is missing, but its mark \S+ is there\n/);
+  assert.match((await create(data)).stderr, /vault\.db is missing, but its mark \S+ exists\n/);
   writeFileSync(join(data, 'vault.mark'), '');
   writeFileSync(join(data, 'vault.db'), '', { mode: 0o600 });
   assert.equal((await create(data)).code, 0);

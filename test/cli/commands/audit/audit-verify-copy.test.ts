@@ -50,12 +50,18 @@ test('an event that was changed, removed, put in, moved or written otherwise sho
   const forged = second.replace('"actor":"local-cli"', '"actor":"admin:eve"');
   const eve = '"actor":"admin:eve","actor":"';
   for (const [some, expected] of [
-    [[first, forged, third, ...rest], /^FAULT: event 2 was changed, or does not follow the one before it\n/],
+    [
+      [first, forged, third, ...rest],
+      /^FAULT: event 2 was modified, or does not follow the previous event\n/,
+    ],
     [[first, third, ...rest], /^FAULT: event 2 is missing before event 3\n/],
-    [[first, second, third, forged, ...rest], /^FAULT: event 2 stands after event 3, and is no repetition\n/],
+    [
+      [first, second, third, forged, ...rest],
+      /^FAULT: event 2 comes after event 3, and is not a repetition\n/,
+    ],
     [
       [first, third, second, ...rest],
-      /^FAULT: event 2 is missing before event 3\nFAULT: event 2 stands after/,
+      /^FAULT: event 2 is missing before event 3\nFAULT: event 2 comes after/,
     ],
     [
       [first, second.replace('"actor":"', eve), third, ...rest],
