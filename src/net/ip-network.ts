@@ -27,7 +27,7 @@ export type IpNetwork = {
 
 /** The rule in words, for messages. */
 export const ipNetworkRule =
-  'a network is an IP address such as 192.0.2.7, or its beginning with a length such as 192.0.2.0/24 or 2001:db8::/32';
+  'a network is an IP address such as 192.0.2.7, or a network with a prefix length such as 192.0.2.0/24 or 2001:db8::/32';
 
 /** The address, or undefined where the text is not one. A zone (`%eth0`) has a meaning on one host only and is refused. */
 export function parseIpAddress(text: string): IpAddress | undefined {

@@ -60,7 +60,7 @@ export async function renewalFindings({ db, world }: TimedContext): Promise<Find
       check: 'renewals',
       status: 'warning',
       about: issuer.name,
-      message: `the CA of ${issuer.name} asked for no requests until ${formatTimestamp(until)}`,
+      message: `the CA of ${issuer.name} accepts no requests until ${formatTimestamp(until)}`,
       hint: 'Renewals resume then. If this happens often, the rate limits of the CA are too low for your certificates.',
     });
   }
