@@ -174,7 +174,7 @@ test('without its master key, or with another, a backup is refused before anythi
   const plain = join(dir, 'plain.backup');
   await done('backup', plain);
   const needs =
-    /^vault: .*plain\.backup needs master key [0-9a-f]{16}, and .*master\.key is (missing|another \([0-9a-f]{16}\))\n/;
+    /^vault: .*plain\.backup needs master key [0-9a-f]{16}, but .*master\.key (is missing|holds [0-9a-f]{16})\n/;
   const without = await vault(['restore', plain, '--data-dir', elsewhere]);
   assert.equal(without.code, 1);
   assert.match(without.stderr, needs);
@@ -238,7 +238,7 @@ test('--check finds what would be wrong, and writes nothing anywhere', async (t)
   const { stderr: there } = await restoreTo(elsewhere, '--check', '--passphrase-file', phrase);
   assert.match(there, /is in the backup, and the passphrase is correct\.\n$/);
   truncateSync(backup, statSync(backup).size - 1);
-  await refused(['restore', backup, '--check'], /its end is missing/);
+  await refused(['restore', backup, '--check'], /is not a vault backup, or is truncated/);
   await refused(['restore', join(data, 'none'), '--check'], /cannot read .*none: no such file or directory/);
   assert.deepEqual([picture(data), existsSync(elsewhere)], [before, false]);
 });
