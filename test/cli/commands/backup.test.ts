@@ -190,7 +190,7 @@ test('a place that is missing, closed or the data directory itself is refused in
   assert.deepEqual(readdirSync(dir), ['sideways']);
 });
 
-test('where there is no vault there is nothing to back up, and no vault is made', async (t) => {
+test('without a vault there is nothing to back up, and no vault is created', async (t) => {
   const { refused, data } = commandLine(t);
   await refused(['backup', join(dirname(data), 'x')], /^vault: no vault in /);
   assert.deepEqual(readdirSync(dirname(data)), []);
@@ -215,7 +215,7 @@ test('a backup goes to standard output whole, and leaves nothing in the data dir
   assert.deepEqual(events, [{ resource: 'backup:standard output' }]);
 });
 
-test('a reader that stops in the middle makes the backup fail, and it counts as none', async (t) => {
+test('a reader that stops early makes the backup fail, and the backup does not count', async (t) => {
   const { data } = await filledVault(t);
   const child = spawn(fromExecutable[0], ['backup', '-', '--data-dir', data], {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -221,7 +221,7 @@ test('a thousand certificates in trouble are twenty lines and a number', async (
   assert.ok(report.findings.some(({ message }) => message === '1181 more certificates have problems'));
 });
 
-test('a renewal that nobody takes up, keys about to end, an old backup and a clock that went back are found', async (t) => {
+test('a renewal that no worker starts, expiring keys, an old backup and a clock that was set back are found', async (t) => {
   const line = await vaultWith(t, 'web');
   const soon = new Date(Date.now() + 5 * 86_400_000).toISOString();
   const later = new Date(Date.now() + 50 * 86_400_000).toISOString();

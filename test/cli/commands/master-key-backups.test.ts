@@ -29,7 +29,7 @@ async function withBackups(t: TestContext, { isKnown = true } = {}) {
   return { ...line, dir, current, backups, doctor };
 }
 
-test('a running server makes a backup after each rotation, which needs the new key only', async (t) => {
+test('a running server creates a backup after each rotation, which needs only the new key', async (t) => {
   const { data, dir, done, refused, current, backups } = await withBackups(t, { isKnown: false });
   const server = await serve(t, data, { args: ['--backup-dir', dir] });
   const [first] = await eventually('the first backup', () => (backups().length > 0 ? backups() : undefined));

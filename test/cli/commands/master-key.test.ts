@@ -224,7 +224,7 @@ test('a passphrase that others can read is refused', async (t) => {
   );
 });
 
-test('a new vault makes its key sealed where a passphrase is configured', async (t) => {
+test('a new vault seals its key file if a passphrase is configured', async (t) => {
   const { dir, secretFile } = await withCertificate(t);
   const data = join(dir, 'new');
   const right = secretFile(passphrase);

@@ -96,7 +96,7 @@ test('the master key of a backup is put down sealed where a passphrase for key f
   assert.equal(listed.code, 0, listed.stderr);
 });
 
-test('a restore is recorded in the vault that it makes, which knows of the backup', async (t) => {
+test('a restore is recorded in the restored vault, which knows of the backup', async (t) => {
   const { restoreTo, elsewhere, phrase } = await backedUp(t);
   await restoreTo(elsewhere, '--passphrase-file', phrase);
   const database = new BetterSqlite3(join(elsewhere, 'vault.db'), { readonly: true });
@@ -243,7 +243,7 @@ test('--check finds what would be wrong, and writes nothing anywhere', async (t)
   assert.deepEqual([picture(data), existsSync(elsewhere)], [before, false]);
 });
 
-test('a backup that was cut, a bare database and a directory are refused, and nothing is made', async (t) => {
+test('a truncated backup, a bare database and a directory are refused, and nothing is created', async (t) => {
   const { backup, restoreTo, elsewhere, data, dir } = await backedUp(t);
   truncateSync(backup, 100_000);
   assert.match((await restoreTo(elsewhere)).stderr, /is not a vault backup, or is truncated/);
@@ -255,7 +255,7 @@ test('a backup that was cut, a bare database and a directory are refused, and no
   assert.equal(existsSync(elsewhere), false);
 });
 
-test('the backup of a newer vault is refused, by version and schema', async (t) => {
+test('a backup of a newer vault is refused, by version and schema', async (t) => {
   const { vault: newer, dataDir } = await testVault(t, { world: new TestWorld(Date.now()) });
   const database = new BetterSqlite3(join(dataDir, 'vault.db'));
   database.exec("insert into kysely_migration values ('9999-future', 'now')");

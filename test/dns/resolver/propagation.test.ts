@@ -109,7 +109,7 @@ suite('authoritative servers', () => {
     assert.match(said.join('\n'), /ns2\.test \(192\.0\.2\.2\) has no TXT record/);
   });
 
-  test('that all fail prove nothing', async (t) => {
+  test('that all fail mean nothing', async (t) => {
     const { resolver } = await authoritative(t, { 'ns1.test': `127.0.0.1:${await freePort()}` });
     await assert.rejects(
       wait(resolver),
@@ -180,7 +180,7 @@ function simulated(options: { isReachable?: boolean; lagsMs?: number[]; negative
 const cache = '192.0.2.53:53';
 
 suite('a configured resolver', () => {
-  test('names the name servers, which are asked directly, and is not asked for the record', async () => {
+  test('names the name servers, which are queried directly, and is not queried for the record', async () => {
     const { world, dns, toCache } = simulated({ lagsMs: [0, 20_000] });
     dns.add(name, 'wanted');
     const resolver = dns.resolver({ configured: cache });
@@ -299,7 +299,7 @@ suite('the end', () => {
     );
   });
 
-  test('comes at once when told so, without another look', async (t) => {
+  test('returns at once when canceled, without another query', async (t) => {
     const dns = await fakeDns(t);
     const looks = () => dns.questions.filter(({ type }) => type === 'TXT').length;
     const stop = new AbortController();

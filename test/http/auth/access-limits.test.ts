@@ -125,7 +125,7 @@ suite('a limit of requests with one key', () => {
     for (let count = 0; count < 300; count += 1) assert.equal((await ask(raw)).status, 200);
   });
 
-  test('counts each key by itself, wherever it is used, and all that it asks for', async (t) => {
+  test('counts each key separately, from any address and for all requests', async (t) => {
     const { server, ask } = await prepared(t, { apiKeyRate: 10 });
     const [one, other] = [await makeKey(server.vault), await makeKey(server.vault)];
     const etag = (await ask(one.raw)).headers.get('ETag') ?? '';

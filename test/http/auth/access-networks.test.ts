@@ -158,7 +158,7 @@ suite('networks of a key over HTTP', () => {
     }
   });
 
-  test('that are none are refused by their place, and make no key', async (t) => {
+  test('that are invalid are rejected by their position, and create no key', async (t) => {
     const { expect } = await administration(t);
     type Refusal = { readonly errors: readonly { readonly path: string; readonly message: string }[] };
     for (const wrong of ['10.0.0.1/8', 'localhost', '', 'fe80::1%eth0', '10.0.0.0/33', '10.0.0.0-10.0.0.9']) {

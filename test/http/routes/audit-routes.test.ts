@@ -95,7 +95,7 @@ suite('the audit log', () => {
     assert.deepEqual(await indexes('since=2026-11-20T12:02:00Z'), [2]);
   });
 
-  test('refuses times that are none, and parameters that do not exist', async (t) => {
+  test('rejects invalid times and unknown parameters', async (t) => {
     const { admin } = await prepared(t, 1);
     for (const query of ['since=yesterday', 'until=2026-11-31T00:00:00Z', 'who=alice', 'after=0']) {
       await admin.expect(400, 'GET', `${path}?${query}`);
@@ -120,7 +120,7 @@ suite('the audit log as a file', () => {
     assert.deepEqual([none.status, none.text], [200, '']);
   });
 
-  test('as CSV quotes what needs it, and makes text of what a spreadsheet would run', async (t) => {
+  test('as CSV quotes what needs it, and escapes spreadsheet formulas', async (t) => {
     const admin = await administration(t);
     const row = { at: noon, actor: 'admin:a', action: 'access.refuse', ip: null, request_id: 'r-1' };
     const resources = ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', 'GET /a,"b"', "it's", 'plain'];

@@ -219,7 +219,7 @@ suite('a session', () => {
     assert.equal(await stateOf(pageWith(again, cookie)), 401);
   });
 
-  test('writes its use down once a minute, and goes on where that cannot be written', async (t) => {
+  test('records its use once a minute, and continues if that fails', async (t) => {
     const server = await withAlice(t);
     const page = await signIn(server, 'alice');
     const used = () =>

@@ -103,7 +103,7 @@ suite('a tls-alpn-01 challenge', () => {
     }
   });
 
-  test('that another process of the vault put up is answered too, and the newest counts', async (t) => {
+  test('that another process of the vault presented is answered too, and the newest counts', async (t) => {
     const { dataDir, world, port } = await prepared(t);
     await look(port);
     const other = await testVault(t, { dataDir, world });

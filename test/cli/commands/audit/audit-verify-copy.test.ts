@@ -44,7 +44,7 @@ test('an export verifies, with and without a checkpoint, on a machine that has n
   assert.equal(existsSync(data), false);
 });
 
-test('an event that was changed, removed, put in, moved or written otherwise shows', async (t) => {
+test('an event that was modified, removed, inserted, moved or rewritten is found', async (t) => {
   const { run, lines, copy } = await exported(t);
   const [first = '', second = '', third = '', ...rest] = lines;
   const forged = second.replace('"actor":"local-cli"', '"actor":"admin:eve"');
@@ -77,7 +77,7 @@ test('an event that was changed, removed, put in, moved or written otherwise sho
   }
 });
 
-test('what a crash leaves in an audit file is no fault, and is told', async (t) => {
+test('what a crash leaves in an audit file is reported, but is not a fault', async (t) => {
   const { done, lines, copy } = await exported(t);
   const [first = '', second = '', ...rest] = lines;
   const path = copy([first, second, '{"id":3,"at', first, second, ...rest]);

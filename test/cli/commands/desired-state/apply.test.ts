@@ -46,7 +46,7 @@ type Key = { id: number; name: string; scopes: string[]; certificates: string[];
 
 const keysOf = async ({ done }: CommandLine) => JSON.parse((await done('api-key', 'list')).stdout) as Key[];
 
-test('what is new is shown and made, the secret of a key goes into its file, and a second run does nothing', async (t) => {
+test('new objects are shown and created, the secret of a key goes into its file, and a second run does nothing', async (t) => {
   const line = await applied(t);
   assert.equal(
     line.outcome.stdout,
@@ -361,7 +361,7 @@ test('the document may come from standard input, and answer in JSON', async (t) 
   assert.deepEqual(await line.json('apply', '-f', '-', '--dry-run'), { applied: false, changes: [] });
 });
 
-test('stopped by a signal, it says what it has changed, and the next run makes the rest', async (t) => {
+test('stopped by a signal, it says what it has changed, and the next run applies the rest', async (t) => {
   const line = commandLine(t);
   await line.done('certificate', 'create', '--name', 'first', '--domain', 'a.test');
   const names = Array.from({ length: 300 }, (_, n) => `  w${n}: {domains: [w${n}.test]}\n`);
