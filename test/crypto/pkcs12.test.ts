@@ -134,7 +134,7 @@ test('the commands in the hints do convert', needs('openssl'), () => {
   assert.match(openssl(dir, 'pkey', '-in', 'converted.pem').toString(), /BEGIN PRIVATE KEY/);
 });
 
-test('a damaged file is distinguished from a wrong password where possible'), () => {
+test('a damaged file is distinguished from a wrong password where possible', needs('openssl'), () => {
   const bytes = exported();
   assert.match(refused(bytes.subarray(0, 400), right).message, /but is damaged/);
   assert.equal(looksLikePkcs12(Buffer.from('hello')), false);

@@ -74,7 +74,7 @@ test('more events than one transaction should have are all recorded', async (t) 
   assert.equal(downloads(outside(t, opened)).length, 1100);
 });
 
-test('nobody goes on while the transaction waits for a lock', async (t) => {
+test('no request continues while the transaction waits for a lock', async (t) => {
   const opened = await testVault(t);
   const other = outside(t, opened);
   other.exec('begin immediate');

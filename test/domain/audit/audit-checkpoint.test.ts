@@ -18,7 +18,7 @@ import { needs } from '../../harness/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
-test('a checkpoint says where the log stands, and its key is recorded once', async (t) => {
+test('a checkpoint names the end of the log, and its key is recorded once', async (t) => {
   const { vault, dataDir, world } = await testVault(t);
   const text = await makeCheckpoint(vault, localCli);
   const last = outside(dataDir, (db) =>
@@ -49,7 +49,7 @@ test('two that make the first checkpoint at once sign with one key', async (t) =
   assert.equal(eventsOf(dataDir, 'audit.key').length, 1);
 });
 
-test('anybody can check a checkpoint with the public key and OpenSSL', needs('openssl'), async (t) => {
+test('a checkpoint can be verified with the public key and OpenSSL alone', needs('openssl'), async (t) => {
   const { vault } = await testVault(t);
   const text = await makeCheckpoint(vault, localCli);
   const dir = tempDir(t);

@@ -84,7 +84,7 @@ test('a backup with anything behind its end is refused', async (t) => {
   await assert.rejects(readBackup(file), /is not a vault backup, or is truncated/);
 });
 
-test('a backup that somebody without the master key has put together is refused', async (t) => {
+test('a backup that was built without the master key is refused', async (t) => {
   const { file, copy, masterKey } = await madeBackup(t);
   const { manifest, digest } = await checkBackup(file, masterKey);
   await copyOut(file, { manifest, digest }, copy);

@@ -21,7 +21,7 @@ function directory(t: TestContext): string {
 const create = (data: string, ...more: string[]) =>
   runInside(['certificate', 'create', '--name=a', '--domain=a.test', '--data-dir', data, ...more]);
 
-test('a master key in its own place without its database is no new vault, for whatever command', async (t) => {
+test('a master key in its default place without its database is not a new vault, for any command', async (t) => {
   const data = directory(t);
   const file = join(data, 'master.key');
   writeFileSync(file, key, { mode: 0o600 });
@@ -64,7 +64,7 @@ test('a key that was provisioned elsewhere, by a setting or as a credential, beg
   assert.equal(existsSync(join(data, 'master.key')), false);
 });
 
-test('whoever is killed after the key and before the database begins again, and leaves nothing behind', async (t) => {
+test('a process that is killed after the key and before the database starts again, and leaves nothing behind', async (t) => {
   const data = directory(t);
   writeFileSync(join(data, 'master.key'), key, { mode: 0o600 });
   writeFileSync(join(data, 'vault.creating'), '', { mode: 0o600 });

@@ -99,7 +99,7 @@ test('a copy that begins later says what it cannot show, and a checkpoint of the
   const forged = copy([first.replace('"actor":"local-cli"', '"actor":"admin:eve"'), ...rest]);
   const { code, stdout: found } = await run('audit', 'verify', '--file', forged, ...proved);
   assert.equal(code, 1);
-  assert.match(found, new RegExp(`^FAULT: event ${id + 1} was changed`));
+  assert.match(found, new RegExp(`^FAULT: event ${id + 1} was modified`));
   const cut = await run('audit', 'verify', '--file', copy(lines.slice(0, id - 1)), ...proved);
   assert.match(cut.stdout, new RegExp(`^FAULT: the log ends at event ${id - 1}, before the checkpoint`));
 });
