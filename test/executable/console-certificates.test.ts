@@ -108,7 +108,9 @@ test(
     expectComplaint(/status of 409/);
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await dialog.getByRole('alert').waitFor();
-    await dialog.getByLabel('Delete the certificate anyway, and remove it from the allowlists of API keys').check();
+    await dialog
+      .getByLabel('Delete the certificate anyway, and remove it from the allowlists of API keys')
+      .check();
     excuse(/status of 404/);
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('heading', { name: 'No certificates yet' }).waitFor();

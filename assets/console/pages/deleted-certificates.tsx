@@ -90,7 +90,8 @@ function RestoreDialog({
           />
           {keys.length > 0 && (
             <p class="quiet">
-              These API keys no longer list the certificate: {keys.map((key) => `${key.id} (${key.name})`).join(', ')}.
+              These API keys no longer list the certificate:{' '}
+              {keys.map((key) => `${key.id} (${key.name})`).join(', ')}.
             </p>
           )}
         </>

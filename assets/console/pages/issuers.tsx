@@ -66,7 +66,9 @@ export function IssuersPage() {
             await reload();
           }}
         >
-          <p>First reassign the certificates that this issuer renews. Certificates that it already issued stay.</p>
+          <p>
+            First reassign the certificates that this issuer renews. Certificates that it already issued stay.
+          </p>
           <p>The ACME account stays too. You can delete the account afterwards.</p>
         </ConfirmDialog>
       )}

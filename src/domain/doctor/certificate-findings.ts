@@ -133,6 +133,6 @@ async function others(
   const message =
     all === 0
       ? 'no certificates yet'
-      : `${fine} of ${all} ${all === 1 ? 'certificate is' : 'certificates are'} fine; ${when}`;
+      : `${fine} of ${all} ${all === 1 ? 'certificate is' : 'certificates are'} healthy; ${when}`;
   return { check: 'certificates', status: 'ok', message };
 }
