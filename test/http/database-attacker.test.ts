@@ -118,7 +118,7 @@ suite('an API key', () => {
     assert.equal(await status(raw.expose()), 401);
   });
 
-  test('that was revoked stays so, also in a vault that is started again', async (t) => {
+  test('that was revoked stays so, even in a vault that is started again', async (t) => {
     const { key, sql, status, vault, server, dataDir } = await attacked(t);
     await revokeApiKey(vault, localCli, key.id);
     sql('update api_keys set revoked_at = null');

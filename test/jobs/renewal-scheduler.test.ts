@@ -108,7 +108,7 @@ test('it wakes at the moment itself where that comes before the minute is over',
   assert.equal(await queued(opened), 2);
 });
 
-test('it looks once a minute where nothing comes sooner, and no oftener than once a second', async (t) => {
+test('it looks once a minute if nothing comes sooner, and no oftener than once a second', async (t) => {
   const opened = await vaultWith(t, 'a');
   const { vault, world } = opened;
   await change(vault, 'a', { ari_renew_at: world.now() + 10 });

@@ -67,7 +67,7 @@ test('a renewal that another process queued is noticed within a second', async (
   assert.deepEqual(await statuses(opened), ['succeeded']);
 });
 
-test('a renewal that a dead process left behind is taken up when its lease has run out', async (t) => {
+test('a renewal that a dead process left behind is started when its lease has run out', async (t) => {
   const opened = await vaultWith(t, 1);
   await requestRenewal(opened.vault, localCli, 'www1');
   await claimRenewal(opened.vault, 'dead');

@@ -72,7 +72,7 @@ function fleetOf(count: number, beforeStart: (count: number) => void = () => und
   return { fleet, members, workers, one, two, world, systemd };
 }
 
-test('the jobs go to another worker when the one that has them dies, and to the next that serves where none is left', async () => {
+test('the jobs go to another worker when the one that has them dies, and to the next that serves if none is left', async () => {
   const { fleet, members, workers, one, two } = fleetOf(2);
   fleet.giveJobs();
   assert.deepEqual([one.heard('jobs').length, two.heard('jobs').length], [1, 0]);

@@ -42,7 +42,7 @@ test('the last value takes the set with it', async () => {
   assert.equal(fake.requests.filter(isChange).at(-1)?.method, 'DELETE');
 });
 
-test('one token serves until it expires, and a new one is fetched where it is refused', async () => {
+test('one token serves until it expires, and a new one is fetched if it is refused', async () => {
   await using fake = await startFake(fakeAzureDns);
   const { provider, world, signal } = bench(fakeAzureDns, fake);
   const logins = () => fake.requests.filter(({ path }) => path.endsWith('/oauth2/v2.0/token')).length;

@@ -201,7 +201,7 @@ suite('a configured resolver', () => {
     assert.deepEqual(said, Array(3).fill(`the resolver ${dns.server} has no TXT record`));
   });
 
-  test('is asked where none of the name servers can be reached, also after what it keeps in its cache', async () => {
+  test('is asked where none of the name servers can be reached, even after what it keeps in its cache', async () => {
     const { world, dns, toCache } = simulated({ isReachable: false, negativeTtlMs: 3_600_000 });
     const resolver = dns.resolver({ configured: cache });
     assert.deepEqual(await resolver.txt(name), [], 'created by another client');
@@ -227,7 +227,7 @@ suite('a configured resolver', () => {
     assert.deepEqual(toCache(), []);
   });
 
-  test('is the name server itself where it has its address, on its own port', async (t) => {
+  test('is the name server itself if it has its address, on its own port', async (t) => {
     const dns = await fakeDns(t, { 'NS example.test': ['ns.test'], 'A ns.test': ['127.0.0.1'], ...shows });
     assert.deepEqual(await wait(systemResolver(dns.server, hasty, loopbackGuard)), []);
     assert.equal(dns.questions.filter(({ type }) => type === 'TXT').length, 1);

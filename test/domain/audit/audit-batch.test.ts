@@ -108,7 +108,7 @@ test('where the events cannot be recorded all of them are refused, and the next 
   assert.deepEqual(downloads(other), ['api-key:4:deploy']);
 });
 
-test('draining waits until nothing waits any more, and is quick where nothing does', async (t) => {
+test('draining waits until nothing waits any more, and is quick if nothing does', async (t) => {
   const opened = await testVault(t);
   const { audit } = opened.vault;
   await audit.drain();

@@ -81,7 +81,7 @@ for (const [title, sql, expected] of [
   });
 }
 
-test('an inserted row is found, also at the end', async (t) => {
+test('an inserted row is found, even at the end', async (t) => {
   const { change, faults } = await logged(t);
   change(`insert into audit_events (id, at, actor, action, resource, detail, link)
     values (22, 1, 'a', 'b', 'c', '{}', randomblob(32))`);
@@ -117,7 +117,7 @@ for (const [how, tagOf] of [
   ['with the tags that were there', ({ link }: AuditEventRow) => link.subarray(32)],
   ['without tags', () => Buffer.alloc(0)],
 ] as const) {
-  test(`a chain that was recomputed ${how} is found, also after the next event`, async (t) => {
+  test(`a chain that was recomputed ${how} is found, even after the next event`, async (t) => {
     const { faults, rows, download, dataDir } = await logged(t);
     rechain(dataDir, rows(), tagOf);
     const after = [11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21].map((id) => `${id} changed`);

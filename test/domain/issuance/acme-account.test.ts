@@ -114,7 +114,7 @@ test('a new contact reaches the CA at the next use, once', async (t) => {
   );
 });
 
-test('a CA that has forgotten the account gets another within the attempt, also in the middle of an order', async (t) => {
+test('a CA that has forgotten the account gets another within the attempt, even in the middle of an order', async (t) => {
   for (const kind of ['newOrder', 'authorization', 'finalize'] as const) {
     const opened = await engine(t);
     const { vault, ca } = opened;

@@ -226,7 +226,7 @@ suite('the log of deliveries', () => {
 });
 
 suite('the test of a channel', () => {
-  test('sends now, also where the channel is disabled, and is in the log', async (t) => {
+  test('sends now, even where the channel is disabled, and is in the log', async (t) => {
     const { vault, receiver, dataDir } = await prepared(t);
     await changeChannel(vault, localCli, 'ops', { disabled: true });
     await testChannel(vault, localCli, 'ops', forever);

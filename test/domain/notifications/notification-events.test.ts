@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { matchesFilter, subscribedEvent } from '../../../src/domain/notifications/notification-events.ts';
 
-test('a pattern fits a whole name, with * for any characters, also where names have a *', () => {
+test('a pattern fits a whole name, with * for any characters, even where names have a *', () => {
   const cases: [pattern: string, name: string, fits: boolean][] = [
     ['web', 'web', true],
     ['web', 'web1', false],

@@ -260,7 +260,7 @@ suite('backups', () => {
     assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.recovered']);
   });
 
-  test('are of no matter where none are scheduled any more', async (t) => {
+  test('are ignored if none are scheduled any more', async (t) => {
     const { vault, world } = await prepared(t);
     const since = world.now();
     await notifyBackups(vault, undefined, since);

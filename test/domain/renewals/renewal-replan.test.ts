@@ -115,7 +115,7 @@ test('a CA that a clock from the future put off is asked about its window at onc
   assert.deepEqual([far.ari_check_at, usual.ari_check_at], [world.now(), world.now() + day]);
 });
 
-test('a renewal whose worker died while the clock was a year ahead is taken up a minute later', async (t) => {
+test('a renewal whose worker died while the clock was a year ahead is started a minute later', async (t) => {
   const { vault, world } = await testVault(t);
   await makeCertificate(vault, 'a');
   await requestRenewal(vault, localCli, 'a');

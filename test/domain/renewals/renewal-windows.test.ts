@@ -70,7 +70,7 @@ test('after it was issued the CA is asked, a moment in its window is chosen, and
   assert.equal((await row()).ari_renew_at, ari_renew_at);
 });
 
-test('a window that changes gives another moment, also at once, and the order tells what it replaces', async (t) => {
+test('a window that changes gives another moment, even at once, and the order tells what it replaces', async (t) => {
   const { vault, world, ca, row, renew, setWindow, ask } = await prepared(t);
   await ask();
   world.advance(day);

@@ -434,7 +434,7 @@ for (const [name, lifetime] of lifetimes) {
     assert.equal(turnOf(facts(lifetime, { ...failed, now: near - 2 })), 'primary');
   });
 
-  test(`${name}: the less time is left, the sooner it is taken up, unless it keeps failing`, () => {
+  test(`${name}: the less time is left, the sooner it is started, unless it keeps failing`, () => {
     const early = facts(lifetime, { now: notBefore + lifetime / 2 });
     const nearEnd = Math.floor(end - left);
     assert.equal(urgentAt(early, 'schedule'), nearEnd);

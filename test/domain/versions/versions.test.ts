@@ -132,7 +132,7 @@ test('the row contains nothing of a private key', async (t) => {
   assert.equal(JSON.stringify({ ...row, sealed_private_key: '' }).includes('PRIVATE KEY'), false);
 });
 
-test('a version sets the moment of the next renewal where there is an issuer, and clears what had failed', async (t) => {
+test('a version sets the moment of the next renewal if there is an issuer, and clears what had failed', async (t) => {
   const { vault, world } = await testVault(t);
   const id = await newCertificate(vault, 'a');
   await vault.db.write((writer) =>

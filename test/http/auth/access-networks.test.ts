@@ -151,7 +151,7 @@ suite('networks of a key over HTTP', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'api_key.create')[0]?.detail.allowed_networks, expected);
   });
 
-  test('are none if none are requested, and where one is a star', async (t) => {
+  test('are none if none are requested, and if one is a star', async (t) => {
     const { expect } = await administration(t);
     for (const change of [{}, { allowed_networks: [] }, { allowed_networks: ['10.0.0.0/8', '*'] }]) {
       assert.deepEqual((await expect<View>(201, 'POST', path, { ...key, ...change })).allowed_networks, []);

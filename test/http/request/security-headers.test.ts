@@ -200,7 +200,7 @@ suite('the headers that every answer has', () => {
     assert.deepEqual(headerComplaints(headers), []);
   });
 
-  test('are missed where one is not there, or says something else', () => {
+  test('are reported if one is missing or different', () => {
     const good = new Headers({ ...securityHeaders });
     assert.deepEqual(headerComplaints(good), []);
     for (const name of Object.keys(securityHeaders)) {

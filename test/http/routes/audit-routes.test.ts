@@ -138,7 +138,7 @@ suite('the audit log as a file', () => {
     assert.match(lines.at(-3) ?? '', /^\d+,2026-11-20T12:00:00Z,admin:a,.*,"\{""a"":1\}",,r-1,[0-9a-f]{64}$/);
   });
 
-  test('is cut off where it cannot be read to its end, and the log says why', async (t) => {
+  test('is cut off if it cannot be read to its end, and the log says why', async (t) => {
     const { admin } = await prepared(t, 1100);
     const { db } = admin.server.vault;
     let asked = 0;

@@ -76,7 +76,7 @@ suite('a certificate that is asked for', () => {
 });
 
 suite('a change of a certificate', () => {
-  test('is refused where it changes nothing, cannot be, or has nothing to change', async (t) => {
+  test('is refused if it is empty, impossible, or changes nothing', async (t) => {
     const { server, expect } = await administration(t);
     await makeCertificate(server.vault, 'www');
     await importOne(server.vault, 'bought', { chain: true });

@@ -116,7 +116,7 @@ suite('metadata', () => {
     }
   });
 
-  test('uses the public address where one is set, and none where the host header is odd', async (t) => {
+  test('uses the public address if one is set, and none where the host header is odd', async (t) => {
     const server = await checkedServer(t, { publicUrl: 'https://vault.example.test/base' });
     for (const name of ['a', 'b']) await makeCertificate(server.vault, name);
     const { raw } = await makeKey(server.vault);
@@ -174,7 +174,7 @@ suite('the list of certificates', () => {
     }
   });
 
-  test('has only what is in the allowlist, also page by page', async (t) => {
+  test('has only what is in the allowlist, even page by page', async (t) => {
     const { server } = await prepared(t, ['a', 'b', 'c', 'd']);
     const { raw } = await makeKey(server.vault, { certificates: ['d', 'b', 'a'] });
     const pages = await follow<Named>(server, '/api/v1/certificates?limit=1', raw);

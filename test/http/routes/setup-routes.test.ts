@@ -101,7 +101,7 @@ suite('a setup link', () => {
     assert.equal(eventsOf(server.dataDir, 'session.create').length, 1);
   });
 
-  test('works once, also when two come at the same moment', async (t) => {
+  test('works once, even when two come at the same moment', async (t) => {
     const server = await checkedServer(t);
     const token = await offered(server);
     const both = await Promise.all(['alice', 'bob'].map((name) => setUp(server, token, { name })));

@@ -324,7 +324,7 @@ test('what is no YAML, no document, or the settings of the server is called what
   );
 });
 
-test('secrets come from files and the environment, are compared without being said, and stay where nothing is named', async (t) => {
+test('secrets come from files and the environment, are compared without being said, and stay if nothing is named', async (t) => {
   const line = await applied(t);
   const withSecret = (secret: string) =>
     line.file(first.replace('{file: cloudflare.yaml}', secret), 'desired.yaml');
