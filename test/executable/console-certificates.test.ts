@@ -116,7 +116,7 @@ test(
     await page.getByRole('heading', { name: 'No certificates yet' }).waitFor();
     await page.getByRole('link', { name: 'Deleted' }).click();
     await page.getByRole('button', { name: 'Restore www' }).click();
-    await page.getByText('These API keys no longer list it').waitFor();
+    await page.getByText('These API keys no longer list the certificate').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
     await page.getByRole('heading', { name: 'www', exact: true }).waitFor();
   },

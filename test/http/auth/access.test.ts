@@ -200,7 +200,7 @@ suite('every endpoint for administrators', () => {
       const first = await server.raw('GET', '/api/v1/acme-accounts');
       assert.equal(first.status, 403);
       assert.equal(JSON.parse(first.body).code, 'forbidden');
-      assert.match(first.body, /session of an administrator/);
+      assert.match(first.body, /requires an administrator session/);
       for (const { method, path } of endpoints) {
         server.world.advance(minute);
         for (const [caller, lines] of Object.entries(callers)) {
