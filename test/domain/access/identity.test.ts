@@ -113,5 +113,5 @@ test('an administrator may do everything that keys can, with any certificate, an
 test('the refusal of all who are no administrator says that a session is needed', () => {
   const { status, detail } = administratorNeeded().body;
   assert.equal(status, 403);
-  assert.match(detail, /session of an administrator/);
+  assert.match(detail, /requires an administrator session/);
 });
