@@ -87,7 +87,7 @@ function settingsPage(): string {
 function commandsPage(commands: readonly ListedCommand[]): string {
   const acting = commands.filter(({ below, words }) => below.length === 0 && words.length > 0);
   return page('Commands', [
-    'Commands work on the vault in the data directory, also while `vault serve` runs. They exit with 0 when done, 1 when refused or failed, and 2 when misused.',
+    'Commands work on the vault in the data directory, even while `vault serve` runs. They exit with 0 for success, 1 if the command failed or was refused, and 2 for invalid usage.',
     'Write options as `--name value` or `--name=value`. Every command has `--help`, and every command that opens a vault takes ' +
       `${Object.keys(commonOptions)
         .map((name) => `\`--${name}\``)

@@ -57,7 +57,7 @@ for (const [title, source, complaint] of slow) {
   });
 }
 
-test('no regular expression is made from text', () => {
+test('no regular expression is built from text', () => {
   assert.deepEqual(constructedPatterns(product), []);
   assert.equal(constructedPatterns([a('new RegExp(b)')]).length, 1);
   assert.equal(constructedPatterns([a('RegExp(b).test(b)')]).length, 1);

@@ -35,7 +35,7 @@ test('secrets are exposed in the files that the table names, and as often as it 
   assert.deepEqual(exposures(dir), Object.fromEntries(known.sort(([a], [b]) => (a < b ? -1 : 1))));
 });
 
-test('each call is counted, whatever it is called on', (t) => {
+test('each call is counted, on any receiver', (t) => {
   const dir = tempDir(t);
   writeProject(
     dir,

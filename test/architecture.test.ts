@@ -304,7 +304,7 @@ suite('what no tool says', () => {
 
   const files = globSync('{src,assets,test}/**/*.{ts,tsx}');
 
-  test('a test is named after the file that it tests, with a dash and its subject where there are several', () => {
+  test('a test is named after the file that it tests, with a dash and its subject if there are several', () => {
     const sources = files
       .filter((path) => !path.startsWith('test/'))
       .map((path) => path.replace(/^\w+\/|\.tsx?$/g, ''));

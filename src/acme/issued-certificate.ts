@@ -150,7 +150,7 @@ function checkLeaf(
   if (!isFor(leaf, publicKey)) {
     const { message, status } = unexpected(
       answer,
-      'our certificate',
+      'the ordered certificate',
       `one for another key: ${titleOf(leaf)}`,
     );
     throw new OtherKeyError('protocol', message, { status });
@@ -161,7 +161,7 @@ function checkLeaf(
   if (first !== undefined) {
     throw unexpected(
       answer,
-      'our certificate',
+      'the ordered certificate',
       `one for ${names.join(', ') || 'no names'}, without ${first}`,
     );
   }

@@ -37,7 +37,7 @@ export async function newOrder(
       const { host } = new URL(directory.newOrder);
       client.context.log.info(
         { host, replaces, reason: error.message },
-        'CA rejected the replaced certificate; ordering without it',
+        'CA rejected the "replaces" field; ordering without it',
       );
       return client.post(directory.newOrder, payload, account, signal);
     });

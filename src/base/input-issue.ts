@@ -32,7 +32,7 @@ const units: Readonly<Record<string, string>> = { string: 'characters', array: '
 
 const formats: Readonly<Record<string, string>> = {
   datetime: 'an RFC 3339 timestamp',
-  email: 'an e-mail address',
+  email: 'an email address',
   url: 'a URL',
 };
 

@@ -53,7 +53,7 @@ export function seal(key: MasterKey, world: World, owner: BlobOwner, plaintext: 
 export function open(key: MasterKey, owner: BlobOwner, blob: Buffer): Secret {
   const sealedBy = keyIdOf(blob);
   if (!sealedBy.equals(key.id)) {
-    throw new SealError('other-key', `sealed by master key ${sealedBy.toString('hex')}, not by this one`);
+    throw new SealError('other-key', `sealed with master key ${sealedBy.toString('hex')}, not with this one`);
   }
   const nonce = blob.subarray(headerSize, headerSize + nonceSize);
   const decipher = createDecipheriv(algorithm, key.derive(owner.purpose), nonce, { authTagLength: tagSize });
@@ -86,8 +86,7 @@ export function sealedSize(blob: Buffer): number {
 
 function keyIdOf(blob: Buffer): Buffer {
   if (blob.length < overhead) throw new SealError('format', `a sealed blob has at least ${overhead} bytes`);
-  if (blob[0] !== format)
-    throw new SealError('format', `sealed in format ${blob[0]}, which is not known here`);
+  if (blob[0] !== format) throw new SealError('format', `unknown sealing format ${blob[0]}`);
   return blob.subarray(1, headerSize);
 }
 

@@ -28,7 +28,7 @@ export type IpNetwork = {
 
 /** The rule in words, for messages. */
 export const ipNetworkRule =
-  'a network is an IP address such as 192.0.2.7, or its beginning with a length such as 192.0.2.0/24 or 2001:db8::/32';
+  'a network is an IP address such as 192.0.2.7, or a network with a prefix length such as 192.0.2.0/24 or 2001:db8::/32';
 
 /** Every network matches it, and "*" for any; as JSON Schema says it, for generated clients. */
 export const ipNetworkPattern = '^\\s*(\\*|[0-9A-Fa-f.:]{2,45}(/\\d{1,3})?)\\s*$';

@@ -43,7 +43,7 @@ test('a key is registered once, however often it is tried', async (t) => {
   );
 });
 
-test('an account is found by its key, and none is made on the way', async (t) => {
+test('an account is found by its key, and none is created', async (t) => {
   const { ca, client, account } = await registered(t);
   assert.equal((await findAccount(client, account.privateKey, forever))?.url, account.url);
   assert.equal(await findAccount(client, await generatePrivateKey('ec256'), forever), undefined);
@@ -82,7 +82,7 @@ test('an account is bound to that of a customer, and only with the right key', a
   await registerAccount(client, { ...other, externalAccount }, forever);
 });
 
-test('the contact is changed and taken away', async (t) => {
+test('the contact is changed and removed', async (t) => {
   const { ca, client, account } = await registered(t);
   const contact = () => ca.state.accounts.get(account.url)?.contact;
   await updateContact(client, account, 'new@example.com', forever);
@@ -102,7 +102,7 @@ test('after a change of key only the new one works', async (t) => {
   await assert.rejects(newOrder(client, account, request, forever), ofType('unauthorized'));
 });
 
-test('a change of key that the CA made before a crash succeeds when it is repeated', async (t) => {
+test('a key rollover that the CA completed before a crash succeeds when repeated', async (t) => {
   const { ca, client, account } = await registered(t);
   const newKey = await generatePrivateKey('ec256');
   ca.override('keyChange', async (_, usual) => ({ ...(await usual()), cutAfter: 0 }));

@@ -149,7 +149,7 @@ test('keys of every kind that CAs take can sign', async (t) => {
   }
 });
 
-test('a nonce comes with every answer, and only the first has to be asked for', async (t) => {
+test('every response brings a nonce, and only the first nonce is requested', async (t) => {
   const { ca, client, account } = await registered(t);
   for (let count = 0; count < 5; count++) await newOrder(client, account, example, forever);
   assert.equal(ca.kinds().filter((kind) => kind === 'newNonce').length, 1);

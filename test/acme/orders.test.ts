@@ -49,7 +49,7 @@ test('an order leads to a certificate for names, a wildcard and addresses', asyn
   assert.match(subjectAltName, /DNS:\*\.example\.com.*IP Address:192\.0\.2\.1.*IP Address:2001:DB8/);
 });
 
-test('a renewal with proven names needs no more than seven requests', async (t) => {
+test('a renewal with valid authorizations needs at most seven requests', async (t) => {
   const { ca, client, account } = await registered(t);
   await issuedOrder(client, account, 'example.com');
   const before = ca.requests.length;
@@ -65,7 +65,7 @@ test('a renewal with proven names needs no more than seven requests', async (t) 
   ]);
 });
 
-test('an order that is processed for long is asked for less and less often', async (t) => {
+test('an order that takes long to process is polled less and less often', async (t) => {
   const { world, waits } = recordingWorld();
   const { client, account } = await registered(t, { processing: 9 }, world);
   const ready = await readyOrder(client, account, 'example.com');
@@ -102,7 +102,7 @@ test('Retry-After is obeyed in both forms while an order is processed, and a min
   assert.deepEqual(waits, [7000, 9000, 1000, 2000, 60_000, 8000]);
 });
 
-test('an order that never ends is waited for until the signal, and not a moment longer', async (t) => {
+test('an order that never finishes is polled until the signal, and not a moment longer', async (t) => {
   const { ca, client, account } = await registered(t, { processing: Number.POSITIVE_INFINITY });
   const ready = await readyOrder(client, account, 'example.com');
   const csr = await certificateRequest([identifier('example.com')], await generatePrivateKey('ec256'));
@@ -238,7 +238,7 @@ test('`replaces` goes along, and only to CAs with renewal information', async (t
   }
 });
 
-test('where `replaces` is refused, the order is made without it', async (t) => {
+test('if the CA rejects `replaces`, the order is created without it', async (t) => {
   const { ca, client, account } = await registered(t);
   const request = { identifiers: dnsNames('example.com'), replaces: 'a.b' };
   const asked = () =>
@@ -305,7 +305,7 @@ test('the requested profile must be that of the order', async (t) => {
   );
 });
 
-test('an account that the CA has forgotten is told apart', async (t) => {
+test('an account that the CA no longer knows is reported as such', async (t) => {
   const { ca, client, account } = await registered(t);
   ca.state.accounts.clear();
   const asking = newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);

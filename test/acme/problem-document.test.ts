@@ -30,14 +30,14 @@ test('subproblems stand behind the detail with their names', () => {
   );
 });
 
-test('a page to visit is told where a person has to act, and only then', () => {
+test('a page to visit is named only if a person must act', () => {
   const instance = 'https://ca.test/terms';
   const json = { type: urn('userActionRequired'), detail: 'New terms.', instance };
   assert.equal(sentence(json), 'New terms. Visit https://ca.test/terms');
   assert.equal(sentence({ ...json, type: urn('malformed') }), 'New terms.');
 });
 
-test('a problem without words is told by its type', () => {
+test('a problem without a detail is described by its type', () => {
   assert.equal(sentence({ type: urn('caa') }), 'the CA rejected the request: caa');
   assert.equal(sentence({ title: 'Not today' }), 'Not today');
   assert.equal(sentence({}), 'the CA rejected the request: about:blank');

@@ -45,7 +45,7 @@ test('others cannot revoke', async (t) => {
   assert.equal(ca.state.revoked.size, 0);
 });
 
-test('a reason that the CA does not take is told in its words', async (t) => {
+test("a reason that the CA rejects is reported in the CA's words", async (t) => {
   const { ca, client, account, leaf } = await issued(t);
   ca.override('revokeCert', problem('badRevocationReason', 'reason 8 is not for you'));
   const refused = revokeCertificate(client, { account }, leaf, 8, forever);

@@ -39,7 +39,7 @@ const refused = [
   'a\0',
 ];
 for (const text of refused) {
-  test(`${JSON.stringify(text.slice(0, 20))} is no name`, () => {
+  test(`${JSON.stringify(text.slice(0, 20))} is not a name`, () => {
     assert.equal(parseCertName(text), undefined);
   });
 }

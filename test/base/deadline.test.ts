@@ -37,7 +37,7 @@ test('work that throws throws the same, and the timer sleeps no longer', async (
   );
 });
 
-test('the clock ends it, and so does the caller; whichever was first is told', async () => {
+test('the clock ends it, and so does the caller; the first of them is reported', async () => {
   const world = new TestWorld();
   const late = withDeadline(world, 1000, AbortSignal.any([]), untilEnded);
   await world.sleeping(1);
@@ -72,7 +72,7 @@ test('an end that was put off comes as much later', async () => {
   assert.equal(world.now() - begun, 1500);
 });
 
-test('a deadline stands still while work is held, and for no longer', async () => {
+test('a deadline pauses while work is held, and no longer', async () => {
   const world = new TestWorld();
   let given = 0;
   const gate = Promise.withResolvers<string>();

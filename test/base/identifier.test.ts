@@ -93,7 +93,7 @@ for (const [what, text] of refused) {
   });
 }
 
-test('an address is told from a name', () => {
+test('an address is distinguished from a name', () => {
   const kinds = ['192.0.2.1', '::1', 'example.com', '*.example.com'].map((text) => {
     const identifier = parseIdentifier(text);
     assert(identifier);

@@ -36,7 +36,7 @@ test('where there is no list of mounts, no type is known', () => {
   assert.equal(typeOfMount('', '/srv'), undefined);
 });
 
-test('a directory of this machine is on no network file system, also one that is not there yet', (t) => {
+test('a directory of this machine is on no network file system, even one that is not there yet', (t) => {
   assert.equal(networkFileSystem(tempDir(t)), undefined);
   assert.equal(networkFileSystem(join(tempDir(t), 'not', 'there')), undefined);
 });

@@ -65,7 +65,7 @@ test('refused parts of the input stand in the body in their order', () => {
   assert.equal('errors' in new Problem('invalid_request', { errors: [] }).body, false);
 });
 
-test('the cause is kept for the log and never stands in the body', () => {
+test('the cause is kept for the log and never appears in the body', () => {
   const cause = new Error('/var/lib/vault/vault.db is on fire');
   const problem = new Problem('internal', { cause });
   assert.equal(problem.cause, cause);

@@ -21,7 +21,7 @@ test('is that of the bytes in UTF-8, for any text', () => {
   );
 });
 
-test('keeps its bytes when others are made', () => {
+test('keeps its bytes when others are created', () => {
   const first = sha256('abc');
   const before = first.toString('hex');
   for (let index = 0; index < 10_000; index += 1) sha256(String(index));

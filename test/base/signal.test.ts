@@ -47,7 +47,7 @@ test('without a ring the wait ends after its time, and not before', async () => 
   await waiter.ended;
 });
 
-test('an abort ends the wait, also one that came before', async () => {
+test('an abort ends the wait, even one that came before', async () => {
   const bell = new Signal(new TestWorld());
   const abort = new AbortController();
   const waiter = waiting(bell, abort.signal);

@@ -65,7 +65,7 @@ for (const text of refused) {
   });
 }
 
-test('a time is written in UTC, with a fraction only where it has one', () => {
+test('a time is written in UTC, with a fraction only if it has one', () => {
   assert.equal(formatTimestamp(Date.UTC(2026, 10, 21, 12)), '2026-11-21T12:00:00Z');
   assert.equal(formatTimestamp(Date.UTC(2026, 10, 21, 12, 0, 0, 50)), '2026-11-21T12:00:00.050Z');
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withoutTrailing } from '../../src/base/trailing.ts';
 
-test('takes one character away from the end, however often it stands there, and nothing else', () => {
+test('removes one character from the end, repeated any number of times, and nothing else', () => {
   const cases: readonly (readonly [text: string, left: string])[] = [
     ['https://dns.test//', 'https://dns.test'],
     ['https://dns.test', 'https://dns.test'],

@@ -76,7 +76,7 @@ suite('a mail', () => {
     assert.equal(server.mails[0]?.wasEncrypted, true);
   });
 
-  test('goes in the clear only where that is asked for', async (t) => {
+  test('is unencrypted only if the settings allow it', async (t) => {
     const plain = await prepared(t, { security: 'none' }, { security: 'none' });
     await plain.send();
     assert.equal(plain.server.mails[0]?.wasEncrypted, false);
@@ -95,7 +95,7 @@ suite('a mail', () => {
     assert.deepEqual(server.mails, []);
   });
 
-  test('that is refused is told by the server’s codes, without its words', async (t) => {
+  test('that is rejected is reported with the server’s codes, without its words', async (t) => {
     const user = { username: 'vault', password };
     const { server, send } = await prepared(t, { user: 'vault', password: 'another' }, user);
     const words = await refusal(send());

@@ -47,7 +47,7 @@ suite('a program', () => {
     await assert.doesNotReject(program(t, '').send());
   });
 
-  test('that fails is told with its last words, without the values it was given', async (t) => {
+  test('that fails is reported with its last output, without its settings', async (t) => {
     const { send } = program(t, `console.error('no route for', process.env.TOKEN); process.exitCode = 3;`);
     await assert.rejects(send(), (error) => {
       assert(error instanceof ChannelError);

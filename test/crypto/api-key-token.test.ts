@@ -45,7 +45,7 @@ test('a new token shows its secret nowhere but in expose', () => {
   assert.equal(inspect(token, { depth: null }).includes(secret), false);
 });
 
-test('a raw value is read back as the prefix and hash it was made with', () => {
+test('a raw value is parsed to the prefix and hash it was created with', () => {
   const { prefix, hash, raw } = createToken(world);
   assert.deepEqual(readToken(raw.expose()), { prefix, hash });
 });

@@ -7,7 +7,7 @@ import { Secret } from '../../src/base/secret.ts';
 import { generatePrivateKey, keyObject, keyTypeOf, publicKeyOf } from '../../src/crypto/key-pair.ts';
 
 for (const type of keyTypes) {
-  test(`a key of type ${type} is made, named so, and its public half verifies what it signs`, async () => {
+  test(`a key of type ${type} is generated, named so, and its public half verifies its signatures`, async () => {
     const secret = await generatePrivateKey(type);
     const privateKey = keyObject(secret);
     assert.equal(keyTypeOf(privateKey), type);

@@ -94,7 +94,7 @@ test('a directory in the place of the file is refused with a sentence', (t) => {
   assertTold(() => readMasterKey(path), /cannot read/);
 });
 
-test('a place where no file can be made is refused with a sentence', (t) => {
+test('a directory where no file can be created is refused with an error message', (t) => {
   const file = join(tempDir(t), 'file');
   writeFileSync(file, '');
   assertTold(() => createMasterKey(join(file, 'master.key'), world), /cannot create/);

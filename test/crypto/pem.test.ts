@@ -121,7 +121,7 @@ for (const [breakage, { text, says }] of Object.entries(breakages)) {
   });
 }
 
-test('UTF-8 and UTF-16 are told apart by the byte order mark', () => {
+test('UTF-8 and UTF-16 are distinguished by the byte order mark', () => {
   const little = Buffer.from(bom + pem, 'utf16le');
   for (const bytes of [little, Buffer.from(little).swap16(), Buffer.from(bom + pem), Buffer.from(pem)]) {
     assert.deepEqual(readPemBlocks(pemText(bytes)), [block]);

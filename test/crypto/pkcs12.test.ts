@@ -134,7 +134,7 @@ test('the commands in the hints do convert', needs('openssl'), () => {
   assert.match(openssl(dir, 'pkey', '-in', 'converted.pem').toString(), /BEGIN PRIVATE KEY/);
 });
 
-test('a damaged file is told from a wrong password where that can be seen', needs('openssl'), () => {
+test('a damaged file is distinguished from a wrong password where possible', needs('openssl'), () => {
   const bytes = exported();
   assert.match(refused(bytes.subarray(0, 400), right).message, /but is damaged/);
   assert.equal(looksLikePkcs12(Buffer.from('hello')), false);
@@ -164,7 +164,7 @@ test('no bytes make it throw anything but a problem', needs('openssl'), () => {
   );
 });
 
-test('a file name that a shell would not take as it is stands as FILE in commands', () => {
+test('a file name with shell metacharacters appears as FILE in commands', () => {
   assert.equal(asArgument('/etc/ssl/a_b-c.d.pem'), '/etc/ssl/a_b-c.d.pem');
   for (const name of ['my site.p12', '-in', '$(reboot).p12', 'a;b', 'é.pem', ''])
     assert.equal(asArgument(name), 'FILE');

@@ -54,7 +54,7 @@ test('an empty plaintext is sealed and opens as empty', () => {
   assert.equal(open(key, owner, blob).expose().length, 0);
 });
 
-test('the same plaintext never gives the same blob, and never stands in it', () => {
+test('the same plaintext never gives the same blob, and never appears in it', () => {
   const plaintext = Buffer.from('-----BEGIN PRIVATE KEY-----');
   const blobs = Array.from({ length: 100 }, () => seal(key, world, owner, new Secret(plaintext)));
   assert.equal(new Set(blobs.map((blob) => blob.toString('hex'))).size, 100);
@@ -99,7 +99,7 @@ test('a blob that was cut failed to decrypt, wherever it was cut', () => {
   assertRefused(blob.subarray(1), 'format');
 });
 
-test('a blob of another master key is told from a damaged one, and names the key', () => {
+test('a blob of another master key is distinguished from a damaged one, and names the key', () => {
   const other = new MasterKey(new Secret(Buffer.alloc(32, 1)));
   const blob = seal(other, world, owner, new Secret(Buffer.from('key')));
   assertRefused(blob, 'other-key');
@@ -118,7 +118,7 @@ for (const format of [0, 2, 0x30, 255]) {
     const blob = seal(key, world, owner, new Secret(Buffer.from('key')));
     blob[0] = format;
     assertRefused(blob, 'format');
-    assert.throws(() => open(key, owner, blob), { message: new RegExp(`format ${format},`) });
+    assert.throws(() => open(key, owner, blob), { message: new RegExp(`format ${format}$`) });
     assert.throws(() => sealedSize(blob), SealError);
   });
 }

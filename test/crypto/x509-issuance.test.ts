@@ -150,7 +150,7 @@ test('a certificate may end with its issuer, but not a second later', async () =
   await assert.rejects(makeLeaf(intermediate, { notAfter: dates.notAfter + 1000 }), /longer than its issuer/);
 });
 
-test('a leaf without a name is not made', async () => {
+test('a leaf without a name is not issued', async () => {
   const { intermediate } = await makeChain();
   await assert.rejects(makeLeaf(intermediate, { identifiers: [] }), /needs a name/);
 });
@@ -164,7 +164,7 @@ const times: readonly (readonly [time: string, encoded: RegExp])[] = [
 ];
 
 for (const [time, encoded] of times) {
-  test(`a certificate that ends at ${time} says so, in whole seconds`, needs('openssl'), async () => {
+  test(`a certificate that expires at ${time} says so, in whole seconds`, needs('openssl'), async () => {
     const notAfter = Date.parse(time);
     const chain = await makeChain({ notAfter, leaf: { notBefore: notAfter - 3_600_000, notAfter } });
     for (const { certificate } of Object.values(chain)) {

@@ -129,7 +129,7 @@ const still: Record<string, (writer: Writer) => Promise<unknown>> = {
 };
 
 for (const [what, change] of Object.entries(still)) {
-  test(`${what} leaves the generation where it is`, async (t) => {
+  test(`${what} leaves the generation unchanged`, async (t) => {
     const { db } = await filled(t);
     const before = await db.generation();
     await db.write(change);
@@ -137,7 +137,7 @@ for (const [what, change] of Object.entries(still)) {
   });
 }
 
-test('a change that is undone leaves the generation where it is', async (t) => {
+test('a change that is rolled back leaves the generation unchanged', async (t) => {
   const { db } = await filled(t);
   const before = await db.generation();
   const undone = db.write(async (writer) => {

@@ -70,7 +70,7 @@ test("another program's database is refused", async (t) => {
   await assertRefused(path, OperatorError, /is a database of another program/);
 });
 
-test("another program's database is told from a newer vault's, also when it was migrated with Kysely", async (t) => {
+test("another program's database is distinguished from a newer vault's, even if it was migrated with Kysely", async (t) => {
   const path = join(tempDir(t), 'vault.db');
   const foreign = new BetterSqlite3(path);
   foreign.exec(

@@ -23,7 +23,7 @@ const sentences: Record<string, RegExp> = {
 };
 
 for (const [code, sentence] of Object.entries(sentences)) {
-  test(`${code} is told in a sentence with the path, the code, a hint and the cause`, () => {
+  test(`${code} is reported in a sentence with the path, the code, a hint and the cause`, () => {
     const cause = Object.assign(new Error('raw'), { code });
     const error = storageErrorFrom(cause, '/data/vault.db');
     assert(error instanceof StorageError && error instanceof OperatorError);
@@ -60,7 +60,7 @@ test('only a held lock is worth waiting for', () => {
   assert.equal(isBusy(null), false);
 });
 
-test('pages that cannot be read are no damage, and are told as what they are', () => {
+test('unreadable pages are reported as a read error, not as damage', () => {
   const lines = '*** in database main ***\nTree 57 page 57: unable to get the page. error code=8458';
   assert.throws(() => damageIn([lines]), { code: 'SQLITE_IOERR', message: 'disk I/O error' });
   assert.equal(damageIn(['ok']), undefined);

@@ -47,7 +47,7 @@ for (const [text, ms] of [
   ['3650d', 3650 * day],
   ['10y', 3650 * day],
 ] as const) {
-  test(`a lifetime of ${text} can be asked for`, () => {
+  test(`a lifetime of ${text} can be requested`, () => {
     assert.equal(parseInput(createCertificateInput, { ...certificate, lifetime: text }).lifetime, ms);
   });
 }

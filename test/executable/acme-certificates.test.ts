@@ -47,7 +47,7 @@ suite('certificates', needsAcme(), () => {
     }
   });
 
-  test('a renewal makes a new key unless it is to be kept; other names are ordered at once', async (t) => {
+  test('a renewal generates a new key unless the key is kept; other names are ordered at once', async (t) => {
     const vault = await acmeVault(t);
     const server = await vault.serve();
     const client = await vault.client();

@@ -85,7 +85,7 @@ suite('in the middle of an order', needsAcme(), () => {
     assert.deepEqual([issuedBy(vault.ca), issuedBy(other)], [0, 1]);
   });
 
-  test('a certificate that shall have other names gets these, in one version', async (t) => {
+  test('a certificate whose names were changed gets the new names in one version', async (t) => {
     const { vault, goOn } = await midOrder(t);
     await vault.done('certificate', 'update', '--name', 'web', '--domain', 'other.example.test');
     goOn();

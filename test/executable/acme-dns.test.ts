@@ -68,7 +68,7 @@ suite('records', needsAcme(), () => {
     );
   });
 
-  test('a name whose challenges are delegated by CNAME into another zone is proved there', async (t) => {
+  test('a name whose challenges are delegated by CNAME into another zone is validated there', async (t) => {
     const records = ['_acme-challenge.app CNAME app.acme.test.'];
     const vault = await acmeVault(t, { records });
     await vault.addDnsProvider();
@@ -84,7 +84,7 @@ suite('records', needsAcme(), () => {
     assert.deepEqual(await vault.dns.txt('app.acme.test'), []);
   });
 
-  test('the manual provider says which record it waits for, and goes on when somebody made it', async (t) => {
+  test('the manual provider says which record it waits for, and continues when the record exists', async (t) => {
     const vault = await acmeVault(t);
     await vault.done('dns-provider', 'add', '--name', 'me', '--type', 'manual', '--zone', 'example.test');
     await vault.serve();
@@ -104,7 +104,7 @@ suite('records', needsAcme(), () => {
     assert.deepEqual(await vault.dns.txt(apex), [value], 'who made it removes it');
   });
 
-  test('the record of an order that nobody finishes after a crash is removed at the next start', async (t) => {
+  test('the record of an order that is not finished after a crash is removed at the next start', async (t) => {
     const { vault, front } = await frontedVault(t);
     await vault.addDnsProvider();
     const server = await vault.serve();

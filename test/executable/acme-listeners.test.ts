@@ -6,7 +6,7 @@ import { acmeVault, frontedVault, needsAcme } from '../harness/acme-vault.ts';
 import { serve } from '../harness/vault-process.ts';
 
 suite('listeners', needsAcme(), () => {
-  test('http-01 and tls-alpn-01 prove names and an IP address', async (t) => {
+  test('http-01 and tls-alpn-01 validate names and an IP address', async (t) => {
     const vault = await acmeVault(t, { authzReuse: 0 });
     const server = await vault.serve();
     const client = await vault.client();
@@ -48,7 +48,7 @@ suite('listeners', needsAcme(), () => {
     }
   });
 
-  test('a challenge that nobody answers fails in the words of the CA, and again after back-off', async (t) => {
+  test('a challenge without an answer fails with the message of the CA, and again after back-off', async (t) => {
     const vault = await acmeVault(t);
     await vault.serveMute();
     const args = ['--name', 'web', '--domain', 'www.example.test', '--issuer', 'pebble', '--wait'];

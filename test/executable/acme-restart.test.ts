@@ -69,7 +69,7 @@ suite('the process ends in the middle of an order', needsAcme(), () => {
     }
   }
 
-  test('SIGKILL when the CA has made the order, and nobody knows: still one certificate', async (t) => {
+  test('SIGKILL after the CA created the order, before it is recorded: still one certificate', async (t) => {
     const { vault, front } = await frontedVault(t, { nonceReject: 0 });
     const first = await vault.serve();
     const held = front.hold('answer', /^\/order-plz$/);

@@ -85,7 +85,7 @@ test('twelve run at the same time', async () => {
   for (const { stdout } of runs) assert.deepEqual(namesIn(stdout), ['a']);
 });
 
-test('it loads no native code that somebody else laid out for it', () => {
+test('it loads no native code that another user prepared', () => {
   const home = join(dir, 'poisoned');
   const addon = join(
     root,
@@ -110,13 +110,13 @@ test('it leaves nothing behind in TMPDIR', () => {
   assert.deepEqual(fs.readdirSync(temporary), []);
 });
 
-test('it goes on to the next directory where TMPDIR cannot be written, is missing or is a file', () => {
+test('it tries the next directory if TMPDIR cannot be written, is missing or is a file', () => {
   assertLists({ TMPDIR: forbidden });
   assertLists({ TMPDIR: absent });
   assertLists({ TMPDIR: program });
 });
 
-test('it goes on to the next directory where TMPDIR is mounted noexec', mayMount(), () => {
+test('it tries the next directory if TMPDIR is mounted noexec', mayMount(), () => {
   const { status, stdout, stderr } = listWithNoexec([temporary], { TMPDIR: temporary });
   assert.deepEqual({ status, stderr }, { status: 0, stderr: '' });
   assert.deepEqual(namesIn(stdout), ['a']);

@@ -94,7 +94,7 @@ test(
     await page.getByRole('heading', { name: 'Version 1' }).waitFor();
     await page.getByRole('tab', { name: 'Access' }).click();
     await page.getByRole('rowheader', { name: 'web-1' }).waitFor();
-    await page.getByRole('tab', { name: 'Audit trail' }).click();
+    await page.getByRole('tab', { name: 'Audit log' }).click();
     await page.getByRole('rowheader', { name: 'certificate.download' }).waitFor();
     const more = page.getByRole('button', { name: /^More/ });
     await more.click();
@@ -108,13 +108,15 @@ test(
     expectComplaint(/status of 409/);
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await dialog.getByRole('alert').waitFor();
-    await dialog.getByLabel('Delete it anyway, and remove it from the allowlists of API keys').check();
+    await dialog
+      .getByLabel('Delete the certificate anyway, and remove it from the allowlists of API keys')
+      .check();
     excuse(/status of 404/);
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('heading', { name: 'No certificates yet' }).waitFor();
     await page.getByRole('link', { name: 'Deleted' }).click();
     await page.getByRole('button', { name: 'Restore www' }).click();
-    await page.getByText('These API keys no longer list it').waitFor();
+    await page.getByText('These API keys no longer list the certificate').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
     await page.getByRole('heading', { name: 'www', exact: true }).waitFor();
   },

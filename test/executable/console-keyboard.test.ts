@@ -108,7 +108,7 @@ test(
     excuse(/status of 40[49]/);
     await press('Enter');
     await dialog.getByRole('alert').waitFor();
-    await tabTo(page, 'Delete it anyway, and remove it from the allowlists of API keys');
+    await tabTo(page, 'Delete the certificate anyway, and remove it from the allowlists of API keys');
     await press('Space');
     await tabTo(page, 'Delete');
     await press('Enter');

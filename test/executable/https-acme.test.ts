@@ -16,7 +16,7 @@ function serveHttps(t: TestContext, { dataDir, dns, tlsPort }: AcmeVault) {
 }
 
 suite('a public certificate for the vault itself', needsAcme(), () => {
-  test('takes the place of the private one without a restart, proved on the HTTPS port itself', async (t) => {
+  test('replaces the private one without a restart, validated on the HTTPS port itself', async (t) => {
     const vault = await acmeVault(t, { authzReuse: 0 });
     const server = await serveHttps(t, vault);
     const health = `${server.url}/api/v1/health`;

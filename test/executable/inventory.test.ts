@@ -136,7 +136,7 @@ test('what the bill of materials says to need something is in it, as is what is 
   assert.match(needs('tsyringe'), /pkg:npm\/tslib@1\./);
 });
 
-test('what the sources bundle is found in the folders of their packages, also in nested ones', () => {
+test('what the sources bundle is found in the folders of their packages, even in nested ones', () => {
   const inputs = [
     'src/a.ts',
     'node_modules/a/i.js',

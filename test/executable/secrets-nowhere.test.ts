@@ -385,7 +385,7 @@ test('the setup link is shown to who asks for it on the command line, and its to
 });
 
 suite('with a real CA', needsAcme(), () => {
-  test('no secret of an order stands anywhere: account, external account, zone, certificate', async (t) => {
+  test('no secret of an order appears anywhere: account, external account, zone, certificate', async (t) => {
     const eab = randomBytes(32).toString('base64url');
     const acme = await acmeVault(t, { eab: { 'kid-1': eab }, issuer: eabOptions(t, eab) });
     const walk = new SecretWalk(t, acme.dataDir);

@@ -45,7 +45,7 @@ test('package-lock.json has a SHA-512 for each package, and takes none from else
   }
 });
 
-test('the programs of all platforms are pinned, whatever machine the lock was written on', () => {
+test('the programs of all platforms are pinned, regardless of the machine that wrote the lock', () => {
   for (const platform of ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64', 'win32-x64']) {
     for (const name of [
       `@biomejs/cli-${platform}`,

@@ -90,7 +90,7 @@ test('two servers on one directory record every download, and know at once what 
   assert.equal(verified.code, 0, verified.stderr);
 });
 
-test('a second server on the same port is refused with one sentence, and the first goes on', async (t) => {
+test('a second server on the same port is refused with one sentence, and the first continues', async (t) => {
   const line = commandLine(t);
   await line.done('certificate', 'create', '--name', 'web', '--domain', 'www.example.com');
   const listen = `127.0.0.1:${await freePort()}`;

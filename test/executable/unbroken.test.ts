@@ -113,7 +113,7 @@ function endLease(place: Place): void {
 }
 
 for (const when of ['answered', 'running'] as const) {
-  test(`a renewal whose server is killed once it is ${when} is resumed and makes exactly one version`, async (t) => {
+  test(`a renewal whose server is killed once it is ${when} is resumed and issues exactly one version`, async (t) => {
     // Its key takes so long that the kill comes before it is there.
     const place = await prepare(t, 'rsa4096');
     const id = await cutOff(t, place, when);
@@ -125,7 +125,7 @@ for (const when of ['answered', 'running'] as const) {
   });
 }
 
-test('a renewal that is cut off after its key was stored, at whatever step, makes exactly one version', async (t) => {
+test('a renewal that is interrupted after its key was stored, at any step, issues exactly one version', async (t) => {
   for (let attempt = 0; attempt < 3; attempt++) {
     const place = await prepare(t, 'ec256');
     const id = await cutOff(t, place, 'key stored');

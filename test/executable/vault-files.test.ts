@@ -32,7 +32,7 @@ type Row = Readonly<Record<FileState, readonly [others: Verdict, restore: Verdic
 
 const foreign = /belongs to (nobody|the user 65534), not to /;
 const noFile = /is (a directory|a symbolic link); the database must be a regular file/;
-const notLast = /is older than its mark says: it ends at audit event \d+ of \d+/;
+const notLast = /is older than its mark: it ends at audit event \d+ of \d+/;
 
 const works = ['works', 'works'] as const;
 const refused = (sentence: RegExp) => [sentence, sentence] as const;
@@ -55,7 +55,7 @@ const table: Readonly<Record<VaultFile, Row>> = {
     missing: restorable(notLast),
     empty: restorable(notLast),
     truncated: restorable(notLast),
-    older: restorable(/is damaged|is older than its mark says/),
+    older: restorable(/is damaged|is older than its mark/),
     'a link': refused(noFile),
     'on another disk': refused(noFile),
     'a directory': refused(noFile),
@@ -102,13 +102,13 @@ const table: Readonly<Record<VaultFile, Row>> = {
     "another user's": refused(foreign),
   },
   backup: {
-    missing: onlyRestore(/x\.backup cannot be read: no such file or directory\n/),
-    empty: onlyRestore(/x\.backup is no backup of a vault/),
-    truncated: onlyRestore(/x\.backup is no backup of a vault, or its end is missing/),
+    missing: onlyRestore(/cannot read .*x\.backup: no such file or directory\n/),
+    empty: onlyRestore(/x\.backup is not a vault backup/),
+    truncated: onlyRestore(/x\.backup is not a vault backup, or is truncated/),
     older: works,
     'a link': works,
     'on another disk': works,
-    'a directory': onlyRestore(/x\.backup (cannot be read: is a directory|is no backup)/),
+    'a directory': onlyRestore(/cannot read .*x\.backup: is a directory|x\.backup is not a vault backup/),
     "another user's": works,
   },
   'note of a restore': {

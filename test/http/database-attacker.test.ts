@@ -118,7 +118,7 @@ suite('an API key', () => {
     assert.equal(await status(raw.expose()), 401);
   });
 
-  test('that was revoked stays so, also in a vault that is started again', async (t) => {
+  test('that was revoked stays so, even in a vault that is started again', async (t) => {
     const { key, sql, status, vault, server, dataDir } = await attacked(t);
     await revokeApiKey(vault, localCli, key.id);
     sql('update api_keys set revoked_at = null');
@@ -128,7 +128,7 @@ suite('an API key', () => {
     assert.equal((await again.get(file('mine'), key.raw)).status, 401);
   });
 
-  test('whose older row is put back with its tag is found by the audit log', async (t) => {
+  test('whose older row is restored with its tag is found by the audit log', async (t) => {
     const { key, sql, all, status, vault, faults } = await attacked(t);
     const [row] = all<{ tag: Buffer }>('select tag from api_keys');
     await revokeApiKey(vault, localCli, key.id);
@@ -166,7 +166,7 @@ suite('a person', () => {
 });
 
 suite('a session', () => {
-  test('that was put back longer than it was counts no more', async (t) => {
+  test('whose row was modified or inserted again is rejected', async (t) => {
     const { server, vault, sql, all } = await attacked(t);
     await makeAdministrator(vault, 'alice');
     const page = await signIn(server, 'alice');
@@ -278,11 +278,11 @@ test('a vault whose check blob was removed does not trust its rows again', async
   sql("delete from settings where key = 'master-key-check'");
   await assert.rejects(
     openVault(settingsFor(dataDir), new TestWorld(), 'create'),
-    /holds a vault, but not what binds it to its master key/,
+    /lacks the check of its master key/,
   );
 });
 
-test('a check blob from before rows were tagged, put back, does not have them trusted again', async (t) => {
+test('a restored check blob from before rows were tagged does not make them trusted', async (t) => {
   const { server, vault, sql, dataDir } = await attacked(t);
   await updateMark(vault);
   const owner = { table: 'settings', record: 'master-key-check', purpose: 'seal: master key check' } as const;

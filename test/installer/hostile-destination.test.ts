@@ -145,7 +145,7 @@ const refused: readonly [string, RegExp, (client: Machine) => void][] = [
 ];
 
 for (const [name, message, prepare] of refused) {
-  test(`root refuses ${name}, also for an existing job, and says what to do`, asRoot, async (t) => {
+  test(`root refuses ${name}, even for an existing job, and says what to do`, asRoot, async (t) => {
     const { vault, client } = await scene(t);
     prepare(client);
     const installed = await vault.install(client);

@@ -80,7 +80,7 @@ test('a new feed begins with the next event, and delivers all in their order', a
   assert(collector.isClosed);
 });
 
-test('what happened while nobody delivered comes when somebody does', async (t) => {
+test('events recorded while no worker delivered are delivered later', async (t) => {
   const opened = await testVault(t);
   const collector = new Collector();
   const first = feeding(t, opened, collector);

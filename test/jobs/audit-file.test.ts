@@ -47,7 +47,7 @@ test('each event is one line of JSON in a file of its owner alone', async (t) =>
   );
 });
 
-test('a file that was renamed, removed or emptied goes on under its name', async (t) => {
+test('a file that was renamed, removed or emptied continues under its name', async (t) => {
   const path = join(tempDir(t), 'audit.jsonl');
   const sink = auditFile(path);
   t.after(() => sink.close());
@@ -62,7 +62,7 @@ test('a file that was renamed, removed or emptied goes on under its name', async
   assert.deepEqual(idsIn(path), [4]);
 });
 
-test('the name of a new file is made durable with its folder before events count as delivered', async (t) => {
+test('the name of a new file is durable before events count as delivered', async (t) => {
   const directory = tempDir(t);
   const synced: string[] = [];
   const { fsyncSync } = fs;

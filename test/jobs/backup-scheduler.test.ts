@@ -18,7 +18,7 @@ import { testVault } from '../harness/test-vault.ts';
 
 const isMade = (line: string) => line.includes('backup created');
 
-test('a backup is made at the start and whenever one is due, recorded as the vault itself', async (t) => {
+test('a backup is created at the start and whenever one is due, and recorded as the system', async (t) => {
   const { vault, world, log } = await testVault(t);
   const directory = tempDir(t);
   const stop = new AbortController();

@@ -35,7 +35,7 @@ test('a record that cannot be taken down does not fail the renewal; the cleaner 
   assert.deepEqual([zone.records.size, (await challengeRows(vault)).length], [0, 0]);
 });
 
-test('what a dead worker put up stays while its renewal is open, and comes down when that has ended', async (t) => {
+test('records of a dead worker stay while their renewal is open, and are removed after it', async (t) => {
   const { vault, world, zone, work } = await lookingEngine(t);
   const dead = await workerOn(vault, zone, ({ what, moment }) => {
     if (what.startsWith('remove') && moment === 'before') dead.die();
@@ -48,7 +48,7 @@ test('what a dead worker put up stays while its renewal is open, and comes down 
   assert.deepEqual([zone.records.size, (await challengeRows(vault)).length], [0, 0]);
 });
 
-test('a record that nobody could remove for seven days is left to people, with a warning that names it', async (t) => {
+test('a record that could not be removed for seven days is left in place, with a warning that names it', async (t) => {
   const { vault, world, zone, log, work } = await lookingEngine(t);
   t.mock.method(zone.provider, 'remove', async () => {
     throw new Error('never again');

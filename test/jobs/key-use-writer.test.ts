@@ -50,7 +50,7 @@ test('what cannot be written is logged and written the next time', async (t) => 
   assert.equal(await lastIp(), '192.0.2.1');
 });
 
-test('when it is told to stop it writes what was noted', async (t) => {
+test('writes pending uses when it is stopped', async (t) => {
   const { vault, stop, lastIp } = await started(t);
   vault.keyUse.note(1, '192.0.2.1');
   await stop();

@@ -8,7 +8,7 @@ import { addWebhook, toldIn } from '../harness/notification-fixtures.ts';
 import { makeCertificate } from '../harness/renewal-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
 
-test('ends, overdue backups and digests are told within a minute, each once, by however many', async (t) => {
+test('expiries, overdue backups and digests are notified within a minute, once each, by any number of watchers', async (t) => {
   const { vault, world, log } = await testVault(t);
   await addWebhook(vault, 'http://127.0.0.1:1/', { digest_at: '07:00' });
   await makeCertificate(vault, 'web', { lifetime: '10d' });

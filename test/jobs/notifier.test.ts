@@ -95,7 +95,7 @@ suite('the notifier', () => {
     assert.equal(receiver.received.length, 7);
   });
 
-  test('gives up a receiver that never answers, and goes on', async (t) => {
+  test('gives up on a receiver that never answers, and continues', async (t) => {
     const { vault, world, receiver } = await prepared(t);
     const slow = held(receiver);
     started(t, vault);
@@ -131,7 +131,7 @@ suite('the notifier', () => {
     assert.equal(receiver.received.length, 10);
   });
 
-  test('goes on after trouble with the database', async (t) => {
+  test('continues after a database error', async (t) => {
     const { vault, world, receiver, log } = await prepared(t);
     let troubles = 2;
     const db = new Proxy(vault.db, {

@@ -44,7 +44,7 @@ function running(t: TestContext, { vault, world, log, dataDir }: Opened, keepFor
   };
 }
 
-test('old events go when their time has come, also after a failure, until the server stops', async (t) => {
+test('old events go when their time has come, even after a failure, until the server stops', async (t) => {
   const opened = await testVault(t);
   const { vault, world, log, dataDir } = opened;
   const { days, told, stop } = running(t, opened, 8 * day);

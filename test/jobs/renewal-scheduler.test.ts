@@ -78,7 +78,7 @@ test('what goes wrong is logged, and a minute later it is tried again', async (t
   assert.equal(await queued(opened), 1);
 });
 
-test('it stops when it is told to, in the middle of its sleep or before it began', async (t) => {
+test('stops when asked, while it sleeps or before it starts', async (t) => {
   const opened = await vaultWith(t);
   const { stop } = start(t, opened);
   await opened.world.sleeping(1);
@@ -108,7 +108,7 @@ test('it wakes at the moment itself where that comes before the minute is over',
   assert.equal(await queued(opened), 2);
 });
 
-test('it looks once a minute where nothing comes sooner, and no oftener than once a second', async (t) => {
+test('it looks once a minute if nothing comes sooner, and no oftener than once a second', async (t) => {
   const opened = await vaultWith(t, 'a');
   const { vault, world } = opened;
   await change(vault, 'a', { ari_renew_at: world.now() + 10 });
@@ -147,7 +147,7 @@ test('no more than a hundred are queued at a time; the rest wait for the next mi
   assert(id > 0);
 });
 
-test('at its start it plans anew what an earlier clock computed', async (t) => {
+test('reschedules at the start what an earlier clock computed', async (t) => {
   const opened = await vaultWith(t, 'a');
   const right = (await rowOf(opened.vault, 'a')).next_renewal_at;
   await change(opened.vault, 'a', { next_renewal_at: opened.world.now() + year });

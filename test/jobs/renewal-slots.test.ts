@@ -59,7 +59,7 @@ suite('slots of renewals', () => {
     );
   });
 
-  test('an issuer gets ten at most, and an equal share where there are many, so that one more finds room', () => {
+  test('an issuer gets ten at most, and an equal share if there are many, so that one more finds room', () => {
     assert.equal(filled(acme(2, 7), acme(2, 8), acme(2, 9)).length, slots.perIssuer);
     for (const count of [4, 6, 9, 12, 36]) {
       const lanes = Array.from({ length: count }, (_, n) => [acme(n + 2, 7 + n), acme(n + 2)]).flat();

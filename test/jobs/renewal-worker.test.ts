@@ -47,7 +47,7 @@ async function ended(opened: TestVault, count: number): Promise<void> {
   }
 }
 
-test('a renewal that is asked for in this process is taken up at once, without the clock moving', async (t) => {
+test('a renewal requested in this process starts at once, without the clock moving', async (t) => {
   const opened = await vaultWith(t, 1);
   start(t, opened);
   await opened.world.sleeping(1);
@@ -67,7 +67,7 @@ test('a renewal that another process queued is noticed within a second', async (
   assert.deepEqual(await statuses(opened), ['succeeded']);
 });
 
-test('a renewal that a dead process left behind is taken up when its lease has run out', async (t) => {
+test('a renewal that a dead process left behind is started when its lease has run out', async (t) => {
   const opened = await vaultWith(t, 1);
   await requestRenewal(opened.vault, localCli, 'www1');
   await claimRenewal(opened.vault, 'dead');
@@ -93,7 +93,7 @@ test('more than are carried out at a time are all carried out, never more than t
   assert(most >= 1 && most <= 10, String(most));
 });
 
-test('when it is told to stop, what needs nobody else is ended, and nothing more is taken up', async (t) => {
+test('stopping finishes renewals that need no one else, and starts no others', async (t) => {
   const opened = await vaultWith(t, 25);
   for (let n = 1; n <= 25; n += 1) await requestRenewal(opened.vault, localCli, `www${n}`);
   const { stop } = start(t, opened);
@@ -152,7 +152,7 @@ test('a renewal that stops because nothing can be written is logged and taken up
   assert.deepEqual(await statuses(opened), ['succeeded']);
 });
 
-test('a lease that cannot be refreshed once is logged and refreshed again, and the renewal goes on', async (t) => {
+test('a failed lease refresh is logged and retried, and the renewal continues', async (t) => {
   const opened = await vaultWith(t, 1);
   const { vault, world, log } = opened;
   await requestRenewal(vault, localCli, 'www1');
@@ -180,7 +180,7 @@ test('a lease that cannot be refreshed once is logged and refreshed again, and t
   assert.deepEqual(await statuses(opened), ['succeeded']);
 });
 
-test('with the scheduler beside it, what is due is renewed with nobody asking, and is not due again', async (t) => {
+test('with the scheduler, due certificates are renewed without a request, and are not due again', async (t) => {
   const opened = await vaultWith(t, 2);
   const { vault, world } = opened;
   start(t, opened);
@@ -248,7 +248,7 @@ async function allSucceed({ vault, world }: TestVault, count: number): Promise<v
   });
 }
 
-test('an issuer has six renewals under way through one DNS provider, while another goes on with its own', async (t) => {
+test('an issuer has at most six renewals through one DNS provider, while another issuer continues', async (t) => {
   const opened = await vaultWithCas(t, 2, 13, 'newOrder');
   const { vault, world, gate, running, inHand, asked } = opened;
   start(t, opened);
@@ -279,7 +279,7 @@ test('nine ACME issuers share the slots evenly, and the first in the queue come 
   await allSucceed(opened, 45);
 });
 
-test('when it is told to stop, renewals that wait for a CA are given back at once, and the next start resumes', async (t) => {
+test('stopping returns renewals that wait for a CA to the queue, and the next start resumes', async (t) => {
   const opened = await vaultWithCas(t, 1, 3, 'authorization');
   const { vault, world, ca, gate, inHand, asked } = opened;
   const { stop } = start(t, opened);
@@ -304,7 +304,7 @@ test('when it is told to stop, renewals that wait for a CA are given back at onc
   assert.equal(asked('newAccount'), 1);
 });
 
-test('a renewal whose lease was lost is left alone at once, whatever it was waiting for', async (t) => {
+test('a renewal whose lease was lost is abandoned at once, during any wait', async (t) => {
   const opened = await vaultWithCas(t, 1, 1, 'newOrder');
   const { vault, world, log, asked } = opened;
   start(t, opened);

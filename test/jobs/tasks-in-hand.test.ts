@@ -46,7 +46,7 @@ suite('tasks in hand', () => {
     assert.deepEqual([begun.length, rooms()], [6, 6]);
   });
 
-  test('are none more once the job is told to stop, and those that are there are waited for', async () => {
+  test('starts no task after the stop, and waits for running ones', async () => {
     const { inHand, fill, begun } = prepared([1, 2]);
     await fill(AbortSignal.abort());
     assert.equal(begun.length, 0);

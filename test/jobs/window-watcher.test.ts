@@ -65,7 +65,7 @@ test('it asks after an order, and then as often as the CA says, once a minute at
   }
 });
 
-test('the moment that was chosen survives a restart, and is chosen anew when the window changes', async (t) => {
+test('the chosen time survives a restart, and is chosen again when the window changes', async (t) => {
   const opened = await watched(t);
   const { vault, world, ca, id, dataDir } = opened;
   await round(opened);
@@ -151,7 +151,7 @@ test('a CA that cannot be reached is asked again an hour later', async (t) => {
   assert(log.lines.some((line) => line.includes('failed to get the renewal window')));
 });
 
-test('when it is told to stop in the middle of a question, it stops at once and changes nothing', async (t) => {
+test('stopping during a request stops at once and changes nothing', async (t) => {
   const opened = await watched(t);
   const { vault, ca } = opened;
   const before = await rowOf(vault, 'www');
@@ -164,7 +164,7 @@ test('when it is told to stop in the middle of a question, it stops at once and 
   assert.deepEqual(await rowOf(vault, 'www'), before);
 });
 
-test('a table that cannot be read is logged, and looked at again a minute later', async (t) => {
+test('a table that cannot be read is logged, and read again a minute later', async (t) => {
   const opened = await watched(t);
   const { vault, log } = opened;
   const select = t.mock.method(vault.db.reader, 'selectFrom', () => {

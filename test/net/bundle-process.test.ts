@@ -110,7 +110,7 @@ test('two read at once, sixteen wait, and more are refused', async () => {
   assert.deepEqual(again.warnings.length, 1);
 });
 
-test('what is wrong with files is told as if they were read here', async () => {
+test('errors in files are reported as if they were read in this process', async () => {
   const problem = await refusal(Buffer.from('hello'), 'note.txt');
   assert.equal(problem.message, 'note.txt contains neither a certificate nor a private key.');
   assert.match(problem.hint ?? '', /^Import a PKCS#12 or PEM file/);

@@ -67,7 +67,7 @@ test('arguments arrive as they are, and of the environment only what was meant',
   assert.equal(call?.cwd, '/');
 });
 
-test('exit code, signal and both outputs are told', async (t) => {
+test('exit code, signal and both outputs are reported', async (t) => {
   const dir = tempDir(t);
   const failing = hookScript(dir, `console.log('out'); console.error('err'); process.exitCode = 3;`);
   const end = await runHook(realWorld, runOf(failing), never);
@@ -85,7 +85,7 @@ test('exit code, signal and both outputs are told', async (t) => {
   assert.equal(killed.killedBy, 'SIGKILL');
 });
 
-test('of much output the end is kept, and the program is not held up', async (t) => {
+test('of much output the end is kept, and the program is not delayed', async (t) => {
   const body = `for (let i = 0; i < 3000; i += 1) console.error('line ' + i + 'x'.repeat(1000));`;
   const end = await runHook(realWorld, runOf(hookScript(tempDir(t), body)), never);
   assert(end.started);

@@ -110,7 +110,7 @@ test('a request arrives as it was meant, and the answer with all of its parts', 
   assert.equal(seen.headers['x-own'], 'x');
 });
 
-test('connections are used again, also after a HEAD and after an answer with a failure', async (t) => {
+test('connections are used again, even after a HEAD and after an answer with a failure', async (t) => {
   const ports = new Set<number | undefined>();
   const url = await httpServer(t, (request, response) => {
     ports.add(request.socket.remotePort);
@@ -268,7 +268,7 @@ test('a URL that is none, or of a protocol that is not spoken, is an error like 
   }
 });
 
-test('a private CA is trusted where it is named, for the names of its certificates', async (t) => {
+test('a private CA is trusted if it is named, for the names of its certificates', async (t) => {
   const { url, ca } = await httpsServer(t, ['127.0.0.1'], (_, response) => response.end('ok'));
   assert.equal((await direct({ method: 'GET', url, ca })).body.toString(), 'ok');
   await assert.rejects(direct({ method: 'GET', url }), failsBy('untrusted', /is not trusted: /));

@@ -104,11 +104,7 @@ const losses: readonly Loss[] = [
       assert.equal(await server.kill('SIGTERM'), '0', again.log());
       const newer = readFileSync(path);
       writeFileSync(path, older);
-      refused(
-        await create(place, chance),
-        place,
-        /vault\.db is older than its mark says: it ends at audit event/,
-      );
+      refused(await create(place, chance), place, /vault\.db is older than its mark: it ends at audit event/);
       writeFileSync(path, newer);
     },
   },

@@ -42,7 +42,7 @@ export function DnsProviderDialog({
               <KindName draft={draft} errorOf={errorOf} />
               <TextArea
                 label="Zones"
-                hint="The zones that it manages, one per line, such as example.com."
+                hint="The zones that this provider manages, one per line, such as example.com."
                 rows={2}
                 value={zones}
                 error={errorOf('zones')}

@@ -33,7 +33,7 @@ export function ImportFacts({ preview }: { readonly preview: ImportPreview }) {
               </span>,
             ],
             ['Valid from', <Time key="from" at={certificate.not_before} show="both" />],
-            ['Issued by', certificate.issuer],
+            ['Signed by', certificate.issuer],
             ['Subject', certificate.subject],
             ['Key type', certificate.key_type],
             ['Private key', 'included, matches the certificate'],

@@ -84,7 +84,7 @@ export function AdministratorsPage() {
           <p>
             {opened.name === self
               ? 'This is your own account. You will be signed out of all sessions.'
-              : 'They will be signed out of all sessions. Their actions stay in the audit log.'}
+              : 'The administrator will be signed out of all sessions. Recorded actions stay in the audit log.'}
           </p>
         </ConfirmDialog>
       )}
@@ -117,7 +117,7 @@ function AddDialog({
           <TextField
             label="Password"
             type="password"
-            hint="At least 12 characters, not a common password. They can change it after signing in."
+            hint="At least 12 characters, not a common password. The administrator can change it after signing in."
             value={password}
             autocomplete="new-password"
             error={errorOf('password')}

@@ -76,7 +76,7 @@ export function DeleteDialog({ name, onClose }: { readonly name: string; readonl
       <p>Machines keep the files they downloaded, but get no new versions.</p>
       {isInUse && (
         <Checkbox
-          label="Delete it anyway, and remove it from the allowlists of API keys"
+          label="Delete the certificate anyway, and remove it from the allowlists of API keys"
           isChecked={force}
           onChecked={setForce}
         />

@@ -35,7 +35,7 @@ export function CertificateOverview({
           <Downloads name={certificate.name} version={version.version} isCurrent />
         </Section>
       )}
-      <Section title="Facts">
+      <Section title="Details">
         <Facts
           facts={[
             ['Domains', certificate.domains.join(', ')],
@@ -104,18 +104,28 @@ function Next({
   const suggested = settings?.renewal_window;
   const retry = <Time at={settings?.retry_after ?? renewal.next_at} show="both" />;
   if (status === 'disabled')
-    return notice('info', 'Disabled', <>The vault does not renew it.{expiry && <> Expires {expiry}.</>}</>);
+    return notice(
+      'info',
+      'Disabled',
+      <>The vault does not renew this certificate.{expiry && <> Expires {expiry}.</>}</>,
+    );
   if (issuer === null) {
     const left = version ? daysLeft(Date.parse(version.not_after), now) : 0;
     const tone = status === 'expired' ? 'bad' : status === 'expiring' || left < 30 ? 'warning' : 'info';
     return notice(
       tone,
       'Imported',
-      <>The vault cannot renew it. Import a new version before it expires {expiry}.</>,
+      <>
+        The vault cannot renew imported certificates. Import a new version before this one expires {expiry}.
+      </>,
     );
   }
   if (!auto_renew)
-    return notice('warning', 'Automatic renewal is off', <>Renew it before it expires {expiry}.</>);
+    return notice(
+      'warning',
+      'Automatic renewal is off',
+      <>Renew the certificate before it expires {expiry}.</>,
+    );
   if (renewal.last_error !== null) {
     const tone = status === 'expired' || version === null ? 'bad' : 'warning';
     return notice(

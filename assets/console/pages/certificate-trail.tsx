@@ -18,7 +18,7 @@ export function CertificateTrail({ name }: { readonly name: string }) {
   return (
     <div class="stack">
       <Table
-        caption="Audit trail of this certificate"
+        caption="Audit log of this certificate"
         rows={data}
         keyOf={({ id }) => id}
         columns={[

@@ -104,7 +104,7 @@ export function CertificatePage({ params: { name = '' } }: PageProps) {
           { id: 'versions', label: 'Versions', content: () => <CertificateVersions certificate={data} /> },
           { id: 'renewals', label: 'Renewals', content: () => <CertificateRenewals renewals={renewals} /> },
           { id: 'access', label: 'Access', content: () => <CertificateAccess name={name} /> },
-          { id: 'trail', label: 'Audit trail', content: () => <CertificateTrail name={name} /> },
+          { id: 'trail', label: 'Audit log', content: () => <CertificateTrail name={name} /> },
         ]}
       />
       {dialog === 'change' && settings.data && (

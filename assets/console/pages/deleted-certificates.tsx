@@ -80,17 +80,18 @@ function RestoreDialog({
     >
       {(errorOf) => (
         <>
-          <p>Restores all versions and private keys, and renews the certificate again.</p>
+          <p>Restores all versions and private keys, and resumes renewals.</p>
           <TextField
             label="Name"
-            hint="Choose another name if a certificate has this one."
+            hint="Choose another name if a certificate already has this one."
             value={as}
             onValue={setAs}
             error={errorOf('name')}
           />
           {keys.length > 0 && (
             <p class="quiet">
-              These API keys no longer list it: {keys.map((key) => `${key.id} (${key.name})`).join(', ')}.
+              These API keys no longer list the certificate:{' '}
+              {keys.map((key) => `${key.id} (${key.name})`).join(', ')}.
             </p>
           )}
         </>

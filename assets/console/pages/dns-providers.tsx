@@ -84,7 +84,7 @@ export function DnsProvidersPage() {
           }}
         >
           <p>
-            The vault deletes its credentials. Renewals that need its zones (
+            The vault deletes the credentials. Renewals that need the zones (
             {opened.provider.zones.join(', ')}) will fail.
           </p>
         </ConfirmDialog>

@@ -66,8 +66,10 @@ export function IssuersPage() {
             await reload();
           }}
         >
-          <p>Reassign the certificates that this issuer renews first. Certificates that it issued stay.</p>
-          <p>Its ACME account stays too. You can delete the account afterwards.</p>
+          <p>
+            First reassign the certificates that this issuer renews. Certificates that it already issued stay.
+          </p>
+          <p>The ACME account stays too. You can delete the account afterwards.</p>
         </ConfirmDialog>
       )}
     </Page>

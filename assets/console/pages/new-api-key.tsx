@@ -22,7 +22,7 @@ const scopes = [
   {
     name: 'private_keys:read',
     label: 'Read private keys',
-    hint: 'Download private keys, as servers need (private_keys:read).',
+    hint: 'Download private keys, which servers need (private_keys:read).',
   },
   {
     name: 'renewals:trigger',
@@ -37,7 +37,7 @@ export function NewApiKeyPage() {
   return (
     <Page
       title="Create API key"
-      lead="For a machine that downloads certificates. Use one key per machine, so that you can revoke each on its own."
+      lead="For a machine that downloads certificates. Use one key per machine, so that you can revoke each one separately."
     >
       <KeyForm onCreated={setCreated} />
     </Page>

@@ -116,7 +116,7 @@ export function NotificationsPage() {
             await done();
           }}
         >
-          <p>Deletes the channel’s settings, its log and its queued notifications.</p>
+          <p>Deletes the channel’s settings, delivery log and queued notifications.</p>
         </ConfirmDialog>
       )}
     </Page>

@@ -35,7 +35,7 @@ export const doctorCommand = command({
   name: 'doctor',
   description: 'Check the vault and say how to fix problems',
   examples: [
-    { does: 'Check everything; changes nothing', line: 'vault doctor' },
+    { does: 'Check everything without changing anything', line: 'vault doctor' },
     { does: 'Check as JSON, without network access', line: 'vault doctor --offline --json' },
   ],
   options: {

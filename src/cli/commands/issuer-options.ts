@@ -14,7 +14,7 @@ export const nameOption = {
 export const caOptions = {
   directory: { type: 'string', valueHint: 'URL', description: 'the ACME directory URL of the CA' },
   email: { type: 'string', valueHint: 'ADDRESS', description: 'the contact address for the CA' },
-  'eab-kid': { type: 'string', valueHint: 'ID', description: 'the key ID for external account binding' },
+  'eab-kid': { type: 'string', valueHint: 'ID', description: 'the key id for external account binding' },
   'eab-hmac-key-file': {
     type: 'string',
     valueHint: 'FILE',

@@ -1,6 +1,7 @@
 /** `vault master-key …`: shows, rotates, removes, seals and unseals master keys. */
 import { join } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
+import { describeFileError } from '../../base/system-error.ts';
 import { keyIn, readKeyFile } from '../../crypto/master-key-file.ts';
 import { PassphraseKey } from '../../crypto/passphrase-key.ts';
 import { passphraseCost } from '../../crypto/passphrase-seal.ts';
@@ -69,7 +70,7 @@ const status = command({
 const rotate = command({
   name: 'master-key rotate',
   description: 'Rotate the master key, or resume a rotation',
-  examples: [{ does: 'Rotate to a new key, also while the server runs', line: 'vault master-key rotate' }],
+  examples: [{ does: 'Rotate to a new key; the server can keep running', line: 'vault master-key rotate' }],
   options: {
     'new-master-key-file': {
       type: 'string',
@@ -170,8 +171,9 @@ async function backUpAfterRotation(
     const { made } = await backUpByPlan(vault, backups, { actor: localCli, version, verify: checkBackup });
     if (made !== undefined) stderr.write(`Created a backup that needs the new key only: ${made}\n`);
   } catch (error) {
-    const { message } = error as Error;
-    stderr.write(`Warning: no backup with the new key: ${message}\n  Try: vault backup FILE\n`);
+    stderr.write(
+      `Warning: no backup with the new key: ${describeFileError(error)}\n  Try: vault backup FILE\n`,
+    );
   }
 }
 

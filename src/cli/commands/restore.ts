@@ -69,7 +69,7 @@ export const restoreCommand = command({
     refuseExposedVault(settings, 'create');
     if (args.replace && existsSync(join(dataDir, 'vault.db'))) {
       await confirmLoss(terminal, args, {
-        question: `Replace the vault in ${dataDir} by ${args.file}? Changes since the backup are lost; a copy of the vault stays.`,
+        question: `Replace the vault in ${dataDir} with ${args.file}? Changes since the backup are lost; a copy of the vault stays.`,
         isPermanent: false,
       });
     }

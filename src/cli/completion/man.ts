@@ -36,7 +36,7 @@ function manualPage(commands: readonly ListedCommand[], source: string, day: str
     '.I command',
     '.RI [ options ]',
     '.SH DESCRIPTION',
-    'Commands work directly on the vault in the data directory, also while the server runs.',
+    'Commands work directly on the vault in the data directory, even while the server runs.',
     'The exit code is 0 for success, 1 if the command failed or was refused, and 2 for invalid usage.',
     'Every command takes',
     '.B \\-\\-help',

@@ -16,7 +16,7 @@ export const auditOptions = {
   'audit-file': {
     type: 'string',
     valueHint: 'FILE',
-    description: 'append audit events to this file as JSON lines (default: none)',
+    description: 'append audit events to this file as JSON Lines (default: none)',
   },
   'audit-syslog': {
     type: 'string',

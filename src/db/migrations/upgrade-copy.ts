@@ -88,7 +88,7 @@ function asCopyError(error: unknown, copy: string): unknown {
       ? `not enough space for the copy of the database before the upgrade (${copy})`
       : `cannot copy the database before the upgrade: ${describeSystemError(error)} (${copy})`,
     {
-      hint: 'Free some space there, or let this user write there. Nothing was changed; the older vault still starts.',
+      hint: 'Free some space there, or make the directory writable for this user. Nothing was changed; the older vault still starts.',
       cause: error,
     },
   );

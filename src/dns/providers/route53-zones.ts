@@ -36,7 +36,7 @@ export async function zoneId(
   throw zoneMissing(
     title,
     record,
-    'Check that the account of these credentials has a public hosted zone of that name, or give hosted_zone_id.',
+    'Check that the account of these credentials has a public hosted zone of that name, or set hosted_zone_id.',
   );
 }
 

@@ -75,7 +75,7 @@ export function requireScope(identity: Identity, scope: Scope, name?: string): v
 /** The error where an administrator is needed: the same for every API key and for anonymous callers. */
 export function administratorNeeded(): Problem {
   return new Problem('forbidden', {
-    detail: 'This requires the session of an administrator; API keys cannot do it.',
+    detail: 'This request requires an administrator session; API keys are not accepted.',
     hint: 'Sign in as an administrator.',
   });
 }

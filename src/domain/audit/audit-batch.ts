@@ -57,7 +57,7 @@ export class AuditBatch {
         const failure =
           error instanceof StorageError
             ? error
-            : new StorageError('the audit log refused an event', { cause: error });
+            : new StorageError('failed to record an audit event', { cause: error });
         for (const { reject } of batch) reject(failure);
       }
     }

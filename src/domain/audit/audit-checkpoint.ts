@@ -68,19 +68,19 @@ export function checkpointSignedBy(keys: readonly Buffer[], text: string, name: 
     form.exec(text.replaceAll('\r\n', '\n')) ?? [];
   const at = parseTimestamp(moment);
   if (at === undefined) {
-    throw new OperatorError(`${name} is no checkpoint of an audit log`, {
-      hint: 'Name a file that "vault audit checkpoint" has written.',
+    throw new OperatorError(`${name} is not an audit checkpoint`, {
+      hint: 'Use a file written by "vault audit checkpoint".',
     });
   }
   const key = keys.find((one) => publicKeyId(one) === keyId);
   if (key === undefined) {
-    throw new OperatorError(`${name} is signed by the key ${keyId}, which is none of this vault's`, {
-      hint: 'It is of another vault, or of one that was made before this one was restored.',
+    throw new OperatorError(`${name} is signed with an unknown key (${keyId})`, {
+      hint: 'The checkpoint comes from another vault, or from this vault before it was restored from an older backup.',
     });
   }
   if (!isSignedByEd25519(key, Buffer.from(signed), Buffer.from(signature, 'base64'))) {
-    throw new OperatorError(`the signature of ${name} is wrong: it was changed`, {
-      hint: 'Take a copy from another place.',
+    throw new OperatorError(`the signature of ${name} is invalid: the checkpoint was modified`, {
+      hint: 'Use another copy of the checkpoint.',
     });
   }
   return { id: Number(id), link: Buffer.from(hash, 'hex'), events: Number(events), at };
@@ -133,6 +133,6 @@ async function keepKey(
 
 function nothingToSign(): OperatorError {
   return new OperatorError('the newest event of the audit log was not written by this vault', {
-    hint: 'An older version of the vault that still runs may have written it: restart "vault serve". Then run "vault audit verify".',
+    hint: 'An older version of "vault serve" may still be running. Restart it, then run "vault audit verify".',
   });
 }

@@ -128,15 +128,19 @@ export class ChainWalk {
     const link = hashIn(event.link);
     const isForged = this.#isForged(event);
     if (link.length === 0) {
-      this.#fault(id, 'unchained', `event ${id} is not chained, as if an older vault had written it`);
+      this.#fault(
+        id,
+        'unchained',
+        `event ${id} is not chained: an older version of the vault may have written it`,
+      );
     } else if (!isNext && !this.#beginsLater(event)) {
       this.#fault(id, 'missing', `${missing(this.end.id + 1, id - 1)} missing before event ${id}`);
     } else if (linkOf(brokenLink, event).equals(link)) {
       this.#fault(id, 'mark', `the sealed mark of the log's end was removed or changed before event ${id}`);
     } else if (!linkOf(isNext ? this.end.link : chainBeginning.link, event).equals(link)) {
-      this.#fault(id, 'changed', `event ${id} was changed, or does not follow the one before it`);
+      this.#fault(id, 'changed', `event ${id} was modified, or does not follow the previous event`);
     } else if (isForged) {
-      this.#fault(id, 'forged', `event ${id} was written or changed by other means than the vault`);
+      this.#fault(id, 'forged', `event ${id} was written or modified outside the vault`);
     }
     if (event.action === 'audit.prune' && !isForged) {
       this.#announced = announcedIn(event) ?? this.#announced;
@@ -151,7 +155,7 @@ export class ChainWalk {
     for (const resource of resources) {
       const id = this.#ended.get(resource);
       if (id === undefined) continue;
-      this.#fault(id, 'revived', `event ${id} ended ${resource}, but an older state of it was put back`);
+      this.#fault(id, 'revived', `event ${id} ended ${resource}, but its older state was restored`);
     }
   }
 
@@ -160,7 +164,7 @@ export class ChainWalk {
     for (const one of this.#checkpoints) if (one.id === id) this.#compare(one, hashIn(link));
     if (this.#mark !== undefined && this.#mark !== 'invalid' && this.#mark.id === id) {
       if (!this.#mark.link.equals(hashIn(link))) {
-        this.#fault(id, 'mark', `event ${id} is another than the sealed mark of the log's end says`);
+        this.#fault(id, 'mark', `event ${id} does not match the sealed mark of the log's end`);
       }
     }
     this.#first ??= id;
@@ -187,10 +191,10 @@ export class ChainWalk {
     const pruned = this.#pruned;
     const begin = pruned?.id ?? 0;
     if (oldest !== undefined && oldest <= begin) {
-      this.stray(oldest, `event ${oldest} was put in before event ${begin + 1}, where the log begins`);
+      this.stray(oldest, `event ${oldest} was inserted before event ${begin + 1}, where the log begins`);
     }
     if (pruned !== undefined && this.#announced < pruned.id) {
-      const message = `events up to ${pruned.id} were removed, and no event "audit.prune" says so`;
+      const message = `events up to ${pruned.id} were removed without an event "audit.prune"`;
       this.#fault(pruned.id, 'unannounced', message);
     }
     const mark = this.#mark;
@@ -207,7 +211,7 @@ export class ChainWalk {
       } else if (checkpoint.id === this.#base?.id) {
         this.#compare(checkpoint, this.#base.link);
       } else if (checkpoint.id < (this.#first ?? 0)) {
-        const message = `event ${checkpoint.id} is no longer in the log, so that its checkpoint shows nothing; use a newer one`;
+        const message = `event ${checkpoint.id} is no longer in the log, so its checkpoint verifies nothing; use a newer checkpoint`;
         this.#fault(checkpoint.id, 'checkpoint', message);
       }
     }
@@ -228,7 +232,7 @@ export class ChainWalk {
 
   #compare(checkpoint: Checkpoint, link: Buffer): void {
     if (checkpoint.link.equals(link)) return;
-    this.#fault(checkpoint.id, 'checkpoint', `event ${checkpoint.id} is another than its checkpoint says`);
+    this.#fault(checkpoint.id, 'checkpoint', `event ${checkpoint.id} does not match its checkpoint`);
   }
 
   #fault(id: number, kind: ChainFault['kind'], message: string): void {

@@ -46,7 +46,7 @@ export async function verifyExport(
       walk.adopt(event);
     } else if (isFirst || id > walk.end.id) walk.step(event);
     else if (recent.get(id) === line) repeated += 1;
-    else walk.stray(id, `event ${id} stands after event ${walk.end.id}, and is no repetition`);
+    else walk.stray(id, `event ${id} comes after event ${walk.end.id}, and is not a repetition`);
     isFirst = false;
     recent.set(id, line);
     const [oldest] = recent.keys();

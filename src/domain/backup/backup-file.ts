@@ -67,16 +67,16 @@ export function refuseTarget(file: string, existing: 'refuse' | 'replace'): void
   if (there === undefined) return;
   if (there.isDirectory()) {
     throw new OperatorError(`${file} is a directory`, {
-      hint: `Name a file in it: ${join(file, 'vault.backup')}`,
+      hint: `Name a file in the directory: ${join(file, 'vault.backup')}`,
     });
   }
   if (existing === 'refuse') {
-    throw new OperatorError(`${file} exists`, { hint: 'Choose another name, or replace it with --replace.' });
+    throw new OperatorError(`${file} already exists`, { hint: 'Choose another name, or add --replace.' });
   }
   // What is under a wrong name must survive: only a backup is replaced.
   if (!there.isFile() || typeof readManifestPage(file) === 'string') {
-    throw new OperatorError(`${file} is there and is no backup of a vault`, {
-      hint: 'Choose another name; --replace replaces backups only.',
+    throw new OperatorError(`${file} exists and is not a vault backup`, {
+      hint: 'Choose another name; --replace replaces only backups.',
     });
   }
 }
@@ -102,13 +102,13 @@ export function readManifestPage(file: string): ReturnType<typeof readPage> {
 export async function readBackup(file: string): Promise<ManifestPage> {
   const page = readManifestPage(file);
   if (page === 'newer') {
-    throw new OperatorError(`${file} is the backup of a newer vault`, {
-      hint: 'Restore it with that version.',
+    throw new OperatorError(`${file} was written by a newer vault`, {
+      hint: 'Restore it with that version of the vault.',
     });
   }
   if (page === 'none') {
-    throw new OperatorError(`${file} is no backup of a vault, or its end is missing`, {
-      hint: 'Name a file that "vault backup" has written, and copy it again if it was cut on the way.',
+    throw new OperatorError(`${file} is not a vault backup, or is truncated`, {
+      hint: 'Use a file written by "vault backup". If the copy was interrupted, copy the file again.',
     });
   }
   const { size } = statSync(file);
@@ -118,8 +118,8 @@ export async function readBackup(file: string): Promise<ManifestPage> {
     // biome-ignore lint/plugin/compared-secrets: a digest that stands in the file.
     (await digestOf(file, size - lastLineSize)).equals(page.digest);
   if (!isWhole) {
-    throw new OperatorError(`${file} is damaged: it is not what was written`, {
-      hint: 'Copy it again from where it was kept, or take another backup.',
+    throw new OperatorError(`${file} is damaged: its checksum does not match`, {
+      hint: 'Copy the file again from its source, or use another backup.',
     });
   }
   return page;
@@ -133,15 +133,17 @@ export async function checkBackup(file: string, masterKey: MasterKey, name = fil
   const page = await readBackup(file);
   const { manifest, digest, mac } = page;
   if (!sameBytes(mac, macOf(masterKey, digest))) {
-    throw new OperatorError(`${name} was altered: it does not bear the mark of its vault's master key`, {
-      hint: 'It was changed without access to the vault. Use another backup, and find out who can write to this one.',
+    throw new OperatorError(`${name} was modified: the master key of its vault does not authenticate it`, {
+      hint: 'Someone without access to the vault modified the file. Use another backup, and find out who can write to this one.',
     });
   }
   const { schema, counts } = examineCopy(file, name);
   const isAsSaid =
     JSON.stringify(schema) === JSON.stringify(manifest.schema) && isSame(counts, manifest.counts);
   if (!isAsSaid)
-    throw new OperatorError(`${name} does not hold what its manifest says`, { hint: 'Take another backup.' });
+    throw new OperatorError(`the contents of ${name} do not match its manifest`, {
+      hint: 'Use another backup.',
+    });
   return page;
 }
 
@@ -174,8 +176,8 @@ export async function copyOut(
   for await (const chunk of body) hash.update(chunk as Buffer);
   // biome-ignore lint/plugin/compared-secrets: a digest that stands in the file; its MAC is compared in constant time.
   if (!hash.digest().equals(digest)) {
-    throw new OperatorError(`${file} changed while it was read`, {
-      hint: 'Try again when no other program writes to it.',
+    throw new OperatorError(`${file} changed while it was being read`, {
+      hint: 'Try again when no other program writes to the file.',
     });
   }
 }

@@ -23,7 +23,7 @@ export function refuseNeededKey(directory: string, keyId: string): void {
     needing = backupsNeeding(directory, keyId);
   } catch (cause) {
     throw new OperatorError(
-      `cannot read the backup directory ${directory}, so its backups may need ${keyId}`,
+      `cannot read the backup directory ${directory}; its backups may need master key ${keyId}`,
       {
         hint: 'Nothing was removed. Make the directory readable, or add --force.',
         cause,
@@ -32,7 +32,7 @@ export function refuseNeededKey(directory: string, keyId: string): void {
   }
   if (needing.length === 0) return;
   throw new OperatorError(`${lossOf(needing)} without master key ${keyId}`, {
-    hint: 'Nothing was removed. Wait until newer backups replace them, or give up these backups with --force.',
+    hint: 'Nothing was removed. Wait until newer backups replace them, or accept the loss with --force.',
   });
 }
 

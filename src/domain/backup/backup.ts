@@ -154,8 +154,8 @@ async function settleCopy({ world, keyring }: SealingContext, draft: string): Pr
   const { current = keyring.current.name, isRotating } = masterKeysIn(draft);
   const masterKey = keyring.find(current);
   if (masterKey === undefined) {
-    throw new OperatorError(`the vault seals by master key ${current} now, and its file cannot be found`, {
-      hint: 'Put it where the vault finds it, or start again. "vault master-key status" shows more.',
+    throw new OperatorError(`the file of the current master key ${current} is missing`, {
+      hint: 'Restore the file, then run the command again or restart the server.\n  Try: vault master-key status',
     });
   }
   if (!isRotating) return masterKey;
@@ -200,9 +200,9 @@ async function recordBackup(
   } catch (error) {
     log.error({ err: error }, 'backup created, but failed to record it');
     throw new OperatorError(
-      `the backup is written and whole, but could not be recorded: ${describeFileError(error)}`,
+      `the backup is complete, but the vault failed to record it: ${describeFileError(error)}`,
       {
-        hint: 'It can be restored; the vault just does not know of it.',
+        hint: 'The backup can be restored, but the vault does not know about it.',
         cause: error,
       },
     );
@@ -221,7 +221,7 @@ function refuseDataDirectory({ db }: DatabaseContext, path: string): void {
   };
   if (real(dirname(path)) !== real(dirname(db.path))) return;
   throw new OperatorError(`${path} is in the data directory`, {
-    hint: 'A backup there is lost together with the vault; choose another directory, best on another disk.',
+    hint: 'A backup there is lost together with the vault. Choose another directory, preferably on another disk.',
   });
 }
 
@@ -233,14 +233,14 @@ async function written<T>(place: string, work: () => Promise<T>): Promise<T> {
     const { code } = error as NodeJS.ErrnoException;
     if (error instanceof OperatorError) throw error;
     if (isNoSpaceError(error) || (error instanceof CopyError && error.isFull)) {
-      throw new OperatorError(`there is no space for the backup at ${place}`, {
-        hint: 'Free some space there, or choose another place. Nothing was written.',
+      throw new OperatorError(`not enough space for the backup at ${place}`, {
+        hint: 'Free some space, or choose another directory. Nothing was written.',
         cause: error,
       });
     }
     if (code === undefined && !(error instanceof CopyError)) throw error;
-    throw new OperatorError(`the backup cannot be written to ${place}: ${describeSystemError(error)}`, {
-      hint: 'Choose a directory that exists and that this user may write to. Nothing was written.',
+    throw new OperatorError(`cannot write the backup to ${place}: ${describeSystemError(error)}`, {
+      hint: 'Choose an existing directory that this user can write to. Nothing was written.',
       cause: error,
     });
   }

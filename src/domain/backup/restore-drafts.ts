@@ -16,7 +16,7 @@ export function placeOf(path: string): string {
     return realpathSync(path);
   } catch (error) {
     throw new OperatorError(`${path} is a symbolic link to ${readlinkSync(path)}, which is missing`, {
-      hint: 'Mount the disk that it is on, or remove the link. Nothing was changed.',
+      hint: 'Mount the disk of the target, or remove the link. Nothing was changed.',
       cause: error,
     });
   }

@@ -100,8 +100,8 @@ export async function checkRestorable(order: RestoreOrder): Promise<Restorable> 
   const unknown = manifest.schema.filter((name) => !isKnownMigration(name));
   if (unknown.length > 0) {
     throw new OperatorError(
-      `${order.file} is the backup of a newer vault, ${manifest.vault_version} (its schema has ${unknown.join(', ')})`,
-      { hint: 'Restore it with that version or a later one.' },
+      `${order.file} was written by a newer vault, ${manifest.vault_version} (its schema has ${unknown.join(', ')})`,
+      { hint: 'Restore it with that version of the vault or a later one.' },
     );
   }
   const found = await findKey(order, manifest);
@@ -116,9 +116,9 @@ async function findKey(
   if (givenKey?.name === needed) return { masterKey: givenKey, keyIs: 'there', keyFile: masterKeyFile };
   if (givenKey !== undefined) {
     throw new OperatorError(
-      `${file} needs master key ${needed}, and the command prints another (${givenKey.name})`,
+      `${file} needs master key ${needed}, but the master key command prints ${givenKey.name}`,
       {
-        hint: 'Let the command print the right key; or restore with --master-key-file, and store the key afterwards. Nothing was changed.',
+        hint: 'Make the command print the right key, or restore with --master-key-file and store the key afterwards. Nothing was changed.',
       },
     );
   }
@@ -127,16 +127,15 @@ async function findKey(
   const key = right && keyIn(right, await lockOf(right));
   if (key !== undefined) return { masterKey: key, keyIs: 'there', keyFile: right?.path ?? masterKeyFile };
   const [there] = files;
-  const found =
-    there === undefined ? `${masterKeyFile} is missing` : `${masterKeyFile} is another (${there.id})`;
+  const found = there === undefined ? `${masterKeyFile} is missing` : `${masterKeyFile} holds ${there.id}`;
   if (sealed_master_key === undefined) {
-    throw new OperatorError(`${file} needs master key ${needed}, and ${found}`, {
-      hint: 'Put the right key there, or name it with --master-key-file. The backup does not hold it.',
+    throw new OperatorError(`${file} needs master key ${needed}, but ${found}`, {
+      hint: 'Restore the right key to that file, or use --master-key-file to name it. The backup does not include the key.',
     });
   }
   if (there !== undefined && existing === 'refuse') {
-    throw new OperatorError(`${file} brings master key ${needed}, but ${found}`, {
-      hint: 'Name another place with --master-key-file; or --replace puts it there and keeps the old one beside it.',
+    throw new OperatorError(`${file} includes master key ${needed}, but ${found}`, {
+      hint: 'Use --master-key-file to name another file, or --replace to replace the key and keep a copy of the old one.',
     });
   }
   let bytes: Secret | undefined;
@@ -145,12 +144,9 @@ async function findKey(
   }
   const masterKey = bytes === undefined ? undefined : new MasterKey(bytes);
   if (masterKey?.name !== needed) {
-    throw new OperatorError(
-      'the passphrase is not the one that the master key in the backup was sealed under',
-      {
-        hint: 'Try again; nothing was changed.',
-      },
-    );
+    throw new OperatorError('wrong passphrase for the master key in the backup', {
+      hint: 'Try again. Nothing was changed.',
+    });
   }
   return { masterKey, keyIs: 'in the backup', keyFile: masterKeyFile };
 }
@@ -166,8 +162,8 @@ async function openOnce(
   try {
     const parts = { db, world, keyring: new Keyring(masterKeyFile, masterKey) };
     if ((await masterKeyFits(parts)) !== 'fits') {
-      throw new OperatorError(`the master key does not open what is sealed in ${file}`, {
-        hint: 'Take another backup. Nothing was changed.',
+      throw new OperatorError(`the master key cannot decrypt the secrets in ${file}`, {
+        hint: 'Use another backup. Nothing was changed.',
       });
     }
     await adoptRows(parts);
@@ -205,13 +201,13 @@ function refuseExisting({ dataDir, existing }: RestoreOrder): void {
   if (existing === 'replace') return;
   const log = hasContent(path) ? undefined : leftLog(path);
   if (log !== undefined) {
-    throw new OperatorError(`the database ${path} is gone, but its log ${log} still holds data`, {
-      hint: 'Put vault.db back if you have it; or --replace restores the backup and keeps the log beside. Nothing was changed.',
+    throw new OperatorError(`the database ${path} is missing, but its log ${log} contains data`, {
+      hint: 'Put vault.db back if you have it, or add --replace to restore the backup and keep a copy of the log. Nothing was changed.',
     });
   }
   if (!hasContent(path)) return;
-  throw new OperatorError(`there is a vault in ${dataDir}`, {
-    hint: 'Restore elsewhere with --data-dir; or --replace puts the backup in its place and keeps it beside.',
+  throw new OperatorError(`${dataDir} already contains a vault`, {
+    hint: 'Use --data-dir to restore elsewhere, or --replace to replace the vault and keep a copy of it.',
   });
 }
 
@@ -220,8 +216,8 @@ async function readable(file: string): ReturnType<typeof readBackup> {
     return await readBackup(file);
   } catch (error) {
     if (error instanceof OperatorError) throw error;
-    throw new OperatorError(`${file} cannot be read: ${describeSystemError(error)}`, {
-      hint: 'Name a backup that exists and that this user may read.',
+    throw new OperatorError(`cannot read ${file}: ${describeSystemError(error)}`, {
+      hint: 'Name an existing backup that this user can read.',
       cause: error,
     });
   }
@@ -230,10 +226,10 @@ async function readable(file: string): ReturnType<typeof readBackup> {
 function told(error: unknown, dataDir: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (error instanceof OperatorError || code === undefined) return error;
-  return new OperatorError(`nothing can be restored to ${dataDir}: ${describeFileError(error)}`, {
+  return new OperatorError(`cannot restore to ${dataDir}: ${describeFileError(error)}`, {
     hint: isNoSpaceError(error)
-      ? 'Free some space there. Nothing was changed.'
-      : 'Run the command as the user that owns the vault, or name another place with --data-dir. Nothing was changed.',
+      ? 'Free some space. Nothing was changed.'
+      : 'Run the command as the user that owns the vault, or use --data-dir to name another directory. Nothing was changed.',
     cause: error,
   });
 }

@@ -227,7 +227,7 @@ async function refuseTaken(reader: Reader, name: string): Promise<void> {
   }
   if ((await findCertificate(reader, name)) === undefined) return;
   throw new Problem('certificate_exists', {
-    detail: `A certificate named "${name}" exists again.`,
+    detail: `A certificate named "${name}" already exists.`,
     hint: 'Restore the deleted one under another name with --as NAME, or delete the existing one first.',
   });
 }

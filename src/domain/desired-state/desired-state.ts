@@ -18,19 +18,22 @@ import {
 } from '../inputs.ts';
 import { documentVersion } from './desired-sections.ts';
 
-const path = z.string().min(1, 'the name of a file is needed');
+const path = z.string().min(1, 'a file name is required');
 
 /** Where a secret is; never the secret. */
 const secretReference = z
   .union(
     [
       z.literal('keep'),
-      z.strictObject({ file: path.describe('the file, seen from the document') }),
+      z.strictObject({ file: path.describe('the file, relative to the document') }),
       z.strictObject({ env: path.describe('the name of an environment variable') }),
     ],
-    { error: 'a secret is not written here: write {file: NAME}, {env: NAME}, or keep for what is there' },
+    {
+      error:
+        'secrets do not belong in this file: write {file: NAME}, {env: NAME}, or keep for the stored secret',
+    },
   )
-  .describe('{file: NAME}, {env: NAME}, or keep for the secret that the vault has');
+  .describe('{file: NAME}, {env: NAME}, or keep for the stored secret');
 
 export type SecretReference = z.output<typeof secretReference>;
 
@@ -40,10 +43,10 @@ const issuer = z
   .strictObject({
     directory_url: directory_url
       .optional()
-      .describe("the CA's ACME directory; letsencrypt and letsencrypt-staging need none"),
+      .describe('the ACME directory URL of the CA; built in for letsencrypt and letsencrypt-staging'),
     ...caShape,
-    email: caShape.email.describe('where the CA may write to'),
-    eab_kid: caShape.eab_kid.describe('key id of the external account binding'),
+    email: caShape.email.describe('the contact address for the CA'),
+    eab_kid: caShape.eab_kid.describe('the key id for external account binding'),
     eab_hmac_key: secretReference.optional(),
     ca_pem: z
       .union([z.string(), z.strictObject({ file: path })], {
@@ -61,10 +64,10 @@ const dnsProvider = z
   .strictObject({
     ...providerShape,
     type: providerShape.type.meta({ enum: [...dnsProviderTypes.keys()] }),
-    zones: providerShape.zones.describe('the zones it manages'),
+    zones: providerShape.zones.describe('the zones of this provider'),
     secret: secretReference.optional(),
   })
-  .describe('who can put challenge records into these zones');
+  .describe('a DNS provider and its zones');
 
 const { name: _, ...certificateShape } = createCertificateInput.shape;
 
@@ -72,26 +75,28 @@ const certificate = z
   .strictObject({
     ...certificateShape,
     domains: certificateShape.domains.describe('DNS names, wildcards and addresses'),
-    issuer: certificateShape.issuer.describe('who issues it'),
+    issuer: certificateShape.issuer.describe('the issuer'),
     fallback_issuer: certificateShape.fallback_issuer.describe(
-      'who is asked when the issuer keeps failing and the end is near',
+      'the issuer to use when the first one keeps failing and expiry is near',
     ),
     key_type: certificateShape.key_type.meta({ enum: keyTypes }),
-    lifetime: certificateShape.lifetime.describe('how long each version of the private CA is valid: 90d'),
+    lifetime: certificateShape.lifetime.describe(
+      'how long versions issued by the private CA are valid, such as 90d',
+    ),
     challenge: certificateShape.challenge.meta({ enum: challengeTypes }),
-    auto_renew: z.boolean().default(true).describe('renewed when it is due'),
-    disabled: z.boolean().default(false).describe('neither renewed nor ordered'),
+    auto_renew: z.boolean().default(true).describe('renew automatically'),
+    disabled: z.boolean().default(false).describe('disable all renewals, including manual ones'),
   })
-  .describe('a certificate that an issuer makes and renews');
+  .describe('a certificate that an issuer issues and renews');
 
 const imported = z
   .strictObject({
     fullchain_file: path
       .optional()
-      .describe('certificate and chain, as "vault certificate import" takes them'),
-    private_key_file: path.optional().describe('the private key, unless it stands in the other file'),
+      .describe('certificate and chain as PEM, as for "vault certificate import"'),
+    private_key_file: path.optional().describe('the private key as PEM, unless the fullchain file holds it'),
   })
-  .describe('a certificate that was made elsewhere; without files, what is there stays');
+  .describe('a certificate issued elsewhere; without files, the stored one stays');
 
 const { name: keyName, ...keyShape } = createApiKeyInput.shape;
 
@@ -100,22 +105,22 @@ const apiKey = z
     ...keyShape,
     scopes: keyShape.scopes.meta({ items: { type: 'string', enum: scopes } }),
     certificates: anyAllowlist.describe(
-      'certificates it may read, or "*" for any; none where all were deleted',
+      'certificates the key may read, or "*" for all; empty if all were deleted',
     ),
-    allowed_networks: keyShape.allowed_networks.describe('where it counts; anywhere where there are none'),
-    expires_at: keyShape.expires_at.describe('when it ends, such as 2030-01-31T00:00:00Z'),
+    allowed_networks: keyShape.allowed_networks.describe('networks the key may be used from; empty for any'),
+    expires_at: keyShape.expires_at.describe('when the key expires, such as 2030-01-31T00:00:00Z'),
     secret_file: path
       .optional()
-      .describe('where a new key is written to, seen from the document; never overwritten'),
+      .describe('a file for the secret of a new key, relative to the document; never overwritten'),
   })
-  .describe('what the key of this name may do');
+  .describe('an API key and its permissions');
 
 /**
  * Objects by name; an empty section equals none. They become a Map, which takes every name: a record of zod drops
  * `__proto__` silently, and `--prune` would then remove the object of that name.
  */
 function section<K extends z.core.$ZodRecordKey, V extends z.ZodType>(key: K, value: V) {
-  const error = 'write names, each with its settings';
+  const error = 'write a mapping of names to settings';
   return z
     .preprocess(
       (objects) => (isObject(objects) ? new Map(Object.entries(objects)) : (objects ?? new Map())),
@@ -176,7 +181,7 @@ export function readDesiredState(
 function complaintsOf(issue: z.core.$ZodIssue): Complaint[] {
   const path = issue.path.map((key) => (typeof key === 'number' ? key : String(key)));
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ path: [...path, shownKey(key)], message: 'there is no such setting' }));
+    return issue.keys.map((key) => ({ path: [...path, shownKey(key)], message: 'unknown setting' }));
   }
   if (issue.code === 'invalid_key') {
     return issue.issues.map((one) => ({ path, ...describe(one) }));
@@ -190,5 +195,5 @@ function describe(issue: z.core.$ZodIssue): Pick<Complaint, 'message' | 'isPredi
 
 /** A value that was written where a name belongs, such as a token, must not be said back. */
 function shownKey(key: string): string {
-  return /^[A-Za-z][\w.-]{0,30}$/.test(key) ? key : 'what is no name';
+  return /^[A-Za-z][\w.-]{0,30}$/.test(key) ? key : '(not a name)';
 }

@@ -77,11 +77,13 @@ export async function applyChanges(
 function incomplete(error: unknown, signal: AbortSignal, done: number, all: number): unknown {
   const isStopped = signal.aborted && error === signal.reason;
   if (done === 0)
-    return isStopped ? new OperatorError('it was stopped', { hint: 'Nothing was changed.' }) : error;
+    return isStopped
+      ? new OperatorError('stopped before the first change', { hint: 'Nothing was changed.' })
+      : error;
   const reason = error instanceof Problem ? error.body.detail : describeFileError(error);
   return new OperatorError(
     `${isStopped ? 'stopped' : 'failed'} after ${done} of ${all} changes${isStopped ? '' : `: ${reason}`}`,
-    { hint: 'These changes are made and stay. Run it again to make the others.', cause: error },
+    { hint: 'These changes stay. Run the command again to make the others.', cause: error },
   );
 }
 
@@ -122,8 +124,8 @@ async function requireUnchanged(
   const state = await readVaultState(vault, writer, { names, keyIds });
   const same = await planSame(state, wanted, step);
   if (isDeepStrictEqual(same.map(identityOf), step.map(identityOf))) return;
-  throw new OperatorError('the vault was changed by someone else meanwhile', {
-    hint: 'Nothing was changed. Run it again to see what is different now.',
+  throw new OperatorError('someone else changed the vault during this run', {
+    hint: 'Nothing was changed. Run the command again to see the current differences.',
   });
 }
 

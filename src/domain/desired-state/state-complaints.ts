@@ -34,15 +34,18 @@ function issuerComplaints(state: VaultState, { issuers }: WantedState): Complain
     const complain = (field: string, message: string) =>
       complaints.push({ path: ['issuers', name, field], message });
     if (name === localCaName) {
-      complaints.push({ path: ['issuers', name], message: 'the private CA belongs to every vault' });
+      complaints.push({
+        path: ['issuers', name],
+        message: 'the private CA is built in; remove it from this file',
+      });
     }
     const held = state.issuers.get(name);
     const hasKey = secrets.eabKey !== undefined || held?.secret?.() !== undefined;
     if (input.eab_kid !== undefined && !hasKey) {
-      complain('eab_kid', 'name the file with its HMAC key too: eab_hmac_key: {file: NAME}');
+      complain('eab_kid', 'the HMAC key is missing; add eab_hmac_key: {file: NAME}');
     }
     if (input.eab_kid === undefined && secrets.eabKey !== undefined) {
-      complain('eab_hmac_key', 'it belongs to a key id: write eab_kid too');
+      complain('eab_hmac_key', 'the key id is missing; add eab_kid');
     }
     return complaints;
   });
@@ -56,8 +59,7 @@ function providerComplaints(state: VaultState, { dns_providers }: WantedState): 
     })
     .map(([name]) => ({
       path: ['dns_providers', name, 'secret'],
-      message:
-        'the vault has no such provider of this type yet, so name the file with its settings: {file: NAME}',
+      message: 'missing for a new provider or a new type; name the file with its settings: {file: NAME}',
     }));
 }
 
@@ -102,7 +104,10 @@ function certificateComplaints(state: VaultState, wanted: WantedState, options: 
     }
     const fallback = certificate.fallback_issuer;
     if (fallback !== undefined && fallback !== localCaName && certificate.key_type === 'ed25519') {
-      complain('fallback_issuer', `${fallback} is an ACME CA, and those issue none for Ed25519 keys`);
+      complain(
+        'fallback_issuer',
+        `${fallback} is an ACME CA, and ACME CAs do not issue certificates for Ed25519 keys`,
+      );
     }
     return complaints;
   });
@@ -112,15 +117,17 @@ function importComplaints(state: VaultState, wanted: WantedState): Complaint[] {
   return [...wanted.imported_certificates].flatMap(([name, bundle]) => {
     const path = ['imported_certificates', name];
     if (wanted.certificates.has(name)) {
-      return [{ path, message: 'it stands among the certificates too: it is either imported or issued' }];
+      return [
+        { path, message: 'also listed under certificates; a certificate is either imported or issued' },
+      ];
     }
     if (state.certificates.has(name)) {
-      const message = 'an issuer makes and renews it; delete it first, or import under another name';
+      const message = 'an issuer renews this certificate; delete it first, or import under another name';
       return [{ path, message }];
     }
     if (bundle === undefined && !state.imported_certificates.has(name)) {
       return [
-        { path, message: 'the vault has none of this name yet: write fullchain_file and private_key_file' },
+        { path, message: 'files are missing for a new certificate; add fullchain_file and private_key_file' },
       ];
     }
     return [];
@@ -142,7 +149,7 @@ function keyComplaints(
     const known = state.api_keys.get(name);
     const namesakes = known === undefined ? keysCalled(state, name) : [];
     if (namesakes.length > 0) {
-      const message = `${namesakes.length} API keys have this name: write the one you mean as ${namesakes.join(' or ')}`;
+      const message = `${namesakes.length} API keys have this name; write ${namesakes.join(' or ')}`;
       complaints.push({ path: ['api_keys', name], message });
     }
     const expiry = known?.definition.expires_at;
@@ -154,7 +161,7 @@ function keyComplaints(
     for (const [index, certificate] of key.certificates.entries()) {
       if (certificates.has(certificate)) continue;
       const message = held.has(certificate)
-        ? `certificate ${certificate} would be removed, but this key allows it`
+        ? `certificate ${certificate} would be removed, but this key lists it`
         : `unknown certificate ${JSON.stringify(certificate)}`;
       complaints.push({ path: ['api_keys', name, 'certificates', index], message });
     }

@@ -217,7 +217,7 @@ function secretChange(
   if (secret === undefined) return [];
   const kept = held?.secret?.();
   if (kept === undefined) return [{ field, to: '(secret)' }];
-  return sameSecrets(secret, kept) ? [] : [{ field, from: '(secret)', to: '(another secret)' }];
+  return sameSecrets(secret, kept) ? [] : [{ field, from: '(secret)', to: '(new secret)' }];
 }
 
 async function materialChange(

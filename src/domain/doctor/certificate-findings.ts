@@ -60,7 +60,7 @@ export async function renewalFindings({ db, world }: TimedContext): Promise<Find
       check: 'renewals',
       status: 'warning',
       about: issuer.name,
-      message: `the CA of ${issuer.name} asked for no requests until ${formatTimestamp(until)}`,
+      message: `the CA of ${issuer.name} accepts no requests until ${formatTimestamp(until)}`,
       hint: 'Renewals resume then. If this happens often, the rate limits of the CA are too low for your certificates.',
     });
   }
@@ -133,6 +133,6 @@ async function others(
   const message =
     all === 0
       ? 'no certificates yet'
-      : `${fine} of ${all} ${all === 1 ? 'certificate is' : 'certificates are'} fine; ${when}`;
+      : `${fine} of ${all} ${all === 1 ? 'certificate is' : 'certificates are'} healthy; ${when}`;
   return { check: 'certificates', status: 'ok', message };
 }

@@ -120,7 +120,7 @@ function keyOfLastBackup({ keyring }: KeyringContext, { own: [last] }: BackupDir
       check: 'backup',
       status: 'failed',
       message: `the last backup needs master key ${missing}, which is not beside the key file: ${last.path}`,
-      hint: 'Without a copy of that key, nothing restores it. Create another backup.\nFix: vault backup FILE',
+      hint: 'Without a copy of that key, the backup cannot be restored. Create another backup.\nFix: vault backup FILE',
     },
   ];
 }

@@ -127,7 +127,7 @@ export async function writeCheckBlob(
 }
 
 function blobRemoved(path: string): OperatorError {
-  return new OperatorError(`${path} holds a vault, but not what binds it to its master key`, {
-    hint: 'Someone changed the database by other means than the vault. Keep a copy of it, and restore the newest backup.',
+  return new OperatorError(`the database ${path} lacks the check of its master key`, {
+    hint: 'The database was modified outside the vault. Keep a copy of it, then restore the newest backup.',
   });
 }

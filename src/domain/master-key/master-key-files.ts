@@ -34,11 +34,11 @@ export function placeNextKey(keyring: Keyring, world: World, given: MasterKey | 
       writeKeyFile(world, path, content, 'keep');
     } catch (error) {
       throw new OperatorError(
-        `the next master key cannot be put beside the current one: ${messageOf(error)}`,
+        `cannot write the next master key beside the current one: ${messageOf(error)}`,
         {
           hint:
-            `Make it yourself (head -c 32 /dev/urandom), put it where the server and this command find it as ${path}, ` +
-            'start the server again if it needs that to see it, and run this again.',
+            `Generate the key yourself (head -c 32 /dev/urandom), store it as ${path} for the server and this command, ` +
+            'restart the server if it cannot see the file otherwise, and run the command again.',
           cause: error,
         },
       );
@@ -49,13 +49,13 @@ export function placeNextKey(keyring: Keyring, world: World, given: MasterKey | 
   if (file === undefined) return placeNextKey(keyring, world, given);
   const next = keyIn(file, keyring.lock);
   if (next === undefined) {
-    throw new OperatorError(`${path} is sealed under another passphrase than the current master key`, {
-      hint: 'Remove it, or seal it under the same.',
+    throw new OperatorError(`${path} is not sealed under the passphrase of the current master key`, {
+      hint: 'Remove the file, or seal it under the same passphrase.',
     });
   }
   if (given !== undefined && next.name !== given.name) {
-    throw new OperatorError(`${path} is there and holds another key (${next.name})`, {
-      hint: 'Leave --new-master-key-file out to go on with that one, or remove it.',
+    throw new OperatorError(`${path} already holds another key (${next.name})`, {
+      hint: 'Omit --new-master-key-file to use that key, or remove the file.',
     });
   }
   // It replaces a sealed key, so do not leave it unsealed.

@@ -69,8 +69,8 @@ export async function rotateMasterKey(vault: SecretsContext, order: RotationOrde
 /** Throws OperatorError while a rotation has not ended. */
 export async function refuseDuringRotation(reader: Reader): Promise<void> {
   if ((await previous(reader)).length === 0) return;
-  throw new OperatorError('a rotation of the master key has not ended', {
-    hint: 'Let it end first: vault master-key rotate',
+  throw new OperatorError('the master key rotation is not finished', {
+    hint: 'Finish the rotation first.\n  Fix: vault master-key rotate',
   });
 }
 
@@ -134,19 +134,19 @@ function refuseKnown(rows: readonly MasterKeyRow[], newKey: MasterKey): void {
   const state = rows.find(({ id }) => id === newKey.name)?.state;
   if (state === 'retired') throw usedBefore(newKey);
   if (state !== 'current') return;
-  throw new OperatorError(`the master key ${newKey.name} is the one that seals now`, {
-    hint: 'Nothing was changed. Take a new one.',
+  throw new OperatorError(`master key ${newKey.name} is already the current one`, {
+    hint: 'Use a new key. Nothing was changed.',
   });
 }
 
 function goneAgain({ name }: MasterKey): OperatorError {
-  return new OperatorError(`the file of the next master key (${name}) was removed meanwhile`, {
-    hint: 'Nothing was changed. Run this again.',
+  return new OperatorError(`the file of the next master key (${name}) was removed during the rotation`, {
+    hint: 'Nothing was changed. Run the command again.',
   });
 }
 
 function usedBefore({ name }: MasterKey): OperatorError {
-  return new OperatorError(`the master key ${name} was this vault's before`, {
-    hint: 'A key that was retired does not come back. Take a new one.',
+  return new OperatorError(`master key ${name} is a retired key of this vault`, {
+    hint: 'A retired key cannot be used again. Use a new key.',
   });
 }

@@ -42,8 +42,8 @@ export async function sealKeyFiles(
 
 function refuseMoved({ path, id }: KeyFile): void {
   if (readKeyFile(path)?.id === id) return;
-  throw new OperatorError(`${path} holds another master key than a moment ago`, {
-    hint: 'The key was rotated meanwhile. Nothing was changed; run the command again.',
+  throw new OperatorError(`the master key in ${path} changed during this command`, {
+    hint: 'Another process rotated the key. Nothing was changed; run the command again.',
   });
 }
 

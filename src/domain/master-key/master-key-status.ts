@@ -72,8 +72,8 @@ export async function removeMasterKey(
   const { keys } = await masterKeyStatus(parts, keyFile);
   const key = keys.find((key) => key.id === id);
   if (key === undefined || key.files.length === 0) {
-    throw new OperatorError(`there is no file with the master key ${id}`, {
-      hint: '"vault master-key status" shows which there are.',
+    throw new OperatorError(`no file holds master key ${id}`, {
+      hint: 'Try: vault master-key status',
     });
   }
   const blobs = Object.values(key.blobs).reduce((sum, count) => sum + count, 0);
@@ -104,7 +104,7 @@ async function refuseInUse(reader: Reader, id: string): Promise<void> {
 }
 
 function needed(id: string, by: string): OperatorError {
-  return new OperatorError(`the master key ${id} is needed by ${by}`, {
-    hint: 'Nothing was removed. "vault master-key rotate" seals everything by another.',
+  return new OperatorError(`master key ${id} is needed by ${by}`, {
+    hint: 'Nothing was removed. To seal all secrets with a new key:\n  vault master-key rotate',
   });
 }

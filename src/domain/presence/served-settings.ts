@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
+import { describeFileError } from '../../base/system-error.ts';
 import type { Reader } from '../../db/database.ts';
 import { deleteSettings, putSetting, readSetting } from '../../db/tables/settings.ts';
 import type { DatabaseContext, LogContext } from '../contexts.ts';
@@ -53,7 +54,7 @@ export async function recordServedSettings(
     if ((await readSetting(db.reader, 'served-settings')) === value) return;
     await db.write((writer) => putSetting(writer, 'served-settings', value));
   } catch (error) {
-    log.warn({ reason: (error as Error).message }, 'failed to record the settings of the server');
+    log.warn({ reason: describeFileError(error) }, 'failed to record the settings of the server');
   }
 }
 
@@ -69,7 +70,7 @@ export async function forgetServedSettings(
       }
     });
   } catch (error) {
-    log.warn({ reason: (error as Error).message }, 'failed to remove the recorded settings of the server');
+    log.warn({ reason: describeFileError(error) }, 'failed to remove the recorded settings of the server');
   }
 }
 

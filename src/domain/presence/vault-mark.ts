@@ -92,8 +92,8 @@ export function refuseIncompleteDatabase(
     refuseOlderThanLog(path, mark);
     return 'marked';
   }
-  throw new StorageError(`${path} is older than its mark says: it ends at ${lost.join(' and ')}`, {
-    hint: advice(path, `Put the newest ${basename(path)} and its ${basename(path)}-wal back`),
+  throw new StorageError(`${path} is older than its mark: it ends at ${lost.join(' and ')}`, {
+    hint: advice(path, `Put back the newest ${basename(path)} and its ${basename(path)}-wal`),
   });
 }
 
@@ -102,7 +102,7 @@ function refuseOlderThanLog(path: string, { folds }: Mark): void {
   const log = leftLog(path);
   if (log === undefined || foldsInFile(path) >= folds) return;
   throw new StorageError(`${path} is older than its log ${log}, which does not belong to it`, {
-    hint: advice(path, `Put the ${basename(path)} back that the log was written for`),
+    hint: advice(path, `Put back the ${basename(path)} that the log was written for`),
   });
 }
 
@@ -146,7 +146,7 @@ function advice(path: string, first: string): string {
   const directory = dirname(path);
   return (
     `${first}, or restore a backup: vault restore FILE --replace --data-dir ${directory}\n` +
-    `  To go on without what is missing, empty the mark: true >${markPath(path)}\n` +
+    `  To continue without the missing data, empty the mark: true >${markPath(path)}\n` +
     '  Nothing was changed.'
   );
 }

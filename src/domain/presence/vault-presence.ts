@@ -43,10 +43,10 @@ export function refuseLostVault({ dataDir, masterKeyFile, masterKeyFrom }: Vault
       : undefined;
   // Another process may have created the vault while this one looked.
   if (remains === undefined || hasContent(path)) return;
-  if (remains === mark) throw lost(`its mark ${mark} is there`);
+  if (remains === mark) throw lost(`its mark ${mark} exists`);
   throw lost(
-    `its master key ${masterKeyFile} is there`,
-    `\n  If the key was put there for a new vault, say so: --master-key-file ${masterKeyFile}`,
+    `its master key ${masterKeyFile} exists`,
+    `\n  To create a new vault with this key, name it: --master-key-file ${masterKeyFile}`,
   );
 }
 

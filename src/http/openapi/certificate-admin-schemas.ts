@@ -31,7 +31,7 @@ export const deleteCertificateQuery = z.strictObject({
   force: z
     .enum(['true', 'false'])
     .default('false')
-    .describe('delete it even if API keys list it; it is removed from their allowlists'),
+    .describe('delete the certificate even if API keys list it, and remove it from their allowlists'),
 });
 
 export const certificateChangeSchema = z

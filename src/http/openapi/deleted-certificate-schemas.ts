@@ -6,7 +6,7 @@ import { certificateSchema, time } from './schemas.ts';
 
 const namedKeys = z
   .array(z.strictObject({ id: z.int(), name: z.string() }))
-  .describe('API keys whose allowlists named it; a restored certificate is not added to them');
+  .describe('API keys that listed the certificate; restoring it does not add it to their allowlists');
 
 export const deletedCertificateSchema = z
   .strictObject({
@@ -22,12 +22,12 @@ export const deletedCertificateSchema = z
 
 export const restoreBody = newCertificateName
   .partial()
-  .describe('the name to restore it under, if its own is taken');
+  .describe('a new name, if another certificate has the old one');
 
 export const restoredSchema = z
   .strictObject({
     certificate: certificateSchema,
-    lost_issuer: z.string().nullable().describe('its issuer, if it was removed meanwhile: choose another'),
+    lost_issuer: z.string().nullable().describe('the former issuer, if it was removed since; choose another'),
     api_keys: namedKeys,
   })
   .meta({ id: 'RestoredCertificate' });

@@ -10,7 +10,7 @@ const statuses = ['queued', 'sending', 'delivered', 'failed'] as const;
 const channel = z.strictObject({
   name: z.string(),
   type: z.string().describe('webhook, email or exec'),
-  target: z.string().describe('destination: the origin of a URL, e-mail addresses, or a program'),
+  target: z.string().describe('destination: the origin of a URL, email addresses, or a program'),
   events: z.array(z.string()),
   certificates: z
     .array(z.string())

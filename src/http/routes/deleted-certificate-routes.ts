@@ -60,7 +60,7 @@ export const deletedCertificateRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/deleted-certificates/{id}',
     id: 'purgeDeletedCertificate',
-    summary: 'Destroy a deleted certificate with its versions and keys; nothing restores it',
+    summary: 'Destroy a deleted certificate with its versions and keys; this cannot be undone',
     access,
     query: noQuery,
     replies: { 204: { description: 'purged; recorded in the audit log', contentType: 'none' } },

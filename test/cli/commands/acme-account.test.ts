@@ -6,7 +6,7 @@ import { commandLineWithCa, commandWords } from '../../harness/command-line.ts';
 const create = commandWords('certificate create --name web --domain web.test --issuer ca --wait');
 const renew = commandWords('certificate renew --name web --wait');
 
-test('without accounts, people are told so on stderr, and programs get an empty array', async (t) => {
+test('without accounts, a message on stderr says so, and programs get an empty array', async (t) => {
   const { run } = await commandLineWithCa(t);
   assert.deepEqual(await run('acme-account', 'list'), {
     code: 0,
@@ -16,7 +16,7 @@ test('without accounts, people are told so on stderr, and programs get an empty 
   assert.equal((await run('acme-account', 'list', '--json')).stdout, '[]\n');
 });
 
-test('an account is listed, gets another key, and goes on ordering; keys are shown nowhere', async (t) => {
+test('an account is listed, gets another key, and continues to order; keys are never shown', async (t) => {
   const { ca, done, json } = await commandLineWithCa(t);
   await done(...create);
   const { stdout } = await done('acme-account', 'list');

@@ -24,7 +24,7 @@ async function people(data: string): Promise<Person[]> {
 }
 
 suite('admin create', () => {
-  test('refuses bad names and passwords, makes nothing, and repeats no password', async (t) => {
+  test('refuses bad names and passwords, creates nothing, and repeats no password', async (t) => {
     const data = join(tempDir(t), 'data');
     for (const [name, password, why] of [
       ['', goodPassword, /a name has up to 64/],
@@ -55,7 +55,7 @@ suite('admin create', () => {
     assert.equal(existsSync(data), false);
   });
 
-  test('makes one person of a name, in any case', async (t) => {
+  test('creates one administrator per name, regardless of case', async (t) => {
     const data = join(tempDir(t), 'data');
     const made = await create(data, 'alice', `${goodPassword}\r\n`);
     assert.deepEqual([made.code, made.stdout], [0, '']);

@@ -108,7 +108,7 @@ test('the audit log has the creation with the actor local-cli, and nothing of th
   assert.ok(!JSON.stringify(auditEvents()).includes(secret));
 });
 
-test('scopes and certificates may be repeated and count once, a star stands for all, an expiry has any offset', async () => {
+test('scopes and certificates may be repeated and count once, a star means all, an expiry has any offset', async () => {
   const scopes = ['renewals:trigger', 'certificates:read', 'private_keys:read', 'certificates:read'];
   const names = ['web', 'mail.example.com', 'web'];
   const several = [
@@ -151,7 +151,7 @@ const time = (text: string) => `vault: "${text}" is not an RFC 3339 timestamp su
 const certificate = (text: string) =>
   `vault: "${text}" is not a name: a certificate name has 1 to 128 letters, digits or "*._-", does not begin with a dot, and is not just "*"`;
 const network = (text: string) =>
-  `vault: "${text}" is not a network: a network is an IP address such as 192.0.2.7, or its beginning with a length such as 192.0.2.0/24 or 2001:db8::/32`;
+  `vault: "${text}" is not a network: a network is an IP address such as 192.0.2.7, or a network with a prefix length such as 192.0.2.0/24 or 2001:db8::/32`;
 const help = '  Try: vault api-key create --help';
 
 const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [
@@ -211,7 +211,7 @@ const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [
   [2, createWith({ certificate: [] }), ['vault: --certificate is missing', help]],
 ];
 
-test('networks may be repeated, a star stands for anywhere, and the list shows them', async () => {
+test('networks may be repeated, a star means any, and the list shows them', async () => {
   await create(...createWith({ more: ['--allow-ip=10.0.0.0/8', '--allow-ip', '2001:DB8::1'] }).slice(1));
   await create(...createWith({ more: ['--allow-ip', '*'] }).slice(1));
   const networks = (await list()).map(({ allowed_networks }) => allowed_networks);
@@ -229,7 +229,7 @@ test('what is wrong is refused on stderr alone, and changes neither the list nor
   assert.deepEqual(auditEvents(), events);
 });
 
-test('where there is no vault, only a valid create makes one, and it says so', async (t) => {
+test('without a vault, only a valid create creates one, and it says so', async (t) => {
   const fresh = join(tempDir(t), 'fresh');
   const refused = ['list', 'revoke --id 1', 'delete --id 1', 'create --name x --scope x --certificate *'];
   await Promise.all(

@@ -39,11 +39,11 @@ test(
     assert.deepEqual(said, ['backup 1', 'restore 1', '0'], result.stderr);
     assert.match(
       result.stderr,
-      /^vault: there is no space for the backup at .*x\.backup\n {2}Free some space there/m,
+      /^vault: not enough space for the backup at .*x\.backup\n {2}Free some space, or/m,
     );
     assert.match(
       result.stderr,
-      /^vault: nothing can be restored to .*data: no space left on device\n {2}Free some space there\./m,
+      /^vault: cannot restore to .*data: no space left on device\n {2}Free some space\./m,
     );
     assert.equal((await vault(['restore', backup, '--check', '--data-dir', data])).code, 0);
   },

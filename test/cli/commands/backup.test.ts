@@ -151,7 +151,7 @@ test('a name that is taken is refused; --replace replaces a backup and nothing e
   const before = readFileSync(at('x'));
   await refused(
     ['backup', at('x')],
-    `vault: ${at('x')} exists\n  Choose another name, or replace it with --replace.\n`,
+    `vault: ${at('x')} already exists\n  Choose another name, or add --replace.\n`,
   );
   assert.deepEqual(readFileSync(at('x')), before);
   await done('certificate', 'create', '--name=two', '--domain=b.test');
@@ -160,7 +160,7 @@ test('a name that is taken is refused; --replace replaces a backup and nothing e
   writeFileSync(at('letters.txt'), 'dear all');
   symlinkSync(join(data, 'vault.db'), at('link'));
   for (const name of ['letters.txt', 'link']) {
-    await refused(['backup', at(name), '--replace'], /is there and is no backup of a vault/);
+    await refused(['backup', at(name), '--replace'], /exists and is not a vault backup/);
   }
   assert.equal(readFileSync(at('letters.txt'), 'utf8'), 'dear all');
   await refused(['backup', dir], /is a directory/);
@@ -171,7 +171,7 @@ test('a place that is missing, closed or the data directory itself is refused in
   const { refused, at, dir, data } = await filledVault(t);
   await refused(
     ['backup', join(dir, 'none', 'x')],
-    /cannot be written to .*none.*\n {2}Choose a directory that exists/,
+    /cannot write the backup to .*none.*\n {2}Choose an existing directory/,
   );
   for (const name of ['x', 'vault.db', 'master.key']) {
     await refused(
@@ -190,7 +190,7 @@ test('a place that is missing, closed or the data directory itself is refused in
   assert.deepEqual(readdirSync(dir), ['sideways']);
 });
 
-test('where there is no vault there is nothing to back up, and no vault is made', async (t) => {
+test('without a vault there is nothing to back up, and no vault is created', async (t) => {
   const { refused, data } = commandLine(t);
   await refused(['backup', join(dirname(data), 'x')], /^vault: no vault in /);
   assert.deepEqual(readdirSync(dirname(data)), []);
@@ -215,7 +215,7 @@ test('a backup goes to standard output whole, and leaves nothing in the data dir
   assert.deepEqual(events, [{ resource: 'backup:standard output' }]);
 });
 
-test('a reader that stops in the middle makes the backup fail, and it counts as none', async (t) => {
+test('a reader that stops early makes the backup fail, and the backup does not count', async (t) => {
   const { data } = await filledVault(t);
   const child = spawn(fromExecutable[0], ['backup', '-', '--data-dir', data], {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -155,7 +155,7 @@ test('an unknown type, what is no zone, and a name that is taken are refused', a
   );
 });
 
-test('a test of what dns-01 cannot prove, or of a provider that is not there, is refused', async (t) => {
+test('a test of a domain that dns-01 cannot validate, or of an unknown provider, is refused', async (t) => {
   const { refused, done } = commandLine(t);
   await done(...add('--type manual --zone a.test'));
   await refused(

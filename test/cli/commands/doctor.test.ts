@@ -73,7 +73,7 @@ test('a vault that is well, served and backed up gets only ok, and exit code 0',
   assert.equal(code, 0, stdout);
   assert.match(stdout, /^ok {7}permissions /m);
   assert.match(stdout, /^ok {7}database {8}all pages are intact \(\d\.\d MiB\)$/m);
-  assert.match(stdout, /^ok {7}certificates {4}1 of 1 certificate is fine; next renewal on 20/m);
+  assert.match(stdout, /^ok {7}certificates {4}1 of 1 certificate is healthy; next renewal on 20/m);
   assert.match(stdout, /^ok {7}backup {10}the last backup is 0 minutes old$/m);
   assert.match(stdout, new RegExp(`^ok {7}serving {9}${url} is ready$`, 'm'));
   assert.doesNotMatch(stdout, /FAILED/);
@@ -194,7 +194,7 @@ test('certificates that expired, are about to, failed or have no version are nam
     ],
   );
   const summary = report.findings.find(({ check }) => check === 'certificates');
-  assert.match(summary?.message ?? '', /^2 of 6 certificates are fine/);
+  assert.match(summary?.message ?? '', /^2 of 6 certificates are healthy/);
   assert.equal(report.status, 'failed');
 });
 
@@ -221,7 +221,7 @@ test('a thousand certificates in trouble are twenty lines and a number', async (
   assert.ok(report.findings.some(({ message }) => message === '1181 more certificates have problems'));
 });
 
-test('a renewal that nobody takes up, keys about to end, an old backup and a clock that went back are found', async (t) => {
+test('a renewal that no worker starts, expiring keys, an old backup and a clock that was set back are found', async (t) => {
   const line = await vaultWith(t, 'web');
   const soon = new Date(Date.now() + 5 * 86_400_000).toISOString();
   const later = new Date(Date.now() + 50 * 86_400_000).toISOString();

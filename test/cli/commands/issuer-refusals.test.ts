@@ -125,7 +125,7 @@ test('a profile that the CA does not have is refused with those that it has', as
   await refused(add(none.directoryUrl), 'vault: ca has no profile "tiny"\n  This CA has no profiles.\n');
 });
 
-test('what is written wrongly is refused before anybody is asked', async (t) => {
+test('invalid input is refused before the CA is contacted', async (t) => {
   const { refused } = commandLine(t);
   await refused(
     ['issuer', 'add', '--name', 'a b', '--directory', 'ca.test', '--email', 'nobody', '--profile', 'a b'],

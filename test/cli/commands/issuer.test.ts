@@ -141,7 +141,7 @@ test('another directory means another account; the old one stays, is no longer c
   assert.equal((await run('acme-account', 'delete', '--id', '1', '--yes')).code, 0);
 });
 
-test('a new contact is told to the CA with the next order', async (t) => {
+test('a new contact is sent to the CA with the next order', async (t) => {
   const { done, json, ca } = await commandLineWithCa(t);
   await done(...commandWords('certificate create --name web --domain web.test --issuer ca --wait'));
   await done(...commandWords('issuer update --name ca --email new@example.test'));

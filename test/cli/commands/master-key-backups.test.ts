@@ -29,7 +29,7 @@ async function withBackups(t: TestContext, { isKnown = true } = {}) {
   return { ...line, dir, current, backups, doctor };
 }
 
-test('a running server makes a backup after each rotation, which needs the new key only', async (t) => {
+test('a running server creates a backup after each rotation, which needs only the new key', async (t) => {
   const { data, dir, done, refused, current, backups } = await withBackups(t, { isKnown: false });
   const server = await serve(t, data, { args: ['--backup-dir', dir] });
   const [first] = await eventually('the first backup', () => (backups().length > 0 ? backups() : undefined));
@@ -60,7 +60,7 @@ test('a key that a scheduled backup needs is not removed, unless its loss is acc
   await refused(
     [...remove, second],
     `vault: 1 backup (${backup}) cannot be restored without master key ${second}\n` +
-      '  Nothing was removed. Wait until newer backups replace them, or give up these backups with --force.\n',
+      '  Nothing was removed. Wait until newer backups replace them, or accept the loss with --force.\n',
   );
   await refused([...remove, third], /is needed by \d secrets in the vault/);
   assert.match((await done(...remove, first)).stderr, /^Removed: /, 'no scheduled backup needs this one');

@@ -66,7 +66,7 @@ test('a restore over a link that leads nowhere is refused, and nothing is create
   assert.equal(
     stderr,
     `vault: ${database.path} is a symbolic link to ${database.real}, which is missing\n` +
-      '  Mount the disk that it is on, or remove the link. Nothing was changed.\n',
+      '  Mount the disk of the target, or remove the link. Nothing was changed.\n',
   );
   assert(!existsSync(database.real));
 });

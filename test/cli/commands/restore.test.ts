@@ -96,7 +96,7 @@ test('the master key of a backup is put down sealed where a passphrase for key f
   assert.equal(listed.code, 0, listed.stderr);
 });
 
-test('a restore is recorded in the vault that it makes, which knows of the backup', async (t) => {
+test('a restore is recorded in the restored vault, which knows of the backup', async (t) => {
   const { restoreTo, elsewhere, phrase } = await backedUp(t);
   await restoreTo(elsewhere, '--passphrase-file', phrase);
   const database = new BetterSqlite3(join(elsewhere, 'vault.db'), { readonly: true });
@@ -119,7 +119,7 @@ test('a vault that is there stays as it is; with --replace it is kept beside', a
   const before = picture(data);
   await refused(
     ['restore', backup],
-    `vault: there is a vault in ${data}\n  Restore elsewhere with --data-dir; or --replace puts the backup in its place and keeps it beside.\n`,
+    `vault: ${data} already contains a vault\n  Use --data-dir to restore elsewhere, or --replace to replace the vault and keep a copy of it.\n`,
   );
   assert.deepEqual(picture(data), before);
   const { code, stderr } = await run('restore', backup, '--replace');
@@ -174,7 +174,7 @@ test('without its master key, or with another, a backup is refused before anythi
   const plain = join(dir, 'plain.backup');
   await done('backup', plain);
   const needs =
-    /^vault: .*plain\.backup needs master key [0-9a-f]{16}, and .*master\.key is (missing|another \([0-9a-f]{16}\))\n/;
+    /^vault: .*plain\.backup needs master key [0-9a-f]{16}, but .*master\.key (is missing|holds [0-9a-f]{16})\n/;
   const without = await vault(['restore', plain, '--data-dir', elsewhere]);
   assert.equal(without.code, 1);
   assert.match(without.stderr, needs);
@@ -196,7 +196,7 @@ test('a wrong passphrase is refused, and another master key is not replaced unas
   assert.deepEqual([wrong.code, existsSync(elsewhere)], [1, false]);
   assert.match(
     wrong.stderr,
-    /^vault: the passphrase is not the one that .*\n {2}Try again; nothing was changed\.\n$/,
+    /^vault: wrong passphrase for the master key in the backup\n {2}Try again\. Nothing was changed\.\n$/,
   );
   const unasked = await restoreTo(elsewhere);
   assert.match(unasked.stderr, /cannot prompt for the passphrase without a terminal/);
@@ -204,7 +204,7 @@ test('a wrong passphrase is refused, and another master key is not replaced unas
   writeFileSync(join(elsewhere, 'master.key'), Buffer.alloc(32, 1), { mode: 0o600 });
   const { code, stderr } = await restoreTo(elsewhere, '--passphrase-file', phrase);
   assert.equal(code, 1);
-  assert.match(stderr, /brings master key [0-9a-f]{16}, but .*master\.key is another/);
+  assert.match(stderr, /includes master key [0-9a-f]{16}, but .*master\.key holds [0-9a-f]{16}/);
   assert.deepEqual(readdirSync(elsewhere), ['master.key']);
 });
 
@@ -238,24 +238,24 @@ test('--check finds what would be wrong, and writes nothing anywhere', async (t)
   const { stderr: there } = await restoreTo(elsewhere, '--check', '--passphrase-file', phrase);
   assert.match(there, /is in the backup, and the passphrase is correct\.\n$/);
   truncateSync(backup, statSync(backup).size - 1);
-  await refused(['restore', backup, '--check'], /its end is missing/);
-  await refused(['restore', join(data, 'none'), '--check'], /none cannot be read: no such file or directory/);
+  await refused(['restore', backup, '--check'], /is not a vault backup, or is truncated/);
+  await refused(['restore', join(data, 'none'), '--check'], /cannot read .*none: no such file or directory/);
   assert.deepEqual([picture(data), existsSync(elsewhere)], [before, false]);
 });
 
-test('a backup that was cut, a bare database and a directory are refused, and nothing is made', async (t) => {
+test('a truncated backup, a bare database and a directory are refused, and nothing is created', async (t) => {
   const { backup, restoreTo, elsewhere, data, dir } = await backedUp(t);
   truncateSync(backup, 100_000);
-  assert.match((await restoreTo(elsewhere)).stderr, /is no backup of a vault, or its end is missing/);
+  assert.match((await restoreTo(elsewhere)).stderr, /is not a vault backup, or is truncated/);
   for (const file of [join(data, 'vault.db'), dir]) {
     const { code, stderr } = await vault(['restore', file, '--data-dir', elsewhere]);
     assert.equal(code, 1);
-    assert.match(stderr, /is no backup of a vault|cannot be read: is a directory/);
+    assert.match(stderr, /is not a vault backup|cannot read .*: is a directory/);
   }
   assert.equal(existsSync(elsewhere), false);
 });
 
-test('the backup of a newer vault is refused, by version and schema', async (t) => {
+test('a backup of a newer vault is refused, by version and schema', async (t) => {
   const { vault: newer, dataDir } = await testVault(t, { world: new TestWorld(Date.now()) });
   const database = new BetterSqlite3(join(dataDir, 'vault.db'));
   database.exec("insert into kysely_migration values ('9999-future', 'now')");
@@ -275,7 +275,7 @@ test('the backup of a newer vault is refused, by version and schema', async (t) 
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /is the backup of a newer vault, 0\.0\.0-test \(its schema has 9999-future\)\n {2}Restore it with that version/,
+    /was written by a newer vault, 0\.0\.0-test \(its schema has 9999-future\)\n {2}Restore it with that version/,
   );
   assert.equal(existsSync(data), false);
 });

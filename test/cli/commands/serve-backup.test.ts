@@ -12,7 +12,7 @@ for (const [form, program, more] of [
   ['source', fromSource, []],
   ['executable, on several workers,', fromExecutable, ['--workers', '2']],
 ] as const) {
-  test(`a server from ${form} makes a backup that restores, and tells its age`, async (t) => {
+  test(`a server from ${form} creates a backup that restores, and reports its age`, async (t) => {
     const { data, done } = commandLine(t);
     await done('certificate', 'create', '--name=web', '--domain=a.test');
     const dir = join(dirname(data), 'backups');

@@ -27,7 +27,7 @@ test('a missing and an empty directory are refused and stay as they are, on one 
   assert.deepEqual(readdirSync(data), []);
 });
 
-test('environment and settings file say it too, also to commands; a vault that exists is served', async (t) => {
+test('environment and settings file say it too, even to commands; a vault that exists is served', async (t) => {
   const line = commandLine(t);
   const environment = { VAULT_NO_CREATE: 'true' };
   const create = ['certificate', 'create', '--name', 'web', '--domain', 'web.test', '--data-dir', line.data];

@@ -29,7 +29,7 @@ function recordIn({ data }: CommandLine): Record<string, unknown> | undefined {
   }
 }
 
-test('the certificate that a server was told by a flag is not deleted beside it, nor after a kill, but after a stop', async (t) => {
+test('the certificate that a flag of the server names is not deleted while it runs or after a kill, but after a stop', async (t) => {
   const line = commandLine(t);
   const first = await serveHttps(t, line);
   await line.refused(deletion, inUse);
@@ -42,7 +42,7 @@ test('the certificate that a server was told by a flag is not deleted beside it,
   await line.done(...deletion);
 });
 
-test('apply with --prune keeps the certificate that a server was told by a flag', async (t) => {
+test('apply with --prune keeps the certificate that a flag of the server names', async (t) => {
   const line = commandLine(t);
   await line.done('certificate', 'create', '--name', 'web', '--domain', 'web.test');
   await serveHttps(t, line);

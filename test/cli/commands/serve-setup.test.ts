@@ -36,7 +36,7 @@ async function invitationOf(server: RunningVault): Promise<string | undefined> {
   return /^No administrator yet\. (.*\n.*)$/m.exec(server.log())?.[1];
 }
 
-test('without a terminal a start names the command for a link, the latest of which makes an administrator, once', async (t) => {
+test('without a terminal a start names the command for a link, the latest of which creates an administrator, once', async (t) => {
   const data = tempDir(t);
   const old = await serve(t, data).then(async (first) => {
     assert.equal(

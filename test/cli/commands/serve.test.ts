@@ -151,7 +151,7 @@ test('a port that this user may not have is named', mayNotListenOn(80), async (t
   );
 });
 
-test('plain HTTP beyond loopback is refused before anything is made, unless it was asked for', async (t) => {
+test('plain HTTP beyond loopback is refused before anything is created, unless an option allows it', async (t) => {
   const data = join(tempDir(t), 'data');
   for (const host of ['0.0.0.0', '[::]', '']) {
     const stderr = await refused(['--data-dir', data, '--listen', `${host}:0`]);

@@ -171,7 +171,7 @@ test('a backup of another key is not restored, and one that brings its key is no
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /needs master key \w{16}, and the command prints another \(\w{16}\)\n {2}Let the command print/,
+    /needs master key \w{16}, but the master key command prints \w{16}\n {2}Make the command print/,
   );
 });
 

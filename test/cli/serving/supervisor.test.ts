@@ -100,7 +100,7 @@ test('where systemd-notify is missing, the vault serves as ever, and its log say
   assert.match(warnings[0] ?? '', /spawn systemd-notify ENOENT.*sd_notify failed/);
 });
 
-test('messages arrive in the order in which they were told', programs, async (t) => {
+test('messages arrive in the order in which they were sent', programs, async (t) => {
   const { next, environment } = await listener(t);
   const log = keptLog();
   const { notify } = supervisorIn({ PATH: process.env.PATH, ...environment }, log);

@@ -26,7 +26,7 @@ for (const value of ['0d', '12h', '30', 'never', '-1d', '1w']) {
   });
 }
 
-test('where events go is read from a URL, and a file is where it was named from', async (t) => {
+test('where events go is read from a URL, and a relative file is resolved', async (t) => {
   const dir = { 'data-dir': tempDir(t) };
   const audit = async (environment: Record<string, string>) => (await readSettings(dir, environment)).audit;
   const none = await audit({});

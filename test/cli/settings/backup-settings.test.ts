@@ -5,7 +5,7 @@ import { day, hour } from '../../../src/base/duration.ts';
 import { readSettings } from '../../../src/cli/settings/settings.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
-test('no backups are made unless a directory is named; then daily, and seven stay', async (t) => {
+test('no backups are created unless a directory is set; then daily, and seven are kept', async (t) => {
   const dir = { 'data-dir': tempDir(t) };
   assert.equal((await readSettings(dir, {})).backups, undefined);
   assert.equal((await readSettings({ ...dir, 'backup-keep': '3' }, {})).backups, undefined);

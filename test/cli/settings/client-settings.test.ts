@@ -5,7 +5,7 @@ import { clientSettings, trustedProxies } from '../../../src/cli/settings/client
 
 const from = '--option';
 
-test('trusted proxies are addresses and networks between commas, and those that would be everybody are refused', () => {
+test('trusted proxies are addresses and networks separated by commas, and ranges that include every client are refused', () => {
   const read = (value: string) => trustedProxies({ value, from }).map(({ text }) => text);
   assert.deepEqual(trustedProxies(undefined), []);
   assert.deepEqual(read(' 127.0.0.1 ,10.0.0.0/8,2001:DB8::/32'), [

@@ -10,7 +10,7 @@ import { smtpServer } from '../../harness/smtp-server.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { webhookReceiver } from '../../harness/webhook-receiver.ts';
 
-test('addresses and networks are allowed, each with a port where one is given', async (t) => {
+test('addresses and networks are allowed, each with a port if one is given', async (t) => {
   const dir = tempDir(t);
   const read = async (value: string) => {
     const { allowOutbound } = await readSettings({ 'data-dir': dir, 'allow-outbound': value }, {});

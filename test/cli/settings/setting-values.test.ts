@@ -30,7 +30,7 @@ test('an address to listen on may leave the host out', () => {
   assert.deepEqual(listenAddress({ value: '[::]:443', from }), { host: '::', port: 443 });
 });
 
-test('workers are from 1 to 64, one where nothing is set, and else refused with the reason', () => {
+test('workers are from 1 to 64, one if nothing is set, and else refused with the reason', () => {
   assert.equal(workerCount(undefined), 1);
   for (const count of [1, 9, 10, 64]) assert.equal(workerCount({ value: String(count), from }), count);
   for (const value of ['0', '65', '100', '-1', '1.5', '02', 'two', ' 2', '1e1']) {

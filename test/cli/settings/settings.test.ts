@@ -127,7 +127,7 @@ test('a relative data directory is meant from where the command was started', as
   assert.equal(masterKeyFile, join(process.cwd(), 'some/where/master.key'));
 });
 
-test('the master key is that of $CREDENTIALS_DIRECTORY where one is there', async (t) => {
+test('the master key is that of $CREDENTIALS_DIRECTORY if one is there', async (t) => {
   const dir = tempDir(t);
   const environment = { CREDENTIALS_DIRECTORY: dir };
   const keyFile = async () => (await readSettings({ 'data-dir': '/data' }, environment)).masterKeyFile;

@@ -42,7 +42,7 @@ test('a repeated option keeps every value in the order given', () => {
   assert.deepEqual(scope, ['b', 'a', 'b']);
 });
 
-test('an option that is not for repetition is refused when it is given twice, also with the same value', () => {
+test('an option that is not for repetition is refused when it is given twice, even with the same value', () => {
   assertRefused(['--name', 'a', '--name=a'], '--name is given 2 times', 'Give it only once.');
   assertRefused(
     ['--name=a', '--note=a', '--note=b', '--note=c'],
@@ -68,7 +68,7 @@ test('an unknown option is refused, and the closest known one is offered', () =>
   assertRefused(['--no-force'], 'unknown option --no-force', 'Did you mean "--force"?');
 });
 
-test('an option of one letter is unknown, also in a bundle', () => {
+test('an option of one letter is unknown, even in a bundle', () => {
   assertRefused(['-x'], 'unknown option -x', 'Try: vault demo --help');
   assertRefused(['-name', 'a'], 'unknown option -n', 'Try: vault demo --help');
 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { countFrom, limitFrom } from '../../../src/cli/terminal/count-option.ts';
 import { Misuse } from '../../../src/cli/terminal/misuse.ts';
 
-test('a count is a whole number in its bounds, or as usual where nothing is said', () => {
+test('a count is a whole number in its bounds, or the default if none is given', () => {
   assert.deepEqual(
     [limitFrom(undefined), limitFrom('1'), limitFrom('1000'), limitFrom('007')],
     [50, 1, 1000, 7],

@@ -29,7 +29,7 @@ test('a file is read whole, up to 1 MiB and including it', async (t) => {
   }
 });
 
-test('a file over 1 MiB is refused by name, also one that never ends', async (t) => {
+test('a file over 1 MiB is refused by name, even one that never ends', async (t) => {
   const path = join(tempDir(t), 'large');
   writeFileSync(path, Buffer.alloc(largestInput + 1));
   for (const file of [path, '/dev/zero']) {
@@ -60,7 +60,7 @@ test('a file that is missing and a directory are refused by name', async (t) => 
   }
 });
 
-test('a dash reads standard input to its end, also when it arrives late and in pieces', async () => {
+test('a dash reads standard input to its end, even when it arrives late and in pieces', async () => {
   const pieces = [Buffer.from('one '), Buffer.alloc(0), Buffer.from('two')];
   assert.equal((await readInput('-', typing(...pieces))).toString(), 'one two');
   assert.equal((await readInput('-', typing())).length, 0);

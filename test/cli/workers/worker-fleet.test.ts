@@ -72,7 +72,7 @@ function fleetOf(count: number, beforeStart: (count: number) => void = () => und
   return { fleet, members, workers, one, two, world, systemd };
 }
 
-test('the jobs go to another worker when the one that has them dies, and to the next that serves where none is left', async () => {
+test('the jobs go to another worker when the one that has them dies, and to the next that serves if none is left', async () => {
   const { fleet, members, workers, one, two } = fleetOf(2);
   fleet.giveJobs();
   assert.deepEqual([one.heard('jobs').length, two.heard('jobs').length], [1, 0]);
@@ -108,7 +108,7 @@ test('a worker that the system does not let start has ended, whether Node says s
   assert(error.hint);
 });
 
-test('what one has counted is told to all others, and that the jobs are being done', async () => {
+test('counts of one worker reach all others, and so does the state of the jobs', async () => {
   const { fleet, one, two } = fleetOf(2);
   fleet.giveJobs();
   one.say({ say: 'beat' });
@@ -121,7 +121,7 @@ test('what one has counted is told to all others, and that the jobs are being do
   await fleet.firstBeat;
 });
 
-test('that backups fail is told to all, once, also to those that come later; what a worker without the jobs knows of it is nothing', () => {
+test('failing backups are reported to all workers once, including later ones; workers without the jobs report nothing', () => {
   const { fleet, workers, one, two } = fleetOf(2);
   fleet.giveJobs();
   two.say({ say: 'alive', backupsAreFailing: true });
@@ -166,7 +166,7 @@ test('a worker that says nothing for twenty seconds is ended, however the clock 
   await watching;
 });
 
-test('attempts at passwords are counted wherever they are made, until one succeeds', () => {
+test('password attempts are counted across workers, until one succeeds', () => {
   const { one, two } = fleetOf(2);
   let id = 0;
   const attempt = (worker: SpokenWorker) => {

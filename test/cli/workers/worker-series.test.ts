@@ -33,7 +33,7 @@ suite('the series of all workers', () => {
     });
   });
 
-  test('are told by each every second without a look at its process, and completely on request', async () => {
+  test('are reported by each worker every second without a process query, and completely on request', async () => {
     const told: FromWorker[] = [];
     const send = (message: FromWorker) => void told.push(message);
     const number = { number: 1, ticketSeed: Buffer.alloc(32) };

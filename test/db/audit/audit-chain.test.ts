@@ -203,7 +203,7 @@ test('every event that is written has a tag, and those that the migration chaine
   assert.deepEqual(states, Array(23).fill('tagged'));
 });
 
-test('an event without a link never gets one: the next goes on from the one before it', async (t) => {
+test('an event without a link never gets one: the next continues from the previous one', async (t) => {
   const { db, path } = await opened(t);
   await db.write((writer) => insertAuditEvents(writer, [newEvent]));
   insertAsBefore(path, 3);
@@ -234,7 +234,7 @@ test('nothing is recorded in a database whose key is not known', async (t) => {
   assert.deepEqual(rowsIn(path), []);
 });
 
-test('where the newest events were taken away a gap stays', async (t) => {
+test('if the newest events were removed, a gap stays', async (t) => {
   const { db, path } = await opened(t);
   await db.write((writer) => insertAuditEvents(writer, Array(5).fill(newEvent)));
   const database = new BetterSqlite3(path);

@@ -110,7 +110,7 @@ test('before a migration the database is copied beside itself, whole, as it was,
   await restored.check();
 });
 
-test('a migration that fails changes nothing, and the old vault goes on', async (t) => {
+test('a migration that fails changes nothing, and the old vault continues', async (t) => {
   const path = await oldDatabase(t);
   const [bytes, before] = [readFileSync(path), contents(path)];
   await assert.rejects(Database.open(path, world, withFailure), /no space for notes/);
@@ -151,7 +151,7 @@ test('the newest three copies stay, and nothing that only looks like one goes', 
   );
 });
 
-test('where no copy can be made nothing is migrated', async (t) => {
+test('if no copy can be created, nothing is migrated', async (t) => {
   const path = await oldDatabase(t);
   const before = contents(path);
   mkdirSync(`${path}.before-0099-notes.draft`);

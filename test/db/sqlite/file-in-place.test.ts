@@ -58,7 +58,7 @@ const troubles: Record<string, (paths: { dir: string; path: string }) => () => v
 };
 
 for (const [trouble, begin] of Object.entries(troubles)) {
-  test(`a database that was ${trouble} is neither read nor written, and all goes on when it is back`, async (t) => {
+  test(`a database that was ${trouble} is neither read nor written, and everything continues when it is back`, async (t) => {
     const { db, world, dir, path } = await opened(t);
     await db.generation();
     const end = begin({ dir, path });

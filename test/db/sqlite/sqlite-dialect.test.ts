@@ -124,7 +124,7 @@ test('the lock is taken at the beginning of a write, so that what it reads stays
   assert.deepEqual(await keys(db), ['a']);
 });
 
-test('writes that are asked for together run one after the other', async (t) => {
+test('concurrent writes run one after the other', async (t) => {
   const { db, world } = await opened(t);
   const steps: string[] = [];
   const work = (name: string) => async (writer: Writer) => {
@@ -165,7 +165,7 @@ test('a statement that SQLite refuses undoes the whole write', async (t) => {
   await db.write(add('a'));
 });
 
-test('a full disk is told with a sentence, nothing of the write is there, and later ones work', async (t) => {
+test('a full disk is reported with a sentence, the write has no effect, and later ones work', async (t) => {
   const { db } = await opened(t);
   const limit = (pages: number) =>
     db.write((writer) => sql.raw(`pragma max_page_count = ${pages}`).execute(writer));

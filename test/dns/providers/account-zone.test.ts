@@ -9,7 +9,7 @@ test('zones are looked for from the name itself down to two labels', () => {
   assert.deepEqual(zoneCandidates(record), ['a.b.example.com', 'b.example.com', 'example.com']);
 });
 
-test('a zone of one label is only looked for where one is configured', () => {
+test('a zone of one label is only looked for if one is configured', () => {
   assert.deepEqual(zoneCandidates({ ...record, name: 'a.lan', zone: 'lan' }), ['a.lan', 'lan']);
 });
 

@@ -42,7 +42,7 @@ test('the last value takes the set with it', async () => {
   assert.equal(fake.requests.filter(isChange).at(-1)?.method, 'DELETE');
 });
 
-test('one token serves until it expires, and a new one is fetched where it is refused', async () => {
+test('one token serves until it expires, and a new one is fetched if it is refused', async () => {
   await using fake = await startFake(fakeAzureDns);
   const { provider, world, signal } = bench(fakeAzureDns, fake);
   const logins = () => fake.requests.filter(({ path }) => path.endsWith('/oauth2/v2.0/token')).length;
@@ -76,7 +76,7 @@ test('a next page on another host gets no token', async () => {
   assert.match((await refused(provider.present(record, signal))).message, /on another host, evil\.example/);
 });
 
-test('a client secret that Azure does not take is told with the name of the login, and not shown', async () => {
+test('a client secret that Azure rejects is reported with the name of the login, and not shown', async () => {
   await using fake = await startFake(fakeAzureDns);
   const { made, signal } = bench(fakeAzureDns, fake);
   const { message } = await refused(made(fakeAzureDns.wrong(fake.url)).present(record, signal));
@@ -86,7 +86,7 @@ test('a client secret that Azure does not take is told with the name of the logi
   );
 });
 
-test('zones are asked for once a minute, however many records there are', async () => {
+test('zones are requested once a minute, for any number of records', async () => {
   await using fake = await startFake(fakeAzureDns);
   const { provider, world, signal } = bench(fakeAzureDns, fake);
   const asked = () => fake.requests.filter(({ path }) => path.endsWith('/dnsZones')).length;

@@ -29,7 +29,7 @@ test('a refusal to create is an error unless it says that the record exists', as
   assert.match(message, /failed to create the TXT record .+ \(400: DNS Validation Error \[1000\]\)$/);
 });
 
-test('zones are asked for once a minute, however many records there are', async () => {
+test('zones are requested once a minute, for any number of records', async () => {
   await using fake = await startFake(fakeCloudflare);
   const { provider, world, signal } = bench(fakeCloudflare, fake);
   const asked = () => fake.requests.filter(({ path }) => path === '/client/v4/zones').length;

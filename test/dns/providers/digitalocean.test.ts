@@ -13,7 +13,7 @@ import {
 
 providerScenarios(fakeDigitalocean);
 
-test('a next page on another host is not asked for', async () => {
+test('a next page on another host is not requested', async () => {
   await using fake = await startFake(fakeDigitalocean);
   const { provider, signal } = bench(fakeDigitalocean, fake);
   const next = 'https://evil.example/v2/domains?page=2';

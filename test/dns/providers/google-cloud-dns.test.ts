@@ -39,7 +39,7 @@ test('the key is exchanged for a token by an assertion that Google can check', a
   });
 });
 
-test('one token serves until it expires, and a new one is fetched where it is refused', async () => {
+test('one token serves until it expires, and a new one is fetched if it is refused', async () => {
   await using fake = await startFake(fakeGoogleCloudDns);
   const { provider, world, signal } = bench(fakeGoogleCloudDns, fake);
   const logins = () => fake.requests.filter(({ path }) => path === '/token').length;

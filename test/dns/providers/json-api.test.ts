@@ -45,7 +45,7 @@ test('a URL that the API names is followed on the same host only', async () => {
   assert.equal(fake.requests.length, 1);
 });
 
-test('credentials are made for each attempt, and a token that went out is not shown', async () => {
+test('credentials are built for each attempt, and a token that was sent is not shown', async () => {
   let count = 0;
   const { fake, api, get } = await withApi({
     authorize: () => {
@@ -83,7 +83,7 @@ test('a token that is refused is replaced once', async () => {
   assert.equal(fake.requests.length, 4);
 });
 
-test('a Retry-After that makes no sense is left out', async () => {
+test('an invalid Retry-After is ignored', async () => {
   const { fake, api, get, world } = await withApi();
   await using _ = fake;
   for (const [header, wait] of [

@@ -23,7 +23,7 @@ test("OVH's own example of a signature", () => {
   assert.equal(ovhSignature(keys, request, 1366560945), '$1$d3705e8afb27a0d2970a322b96550abfc67bb798');
 });
 
-test("OVH's time is asked for once an hour", async () => {
+test("OVH's time is requested once an hour", async () => {
   await using fake = await startFake(fakeOvh);
   const { provider, world, signal } = bench(fakeOvh, fake);
   const asked = () => fake.requests.filter(({ path }) => path === '/1.0/auth/time').length;

@@ -38,7 +38,7 @@ test('what a type reads may be kept as JSON and read again', async () => {
   webhook.create(again, fakeContext());
 });
 
-test('a configuration that is not right is refused when the provider is made, too', () => {
+test('an invalid configuration is also rejected when the provider is created', () => {
   assert.throws(
     () => typeNamed('webhook').create({ url: 's3cret' }, fakeContext()),
     (error: Error) => {
@@ -83,7 +83,7 @@ suite('a secret file', () => {
     });
   }
 
-  test('as JSON of a mebibyte is refused without delay, and not every complaint is told', async () => {
+  test('as JSON of a mebibyte is rejected without delay, and not every error is reported', async () => {
     const keys = Object.fromEntries(Array.from({ length: 90_000 }, (_, index) => [`a${index}`, 1]));
     const message = await readProviderConfig(example, JSON.stringify({ api_token: 't0ken', ...keys })).then(
       () => assert.fail('it was taken'),
@@ -156,7 +156,7 @@ suite('a secret file', () => {
     });
   }
 
-  test('of one line is refused where no key stands for it', async () => {
+  test('of one line is rejected if the type has no plain form', async () => {
     await assert.rejects(readProviderConfig(unplain, 's3cret'), {
       message: 'the secret file must be a mapping of names to values',
     });

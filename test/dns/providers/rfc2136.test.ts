@@ -82,7 +82,7 @@ suite('what is sent', () => {
     assert(!requests.some((request) => request.includes(secret)));
   });
 
-  test('a configured zone is not asked for, and the lifetime is as configured', async (t) => {
+  test('a configured zone is not queried, and the lifetime is as configured', async (t) => {
     const { provider, requests } = await start(t, obliging, { ...settings, zone: 'Test.', ttl: 5 });
     await provider.present(record, never);
     assert.equal(requests.length, 1);

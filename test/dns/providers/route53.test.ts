@@ -104,7 +104,7 @@ for (const code of ['Throttling', 'PriorRequestNotComplete']) {
   });
 }
 
-test('a refusal that no waiting helps against is told at once', async () => {
+test('an error that no waiting fixes is reported at once', async () => {
   await using fake = await startFake(fakeRoute53);
   const { provider, world, signal } = bench(fakeRoute53, fake);
   fake.interrupt(route53Error(400, 'bad <name> & more', 'InvalidInput'), isChange);

@@ -79,7 +79,7 @@ test('an answer without records has none, and its end is where the last would be
   assert.equal(parseAnswer(empty).lastRecordAt, empty.length);
 });
 
-test('an answer that was cut at any byte, or goes on after its end, is refused', () => {
+test('a message that is truncated at any byte, or has trailing bytes, is rejected', () => {
   for (let length = 0; length < answer.length; length += 1) {
     assert.throws(() => parseAnswer(answer.subarray(0, length)), RangeError, `${length} bytes`);
   }

@@ -34,7 +34,7 @@ test('what was encoded reads the same', () => {
   assert.deepEqual(encodeName('EXAMPLE.test.'), Buffer.from('\x07example\x04test\x00', 'latin1'));
 });
 
-test('what is no name is not encoded', () => {
+test('an invalid name is not encoded', () => {
   for (const name of [
     'a..b',
     'a b',

@@ -109,7 +109,7 @@ suite('authoritative servers', () => {
     assert.match(said.join('\n'), /ns2\.test \(192\.0\.2\.2\) has no TXT record/);
   });
 
-  test('that all fail prove nothing', async (t) => {
+  test('that all fail mean nothing', async (t) => {
     const { resolver } = await authoritative(t, { 'ns1.test': `127.0.0.1:${await freePort()}` });
     await assert.rejects(
       wait(resolver),
@@ -180,7 +180,7 @@ function simulated(options: { isReachable?: boolean; lagsMs?: number[]; negative
 const cache = '192.0.2.53:53';
 
 suite('a configured resolver', () => {
-  test('names the name servers, which are asked directly, and is not asked for the record', async () => {
+  test('names the name servers, which are queried directly, and is not queried for the record', async () => {
     const { world, dns, toCache } = simulated({ lagsMs: [0, 20_000] });
     dns.add(name, 'wanted');
     const resolver = dns.resolver({ configured: cache });
@@ -201,7 +201,7 @@ suite('a configured resolver', () => {
     assert.deepEqual(said, Array(3).fill(`the resolver ${dns.server} has no TXT record`));
   });
 
-  test('is asked where none of the name servers can be reached, also after what it keeps in its cache', async () => {
+  test('is asked where none of the name servers can be reached, even after what it keeps in its cache', async () => {
     const { world, dns, toCache } = simulated({ isReachable: false, negativeTtlMs: 3_600_000 });
     const resolver = dns.resolver({ configured: cache });
     assert.deepEqual(await resolver.txt(name), [], 'created by another client');
@@ -227,7 +227,7 @@ suite('a configured resolver', () => {
     assert.deepEqual(toCache(), []);
   });
 
-  test('is the name server itself where it has its address, on its own port', async (t) => {
+  test('is the name server itself if it has its address, on its own port', async (t) => {
     const dns = await fakeDns(t, { 'NS example.test': ['ns.test'], 'A ns.test': ['127.0.0.1'], ...shows });
     assert.deepEqual(await wait(systemResolver(dns.server, hasty, loopbackGuard)), []);
     assert.equal(dns.questions.filter(({ type }) => type === 'TXT').length, 1);
@@ -299,7 +299,7 @@ suite('the end', () => {
     );
   });
 
-  test('comes at once when told so, without another look', async (t) => {
+  test('returns at once when canceled, without another query', async (t) => {
     const dns = await fakeDns(t);
     const looks = () => dns.questions.filter(({ type }) => type === 'TXT').length;
     const stop = new AbortController();

@@ -113,7 +113,7 @@ suite('followCnames', () => {
     );
   });
 
-  test('is given up when it is told so, before and between', async () => {
+  test('is given up when it is canceled, before and between queries', async () => {
     const stop = new AbortController();
     const resolver = knowing(async () => {
       stop.abort();

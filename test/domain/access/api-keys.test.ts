@@ -74,7 +74,7 @@ test('a key is kept as its hash, and neither the list nor the audit log has the 
   for (const shown of [view, row, await events(vault)]) assert(!JSON.stringify(shown).includes(secret));
 });
 
-test('the audit event of a new key says who made it, from where, and what it may do', async (t) => {
+test('the audit event of a new key says who created it, from where, and what it may do', async (t) => {
   const { vault, world } = await vaultWith(t);
   const { id, raw } = await create(vault);
   assert.deepEqual(await events(vault), [
@@ -105,7 +105,7 @@ for (const expires_at of ['2026-11-21T12:00:00Z', '2026-11-21T11:59:59Z', '1999-
   });
 }
 
-test('an unknown certificate is refused with the closest name, and no key is made', async (t) => {
+test('an unknown certificate is refused with the closest name, and no key is created', async (t) => {
   const { vault } = await vaultWith(t, 'www.example.com', 'mail');
   await rejects(
     create(vault, { certificates: ['mail', 'ww.example.com'] }),

@@ -64,7 +64,7 @@ const nobodies: Record<string, (raw: string) => string> = {
 };
 
 for (const [what, make] of Object.entries(nobodies)) {
-  test(`${what} is nobody's, before and after the key is known`, async (t) => {
+  test(`${what} is rejected, before and after the key is known`, async (t) => {
     const { ask, raw } = await vaultWithKey(t);
     assert.equal(await ask(make(raw)), undefined);
     await ask();
@@ -97,7 +97,7 @@ test('a revocation by another process counts at the next look', async (t) => {
   assert.equal((await ask())?.state, 'revoked');
 });
 
-test('a key that was deleted by another process is nobody at the next look', async (t) => {
+test('a key that was deleted by another process is rejected at the next look', async (t) => {
   const { ask, dataDir } = await vaultWithKey(t);
   await ask();
   const other = new BetterSqlite3(join(dataDir, 'vault.db'));

@@ -98,7 +98,7 @@ test('the audit log calls a key by its id and name', () => {
   assert.equal(actorName(identity([], [])), 'api-key:7:deploy');
 });
 
-test('an administrator may do whatever keys can, with any certificate, and is called by name', () => {
+test('an administrator may do everything that keys can, with any certificate, and is identified by name', () => {
   const session = { id: 1, administratorId: 1, createdAt: 0, expiresAt: 1 };
   const alice = { kind: 'administrator', name: 'alice', session } as const;
   for (const scope of scopes) {
@@ -113,5 +113,5 @@ test('an administrator may do whatever keys can, with any certificate, and is ca
 test('the refusal of all who are no administrator says that a session is needed', () => {
   const { status, detail } = administratorNeeded().body;
   assert.equal(status, 403);
-  assert.match(detail, /session of an administrator/);
+  assert.match(detail, /requires an administrator session/);
 });

@@ -26,7 +26,7 @@ async function vaultWithKeys(t: Parameters<typeof testVault>[0]) {
   return { ...opened, uses };
 }
 
-test('a use is written when it is asked for, for all keys in one go', async (t) => {
+test('uses are written on request, for all keys in one transaction', async (t) => {
   const { vault, uses } = await vaultWithKeys(t);
   vault.keyUse.note(1, '192.0.2.1');
   vault.keyUse.note(2, undefined);
@@ -43,7 +43,7 @@ test('a use is written when it is asked for, for all keys in one go', async (t) 
   ]);
 });
 
-test('a key is noted at most once a minute, and nothing is written where nothing was noted', async (t) => {
+test('a key is noted at most once a minute, and nothing is written if nothing was noted', async (t) => {
   const { vault, world, uses } = await vaultWithKeys(t);
   vault.keyUse.note(1, '192.0.2.1');
   await vault.keyUse.write();

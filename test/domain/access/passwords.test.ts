@@ -28,7 +28,7 @@ test('a failure gives its place back', async () => {
   assert.match(await hashing.hash(secret), /^\$argon2id/);
 });
 
-test('nobody’s hash matches nothing, and is compared all the same', async () => {
+test('the hash for an unknown name matches nothing, and is compared all the same', async () => {
   const hashing = passwords();
   assert.equal(await hashing.matches(secret, undefined, 'known'), false);
   const full = Array.from({ length: 18 }, () => hashing.hash(secret));

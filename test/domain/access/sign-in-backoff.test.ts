@@ -45,7 +45,7 @@ test('a name that does not exist is treated as one that does', () => {
   assert.deepEqual(waits('alice', '192.0.2'), waits('nobody', '198.51.100'));
 });
 
-test('no pause is longer than five minutes, whatever has failed, and an hour forgets everything', () => {
+test('no pause is longer than five minutes after any failures, and an hour resets everything', () => {
   const { world, fail } = fresh();
   for (let n = 0; n < 40; n += 1) world.advance(fail('alice', `192.0.2.${n}`) * 1000);
   fail('alice', '198.51.100.1');
@@ -78,7 +78,7 @@ test('attempts in parallel are as many as one after the other', () => {
   assert.equal(waits.filter((wait) => wait === 0).length, 5);
 });
 
-test('a success begins the name anew, and leaves the address as it was without it', () => {
+test('a success resets the name, and leaves the address as it would be without it', () => {
   const { backoff, fail } = fresh();
   for (let n = 0; n < 4; n += 1) fail('alice', '192.0.2.1');
   backoff.begin('alice', '192.0.2.1', 'stranger').succeeded();

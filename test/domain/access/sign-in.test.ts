@@ -21,7 +21,7 @@ const signInOf = (vault: Vault, cost = cheapHash, passwords = new Passwords(vaul
 const hashIn = (dataDir: string) =>
   String(outside(dataDir, (db) => db.prepare('select password_hash from administrators').pluck().get()));
 
-test('a hash that today’s cost has outgrown is made anew at sign-in, and only then', async (t) => {
+test('a hash with an outdated cost is computed again at sign-in, and only then', async (t) => {
   const { vault, dataDir } = await testVault(t);
   await makeAdministrator(vault, 'alice');
   const first = hashIn(dataDir);

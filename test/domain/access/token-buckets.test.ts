@@ -24,7 +24,7 @@ test('names do not share', () => {
   assert.deepEqual([buckets.take('a'), buckets.take('b'), buckets.take('a')], [0, 0, minute]);
 });
 
-test('a clock that is set back makes nobody wait longer', () => {
+test('a clock that is set back makes no client wait longer', () => {
   const world = new TestWorld();
   const buckets = new TokenBuckets(world, { burst: 1, perMinute: 60 });
   buckets.take('a');
@@ -40,7 +40,7 @@ test('a flood of names takes no more memory than its limit', () => {
   assert.equal(buckets.size, 1000);
 });
 
-test('whatever comes when, no more is let through than the pace allows, and who waits as told is let through', () => {
+test('in any sequence no more is admitted than the rate allows, and a client that waits as requested is admitted', () => {
   const paces = fc.record({
     burst: fc.integer({ min: 1, max: 20 }),
     perMinute: fc.integer({ min: 1, max: 600 }),

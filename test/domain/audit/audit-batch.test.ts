@@ -74,7 +74,7 @@ test('more events than one transaction should have are all recorded', async (t) 
   assert.equal(downloads(outside(t, opened)).length, 1100);
 });
 
-test('nobody goes on while the transaction waits for a lock', async (t) => {
+test('no request continues while the transaction waits for a lock', async (t) => {
   const opened = await testVault(t);
   const other = outside(t, opened);
   other.exec('begin immediate');
@@ -108,7 +108,7 @@ test('where the events cannot be recorded all of them are refused, and the next 
   assert.deepEqual(downloads(other), ['api-key:4:deploy']);
 });
 
-test('draining waits until nothing waits any more, and is quick where nothing does', async (t) => {
+test('draining waits until nothing waits any more, and is quick if nothing does', async (t) => {
   const opened = await testVault(t);
   const { audit } = opened.vault;
   await audit.drain();

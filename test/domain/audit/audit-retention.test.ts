@@ -85,7 +85,7 @@ test('many go in short transactions, between which others write', async (t) => {
   await whole();
 });
 
-test('one that was cut off is whole meanwhile, and goes on the next time', async (t) => {
+test('an interrupted pruning leaves an intact log, and continues the next time', async (t) => {
   const { vault, log, world, prune, ids, whole } = await logged(t);
   await log(1200);
   world.advance(40 * day);
@@ -140,7 +140,7 @@ test('events that the vault did not write are pruned too, and the event that say
   await whole();
 });
 
-test('events that were made old go with a word about it', async (t) => {
+test('backdated events are pruned with a warning', async (t) => {
   const { dataDir, world, prune, log: add, whole } = await logged(t);
   await add(5);
   outside(dataDir, (db) => db.exec('update audit_events set at = 0 where id in (1, 2, 3)'));

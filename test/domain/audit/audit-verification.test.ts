@@ -35,7 +35,7 @@ async function logged(t: TestContext, count = 20) {
   return { ...opened, download, change, rows, faults };
 }
 
-test('a log that nobody touched is whole', async (t) => {
+test('an unmodified log is intact', async (t) => {
   const { vault, rows, faults } = await logged(t, 1200);
   assert.deepEqual(await faults(), []);
   const { events, first, last, faultCount } = await verifyChain(vault);
@@ -81,7 +81,7 @@ for (const [title, sql, expected] of [
   });
 }
 
-test('a row that is put in shows, at the end too', async (t) => {
+test('an inserted row is found, even at the end', async (t) => {
   const { change, faults } = await logged(t);
   change(`insert into audit_events (id, at, actor, action, resource, detail, link)
     values (22, 1, 'a', 'b', 'c', '{}', randomblob(32))`);
@@ -117,7 +117,7 @@ for (const [how, tagOf] of [
   ['with the tags that were there', ({ link }: AuditEventRow) => link.subarray(32)],
   ['without tags', () => Buffer.alloc(0)],
 ] as const) {
-  test(`a chain that was made anew ${how} is found, also after the next event`, async (t) => {
+  test(`a chain that was recomputed ${how} is found, even after the next event`, async (t) => {
     const { faults, rows, download, dataDir } = await logged(t);
     rechain(dataDir, rows(), tagOf);
     const after = [11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21].map((id) => `${id} changed`);
@@ -167,7 +167,7 @@ test('a mark of another event is none', async (t) => {
   assert.deepEqual(await faults(), ['15 mark']);
 });
 
-test('an older state that was put back as a whole shows by a checkpoint alone', async (t) => {
+test('an older state that was restored as a whole is found only by a checkpoint', async (t) => {
   const { vault, faults, download, dataDir, rows } = await logged(t);
   const before = outside(dataDir, (db) =>
     db.prepare("select value from settings where key = 'audit-mark'").pluck().get(),
@@ -207,7 +207,7 @@ test('what was pruned is no fault, and what was removed without a word is one', 
   assert.deepEqual(await faults(), ['25 unannounced']);
 });
 
-test('an event that is put in where the log was pruned shows, and one before the first', async (t) => {
+test('an event that is inserted where the log was pruned is found, and so is one before the first', async (t) => {
   const { vault, world, faults, download, change } = await logged(t);
   const put = (id: number) =>
     change(`insert into audit_events (id, at, actor, action, resource, detail, link)

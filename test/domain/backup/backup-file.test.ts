@@ -50,7 +50,7 @@ test('a backup that was cut at any length is refused', async (t) => {
     fc.asyncProperty(lengths, async (length) => {
       copyFileSync(file, copy);
       truncateSync(copy, length);
-      await assert.rejects(readBackup(copy), /is no backup of a vault, or its end is missing|is damaged/);
+      await assert.rejects(readBackup(copy), /is not a vault backup, or is truncated|is damaged/);
     }),
     { numRuns: 60 },
   );
@@ -71,7 +71,7 @@ test('a backup with any byte changed is refused', async (t) => {
       // A changed MAC leaves the checksum right; it is found by the one who has the key.
       await assert.rejects(
         checkBackup(copy, masterKey),
-        /is no backup|is damaged|was altered|of a newer vault/,
+        /is not a vault backup|is damaged|was modified|by a newer vault/,
       );
     }),
     { numRuns: 80 },
@@ -81,10 +81,10 @@ test('a backup with any byte changed is refused', async (t) => {
 test('a backup with anything behind its end is refused', async (t) => {
   const { file } = await madeBackup(t);
   appendFileSync(file, '\n');
-  await assert.rejects(readBackup(file), /is no backup of a vault, or its end is missing/);
+  await assert.rejects(readBackup(file), /is not a vault backup, or is truncated/);
 });
 
-test('a backup that somebody without the master key has put together is refused', async (t) => {
+test('a backup that was built without the master key is refused', async (t) => {
   const { file, copy, masterKey } = await madeBackup(t);
   const { manifest, digest } = await checkBackup(file, masterKey);
   await copyOut(file, { manifest, digest }, copy);
@@ -96,7 +96,7 @@ test('a backup that somebody without the master key has put together is refused'
   await readBackup(copy);
   await assert.rejects(
     checkBackup(copy, masterKey),
-    /was altered: it does not bear the mark of its vault's master key/,
+    /was modified: the master key of its vault does not authenticate it/,
   );
 });
 
@@ -111,7 +111,7 @@ test('a manifest that counts otherwise than the database is refused', async (t) 
     const draft = `${copy}-${JSON.stringify(other).length}`;
     await copyOut(file, { manifest, digest }, draft);
     await sealDraft(draft, { ...manifest, ...other }, masterKey);
-    await assert.rejects(checkBackup(draft, masterKey), /does not hold what its manifest says/);
+    await assert.rejects(checkBackup(draft, masterKey), /do not match its manifest/);
   }
 });
 
@@ -121,7 +121,7 @@ test('a file that changes between the check and the copy is not taken', async (t
   const bytes = readFileSync(file);
   bytes[5000] = (bytes[5000] ?? 0) ^ 1;
   writeFileSync(file, bytes);
-  await assert.rejects(copyOut(file, page, copy), /changed while it was read/);
+  await assert.rejects(copyOut(file, page, copy), /changed while it was being read/);
 });
 
 test('damage inside the database is found though the checksum is right', async (t) => {
@@ -145,7 +145,7 @@ for (const [what, content] of [
   test(`${what} is no backup`, async (t) => {
     const file = join(tempDir(t), 'file');
     writeFileSync(file, content);
-    await assert.rejects(readBackup(file), /is no backup of a vault, or its end is missing/);
+    await assert.rejects(readBackup(file), /is not a vault backup, or is truncated/);
   });
 }
 

@@ -72,7 +72,7 @@ for (const [what, ages, expected] of [
   });
 }
 
-test('one is made a day, and the oldest go when there are too many', async (t) => {
+test('one is created a day, and the oldest are removed when there are too many', async (t) => {
   const { run, names, world } = await planned(t);
   assert.match((await run()) ?? '', /vault-20261121T120000Z\.backup$/);
   assert.equal(await run(), undefined);
@@ -105,7 +105,7 @@ test('files of other names, of other vaults and without a manifest stay, and cou
   ]);
 });
 
-test('the one just made stays, also where a clock that was ahead left newer ones', async (t) => {
+test('the newest backup stays, even if a clock that was ahead left later ones', async (t) => {
   const { run, names, world } = await planned(t, 1);
   world.advance(30 * day);
   await run();
@@ -228,7 +228,7 @@ test('two vaults with one master key in one directory notice each other, and rem
   assert.equal(names().length, 2);
 });
 
-test('a directory that is not there is not made: the disk may not be mounted', async (t) => {
+test('a missing directory is not created: the disk may not be mounted', async (t) => {
   const { run, plan } = await planned(t);
   const gone = join(plan.directory, 'gone');
   await assert.rejects(

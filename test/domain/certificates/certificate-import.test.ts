@@ -49,7 +49,7 @@ async function stored({ db }: Vault) {
 const rejects = (work: Promise<unknown>, code: ProblemCode) =>
   assert.rejects(work, (error) => error instanceof Problem && error.code === code);
 
-test('the first import makes a certificate without an issuer that is never renewed', async (t) => {
+test('the first import creates a certificate without an issuer that is never renewed', async (t) => {
   const { vault } = await testVault(t);
   assert.equal((await importing(vault)).version, 1);
   const { certificates, versions, events } = await stored(vault);

@@ -68,7 +68,7 @@ async function events({ db }: Vault) {
   return rows.filter(({ actor: name }) => name === actor.name);
 }
 
-test('other names are wanted at once: a renewal is queued, recorded, and makes a version with them', async (t) => {
+test('changed names take effect at once: a renewal is queued, recorded, and issues a version with them', async (t) => {
   const { vault } = await prepared(t);
   const ring = t.mock.method(vault.renewalQueued, 'notify');
   const id = await update(vault, { domains: ['a.example', 'd.example'] });
@@ -118,7 +118,7 @@ test('another type of key is wanted at once, the same one is no change', async (
   assert.equal(key_type, 'ec384');
 });
 
-test('a change while a renewal is open joins it, and is not lost when that one made the old names', async (t) => {
+test('a change during an open renewal joins it, and is not lost if that renewal issued the old names', async (t) => {
   const { vault, world } = await prepared(t);
   const open = await requestRenewal(vault, localCli, 'www');
   const claimed = await claimRenewal(vault, 'worker');
@@ -173,7 +173,7 @@ for (const [what, [input, expected]] of Object.entries(quiet)) {
   });
 }
 
-test('a disabled certificate is neither queued nor renewed, and enabled it is planned as before', async (t) => {
+test('a disabled certificate is neither queued nor renewed, and once enabled is scheduled as before', async (t) => {
   const { vault, world } = await prepared(t);
   const planned = (await rowOf(vault, 'www')).next_renewal_at;
   await update(vault, { disabled: true });
@@ -231,7 +231,7 @@ test('an imported certificate that is given an issuer is renewed by it at once, 
   assert.equal((await findRenewal(vault.db.reader, at ?? 0))?.issuer_id, issuers.one);
 });
 
-test('a certificate that is moved to another issuer, and back, keeps the moment that its CA told, and is renewed then', async (t) => {
+test('a certificate that moves to another issuer and back keeps the renewal time of its CA, and is renewed then', async (t) => {
   const { vault, world, issuers } = await prepared(t);
   const planned = (await rowOf(vault, 'www')).next_renewal_at;
   await change(vault, 'www', { ari_renew_at: world.now() + day });
@@ -309,7 +309,7 @@ for (const [what, [certificate, input, path]] of Object.entries(unsuitable)) {
   });
 }
 
-test('a wish is taken back with null, also where the move needs that', async (t) => {
+test('null clears a setting, even if the move requires it', async (t) => {
   const { vault } = await prepared(t, { issuer: 'one', profile: 'shortlived', challenge: 'http-01' });
   await update(vault, { issuer: 'local-ca', profile: null, challenge: null });
   const row = await rowOf(vault, 'www');

@@ -114,7 +114,7 @@ test('an unknown issuer is refused with the ones there are', async (t) => {
   );
 });
 
-test('what an issuer or a fallback could never make is refused, and nothing is made', async (t) => {
+test('what an issuer or a fallback could never issue is refused, and nothing is created', async (t) => {
   const { vault } = await testVault(t);
   await silentIssuer(vault, 'ca');
   const ed25519 = { key_type: 'ed25519' };
@@ -151,7 +151,7 @@ test('for an ACME CA the first renewal is queued in the same moment, and the wor
   );
 });
 
-test('a certificate that does not exist is told with the closest names only to whoever may know them', async (t) => {
+test('an unknown certificate is reported with the closest names only to those who may know them', async (t) => {
   const { vault } = await testVault(t);
   await create(vault, 'www.example.com');
   const { reader } = vault.db;

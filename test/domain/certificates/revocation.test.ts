@@ -165,7 +165,7 @@ test('what is revoked already at the CA is marked all the same', async (t) => {
   assert.equal((await versionOf(vault)).revoked_at, vault.world.now());
 });
 
-test('what the CA refuses is told in its words, and nothing is marked', async (t) => {
+test('what the CA rejects is reported in its words, and nothing is marked', async (t) => {
   const opened = await issued(await engine(t));
   const { vault, ca } = opened;
   ca.override('revokeCert', problem('badRevocationReason', 'not that reason'));
@@ -174,7 +174,7 @@ test('what the CA refuses is told in its words, and nothing is marked', async (t
   assert.deepEqual(await statusesOf(vault), ['succeeded']);
 });
 
-test('what no ACME CA issued, and what was never issued, is refused before anybody is asked', async (t) => {
+test('a version that no ACME CA issued, or that does not exist, is refused before the CA is contacted', async (t) => {
   const opened = await engine(t);
   const { vault, ca } = opened;
   await assert.rejects(revoke(vault), { code: 'no_current_version' });

@@ -121,7 +121,7 @@ async function newVault(): Promise<{ vault: Vault; end: () => Promise<void> }> {
   };
 }
 
-test('any vault, exported and applied to a new one, makes that the same; twice changes nothing', async () => {
+test('any vault, exported and applied to a new one, makes the new one equal; applied twice it changes nothing', async () => {
   await fc.assert(
     fc.asyncProperty(document, document, async (before, wanted) => {
       const one = await newVault();
@@ -184,7 +184,7 @@ test('what changes between the plan and the transaction stops all of it', async 
   await createCertificate(vault, localCli, input);
   await assert.rejects(
     applyChanges(vault, localCli, wanted, changes, { signal: forever }),
-    /the vault was changed by someone else meanwhile/,
+    /someone else changed the vault during this run/,
   );
   assert.deepEqual(await namesIn(vault), ['mail']);
 });
@@ -193,7 +193,7 @@ test('what changes between the plan and the transaction stops all of it', async 
 const manyDisabled = (count: number) =>
   `version: 1\ncertificates:\n${Array.from({ length: count }, (_, n) => `  w${n}: {domains: [w${n}.test], disabled: true}\n`).join('')}`;
 
-test('a long plan is made in transactions of at most 50 changes, and where one fails the next run makes the rest', async (t) => {
+test('a long plan is applied in transactions of at most 50 changes, and if one fails the next run applies the rest', async (t) => {
   const { vault } = await testVault(t, { world: new RestlessWorld() });
   const text = manyDisabled(230);
   const { wanted, changes } = await plan(vault, text);
@@ -214,9 +214,9 @@ test('a long plan is made in transactions of at most 50 changes, and where one f
       assert.ok(steps.length > 1 && steps.every((size) => size <= 50), String(steps));
       assert.equal(
         message,
-        `failed after ${done} of 230 changes: the vault was changed by someone else meanwhile`,
+        `failed after ${done} of 230 changes: someone else changed the vault during this run`,
       );
-      assert.match(hint, /Run it again to make the others/);
+      assert.match(hint, /Run the command again to make the others/);
       return true;
     },
   );
@@ -229,7 +229,7 @@ test('a long plan is made in transactions of at most 50 changes, and where one f
   assert.equal(await apply(vault, text), 0);
 });
 
-test('stopped between two transactions, it says how many changes are made, and resumes', async (t) => {
+test('stopped between two transactions, it says how many changes were applied, and resumes', async (t) => {
   const { vault } = await testVault(t, { world: new RestlessWorld() });
   const text = manyDisabled(120);
   const { wanted, changes } = await plan(vault, text);
@@ -243,7 +243,7 @@ test('stopped between two transactions, it says how many changes are made, and r
   assert.equal(await apply(vault, text), 70);
 });
 
-test('a disabled certificate is made without being issued, and issued once it is not disabled any more', async (t) => {
+test('a disabled certificate is created without being issued, and issued once it is enabled', async (t) => {
   const { vault } = await testVault(t);
   const text = (disabled: boolean) =>
     `version: 1\ncertificates: {web: {domains: [a.test], disabled: ${disabled}}}\n`;

@@ -17,7 +17,7 @@ test('counts are there before anything has happened, so that the first of them i
   }
 });
 
-test('a time stands in its bucket and all above, in the sum and in the count; a clock that was set back took none', () => {
+test('a time is in its bucket and all above, in the sum and in the count; a clock that was set back counts as zero', () => {
   const meter = new Meter();
   for (const ms of [1, 3, 20, 60_000, -5]) meter.requested('/api/v1/health', 200, ms);
   const series = meter.series();
@@ -28,7 +28,7 @@ test('a time stands in its bucket and all above, in the sum and in the count; a 
   assert.equal(series['vault_http_requests_total{route="/api/v1/health",status="200"}'], 5);
 });
 
-test('requests are told apart by route and status, and their times by what kind they are', () => {
+test('requests are distinguished by route and status, and their times by kind', () => {
   const meter = new Meter();
   meter.requested('/api/v1/certificates/{name}/private.key', 200, 2);
   meter.requested('/api/v1/certificates/{name}/private.key', 401, 2);

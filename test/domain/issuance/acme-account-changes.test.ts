@@ -45,7 +45,7 @@ for (const [when, override] of [
 }
 
 for (const kind of ['newOrder', 'authorization', 'challenge', 'finalize', 'certificate'] as const) {
-  test(`an account whose key another process changes at ${kind} goes on with its order`, async (t) => {
+  test(`an account whose key another process changes at ${kind} continues its order`, async (t) => {
     const opened = await lookingEngine(t);
     const { vault, ca, zone } = opened;
     const other = await workerOn(vault, zone);
@@ -59,7 +59,7 @@ for (const kind of ['newOrder', 'authorization', 'challenge', 'finalize', 'certi
   });
 }
 
-test('what a dead worker put up for a key that the account no longer has is put up anew', async (t) => {
+test('a record that a dead worker presented for a replaced key is presented again', async (t) => {
   const opened = await lookingEngine(t);
   const { vault, world, zone } = opened;
   const dead = await workerOn(vault, zone, ({ what, moment }) => {
@@ -155,7 +155,7 @@ test('a change that was cut off is settled also while everything is sealed by a 
   assert.equal((await findAcmeAccount(vault.db.reader, 1))?.sealed_next_private_key, null);
 });
 
-test('a change that the CA refuses leaves the old key, and is told in its words', async (t) => {
+test("a rollover that the CA rejects leaves the old key, and is reported in the CA's words", async (t) => {
   const { vault, ca } = await engine(t);
   await issues(vault);
   ca.override('keyChange', problem('malformed', 'not today'));

@@ -114,7 +114,7 @@ test('a new contact reaches the CA at the next use, once', async (t) => {
   );
 });
 
-test('a CA that has forgotten the account gets another within the attempt, also in the middle of an order', async (t) => {
+test('a CA that has forgotten the account gets another within the attempt, even in the middle of an order', async (t) => {
   for (const kind of ['newOrder', 'authorization', 'finalize'] as const) {
     const opened = await engine(t);
     const { vault, ca } = opened;
@@ -170,7 +170,7 @@ test('an account that was closed here is replaced by another at the next order',
   assert.equal((await findAcmeAccount(vault.db.reader, 1))?.status, 'deactivated');
 });
 
-test('an account that somebody closed at the CA is replaced by another within the attempt', async (t) => {
+test('an account that was closed at the CA is replaced within the attempt', async (t) => {
   const opened = await engine(t);
   const { vault, ca } = opened;
   await issues(vault);

@@ -31,7 +31,7 @@ async function succeeds({ work, vault, zone }: Engine) {
   return ended;
 }
 
-test('an apex and its wildcard are proven by two values at one name', async (t) => {
+test('an apex and its wildcard are validated by two values at one name', async (t) => {
   const opened = await lookingEngine(t, { certificate: { domains: ['example.test', '*.example.test'] } });
   const ended = await succeeds(opened);
   const name = '_acme-challenge.example.test';
@@ -54,7 +54,7 @@ test('aliases are followed, and the provider with the longest zone is asked', as
   assert(stepsOf(ended).some(({ text }) => text === 'presenting www.acme.example.test through longer'));
 });
 
-test('http-01 is answered by a server of the vault, and by nobody when the renewal has ended', async (t) => {
+test('http-01 is answered by a server of the vault, until the renewal ends', async (t) => {
   const world = hastyWorld();
   const { vault, url } = await testServer(t, { world });
   const { port } = new URL(url);
@@ -78,7 +78,7 @@ test('http-01 is answered by a server of the vault, and by nobody when the renew
   }
 });
 
-test('a name that cannot be proven fails the renewal with the words of the CA, and the records come down', async (t) => {
+test("a name whose validation fails makes the renewal fail with the CA's message, and the records are removed", async (t) => {
   const opened = await engine(t, {
     zones: ['example.test'],
     validate: () => new Refusal('caa', 'CAA forbids it'),

@@ -88,7 +88,7 @@ for (const kind of ['order', 'authorization', 'challenge', 'finalize', 'certific
     assert(stepsOf(ended).some(({ text }) => text === 'waiting to retry: busy'));
   });
 
-  test(`a connection that is cut at ${kind} is made again, and the same order goes on`, async (t) => {
+  test(`a connection that is cut at ${kind} is opened again, and the same order continues`, async (t) => {
     for (const cutAfter of [0, 60]) {
       const opened = await engine(t);
       const cut = async (_: unknown, usual: () => Promise<ScriptedReply>) => ({

@@ -80,7 +80,7 @@ async function walkKills(t: TestContext, moment: 'lost' | 'unanswered') {
   for (const kind of expected) assert(seen.includes(kind), `${kind} was never reached: ${seen.join()}`);
 }
 
-test('kill -9 when any request of an order has not reached the CA yet: the next process goes on with the order', (t) =>
+test('kill -9 before any request of an order reaches the CA: the next process continues the order', (t) =>
   walkKills(t, 'lost'));
 
 test('kill -9 when the CA has heard any request of an order: the next process asks for no second certificate', (t) =>

@@ -56,8 +56,8 @@ async function walkShutdowns(t: TestContext, moment: Moment) {
   }
 }
 
-test('a vault that is stopped before any operation of an order gives it back to the queue as it stands', (t) =>
+test('a vault that is stopped before any operation of an order returns the order to the queue unchanged', (t) =>
   walkShutdowns(t, 'before'));
 
-test('a vault that is stopped after any operation of an order gives it back to the queue as it stands', (t) =>
+test('a vault that is stopped after any operation of an order returns the order to the queue unchanged', (t) =>
   walkShutdowns(t, 'after'));

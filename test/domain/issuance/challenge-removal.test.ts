@@ -77,7 +77,7 @@ test('a record that cannot be removed with the others does not keep them, and is
   assert.deepEqual([...zone.records], []);
 });
 
-test('removals of a process that stops end where they are, and the challenges stay for the next', async (t) => {
+test('removals are interrupted when the process stops, and the challenges stay for the next one', async (t) => {
   const { vault, zone } = await engine(t, { zones: ['example.test'] });
   const provider = await findDnsProvider(vault.db.reader, 'memory');
   const name = '_acme-challenge.www.example.test';

@@ -117,7 +117,7 @@ test('what is not complete or not known is refused, and nothing is added', async
   assert.deepEqual(await namesIn(vault), ['hook']);
 });
 
-test('a provider is removed with its secret, and its name may be used by another one, which is opened anew', async (t) => {
+test('a provider is removed with its secret, and a new provider may reuse its name', async (t) => {
   const { vault, add, said } = await prepared(t);
   await add('hook', ['example.test'], 'command: /bin/false');
   const attempt = () =>

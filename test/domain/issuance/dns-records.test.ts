@@ -103,7 +103,7 @@ test('a provider says how many names at once', async (t) => {
   assert.deepEqual(most, { inAll: 1, atOneName: 1 });
 });
 
-test('a failure is told, nothing more is begun for it, and others take their turns', async (t) => {
+test('a failure is reported, no further operation starts for it, and others get their turn', async (t) => {
   const { vault, row, seen } = await withProvider(t, () => ({ concurrency: 1 }));
   const [failing, other] = await Promise.allSettled([
     presentRecords(vault, row, [at('a.example.test', 'fails'), at('b.example.test')], forever),
@@ -135,7 +135,7 @@ test('a wait for a turn ends with the signal, in words that name the provider', 
   await first;
 });
 
-test('the deadline of an operation begins with its turn, and its end is told in seconds', async (t) => {
+test('the deadline of an operation starts with its turn, and its end is reported in seconds', async (t) => {
   let begun = 0;
   const { vault, row, world } = await withProvider(t, (world) => ({
     present: async ({ value }, signal) => {

@@ -65,7 +65,7 @@ async function holdOf(vault: Vault, name: string) {
   return open && ([open.held_until, open.hold_reason] as const);
 }
 
-test('the fifth certificate for a set of names in a week is the last, in whatever order the names are', async (t) => {
+test('the fifth certificate for a set of names in a week is the last, in any order of the names', async (t) => {
   const { vault, world, issued } = await prepared(t);
   const start = world.now();
   await issued('a', ['www.example.com', 'example.com']);
@@ -147,7 +147,7 @@ test('an order that replaces a certificate of its CA (RFC 9773) is exempt from a
   assert.equal(await claimed(vault), (await rowOf(vault, 'a')).id);
 });
 
-test('orders of an account stop below the limit, and go on as the window moves', async (t) => {
+test('orders of an account stop below the limit, and continue as the window moves', async (t) => {
   const { vault, world, issuer } = await prepared(t);
   const most = limits?.ordersPerAccount.count ?? 0;
   const account = await vault.db.write(async (writer) => {
@@ -232,7 +232,7 @@ test('failed validations of a name count for every certificate with it, and for 
 
 const tooMany = (detail: string) => problem('rateLimited', detail, { headers: { 'Retry-After': '7200' } });
 
-test('a limit on a registered domain holds its other certificates back, and nobody else', async (t) => {
+test('a limit on a registered domain delays only its own certificates', async (t) => {
   const { vault, ca, world } = await engine(t, { certificate: null });
   await makeCertificate(vault, 'a', { issuer: 'ca', domains: ['a.example.com'] });
   ca.override(
@@ -252,7 +252,7 @@ test('a limit on a registered domain holds its other certificates back, and nobo
   assert.equal((await workOn(vault)).status, 'succeeded');
 });
 
-test('a limit that names the domain of somebody else concerns the one certificate', async (t) => {
+test('a limit that names an unrelated domain applies to the one certificate', async (t) => {
   const { vault, ca } = await engine(t, { certificate: null });
   await makeCertificate(vault, 'a', { issuer: 'ca', domains: ['a.example.com'] });
   ca.override(

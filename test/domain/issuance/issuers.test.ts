@@ -81,7 +81,7 @@ test('an issuer is added with what it needs, after a look at its directory', asy
   });
 });
 
-test('terms that nobody accepted are shown, and nothing is added', async (t) => {
+test('terms that were not accepted are shown, and nothing is added', async (t) => {
   const { add, names } = await prepared(t, { termsOfService: 'https://ca.test/terms' });
   await assert.rejects(add({}, { acceptsTerms: false }), {
     message: 'the CA requires you to accept its terms of service: https://ca.test/terms',
@@ -158,7 +158,7 @@ test('another directory needs its own terms to be accepted, and begins without a
   assert.deepEqual([row?.terms_of_service, row?.paused_until], ['https://other.test/terms', null]);
 });
 
-test('a directory at another host is not trusted by the root of the one before', async (t) => {
+test('a directory at another host is not trusted by the root of the previous one', async (t) => {
   const { ca, add, update, stored } = await prepared(t, { tls: true });
   await add({}, { ...accepted, ca: ca.ca });
   const other = await scriptedAcme(t);

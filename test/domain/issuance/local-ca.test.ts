@@ -38,7 +38,7 @@ const authorities = async ({ db }: Vault) =>
     ({ role }) => role,
   );
 
-test('a leaf is for the names and the key asked for, from a little before now, for 90 days', async (t) => {
+test('a leaf has the requested names and key, from a little before now, for 90 days', async (t) => {
   const { vault, world } = await testVault(t);
   const { leaf } = await issue(vault);
   assert.equal(leaf.subjectAltName, 'DNS:www.example.com, DNS:*.example.org, IP Address:192.0.2.1');
@@ -71,7 +71,7 @@ test('the CA that is there is left alone', async (t) => {
   assert.deepEqual(await authorities(vault), ['root', 'intermediate']);
 });
 
-test('while the intermediate lasts long enough no other is made', async (t) => {
+test('while the intermediate lasts long enough no other is issued', async (t) => {
   const { vault, world } = await testVault(t);
   const first = await issue(vault);
   world.advance(4 * 365 * day);
@@ -80,7 +80,7 @@ test('while the intermediate lasts long enough no other is made', async (t) => {
   assert.deepEqual(await authorities(vault), ['root', 'intermediate']);
 });
 
-test('a new intermediate is made when the old one ends too early, and is used from then on', async (t) => {
+test('a new intermediate is issued when the old one expires too early, and is used from then on', async (t) => {
   const { vault, world } = await testVault(t);
   const first = await issue(vault);
   world.advance((5 * 365 - 89) * day);

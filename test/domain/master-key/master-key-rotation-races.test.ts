@@ -68,7 +68,7 @@ test('a next key whose file was removed before the rotation began does not becom
   const slow = interrupted(vault, 1, () => rmSync(join(dataDir, 'master.key.next')));
   await assert.rejects(
     rotateMasterKey(slow, order),
-    /the file of the next master key .* was removed meanwhile/,
+    /the file of the next master key .* was removed during the rotation/,
   );
   assert.equal(await currentMasterKey(vault.db.reader), old);
   assert.deepEqual((await openEverything(vault)).keys, [old]);
@@ -81,7 +81,7 @@ test('files that a rotation has moved while their passphrase was looked for are 
     ({ to } = await rotateMasterKey(other, order));
     return keyIn(file, undefined);
   });
-  await assert.rejects(sealing, /master\.key holds another master key than a moment ago/);
+  await assert.rejects(sealing, /master\.key changed during this command/);
   assert.equal(readMasterKey(join(dataDir, 'master.key'))?.name, to);
   assert.deepEqual((await openEverything(vault)).secrets, secrets);
 });
@@ -106,10 +106,10 @@ test('a given key that is in use, or was, is refused before its file is put ther
   const { to } = await rotateMasterKey(vault, { ...order, newKey: someKey(7) });
   const refused = (key: MasterKey | undefined, words: RegExp) =>
     assert.rejects(rotateMasterKey(vault, { ...order, newKey: key }), words);
-  await refused(someKey(7), /is the one that seals now/);
+  await refused(someKey(7), /is already the current one/);
   const before = other.keyring.find(old);
   await removeMasterKey(vault, localCli, vault.keyring.path, old);
-  await refused(before, /was this vault's before/);
+  await refused(before, /is a retired key of this vault/);
   assert.deepEqual(
     readdirSync(dataDir).filter((name) => name.startsWith('master.key')),
     ['master.key'],

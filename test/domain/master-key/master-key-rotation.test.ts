@@ -132,7 +132,7 @@ test('a process that works in the middle of a rotation reads both keys, and what
   assert.deepEqual((await openEverything(other)).keys, [to]);
 });
 
-test('what is cut off is resumed with the same key by another process, which makes no third one', async (t) => {
+test('an interrupted rotation is resumed with the same key by another process, which generates no third one', async (t) => {
   const { vault, dataDir, world, before, close } = await filled(t);
   await assert.rejects(rotateMasterKey(vault, cutOff), /cut off/);
   await close();
@@ -155,11 +155,11 @@ test('a given key is used; one that was used before, or another than waits there
   const { to } = await rotateMasterKey(vault, { ...order, newKey: someKey(7) });
   assert.equal(to, someKey(7).name);
   const old = vault.keyring.find(before.keys[0] ?? '');
-  await assert.rejects(rotateMasterKey(vault, { ...order, newKey: old }), /was this vault's before/);
+  await assert.rejects(rotateMasterKey(vault, { ...order, newKey: old }), /is a retired key of this vault/);
   writeFileSync(join(dataDir, 'master.key.next'), Buffer.alloc(32, 8), { mode: 0o600 });
   await assert.rejects(
     rotateMasterKey(vault, { ...order, newKey: someKey(9) }),
-    /master\.key\.next is there and holds another key/,
+    /master\.key\.next already holds another key/,
   );
   assert.deepEqual((await openEverything(vault)).keys, [to]);
   assert.equal((await rotateMasterKey(vault, order)).to, someKey(8).name, 'the one that waits is next');
@@ -173,7 +173,7 @@ test('where the next key cannot be put beside the current one, nothing has begun
     assert(error instanceof OperatorError);
     assert.match(
       error.message,
-      /the next master key cannot be put beside the current one: no such file or directory$/,
+      /cannot write the next master key beside the current one: no such file or directory$/,
     );
     assert.match(error.hint ?? '', /master\.key\.next/);
     return true;
@@ -191,7 +191,7 @@ test('a blob that is damaged is named and left, and does not keep the others fro
   assert.deepEqual(left, [{ place: 'dns_providers.sealed_secret', key: before.keys[0], blobs: 1 }]);
 });
 
-test('what was damaged before does not keep a later rotation from ending, where its key is gone for good', async (t) => {
+test('earlier damage does not keep a later rotation from finishing, even if the key is lost', async (t) => {
   const { vault, dataDir, world, before, close } = await filled(t);
   await damageProvider(vault);
   await rotateMasterKey(vault, order);
@@ -203,7 +203,7 @@ test('what was damaged before does not keep a later rotation from ending, where 
   await makeBackup(next, join(tempDir(t), 'after.backup'));
 });
 
-test('others have their turn in the same process while everything is sealed anew', async (t) => {
+test('other writers get their turn in the same process while everything is resealed', async (t) => {
   const { vault } = await filled(t);
   let turns = 0;
   let isRotating = true;
@@ -261,7 +261,7 @@ test('a backup in the middle of a rotation needs the new key alone', async (t) =
   );
 });
 
-test('a process that nobody has told of a rotation backs up for the new key', async (t) => {
+test('a process that does not know of a rotation backs up for the new key', async (t) => {
   const { vault, dataDir, world } = await filled(t);
   const { vault: other } = await testVault(t, { dataDir, world });
   const { from, to } = await rotateMasterKey(vault, order);
@@ -271,7 +271,7 @@ test('a process that nobody has told of a rotation backs up for the new key', as
   assert.deepEqual((await readBackup(file)).manifest.key_ids, [to]);
 });
 
-test('the tags of what was made before outlive a rotation', async (t) => {
+test('the tags of earlier rows survive a rotation', async (t) => {
   const { vault } = await filled(t);
   const tags = () =>
     vault.db.reader
@@ -293,7 +293,7 @@ test('only a key that nothing in the vault needs is removed', async (t) => {
   await assert.rejects(remove(old), /is needed by/);
   const { to } = await rotateMasterKey(vault, order);
   await assert.rejects(remove(to), /is needed by/);
-  await assert.rejects(remove('0000000000000000'), /there is no file with the master key/);
+  await assert.rejects(remove('0000000000000000'), /no file holds master key/);
   assert.deepEqual(await remove(old), [`${path}.${old}`]);
   assert.equal(existsSync(`${path}.${old}`), false);
   assert.deepEqual((await openEverything(vault)).secrets, before.secrets);

@@ -27,7 +27,7 @@ async function prepared(t: TestContext, channel: Record<string, unknown> = {}) {
 }
 
 suite('a renewal that fails', () => {
-  test('is told at once with what was said, then at growing distances, and once when it is over', async (t) => {
+  test('is notified at once with the error, then at growing intervals, and once when it recovers', async (t) => {
     const { vault, world } = await prepared(t);
     const told: number[] = [];
     const begin = world.now();
@@ -70,7 +70,7 @@ suite('a renewal that fails', () => {
     assert.equal((await toldIn(vault)).at(-1), 'renewal.failed web');
   });
 
-  test('is not told where the renewal was not ended: both are one transaction', async (t) => {
+  test('is not notified if the renewal was not finished: both are one transaction', async (t) => {
     const { vault } = await prepared(t);
     const attempt = await begunRenewal(vault, 'web');
     const ending = vault.db.write(async (writer) => {
@@ -84,7 +84,7 @@ suite('a renewal that fails', () => {
     assert.deepEqual(await toldIn(vault), ['renewal.failed web']);
   });
 
-  test('is told again soon where the clock was ahead when it was last told', async (t) => {
+  test('is notified again soon if the clock was ahead at the last notification', async (t) => {
     const { vault, world } = await prepared(t);
     world.advance(1000 * day);
     await failRenewal(vault, 'web', 'no');
@@ -96,7 +96,7 @@ suite('a renewal that fails', () => {
     assert.equal((await toldIn(vault)).length, 2);
   });
 
-  test('is told to channels that chose it and whose filter fits, and to none that is disabled', async (t) => {
+  test('is sent to channels with that event and a matching filter, and to no disabled one', async (t) => {
     const { vault } = await prepared(t, { certificates: ['web*'] });
     await addWebhook(vault, nowhere, { name: 'others', certificates: ['mail*'] });
     await addWebhook(vault, nowhere, { name: 'issued', events: ['certificate.issued'] });
@@ -126,7 +126,7 @@ suite('a renewal that fails', () => {
   });
 });
 
-test('each version that an issuer makes is told to whoever wants to know, from the first on; an import is not', async (t) => {
+test('each version that an issuer issues is sent to channels with that event, from the first on; an import is not', async (t) => {
   const { vault } = await testVault(t);
   await addWebhook(vault, nowhere, { events: ['certificate.issued'] });
   await makeCertificate(vault, 'web');

@@ -74,7 +74,7 @@ suite('a channel', () => {
     });
   });
 
-  test('brings its own secret where it has one, in YAML, JSON or one line', async (t) => {
+  test('brings its own secret if it has one, in YAML, JSON or one line', async (t) => {
     const { vault } = await testVault(t);
     const input = parseInput(createChannelInput, { name: 'ops', type: 'webhook' });
     const yaml = new Secret(Buffer.from(`url: ${url}\nsecret: ${secret}\n`));

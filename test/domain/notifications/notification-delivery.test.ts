@@ -136,7 +136,7 @@ suite('a delivery', () => {
     assert.equal(await deliverAll(vault), 1);
   });
 
-  test('to a receiver that answers 410 is the last: the channel is disabled until somebody enables it', async (t) => {
+  test('to a receiver that answers 410 is the last: the channel is disabled until someone enables it', async (t) => {
     const { vault, world, receiver, only, dataDir } = await prepared(t);
     receiver.answers.push(status(410));
     await deliverAll(vault);
@@ -187,7 +187,7 @@ suite('the log of deliveries', () => {
     assert.equal((await vault.db.reader.selectFrom('notifications').selectAll().execute()).length, 1);
   });
 
-  test('has as given up what could not be sent in time, and nobody sends it late', async (t) => {
+  test('gives up what could not be sent in time, and never sends it late', async (t) => {
     const { vault, world, receiver, only } = await prepared(t);
     world.advance(3 * day);
     assert.equal(await deliverAll(vault), 0);
@@ -226,7 +226,7 @@ suite('the log of deliveries', () => {
 });
 
 suite('the test of a channel', () => {
-  test('sends now, also where the channel is disabled, and is in the log', async (t) => {
+  test('sends now, even where the channel is disabled, and is in the log', async (t) => {
     const { vault, receiver, dataDir } = await prepared(t);
     await changeChannel(vault, localCli, 'ops', { disabled: true });
     await testChannel(vault, localCli, 'ops', forever);

@@ -75,7 +75,7 @@ suite('a digest', () => {
     assert.match(text, /^ {2}agent \(id 1\): 2026-12-01T12:00:00Z \(in 9 days\)$/m);
   });
 
-  test('is about the time since the last one, however long that was, and says nothing where nothing is', async (t) => {
+  test('is about the time since the last one, however long that was, and is not sent if it is empty', async (t) => {
     const opened = await prepared(t);
     const { vault, world } = opened;
     await makeCertificate(vault, 'web', { lifetime: '1000d' });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { matchesFilter, subscribedEvent } from '../../../src/domain/notifications/notification-events.ts';
 
-test('a pattern fits a whole name, with * for any characters, also where names have a *', () => {
+test('a pattern fits a whole name, with * for any characters, even where names have a *', () => {
   const cases: [pattern: string, name: string, fits: boolean][] = [
     ['web', 'web', true],
     ['web', 'web1', false],
@@ -27,7 +27,7 @@ test('a pattern fits a whole name, with * for any characters, also where names h
   }
 });
 
-test('no pattern takes long, whatever its stars', () => {
+test('no pattern takes long, with any number of stars', () => {
   const name = 'a'.repeat(127);
   assert.equal(matchesFilter([`${'a*'.repeat(63)}b`], [name]), false);
   assert.equal(matchesFilter([`${'*a'.repeat(63)}*`], [name]), true);
@@ -42,7 +42,7 @@ test('without patterns everything fits, and what is about no certificate always 
   assert.equal(matchesFilter(['mail*', 'web'], ['web']), true);
 });
 
-test('who chose an alarm is told of its end', () => {
+test('a channel that gets an alarm is notified of its end', () => {
   assert.equal(subscribedEvent('renewal.recovered'), 'renewal.failed');
   assert.equal(subscribedEvent('certificate.recovered'), 'certificate.expiring');
   assert.equal(subscribedEvent('backup.recovered'), 'backup.overdue');

@@ -154,7 +154,7 @@ suite('mails about many things at once', () => {
   });
 });
 
-test('programs are told of each thing by itself, however many there are', async (t) => {
+test('programs are notified of each event separately, with any number of events', async (t) => {
   const receiver = await webhookReceiver(t);
   const { vault } = await testVault(t);
   await addWebhook(vault, receiver.url);

@@ -47,7 +47,7 @@ async function moments({ vault, world }: Prepared, step: number, steps: number) 
 }
 
 suite('the end of a certificate', () => {
-  test('that renews itself is told in the emergency and when it has come, at any lifetime', async (t) => {
+  test('that renews automatically is notified shortly before expiry and after it, at any lifetime', async (t) => {
     for (const [lifetime, step] of [
       ['100d', day],
       ['200h', 2 * hour],
@@ -61,7 +61,7 @@ suite('the end of a certificate', () => {
     }
   });
 
-  test('that nobody renews is told earlier: in the last quarter, and not before thirty days', async (t) => {
+  test('that does not renew is notified earlier: in the last quarter, and not before thirty days', async (t) => {
     const opened = await prepared(t);
     const { vault } = opened;
     await makeCertificate(vault, 'web', { lifetime: '100d' });
@@ -79,7 +79,7 @@ suite('the end of a certificate', () => {
     );
   });
 
-  test('is told as over when a new version comes, and begins anew with that', async (t) => {
+  test('recovers when a new version comes, and starts again with that version', async (t) => {
     const opened = await prepared(t);
     const { vault, world } = opened;
     await makeCertificate(vault, 'web', { lifetime: '100d' });
@@ -94,7 +94,7 @@ suite('the end of a certificate', () => {
     ]);
   });
 
-  test('is of no matter where the certificate is disabled, also where it was told before', async (t) => {
+  test('is ignored if the certificate is disabled, even after a notification', async (t) => {
     const { vault, world } = await prepared(t);
     await makeCertificate(vault, 'web', { lifetime: '100d' });
     world.advance(96 * day);
@@ -110,7 +110,7 @@ suite('the end of a certificate', () => {
     assert.equal((await toldIn(vault)).length, 2);
   });
 
-  test('can be looked for part by part, and a part that failed is looked at again', async (t) => {
+  test('can be watched part by part, and a failed part is read again', async (t) => {
     const { vault, world } = await prepared(t);
     for (let count = 0; count < 25; count += 1) await makeCertificate(vault, `web${count}`);
     world.advance(1000 * day);
@@ -128,7 +128,7 @@ suite('the end of a certificate', () => {
     assert.deepEqual([await look(), await look(), await look()], [0, 0, 1]);
   });
 
-  test('of hundreds is told for each, a hundred in one transaction', async (t) => {
+  test('of hundreds is notified for each, a hundred in one transaction', async (t) => {
     const { vault, world } = await prepared(t);
     for (let count = 0; count < 130; count += 1) await makeCertificate(vault, `web${count}`);
     world.advance(1000 * day);
@@ -142,7 +142,7 @@ suite('the end of a certificate', () => {
 });
 
 suite('the end of an API key', () => {
-  test('is told in its last quarter, a day before, and when it has come', async (t) => {
+  test('is notified in its last quarter, a day before, and when it has come', async (t) => {
     const opened = await prepared(t);
     const { vault, world } = opened;
     await makeKey(vault, { name: 'forever' });
@@ -191,7 +191,7 @@ suite('backups', () => {
     assert.equal(isBackupOverdue(0, { every: 5 * minute }, 10 * minute + 1), true);
   });
 
-  test('that do not come are told, again at growing distances, and once when they do', async (t) => {
+  test('that are overdue are notified, again at growing intervals, and once when they recover', async (t) => {
     const { vault, world } = await prepared(t);
     const since = world.now();
     const told: number[] = [];
@@ -230,7 +230,7 @@ suite('backups', () => {
     assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.recovered']);
   });
 
-  test('are told of at once where one was set aside, however young the last is, and again when one counts', async (t) => {
+  test('are notified at once if one was set aside, however recent the last is, and again when one counts', async (t) => {
     const { vault, world } = await prepared(t);
     await vault.db.write((writer) => putSetting(writer, 'last-backup-at', world.now()));
     const since = world.now();
@@ -260,7 +260,7 @@ suite('backups', () => {
     assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.recovered']);
   });
 
-  test('are of no matter where none are scheduled any more', async (t) => {
+  test('are ignored if none are scheduled any more', async (t) => {
     const { vault, world } = await prepared(t);
     const since = world.now();
     await notifyBackups(vault, undefined, since);

@@ -59,7 +59,7 @@ test('a mark that is behind opens; one of another vault, an empty and a damaged 
   }
 });
 
-test('a mark that somebody without the master key has changed says nothing', async (t) => {
+test('a mark that was changed without the master key is ignored', async (t) => {
   const { late, keyring } = await killed(t);
   const path = join(late, 'vault.mark');
   const mark = readMark(path, keyring);
@@ -75,7 +75,7 @@ test('a database that lost its log is refused, until the mark is emptied', async
   rmSync(join(late, 'vault.db-shm'), { force: true });
   await assert.rejects(
     opens(late),
-    /is older than its mark says: it ends at audit event \d+ of \d+ and certificate version 1 of 2/,
+    /is older than its mark: it ends at audit event \d+ of \d+ and certificate version 1 of 2/,
   );
   assert.equal(
     existsSync(join(late, 'vault.db-wal')) && readFileSync(join(late, 'vault.db-wal')).length > 0,
@@ -101,7 +101,7 @@ test('a database that was served and is copied without log and mark is refused; 
   await opens(copyOf(stopped));
 });
 
-test('a log and its database without their mark open, and get one before the log is gone', async (t) => {
+test('a log and its database open without their mark, and get one before the log is removed', async (t) => {
   const { last } = await killed(t);
   rmSync(join(last, 'vault.mark'));
   await opens(last);

@@ -21,16 +21,16 @@ function directory(t: TestContext): string {
 const create = (data: string, ...more: string[]) =>
   runInside(['certificate', 'create', '--name=a', '--domain=a.test', '--data-dir', data, ...more]);
 
-test('a master key in its own place without its database is no new vault, for whatever command', async (t) => {
+test('a master key in its default place without its database is not a new vault, for any command', async (t) => {
   const data = directory(t);
   const file = join(data, 'master.key');
   writeFileSync(file, key, { mode: 0o600 });
   const refusal =
-    `vault: the database ${data}/vault.db is missing, but its master key ${file} is there\n` +
+    `vault: the database ${data}/vault.db is missing, but its master key ${file} exists\n` +
     `  Put vault.db back, or restore a backup: vault restore FILE --replace --data-dir ${data}\n` +
     `  To start a new vault instead, move the old files away: mv ${data} ${data}.old\n` +
     '  Nothing was changed.\n' +
-    `  If the key was put there for a new vault, say so: --master-key-file ${file}\n`;
+    `  To create a new vault with this key, name it: --master-key-file ${file}\n`;
   assert.deepEqual(await create(data), { code: 1, stdout: '', stderr: refusal });
   for (const words of [
     ['certificate', 'list'],
@@ -64,7 +64,7 @@ test('a key that was provisioned elsewhere, by a setting or as a credential, beg
   assert.equal(existsSync(join(data, 'master.key')), false);
 });
 
-test('whoever is killed after the key and before the database begins again, and leaves nothing behind', async (t) => {
+test('a process that is killed after the key and before the database starts again, and leaves nothing behind', async (t) => {
   const data = directory(t);
   writeFileSync(join(data, 'master.key'), key, { mode: 0o600 });
   writeFileSync(join(data, 'vault.creating'), '', { mode: 0o600 });
@@ -77,7 +77,7 @@ test('whoever is killed after the key and before the database begins again, and 
 test('a mark without its database is no new vault; an empty mark and an empty database are nothing', async (t) => {
   const data = directory(t);
   writeFileSync(join(data, 'vault.mark'), '{}', { mode: 0o600 });
-  assert.match((await create(data)).stderr, /vault\.db is missing, but its mark \S+ is there\n/);
+  assert.match((await create(data)).stderr, /vault\.db is missing, but its mark \S+ exists\n/);
   writeFileSync(join(data, 'vault.mark'), '');
   writeFileSync(join(data, 'vault.db'), '', { mode: 0o600 });
   assert.equal((await create(data)).code, 0);

@@ -81,7 +81,7 @@ async function runUntilKeyIsStored(vault: Vault, claimed: ClaimedRenewal) {
   };
 }
 
-test('renewals are claimed in the order in which they were asked for, each by one worker', async (t) => {
+test('renewals are claimed in the order of their requests, each by one worker', async (t) => {
   const { vault } = await vaultWithRenewals(t, 3);
   const claims = await Promise.all(['x', 'y', 'z', 'late'].map((worker) => claimRenewal(vault, worker)));
   assert.deepEqual(
@@ -90,7 +90,7 @@ test('renewals are claimed in the order in which they were asked for, each by on
   );
 });
 
-test('nobody else gets a claimed renewal before its lease has run out', async (t) => {
+test('no other worker gets a claimed renewal before its lease has expired', async (t) => {
   const { vault, world } = await vaultWithRenewals(t);
   const { renewal } = await claim(vault, 'first');
   world.advance(leaseDuration - 1);
@@ -102,7 +102,7 @@ test('nobody else gets a claimed renewal before its lease has run out', async (t
   assert.equal(again.renewal.started_at, renewal.started_at);
 });
 
-test('after a crash the next worker resumes with the key that was stored, and makes one version', async (t) => {
+test('after a crash the next worker resumes with the stored key, and issues one version', async (t) => {
   const { vault, world } = await vaultWithRenewals(t);
   const first = await claim(vault, 'first');
   await runUntilKeyIsStored(vault, first);
@@ -117,7 +117,7 @@ test('after a crash the next worker resumes with the key that was stored, and ma
   assert.equal(openVersionKey(vault, version).expose().toString(), key);
 });
 
-test('a worker that lost its lease makes no second version when it goes on', async (t) => {
+test('a worker that lost its lease issues no second version when it continues', async (t) => {
   const { vault, world } = await vaultWithRenewals(t);
   const first = await claim(vault, 'first');
   const { goOn } = await runUntilKeyIsStored(vault, first);
@@ -142,7 +142,7 @@ test('a worker that lost its lease leaves the one that has it alone', async (t) 
   assert.deepEqual(await versionsOf(vault), [1, 2]);
 });
 
-test('the same worker that claims again after its lease ran out does not count as the one before', async (t) => {
+test('the same worker that claims again after its lease expired does not count as the previous one', async (t) => {
   const { vault, world } = await vaultWithRenewals(t);
   const first = await claim(vault, 'worker');
   const { goOn } = await runUntilKeyIsStored(vault, first);
@@ -171,7 +171,7 @@ test('a renewal that was interrupted five times is given up', async (t) => {
   assert.deepEqual(await versionsOf(vault), [1]);
 });
 
-test('a lease is kept fresh while the work goes on, and no longer', async (t) => {
+test('a lease is kept fresh while the work continues, and no longer', async (t) => {
   const { vault, world } = await vaultWithRenewals(t);
   const claimed = await claim(vault, 'first');
   const done = new AbortController();
@@ -254,7 +254,7 @@ test('a renewal that is given back is as it was, and its claim is not held again
   assert.deepEqual(await versionsOf(vault), [1, 2]);
 });
 
-test('whoever lost a renewal does not give it back for the one who has it', async (t) => {
+test('a worker that lost a renewal does not return it for the worker that has it', async (t) => {
   const { vault, world } = await vaultWithRenewals(t);
   const first = await claim(vault, 'first');
   world.advance(leaseDuration);
@@ -293,7 +293,7 @@ async function twoIssuers(t: Parameters<typeof testVault>[0]) {
   return { ...opened, issuers, ids };
 }
 
-test('an issuer that is paused is passed over until its pause has ended, and holds up nobody else', async (t) => {
+test('an issuer that is paused is skipped until its pause ends, and delays no other issuer', async (t) => {
   const { vault, world, issuers, ids } = await twoIssuers(t);
   const paused_until = world.now() + hour;
   await vault.db.write((writer) => updateAcmeIssuer(writer, issuers[0], { paused_until }));
@@ -320,7 +320,7 @@ test('a renewal whose issuer was removed is claimed all the same, to be ended', 
   assert.deepEqual(await ids(except(...issuers)), [1, 7]);
 });
 
-test('one renewal alone can be claimed, by whoever waits for it, and only while nobody has it', async (t) => {
+test('a single renewal can be claimed by a waiting process, and only while no other has it', async (t) => {
   const { vault, world, issuers, ids } = await twoIssuers(t);
   assert.deepEqual(await ids({ only: 4 }), [4]);
   assert.deepEqual(await ids({ only: 4 }), []);

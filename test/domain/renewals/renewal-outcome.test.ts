@@ -46,7 +46,7 @@ async function underWay(t: TestContext) {
   return { ...opened, attempt, failWith, row, renewal, pause, failures };
 }
 
-test('a failure is told, counted and recorded, and the next attempt is planned', async (t) => {
+test('a failure is notified, counted and recorded, and the next attempt is scheduled', async (t) => {
   const { world, failWith, row, renewal, pause, failures } = await underWay(t);
   await failWith({ reason: 'the CA said no' });
   const { last_error, failed_attempts, last_attempt_at, retry_after, next_renewal_at } = await row();
@@ -71,7 +71,7 @@ test('a wait that the CA asks for is heeded for this certificate, and forgotten 
   assert.deepEqual([retry_after, next_renewal_at], [null, world.now() + 10 * minute]);
 });
 
-test('a wish of the fallback leaves that of the primary issuer alone, and one of the DNS provider is for both', async (t) => {
+test('a retry time of the fallback leaves that of the primary issuer alone, and one of the DNS provider applies to both', async (t) => {
   const { vault, world, attempt, failWith, row } = await underWay(t);
   const fallback = await silentIssuer(vault, 'fallback');
   await change(vault, 'www', { fallback_issuer_id: fallback });
@@ -110,7 +110,7 @@ test('a CA that is too busy and gives no time is not paused', async (t) => {
   assert.equal(await pause(), null);
 });
 
-test('what is superseded is no failure of the certificate, which is planned for what it is now', async (t) => {
+test('a superseded renewal is not a failure of the certificate, which is scheduled by its current settings', async (t) => {
   const { vault, world, attempt, row, renewal, failures } = await underWay(t);
   await change(vault, 'www', { disabled_at: world.now() });
   await vault.db.write((writer) => supersede(vault, writer, attempt, 'it was disabled'));
@@ -129,7 +129,7 @@ test('what is superseded and still wanted is queued again in the same moment', a
   assert.equal((await row()).failed_attempts, 0);
 });
 
-test('whoever lost the lease ends nothing, pauses nobody and records nothing', async (t) => {
+test('a worker that lost the lease finishes nothing, pauses no issuer and records nothing', async (t) => {
   const { vault, attempt, failWith, row, renewal, pause, failures } = await underWay(t);
   await vault.db.write((writer) => updateRenewal(writer, 1, { lease_owner: 'other' }));
   const before = [await row(), await renewal()];

@@ -119,7 +119,7 @@ test('the private CA may be the fallback of an ACME CA, and the other way round'
   assert.equal(await queued('c', 3), local);
 });
 
-test('what is open stays as it was queued, whatever has changed since', async (t) => {
+test('an open renewal stays as it was queued, regardless of later changes', async (t) => {
   const { vault, world, primary } = await prepared(t, { lifetime: 90 * day });
   const certificate = await rowOf(vault, 'a');
   const queue = () => vault.db.write((writer) => queueRenewal(vault, writer, system, certificate));
@@ -157,7 +157,7 @@ test('a renewal that waits for a paused issuer is given to the fallback once the
   assert.equal(await asked(), primary);
 });
 
-test('a renewal that a limit holds back, or that nobody took up for an hour, goes to the fallback near the end', async (t) => {
+test('a renewal that a limit delays, or that no worker started for an hour, goes to the fallback near expiry', async (t) => {
   const { vault, world, second } = await prepared(t, { lifetime: 90 * day });
   const certificate = await rowOf(vault, 'a');
   world.advance(76 * day);

@@ -42,7 +42,7 @@ test('failures of a clock that was a year ahead are tried again soon once it is 
   assert.equal(await next(vault, 'a'), world.now() + 10 * minute);
 });
 
-test('however often a vault is started anew after that, the attempt is not put off again', async (t) => {
+test('however often a vault is restarted after that, the attempt is not postponed again', async (t) => {
   const { vault, world } = await testVault(t);
   await makeCertificate(vault, 'a');
   const last_attempt_at = world.now() + year;
@@ -58,7 +58,7 @@ test('however often a vault is started anew after that, the attempt is not put o
   assert.equal(await queueDueRenewals(vault, 100), 1);
 });
 
-test('a version that was made while the clock was a year ahead is renewed in time, however often it is planned', async (t) => {
+test('a version issued while the clock was a year ahead is renewed in time, however often it is rescheduled', async (t) => {
   const { vault, world } = await testVault(t);
   await makeCertificate(vault, 'a');
   const right = await next(vault, 'a');
@@ -95,7 +95,7 @@ test('what a clock that was ahead called due is not due any more, and the other 
   assert.equal(await next(vault, 'late'), world.now());
 });
 
-test('what nobody renews is left alone, and what is disabled gets no moment', async (t) => {
+test('certificates that do not renew are left alone, and disabled ones are not scheduled', async (t) => {
   const { vault } = await testVault(t);
   await makeCertificate(vault, 'manual');
   await makeCertificate(vault, 'disabled');
@@ -115,7 +115,7 @@ test('a CA that a clock from the future put off is asked about its window at onc
   assert.deepEqual([far.ari_check_at, usual.ari_check_at], [world.now(), world.now() + day]);
 });
 
-test('a renewal whose worker died while the clock was a year ahead is taken up a minute later', async (t) => {
+test('a renewal whose worker died while the clock was a year ahead is started a minute later', async (t) => {
   const { vault, world } = await testVault(t);
   await makeCertificate(vault, 'a');
   await requestRenewal(vault, localCli, 'a');
@@ -140,7 +140,7 @@ test('a pause that began while the clock was a year ahead ends within the hour, 
   assert.deepEqual([await until(far), await until(usual)], [world.now() + hour, world.now() + minute]);
 });
 
-test('a renewal that ends while others are planned is not planned by what was known before', async (t) => {
+test('a renewal that finishes during rescheduling is not scheduled by outdated facts', async (t) => {
   const { vault, world } = await testVault(t);
   await makeCertificate(vault, 'a');
   world.advance(89 * day);
@@ -186,7 +186,7 @@ async function fill(vault: Vault, count: number): Promise<void> {
   });
 }
 
-test('ten thousand are planned in transactions of a few hundred, between which others write', async (t) => {
+test('ten thousand are scheduled in transactions of a few hundred, between which others write', async (t) => {
   const { vault, world } = await testVault(t);
   await fill(vault, 10_000);
   const original = vault.db.write.bind(vault.db);

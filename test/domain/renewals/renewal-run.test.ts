@@ -79,7 +79,7 @@ test('a renewal makes the next version current, with a new key, and is recorded'
   });
 });
 
-test('names, key type and lifetime stay as they were asked for', async (t) => {
+test('names, key type and lifetime stay as requested', async (t) => {
   const { vault } = await vaultWith(t, { key_type: 'ec384', lifetime: '160h' });
   await renew(vault);
   const row = await requireVersion(vault.db.reader, await certificateOf(vault), 2);

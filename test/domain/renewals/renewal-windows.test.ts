@@ -70,7 +70,7 @@ test('after it was issued the CA is asked, a moment in its window is chosen, and
   assert.equal((await row()).ari_renew_at, ari_renew_at);
 });
 
-test('a window that changes gives another moment, also at once, and the order tells what it replaces', async (t) => {
+test('a window that changes gives another moment, even at once, and the order tells what it replaces', async (t) => {
   const { vault, world, ca, row, renew, setWindow, ask } = await prepared(t);
   await ask();
   world.advance(day);
@@ -157,7 +157,7 @@ for (const [what, start, end] of [
   ['ends before it begins', 42 * day, 40 * day],
   ['ends as it begins', 40 * day, 40 * day],
 ] as const) {
-  test(`a window that ${what} counts for nothing, and is asked for again an hour later`, async (t) => {
+  test(`a window that ${what} is ignored, and requested again an hour later`, async (t) => {
     const { world, log, row, setWindow, ask, issuedAt } = await prepared(t);
     const before = await row();
     await setWindow(issuedAt + start, issuedAt + end);
@@ -168,7 +168,7 @@ for (const [what, start, end] of [
   });
 }
 
-test('a window that cannot be had leaves the moment that was chosen before', async (t) => {
+test('an unavailable window leaves the renewal time that was chosen before', async (t) => {
   const { world, ca, row, ask } = await prepared(t);
   await ask();
   const { ari_renew_at, next_renewal_at } = await row();
@@ -189,7 +189,7 @@ test('a CA without windows is asked again a day later, in case it gets them', as
   assert.equal(asked(), 0);
 });
 
-test('a new version forgets the window of the one before it', async (t) => {
+test('a new version forgets the window of the previous one', async (t) => {
   const { vault, world, row, renew, ask } = await prepared(t);
   await ask();
   const { next_renewal_at } = await row();

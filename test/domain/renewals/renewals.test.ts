@@ -44,7 +44,7 @@ async function dueAt(vault: Vault, name: string): Promise<number> {
   return next_renewal_at;
 }
 
-test('a renewal that is asked for is queued, recorded, and wakes the worker', async (t) => {
+test('a requested renewal is queued, recorded, and wakes the worker', async (t) => {
   const { vault, world } = await vaultWith(t, 'a');
   const ring = t.mock.method(vault.renewalQueued, 'notify');
   const renewal = await requestRenewal(vault, actor, 'a');
@@ -121,7 +121,7 @@ test('what is due is queued once while its renewal is open', async (t) => {
   assert.equal(await queueDueRenewals(vault, 100), 1);
 });
 
-test('no more are queued at a time than asked for, the longest due first', async (t) => {
+test('at most the requested number is queued at a time, the longest due first', async (t) => {
   const { vault, world } = await vaultWith(t, 'a', 'b', 'c');
   const order = ['b', 'c', 'a'];
   for (const [index, name] of order.entries()) {
@@ -138,7 +138,7 @@ test('no more are queued at a time than asked for, the longest due first', async
   );
 });
 
-test('what is not to be renewed by itself is not queued, but can be asked for', async (t) => {
+test('a certificate without automatic renewal is not queued, but can be renewed on request', async (t) => {
   const { vault, world } = await vaultWith(t, 'a');
   await vault.db.write((writer) => updateCertificate(writer, 1, { auto_renew: 0 }));
   world.advance((await dueAt(vault, 'a')) - world.now());

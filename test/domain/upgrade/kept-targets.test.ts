@@ -86,7 +86,7 @@ test('a vault of before keeps what its records name on this machine, to the port
   assert.equal(isOpen(strict.vault, '127.0.0.1', 53), false);
 });
 
-test('a new vault keeps nothing, whatever is added to it before it is opened again', async (t) => {
+test('a new vault keeps nothing, whichever objects are added before it is opened again', async (t) => {
   const first = await opened(t);
   await fill(first.vault);
   await first.close();

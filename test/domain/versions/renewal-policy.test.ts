@@ -86,7 +86,7 @@ for (const [name, lifetime, latestLeft] of lifetimes) {
     );
   });
 
-  test(`${name}: the moment that the CA told counts in place of the vault's own, earlier or later`, () => {
+  test(`${name}: the time that the CA suggests replaces the vault's own, earlier or later`, () => {
     for (const ariMoment of [notBefore + lifetime / 10, own - 1, own + 1, emergency]) {
       assert.equal(renewAt(facts(lifetime, { ariMoment })), Math.floor(ariMoment));
     }
@@ -112,7 +112,7 @@ for (const [name, lifetime, latestLeft] of lifetimes) {
     assert.equal(renewAt(facts(lifetime, { ariMoment: null })), own);
   });
 
-  test(`${name}: what is wanted has changed, so it is due now, whatever the CA says of the old version`, () => {
+  test(`${name}: changed settings make it due now, regardless of what the CA says of the old version`, () => {
     for (const now of [notBefore, notBefore + lifetime / 2, notAfter + year]) {
       for (const ariMoment of [null, now + day]) {
         assert.equal(renewAt(facts(lifetime, { now, changed: true, ariMoment })), now);
@@ -133,7 +133,7 @@ for (const [name, lifetime, latestLeft] of lifetimes) {
     assert(renewAt(facts(lifetime, { now, current: lasting })) > now + lifetime / 3);
   });
 
-  test(`${name}: a clock that is a year behind makes nothing due, and once it is right the moment is as before`, () => {
+  test(`${name}: a clock that is a year behind makes nothing due, and once corrected the time is as before`, () => {
     const behind = notBefore + lifetime / 2 - Math.max(year, lifetime);
     assert.equal(renewAt(facts(lifetime, { now: behind })), own);
     assert.equal(renewAt(facts(lifetime, { now: own - 1, current: { madeAt: behind } })), own);
@@ -181,7 +181,7 @@ for (const [name, lifetime, latestLeft] of lifetimes) {
   });
 }
 
-test('the moment is the same however often it is asked for', () => {
+test('the time is the same however often it is computed', () => {
   assert.equal(renewAt(facts(90 * day)), renewAt(facts(90 * day)));
   // Frozen: a jitter that changed with an upgrade would move the renewals of a whole fleet at once.
   assert.equal(new Date(renewAt(facts(90 * day))).toISOString(), '2027-01-19T12:28:27.674Z');
@@ -206,11 +206,11 @@ test('a success forgets the failures before it', () => {
   assert.equal(renewAt(facts(90 * day, { lastAttemptAt })), renewAt(facts(90 * day)));
 });
 
-test('a failure whose end is not known is tried at the planned moment', () => {
+test('a failure without a known end is retried at the scheduled time', () => {
   assert.equal(renewAt(facts(90 * day, { failedAttempts: 3 })), renewAt(facts(90 * day)));
 });
 
-test('failures after the expiry go on being tried', () => {
+test('failures after the expiry are still retried', () => {
   const lastAttemptAt = notBefore + 100 * day;
   const now = lastAttemptAt + minute;
   assert.equal(renewAt(facts(90 * day, { now, failedAttempts: 9, lastAttemptAt })), lastAttemptAt + day);
@@ -273,11 +273,11 @@ const anyFacts: fc.Arbitrary<RenewalFacts> = fc.record({
   retryAfter: maybe(anyTime),
 });
 
-test('the moment is a whole number that a database can hold, whatever the facts are', () => {
+test('the time is a whole number that a database can hold, for any facts', () => {
   fc.assert(fc.property(anyFacts, (some) => Number.isSafeInteger(renewAt(some))));
 });
 
-test('whatever the facts are, a version is due by its last twentieth, or a twentieth after it was got', () => {
+test('for any facts, a version is due by its last twentieth, or a twentieth after it was issued', () => {
   fc.assert(
     fc.property(anyFacts, (some) => {
       const { current, now } = some;
@@ -289,7 +289,7 @@ test('whatever the facts are, a version is due by its last twentieth, or a twent
   );
 });
 
-test('whatever the facts are, no version is due by age alone within a twentieth after it was got', () => {
+test('for any facts, no version is due by age alone within a twentieth after it was issued', () => {
   fc.assert(
     fc.property(anyFacts, ({ current, ...some }) => {
       if (current === null || current.madeAt > some.now) return true;
@@ -300,7 +300,7 @@ test('whatever the facts are, no version is due by age alone within a twentieth 
   );
 });
 
-test('whatever the clock says, a vault that asks again and again issues at most twenty times per lifetime', () => {
+test('for any clock, a vault that retries again and again issues at most twenty times per lifetime', () => {
   fc.assert(
     fc.property(anyTime, anyTime, fc.integer({ min: 2, max: 90 * 24 }), (truth, wrong, hours) => {
       const lifetime = hours * hour;
@@ -322,7 +322,7 @@ test('whatever the clock says, a vault that asks again and again issues at most 
   );
 });
 
-test('an earlier moment of the CA never makes it later, and neither does a shorter wait that it asks for', () => {
+test('an earlier time from the CA never makes it later, and neither does a shorter Retry-After', () => {
   fc.assert(
     fc.property(anyFacts, anyTime, anyTime, (some, one, other) => {
       const [early, late] = [Math.min(one, other), Math.max(one, other)];
@@ -354,7 +354,7 @@ test('after a failure the wait is never longer than a twentieth, or a week where
   );
 });
 
-test('planning anew once the clock has moved on never puts off what has come', () => {
+test('rescheduling after the clock has advanced never postpones what is due', () => {
   fc.assert(
     fc.property(anyFacts, fc.nat({ max: 10 * year }), (some, later) => {
       const { now, lastAttemptAt, current } = some;
@@ -391,7 +391,7 @@ for (const [name, lifetime] of lifetimes) {
     }
   });
 
-  test(`${name}: with a twentieth left, whoever asked to wait is asked again, once an hour at most`, () => {
+  test(`${name}: with a twentieth left, an issuer that asked to wait is tried again, once an hour at most`, () => {
     const lastAttemptAt = Math.ceil(end - lifetime / 20);
     for (const failedAttempts of [1, 2, 3, 4, 9]) {
       const wish = lastAttemptAt + 7 * day;
@@ -404,7 +404,7 @@ for (const [name, lifetime] of lifetimes) {
     }
   });
 
-  test(`${name}: near the end a wish of one issuer never delays the other, which is asked in its place`, () => {
+  test(`${name}: near expiry a Retry-After of one issuer never delays the other, which is tried in its place`, () => {
     const now = Math.ceil(end - left);
     for (const failedAttempts of [1, 2, 3, 4]) {
       const failed = { now, failedAttempts, lastAttemptAt: now };
@@ -419,7 +419,7 @@ for (const [name, lifetime] of lifetimes) {
     }
   });
 
-  test(`${name}: a wish of the primary issuer is kept until the end is near, and then the fallback is asked`, () => {
+  test(`${name}: a Retry-After of the primary issuer is kept until expiry is near, and then the fallback is tried`, () => {
     const now = notBefore + lifetime / 2;
     const failed = { now, failedAttempts: 1, lastAttemptAt: now, retryAfter: now + 7 * day, fallback };
     const near = Math.ceil(end - left);
@@ -434,7 +434,7 @@ for (const [name, lifetime] of lifetimes) {
     assert.equal(turnOf(facts(lifetime, { ...failed, now: near - 2 })), 'primary');
   });
 
-  test(`${name}: the less time is left, the sooner it is taken up, unless it keeps failing`, () => {
+  test(`${name}: the less time is left, the sooner it is started, unless it keeps failing`, () => {
     const early = facts(lifetime, { now: notBefore + lifetime / 2 });
     const nearEnd = Math.floor(end - left);
     assert.equal(urgentAt(early, 'schedule'), nearEnd);

@@ -124,7 +124,7 @@ test('a key opens for its own version only', async (t) => {
   }
 });
 
-test('nothing of a private key stands in the row', async (t) => {
+test('the row contains nothing of a private key', async (t) => {
   const { vault } = await testVault(t);
   const key = Buffer.from('-----BEGIN PRIVATE KEY-----');
   const row = await add(vault, await newCertificate(vault, 'a'));
@@ -132,7 +132,7 @@ test('nothing of a private key stands in the row', async (t) => {
   assert.equal(JSON.stringify({ ...row, sealed_private_key: '' }).includes('PRIVATE KEY'), false);
 });
 
-test('a version sets the moment of the next renewal where there is an issuer, and clears what had failed', async (t) => {
+test('a version sets the moment of the next renewal if there is an issuer, and clears what had failed', async (t) => {
   const { vault, world } = await testVault(t);
   const id = await newCertificate(vault, 'a');
   await vault.db.write((writer) =>
@@ -169,7 +169,7 @@ test('bytes that are no certificate make no version', async (t) => {
   assert.equal(await findVersion(vault.db.reader, id, 1), undefined);
 });
 
-test('a version is asked for by number, or is the current one', async (t) => {
+test('a version is selected by number, or is the current one', async (t) => {
   const { vault } = await testVault(t);
   const id = await newCertificate(vault, 'a');
   const require = (current_version: number | null, number?: number) =>

@@ -82,7 +82,7 @@ suite('keys that do not count', () => {
       assert.equal((await server.raw('GET', file)).status, 401);
   });
 
-  test('and are known are each recorded, also when the address has failed too often before', async (t) => {
+  test('and are known are each recorded, even when the address has failed too often before', async (t) => {
     const { server, ask, exhaust, refusals } = await prepared(t);
     const revoked = await revokedKey(server);
     const bound = await makeKey(server.vault, { allowed_networks: ['198.51.100.0/24'] });
@@ -119,13 +119,13 @@ suite('keys that do not count', () => {
 });
 
 suite('a limit of requests with one key', () => {
-  test('is none where it is 0', async (t) => {
+  test('is none if it is 0', async (t) => {
     const { server, ask } = await prepared(t, { apiKeyRate: 0 });
     const { raw } = await makeKey(server.vault);
     for (let count = 0; count < 300; count += 1) assert.equal((await ask(raw)).status, 200);
   });
 
-  test('counts each key by itself, wherever it is used, and all that it asks for', async (t) => {
+  test('counts each key separately, from any address and for all requests', async (t) => {
     const { server, ask } = await prepared(t, { apiKeyRate: 10 });
     const [one, other] = [await makeKey(server.vault), await makeKey(server.vault)];
     const etag = (await ask(one.raw)).headers.get('ETag') ?? '';

@@ -151,14 +151,14 @@ suite('networks of a key over HTTP', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'api_key.create')[0]?.detail.allowed_networks, expected);
   });
 
-  test('are none if none are requested, and where one is a star', async (t) => {
+  test('are none if none are requested, and if one is a star', async (t) => {
     const { expect } = await administration(t);
     for (const change of [{}, { allowed_networks: [] }, { allowed_networks: ['10.0.0.0/8', '*'] }]) {
       assert.deepEqual((await expect<View>(201, 'POST', path, { ...key, ...change })).allowed_networks, []);
     }
   });
 
-  test('that are none are refused by their place, and make no key', async (t) => {
+  test('that are invalid are rejected by their position, and create no key', async (t) => {
     const { expect } = await administration(t);
     type Refusal = { readonly errors: readonly { readonly path: string; readonly message: string }[] };
     for (const wrong of ['10.0.0.1/8', 'localhost', '', 'fe80::1%eth0', '10.0.0.0/33', '10.0.0.0-10.0.0.9']) {

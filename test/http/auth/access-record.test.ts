@@ -147,7 +147,7 @@ suite('what another process changes', () => {
     assert.equal(await statusFor(key.raw), 403);
   });
 
-  test('a certificate that is deleted is gone at once, also for the allowlists that named it', async (t) => {
+  test('a certificate that is deleted is gone at once, even for the allowlists that named it', async (t) => {
     const { server, cli, statusFor } = await twoProcesses(t);
     const [any, only] = [await makeKey(server.vault), await makeKey(server.vault, { certificates: ['www'] })];
     assert.deepEqual([await statusFor(any.raw), await statusFor(only.raw)], [200, 200]);

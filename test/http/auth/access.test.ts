@@ -151,7 +151,7 @@ suite('every endpoint behind a scope', () => {
 });
 
 suite('a certificate outside the allowlist', () => {
-  test('cannot be told from one that does not exist, at any endpoint and by any method', async (t) => {
+  test('is indistinguishable from one that does not exist, at any endpoint and by any method', async (t) => {
     const { server, endpoints } = await prepared(t);
     const key = await makeKey(server.vault, { certificates: [asked] });
     for (const { method, path, namesCertificate } of endpoints) {
@@ -182,7 +182,7 @@ suite('a certificate outside the allowlist', () => {
 });
 
 suite('every endpoint for administrators', () => {
-  test('gives one and the same 403 to all others: anonymous, unknown, ended and good keys, and sessions that are none', async (t) => {
+  test('gives the same 403 to all others: anonymous, unknown, expired and valid keys, and invalid sessions', async (t) => {
     for (const options of [{}, { administrators: alice.administrators }]) {
       const server = await checkedServer(t, options);
       const endpoints = administratorEndpoints(await makeAccount(server.vault));
@@ -200,7 +200,7 @@ suite('every endpoint for administrators', () => {
       const first = await server.raw('GET', '/api/v1/acme-accounts');
       assert.equal(first.status, 403);
       assert.equal(JSON.parse(first.body).code, 'forbidden');
-      assert.match(first.body, /session of an administrator/);
+      assert.match(first.body, /requires an administrator session/);
       for (const { method, path } of endpoints) {
         server.world.advance(minute);
         for (const [caller, lines] of Object.entries(callers)) {

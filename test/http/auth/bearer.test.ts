@@ -43,7 +43,7 @@ suite('the Authorization header', () => {
     for (const header of headers) assert.equal(readBearer(header), undefined, header);
   });
 
-  test('refuses any text without failing, and gives a token only as it stands in the header', () => {
+  test('rejects any text without failing, and returns a token exactly as in the header', () => {
     const unit = fc.oneof(
       fc.constantFrom('Bearer', 'bearer ', ' ', '\t', '=', '.', 'vk_'),
       fc.string({ maxLength: 3 }),

@@ -130,7 +130,7 @@ suite('a change in a session', () => {
     });
   }
 
-  test('needs JSON where it has a body, also from the right place', async (t) => {
+  test('needs JSON if it has a body, even from the right place', async (t) => {
     const server = await checkedServer(t, { publicUrl: site });
     await makeAdministrator(server.vault, 'alice');
     const { send } = await signIn(server, 'alice');

@@ -188,7 +188,7 @@ suite('the OpenAPI document', () => {
     }
   });
 
-  test('demands a key or a session where the route has a scope, and a session where it is for administrators', async (t) => {
+  test('demands a key or a session if the route has a scope, and a session if it is for administrators', async (t) => {
     const { document } = await checkedServer(t);
     const expected = {
       public: [],
@@ -290,7 +290,7 @@ suite('the checker of answers', () => {
     assert.throws(() => check(answer), /was used before/);
   });
 
-  test('refuses success where nothing is declared, and a body where none is', async (t) => {
+  test('refuses success if nothing is declared, and a body if none is', async (t) => {
     const { answerTo, judge, server } = await prepared(t);
     const answer = await answerTo(target);
     assert.throws(() => judge(answer, { target: '/api/v1/secrets' }), /nothing is declared here/);

@@ -12,7 +12,7 @@ const byProxy = ['X-Forwarded-For: 192.0.2.66', 'X-Forwarded-For: 198.51.100.1',
 const download = '/api/v1/certificates/www/private.key';
 
 suite('the address of the client', () => {
-  test('stands in the audit log, with the key and in the log, regardless of what the client wrote', async (t) => {
+  test('is in the audit log, with the key and in the log, regardless of what the client sent', async (t) => {
     const server = await checkedServer(t, behindProxy);
     await makeCertificate(server.vault, 'www');
     const { raw } = await makeKey(server.vault);

@@ -205,7 +205,7 @@ suite('arbitrary input', () => {
     );
   });
 
-  test('never makes a client of anything but an address in a header, or the peer', () => {
+  test('is always an address in a header, or the peer', () => {
     fc.assert(
       fc.property(written, written, (forwardedFor, forwarded) => {
         const client = clientOf({ peer: '10.0.0.1', forwardedFor, forwarded }, trusted);

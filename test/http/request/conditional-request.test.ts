@@ -42,7 +42,7 @@ suite('If-None-Match', () => {
     assert.equal(noneMatch(undefined, etag), false);
   });
 
-  test('matches nothing when it is malformed, even where the tag stands in it', () => {
+  test('matches nothing when it is malformed, even if it contains the tag', () => {
     const headers = [
       `${etag} ${etag}`,
       `w/${etag}`,

@@ -66,7 +66,7 @@ suite('a problem', () => {
     assert.deepEqual([headers['Content-Type'], headers.Allow], ['application/problem+json', 'GET']);
   });
 
-  test('tells who is not known how to become so, and who comes too early when to come again', () => {
+  test('tells unauthenticated clients how to authenticate, and throttled ones when to retry', () => {
     assert.equal(problemReply(new Problem('unauthenticated')).headers['WWW-Authenticate'], 'Bearer');
     assert.match(problemReply(new Problem('unavailable')).headers['Retry-After'] ?? '', /^\d+$/);
     const plain = problemReply(new Problem('forbidden')).headers;
@@ -113,7 +113,7 @@ suite('a streamed reply', () => {
     assert.deepEqual([await response.text(), response.headers.get('X-Request-Id')], ['one two', 'the-id']);
   });
 
-  test('is made no faster than it is read, and no further once the client stops reading', async (t) => {
+  test('is generated no faster than it is read, and stops when the client stops reading', async (t) => {
     let made = 0;
     let isOver = false;
     const { url, ended } = await streaming(t, async function* () {

@@ -98,7 +98,7 @@ test('the time is that from the head of the request to the end of its answer', a
   assert.equal(lines()[0]?.ms, 250);
 });
 
-test('what is no request has a line under the id that it is told', async (t) => {
+test('an invalid request is logged under the id in its response', async (t) => {
   const { server, lines, until } = await prepared(t);
   for (const [text, status] of [
     ['no request at all\r\n\r\n', 400],

@@ -39,7 +39,7 @@ test('a path is found with its parameters, the second time as the first', () => 
   assert.deepEqual([...(table.find('/a/www')?.routes.byMethod.keys() ?? [])], ['GET', 'DELETE']);
 });
 
-test('other paths are not, however often they are asked for', () => {
+test('other paths are not, however often they are requested', () => {
   for (const _ of [1, 2]) {
     for (const path of ['', '/', '/a', '/a/', '/A/www', '/a/www/', '/a//b/7', '/a/www/b', '/a/www/b/7/c']) {
       assert.equal(table.find(path), undefined, path);

@@ -55,7 +55,7 @@ function callers(key: string): Record<string, string>[] {
 }
 
 suite('the headers that every answer has', () => {
-  test('are in all answers of all routes, to everybody, in every method, and never let another site in', async (t) => {
+  test('are in all responses of all routes and methods, and never allow another site', async (t) => {
     const { server, seen, ask } = await watched(t);
     await makeCertificate(server.vault, 'www');
     const { raw } = await makeKey(server.vault);
@@ -200,7 +200,7 @@ suite('the headers that every answer has', () => {
     assert.deepEqual(headerComplaints(headers), []);
   });
 
-  test('are missed where one is not there, or says something else', () => {
+  test('are reported if one is missing or different', () => {
     const good = new Headers({ ...securityHeaders });
     assert.deepEqual(headerComplaints(good), []);
     for (const name of Object.keys(securityHeaders)) {

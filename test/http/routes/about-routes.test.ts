@@ -39,7 +39,7 @@ test('about tells version, checks and counts, and names no path', async (t) => {
   assert.deepEqual(later.counts.certificates, { expired: 2, expiring: 0, pending: 1, valid: 0, disabled: 1 });
 });
 
-test('about tells when the last backup was made, and of none where there is none', async (t) => {
+test('about shows when the last backup was created, and null if there is none', async (t) => {
   const { server, expect } = await administration(t);
   const { db } = server.vault;
   assert.deepEqual((await expect<About>(200, 'GET', '/api/v1/about')).backup, { last_at: null });

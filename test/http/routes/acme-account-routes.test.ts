@@ -24,7 +24,7 @@ suite('the list of ACME accounts', () => {
     assert.equal(response.headers.get('Cache-Control'), 'no-store');
   });
 
-  test('tells of each account where it is, whose it is and whether it is current, and nothing of its key', async (t) => {
+  test('names the CA, issuer and state of each account, and nothing of its key', async (t) => {
     const { server, ask } = await prepared(t);
     const [used, left] = [
       await makeAccount(server.vault),
@@ -132,7 +132,7 @@ suite('the deletion of an ACME account', () => {
     assert.deepEqual(await ids(), [String(id)]);
   });
 
-  test('does not happen where it cannot be recorded', async (t) => {
+  test('does not happen if it cannot be recorded', async (t) => {
     const { server, ask, ids } = await prepared(t);
     const id = await makeAccount(server.vault);
     const mock = t.mock.method(server.vault.db, 'write', async () => {

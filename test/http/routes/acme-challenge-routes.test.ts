@@ -39,7 +39,7 @@ suite('an http-01 challenge', () => {
     }
   });
 
-  test('that another process of the vault put up is answered too', async (t) => {
+  test('that another process of the vault presented is answered too', async (t) => {
     const server = await checkedServer(t);
     const other = await testVault(t, { dataDir: server.dataDir, world: server.world });
     await putChallenge(other.vault, http);

@@ -44,7 +44,7 @@ test('the last one cannot be deleted; an unknown one is not found', async (t) =>
   assert.equal((await alice.send('GET', '/api/v1/session')).status, 200);
 });
 
-test('one is made by another, can sign in, is listed without the hash, and can be removed', async (t) => {
+test('one is created by another, can sign in, is listed without the hash, and can be removed', async (t) => {
   const { server, alice } = await withAlice(t);
   const body = { name: 'bob', password: otherPassword };
   const made = await alice.send('POST', '/api/v1/administrators', body);
@@ -72,7 +72,7 @@ test('one is made by another, can sign in, is listed without the hash, and can b
   );
 });
 
-test('people may remove themselves while there is another', async (t) => {
+test('administrators may remove themselves unless they are the last', async (t) => {
   const { server, alice } = await withAlice(t);
   await makeAdministrator(server.vault, 'bob');
   assert.equal((await alice.send('DELETE', '/api/v1/administrators/alice')).status, 204);

@@ -38,7 +38,7 @@ suite('an API key that is asked for', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'api_key.create'), []);
   });
 
-  test('works at once, is shown this once, and stands nowhere else', async (t) => {
+  test('works at once, is shown only once, and is stored nowhere', async (t) => {
     const admin = await administration(t);
     const { server, ask } = admin;
     await makeCertificate(server.vault, 'www');

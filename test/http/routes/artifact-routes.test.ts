@@ -147,7 +147,7 @@ suite('the artifacts', () => {
 });
 
 suite('HEAD', () => {
-  test('has the headers of GET and no body, and is not recorded, also for the private key', async (t) => {
+  test('has the headers of GET and no body, and is not recorded, even for the private key', async (t) => {
     const { server, raw } = await prepared(t);
     const lines = [`Authorization: Bearer ${raw}`];
     for (const file of artifactFiles) {

@@ -95,7 +95,7 @@ suite('the audit log', () => {
     assert.deepEqual(await indexes('since=2026-11-20T12:02:00Z'), [2]);
   });
 
-  test('refuses times that are none, and parameters that do not exist', async (t) => {
+  test('rejects invalid times and unknown parameters', async (t) => {
     const { admin } = await prepared(t, 1);
     for (const query of ['since=yesterday', 'until=2026-11-31T00:00:00Z', 'who=alice', 'after=0']) {
       await admin.expect(400, 'GET', `${path}?${query}`);
@@ -120,7 +120,7 @@ suite('the audit log as a file', () => {
     assert.deepEqual([none.status, none.text], [200, '']);
   });
 
-  test('as CSV quotes what needs it, and makes text of what a spreadsheet would run', async (t) => {
+  test('as CSV quotes what needs it, and escapes spreadsheet formulas', async (t) => {
     const admin = await administration(t);
     const row = { at: noon, actor: 'admin:a', action: 'access.refuse', ip: null, request_id: 'r-1' };
     const resources = ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', 'GET /a,"b"', "it's", 'plain'];
@@ -138,7 +138,7 @@ suite('the audit log as a file', () => {
     assert.match(lines.at(-3) ?? '', /^\d+,2026-11-20T12:00:00Z,admin:a,.*,"\{""a"":1\}",,r-1,[0-9a-f]{64}$/);
   });
 
-  test('is cut off where it cannot be read to its end, and the log says why', async (t) => {
+  test('is cut off if it cannot be read to its end, and the log says why', async (t) => {
     const { admin } = await prepared(t, 1100);
     const { db } = admin.server.vault;
     let asked = 0;

@@ -76,7 +76,7 @@ suite('a certificate that is asked for', () => {
 });
 
 suite('a change of a certificate', () => {
-  test('is refused where it changes nothing, cannot be, or has nothing to change', async (t) => {
+  test('is refused if it is empty, impossible, or changes nothing', async (t) => {
     const { server, expect } = await administration(t);
     await makeCertificate(server.vault, 'www');
     await importOne(server.vault, 'bought', { chain: true });
@@ -135,7 +135,7 @@ suite('a change of a certificate', () => {
 });
 
 suite('the revocation of a version', () => {
-  test('is refused for what no ACME CA issued, versions that do not exist, and reasons that are none', async (t) => {
+  test('is refused for versions that no ACME CA issued, unknown versions and unknown reasons', async (t) => {
     const { server, expect } = await administration(t);
     await makeCertificate(server.vault, 'www');
     const reason = 'superseded';
@@ -248,7 +248,7 @@ suite('the list of certificates', () => {
     }
   });
 
-  test('refuses filters, orders and ends of pages that are none', async (t) => {
+  test('rejects invalid filters, orders and cursors', async (t) => {
     const { admin } = await zoo(t);
     const wrong = ['status=fine', 'sort=age', 'sort=expiry&after=www', 'after=1:www:x', 'search=a&search=b'];
     for (const query of wrong) await admin.expect(400, 'GET', `${list}?${query}`);

@@ -78,7 +78,7 @@ suite('files that are dropped', () => {
     assert(!server.log.lines.join('\n').includes(secret));
   });
 
-  test('are told of as they were understood, with a free name, and nothing is stored', async (t) => {
+  test('are described as they were understood, with a free name, and nothing is stored', async (t) => {
     const { server, expect, said } = await administration(t);
     const { leaf, key, secret } = await files(server.vault);
     const body = {
@@ -122,7 +122,7 @@ suite('files that are dropped', () => {
     );
   });
 
-  test('do not replace what an issuer makes', async (t) => {
+  test('do not replace a certificate that an issuer renews', async (t) => {
     const { server, expect } = await administration(t);
     await makeCertificate(server.vault, 'www');
     const { fullchain, key } = await files(server.vault);

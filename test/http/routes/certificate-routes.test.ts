@@ -116,7 +116,7 @@ suite('metadata', () => {
     }
   });
 
-  test('uses the public address where one is set, and none where the host header is odd', async (t) => {
+  test('uses the public address if one is set, and none where the host header is odd', async (t) => {
     const server = await checkedServer(t, { publicUrl: 'https://vault.example.test/base' });
     for (const name of ['a', 'b']) await makeCertificate(server.vault, name);
     const { raw } = await makeKey(server.vault);
@@ -174,7 +174,7 @@ suite('the list of certificates', () => {
     }
   });
 
-  test('has only what is in the allowlist, also page by page', async (t) => {
+  test('has only what is in the allowlist, even page by page', async (t) => {
     const { server } = await prepared(t, ['a', 'b', 'c', 'd']);
     const { raw } = await makeKey(server.vault, { certificates: ['d', 'b', 'a'] });
     const pages = await follow<Named>(server, '/api/v1/certificates?limit=1', raw);
@@ -185,7 +185,7 @@ suite('the list of certificates', () => {
     assert.equal(pages.length, 3);
   });
 
-  test('goes on after a name that does not exist, and is empty after the last', async (t) => {
+  test('continues after a name that does not exist, and is empty after the last', async (t) => {
     const { json } = await prepared(t, ['a', 'c']);
     const after = async (name: string) =>
       ((await json(`/api/v1/certificates?after=${encodeURIComponent(name)}`)) as Named[]).map(
@@ -221,7 +221,7 @@ suite('the list of versions', () => {
 });
 
 suite('both lists', () => {
-  test('refuse limits and positions that are none, and parameters that do not exist', async (t) => {
+  test('reject invalid limits and positions, and unknown parameters', async (t) => {
     const { server, raw } = await prepared(t);
     const both = ['limit=0', 'limit=1001', 'limit=abc', 'limit=-1', 'limit=1.5', 'limit=', 'limit=1&limit=2'];
     both.push('page=2', 'Limit=1', '__proto__=1', 'after=a&after=b');

@@ -22,7 +22,7 @@ const html = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 const script = '/console/main-abc123.js';
 
 suite('the page', () => {
-  test('stands at the root for everybody, and elsewhere only for browsers that go there', () => {
+  test('is at the root for any client, and elsewhere only for browsers that navigate', () => {
     assert.equal(get('/')?.body.toString(), '<!doctype html>');
     for (const path of [
       '/certificates',

@@ -182,7 +182,7 @@ suite('a certificate from a CA', () => {
     assert.equal((await server.get('/api/v1/renewals', raw)).status, 403);
   });
 
-  test('is revoked with the words of the CA where it refuses, and replaced where it does not', async (t) => {
+  test('is revoked with the words of the CA if it refuses, and replaced if it does not', async (t) => {
     const { expect, ca, server } = await issued(t);
     const revoke = '/api/v1/certificates/www/revoke';
     ca.override('revokeCert', problem('badRevocationReason', 'we need a better one'));

@@ -86,7 +86,7 @@ suite('a channel', () => {
     await expect(204, 'POST', `${path}/x/test`);
   });
 
-  test('is changed in parts, tested, disabled and removed, each as who asked for it', async (t) => {
+  test('is changed in parts, tested, disabled and removed, each recorded with its actor', async (t) => {
     const { expect, receiver, server } = await prepared(t);
     const { secret } = await expect<View>(201, 'POST', path, body);
     const at = `${path}/ops`;
@@ -120,7 +120,7 @@ suite('a channel', () => {
   });
 });
 
-test('the log of deliveries comes in pages, newest first, of one channel or state where wished', async (t) => {
+test('the delivery log has pages, newest first, with filters for channel and state', async (t) => {
   const admin = await prepared(t);
   const { expect, server, receiver } = admin;
   await expect(201, 'POST', path, { ...body, settings: { url: receiver.url } });

@@ -21,7 +21,7 @@ const details = { backup: { state: 'none', age_seconds: null }, disk: { state: '
 const allWell = { database: 'ok', master_key: 'ok', renewal_engine: 'ok' };
 
 suite('health', () => {
-  test('is ok and names the version, to anybody with or without credentials', async (t) => {
+  test('is ok and names the version, with or without credentials', async (t) => {
     const server = await checkedServer(t);
     const { raw } = await makeKey(server.vault);
     for (const key of [undefined, 'garbage', raw]) {

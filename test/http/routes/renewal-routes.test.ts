@@ -75,7 +75,7 @@ suite('a request to renew', () => {
     assert.notEqual((await renew()).body.id, first.id);
   });
 
-  test('makes one renewal and one event, however many ask at once', async (t) => {
+  test('creates one renewal and one event for any number of concurrent requests', async (t) => {
     const { server, key, renew } = await prepared(t);
     const answers = await Promise.all(Array.from({ length: 20 }, () => renew()));
     const [first] = answers;

@@ -44,7 +44,7 @@ async function flood(t: TestContext, door: Door, addressOf: (n: number) => strin
 const everywhere = (n: number) => `${1 + (n % 120)}.${n % 251}.${n % 241}.${1 + (n % 239)}`;
 const oneNetwork = (n: number) => `198.51.${n % 251}.${1 + (n % 241)}`;
 
-test('a person signs in from a known address while strangers everywhere try passwords, also after a restart', async (t) => {
+test('a person signs in from a known address while strangers everywhere try passwords, even after a restart', async (t) => {
   const first = await testServer(t, { hashCost, trustedProxies });
   await makeAdministrator(first.vault, 'alice');
   const home = '203.0.113.7';

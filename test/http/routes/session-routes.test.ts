@@ -81,7 +81,7 @@ suite('a sign-in that fails', () => {
     assert.doesNotMatch(told, /wrong-password-of-mine|in-the-wrong-field/);
   });
 
-  test('is refused before it is tried after five failures, also with the right password, until the pause is over', async (t) => {
+  test('is refused before it is tried after five failures, even with the right password, until the pause is over', async (t) => {
     const server = await withAlice(t);
     for (let n = 0; n < 5; n += 1) {
       assert.equal((await post(server, { name: 'alice', password: 'wrong' })).status, 401);
@@ -205,7 +205,7 @@ suite('a session', () => {
     assert.equal(await stateOf(page), 401);
   });
 
-  test('ends when the settings say, also one that began under longer ones', async (t) => {
+  test('ends when the settings say, even one that began under longer ones', async (t) => {
     const server = await withAlice(t);
     const { cookie } = await signIn(server, 'alice');
     await server.stop();
@@ -219,7 +219,7 @@ suite('a session', () => {
     assert.equal(await stateOf(pageWith(again, cookie)), 401);
   });
 
-  test('writes its use down once a minute, and goes on where that cannot be written', async (t) => {
+  test('records its use once a minute, and continues if that fails', async (t) => {
     const server = await withAlice(t);
     const page = await signIn(server, 'alice');
     const used = () =>
@@ -289,7 +289,7 @@ suite('a session ends at once', () => {
     assert.deepEqual(event?.detail, { how: 'ended from another session' });
   });
 
-  test('by removal of the person or a new password, also in another process', async (t) => {
+  test('by removal of the person or a new password, even in another process', async (t) => {
     const server = await withAlice(t);
     await makeAdministrator(server.vault, 'bob');
     const [alice, bob] = [await signIn(server, 'alice'), await signIn(server, 'bob')];

@@ -42,7 +42,7 @@ async function assertNotValid(response: Response): Promise<void> {
 }
 
 suite('a setup link', () => {
-  test('that was never made, is another, was replaced or has expired gets one answer, and creates no administrator', async (t) => {
+  test('that is unknown, replaced or expired gets one answer, and creates no administrator', async (t) => {
     const server = await checkedServer(t);
     await assertNotValid(await setUp(server, 'x'));
     const replaced = await offered(server);
@@ -86,7 +86,7 @@ suite('a setup link', () => {
     await assertNotValid(await setUp(server, 'wrong', { password: 'short' }));
   });
 
-  test('makes the first administrator and signs them in', async (t) => {
+  test('creates the first administrator and signs them in', async (t) => {
     const server = await checkedServer(t);
     const response = await setUp(server, await offered(server));
     assert.equal(response.status, 201);
@@ -101,7 +101,7 @@ suite('a setup link', () => {
     assert.equal(eventsOf(server.dataDir, 'session.create').length, 1);
   });
 
-  test('works once, also when two come at the same moment', async (t) => {
+  test('works once, even when two come at the same moment', async (t) => {
     const server = await checkedServer(t);
     const token = await offered(server);
     const both = await Promise.all(['alice', 'bob'].map((name) => setUp(server, token, { name })));
@@ -110,7 +110,7 @@ suite('a setup link', () => {
     assert.equal((await viewAdministrators(server.vault)).length, 1);
   });
 
-  test('ends when an administrator is made another way, and none is offered then', async (t) => {
+  test('expires when an administrator is created another way, and no new link is offered', async (t) => {
     const server = await checkedServer(t);
     const token = await offered(server);
     await makeAdministrator(server.vault, 'alice');

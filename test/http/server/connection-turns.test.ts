@@ -281,7 +281,7 @@ suite('a request that can be read in one way', () => {
 });
 
 suite('answers', () => {
-  test('keep their order where what follows a slow request is no request', async (t) => {
+  test('keep their order if what follows a slow request is invalid', async (t) => {
     const { server, hidden } = await prepared(t);
     const gate = Promise.withResolvers<void>();
     const waiting = Promise.withResolvers<void>();

@@ -27,7 +27,7 @@ function told({ status, body, headers }: RawReply): string {
 const www = '/api/v1/certificates/www';
 
 suite('a method that a path does not have', () => {
-  test('is 405 with those that it has, before anybody is asked for a key', async (t) => {
+  test('is 405 with the allowed methods, before any key is required', async (t) => {
     const { server, ask } = await prepared(t);
     const all = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'];
     for (const [path, group] of Map.groupBy(routes, (route) => route.path)) {
@@ -50,7 +50,7 @@ suite('a method that a path does not have', () => {
     assert.deepEqual([status, body, headers.get('Allow')], [405, '', 'POST']);
   });
 
-  test('does not count by its case, and an unknown one is no request', async (t) => {
+  test('is case-sensitive, and an unknown one is rejected', async (t) => {
     const { server } = await prepared(t);
     for (const method of ['get', 'Get', 'FROB']) {
       const text = await converse(server.url, requestText(method, '/api/v1/health', ['Connection: close']));

@@ -75,7 +75,7 @@ suite('a ClientHello', () => {
     for (const text of others) assert.equal(offeredProtocols(Buffer.from(text, 'latin1')), undefined, text);
   });
 
-  test('in more records than any client makes is refused', async () => {
+  test('in more records than any client sends is rejected', async () => {
     const hello = await helloOf({ ALPNProtocols: ['acme-tls/1'] });
     assert.equal(offeredProtocols(fragmented(hello, 20)), undefined);
   });
@@ -151,7 +151,7 @@ suite('a made-up ClientHello', () => {
   );
   const extension = fc.tuple(fc.integer({ min: 17, max: 0xffff }), bytes(40));
 
-  test('tells the protocols that it was made with, in records of any size', () => {
+  test('yields the protocols that it offers, in records of any size', () => {
     const property = fc.property(
       ...([
         bytes(32),
@@ -186,7 +186,7 @@ suite('a made-up ClientHello', () => {
     fc.assert(property, fuzzRuns(500));
   });
 
-  test('of any bytes is told from one that goes on, and nothing is thrown', async () => {
+  test('of any bytes is complete or incomplete, and nothing is thrown', async () => {
     const real = await helloOf({ ALPNProtocols: ['acme-tls/1'] });
     const changed = fc
       .array(fc.tuple(fc.nat(real.length - 1), fc.nat(255)), { maxLength: 6 })

@@ -162,7 +162,7 @@ suite('a tls-alpn-01 challenge', () => {
 });
 
 suite('what is no TLS', () => {
-  test('but plain HTTP is told so, and the connection is closed without a redirect', async (t) => {
+  test('rejects plain HTTP with an explanation, and closes the connection without a redirect', async (t) => {
     const server = await httpsServer(t);
     const raw = `vk_abcdefghijkl.${'s'.repeat(43)}`;
     for (const method of ['GET', 'POST', 'OPTIONS']) {

@@ -103,7 +103,7 @@ suite('a tls-alpn-01 challenge', () => {
     }
   });
 
-  test('that another process of the vault put up is answered too, and the newest counts', async (t) => {
+  test('that another process of the vault presented is answered too, and the newest counts', async (t) => {
     const { dataDir, world, port } = await prepared(t);
     await look(port);
     const other = await testVault(t, { dataDir, world });
@@ -213,7 +213,7 @@ suite('the listener for tls-alpn-01', () => {
     while (seen.certificate === undefined) seen = await look(port);
   });
 
-  test('stops at once, also with connections that have said nothing', async (t) => {
+  test('stops at once, even with connections that have said nothing', async (t) => {
     const { listener, port } = await prepared(t);
     const socket = await tcp(port);
     const ended = readToEnd(socket);
@@ -222,7 +222,7 @@ suite('the listener for tls-alpn-01', () => {
     await assert.rejects(tcp(port), { code: 'ECONNREFUSED' });
   });
 
-  test('names its own option where it cannot have its address', async (t) => {
+  test('names its own option if it cannot have its address', async (t) => {
     const { vault, port } = await prepared(t);
     for (const [host, taken] of [
       ['127.0.0.1', port],

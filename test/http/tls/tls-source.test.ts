@@ -39,7 +39,7 @@ async function addAcmeIssuer(vault: TestVault['vault'], name: string): Promise<v
 }
 
 suite('on an empty vault', () => {
-  test('the private CA makes the certificate, which is recorded and can be pinned', async (t) => {
+  test('the private CA issues the certificate, which is recorded and can be pinned', async (t) => {
     const server = await httpsServer(t);
     const { leaf, pin, status } = await visit(server.url + health);
     assert.equal(status, 200);
@@ -49,7 +49,7 @@ suite('on an empty vault', () => {
     assert(server.log.lines.some((line) => line.includes(pin) && line.includes('"level":"info"')));
   });
 
-  test('a host to make it for is asked for where nothing says one', async (t) => {
+  test('a host name is required if no setting names one', async (t) => {
     const { vault } = await testVault(t);
     await assert.rejects(TlsEndpoint.open(vault, ownSource([])(vault)), (error) => {
       assert(error instanceof OperatorError);
@@ -60,7 +60,7 @@ suite('on an empty vault', () => {
     assert.deepEqual(await vault.db.reader.selectFrom('certificates').select('id').execute(), []);
   });
 
-  test('two servers that start at once make one certificate', async (t) => {
+  test('two servers that start at once issue one certificate', async (t) => {
     const first = await testVault(t);
     const second = await testVault(t, { dataDir: first.dataDir, world: first.world });
     const [one, other] = await Promise.all(
@@ -85,7 +85,7 @@ suite('a new version', () => {
     assert.deepEqual(warnings(server), []);
   });
 
-  test('that another process made is served too', async (t) => {
+  test('that another process issued is served too', async (t) => {
     const server = await httpsServer(t);
     const before = await visit(server.url + health);
     const other = await testVault(t, { dataDir: server.dataDir, world: server.world });
@@ -104,7 +104,7 @@ suite('a new version', () => {
     assert.notEqual((await nextAfter(server, before)).pin, before.pin);
   });
 
-  test('with other names is served as soon as it was asked for', async (t) => {
+  test('with other names is served as soon as it is requested', async (t) => {
     const server = await httpsServer(t);
     const before = await visit(server.url + health);
     const domains = ['vault.example.test', 'vault.other.test'] as never[];
@@ -126,7 +126,7 @@ suite('a new version', () => {
 });
 
 suite('trouble with the certificate', () => {
-  test('that waits for its public CA: the private CA stands in until it comes', async (t) => {
+  test('that waits for its public CA: the private CA issues a temporary one', async (t) => {
     const opened = await testVault(t);
     await addAcmeIssuer(opened.vault, 'public');
     const input = { name: 'vault', domains: ['vault.public.test'], issuer: 'public' };
@@ -167,7 +167,7 @@ suite('trouble with the certificate', () => {
     assert.equal(renewed.pin, expired.pin);
   });
 
-  test('whose key cannot be opened: the private CA stands in until there is a version that can', async (t) => {
+  test('whose key cannot be opened: the private CA issues a temporary one until a usable version exists', async (t) => {
     const first = await testVault(t);
     await makeCertificate(first.vault, 'vault');
     await first.close();
@@ -183,7 +183,7 @@ suite('trouble with the certificate', () => {
     assert.equal((await nextAfter(server, standIn)).leaf.subjectAltName, 'DNS:vault.example.test');
   });
 
-  test('that is deleted while it is served: it stays until there is another of its name', async (t) => {
+  test('that is deleted while it is served: it stays until another has its name', async (t) => {
     const server = await httpsServer(t);
     const before = await visit(server.url + health);
     await deleteCertificate(server.vault, localCli, 'vault', { force: true });
@@ -193,7 +193,7 @@ suite('trouble with the certificate', () => {
     assert.equal((await nextAfter(server, before)).leaf.subjectAltName, 'DNS:new.example.test');
   });
 
-  test('whose next version cannot be read: the one before stays, which is said once', async (t) => {
+  test('whose next version cannot be read: the previous one stays, which is logged once', async (t) => {
     const server = await httpsServer(t);
     const before = await visit(server.url + health);
     await renewCertificate(server.vault, 'vault');

@@ -17,7 +17,7 @@ import { auditFilter, auditFilterOptions } from './audit-filter.ts';
 
 export const exportCommand = command({
   name: 'audit export',
-  description: 'Export audit events as JSON lines or CSV, oldest first',
+  description: 'Export audit events as JSON Lines or CSV, oldest first',
   examples: [
     {
       does: 'Export one year as CSV',

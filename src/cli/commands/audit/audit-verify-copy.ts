@@ -36,7 +36,7 @@ export async function verifyCopy(path: string, args: Given, terminal: Terminal):
   const report = await verifyExport(linesOf(path, terminal), checkpoints);
   if (report.events === 0) {
     throw new OperatorError(`${name} holds no audit events`, {
-      hint: 'Use a JSON lines file written by "vault audit export" or --audit-file. CSV cannot be verified.',
+      hint: 'Use a JSON Lines file written by "vault audit export" or --audit-file. CSV cannot be verified.',
     });
   }
   terminal.stdout.write(

@@ -40,7 +40,7 @@ export const verifyCommand = command({
     file: {
       type: 'string',
       valueHint: 'FILE',
-      description: 'verify this export or audit file (JSON lines) instead of the vault',
+      description: 'verify this export or audit file (JSON Lines) instead of the vault',
     },
     'public-key': {
       type: 'string',

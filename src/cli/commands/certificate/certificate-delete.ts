@@ -12,7 +12,7 @@ import { nameOption } from './certificate-options.ts';
 
 export const deleteCommand = command({
   name: 'certificate delete',
-  description: 'Delete a certificate; "undelete" restores it for 30 days',
+  description: 'Delete a certificate; it can be restored for 30 days',
   examples: [
     { does: 'Delete a certificate that no API key lists', line: 'vault certificate delete --name web' },
     {
@@ -24,8 +24,7 @@ export const deleteCommand = command({
     ...nameOption,
     force: {
       type: 'boolean',
-      description:
-        'delete it even if API keys list it (it leaves their allowlists) or the vault serves HTTPS with it',
+      description: 'delete the certificate even if the vault serves HTTPS with it or API keys list it',
     },
   },
   run: (args, terminal) =>

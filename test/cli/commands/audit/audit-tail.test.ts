@@ -34,7 +34,7 @@ test('what a terminal could run is not shown', async (t) => {
   assert.match((await done('audit', 'tail', '--lines=1')).stdout, /^1970\S+ {2}a {2}b {2}\?\[2J\n$/);
 });
 
-test('with --follow it goes on with what fits until it is stopped', async (t) => {
+test('with --follow it continues with matching events until it is stopped', async (t) => {
   const { done, data } = commandLine(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   const [program = ''] = fromExecutable;

@@ -44,18 +44,24 @@ test('an export verifies, with and without a checkpoint, on a machine that has n
   assert.equal(existsSync(data), false);
 });
 
-test('an event that was changed, removed, put in, moved or written otherwise shows', async (t) => {
+test('an event that was modified, removed, inserted, moved or rewritten is found', async (t) => {
   const { run, lines, copy } = await exported(t);
   const [first = '', second = '', third = '', ...rest] = lines;
   const forged = second.replace('"actor":"local-cli"', '"actor":"admin:eve"');
   const eve = '"actor":"admin:eve","actor":"';
   for (const [some, expected] of [
-    [[first, forged, third, ...rest], /^FAULT: event 2 was changed, or does not follow the one before it\n/],
+    [
+      [first, forged, third, ...rest],
+      /^FAULT: event 2 was modified, or does not follow the previous event\n/,
+    ],
     [[first, third, ...rest], /^FAULT: event 2 is missing before event 3\n/],
-    [[first, second, third, forged, ...rest], /^FAULT: event 2 stands after event 3, and is no repetition\n/],
+    [
+      [first, second, third, forged, ...rest],
+      /^FAULT: event 2 comes after event 3, and is not a repetition\n/,
+    ],
     [
       [first, third, second, ...rest],
-      /^FAULT: event 2 is missing before event 3\nFAULT: event 2 stands after/,
+      /^FAULT: event 2 is missing before event 3\nFAULT: event 2 comes after/,
     ],
     [
       [first, second.replace('"actor":"', eve), third, ...rest],
@@ -71,7 +77,7 @@ test('an event that was changed, removed, put in, moved or written otherwise sho
   }
 });
 
-test('what a crash leaves in an audit file is no fault, and is told', async (t) => {
+test('what a crash leaves in an audit file is reported, but is not a fault', async (t) => {
   const { done, lines, copy } = await exported(t);
   const [first = '', second = '', ...rest] = lines;
   const path = copy([first, second, '{"id":3,"at', first, second, ...rest]);
@@ -93,7 +99,7 @@ test('a copy that begins later says what it cannot show, and a checkpoint of the
   const forged = copy([first.replace('"actor":"local-cli"', '"actor":"admin:eve"'), ...rest]);
   const { code, stdout: found } = await run('audit', 'verify', '--file', forged, ...proved);
   assert.equal(code, 1);
-  assert.match(found, new RegExp(`^FAULT: event ${id + 1} was changed`));
+  assert.match(found, new RegExp(`^FAULT: event ${id + 1} was modified`));
   const cut = await run('audit', 'verify', '--file', copy(lines.slice(0, id - 1)), ...proved);
   assert.match(cut.stdout, new RegExp(`^FAULT: the log ends at event ${id - 1}, before the checkpoint`));
 });

@@ -34,7 +34,7 @@ test('a changed event is named, with exit code 1', async (t) => {
   assert.equal(code, 1);
   assert.match(
     stdout,
-    /^FAULT: event 2 was changed, or does not follow the one before it\nVerified \d+ events, from 1 to/,
+    /^FAULT: event 2 was modified, or does not follow the previous event\nVerified \d+ events, from 1 to/,
   );
   assert.match(
     stderr,
@@ -67,7 +67,7 @@ test('a checkpoint that was changed is refused, and a new key is taken at once',
   const forged = file(text.replace('events ', 'events 9'), 'forged.txt');
   await refused(
     ['audit', 'verify', '--checkpoint', forged],
-    /^vault: the signature of .*forged\.txt is wrong: it was changed\n/,
+    /^vault: the signature of .*forged\.txt is invalid: the checkpoint was modified\n/,
   );
   const key = (await done('audit', 'public-key')).stdout;
   const next = file((await done('audit', 'checkpoint', '--new-key')).stdout, 'next.txt');

@@ -47,7 +47,7 @@ test('a run that comes while another stores its keys waits for that, and loses n
   assert.equal(readFileSync(path, 'utf8'), `${token.raw.expose()}\n`);
 });
 
-test('the draft of a key that was never stored goes, and so do all where one cannot be written', async (t) => {
+test('the draft of a key that was never stored goes, and so do all if one cannot be written', async (t) => {
   const { one, folder, path, token } = await prepared(t);
   draftKeyFiles(new Map([[path, token.raw]]));
   assert.equal(await recoverKeyFile(one.vault, path), false);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
 
-test('an ACME certificate is ordered at once, and people are told who carries the order out', async (t) => {
+test('an ACME certificate is queued at once, and the output says which process orders it', async (t) => {
   const { ca, run, json } = await commandLineWithCa(t);
   assert.deepEqual(
     await run(...commandWords('certificate create --name web --domain web.test --issuer ca')),

@@ -8,7 +8,7 @@ import { scriptedAcme } from '../../../harness/scripted-acme.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 import { serve } from '../../../harness/vault-process.ts';
 
-test('a renewal is queued for the server, and asking again makes no second one', async (t) => {
+test('a renewal is queued for the server, and a second request creates no second one', async (t) => {
   const { done, refused, json } = await commandLineWithCa(t);
   await done(...commandWords('certificate create --name web --domain web.test'));
   for (let times = 0; times < 2; times += 1) {

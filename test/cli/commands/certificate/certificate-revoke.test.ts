@@ -26,7 +26,7 @@ test('a version is revoked with its reason, marked, and the current one is repla
   assert.equal(renewal?.status, 'queued');
 });
 
-test('what no ACME CA issued, what is not there, and what is no reason are refused before anybody is asked', async (t) => {
+test('versions that no ACME CA issued, unknown versions and unknown reasons are refused before the CA is contacted', async (t) => {
   const { ca, done, refused } = await commandLineWithCa(t);
   await refused(
     revoke('--reason keyCompromise'),
@@ -60,7 +60,7 @@ test('what no ACME CA issued, what is not there, and what is no reason are refus
   assert.deepEqual(ca.kinds(), ['directory']);
 });
 
-test("a refusal is told in the CA's own words, without what a terminal would obey, and nothing is marked", async (t) => {
+test("a rejection is reported in the CA's own words, without control characters, and nothing is marked", async (t) => {
   const { ca, done, refused } = await commandLineWithCa(t);
   await done(...create);
   ca.override('revokeCert', problem('unauthorized', 'you may \u001b[31mnot\u0007 revoke this'));

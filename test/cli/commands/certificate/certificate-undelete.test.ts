@@ -81,7 +81,7 @@ test('the name of a deleted certificate is free, and a taken one is not overwrit
   await done(...create, 'second.test');
   await refused(
     commandWords('certificate undelete --name web'),
-    'vault: A certificate named "web" exists again.\n' +
+    'vault: A certificate named "web" already exists.\n' +
       '  Restore the deleted one under another name with --as NAME, or delete the existing one first.\n',
   );
   assert.equal(

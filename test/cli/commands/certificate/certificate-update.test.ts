@@ -75,7 +75,7 @@ test('other domains and another key type renew at once, the same ones do not', a
   );
 });
 
-test('a certificate moves to another issuer with its next version, and people are told how to have that now', async (t) => {
+test('a certificate moves to another issuer with its next version, and the output says how to renew now', async (t) => {
   const { done, refused, json } = await commandLineWithCa(t);
   await done(...create);
   assert.equal(

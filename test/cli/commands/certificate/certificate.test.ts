@@ -139,7 +139,7 @@ test('people get a table, and facts about one certificate; programs get the same
   for (const text of [stdout, shown, shownJson]) assert.doesNotMatch(text, /PRIVATE KEY-|sealed/);
 });
 
-test('what is wrong is refused on stderr alone and changes nothing, not even makes a vault', async (t) => {
+test('an error is printed on stderr alone and changes nothing, and creates no vault', async (t) => {
   const before = await list();
   const fresh = join(tempDir(t), 'fresh');
   const web = ['--name=new', '--domain=a.test'];

@@ -73,7 +73,7 @@ test('where a server runs, it does the work, and the command shows it', async (t
   await server.end();
 });
 
-test('a renewal that is under way is joined, and not asked for again', async (t) => {
+test('a running renewal is joined, and not requested again', async (t) => {
   const line = await commandLineWithCa(t);
   const { ca, data, done, run, json } = line;
   const held = Promise.withResolvers<void>();
@@ -123,7 +123,7 @@ test('waiting for a paused CA shows until when and why, and ^C ends the waiting'
   assert.match(issuer?.paused_until ?? '', /Z$/);
 });
 
-test('^C in the middle of an order leaves it to the next worker, who goes on with the same one', async (t) => {
+test('^C during an order leaves it to the next worker, which continues the same order', async (t) => {
   const line = await commandLineWithCa(t, { processing: 1000 });
   const { code, stderr } = await interrupted(
     line,

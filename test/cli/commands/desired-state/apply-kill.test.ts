@@ -124,7 +124,7 @@ test('killed in the middle of its changes to the vault, it has changed all or no
   assert.equal(seen.at(-1), 'after');
 });
 
-test('killed in the middle of a long plan, it has made a part of it in order, and the next run makes the rest', async (t) => {
+test('killed during a long plan, it has applied a part in order, and the next run applies the rest', async (t) => {
   const { folder, reset, apply, names } = await prepared(t);
   const wanted = Array.from({ length: 120 }, (_, n) => `w${n}`);
   const lines = wanted.map((name) => `  ${name}: {domains: [${name}.test], disabled: true}\n`);

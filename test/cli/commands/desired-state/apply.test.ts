@@ -46,7 +46,7 @@ type Key = { id: number; name: string; scopes: string[]; certificates: string[];
 
 const keysOf = async ({ done }: CommandLine) => JSON.parse((await done('api-key', 'list')).stdout) as Key[];
 
-test('what is new is shown and made, the secret of a key goes into its file, and a second run does nothing', async (t) => {
+test('new objects are shown and created, the secret of a key goes into its file, and a second run does nothing', async (t) => {
   const line = await applied(t);
   assert.equal(
     line.outcome.stdout,
@@ -182,7 +182,7 @@ test('a certificate that goes while a key names it is refused, and so is an issu
   line.file(first.replace(/ {2}web:\n.*\n/, ''), 'desired.yaml');
   await line.refused(
     ['apply', '-f', line.path, '--prune', '--yes'],
-    `vault: ${line.path}:13: api_keys.www.certificates.0: certificate web would be removed, but this key allows it\n  Nothing was changed.\n`,
+    `vault: ${line.path}:13: api_keys.www.certificates.0: certificate web would be removed, but this key lists it\n  Nothing was changed.\n`,
   );
   line.file('version: 1\n', 'desired.yaml');
   const own = { ...process.env, VAULT_TLS_CERTIFICATE: 'web', VAULT_DATA_DIR: line.data };
@@ -224,10 +224,10 @@ api_keys:
   const lines = stderr.replaceAll(`vault: ${path}:`, '').trimEnd().split('\n');
   const expected = [
     '5: dns_providers.cloudflare.zones.0: "not a zone" is not a zone',
-    '6: dns_providers.cloudflare.secret: a secret is not written here: write {file: NAME}',
+    '6: dns_providers.cloudflare.secret: secrets do not belong in this file: write {file: NAME}',
     '8: certificates.".web": ".web" is not a name',
     '9: certificates.".web".domains: at least one domain is required',
-    '12: certificates.shop.key_typ: there is no such setting',
+    '12: certificates.shop.key_typ: unknown setting',
     '16: api_keys.www.scopes.0: "everything" is not a scope',
     '18: api_keys.www.expires_at: "soon" is not an RFC 3339 timestamp',
     '  Nothing was changed.',
@@ -281,12 +281,12 @@ api_keys:
   assert.equal(code, 1);
   const said = stderr.replaceAll(`vault: ${path}:`, '').split('\n');
   for (const [index, expected] of [
-    /^3: issuers\.ca\.eab_kid: name the file with its HMAC key too/,
-    /^5: dns_providers\.cloudflare\.secret: the vault has no such provider of this type yet/,
+    /^3: issuers\.ca\.eab_kid: the HMAC key is missing; add eab_hmac_key/,
+    /^5: dns_providers\.cloudflare\.secret: missing for a new provider or a new type/,
     /^10: certificates\.shop\.challenge: \*\.example\.test can only be validated with dns-01/,
     /^13: certificates\.web\.issuer: unknown issuer "letsencrypt"; add it to issuers/,
-    /^15: imported_certificates\.mail: the vault has none of this name yet/,
-    /^17: api_keys\.twice: 2 API keys have this name: write the one you mean as "twice \(id 1\)" or "twice \(id 2\)"/,
+    /^15: imported_certificates\.mail: files are missing for a new certificate/,
+    /^17: api_keys\.twice: 2 API keys have this name; write "twice \(id 1\)" or "twice \(id 2\)"/,
     /^18: api_keys\.www\.certificates\.0: unknown certificate "none"/,
     /^ {2}Nothing was changed\.$/,
   ].entries()) {
@@ -309,7 +309,7 @@ test('what is no YAML, no document, or the settings of the server is called what
       /:4: certificates\.a\.domains must be a list\n.*:5: certificates\.a\.auto_renew must be true or false\n/,
     ],
     ['version: 1\ncertificates:\n  a: {}\n', /:3: certificates\.a\.domains is missing\n/],
-    [`${token}: 1\n`, /: "what is no name": there is no such setting/],
+    [`${token}: 1\n`, /: "\(not a name\)": unknown setting/],
   ];
   for (const [text, expected] of cases) {
     const { code, stderr } = await line.run('apply', '-f', line.file(text));
@@ -324,7 +324,7 @@ test('what is no YAML, no document, or the settings of the server is called what
   );
 });
 
-test('secrets come from files and the environment, are compared without being said, and stay where nothing is named', async (t) => {
+test('secrets come from files and the environment, are compared without being said, and stay if nothing is named', async (t) => {
   const line = await applied(t);
   const withSecret = (secret: string) =>
     line.file(first.replace('{file: cloudflare.yaml}', secret), 'desired.yaml');
@@ -338,10 +338,7 @@ test('secrets come from files and the environment, are compared without being sa
   const another = 'another-made-up-token-0123456789abcdef';
   const run = commandLineOf(line, { ...process.env, CLOUDFLARE: `api_token: ${another}` });
   const { stdout } = await run('apply', '-f', line.path);
-  assert.match(
-    stdout,
-    /^~ dns-provider cloudflare\n {4}secret: \(secret\) → \(another secret\)\n\n0 to create/,
-  );
+  assert.match(stdout, /^~ dns-provider cloudflare\n {4}secret: \(secret\) → \(new secret\)\n\n0 to create/);
   assert.equal((await run('apply', '-f', line.path)).stdout, 'No changes.\n');
   assert.ok(!stdout.includes(another));
   withSecret('{file: nothing.yaml}');
@@ -364,7 +361,7 @@ test('the document may come from standard input, and answer in JSON', async (t) 
   assert.deepEqual(await line.json('apply', '-f', '-', '--dry-run'), { applied: false, changes: [] });
 });
 
-test('stopped by a signal, it says what it has changed, and the next run makes the rest', async (t) => {
+test('stopped by a signal, it says what it has changed, and the next run applies the rest', async (t) => {
   const line = commandLine(t);
   await line.done('certificate', 'create', '--name', 'first', '--domain', 'a.test');
   const names = Array.from({ length: 300 }, (_, n) => `  w${n}: {domains: [w${n}.test]}\n`);
@@ -378,8 +375,8 @@ test('stopped by a signal, it says what it has changed, and the next run makes t
   const made = (await line.json<{ name: string }[]>('certificate', 'list')).length - 1;
   const expected =
     made === 0
-      ? 'vault: it was stopped\n  Nothing was changed.\n'
-      : `vault: stopped after ${made} of 300 changes\n  These changes are made and stay. Run it again to make the others.\n`;
+      ? 'vault: stopped before the first change\n  Nothing was changed.\n'
+      : `vault: stopped after ${made} of 300 changes\n  These changes stay. Run the command again to make the others.\n`;
   assert.deepEqual([code, await said], [1, expected]);
   const { stdout } = await line.done('apply', '-f', path, '--dry-run');
   assert.match(stdout, new RegExp(`\n${300 - made} to create, 0 to change, 0 to remove\n$`));
@@ -445,7 +442,7 @@ test(
     line.file('version: 1\ncertificates:\n  mail: {domains: [mail.example.test]}\n', 'desired.yaml');
     assert.match((await line.done('apply', '-f', path)).stdout, /^~ certificate mail/);
     line.file('version: 1\nimported_certificates:\n  mail: {}\n', 'desired.yaml');
-    await line.refused(['apply', '-f', path], /an issuer makes and renews it/);
+    await line.refused(['apply', '-f', path], /an issuer renews this certificate/);
   },
 );
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readDesiredDocument } from '../../../../src/cli/commands/desired-state/desired-document.ts';
 
-test('a name that YAML would take for a number or nothing is the word that was written, also behind an anchor', async () => {
+test('a name that YAML would take for a number or nothing is the word that was written, even behind an anchor', async () => {
   const names = ['007', '1.10', '1e3', '0x1f', 'null', 'true', '2030-01-31'];
   const lines = names.map((name) => `  ${name}: {<<: *usual, certificates: ["*"]}\n`);
   const text = `version: 1\napi_keys:\n  first: &usual {scopes: [certificates:read], certificates: ["*"]}\n${lines.join('')}`;
@@ -44,7 +44,7 @@ test('a section that is a list or a word is refused with what to write', async (
   for (const section of ['[web]', 'web', '7']) {
     await assert.rejects(
       readDesiredDocument(`version: 1\ncertificates: ${section}\n`, 'test.yaml'),
-      /test\.yaml:2: certificates: write names, each with its settings/,
+      /test\.yaml:2: certificates: write a mapping of names to settings/,
     );
   }
 });
