@@ -126,7 +126,7 @@ function withoutRequirements({ args: _, ...command }: CommandDef): CommandDef {
   return command;
 }
 
-/** Prints the error for people and returns the exit code. The stack of a bug is printed only with VAULT_DEBUG. */
+/** Prints the error for people and returns the exit code. The stack of a bug is printed only with CERTVAULT_DEBUG. */
 export function reportError(thrown: unknown, { stderr, environment }: Terminal): number {
   const error = machineTrouble(thrown) ?? thrown;
   if (error instanceof Misuse) {
@@ -143,8 +143,8 @@ export function reportError(thrown: unknown, { stderr, environment }: Terminal):
   }
   const { stack } = error instanceof Error ? error : new Error(String(error));
   stderr.write(
-    `vault: internal error: ${describeFileError(error)}\n  This is a bug. Run the command again with VAULT_DEBUG=1 and report the output.\n`,
+    `vault: internal error: ${describeFileError(error)}\n  This is a bug. Run the command again with CERTVAULT_DEBUG=1 and report the output.\n`,
   );
-  if (environment.VAULT_DEBUG) stderr.write(`${stack}\n`);
+  if (environment.CERTVAULT_DEBUG || environment.VAULT_DEBUG) stderr.write(`${stack}\n`);
   return 1;
 }

@@ -37,7 +37,7 @@ export function optionsHelp(stream: Pick<NodeJS.WriteStream, 'isTTY'>): string {
     ([name, { valueHint = 'VALUE', description }]) => [`--${name}=<${valueHint}>`, description] as const,
   );
   return shown(
-    `Options of every command that works on a vault\n${section('options', rows)}\nvault.yaml and the environment (VAULT_DATA_DIR, …) can set them, too.\n`,
+    `Options of every command that works on a vault\n${section('options', rows)}\nvault.yaml and the environment (CERTVAULT_DATA_DIR, …) can set them, too.\n`,
     stream,
   );
 }
