@@ -2,6 +2,7 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
 import type { VaultCommand } from '../runtime/command.ts';
+import { named } from '../runtime/program-name.ts';
 import { commonOptions } from '../settings/settings.ts';
 import type { OptionSpec } from '../terminal/arguments.ts';
 import { listCommands } from './command-list.ts';
@@ -72,7 +73,8 @@ function title(text: string): string {
 }
 
 function shown(text: string, { isTTY }: Pick<NodeJS.WriteStream, 'isTTY'>): string {
-  return isTTY ? text : withoutTrailingSpaces(stripVTControlCharacters(text));
+  const ours = named(text);
+  return isTTY ? ours : withoutTrailingSpaces(stripVTControlCharacters(ours));
 }
 
 // citty ends the usage line of a command without options with a space, and pads every description.

@@ -5,6 +5,7 @@ import { type Log, type LogLevel, logLevels } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
 import { readableLine } from './log-line.ts';
+import { named } from './program-name.ts';
 
 const stderr = 2;
 
@@ -85,7 +86,7 @@ function bufferedDestination(world: World, line: ((json: string) => string) | un
   return {
     write: (json) => {
       if (lines === '') void world.turn().then(flush);
-      lines += line === undefined ? json : line(json);
+      lines += named(line === undefined ? json : line(json));
     },
   };
 }
