@@ -1,5 +1,5 @@
 /** Where commands find the vault if nothing names its data directory. */
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Environment } from '../terminal/terminal.ts';
@@ -8,14 +8,18 @@ import type { Environment } from '../terminal/terminal.ts';
 const serviceDataDir = '/var/lib/vault';
 
 /**
- * The data directory of the service for root and, once its vault exists, for the user of the service, so that
- * `sudo -u vault vault …` needs no `--data-dir`. Other users have one below their home.
+ * The data directory of the service for root and for the user of the service, so that `sudo -u vault vault …` needs no
+ * `--data-dir`, not even to restore a backup there. Other users have one below their home.
  */
 export function defaultDataDir(environment: Environment): string {
   if (environment.STATE_DIRECTORY) return environment.STATE_DIRECTORY.split(':')[0] ?? '';
   const { uid } = userInfo();
   if (uid === 0 || ownerOf(join(serviceDataDir, 'vault.db')) === uid) return serviceDataDir;
-  return join(environment.XDG_DATA_HOME || join(environment.HOME || homedir(), '.local', 'share'), 'vault');
+  const own = join(
+    environment.XDG_DATA_HOME || join(environment.HOME || homedir(), '.local', 'share'),
+    'vault',
+  );
+  return ownerOf(serviceDataDir) === uid && !existsSync(join(own, 'vault.db')) ? serviceDataDir : own;
 }
 
 function ownerOf(path: string): number | undefined {
