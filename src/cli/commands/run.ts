@@ -14,6 +14,7 @@ const description = 'Store, renew and serve TLS certificates';
 /** Loaded on demand, so that short commands do not load the server. */
 const commands: Record<string, () => Promise<CommandDef>> = {
   serve: async () => (await import('./serve.ts')).serveCommand,
+  demo: async () => (await import('./demo.ts')).demoCommand,
   'systemd-unit': async () => (await import('./systemd-unit.ts')).systemdUnitCommand,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   certificate: async () => (await import('./certificate/certificate.ts')).certificateCommands,

@@ -13,7 +13,7 @@ export const nameVariable = 'CERTVAULT_PROGRAM_NAME';
 
 /** The words after `vault` that make a command line of it. A test compares them with the commands. */
 export const firstWords =
-  'serve systemd-unit doctor certificate renewals api-key admin issuer acme-account dns-provider notification audit backup ' +
+  'serve demo systemd-unit doctor certificate renewals api-key admin issuer acme-account dns-provider notification audit backup ' +
   'restore master-key apply export completion man licenses version help';
 
 let name: ProgramName = 'vault';
