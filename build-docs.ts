@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { CommandDef } from 'citty';
 import { root } from './src/cli/commands/run.ts';
 import { type ListedCommand, listCommands } from './src/cli/completion/command-list.ts';
+import { settingVariables } from './src/cli/settings/setting-variables.ts';
 import { commonOptions, serveOptions } from './src/cli/settings/settings.ts';
 import type { OptionSpec } from './src/cli/terminal/arguments.ts';
 import { type MetricFamily, metricFamilies } from './src/http/metrics/metric-families.ts';
@@ -66,7 +67,7 @@ function settingsPage(): string {
     const guide = guides[name] === undefined ? '' : ` ([more](${guides[name]}))`;
     return tableRow([
       `\`--${name}\``,
-      `\`VAULT_${key.toUpperCase()}\``,
+      `\`${settingVariables(name)[0]}\``,
       name === 'config' ? '' : `\`${key}\``,
       usual,
       `${text}${guide}`,
@@ -74,6 +75,7 @@ function settingsPage(): string {
   };
   return page('Settings', [
     'A flag overrides the environment, which overrides `vault.yaml` in the data directory. `vault.yaml` has one `name: value` on each line; unknown names are refused.',
+    "Each variable is also read as `VAULT_…` if the one with `CERTVAULT_` is not set. HashiCorp's vault reads `VAULT_LOG_LEVEL`, too: a value that is none of the levels below is ignored, and the log of the server says so.",
     'Every command takes the first five settings; the others are for `vault serve`. After a change, [reload or restart](../how-to/systemd.md#reload-settings) the server.',
     [
       tableRow(['flag', 'environment', 'vault.yaml', 'default', 'what it sets']),

@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, relative, sep } from 'node:path';
+import { basename, dirname, join, relative, sep } from 'node:path';
 import { parseArgs } from 'node:util';
 import { refreshConsole } from './build-console.mjs';
 
@@ -295,6 +295,14 @@ async function publish(unfinished, parts) {
   fs.renameSync(unfinished, output);
   fs.renameSync(`${unfinished}.cdx.json`, bill);
   fs.renameSync(`${unfinished}.stamp`, `${output}.stamp`);
+  linkSecondName(`${unfinished}.link`);
+}
+
+/** The name for machines where another program is called vault. Windows has no links that everyone may make. */
+function linkSecondName(unfinished) {
+  if (target.startsWith('win32')) return;
+  fs.symlinkSync(basename(output), unfinished);
+  fs.renameSync(unfinished, join(dirname(output), `certificate-${basename(output)}`));
 }
 
 function isFresh() {

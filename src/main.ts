@@ -4,17 +4,21 @@ import { realWorld } from './base/world.ts';
 import { reportError, run } from './cli/commands/run.ts';
 import { keepMemoryOutOfCoreDumps } from './cli/runtime/core-dump.ts';
 import { nameProcess } from './cli/runtime/process-name.ts';
+import { invokedPath, nameOutput, nameProgram, programName } from './cli/runtime/program-name.ts';
 import type { Terminal } from './cli/terminal/terminal.ts';
 
 // Only the vault's user may access the files that it creates.
 process.umask(0o077);
 keepMemoryOutOfCoreDumps();
-nameProcess();
+nameProgram(process.argv0, process.env);
+nameProcess(programName());
 
 // The reader of the output may stop early (`| head`), which is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(error.code === 'EPIPE' ? 0 : 1);
 });
+
+nameOutput(process.stderr);
 
 const terminal: Terminal = {
   world: realWorld,
@@ -26,7 +30,9 @@ const terminal: Terminal = {
   stdout: process.stdout,
   stderr: process.stderr,
   version: manifest.version,
-  executable: process.execPath,
+  get executable() {
+    return invokedPath(process.argv0, process.execPath, process.env);
+  },
 };
 
 // An error that nothing caught is a bug, reported in a sentence; Node would print its source and stack.

@@ -21,7 +21,7 @@ for (const [path, text] of pages) {
 test('every setting is in the table, with its variable and its name in vault.yaml', () => {
   for (const flag of [...Object.keys(commonOptions), ...Object.keys(serveOptions)]) {
     const key = flag.replaceAll('-', '_');
-    const row = `| \`--${flag}\` | \`VAULT_${key.toUpperCase()}\` |${flag === 'config' ? '' : ` \`${key}\``} |`;
+    const row = `| \`--${flag}\` | \`CERTVAULT_${key.toUpperCase()}\` |${flag === 'config' ? '' : ` \`${key}\``} |`;
     assert.ok(page('settings').includes(row), row);
   }
 });

@@ -19,6 +19,7 @@ export function settingsFor(dataDir: string): Settings {
     listen: { host: '127.0.0.1', port: 0 },
     publicUrl: undefined,
     workers: 1,
+    ignoredVariables: [],
     backups: undefined,
     keepDeleted: 30 * 86_400_000,
     audit: { keepFor: undefined, file: undefined, syslog: undefined, syslogCaFile: undefined, lowSpace: 0 },

@@ -22,6 +22,7 @@ import { outboundHttp } from '../../net/outbound-http.ts';
 import { command } from '../runtime/command.ts';
 import { passphrasePrompt } from '../runtime/master-keys.ts';
 import { openVault } from '../runtime/open-vault.ts';
+import { named } from '../runtime/program-name.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
 import { serverFinding, serverUrl } from '../serving/doctor-server.ts';
 import { settingsInUse } from '../settings/recorded-settings.ts';
@@ -54,7 +55,7 @@ export const doctorCommand = command({
     const status = worstOf(findings);
     if (args.json) {
       stdout.write(jsonText({ status, at: formatTimestamp(world.now()), version, findings }));
-    } else stdout.write(findings.map(paragraph).join(''));
+    } else stdout.write(named(findings.map(paragraph).join('')));
     const isBad = ({ status: one }: Finding) => one === 'failed' || (args.strict && one === 'warning');
     const bad = findings.filter(isBad).length;
     if (bad === 0) return;

@@ -14,6 +14,7 @@ const description = 'Store, renew and serve TLS certificates';
 /** Loaded on demand, so that short commands do not load the server. */
 const commands: Record<string, () => Promise<CommandDef>> = {
   serve: async () => (await import('./serve.ts')).serveCommand,
+  demo: async () => (await import('./demo.ts')).demoCommand,
   'systemd-unit': async () => (await import('./systemd-unit.ts')).systemdUnitCommand,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   certificate: async () => (await import('./certificate/certificate.ts')).certificateCommands,
@@ -126,7 +127,7 @@ function withoutRequirements({ args: _, ...command }: CommandDef): CommandDef {
   return command;
 }
 
-/** Prints the error for people and returns the exit code. The stack of a bug is printed only with VAULT_DEBUG. */
+/** Prints the error for people and returns the exit code. The stack of a bug is printed only with CERTVAULT_DEBUG. */
 export function reportError(thrown: unknown, { stderr, environment }: Terminal): number {
   const error = machineTrouble(thrown) ?? thrown;
   if (error instanceof Misuse) {
@@ -143,8 +144,8 @@ export function reportError(thrown: unknown, { stderr, environment }: Terminal):
   }
   const { stack } = error instanceof Error ? error : new Error(String(error));
   stderr.write(
-    `vault: internal error: ${describeFileError(error)}\n  This is a bug. Run the command again with VAULT_DEBUG=1 and report the output.\n`,
+    `vault: internal error: ${describeFileError(error)}\n  This is a bug. Run the command again with CERTVAULT_DEBUG=1 and report the output.\n`,
   );
-  if (environment.VAULT_DEBUG) stderr.write(`${stack}\n`);
+  if (environment.CERTVAULT_DEBUG || environment.VAULT_DEBUG) stderr.write(`${stack}\n`);
   return 1;
 }

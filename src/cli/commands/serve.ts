@@ -37,7 +37,11 @@ export const serveCommand = command({
     const settings = await read();
     refuseUnusable(settings);
     const stop = stopSignal();
-    const log = await openLog(settings.logLevel, { forPerson: terminal.stderr.isTTY, world: terminal.world });
+    const log = openLog(settings.logLevel, { forPerson: terminal.stderr.isTTY, world: terminal.world });
+    for (const variable of settings.ignoredVariables) {
+      const use = variable.replace(/^VAULT_/, 'CERTVAULT_');
+      log.warn({ variable, use }, 'environment variable ignored; its value is one for HashiCorp Vault');
+    }
     const instance = terminal.world.randomBytes(8).toString('hex');
     if (settings.workers > 1) {
       const { serveOnWorkers } = await import('../workers/workers.ts');

@@ -2,6 +2,7 @@
 import { OperatorError } from '../../base/operator-error.ts';
 import { readAsset } from '../runtime/assets.ts';
 import { commandWithoutVault } from '../runtime/command.ts';
+import { named } from '../runtime/program-name.ts';
 
 /** Directories that the unit hides from the service; /tmp is also emptied at boot. */
 const hidden = ['/home', '/root', '/run/user', '/tmp', '/var/tmp'];
@@ -39,5 +40,5 @@ function unitFor(executable: string): string {
   // In a unit file, % begins a specifier and spaces need quotes.
   const word = `"${executable.replaceAll('%', '%%')}"`;
   const line = `ExecStart=${/^[\w./-]+$/.test(executable) ? executable : word}`;
-  return readAsset('certificate-vault.service').replace('ExecStart={{executable}}', () => line);
+  return named(readAsset('certificate-vault.service')).replace('ExecStart={{executable}}', () => line);
 }

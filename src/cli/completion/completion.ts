@@ -2,6 +2,7 @@
 import type { CommandDef } from 'citty';
 import { type NameKind, nameKinds, namesInVault } from '../../domain/presence/known-names.ts';
 import { command, type VaultCommand } from '../runtime/command.ts';
+import { named, programName } from '../runtime/program-name.ts';
 import { readSettings } from '../settings/settings.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import { refuseExposedVault } from '../terminal/private-files.ts';
@@ -64,9 +65,18 @@ export function completionCommand(root: () => CommandDef): VaultCommand {
           `Use one of ${Object.keys(shells).join(', ')}.`,
         );
       }
-      terminal.stdout.write(shells[args.shell as Shell](await listCommands(root())));
+      terminal.stdout.write(underOwnName(shells[args.shell as Shell](await listCommands(root()))));
     },
   });
+}
+
+/** The script for the program under its name; its functions are renamed, because a script for another vault may be loaded, too. */
+function underOwnName(script: string): string {
+  const name = programName();
+  if (name === 'vault') return script;
+  return named(script)
+    .replaceAll(/(?<=complete -c |#compdef |completion for |\b_vault )vault\b/g, name)
+    .replaceAll(/\b(_{1,2})vault(?![a-z-])/g, `$1${name.replace('-', '_')}`);
 }
 
 /** The names; none if the vault cannot be read, because completion must not print errors. */

@@ -2,13 +2,14 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
 import type { VaultCommand } from '../runtime/command.ts';
+import { named } from '../runtime/program-name.ts';
 import { commonOptions } from '../settings/settings.ts';
 import type { OptionSpec } from '../terminal/arguments.ts';
 import { listCommands } from './command-list.ts';
 
 /** What people look for first comes first. Every command is in one group. */
 const groups: Readonly<Record<string, readonly string[]>> = {
-  serve: ['serve', 'systemd-unit', 'doctor'],
+  serve: ['serve', 'demo', 'systemd-unit', 'doctor'],
   certificates: ['certificate', 'renewals'],
   access: ['api-key', 'admin'],
   issuers: ['issuer', 'acme-account', 'dns-provider'],
@@ -37,7 +38,7 @@ export function optionsHelp(stream: Pick<NodeJS.WriteStream, 'isTTY'>): string {
     ([name, { valueHint = 'VALUE', description }]) => [`--${name}=<${valueHint}>`, description] as const,
   );
   return shown(
-    `Options of every command that works on a vault\n${section('options', rows)}\nvault.yaml and the environment (VAULT_DATA_DIR, …) can set them, too.\n`,
+    `Options of every command that works on a vault\n${section('options', rows)}\nvault.yaml and the environment (CERTVAULT_DATA_DIR, …) can set them, too.\n`,
     stream,
   );
 }
@@ -72,7 +73,8 @@ function title(text: string): string {
 }
 
 function shown(text: string, { isTTY }: Pick<NodeJS.WriteStream, 'isTTY'>): string {
-  return isTTY ? text : withoutTrailingSpaces(stripVTControlCharacters(text));
+  const ours = named(text);
+  return isTTY ? ours : withoutTrailingSpaces(stripVTControlCharacters(ours));
 }
 
 // citty ends the usage line of a command without options with a space, and pads every description.

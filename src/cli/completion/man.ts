@@ -2,6 +2,7 @@
 import type { CommandDef } from 'citty';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { commandWithoutVault, type VaultCommand } from '../runtime/command.ts';
+import { named, programName } from '../runtime/program-name.ts';
 import { commonOptions } from '../settings/settings.ts';
 import type { OptionSpec } from '../terminal/arguments.ts';
 import { type ListedCommand, listCommands } from './command-list.ts';
@@ -18,21 +19,24 @@ export function manCommand(root: () => CommandDef): VaultCommand {
     options: {},
     run: async (_, { stdout, version, world }) => {
       const day = formatTimestamp(world.now()).slice(0, 10);
-      stdout.write(manualPage(await listCommands(root()), `vault ${version}`, day));
+      const page = manualPage(await listCommands(root()), day, version);
+      // roff would print a plain hyphen as a dash.
+      stdout.write(named(page).replaceAll('certificate-vault', 'certificate\\-vault'));
     },
   });
 }
 
 /** The page in roff with man(7) macros. */
-function manualPage(commands: readonly ListedCommand[], source: string, day: string): string {
+function manualPage(commands: readonly ListedCommand[], day: string, version: string): string {
+  const name = programName();
   const [program, ...rest] = commands;
   const acting = rest.filter(({ below }) => below.length === 0);
   return `${[
-    `.TH VAULT 8 ${day} "${source}"`,
+    `.TH ${name.toUpperCase()} 8 ${day} "${name} ${version}"`,
     '.SH NAME',
-    `vault \\- ${escaped((program?.description ?? '').replace(/^./, (letter) => letter.toLowerCase()))}`,
+    `${name} \\- ${escaped((program?.description ?? '').replace(/^./, (letter) => letter.toLowerCase()))}`,
     '.SH SYNOPSIS',
-    '.B vault',
+    `.B ${name}`,
     '.I command',
     '.RI [ options ]',
     '.SH DESCRIPTION',

@@ -20,7 +20,7 @@ function hintFor({ kind, message, cause }: AcmeError, hasCaFile: boolean): strin
       : 'If the CA has its own root, pass it with --ca-file.';
   }
   if (cause instanceof OutboundError && cause.reason === 'refused') {
-    return 'If the CA is yours, add its address to allow_outbound in vault.yaml or to VAULT_ALLOW_OUTBOUND, also for "vault serve".';
+    return 'If the CA is yours, add its address to allow_outbound in vault.yaml or to CERTVAULT_ALLOW_OUTBOUND, also for "vault serve".';
   }
   if (kind === 'network' || kind === 'timeout') {
     return 'Check the address, the firewall and, behind a proxy, HTTPS_PROXY and NO_PROXY.';

@@ -1,8 +1,11 @@
-/** Writes the log to stderr: as JSON lines, or in readable form on a terminal. */
+/** Writes the log to stderr: as JSON lines, or one readable line per event on a terminal. */
+import { styleText } from 'node:util';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { type Log, type LogLevel, logLevels } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
+import { readableLine } from './log-line.ts';
+import { named } from './program-name.ts';
 
 const stderr = 2;
 
@@ -13,16 +16,18 @@ export type ServerLog = Log & { readonly setLevel: (level: LogLevel) => void };
 type Threshold = { level: LogLevel };
 
 /** Opens a log at this level. `forPerson`: stderr is a terminal. `worker` is added to each line. */
-export async function openLog(
+export function openLog(
   level: LogLevel,
   {
     forPerson,
     world,
     worker,
   }: { readonly forPerson: boolean; readonly world: World; readonly worker?: number },
-): Promise<ServerLog> {
+): ServerLog {
   const threshold: Threshold = { level };
-  const destination = forPerson ? await prettyDestination() : jsonDestination(world);
+  const inColor = styleText('red', ' ', { stream: process.stderr }) !== ' ';
+  const line = forPerson ? (json: string) => readableLine(json, { color: inColor }) : undefined;
+  const destination = bufferedDestination(world, line);
   const logger = pino<never>(
     {
       level: 'debug',
@@ -70,7 +75,7 @@ function timeOf({ now }: World): () => string {
 }
 
 /** Buffers the lines of one turn of the event loop and writes them at its end or at process exit. */
-function jsonDestination(world: World): DestinationStream {
+function bufferedDestination(world: World, line: ((json: string) => string) | undefined): DestinationStream {
   const destination = pino.destination({ dest: stderr, sync: true });
   let lines = '';
   const flush = () => {
@@ -79,16 +84,11 @@ function jsonDestination(world: World): DestinationStream {
   };
   process.once('exit', flush);
   return {
-    write: (line) => {
+    write: (json) => {
       if (lines === '') void world.turn().then(flush);
-      lines += line;
+      lines += named(line === undefined ? json : line(json));
     },
   };
-}
-
-async function prettyDestination(): Promise<DestinationStream> {
-  const { default: pretty } = await import('pino-pretty');
-  return pretty({ destination: stderr, sync: true, translateTime: 'SYS:HH:MM:ss', colorize: true });
 }
 
 /**

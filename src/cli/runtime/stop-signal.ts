@@ -10,3 +10,19 @@ export function stopSignal(): AbortSignal {
   }
   return stop.signal;
 }
+
+/**
+ * Aborts at the first SIGTERM, SIGINT or SIGHUP; a second one ends the process immediately. `cleanUp` runs when the process
+ * exits, however it does, except by SIGKILL.
+ */
+export function stopAndCleanUp(cleanUp: () => void): AbortSignal {
+  const stop = new AbortController();
+  process.once('exit', cleanUp);
+  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(name, () => {
+      if (stop.signal.aborted) process.exit(1);
+      stop.abort(name);
+    });
+  }
+  return stop.signal;
+}

@@ -29,6 +29,6 @@ export async function runOwn(
   child.stdin.end(input.expose());
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
   if (code === 0) return;
-  const message = said.split('\n')[0]?.replace(/^vault: /, '') ?? '';
+  const message = said.split('\n')[0]?.replace(/^(?:certificate-)?vault: /, '') ?? '';
   throw new OperatorError(message === '' ? `the child process exited with code ${code}` : message);
 }

@@ -3,9 +3,7 @@
  * environment, which overrides the settings file, which overrides the default.
  */
 
-import { statSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { homedir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type LogLevel, logLevels } from '../../base/log.ts';
 import { defaultSessionLimits, type SessionLimits } from '../../domain/access/sessions.ts';
@@ -16,6 +14,7 @@ import type { Environment } from '../terminal/terminal.ts';
 import { type AuditSettings, auditOptions, auditSettings } from './audit-settings.ts';
 import { backupOptions, backupPlan } from './backup-settings.ts';
 import { type ClientSettings, clientOptions, clientSettings } from './client-settings.ts';
+import { defaultDataDir } from './default-data-dir.ts';
 import { deletionOptions, keepDeleted } from './deletion-settings.ts';
 import { type MasterKeySettings, masterKeyOptions, masterKeySettings } from './master-key-settings.ts';
 import { type MetricsSettings, metricsOptions, metricsSettings } from './metrics-settings.ts';
@@ -31,6 +30,7 @@ import {
   truth,
   workerCount,
 } from './setting-values.ts';
+import { ignoredVariables, settingInEnvironment } from './setting-variables.ts';
 import { readSettingsFile } from './settings-file.ts';
 import { type TlsSettings, tlsOptions, tlsSettings } from './tls-settings.ts';
 
@@ -143,6 +143,8 @@ export type Settings = MasterKeySettings &
     readonly insecureHttp: boolean;
     readonly sessionLimits: SessionLimits;
     readonly logLevel: LogLevel;
+    /** Environment variables with a value for HashiCorp's vault; the log of the server names them. */
+    readonly ignoredVariables: readonly string[];
   };
 
 const names = [...Object.keys(commonOptions), ...Object.keys(serveOptions)] as SettingName[];
@@ -150,7 +152,7 @@ const names = [...Object.keys(commonOptions), ...Object.keys(serveOptions)] as S
 /** Reads the settings from flags, environment and settings file. Throws OperatorError that names the invalid setting. */
 export async function readSettings(flags: Flags, environment: Environment): Promise<Settings> {
   const flag = (name: SettingName) => found(text(flags[name]), `--${name}`);
-  const inEnvironment = (name: SettingName) => found(environment[variable(name)], variable(name));
+  const inEnvironment = (name: SettingName) => settingInEnvironment(name, environment);
   const given = (name: SettingName) => flag(name) ?? inEnvironment(name);
   const firstDataDir = given('data-dir')?.value ?? defaultDataDir(environment);
   const configPath = given('config')?.value;
@@ -188,6 +190,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
       lifetime: sessionDuration(setting('session-lifetime'), defaultSessionLimits.lifetime),
     },
     logLevel: logLevel(setting('log-level')),
+    ignoredVariables: flag('log-level') === undefined ? ignoredVariables(environment) : [],
   };
 }
 
@@ -204,32 +207,8 @@ function text(flag: string | boolean | undefined): string | undefined {
   return typeof flag === 'boolean' ? (flag ? 'true' : undefined) : flag;
 }
 
-function variable(name: SettingName): string {
-  return `VAULT_${name.replaceAll('-', '_').toUpperCase()}`;
-}
-
 function key(name: SettingName): string {
   return name.replaceAll('-', '_');
-}
-
-/** Where the unit of `vault systemd-unit` keeps its data. */
-const serviceDataDir = '/var/lib/vault';
-
-/** The user of the service needs no `--data-dir`: that user's commands find the service's vault once it exists. */
-function defaultDataDir(environment: Environment): string {
-  if (environment.STATE_DIRECTORY) return environment.STATE_DIRECTORY.split(':')[0] ?? '';
-  const { uid } = userInfo();
-  if (uid === 0 || ownerOf(join(serviceDataDir, 'vault.db')) === uid) return serviceDataDir;
-  return join(environment.XDG_DATA_HOME || join(environment.HOME || homedir(), '.local', 'share'), 'vault');
-}
-
-function ownerOf(path: string): number | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.uid;
-  } catch {
-    // Another user's directory.
-    return undefined;
-  }
 }
 
 function optional<T>(setting: Found | undefined, read: (setting: Found) => T): T | undefined {

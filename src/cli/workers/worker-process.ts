@@ -5,6 +5,7 @@
 import type { Worker } from 'node:cluster';
 import { existsSync, readlinkSync } from 'node:fs';
 import { isSea } from 'node:sea';
+import { nameVariable, programName } from '../runtime/program-name.ts';
 import type { Environment } from '../terminal/terminal.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
 
@@ -34,7 +35,7 @@ export async function workerStarter(): Promise<() => Worker> {
     const before = process.execPath;
     if (isReplaced(before)) process.execPath = self;
     try {
-      return cluster.fork({ [parentVariable]: String(process.pid) });
+      return cluster.fork({ [parentVariable]: String(process.pid), [nameVariable]: programName() });
     } finally {
       process.execPath = before;
     }

@@ -62,7 +62,7 @@ async function serve(
   stop: AbortSignal,
 ): Promise<void> {
   const { world, stderr, version } = terminal;
-  const log = await openLog(settings.logLevel, { forPerson: stderr.isTTY, world, worker: number });
+  const log = openLog(settings.logLevel, { forPerson: stderr.isTTY, world, worker: number });
   // Buffer messages that arrive while the vault opens.
   const early: ToWorker[] = [];
   let listener = (message: ToWorker) => void early.push(message);

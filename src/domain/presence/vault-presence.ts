@@ -58,7 +58,7 @@ export function creationRefused(dataDir: string): OperatorError {
   return new OperatorError(`no vault in ${dataDir}, and --no-create does not allow a new one`, {
     hint:
       'Mount the disk of the data directory, or correct --data-dir.\n' +
-      '  To create a vault there, start once without --no-create, VAULT_NO_CREATE or no_create in vault.yaml.\n' +
+      '  To create a vault there, start once without --no-create, CERTVAULT_NO_CREATE or no_create in vault.yaml.\n' +
       `  The systemd unit sets it in ${unitEnvironmentFile} after the first start. Nothing was changed.`,
   });
 }

@@ -15,7 +15,7 @@ const throwing = `data:text/javascript,${encodeURIComponent(
 const [node, main] = fromSource;
 const program = [node, '--import', throwing, main];
 const sentence =
-  /^vault: internal error: boom\n {2}This is a bug\. Run the command again with VAULT_DEBUG=1 and report the output\.\n/m;
+  /^vault: internal error: boom\n {2}This is a bug\. Run the command again with CERTVAULT_DEBUG=1 and report the output\.\n/m;
 
 for (const signal of ['SIGUSR2', 'SIGURG'] as const) {
   test(`a server that throws outside of every request (${signal}) ends with a sentence`, async (t) => {
@@ -41,8 +41,8 @@ test('a worker that throws is replaced, and its error is a sentence too', async 
   assert.equal((await server.end()).code, 0);
 });
 
-test('with VAULT_DEBUG the stack is printed for the report', async (t) => {
-  const server = await serve(t, join(tempDir(t), 'data'), { program, environment: { VAULT_DEBUG: '1' } });
+test('with CERTVAULT_DEBUG the stack is printed for the report', async (t) => {
+  const server = await serve(t, join(tempDir(t), 'data'), { program, environment: { CERTVAULT_DEBUG: '1' } });
   assert.equal((await server.end('SIGUSR2')).code, 1);
   assert.match(server.log(), /Error: boom\n {4}at /);
 });

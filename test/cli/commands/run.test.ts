@@ -201,15 +201,15 @@ test('a reader that stops early causes no failure', async () => {
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
 });
 
-test('a bug is owned up to in one sentence; its stack is shown only under VAULT_DEBUG', async () => {
-  const ending = async (debug: string | undefined) => {
+test('a bug is owned up to in one sentence; its stack is shown only under CERTVAULT_DEBUG', async () => {
+  const ending = async (debug: Record<string, string>) => {
     let stderr = '';
     const write = (text: string) => {
       stderr += text;
     };
     const stream = { write } as unknown as NodeJS.WriteStream;
     const environment = {
-      VAULT_DEBUG: debug,
+      ...debug,
       get VAULT_DATA_DIR(): string {
         throw new TypeError('the test breaks it');
       },
@@ -226,11 +226,13 @@ test('a bug is owned up to in one sentence; its stack is shown only under VAULT_
     return { code: await run(['api-key', 'list'], terminal), stderr };
   };
   const message = 'vault: internal error: the test breaks it\n';
-  const quiet = await ending(undefined);
+  const quiet = await ending({});
   assert.equal(quiet.code, 1);
   assert.equal(
     quiet.stderr,
-    `${message}  This is a bug. Run the command again with VAULT_DEBUG=1 and report the output.\n`,
+    `${message}  This is a bug. Run the command again with CERTVAULT_DEBUG=1 and report the output.\n`,
   );
-  assert.match((await ending('1')).stderr, /TypeError: the test breaks it\n +at /);
+  for (const variable of ['CERTVAULT_DEBUG', 'VAULT_DEBUG']) {
+    assert.match((await ending({ [variable]: '1' })).stderr, /TypeError: the test breaks it\n +at /);
+  }
 });

@@ -51,5 +51,5 @@ test('the unit says so once it has started: its first start creates the vault, t
   assert.ok(local.includes(`\nEnvironmentFile=-${note}\n`));
   for (let starts = 0; starts < 2; starts += 1)
     assert.equal(spawnSync('/bin/sh', ['-c', afterStart]).status, 0);
-  assert.equal(readFileSync(note, 'utf8'), 'VAULT_NO_CREATE=true\n');
+  assert.equal(readFileSync(note, 'utf8'), 'CERTVAULT_NO_CREATE=true\n');
 });

@@ -30,7 +30,7 @@ test('it runs the executable that printed it, and its settings and rights can be
     assert.ok(stdout.includes(`\n${line}\n`), line);
   }
   assert.match(stdout, /^EnvironmentFile=-\/etc\/certificate-vault\.env$/m);
-  assert.match(stdout, /^ExecStartPost=-\+\/bin\/sh -c '.*VAULT_NO_CREATE=true/m);
+  assert.match(stdout, /^ExecStartPost=-\+\/bin\/sh -c '.* CERTVAULT_NO_CREATE=true/m);
   assert.match(stdout, /^#LoadCredential=master\.key:/m);
   assert.match(stdout, /^#LoadCredentialEncrypted=master\.key:/m);
   assert.ok(!stdout.includes('{{'));

@@ -65,7 +65,7 @@ test('--help shows the examples below the options, and "help" before a command i
 
 /** Examples that need more than a vault: a CA, a name server, a terminal, another machine, or the system's folders. */
 const elsewhere = [
-  /^vault (serve|doctor|notification|master-key (rotate|remove|seal|unseal))/,
+  /^vault (serve|demo|doctor|notification|master-key (rotate|remove|seal|unseal))/,
   /letsencrypt/,
   /--name (shop|inside|zerossl)/,
   /^vault acme-account (rollover|deactivate|delete)/,

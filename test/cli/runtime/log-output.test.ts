@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { promisify, stripVTControlCharacters } from 'node:util';
 import { needs } from '../../harness/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { fromExecutable, type RunningVault, serve, vault } from '../../harness/vault-process.ts';
@@ -77,7 +77,7 @@ test('an error is logged with its hint and its causes, and a secret as [secret]'
     const { OperatorError } = await import('./src/base/operator-error.ts');
     const { Secret } = await import('./src/base/secret.ts');
     const { realWorld: world } = await import('./src/base/world.ts');
-    const log = await openLog('debug', { forPerson: false, world });
+    const log = openLog('debug', { forPerson: false, world });
     const cause = new Error('no space');
     const err = new OperatorError('cannot write', { hint: 'Make room.', cause });
     log.error({ err, key: new Secret('hunter2'), bytes: new Secret(Buffer.from('hunter2')) }, 'it failed');
@@ -105,7 +105,7 @@ test('at the default level an error has no stack: a bug has its place, what an o
     const { openLog } = await import('./src/cli/runtime/log-output.ts');
     const { OperatorError } = await import('./src/base/operator-error.ts');
     const { realWorld: world } = await import('./src/base/world.ts');
-    const log = await openLog('info', { forPerson: false, world });
+    const log = openLog('info', { forPerson: false, world });
     function broken() { return new TypeError('no function'); }
     log.with({ part: 1 }).error({ err: broken() }, 'a bug');
     log.error({ err: new OperatorError('cannot write', { hint: 'Make room.', cause: broken() }) }, 'a refusal');
@@ -147,10 +147,13 @@ test('on a terminal people get readable lines, and ^C stops the server', needs('
   });
   const [code] = await once(child, 'close');
   assert.equal(code, 0, seen);
-  assert.match(seen, /INFO.*stopped/);
+  const log = stripVTControlCharacters(seen).split('\r\n').filter((line) => line.startsWith('20'));
+  for (const line of log) assert.match(line, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (info |warn |error) [a-z]/);
+  assert.match(log.join('\n'), /Z info  listening url=http:\/\/127\.0\.0\.1:\d+ version=\S+\n/);
+  assert.match(log.at(-1) ?? '', /Z info  stopped$/);
   assert.match(
     seen,
     /To create one, open this link .*\r\n {2}http:\/\/127\.0\.0\.1:\d+\/setup#token=[\w-]{43}\r\n/,
   );
-  assert.doesNotMatch(seen, /\{"level"/);
+  assert.doesNotMatch(seen, /[{}]/);
 });

@@ -1,0 +1,78 @@
+/**
+ * The name of this program: `vault`, or `certificate-vault` on machines where another program is called `vault`. Sources say
+ * `vault`; what people read gets the name here, when it is printed.
+ */
+import { accessSync, constants, realpathSync } from 'node:fs';
+import { basename, delimiter, join, resolve } from 'node:path';
+import type { Environment } from '../terminal/terminal.ts';
+
+export type ProgramName = 'vault' | 'certificate-vault';
+
+/** Tells a child process the name, because Node starts it by the path of the executable. */
+export const nameVariable = 'CERTVAULT_PROGRAM_NAME';
+
+/** The words after `vault` that make a command line of it. A test compares them with the commands. */
+export const firstWords =
+  'serve demo systemd-unit doctor certificate renewals api-key admin issuer acme-account dns-provider notification audit backup ' +
+  'restore master-key apply export completion man licenses version help';
+
+let name: ProgramName = 'vault';
+
+/** Sets the name from the word that started this process. Links and copies count: `argv0` is what was typed. */
+export function nameProgram(argv0: string, environment: Environment): void {
+  name = [basename(argv0).replace(/\.exe$/, ''), environment[nameVariable]].includes('certificate-vault')
+    ? 'certificate-vault'
+    : 'vault';
+}
+
+/** The name of this program. */
+export function programName(): ProgramName {
+  return name;
+}
+
+// A man page writes hyphens as \-.
+const words = firstWords.replaceAll('-', '\\\\?-').replaceAll(' ', '|');
+const commandLine = new RegExp(
+  `(?<=^|[\\s"'\`(;|]|\\u001b\\[\\d{1,2}m)vault(?= (?:(?:${words})(?![\\w-])|COMMAND|--))`,
+  'gm',
+);
+const installedPath = /(?<=\/usr\/local\/bin\/|\/man8\/)vault\b/g;
+
+/** The text with this program's name in command lines, paths of installation, and at the beginning of an error. */
+export function named(text: string, program: ProgramName = name): string {
+  if (program === 'vault') return text;
+  return text
+    .replace(/^vault(?=: )/gm, program)
+    .replace(commandLine, program)
+    .replace(installedPath, program);
+}
+
+/** Writes to this stream with the name of the program. */
+export function nameOutput(stream: NodeJS.WriteStream): void {
+  if (name === 'vault') return;
+  const write = stream.write.bind(stream) as (chunk: unknown, ...more: unknown[]) => boolean;
+  stream.write = (chunk: unknown, ...more: unknown[]) =>
+    write(typeof chunk === 'string' ? named(chunk) : chunk, ...more);
+}
+
+/**
+ * The path to start this program by again under its name: `executable`, or the link to it that `argv0` names, by its path or in
+ * a directory of PATH.
+ */
+export function invokedPath(argv0: string, executable: string, { PATH }: Environment): string {
+  if (basename(argv0) === basename(executable)) return executable;
+  const candidates = argv0.includes('/')
+    ? [resolve(argv0)]
+    : (PATH ?? '').split(delimiter).map((directory) => resolve(join(directory, argv0)));
+  return candidates.find((path) => leadsTo(path, executable)) ?? executable;
+}
+
+function leadsTo(path: string, executable: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return realpathSync(path) === realpathSync(executable);
+  } catch {
+    // Not there, or not for this user.
+    return false;
+  }
+}
