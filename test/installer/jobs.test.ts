@@ -188,6 +188,6 @@ test('messages also go to syslog, and a run without changes prints nothing', cur
   assert.equal(failed.code, 10);
   assert.match(client.syslog(), /-p daemon\.info web-\d+: version 1 is installed/);
   assert.match(client.syslog(), /-p daemon\.info web-\d+: unchanged, version 1/);
-  assert.match(client.syslog(), /-p daemon\.err web-\d+: http:.*Failed to connect/);
+  assert.match(client.syslog(), /-p daemon\.err web-\d+: http:.*refused the connection/);
   assert.equal(client.syslog().includes(vault.key), false);
 });
