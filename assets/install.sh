@@ -39,7 +39,8 @@ Create or replace a job:
     --schedule CRON          five cron fields, or @daily and similar; default: once a day at a random time
     --key-file FILE          file with the API key, instead of SERVICE_API_KEY
     --ca-file FILE           root certificate that signed the vault's own certificate
-    --pin sha256//BASE64     public key of the vault's own certificate; without --ca-file, the only thing trusted
+    --pin sha256//BASE64     public key of the vault's own certificate; without --ca-file, the only thing trusted.
+                             Repeatable, for example with the current and the next key.
     --owner USER, --group GROUP   owner and group of the files
     --mode MODE              mode of the files (default 0644); private keys always get 0600
     --verify HOST:PORT       after a reload, check that this server presents the new certificate
@@ -632,6 +633,30 @@ add_file() {
   files=$files${files:+$newline}"$file_artifact $file_output"
 }
 
+# add_pins PINS: adds pins, separated by commas or semicolons, to `pin`, where semicolons separate them, as curl and GNU
+# wget expect.
+add_pins() {
+  for one_pin in $(one_per_line "$1"); do
+    case $one_pin in
+      sha256//*[!A-Za-z0-9+/=]*) one_pin_length=0 ;;
+      sha256//*=) one_pin_length=${#one_pin} ;;
+      *) one_pin_length=0 ;;
+    esac
+    [ "$one_pin_length" -eq 52 ] || usage_error "--pin: \"$one_pin\" must be sha256// followed by 44 characters of base64"
+    case ";$pin;" in
+      *";$one_pin;"*) ;;
+      *) pin=$pin${pin:+;}$one_pin ;;
+    esac
+  done
+}
+
+one_per_line() {
+  # shellcheck disable=SC2020 # both become line breaks
+  tr ',;' '\n\n' <<EOF
+$1
+EOF
+}
+
 fold_case() {
   tr '[:upper:]' '[:lower:]' <<EOF
 $1
@@ -657,12 +682,6 @@ check_options() {
   esac
   case $owner$group in
     -* | *[!A-Za-z0-9._@\\+-]*) usage_error "--owner, --group: not a valid user or group name" ;;
-  esac
-  case $pin in
-    '') ;;
-    sha256//*[!A-Za-z0-9+/=]*) usage_error "--pin: \"$pin\" must be sha256// followed by 44 characters of base64" ;;
-    sha256//*=) [ "${#pin}" -eq 52 ] || usage_error "--pin: \"$pin\" must be sha256// followed by 44 characters of base64" ;;
-    *) usage_error "--pin: \"$pin\" must be sha256// followed by 44 characters of base64" ;;
   esac
   case $verify in
     '') return ;;
@@ -1275,8 +1294,10 @@ get_wget() {
 header = Authorization: Bearer $api_key
 EOF
   } >"$scratch/wgetrc" || scratch_full
-  set -- --server-response --no-verbose --content-on-error --output-document="$2" --max-redirect=0 --tries=1 --no-netrc --no-hsts --no-cookies \
-    --timeout="$connect_seconds" --read-timeout="$fetch_seconds" ${3:+--header="If-None-Match: $3"}
+  # --content-on-error keeps the problem in the body. It makes wget expect a body after 304 too, which ends with the
+  # connection.
+  set -- --server-response --no-verbose --content-on-error --no-http-keep-alive --output-document="$2" \
+    --max-redirect=0 --tries=1 --no-netrc --no-hsts --no-cookies --timeout="$connect_seconds" --read-timeout="$fetch_seconds" ${3:+--header="If-None-Match: $3"}
   [ "$ca" = no ] || set -- "$@" --ca-certificate="$ca_path"
   [ -z "$pin" ] || set -- "$@" --pinnedpubkey="$pin"
   [ -z "$pin" ] || [ "$ca" = yes ] || set -- "$@" --no-check-certificate
@@ -2653,7 +2674,7 @@ read_options() {
       --schedule) schedule=$value ;;
       --key-file) key_file=$value ;;
       --ca-file) ca_file=$value ;;
-      --pin) pin=$value ;;
+      --pin) add_pins "$value" ;;
       --owner) owner=$value ;;
       --group) group=$value ;;
       --mode) mode=$value ;;
