@@ -2490,7 +2490,7 @@ $1
   files        $(show_files)
   schedule     $schedule ($scheduler)
   reload       ${reload:-none}
-  version      $([ ! -f "$run_directory/state" ] || cut -f 1 "$run_directory/state" 2>/dev/null | head -n 1)
+  version      $(shown_version)
   expires      $([ -z "$status_leaf" ] || openssl x509 -noout -enddate -in "$disk/$status_leaf" 2>/dev/null </dev/null | sed 's/^notAfter=//')
   last run     ${last:-never}
 EOF
@@ -2503,6 +2503,13 @@ EOF
   find_problems
   [ -z "$scratch" ] || rm -rf "$scratch"
   return "$status_code"
+}
+
+# The version on disk, which is that of the last successful run or, if only its reload failed, that of the last run.
+shown_version() {
+  shown_rows=$run_directory/state
+  [ ! -f "$run_directory/pending" ] || ! disk_is "$run_directory/pending" || shown_rows=$run_directory/pending
+  [ ! -f "$shown_rows" ] || cut -f 1 "$shown_rows" 2>/dev/null | head -n 1
 }
 
 problem() {
