@@ -142,7 +142,7 @@ initialize() {
   tool='' has_openssl=no server='' certificate='' destination='' files='' reload='' schedule='' scheduler=''
   owner='' group='' mode='' verify='' pin='' ca=no allow_http=no api_key='' state_root=''
   authorized=no undo_install=no timed_out=no install_lock='' proxies='' warned_modes=''
-  writer='' owner_uid='' disk='' stage_path='' job_format='' job_end=''
+  writer='' owner_uid='' disk='' stage_path='' job_format='' job_end='' new_directories=''
   my_uid=$(id -u)
   set_traps
 }
@@ -2333,6 +2333,7 @@ install_job() {
   finish_interrupted_run
   job_was_there=no
   [ ! -f "$job_directory/job" ] || job_was_there=yes
+  find_new_directories
   undo_install=yes
   mkdir -p "$job_directory" "$state_root/$job_id" || fail "$exit_write" "cannot write to $jobs_root and $state_root"
   chmod 0700 "$jobs_root" "$job_directory" "$state_root" "$state_root/$job_id" || fail "$exit_write" "cannot protect $jobs_root"
@@ -2406,7 +2407,16 @@ EOF
   rm -rf "$job_directory/new"
 }
 
-# Restores the previous job, or removes the new one.
+# Sets `new_directories` to the directories on the path to the destination that do not exist yet, the innermost first.
+find_new_directories() {
+  new_directory=$destination
+  until [ -z "$new_directory" ] || [ -e "$new_directory" ] || [ -h "$new_directory" ]; do
+    new_directories=$new_directories${new_directories:+$newline}$new_directory
+    new_directory=${new_directory%/*}
+  done
+}
+
+# Restores the previous job, or removes the new one with the directories that its first run created, if they are empty.
 undo_job() {
   undo_install=no
   if [ "$job_was_there" = no ]; then
@@ -2415,6 +2425,9 @@ undo_job() {
     restore_old_job
   fi
   rm -rf "$job_directory/new" "$job_directory/old"
+  { [ -n "$new_directories" ] && [ -d "$destination" ] && check_destination_place check; } || return 0
+  # shellcheck disable=SC2086 # one directory per line, to be split
+  as_writer rmdir $new_directories 2>/dev/null </dev/null || :
 }
 
 print_plan() {
