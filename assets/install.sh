@@ -39,11 +39,13 @@ Create or replace a job:
     --schedule CRON          five cron fields, or @daily and similar; default: once a day at a random time
     --key-file FILE          file with the API key, instead of SERVICE_API_KEY
     --ca-file FILE           root certificate that signed the vault's own certificate
-    --pin sha256//BASE64     public key of the vault's own certificate; without --ca-file, the only thing trusted
+    --pin sha256//BASE64     public key of the vault's own certificate; without --ca-file, the only thing trusted.
+                             Repeatable, for example with the current and the next key.
     --owner USER, --group GROUP   owner and group of the files
     --mode MODE              mode of the files (default 0644); private keys always get 0600
     --verify HOST:PORT       after a reload, check that this server presents the new certificate
     --allow-http             send the API key and download private keys unencrypted
+    --allow-not-yet-valid    install a certificate that is not valid yet, where the clock is wrong; also with --run
     --dry-run                print what would happen, without doing it
 Manage jobs (select them by JOB, or by --server, --certificate and --destination):
     --list                   list jobs, one per line
@@ -141,7 +143,8 @@ initialize() {
   tool='' has_openssl=no server='' certificate='' destination='' files='' reload='' schedule='' scheduler=''
   owner='' group='' mode='' verify='' pin='' ca=no allow_http=no api_key='' state_root=''
   authorized=no undo_install=no timed_out=no install_lock='' proxies='' warned_modes=''
-  writer='' owner_uid='' disk='' stage_path='' job_format='' job_end=''
+  writer='' owner_uid='' disk='' stage_path='' job_format='' job_end='' new_directories=''
+  allow_early=${CERTIFICATE_VAULT_ALLOW_NOT_YET_VALID:-no}
   my_uid=$(id -u)
   set_traps
 }
@@ -632,6 +635,30 @@ add_file() {
   files=$files${files:+$newline}"$file_artifact $file_output"
 }
 
+# add_pins PINS: adds pins, separated by commas or semicolons, to `pin`, where semicolons separate them, as curl and GNU
+# wget expect.
+add_pins() {
+  for one_pin in $(one_per_line "$1"); do
+    case $one_pin in
+      sha256//*[!A-Za-z0-9+/=]*) one_pin_length=0 ;;
+      sha256//*=) one_pin_length=${#one_pin} ;;
+      *) one_pin_length=0 ;;
+    esac
+    [ "$one_pin_length" -eq 52 ] || usage_error "--pin: \"$one_pin\" must be sha256// followed by 44 characters of base64"
+    case ";$pin;" in
+      *";$one_pin;"*) ;;
+      *) pin=$pin${pin:+;}$one_pin ;;
+    esac
+  done
+}
+
+one_per_line() {
+  # shellcheck disable=SC2020 # both become line breaks
+  tr ',;' '\n\n' <<EOF
+$1
+EOF
+}
+
 fold_case() {
   tr '[:upper:]' '[:lower:]' <<EOF
 $1
@@ -657,12 +684,6 @@ check_options() {
   esac
   case $owner$group in
     -* | *[!A-Za-z0-9._@\\+-]*) usage_error "--owner, --group: not a valid user or group name" ;;
-  esac
-  case $pin in
-    '') ;;
-    sha256//*[!A-Za-z0-9+/=]*) usage_error "--pin: \"$pin\" must be sha256// followed by 44 characters of base64" ;;
-    sha256//*=) [ "${#pin}" -eq 52 ] || usage_error "--pin: \"$pin\" must be sha256// followed by 44 characters of base64" ;;
-    *) usage_error "--pin: \"$pin\" must be sha256// followed by 44 characters of base64" ;;
   esac
   case $verify in
     '') return ;;
@@ -1218,24 +1239,24 @@ choose_tool() {
 }
 
 # http_get PATH BODY [ETAG]: sends one request, with the key if `authorized` is yes. Sets http_status (000 if there was no
-# response), http_version, http_etag, http_length, http_location, http_error. Does not follow redirects.
+# response), http_version, http_etag, http_length, http_location, http_exit (the exit code of the program, or `short`) and
+# http_error (the program's message). Does not follow redirects.
 http_get() {
   http_url=$server$1
   { true >"$2" && true >"$scratch/head" && true >"$scratch/error"; } || scratch_full
   get_"$tool" "$1" "$2" "${3:-}"
   http_exit=$?
   parse_head
-  http_error=$(tail -n 1 "$scratch/error" | tr -d '[:cntrl:]')
+  # The last lines of curl explain certificates in general; the first one has the error.
+  http_error=$(awk '/^curl: \(/ { print; found = 1; exit } { last = $0 } END { if (!found) print last }' "$scratch/error" |
+    tr -d '[:cntrl:]')
   case $tool-$http_exit in
     # The time limit of curl, or ours.
-    curl-28 | *-124)
-      http_status=000
-      http_error="no complete response within $fetch_seconds seconds"
-      ;;
+    curl-28 | *-124) http_status=000 ;;
   esac
   # A body that is shorter than Content-Length is an error.
   if [ "$http_status" = 200 ] && [ -n "$http_length" ] && [ "$(byte_count "$2")" != "$http_length" ]; then
-    http_status=000
+    http_status=000 http_exit='short'
     http_error="the connection closed after $(byte_count "$2") of $http_length bytes"
   elif [ "$http_status" = 200 ] && [ "$http_exit" -ne 0 ]; then
     http_status=000
@@ -1275,15 +1296,18 @@ get_wget() {
 header = Authorization: Bearer $api_key
 EOF
   } >"$scratch/wgetrc" || scratch_full
-  set -- --server-response --no-verbose --output-document="$2" --max-redirect=0 --tries=1 --no-netrc --no-hsts --no-cookies \
-    --timeout="$connect_seconds" --read-timeout="$fetch_seconds" ${3:+--header="If-None-Match: $3"}
+  # --content-on-error keeps the problem in the body. It makes wget expect a body after 304 too, which ends with the
+  # connection.
+  set -- --server-response --no-verbose --content-on-error --no-http-keep-alive --output-document="$2" \
+    --max-redirect=0 --tries=1 --no-netrc --no-hsts --no-cookies --timeout="$connect_seconds" --read-timeout="$fetch_seconds" ${3:+--header="If-None-Match: $3"}
   [ "$ca" = no ] || set -- "$@" --ca-certificate="$ca_path"
   [ -z "$pin" ] || set -- "$@" --pinnedpubkey="$pin"
   [ -z "$pin" ] || [ "$ca" = yes ] || set -- "$@" --no-check-certificate
   ! is_loopback "$server_host" || set -- "$@" --no-proxy
   with_limit "$fetch_seconds" wget --config="$scratch/wgetrc" "$@" "$http_url" 2>"$scratch/head"
   wget_exit=$?
-  grep -i -e '^wget: ' -e failed -e unable -e error "$scratch/head" >"$scratch/error"
+  # The headers of the response are indented, and so are some explanations.
+  grep -v -e '^  HTTP/' -e '^  [A-Za-z0-9-]*:' "$scratch/head" >"$scratch/error"
   return "$wget_exit"
 }
 
@@ -1374,29 +1398,222 @@ parse_head() {
   } <"$scratch/head.values" || scratch_full
 }
 
-# get_with_retries PATH BODY [ETAG]: retries if that can help. Ends the run unless the status is 200 or 304.
+# get_with_retries PATH BODY [ETAG]: ends the run unless the status is 200 or 304.
 get_with_retries() {
+  try_get "$@" || fetch_failed "$http_failure"
+}
+
+# try_get PATH BODY [ETAG]: retries if that can help. Succeeds if the status is 200 or 304; otherwise sets http_failure to
+# a message that says what failed and what to do.
+try_get() {
   tries=0
   while :; do
     http_get "$@"
     tries=$((tries + 1))
     case $http_status in
       200 | 304) return ;;
-      000 | 408 | 429 | 5??) [ "$tries" -lt "$fetch_tries" ] || break ;;
+      000)
+        explain_connection
+        case $http_cause in
+          untrusted | name | expired | early | pin) break ;;
+        esac
+        [ "$tries" -lt "$fetch_tries" ] || break
+        ;;
+      408 | 429 | 5??) [ "$tries" -lt "$fetch_tries" ] || break ;;
       *) break ;;
     esac
     sleep "$((pause_seconds * tries))"
   done
+  if [ "$http_status" != 000 ]; then
+    http_hint=''
+    explain_status "$1" "$2"
+  elif [ "$tries" -gt 1 ]; then
+    http_error="$http_error ($tries attempts)"
+  fi
+  http_failure="$http_url: $http_error${http_hint:+$newline$http_hint}"
+  return 1
+}
+
+# explain_status PATH BODY: sets http_error and http_hint for a response that is not a success.
+explain_status() {
+  http_detail=$(problem_detail "$2")
   case $http_status in
-    000) fetch_failed "$http_url: ${http_error:-the connection failed}" ;;
-    401) fetch_failed "$http_url: 401: the API key is unknown, revoked or expired; create the job again with a new key" ;;
-    403) fetch_failed "$http_url: 403: the API key has no permission for this file; it needs the scope, and the certificate in its allowlist" ;;
-    404) fetch_failed "$http_url: 404: certificate \"$certificate\" or this version not found" ;;
-    409) fetch_failed "$http_url: 409: certificate \"$certificate\" has not been issued yet" ;;
-    3??) fetch_failed "$http_url: refused to follow a redirect to $http_location with the API key; if that is the vault, use it as \
---server" ;;
-    *) fetch_failed "$http_url: unexpected status $http_status" ;;
+    401)
+      http_error="401: the API key is unknown, revoked or expired"
+      http_hint="Fix: create the job again with a new key"
+      ;;
+    403) http_error="403: the API key has no permission for this file\
+${http_detail:-; it needs the scope, and the certificate in its allowlist}" ;;
+    404) http_error="404: certificate \"$certificate\" or this version not found" ;;
+    409) http_error="409: certificate \"$certificate\" has not been issued yet" ;;
+    3??)
+      http_error="refused to follow a redirect to $http_location with the API key"
+      case $http_location in
+        http*://?*"$1") http_hint="Try: --server ${http_location%"$1"}, if that is the vault" ;;
+        *) http_hint="Try: that address as --server, if it is the vault" ;;
+      esac
+      ;;
+    *)
+      http_error="unexpected status $http_status$http_detail"
+      case $server_scheme-$http_detail in
+        # The vault serves HTTPS now, and says where if it knows.
+        http-*HTTPS* | http-*https://*)
+          new_server=$(printf '%s\n' "$http_detail" | sed -n 's|.*\(https://[A-Za-z0-9[][]A-Za-z0-9.:[-]*\).*|\1|p')
+          http_hint="Try: --server ${new_server:-https://$server_authority$server_path}"
+          http_hint=${http_hint%.}
+          ;;
+      esac
+      ;;
   esac
+}
+
+# Prints ": " and the `detail` of the problem (RFC 9457) in the body, if there is one. The server may not be the vault, so
+# only printable characters of a limited length.
+problem_detail() {
+  awk '
+    { text = text " " $0; if (length(text) > 5000) exit }
+    END {
+      if (!match(text, /"detail" *: *"/)) exit
+      text = substr(text, RSTART + RLENGTH, 600)
+      for (at = 1; at <= length(text) && (letter = substr(text, at, 1)) != "\""; at++) {
+        if (letter == "\\") {
+          letter = substr(text, ++at, 1)
+          if (letter == "u") { letter = "?"; at += 4 } else if (letter ~ /[a-z]/) letter = " "
+        }
+        detail = detail letter
+      }
+      gsub(/[^ -~]/, "", detail)
+      sub(/\.$/, "", detail)
+      if (detail != "") print ": " detail
+    }' "$1"
+}
+
+# Sets http_cause, http_error and http_hint for a request without a response.
+explain_connection() {
+  http_cause=$(connection_cause)
+  [ "$http_cause" != connect ] || why_not_connected
+  http_hint=''
+  server_place="$server_host port $server_port"
+  case $http_cause in
+    resolve)
+      http_error="cannot resolve the host name $server_host"
+      http_hint="Try: --server with another address, or fix the name in DNS"
+      ;;
+    proxy) http_error="cannot resolve the host name of the proxy; see the variables http_proxy and https_proxy" ;;
+    refused)
+      http_error="$server_place refused the connection"
+      http_hint="Try: start the vault, or --server with the right port"
+      ;;
+    unreachable) http_error="no route to $server_host" ;;
+    connect)
+      http_error="cannot connect to $server_place"
+      http_hint="Try: start the vault, or --server with the right address and port"
+      ;;
+    connect-timeout)
+      http_error="no connection to $server_place within $connect_seconds seconds"
+      http_hint="Try: check the address, and whether a firewall drops the connection"
+      ;;
+    tls-timeout) http_error="$server_place accepted the connection, but no TLS handshake within $connect_seconds seconds" ;;
+    timeout) http_error="no complete response within $fetch_seconds seconds" ;;
+    untrusted)
+      if [ "$ca" = yes ]; then
+        http_error="the certificate of $server_place is not signed by the CA in --ca-file"
+        http_hint="Try: --ca-file with the root certificate that signed it"
+      else
+        http_error="this machine does not trust the certificate of $server_place: its CA is unknown"
+        http_hint="Try: --ca-file with the root certificate of that CA, or --pin"
+      fi
+      http_hint="$http_hint; \"vault certificate show --name NAME\" prints the pin"
+      ;;
+    name)
+      http_error="the certificate of $server_place is not valid for the name $server_host"
+      http_hint="Try: --server with a name in that certificate, or --pin instead of --ca-file"
+      ;;
+    expired)
+      http_error="the certificate of $server_place has expired, and this machine's clock says $(date -u)"
+      http_hint="Fix: renew it on the vault, or set the clock"
+      ;;
+    early)
+      http_error="the certificate of $server_place is not valid yet, and this machine's clock says $(date -u)"
+      http_hint="Fix: set the clock"
+      ;;
+    pin)
+      http_error="the public key of $server_place does not match --pin"
+      http_hint="Try: --pin with the current key; on the vault, \"vault certificate show --name NAME\" prints it"
+      ;;
+    plain)
+      http_error="$server_place does not speak TLS"
+      http_hint="Try: --server with the port for HTTPS"
+      ;;
+    dropped)
+      http_error="$server_place closed the connection before its response was complete"
+      [ "$server_scheme" = https ] || http_hint="Try: --server https://$server_authority$server_path, if the vault serves HTTPS now"
+      ;;
+    *) http_error=${http_error:-the connection failed} ;;
+  esac
+  case $http_cause-$server_scheme-${http_proxy:-}-${https_proxy:-}${HTTPS_PROXY:-}-${all_proxy:-}${ALL_PROXY:-} in
+    *-http--*- | *-https-*--) ;;
+    resolve-* | refused-* | unreachable-* | connect-* | dropped-*)
+      is_loopback "$server_host" || http_error="$http_error; the request may go through the proxy that the environment names"
+      ;;
+  esac
+}
+
+# Prints the cause as one word; nothing if it is unknown. curl has exit codes for most causes. Other programs only have
+# messages, and so have the libraries for TLS.
+connection_cause() {
+  awk -v tool="$tool" -v code="$http_exit" -v first="$http_error" '
+    function is(pattern, name) { if (cause == "" && text ~ pattern) cause = name }
+    { text = text " " tolower($0) }
+    END {
+      if (code == "short") exit
+      if (code == 124) { print "timeout"; exit }
+      if (tool == "curl") {
+        text = tolower(first)
+        if (code == 28) {
+          is("resolving timed out", "resolve")
+          is("ssl connection timeout", "tls-timeout")
+          is("operation timed out", "timeout")
+          if (cause == "") cause = "connect-timeout"
+        }
+        if (code == 5) cause = "proxy"
+        if (code == 6) cause = "resolve"
+        if (code == 90) cause = "pin"
+        if (code == 51) cause = "name"
+      }
+      # With other exit codes, wget only warned.
+      if (tool != "wget" || code == 5) {
+        is("pinned public key", "pin")
+        is("not yet valid|not yet activated", "early")
+        is("expired", "expired")
+        is("subject.*name|common name|not match|hostname mismatch|address mismatch", "name")
+        is("local issuer|known issuer|issuer.s authority|self.signed|not trusted|certificate problem", "untrusted")
+        is("verification failed|verify error|verify failed|cannot verify|unknown ca", "untrusted")
+        if (cause == "" && (tool == "curl" && code == 60 || tool == "wget")) cause = "untrusted"
+      }
+      is("wrong version number|unexpected tls packet|packet length too long|unknown protocol", "plain")
+      is("could not resolve|unable to resolve|bad address|name or service|not known|name resolution|getaddrinfo|nodename", "resolve")
+      is("read error .connection timed out", "timeout")
+      is("refused|errno=111|errno=61", "refused")
+      is("no route|unreachable|errno=113|errno=101", "unreachable")
+      is("timed out|errno=110", "connect-timeout")
+      if (cause == "" && tool == "curl" && code == 7) cause = "connect"
+      is("reset|empty reply|no data received|closed|http/0\\.9|unexpected eof|failure when receiving", "dropped")
+      # Some versions of nc say nothing.
+      if (cause == "" && tool == "nc") cause = code == 0 ? "dropped" : "connect"
+      if (cause != "") print cause
+    }' "$scratch/error"
+}
+
+# Newer versions of curl have the reason only in their verbose output. This request has no key.
+why_not_connected() {
+  [ "$tool" = curl ] || return 0
+  set -- --silent --verbose --head --output /dev/null --proto "=$server_scheme" --max-time "$connect_seconds"
+  ! is_loopback "$server_host" || set -- "$@" --noproxy '*'
+  with_limit "$((connect_seconds + 5))" curl -q --globoff "$@" "$server/" >/dev/null 2>"$scratch/probe"
+  grep -i -e failed "$scratch/probe" >"$scratch/error"
+  http_cause=$(tool='' connection_cause)
+  [ -n "$http_cause" ] || http_cause=connect
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1531,8 +1748,10 @@ check_leaf() {
     fail "$exit_check" "the certificate in the vault has expired; nothing was changed"
   [ "$1" != "$2" ] || return 0
   leaf_begins=$(not_before "$1")
-  ! is_earlier "$(date -u '+%Y%m%d%H%M%S')" "$leaf_begins" ||
-    fail "$exit_check" "the certificate in the vault is not valid before $(start_date "$1"), and this machine's clock says $(date -u); nothing was changed"
+  [ "$allow_early" = yes ] || cmp -s "$1" "$2" || ! is_earlier "$(date -u '+%Y%m%d%H%M%S')" "$leaf_begins" ||
+    fail "$exit_check" "the certificate in the vault is not valid before $(start_date "$1"), and this machine's clock says $(date -u); \
+nothing was changed
+Fix: set the clock, or use --allow-not-yet-valid once if it stays wrong"
   [ -f "$2" ] || return 0
   disk_begins=$(not_before "$2")
   # Replace an unreadable certificate on disk.
@@ -2118,6 +2337,7 @@ install_job() {
   finish_interrupted_run
   job_was_there=no
   [ ! -f "$job_directory/job" ] || job_was_there=yes
+  find_new_directories
   undo_install=yes
   mkdir -p "$job_directory" "$state_root/$job_id" || fail "$exit_write" "cannot write to $jobs_root and $state_root"
   chmod 0700 "$jobs_root" "$job_directory" "$state_root" "$state_root/$job_id" || fail "$exit_write" "cannot protect $jobs_root"
@@ -2191,7 +2411,16 @@ EOF
   rm -rf "$job_directory/new"
 }
 
-# Restores the previous job, or removes the new one.
+# Sets `new_directories` to the directories on the path to the destination that do not exist yet, the innermost first.
+find_new_directories() {
+  new_directory=$destination
+  until [ -z "$new_directory" ] || [ -e "$new_directory" ] || [ -h "$new_directory" ]; do
+    new_directories=$new_directories${new_directories:+$newline}$new_directory
+    new_directory=${new_directory%/*}
+  done
+}
+
+# Restores the previous job, or removes the new one with the directories that its first run created, if they are empty.
 undo_job() {
   undo_install=no
   if [ "$job_was_there" = no ]; then
@@ -2200,6 +2429,9 @@ undo_job() {
     restore_old_job
   fi
   rm -rf "$job_directory/new" "$job_directory/old"
+  { [ -n "$new_directories" ] && [ -d "$destination" ] && check_destination_place check; } || return 0
+  # shellcheck disable=SC2086 # one directory per line, to be split
+  as_writer rmdir $new_directories 2>/dev/null </dev/null || :
 }
 
 print_plan() {
@@ -2275,7 +2507,7 @@ $1
   files        $(show_files)
   schedule     $schedule ($scheduler)
   reload       ${reload:-none}
-  version      $([ ! -f "$run_directory/state" ] || cut -f 1 "$run_directory/state" 2>/dev/null | head -n 1)
+  version      $(shown_version)
   expires      $([ -z "$status_leaf" ] || openssl x509 -noout -enddate -in "$disk/$status_leaf" 2>/dev/null </dev/null | sed 's/^notAfter=//')
   last run     ${last:-never}
 EOF
@@ -2288,6 +2520,13 @@ EOF
   find_problems
   [ -z "$scratch" ] || rm -rf "$scratch"
   return "$status_code"
+}
+
+# The version on disk, which is that of the last successful run or, if only its reload failed, that of the last run.
+shown_version() {
+  shown_rows=$run_directory/state
+  [ ! -f "$run_directory/pending" ] || ! disk_is "$run_directory/pending" || shown_rows=$run_directory/pending
+  [ ! -f "$shown_rows" ] || cut -f 1 "$shown_rows" 2>/dev/null | head -n 1
 }
 
 problem() {
@@ -2417,13 +2656,18 @@ read_options() {
   while [ $# -gt 0 ]; do
     option=${1%%=*}
     case $option in
-      --list | --help | --dry-run | --allow-http)
+      --list | --help | --dry-run | --allow-http | --allow-not-yet-valid)
         [ "$option" = "$1" ] || usage_error "$option takes no value"
         case $option in
           --list) action=list ;;
           --help) action=help ;;
           --dry-run) dry_run=yes ;;
           --allow-http) allow_http=yes ;;
+          --allow-not-yet-valid)
+            # The job's own copy of the script may be older, and then ignores the variable.
+            allow_early=yes
+            export CERTIFICATE_VAULT_ALLOW_NOT_YET_VALID=yes
+            ;;
         esac
         shift
         continue
@@ -2459,7 +2703,7 @@ read_options() {
       --schedule) schedule=$value ;;
       --key-file) key_file=$value ;;
       --ca-file) ca_file=$value ;;
-      --pin) pin=$value ;;
+      --pin) add_pins "$value" ;;
       --owner) owner=$value ;;
       --group) group=$value ;;
       --mode) mode=$value ;;

@@ -160,8 +160,19 @@ test(
     assert.equal(early.code, 11, early.stderr);
     assert.match(
       early.stderr,
-      /is not valid before Jun +1 .* 2044 GMT, and this machine's clock says .*; nothing was changed/,
+      /is not valid before Jun +1 .* 2044 GMT, and this machine's clock says .*; nothing was changed\nFix: set the clock, or use --allow-not-yet-valid once if it stays wrong\n/,
     );
     assert.deepEqual(other.jobs(), []);
+    const allowed = await vault.install(other, ['--server', server.url, '--allow-not-yet-valid']);
+    assert.equal(allowed.code, 0, allowed.stderr);
+    assert.equal(other.file('tls.crt'), next.fullchainPem);
+    assert.equal((await other.run(['--run'], { script: other.copy() })).code, 0);
+    const later = make('Later', Date.UTC(2044, 6, 1), Date.UTC(2045, 0, 1));
+    answers['fullchain.crt'] = later.fullchainPem;
+    answers['private.key'] = later.leaf.keyPem;
+    assert.equal((await other.run(['--run'])).code, 11);
+    const again = await other.run(['--run', '--allow-not-yet-valid']);
+    assert.equal(again.code, 0, again.stderr);
+    assert.equal(other.file('tls.crt'), later.fullchainPem);
   },
 );

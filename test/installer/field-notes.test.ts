@@ -24,7 +24,7 @@ inEveryPlace(
     assert.equal((await client.run(['--run'])).code, 13);
     assert.equal(reloads(), 2);
     assert.equal(vault.downloads().length, 2);
-    assert.match((await client.run(['--status'])).stdout, /pending/);
+    assert.match((await client.run(['--status'])).stdout, /version {6}1\n(.*\n)+ {2}pending/);
     writeFileSync(marker, '');
     await vault.stop();
     assert.equal(

@@ -1,7 +1,7 @@
 /** Managing jobs: the source of the API key, dry runs, --list, --status and --uninstall. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import {
@@ -163,6 +163,38 @@ test(
   },
 );
 
+inEveryShell('a failed installation removes only the directories that it created', async (t, shell) => {
+  const vault = await clientVault(t);
+  const client = machine(t, { shell });
+  const environment = { SERVICE_API_KEY: 'vk_no.no' };
+  const deep = join(client.home, 'new', 'a b', 'tls');
+  const failed = await vault.install(client, ['--destination', deep], { environment });
+  assert.equal(failed.code, 10, failed.stderr);
+  assert.equal(existsSync(join(client.home, 'new')), false);
+  mkdirSync(join(client.home, 'kept', 'tls'), { recursive: true });
+  for (const destination of [join('kept', 'tls'), join('kept', 'other', 'tls')]) {
+    const args = ['--destination', join(client.home, destination)];
+    assert.equal((await vault.install(client, args, { environment })).code, 10);
+  }
+  assert.deepEqual(readdirSync(join(client.home, 'kept')), ['tls']);
+});
+
+test('--status shows the version on disk while its reload fails', curl, async (t) => {
+  const vault = await clientVault(t);
+  const client = machine(t);
+  assert.equal(
+    (await vault.install(client, ['--reload-command', `! test -e ${client.home}/broken`])).code,
+    0,
+  );
+  await vault.renew();
+  writeFileSync(join(client.home, 'broken'), '');
+  assert.equal((await client.run(['--run'])).code, 13);
+  const shown = async () => (await client.run(['--status'])).stdout;
+  assert.match(await shown(), /version {6}2\n(.*\n)+ {2}pending {6}reload not successful yet\n/);
+  writeFileSync(join(client.destination, 'tls.crt'), 'oops\n');
+  assert.match(await shown(), /version {6}1\n/);
+});
+
 test('without openssl the pair still matches, and the script reports the skipped checks', curl, async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
@@ -188,6 +220,6 @@ test('messages also go to syslog, and a run without changes prints nothing', cur
   assert.equal(failed.code, 10);
   assert.match(client.syslog(), /-p daemon\.info web-\d+: version 1 is installed/);
   assert.match(client.syslog(), /-p daemon\.info web-\d+: unchanged, version 1/);
-  assert.match(client.syslog(), /-p daemon\.err web-\d+: http:.*Failed to connect/);
+  assert.match(client.syslog(), /-p daemon\.err web-\d+: http:.*refused the connection/);
   assert.equal(client.syslog().includes(vault.key), false);
 });

@@ -30,6 +30,11 @@ const refused: readonly [string, readonly string[], RegExp][] = [
   ['an option without its value', ['--owner'], /--owner needs a value/],
   ['an invalid mode', ['--mode', '0888'], /not an octal mode/],
   ['an invalid pin', ['--pin', 'sha256//abc'], /must be sha256/],
+  [
+    'an invalid second pin',
+    ['--pin', `sha256//${'A'.repeat(43)}=,sha256//x`],
+    /--pin: "sha256\/\/x" must be sha256/,
+  ],
   ['an invalid schedule', ['--schedule', '61 * * * *'], /"61" is not between 0 and 59/],
   ['a schedule with a command', ['--schedule', '* * * * * rm'], /expected 5 fields, found 6/],
   ['plain http', ['--server', 'http://vault.example'], /would send the API key/],

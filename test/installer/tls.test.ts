@@ -86,6 +86,27 @@ for (const [tool, isThere] of secureTools.filter(([name]) => name !== 'openssl')
     assert.equal((await vault.install(client, both)).code, 10);
     assert.equal(server.seen.length, count);
   });
+
+  test(`several pins cover a key rotation, with ${tool}`, isThere, async (t) => {
+    const { vault, chain, server } = await secureVault(t);
+    const client = machine(t, { tool });
+    const next = pinOf(makeChain(tempDir(t), { label: 'Next' }));
+    const wrong = pinOf(makeChain(tempDir(t), { label: 'Stranger' }));
+    for (const pins of [
+      ['--pin', next, '--pin', pinOf(chain)],
+      [`--pin=${pinOf(chain)},${next}`, '--pin', next],
+      ['--pin', `${wrong};${next},${pinOf(chain)}`],
+    ]) {
+      const installed = await vault.install(client, ['--server', server.url, ...pins]);
+      assert.equal(installed.code, 0, installed.stderr);
+      const run = await client.run(['--run'], { script: client.copy() });
+      assert.equal(run.code, 0, run.stderr);
+    }
+    const others = ['--server', server.url, '--pin', `${wrong},${next}`];
+    const refused = await vault.install(client, others);
+    assert.equal(refused.code, 10, refused.stderr);
+    assert.match(refused.stderr, /does not match --pin/);
+  });
 }
 
 test('--pin is rejected if no program can check it', needs('openssl'), async (t) => {

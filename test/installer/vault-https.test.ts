@@ -76,5 +76,20 @@ test(
     const untrusted = machine(t);
     const refused = await untrusted.run([...usual(untrusted), '--server', server.url], { environment });
     assert.equal(refused.code, 10, refused.stderr);
+    assert.match(refused.stderr, /its CA is unknown\nTry: --ca-file .*, or --pin; "vault certificate show/);
+  },
+);
+
+test(
+  'a job with the http address of a vault that serves HTTPS now reports the https address',
+  needs('curl'),
+  async (t) => {
+    const { server, environment } = await secureVault(t);
+    const client = machine(t);
+    const plain = server.url.replace('https:', 'http:');
+    const refused = await client.run([...usual(client), '--server', plain], { environment });
+    assert.equal(refused.code, 10, refused.stderr);
+    assert.match(refused.stderr, /unexpected status 400: This port requires HTTPS: .* revoke the key/);
+    assert(refused.stderr.includes(`\nTry: --server ${server.url}\n`), refused.stderr);
   },
 );
