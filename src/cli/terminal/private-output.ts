@@ -77,7 +77,7 @@ function writeDraft(path: string, content: string): void {
   }
 }
 
-/** `same` also has the mode; a link or a device has other content, whatever is behind it. */
+/** `same` also has the mode; a link or a device counts as other content. */
 function stateOf({ path, content }: PrivateFile): 'absent' | 'same' | 'exposed' | 'other' {
   const stats = statOrThrow(path, lstatSync);
   if (stats === undefined) return 'absent';
