@@ -94,7 +94,11 @@ export const importPreviewBody = z.strictObject({
   password: z.string().max(1024).optional().describe('password of the PKCS#12 file'),
 });
 
-export const importBody = z.strictObject({ name: certName, ...importPreviewBody.shape });
+export const importBody = z.strictObject({
+  name: certName,
+  ...importPreviewBody.shape,
+  force: z.boolean().optional().describe('add a version even if the files are those of the current one'),
+});
 
 export type ImportFiles = Pick<z.output<typeof importPreviewBody>, 'files' | 'password'>;
 
@@ -121,7 +125,12 @@ export const importPreviewSchema = z
   .meta({ id: 'ImportPreview' });
 
 export const importedSchema = z
-  .strictObject({ certificate: certificateSchema, version: z.int(), warnings: z.array(z.string()) })
+  .strictObject({
+    certificate: certificateSchema,
+    version: z.int(),
+    changed: z.boolean().describe('false if the current version holds these files already'),
+    warnings: z.array(z.string()),
+  })
   .meta({ id: 'ImportedCertificate' });
 
 export const renewalDetailSchema = z

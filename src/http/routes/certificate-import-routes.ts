@@ -31,17 +31,17 @@ export const certificateImportRoutes: readonly Route[] = [
     path: '/api/v1/imports',
     id: 'importCertificate',
     summary:
-      'Import a certificate with its key; creates a new version if the name is that of an imported certificate',
+      'Import a certificate with its key; adds a version if the name is that of an imported certificate with other content',
     access,
     query: noQuery,
     body: importBody,
     bodyLimit,
-    replies: { 201: { description: 'stored', schema: importedSchema } },
+    replies: { 201: { description: 'stored, now or before', schema: importedSchema } },
     problems: ['certificate_exists'],
     handle: async ({ context: { vault }, actor, body, baseUrl }) => {
-      const { name } = body;
-      const { version, warnings } = await importCertificate(vault, actor, { name, ...understood(body) });
-      return json(201, { certificate: await currentCertificate(vault, name, baseUrl), version, warnings });
+      const { name, force } = body;
+      const imported = await importCertificate(vault, actor, { name, force, ...understood(body) });
+      return json(201, { certificate: await currentCertificate(vault, name, baseUrl), ...imported });
     },
   }),
   route({

@@ -122,6 +122,26 @@ suite('files that are dropped', () => {
     );
   });
 
+  test('change nothing when they are imported again, and say so, unless forced', async (t) => {
+    const { server, expect } = await administration(t);
+    type Imported = { changed: boolean; version: number; certificate: { name: string } };
+    const { fullchain, key } = await files(server.vault);
+    const body = { name: 'bought', files: [{ name: 'all.pem', text: fullchain + key }] };
+    const outcomes: (readonly [boolean, number, string])[] = [];
+    for (const force of [undefined, undefined, false, true]) {
+      const given = { ...body, ...(force !== undefined && { force }) };
+      const { changed, version, certificate } = await expect<Imported>(201, 'POST', path, given);
+      outcomes.push([changed, version, certificate.name]);
+    }
+    assert.deepEqual(outcomes, [
+      [true, 1, 'bought'],
+      [false, 1, 'bought'],
+      [false, 1, 'bought'],
+      [true, 2, 'bought'],
+    ]);
+    assert.equal(eventsOf(server.dataDir, 'certificate.import').length, 2);
+  });
+
   test('do not replace what an issuer makes', async (t) => {
     const { server, expect } = await administration(t);
     await makeCertificate(server.vault, 'www');
