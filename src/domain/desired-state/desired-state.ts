@@ -90,6 +90,7 @@ const imported = z
       .optional()
       .describe('certificate and chain, as "vault certificate import" takes them'),
     private_key_file: path.optional().describe('the private key, unless it stands in the other file'),
+    allow_ca: z.boolean().optional().describe('also takes a CA certificate, as openssl req -x509 creates it'),
   })
   .describe('a certificate that was made elsewhere; without files, what is there stays');
 

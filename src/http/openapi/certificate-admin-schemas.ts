@@ -92,6 +92,7 @@ export const importPreviewBody = z.strictObject({
     .max(10, 'must contain at most ten files')
     .describe('certificate, chain and private key as PEM, DER or PKCS#12, in any order'),
   password: z.string().max(1024).optional().describe('password of the PKCS#12 file'),
+  allow_ca: z.boolean().optional().describe('also take a CA certificate, as openssl req -x509 creates it'),
 });
 
 export const importBody = z.strictObject({
@@ -100,7 +101,7 @@ export const importBody = z.strictObject({
   force: z.boolean().optional().describe('add a version even if the files are those of the current one'),
 });
 
-export type ImportFiles = Pick<z.output<typeof importPreviewBody>, 'files' | 'password'>;
+export type ImportFiles = Pick<z.output<typeof importPreviewBody>, 'files' | 'password' | 'allow_ca'>;
 
 const factsSchema = z
   .strictObject({

@@ -67,12 +67,12 @@ export const certificateImportRoutes: readonly Route[] = [
   }),
 ];
 
-function understood({ files, password }: ImportFiles) {
+function understood({ files, password, allow_ca: allowCa }: ImportFiles) {
   const sources: BundleSource[] = files.map((file) => ({
     name: file.name === '' ? 'a file' : file.name,
     bytes: 'text' in file ? Buffer.from(file.text) : Buffer.from(file.content_base64, 'base64'),
   }));
-  return { sources, password: password === undefined ? undefined : new Secret(password) };
+  return { sources, allowCa, password: password === undefined ? undefined : new Secret(password) };
 }
 
 function factsView({ subject, issuer, serial, domains, keyType, ...facts }: CertificateFacts) {

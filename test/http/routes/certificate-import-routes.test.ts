@@ -9,7 +9,7 @@ import type { Vault } from '../../../src/domain/vault.ts';
 import { administration } from '../../harness/http-administration.ts';
 import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
 import { pkcs12Bomb } from '../../harness/import-bombs.ts';
-import { identifier } from '../../harness/private-chain.ts';
+import { identifier, makeChain } from '../../harness/private-chain.ts';
 
 const path = '/api/v1/imports';
 
@@ -140,6 +140,29 @@ suite('files that are dropped', () => {
       [true, 2, 'bought'],
     ]);
     assert.equal(eventsOf(server.dataDir, 'certificate.import').length, 2);
+  });
+
+  test('may be of a CA where allow_ca says so, in the preview too', async (t) => {
+    const { expect } = await administration(t);
+    const { root } = await makeChain();
+    const pem =
+      encodePem('CERTIFICATE', root.certificate) + encodePem('PRIVATE KEY', root.privateKey.expose());
+    const given = { files: [{ name: 'ca.pem', text: pem }] };
+    for (const [target, named, status] of [
+      [`${path}/preview`, {}, 200],
+      [path, { name: 'printer' }, 201],
+    ] as const) {
+      for (const refusing of [{}, { allow_ca: false }]) {
+        const { detail } = await expect<Problem>(400, 'POST', target, { ...named, ...given, ...refusing });
+        assert.match(detail, /belongs to a CA certificate .*`allow_ca`/);
+      }
+      const { warnings } = await expect<{ warnings: string[] }>(status, 'POST', target, {
+        ...named,
+        ...given,
+        allow_ca: true,
+      });
+      assert.deepEqual(warnings, []);
+    }
   });
 
   test('do not replace what an issuer makes', async (t) => {

@@ -49,6 +49,10 @@ export const importCommand = command({
       valueHint: 'FILE',
       description: 'a file with the password of the PKCS#12 file (default: prompt for it)',
     },
+    'allow-ca': {
+      type: 'boolean',
+      description: 'import a CA certificate, such as the self-signed ones of "openssl req -x509"',
+    },
     force: { type: 'boolean', description: 'add a version even if the files are those of the current one' },
   },
   run: async (args, terminal) => {
@@ -62,7 +66,7 @@ export const importCommand = command({
     const needsPassword = sources.some(({ bytes }) => looksLikePkcs12(bytes));
     const password = needsPassword ? await passwordFor(args['password-file'], terminal) : undefined;
     await withVault(args, terminal, 'create', async (vault) => {
-      const request = { name, sources, password, force: args.force };
+      const request = { name, sources, password, allowCa: args['allow-ca'], force: args.force };
       const { version, changed, warnings } = await importCertificate(vault, localCli, request);
       for (const warning of warnings) terminal.stderr.write(`Warning: ${warning}\n`);
       if (!changed) {

@@ -122,6 +122,30 @@ test(
   },
 );
 
+test(
+  'a self-signed certificate of plain openssl is imported with --allow-ca alone',
+  needs('openssl'),
+  async () => {
+    const [cert, key] = [join(dir, 'printer.crt'), join(dir, 'printer.key')];
+    const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+    openssl(dir, ...request, '-keyout', key, '-out', cert, '-subj', '/CN=printer.example.com', '-days', '30');
+    const pair = ['--name=printer', '--fullchain', cert, '--private-key', key];
+    const refused = await importing(pair);
+    assert.deepEqual([refused.code, refused.stdout], [1, '']);
+    assert.match(
+      refused.stderr,
+      /belongs to a CA certificate \(CN=printer\.example\.com\)(?:.|\n)*--allow-ca/,
+    );
+    assert.deepEqual(await importing([...pair, '--allow-ca']), {
+      code: 0,
+      stdout: 'printer: version 1\n',
+      stderr: '',
+    });
+    const view = (await list()).find(({ name }) => name === 'printer');
+    assert.deepEqual([view?.domains, view?.status], [['printer.example.com'], 'valid']);
+  },
+);
+
 test('one file may hold certificate, chain, root and key in any order', needs('openssl'), async () => {
   const { root, leaf, intermediates } = chain();
   const parts = [intermediates[0].certificatePem, root.certificatePem, leaf.keyPem, leaf.certificatePem];
