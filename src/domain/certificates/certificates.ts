@@ -27,11 +27,12 @@ import { keepDeleted } from './deleted-certificates.ts';
 export async function createCertificate(
   vault: SecretsContext & QueueContext & ZoneContext,
   actor: Actor,
-  input: CreateCertificateInput,
+  input: NewCertificate,
 ): Promise<number | undefined> {
   const { issuer } = await suitableIssuers(vault.db.reader, input);
   await refuseWildcardsWithoutZone(vault, issuer, input);
-  const first = issuer.type === 'acme' ? undefined : await firstVersion(vault, input);
+  const isIssuedNow = issuer.type !== 'acme' && input.disabled !== true;
+  const first = isIssuedNow ? await firstVersion(vault, input) : undefined;
   const renewal = await vault.db.write((writer) => storeCertificate(vault, writer, actor, input, first));
   if (renewal !== undefined) vault.renewalQueued.notify();
   return renewal;

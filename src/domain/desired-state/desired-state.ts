@@ -68,7 +68,8 @@ const dnsProvider = z
 
 const { name: _, ...certificateShape } = createCertificateInput.shape;
 
-const certificate = z
+/** A certificate that an issuer issues, without its name. */
+export const desiredCertificate = z
   .strictObject({
     ...certificateShape,
     domains: certificateShape.domains.describe('DNS names, wildcards and addresses'),
@@ -136,7 +137,7 @@ const desiredState = z.strictObject({
   version,
   issuers: section(issuerName, issuer),
   dns_providers: section(providerName, dnsProvider),
-  certificates: section(certName, certificate),
+  certificates: section(certName, desiredCertificate),
   imported_certificates: section(certName, imported),
   api_keys: section(keyName, apiKey),
 });
@@ -150,7 +151,7 @@ export function desiredStateSchema(): unknown {
       version,
       issuers: z.record(issuerName, issuer).nullish(),
       dns_providers: z.record(providerName, dnsProvider).nullish(),
-      certificates: z.record(certName, certificate).nullish(),
+      certificates: z.record(certName, desiredCertificate).nullish(),
       imported_certificates: z.record(certName, imported).nullish(),
       api_keys: z.record(keyName, apiKey).nullish(),
     })

@@ -4,6 +4,7 @@ import { certificateOrders, statusesByUrgency } from '../../domain/certificates/
 import type { CertificateSettingsView } from '../../domain/certificates/certificate-settings.ts';
 import type { RenewalDetailView } from '../../domain/certificates/certificate-views.ts';
 import { type RevocationReason, revocationReasons } from '../../domain/certificates/revocation.ts';
+import { desiredCertificate } from '../../domain/desired-state/desired-state.ts';
 import { certName, updateCertificateInput } from '../../domain/inputs.ts';
 import { certificateSchema, digits, limit, renewalSchema, time } from './schemas.ts';
 
@@ -33,6 +34,17 @@ export const certificateChangeSchema = z
     renewal: z.int().nullable().describe('id of the queued renewal'),
   })
   .meta({ id: 'CertificateChange' });
+
+export const ensureCertificateBody = desiredCertificate.extend({
+  name: z.string().optional().describe('the name in the path, if given'),
+});
+
+export const ensuredCertificateSchema = z
+  .strictObject({
+    ...certificateChangeSchema.shape,
+    changed: z.boolean().describe('false if the certificate was so already'),
+  })
+  .meta({ id: 'EnsuredCertificate' });
 
 export const changeCertificateBody = updateCertificateInput.refine(
   (changes) => Object.values(changes).some((value) => value !== undefined),
