@@ -33,7 +33,7 @@ export function keyOfCa(key: Key, authority: X509Certificate): Problem {
   return refusal(
     `The private key in ${key.file} belongs to a CA certificate (${titleOf(authority)}), not to a server certificate.`,
     'Import the certificate that this CA issued, with its key. If `openssl req -x509` created this one for a server, ' +
-      'create it again with `-addext basicConstraints=critical,CA:FALSE`.',
+      'use --allow-ca (`allow_ca` over HTTP).',
   );
 }
 

@@ -10,6 +10,7 @@ type Request = {
   readonly sources: readonly { readonly name: string; readonly base64: string }[];
   readonly password?: string | undefined;
   readonly now: number;
+  readonly authorities?: BundleInput['authorities'];
 };
 
 type Answer =
@@ -22,21 +23,22 @@ type Answer =
   | { readonly code: ProblemCode; readonly detail: string; readonly hint?: string | undefined };
 
 /** The request for the other process. */
-export function bundleRequest({ sources, password, now }: Omit<BundleInput, 'authorities'>): Secret {
+export function bundleRequest({ sources, password, now, authorities }: BundleInput): Secret {
   const request: Request = {
     sources: sources.map(({ name, bytes }) => ({ name, base64: bytes.toString('base64') })),
     password: password?.expose(),
     now,
+    ...(authorities !== undefined && { authorities }),
   };
   return new Secret(Buffer.from(JSON.stringify(request)));
 }
 
 /** Runs a request in the other process and returns the text of the response. Throws only bugs. */
 export function bundleAnswer(text: string): string {
-  const { sources, password, now } = JSON.parse(text) as Request;
+  const { sources, password, ...rest } = JSON.parse(text) as Request;
   const files = sources.map(({ name, base64 }) => ({ name, bytes: Buffer.from(base64, 'base64') }));
   return JSON.stringify(
-    answerOf({ sources: files, now, ...(password !== undefined && { password: new Secret(password) }) }),
+    answerOf({ sources: files, ...rest, ...(password !== undefined && { password: new Secret(password) }) }),
   );
 }
 

@@ -37,7 +37,7 @@ export type BundleInput = {
    * Whether a CA certificate is accepted as the leaf, because plain `openssl req -x509` creates such certificates for
    * servers.
    */
-  readonly authorities?: 'refused' | 'taken';
+  readonly authorities?: 'refused' | 'taken' | undefined;
 };
 
 export type CertificateBundle = {

@@ -40,6 +40,8 @@ export type ImportedFiles = {
   readonly sources: readonly BundleSource[];
   /** The password of a PKCS#12 file. */
   readonly password?: Secret<string> | undefined;
+  /** Whether the certificate may be that of a CA, as plain `openssl req -x509` creates it. */
+  readonly allowCa?: boolean | undefined;
 };
 
 /**
@@ -48,9 +50,15 @@ export type ImportedFiles = {
  */
 export async function readBundleApart(
   world: Pick<World, 'now'>,
-  { sources, password }: ImportedFiles,
+  { sources, password, allowCa }: ImportedFiles,
 ): Promise<CertificateBundle> {
-  const request = bundleRequest({ sources: [...sources], now: world.now(), ...(password && { password }) });
+  const authorities = allowCa === true ? 'taken' : 'refused';
+  const request = bundleRequest({
+    sources: [...sources],
+    now: world.now(),
+    authorities,
+    ...(password && { password }),
+  });
   const answer = await withSlot(() => ask(request));
   if (answer === undefined) throw tooMuch(sources);
   return bundleIn(answer);

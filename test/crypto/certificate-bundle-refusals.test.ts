@@ -96,7 +96,7 @@ const refusals: Record<string, Refusal> = {
   'what openssl req -x509 makes by default': {
     files: (f) => ({ 'a.pem': pemOf(f.accidental) + f.accidental.keyPem }),
     says: /belongs to a CA certificate \(CN=printer\.example\.com\)/,
-    hint: /`-addext basicConstraints=critical,CA:FALSE`\.$/,
+    hint: /use --allow-ca \(`allow_ca` over HTTP\)\.$/,
   },
   garbage: {
     files: (f) => ({ 'a.pem': '<html>502 Bad Gateway</html>', 'a.key': f.leaf.keyPem }),

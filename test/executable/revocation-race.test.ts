@@ -100,7 +100,7 @@ suite('a flood of downloads', () => {
       writeFileSync(path, (await download(agent, `www/${file}`, key)).body, { mode: 0o600 });
     }
     const material = ['--fullchain', files['fullchain.crt'], '--private-key', files['private.key']];
-    const importIt = () => run('certificate', 'import', '--name', 'imported', ...material);
+    const importIt = () => run('certificate', 'import', '--force', '--name', 'imported', ...material);
     await importIt();
     const paths = ['imported/private.key', 'imported/fullchain.crt', 'imported/chain.crt'];
     const imported = await flood(paths, key, importIt);

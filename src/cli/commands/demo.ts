@@ -58,7 +58,7 @@ async function serve(vault: Vault, settings: Settings, terminal: Terminal, stop:
   const server = await startServing(vault, settings, terminal.version);
   const { url } = server;
   const instance = vault.world.randomBytes(8).toString('hex');
-  await recordServedSettings(vault, recordedSettings(settings, { url, instance }));
+  await recordServedSettings(vault, recordedSettings(settings, { url, instance, keyring: vault.keyring }));
   const { raw: apiKey } = await createClientKey(vault, localCli);
   const jobs = [
     ...ownJobs(vault, stop),

@@ -9,8 +9,8 @@ import type { Actor } from '../../domain/audit/audit.ts';
 import { importCertificate } from '../../domain/certificates/certificate-import.ts';
 import { changeCertificate } from '../../domain/certificates/certificate-update.ts';
 import { createCertificate, deleteCertificate } from '../../domain/certificates/certificates.ts';
+import { certName } from '../../domain/input-strings.ts';
 import {
-  certName,
   createApiKeyInput,
   createCertificateInput,
   createIssuerInput,

@@ -3,7 +3,9 @@ import { type CertName, parseNewCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import type { CertificateBundle } from '../../crypto/certificate-bundle.ts';
 import { type CertificateFacts, certificateFacts } from '../../crypto/certificate-facts.ts';
-import type { Writer } from '../../db/database.ts';
+import { encodePem } from '../../crypto/pem.ts';
+import type { Reader, Writer } from '../../db/database.ts';
+import { findVersion } from '../../db/tables/certificate-versions.ts';
 import { findCertificate, insertCertificate, updateCertificate } from '../../db/tables/certificates.ts';
 import { type ImportedFiles, readBundleApart } from '../../net/bundle-process.ts';
 import { type Actor, record } from '../audit/audit.ts';
@@ -13,8 +15,8 @@ import { notifyRecovered } from '../notifications/certificate-notices.ts';
 import { neverRenewed } from '../versions/renewal-plan.ts';
 import { addVersion } from '../versions/versions.ts';
 
-/** The files to import, with their names for error messages. */
-export type ImportRequest = ImportedFiles & { readonly name: CertName };
+/** The files to import, with their names for error messages. `force` adds a version that equals the current one. */
+export type ImportRequest = ImportedFiles & { readonly name: CertName; readonly force?: boolean | undefined };
 
 /** What the files contain. */
 export type ImportPreview = {
@@ -49,21 +51,43 @@ export async function suggestedName(
   return undefined;
 }
 
-export type ImportResult = { readonly version: number; readonly warnings: readonly string[] };
+export type ImportResult = {
+  readonly version: number;
+  /** Whether the import added this version; otherwise it was current before. */
+  readonly changed: boolean;
+  readonly warnings: readonly string[];
+};
 
 /**
- * Stores the certificate and key of the files as the newest version. Throws `invalid_request` or `payload_too_large` for files
+ * Stores the certificate and key of the files as the newest version, unless the current one is the same. Throws `invalid_request` or `payload_too_large` for files
  * that cannot be used, `rate_limited` during too many imports, and `certificate_exists` if an issuer renews the certificate of
  * this name; nothing is stored then.
  */
 export async function importCertificate(
   vault: SecretsContext,
   actor: Actor,
-  { name, ...files }: ImportRequest,
+  { name, force, ...files }: ImportRequest,
 ): Promise<ImportResult> {
   const bundle = await readBundleApart(vault.world, files);
-  const version = await vault.db.write((writer) => storeImport(vault, writer, actor, { name, bundle }));
-  return { version, warnings: bundle.warnings };
+  return vault.db.write(async (writer) => {
+    const same = force === true ? undefined : await versionHolding(writer, name, bundle);
+    const version = same ?? (await storeImport(vault, writer, actor, { name, bundle }));
+    return { version, changed: same === undefined, warnings: bundle.warnings };
+  });
+}
+
+/** The current version of an imported certificate if it has this chain. Its key is the same: it belongs to the leaf. */
+async function versionHolding(
+  reader: Reader,
+  name: CertName,
+  { leaf, chain }: CertificateBundle,
+): Promise<number | undefined> {
+  const certificate = await findCertificate(reader, name);
+  if (certificate?.current_version == null || certificate.issuer_id !== null) return undefined;
+  const current = await findVersion(reader, certificate.id, certificate.current_version);
+  const fullchain = [leaf, ...chain].map((der) => encodePem('CERTIFICATE', der)).join('');
+  const isSame = current !== undefined && current.certificate_pem + current.chain_pem === fullchain;
+  return isSame ? current.version : undefined;
 }
 
 /** The part of `importCertificate` that writes, in the caller's transaction. Returns the number of the version. */

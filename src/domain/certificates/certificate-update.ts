@@ -6,12 +6,13 @@ import { generatePrivateKey } from '../../crypto/key-pair.ts';
 import type { Writer } from '../../db/database.ts';
 import { findVersion } from '../../db/tables/certificate-versions.ts';
 import { type CertificateRow, findCertificate, updateCertificate } from '../../db/tables/certificates.ts';
-import { findIssuerById, type IssuerRow } from '../../db/tables/issuers.ts';
+import { findIssuer, findIssuerById, type IssuerRow } from '../../db/tables/issuers.ts';
 import { findOpenRenewal, updateRenewal } from '../../db/tables/renewals.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SealingContext, WorldContext } from '../contexts.ts';
 import type { UpdateCertificateInput } from '../inputs.ts';
 import { refuseSameFallback, refuseUnsuitable, requireIssuer } from '../issuance/issuers.ts';
+import { refuseWildcardsWithoutZone, type ZoneContext } from '../issuance/wildcard-zones.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { cancelRotation, isNextKeyScheduled, scheduleNextKey } from '../versions/next-key.ts';
@@ -24,11 +25,12 @@ import { refuseUnsuitableFallback } from './certificates.ts';
  * `certificate_not_found`, `invalid_request`, and `not_renewable` for an imported certificate that gets no issuer.
  */
 export async function changeCertificate(
-  vault: QueueContext & SealingContext,
+  vault: QueueContext & SealingContext & ZoneContext,
   actor: Actor,
   name: string,
   input: UpdateCertificateInput,
 ): Promise<number | undefined> {
+  await refuseNewWildcards(vault, name, input);
   // Before the transaction: an RSA key can take seconds.
   const key = input.rotate_key === true ? await keyToSchedule(vault, name, input) : undefined;
   const renewal = await vault.db.write(async (writer) => {
@@ -40,6 +42,27 @@ export async function changeCertificate(
   });
   if (renewal !== undefined) vault.renewalQueued.notify();
   return renewal;
+}
+
+/** Throws like `refuseWildcardsWithoutZone` for the wildcards that the change adds or gives to another issuer. */
+async function refuseNewWildcards(
+  vault: ZoneContext,
+  name: string,
+  input: UpdateCertificateInput,
+): Promise<void> {
+  const { reader } = vault.db;
+  const before = await findCertificate(reader, name);
+  if (before === undefined) return;
+  const issuer =
+    input.issuer === undefined
+      ? await findIssuerById(reader, before.issuer_id ?? 0)
+      : await findIssuer(reader, input.issuer);
+  if (issuer === undefined) return;
+  const known = JSON.parse(before.domains) as string[];
+  const isSame = issuer.id === before.issuer_id && before.challenge === null;
+  const domains = (input.domains ?? known).filter((domain) => !isSame || !known.includes(domain));
+  const challenge = input.challenge === undefined ? before.challenge : input.challenge;
+  await refuseWildcardsWithoutZone(vault, issuer, { domains, challenge });
 }
 
 /** A new key of the type that the certificate has after the change; undefined if the next key is scheduled and has it. */

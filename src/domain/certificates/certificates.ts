@@ -12,6 +12,7 @@ import type { SealingContext, SecretsContext } from '../contexts.ts';
 import { type CreateCertificateInput, newCertificateName, parseInput } from '../inputs.ts';
 import { refuseSameFallback, refuseUnsuitable, requireIssuer, sentence } from '../issuance/issuers.ts';
 import { issueFromLocalCa } from '../issuance/local-ca.ts';
+import { refuseWildcardsWithoutZone, type ZoneContext } from '../issuance/wildcard-zones.ts';
 import { notifyIssued } from '../notifications/certificate-notices.ts';
 import { neededForHttps, servedSettings } from '../presence/served-settings.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
@@ -24,12 +25,14 @@ import { keepDeleted } from './deleted-certificates.ts';
  * queued and its id returned. Throws `certificate_exists` and `invalid_request`.
  */
 export async function createCertificate(
-  vault: SecretsContext & QueueContext,
+  vault: SecretsContext & QueueContext & ZoneContext,
   actor: Actor,
-  input: CreateCertificateInput,
+  input: NewCertificate,
 ): Promise<number | undefined> {
   const { issuer } = await suitableIssuers(vault.db.reader, input);
-  const first = issuer.type === 'acme' ? undefined : await firstVersion(vault, input);
+  await refuseWildcardsWithoutZone(vault, issuer, input);
+  const isIssuedNow = issuer.type !== 'acme' && input.disabled !== true;
+  const first = isIssuedNow ? await firstVersion(vault, input) : undefined;
   const renewal = await vault.db.write((writer) => storeCertificate(vault, writer, actor, input, first));
   if (renewal !== undefined) vault.renewalQueued.notify();
   return renewal;

@@ -15,6 +15,7 @@ import { findCertificate } from '../../db/tables/certificates.ts';
 import { system } from '../audit/audit.ts';
 import type { DatabaseContext, KeyringContext, SecretsContext } from '../contexts.ts';
 import { issueFromLocalCa, localCaName } from '../issuance/local-ca.ts';
+import type { ZoneContext } from '../issuance/wildcard-zones.ts';
 import type { QueueContext } from '../renewals/renewal-queue.ts';
 import { openVersionKey } from '../versions/versions.ts';
 import { createCertificate } from './certificates.ts';
@@ -34,7 +35,7 @@ export type OwnCertificate = {
  * clients can pin it. Returns whether it was created. Throws OperatorError if `domains` is empty.
  */
 export async function ensureOwnCertificate(
-  vault: SecretsContext & QueueContext,
+  vault: SecretsContext & QueueContext & ZoneContext,
   name: CertName,
   domains: readonly Identifier[],
 ): Promise<boolean> {

@@ -71,7 +71,8 @@ const dnsProvider = z
 
 const { name: _, ...certificateShape } = createCertificateInput.shape;
 
-const certificate = z
+/** A certificate that an issuer issues, without its name. */
+export const desiredCertificate = z
   .strictObject({
     ...certificateShape,
     domains: certificateShape.domains.describe('DNS names, wildcards and addresses'),
@@ -95,6 +96,7 @@ const imported = z
       .optional()
       .describe('certificate and chain as PEM, as for "vault certificate import"'),
     private_key_file: path.optional().describe('the private key as PEM, unless the fullchain file holds it'),
+    allow_ca: z.boolean().optional().describe('accept a CA certificate, as openssl req -x509 creates it'),
   })
   .describe('a certificate issued elsewhere; without files, the stored one stays');
 
@@ -140,7 +142,7 @@ const desiredState = z.strictObject({
   version,
   issuers: section(issuerName, issuer),
   dns_providers: section(providerName, dnsProvider),
-  certificates: section(certName, certificate),
+  certificates: section(certName, desiredCertificate),
   imported_certificates: section(certName, imported),
   api_keys: section(keyName, apiKey),
 });
@@ -154,7 +156,7 @@ export function desiredStateSchema(): unknown {
       version,
       issuers: z.record(issuerName, issuer).nullish(),
       dns_providers: z.record(providerName, dnsProvider).nullish(),
-      certificates: z.record(certName, certificate).nullish(),
+      certificates: z.record(certName, desiredCertificate).nullish(),
       imported_certificates: z.record(certName, imported).nullish(),
       api_keys: z.record(keyName, apiKey).nullish(),
     })

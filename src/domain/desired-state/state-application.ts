@@ -21,6 +21,7 @@ import { storeDnsProviderChange } from '../issuance/dns-provider-change.ts';
 import { eraseDnsProvider, storeDnsProvider } from '../issuance/dns-providers.ts';
 import { eraseIssuer, storeIssuer, storeIssuerChange } from '../issuance/issuer-changes.ts';
 import type { QueueContext } from '../renewals/renewal-queue.ts';
+import { changedSettings } from './certificate-state.ts';
 import { type Change, planSame, type WantedState } from './state-plan.ts';
 import { type PreparedChange, prepareChanges, wantedOf } from './state-preparation.ts';
 import { readVaultState } from './vault-state.ts';
@@ -165,10 +166,7 @@ async function applyChange(
     case 'certificates': {
       const input = wantedOf(wanted.certificates, name);
       if (action === 'create') return storeCertificate(vault, writer, actor, input, change.first);
-      const nothing = { fallback_issuer: null, lifetime: null, profile: null, challenge: null };
-      const all = Object.entries({ ...nothing, ...input });
-      const changed = all.filter(([key]) => fields.some(({ field }) => field === key));
-      return storeCertificateChange(vault, writer, actor, name, Object.fromEntries(changed));
+      return storeCertificateChange(vault, writer, actor, name, changedSettings(input, change));
     }
     case 'imported_certificates': {
       const bundle = wanted.imported_certificates.get(name);

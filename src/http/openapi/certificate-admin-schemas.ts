@@ -5,6 +5,7 @@ import { certificateOrders, statusesByUrgency } from '../../domain/certificates/
 import type { CertificateSettingsView } from '../../domain/certificates/certificate-settings.ts';
 import type { RenewalDetailView } from '../../domain/certificates/certificate-views.ts';
 import { type RevocationReason, revocationReasons } from '../../domain/certificates/revocation.ts';
+import { desiredCertificate } from '../../domain/desired-state/desired-state.ts';
 import { certName } from '../../domain/input-strings.ts';
 import { updateCertificateInput } from '../../domain/inputs.ts';
 import { certificateSchema, digits, limit, renewalSchema, time } from './schemas.ts';
@@ -40,6 +41,17 @@ export const certificateChangeSchema = z
     renewal: z.int().nullable().describe('id of the queued renewal'),
   })
   .meta({ id: 'CertificateChange' });
+
+export const ensureCertificateBody = desiredCertificate.extend({
+  name: z.string().optional().describe('the name in the path, if given'),
+});
+
+export const ensuredCertificateSchema = z
+  .strictObject({
+    ...certificateChangeSchema.shape,
+    changed: z.boolean().describe('false if the certificate was so already'),
+  })
+  .meta({ id: 'EnsuredCertificate' });
 
 export const changeCertificateBody = updateCertificateInput.refine(
   (changes) => Object.values(changes).some((value) => value !== undefined),
@@ -99,11 +111,16 @@ export const importPreviewBody = z.strictObject({
     .max(10, 'must contain at most ten files')
     .describe('certificate, chain and private key as PEM, DER or PKCS#12, in any order'),
   password: z.string().max(1024).optional().describe('password of the PKCS#12 file'),
+  allow_ca: z.boolean().optional().describe('also take a CA certificate, as openssl req -x509 creates it'),
 });
 
-export const importBody = z.strictObject({ name: certName, ...importPreviewBody.shape });
+export const importBody = z.strictObject({
+  name: certName,
+  ...importPreviewBody.shape,
+  force: z.boolean().optional().describe('add a version even if the files are those of the current one'),
+});
 
-export type ImportFiles = Pick<z.output<typeof importPreviewBody>, 'files' | 'password'>;
+export type ImportFiles = Pick<z.output<typeof importPreviewBody>, 'files' | 'password' | 'allow_ca'>;
 
 const factsSchema = z
   .strictObject({
@@ -128,7 +145,12 @@ export const importPreviewSchema = z
   .meta({ id: 'ImportPreview' });
 
 export const importedSchema = z
-  .strictObject({ certificate: certificateSchema, version: z.int(), warnings: z.array(z.string()) })
+  .strictObject({
+    certificate: certificateSchema,
+    version: z.int(),
+    changed: z.boolean().describe('false if the current version holds these files already'),
+    warnings: z.array(z.string()),
+  })
   .meta({ id: 'ImportedCertificate' });
 
 export const renewalDetailSchema = z

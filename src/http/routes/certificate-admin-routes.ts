@@ -1,18 +1,23 @@
 /** Certificates for administrators: create, change, revoke and delete them, and read their settings. */
 import { z } from 'zod';
+import { Problem } from '../../base/problem.ts';
 import { pageOfApiKeys } from '../../domain/access/api-keys.ts';
 import { certificateSettings } from '../../domain/certificates/certificate-settings.ts';
 import { changeCertificate } from '../../domain/certificates/certificate-update.ts';
 import { currentCertificate } from '../../domain/certificates/certificate-views.ts';
 import { createCertificate, deleteCertificate } from '../../domain/certificates/certificates.ts';
 import { revokeVersion } from '../../domain/certificates/revocation.ts';
-import { createCertificateInput } from '../../domain/inputs.ts';
+import { ensureCertificate } from '../../domain/desired-state/certificate-state.ts';
+import { certName } from '../../domain/input-strings.ts';
+import { createCertificateInput, parseInput } from '../../domain/inputs.ts';
 import { apiKeySchema, byIdQuery } from '../openapi/administration-schemas.ts';
 import {
   certificateChangeSchema,
   certificateSettingsSchema,
   changeCertificateBody,
   deleteCertificateQuery,
+  ensureCertificateBody,
+  ensuredCertificateSchema,
   revokeBody,
   revokedSchema,
 } from '../openapi/certificate-admin-schemas.ts';
@@ -39,6 +44,34 @@ export const certificateAdminRoutes: readonly Route[] = [
       const renewal = await createCertificate(vault, actor, body);
       const certificate = await currentCertificate(vault, body.name, baseUrl);
       return json(201, { certificate, renewal: renewal ?? null });
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: '/api/v1/certificates/{name}',
+    id: 'ensureCertificate',
+    summary:
+      'Create a certificate, or change the settings that differ; settings that are not given get their defaults',
+    access,
+    query: noQuery,
+    body: ensureCertificateBody,
+    replies: {
+      200: { description: 'changed, or so already', schema: ensuredCertificateSchema },
+      201: { description: 'created', schema: ensuredCertificateSchema },
+    },
+    problems: ['certificate_exists'],
+    handle: async ({ context: { vault }, actor, params, body, baseUrl }) => {
+      const name = parseInput(certName, params.name);
+      if (body.name !== undefined && body.name !== name) {
+        const message = `differs from the name in the path, ${JSON.stringify(name)}`;
+        throw new Problem('invalid_request', {
+          detail: `The name in the body ${message}.`,
+          errors: [{ path: 'name', message }],
+        });
+      }
+      const { did, renewal = null } = await ensureCertificate(vault, actor, { ...body, name });
+      const certificate = await currentCertificate(vault, name, baseUrl);
+      return json(did === 'create' ? 201 : 200, { certificate, renewal, changed: did !== 'nothing' });
     },
   }),
   route({

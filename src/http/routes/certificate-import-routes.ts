@@ -31,17 +31,17 @@ export const certificateImportRoutes: readonly Route[] = [
     path: '/api/v1/imports',
     id: 'importCertificate',
     summary:
-      'Import a certificate with its key; creates a new version if the name is that of an imported certificate',
+      'Import a certificate with its key; adds a version if the name is that of an imported certificate with other content',
     access,
     query: noQuery,
     body: importBody,
     bodyLimit,
-    replies: { 201: { description: 'stored', schema: importedSchema } },
+    replies: { 201: { description: 'stored, now or before', schema: importedSchema } },
     problems: ['certificate_exists'],
     handle: async ({ context: { vault }, actor, body, baseUrl }) => {
-      const { name } = body;
-      const { version, warnings } = await importCertificate(vault, actor, { name, ...understood(body) });
-      return json(201, { certificate: await currentCertificate(vault, name, baseUrl), version, warnings });
+      const { name, force } = body;
+      const imported = await importCertificate(vault, actor, { name, force, ...understood(body) });
+      return json(201, { certificate: await currentCertificate(vault, name, baseUrl), ...imported });
     },
   }),
   route({
@@ -67,12 +67,12 @@ export const certificateImportRoutes: readonly Route[] = [
   }),
 ];
 
-function understood({ files, password }: ImportFiles) {
+function understood({ files, password, allow_ca: allowCa }: ImportFiles) {
   const sources: BundleSource[] = files.map((file) => ({
     name: file.name === '' ? 'a file' : file.name,
     bytes: 'text' in file ? Buffer.from(file.text) : Buffer.from(file.content_base64, 'base64'),
   }));
-  return { sources, password: password === undefined ? undefined : new Secret(password) };
+  return { sources, allowCa, password: password === undefined ? undefined : new Secret(password) };
 }
 
 function factsView({ subject, issuer, serial, domains, keyType, ...facts }: CertificateFacts) {

@@ -8,7 +8,8 @@ import {
   type OwnCertificate,
   temporaryCertificate,
 } from '../../domain/certificates/own-certificate.ts';
-import type { LogContext, SecretsContext } from '../../domain/contexts.ts';
+import type { SecretsContext } from '../../domain/contexts.ts';
+import type { ZoneContext } from '../../domain/issuance/wildcard-zones.ts';
 import type { QueueContext } from '../../domain/renewals/renewal-queue.ts';
 import { type TlsIdentity, tlsIdentity } from './tls-identity.ts';
 
@@ -33,7 +34,7 @@ const renewTemporaryBefore = 24 * hour;
  * domains; while it has no usable version, the private CA issues a temporary one.
  */
 export function ownCertificateSource(
-  vault: SecretsContext & LogContext & QueueContext,
+  vault: SecretsContext & QueueContext & ZoneContext,
   name: CertName,
   domains: readonly Identifier[],
   publicRoots?: readonly string[],

@@ -20,44 +20,44 @@ const commands = [
   'restore /var/backups/first.backup --check',
 ];
 
-test(
-  'every command of the user vault works in /var/lib/vault, before the vault exists and afterwards',
-  { ...asRoot, ...needs('ip'), ...needsNamespaces() },
-  async (t) => {
-    const box = await machine(t);
-    const run = async (text: string) => {
-      const { lines, code } = await box.run(text);
-      assert.equal(code, 0, `${text}\n${lines.join('\n')}`);
-      return lines.join('\n');
-    };
-    await run('install -m 755 vault /usr/local/bin/vault');
-    await run('useradd --system --user-group --home-dir /var/lib/vault --shell /usr/sbin/nologin vault');
-    await run('install -d -o vault -g vault -m 700 /var/lib/vault');
-    await run('chown vault /var/backups');
-    const none = await box.run('sudo -u vault vault certificate list');
-    assert.equal(none.lines[0], 'vault: no vault in /var/lib/vault');
-    await run('sudo -u vault vault certificate create --name web --domain web.test');
-    for (const command of commands) await run(`sudo -u vault vault ${command}`);
-    assert.match(await run('sudo -u vault vault certificate list'), /^web /m);
-    assert.doesNotMatch(await run('ls -A /var/lib/vault'), /local/);
-  },
-);
+test('every command of the user vault works in /var/lib/vault, before the vault exists and afterwards', {
+  ...asRoot,
+  ...needs('ip'),
+  ...needsNamespaces(),
+}, async (t) => {
+  const box = await machine(t);
+  const run = async (text: string) => {
+    const { lines, code } = await box.run(text);
+    assert.equal(code, 0, `${text}\n${lines.join('\n')}`);
+    return lines.join('\n');
+  };
+  await run('install -m 755 vault /usr/local/bin/vault');
+  await run('useradd --system --user-group --home-dir /var/lib/vault --shell /usr/sbin/nologin vault');
+  await run('install -d -o vault -g vault -m 700 /var/lib/vault');
+  await run('chown vault /var/backups');
+  const none = await box.run('sudo -u vault vault certificate list');
+  assert.equal(none.lines[0], 'vault: no vault in /var/lib/vault');
+  await run('sudo -u vault vault certificate create --name web --domain web.test');
+  for (const command of commands) await run(`sudo -u vault vault ${command}`);
+  assert.match(await run('sudo -u vault vault certificate list'), /^web /m);
+  assert.doesNotMatch(await run('ls -A /var/lib/vault'), /local/);
+});
 
-test(
-  'a vault that the user has elsewhere stays the one of its commands',
-  { ...asRoot, ...needs('ip'), ...needsNamespaces() },
-  async (t) => {
-    const box = await machine(t);
-    const run = async (text: string) => {
-      const { lines, code } = await box.run(text);
-      assert.equal(code, 0, `${text}\n${lines.join('\n')}`);
-      return lines.join('\n');
-    };
-    await run('install -m 755 vault /usr/local/bin/vault');
-    await run('useradd --system --user-group --home-dir /var/lib/vault --shell /usr/sbin/nologin vault');
-    await run('install -d -o vault -g vault -m 700 /var/lib/vault');
-    const elsewhere = '--data-dir /var/lib/vault/.local/share/vault';
-    await run(`sudo -u vault vault certificate create --name web --domain web.test ${elsewhere}`);
-    assert.match(await run('sudo -u vault vault certificate list'), /^web /m);
-  },
-);
+test('a vault that the user has elsewhere stays the one of its commands', {
+  ...asRoot,
+  ...needs('ip'),
+  ...needsNamespaces(),
+}, async (t) => {
+  const box = await machine(t);
+  const run = async (text: string) => {
+    const { lines, code } = await box.run(text);
+    assert.equal(code, 0, `${text}\n${lines.join('\n')}`);
+    return lines.join('\n');
+  };
+  await run('install -m 755 vault /usr/local/bin/vault');
+  await run('useradd --system --user-group --home-dir /var/lib/vault --shell /usr/sbin/nologin vault');
+  await run('install -d -o vault -g vault -m 700 /var/lib/vault');
+  const elsewhere = '--data-dir /var/lib/vault/.local/share/vault';
+  await run(`sudo -u vault vault certificate create --name web --domain web.test ${elsewhere}`);
+  assert.match(await run('sudo -u vault vault certificate list'), /^web /m);
+});

@@ -282,7 +282,7 @@ const unsuitable: Readonly<Record<string, readonly [certificate: object, input: 
     'challenge',
   ],
   'http-01 for a wildcard': [
-    { issuer: 'one', domains: ['*.example.com'] },
+    { issuer: 'one', domains: ['*.example.com'], challenge: 'dns-01' },
     { challenge: 'tls-alpn-01' },
     'challenge',
   ],

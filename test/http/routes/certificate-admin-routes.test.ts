@@ -63,6 +63,26 @@ suite('a certificate that is asked for', () => {
     });
   });
 
+  test('is refused where no DNS provider could validate its wildcard, also when it is changed', async (t) => {
+    const { server, expect } = await administration(t);
+    await silentIssuer(server.vault, 'acme');
+    const body = { name: 'www', domains: ['*.example.test'], issuer: 'acme' };
+    const { detail, errors } = await expect<Problem>(400, 'POST', list, body);
+    assert.match(
+      detail,
+      /^No DNS provider has a zone for \*\.example\.test; add one.* --zone example\.test /,
+    );
+    assert.deepEqual(
+      errors?.map(({ path }) => path),
+      ['domains'],
+    );
+    assert.deepEqual(await expect(200, 'GET', list), []);
+    await expect(201, 'POST', list, { ...body, domains: ['www.example.test'] });
+    const { domains } = body;
+    await expect(400, 'PATCH', `${list}/www`, { domains });
+    await expect(200, 'PATCH', `${list}/www`, { domains, challenge: 'dns-01' });
+  });
+
   test('has its renewal queued where an ACME CA issues it', async (t) => {
     const { server, expect } = await administration(t);
     await silentIssuer(server.vault, 'acme');

@@ -9,7 +9,7 @@ import type { Vault } from '../../../src/domain/vault.ts';
 import { administration } from '../../harness/http-administration.ts';
 import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
 import { pkcs12Bomb } from '../../harness/import-bombs.ts';
-import { identifier } from '../../harness/private-chain.ts';
+import { identifier, makeChain } from '../../harness/private-chain.ts';
 
 const path = '/api/v1/imports';
 
@@ -120,6 +120,49 @@ suite('files that are dropped', () => {
         ['admin:alice', 2],
       ],
     );
+  });
+
+  test('change nothing when they are imported again, and say so, unless forced', async (t) => {
+    const { server, expect } = await administration(t);
+    type Imported = { changed: boolean; version: number; certificate: { name: string } };
+    const { fullchain, key } = await files(server.vault);
+    const body = { name: 'bought', files: [{ name: 'all.pem', text: fullchain + key }] };
+    const outcomes: (readonly [boolean, number, string])[] = [];
+    for (const force of [undefined, undefined, false, true]) {
+      const given = { ...body, ...(force !== undefined && { force }) };
+      const { changed, version, certificate } = await expect<Imported>(201, 'POST', path, given);
+      outcomes.push([changed, version, certificate.name]);
+    }
+    assert.deepEqual(outcomes, [
+      [true, 1, 'bought'],
+      [false, 1, 'bought'],
+      [false, 1, 'bought'],
+      [true, 2, 'bought'],
+    ]);
+    assert.equal(eventsOf(server.dataDir, 'certificate.import').length, 2);
+  });
+
+  test('may be of a CA where allow_ca says so, in the preview too', async (t) => {
+    const { expect } = await administration(t);
+    const { root } = await makeChain();
+    const pem =
+      encodePem('CERTIFICATE', root.certificate) + encodePem('PRIVATE KEY', root.privateKey.expose());
+    const given = { files: [{ name: 'ca.pem', text: pem }] };
+    for (const [target, named, status] of [
+      [`${path}/preview`, {}, 200],
+      [path, { name: 'printer' }, 201],
+    ] as const) {
+      for (const refusing of [{}, { allow_ca: false }]) {
+        const { detail } = await expect<Problem>(400, 'POST', target, { ...named, ...given, ...refusing });
+        assert.match(detail, /belongs to a CA certificate .*`allow_ca`/);
+      }
+      const { warnings } = await expect<{ warnings: string[] }>(status, 'POST', target, {
+        ...named,
+        ...given,
+        allow_ca: true,
+      });
+      assert.deepEqual(warnings, []);
+    }
   });
 
   test('do not replace a certificate that an issuer renews', async (t) => {

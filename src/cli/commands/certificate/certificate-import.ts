@@ -20,7 +20,7 @@ export const importCommand = command({
   description: 'Import a certificate, or a new version of it',
   examples: [
     {
-      does: 'Import a certificate; run again to add a new version',
+      does: 'Import a certificate, or the next version of it',
       line: 'vault certificate import --name mail --fullchain fullchain.pem --private-key privkey.pem',
     },
     {
@@ -50,6 +50,11 @@ export const importCommand = command({
       valueHint: 'FILE',
       description: 'a file with the password of the PKCS#12 file (default: prompt for it)',
     },
+    'allow-ca': {
+      type: 'boolean',
+      description: 'import a CA certificate, such as the self-signed ones of "openssl req -x509"',
+    },
+    force: { type: 'boolean', description: 'add a version even if the files are those of the current one' },
   },
   run: async (args, terminal) => {
     const paths = sourcePaths(args);
@@ -62,8 +67,14 @@ export const importCommand = command({
     const needsPassword = sources.some(({ bytes }) => looksLikePkcs12(bytes));
     const password = needsPassword ? await passwordFor(args['password-file'], terminal) : undefined;
     await withVault(args, terminal, 'create', async (vault) => {
-      const { version, warnings } = await importCertificate(vault, localCli, { name, sources, password });
+      const request = { name, sources, password, allowCa: args['allow-ca'], force: args.force };
+      const { version, changed, warnings } = await importCertificate(vault, localCli, request);
       for (const warning of warnings) terminal.stderr.write(`Warning: ${warning}\n`);
+      if (!changed) {
+        terminal.stderr.write(
+          `Version ${version} of ${name} already holds these files; nothing was changed. --force adds a version.\n`,
+        );
+      }
       terminal.stdout.write(`${name}: version ${version}\n`);
     });
   },

@@ -19,6 +19,7 @@ import { settingsInUse } from '../../settings/recorded-settings.ts';
 import { daysUntil, facts, jsonPieces, jsonText, printPieces, table } from '../../terminal/output.ts';
 import { createCommand } from './certificate-create.ts';
 import { deleteCommand, purgeCommand, undeleteCommand } from './certificate-delete.ts';
+import { exportCommand } from './certificate-export.ts';
 import { importCommand } from './certificate-import.ts';
 import { nameOption } from './certificate-options.ts';
 import { renewCommand } from './certificate-renew.ts';
@@ -138,6 +139,7 @@ export const certificateCommands = commandGroup(
   {
     create: createCommand,
     import: importCommand,
+    export: exportCommand,
     list,
     show,
     renew: renewCommand,

@@ -117,14 +117,19 @@ async function bundleOf(
   {
     fullchain_file,
     private_key_file,
-  }: { fullchain_file?: string | undefined; private_key_file?: string | undefined },
+    allow_ca: allowCa,
+  }: {
+    fullchain_file?: string | undefined;
+    private_key_file?: string | undefined;
+    allow_ca?: boolean | undefined;
+  },
   { folder, world }: Around,
 ) {
   const files = [fullchain_file, private_key_file].filter((file) => file !== undefined);
   if (files.length === 0) return undefined;
   const sources = [];
   for (const file of files) sources.push({ name: basename(file), bytes: await fileIn(folder, file) });
-  return readBundleApart(world, { sources });
+  return readBundleApart(world, { sources, allowCa });
 }
 
 async function fileIn(folder: string, file: string): Promise<Buffer> {

@@ -87,6 +87,65 @@ test(
   },
 );
 
+test(
+  'the same files again change nothing and say so, unless --force is given',
+  needs('openssl'),
+  async () => {
+    const { leaf, fullchainPath, root, intermediates } = chain();
+    const again = ['--name=again', '--fullchain', fullchainPath, '--private-key', leaf.keyPath];
+    await importing(again);
+    const unchanged = {
+      code: 0,
+      stdout: 'again: version 1\n',
+      stderr: 'Version 1 of again already holds these files; nothing was changed. --force adds a version.\n',
+    };
+    assert.deepEqual(await importing(again), unchanged);
+    const shuffled = [root, ...intermediates, leaf].map(({ certificatePem }) => certificatePem).join('');
+    assert.deepEqual(await importing(['--name=again', '--fullchain=-'], leaf.keyPem + shuffled), unchanged);
+    const events = await vault(['audit', 'list', '--certificate=again', '--json', '--data-dir', data]);
+    assert.equal((JSON.parse(events.stdout) as unknown[]).length, 1);
+
+    const forced = { code: 0, stdout: 'again: version 2\n', stderr: '' };
+    assert.deepEqual(await importing([...again, '--force']), forced);
+    // Only the current version counts: files of an earlier one roll back.
+    const next = makeChain(dir, { label: 'Again', names: 'DNS:again.example.com' });
+    await importing(['--name=again', '--fullchain', next.fullchainPath, '--private-key', next.leaf.keyPath]);
+    assert.equal((await importing(again)).stdout, 'again: version 4\n');
+    const alone = await importing([
+      '--name=again',
+      '--fullchain',
+      leaf.certificatePath,
+      '--private-key',
+      leaf.keyPath,
+    ]);
+    assert.equal(alone.stdout, 'again: version 5\n');
+  },
+);
+
+test(
+  'a self-signed certificate of plain openssl is imported with --allow-ca alone',
+  needs('openssl'),
+  async () => {
+    const [cert, key] = [join(dir, 'printer.crt'), join(dir, 'printer.key')];
+    const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+    openssl(dir, ...request, '-keyout', key, '-out', cert, '-subj', '/CN=printer.example.com', '-days', '30');
+    const pair = ['--name=printer', '--fullchain', cert, '--private-key', key];
+    const refused = await importing(pair);
+    assert.deepEqual([refused.code, refused.stdout], [1, '']);
+    assert.match(
+      refused.stderr,
+      /belongs to a CA certificate \(CN=printer\.example\.com\)(?:.|\n)*--allow-ca/,
+    );
+    assert.deepEqual(await importing([...pair, '--allow-ca']), {
+      code: 0,
+      stdout: 'printer: version 1\n',
+      stderr: '',
+    });
+    const view = (await list()).find(({ name }) => name === 'printer');
+    assert.deepEqual([view?.domains, view?.status], [['printer.example.com'], 'valid']);
+  },
+);
+
 test('one file may hold certificate, chain, root and key in any order', needs('openssl'), async () => {
   const { root, leaf, intermediates } = chain();
   const parts = [intermediates[0].certificatePem, root.certificatePem, leaf.keyPem, leaf.certificatePem];

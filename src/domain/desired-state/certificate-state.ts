@@ -1,0 +1,73 @@
+/** One certificate as it should be: created if it is missing, changed where it differs, as `vault apply` would. */
+import { Problem } from '../../base/problem.ts';
+import type { Actor } from '../audit/audit.ts';
+import { changeCertificate } from '../certificates/certificate-update.ts';
+import { createCertificate, type NewCertificate } from '../certificates/certificates.ts';
+import type { SecretsContext } from '../contexts.ts';
+import type { UpdateCertificateInput } from '../inputs.ts';
+import type { ZoneContext } from '../issuance/wildcard-zones.ts';
+import type { QueueContext } from '../renewals/renewal-queue.ts';
+import { type Change, planChanges } from './state-plan.ts';
+import { readVaultState } from './vault-state.ts';
+
+export type CertificateOutcome = {
+  readonly did: 'create' | 'update' | 'nothing';
+  /** The id of the queued renewal. */
+  readonly renewal: number | undefined;
+};
+
+/**
+ * Creates the certificate, or changes the settings that differ; those not given have their defaults. An imported
+ * certificate gets the issuer. Throws `invalid_request`, and nothing is changed then.
+ */
+export async function ensureCertificate(
+  vault: SecretsContext & QueueContext & ZoneContext,
+  actor: Actor,
+  input: NewCertificate,
+): Promise<CertificateOutcome> {
+  const change = await changeTo(vault, input);
+  if (change === undefined) return { did: 'nothing', renewal: undefined };
+  if (change.action === 'update') return update(vault, actor, input, change);
+  try {
+    return { did: 'create', renewal: await createCertificate(vault, actor, input) };
+  } catch (error) {
+    if (!(error instanceof Problem && error.code === 'certificate_exists')) throw error;
+    // Someone created it in the meantime.
+    const missing = await changeTo(vault, input);
+    return missing === undefined
+      ? { did: 'nothing', renewal: undefined }
+      : update(vault, actor, input, missing);
+  }
+}
+
+async function update(
+  vault: SecretsContext & QueueContext & ZoneContext,
+  actor: Actor,
+  input: NewCertificate,
+  change: Change,
+): Promise<CertificateOutcome> {
+  const renewal = await changeCertificate(vault, actor, input.name, changedSettings(input, change));
+  return { did: 'update', renewal };
+}
+
+/** The change that leads to this certificate, if any. */
+async function changeTo(vault: SecretsContext, input: NewCertificate): Promise<Change | undefined> {
+  const state = await readVaultState(vault, vault.db.reader, { names: [input.name], keyIds: [] });
+  const wanted = {
+    issuers: new Map(),
+    dns_providers: new Map(),
+    certificates: new Map([[String(input.name), input]]),
+    imported_certificates: new Map(),
+    api_keys: new Map(),
+  };
+  const [change] = await planChanges(state, wanted, { others: 'stay', protectedCertificates: [] });
+  return change;
+}
+
+/** The settings of the certificate that the change names; null clears one. */
+export function changedSettings(input: NewCertificate, { fields }: Change): UpdateCertificateInput {
+  const nothing = { fallback_issuer: null, lifetime: null, profile: null, challenge: null };
+  const { name: _, ...settings } = input;
+  const all = Object.entries({ ...nothing, ...settings });
+  return Object.fromEntries(all.filter(([key]) => fields.some(({ field }) => field === key)));
+}
