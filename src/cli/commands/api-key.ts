@@ -8,7 +8,9 @@ import type { Vault } from '../../domain/vault.ts';
 import { command, commandGroup, type Example } from '../runtime/command.ts';
 import { withVault } from '../runtime/with-vault.ts';
 import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
+import { Misuse } from '../terminal/misuse.ts';
 import { jsonPieces, printPieces } from '../terminal/output.ts';
+import { printList } from '../terminal/table.ts';
 
 const idOption = {
   id: {
@@ -86,13 +88,41 @@ const create = command({
 
 const list = command({
   name: 'api-key list',
-  description: 'List API keys as JSON',
-  examples: [{ does: 'List all keys, without their secrets', line: 'vault api-key list' }],
-  options: {},
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      await printPieces(jsonPieces(allApiKeys(vault)), terminal.stdout);
-    }),
+  description: 'List API keys, as JSON or as a table',
+  examples: [
+    { does: 'List all keys as JSON, without their secrets', line: 'vault api-key list' },
+    { does: 'List them as a table', line: 'vault api-key list --table' },
+  ],
+  options: {
+    json: { type: 'boolean', description: 'print JSON, which is the default' },
+    table: { type: 'boolean', description: 'print a table' },
+  },
+  run: async (args, terminal) => {
+    if (args.json && args.table) {
+      throw new Misuse('--json and --table exclude each other', 'Use one of them.');
+    }
+    await withVault(args, terminal, 'refuse', async (vault) => {
+      const pages = allApiKeys(vault);
+      if (!args.table) return printPieces(jsonPieces(pages), terminal.stdout);
+      printList(terminal, { json: false }, (await Array.fromAsync(pages)).flat(), {
+        none: 'No API keys yet.\n  Try: vault api-key create --help',
+        columns: [
+          'ID',
+          { title: 'NAME', holds: 'name' },
+          'STATE',
+          { title: 'SCOPES', holds: 'list' },
+          { title: 'CERTIFICATES', holds: 'list' },
+          { title: 'EXPIRES', holds: 'time' },
+          { title: 'LAST USED', holds: 'time' },
+        ],
+        row: (key) => [
+          ...[String(key.id), key.name, key.state],
+          ...[key.scopes, key.certificates.length === 0 ? '-' : key.certificates],
+          ...[key.expires_at ?? 'never', key.last_used_at ?? 'never'],
+        ],
+      });
+    });
+  },
 });
 
 const revoke = byId(

@@ -16,7 +16,8 @@ import { pageVersions } from '../../../domain/versions/versions.ts';
 import { command, commandGroup } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { settingsInUse } from '../../settings/recorded-settings.ts';
-import { daysUntil, facts, jsonPieces, jsonText, printPieces, table } from '../../terminal/output.ts';
+import { daysUntil, facts, jsonPieces, jsonText, printPieces } from '../../terminal/output.ts';
+import { jsonOption, printTable, table } from '../../terminal/table.ts';
 import { createCommand } from './certificate-create.ts';
 import { deleteCommand, purgeCommand, undeleteCommand } from './certificate-delete.ts';
 import { importCommand } from './certificate-import.ts';
@@ -25,8 +26,6 @@ import { renewCommand } from './certificate-renew.ts';
 import { revokeCommand } from './certificate-revoke.ts';
 import { updateCommand } from './certificate-update.ts';
 import { printDeleted } from './deleted-list.ts';
-
-const jsonOption = { json: { type: 'boolean', description: 'print JSON' } } as const;
 
 const list = command({
   name: 'certificate list',
@@ -45,7 +44,7 @@ const list = command({
   },
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault, settings) => {
-      if (args.deleted) return printDeleted(vault, terminal, settings.keepDeleted, args.json);
+      if (args.deleted) return printDeleted(vault, terminal, settings.keepDeleted, args);
       const { publicUrl } = await settingsInUse(vault, settings);
       const now = vault.world.now();
       if (args.json) {
@@ -59,19 +58,24 @@ const list = command({
         );
         return;
       }
-      const header = ['NAME', 'STATUS', 'EXPIRES IN', 'ISSUER', 'VERSION', 'DOMAINS'];
-      terminal.stdout.write(
-        table(
-          header,
-          rows.map((row) => [
-            row.name,
-            certificateStatus(row.current, now, row.disabled_at !== null),
-            row.current === null ? '-' : daysUntil(row.current.not_after, now),
-            row.issuer_name ?? 'imported',
-            String(row.current_version ?? '-'),
-            (JSON.parse(row.domains) as string[]).join(' '),
-          ]),
-        ),
+      printTable(
+        terminal,
+        [
+          { title: 'NAME', holds: 'name' },
+          'STATUS',
+          'EXPIRES IN',
+          { title: 'ISSUER', holds: 'name' },
+          'VERSION',
+          { title: 'DOMAINS', holds: 'list' },
+        ],
+        rows.map((row) => [
+          row.name,
+          certificateStatus(row.current, now, row.disabled_at !== null),
+          row.current === null ? '-' : daysUntil(row.current.not_after, now),
+          row.issuer_name ?? 'imported',
+          String(row.current_version ?? '-'),
+          JSON.parse(row.domains) as string[],
+        ]),
       );
     }),
 });
