@@ -1,12 +1,5 @@
 /** `vault certificate …`: manages certificates directly in the database, without HTTP. */
-import { pagesOfCertificates } from '../../../domain/certificates/certificate-search.ts';
-import { certificateStatus } from '../../../domain/certificates/certificate-status.ts';
-import {
-  type CertificateView,
-  certificateView,
-  versionView,
-} from '../../../domain/certificates/certificate-views.ts';
-import type { DatabaseContext } from '../../../domain/contexts.ts';
+import { certificateView, versionView } from '../../../domain/certificates/certificate-views.ts';
 import { stepsOf } from '../../../domain/issuance/attempt.ts';
 import { issuerWithId } from '../../../domain/issuance/issuers.ts';
 import { openRenewalOf } from '../../../domain/renewals/renewals.ts';
@@ -16,69 +9,16 @@ import { pageVersions } from '../../../domain/versions/versions.ts';
 import { command, commandGroup } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { settingsInUse } from '../../settings/recorded-settings.ts';
-import { daysUntil, facts, jsonPieces, jsonText, printPieces } from '../../terminal/output.ts';
-import { jsonOption, printTable, table } from '../../terminal/table.ts';
+import { facts, jsonText } from '../../terminal/output.ts';
+import { jsonOption, table } from '../../terminal/table.ts';
 import { createCommand } from './certificate-create.ts';
 import { deleteCommand, purgeCommand, undeleteCommand } from './certificate-delete.ts';
 import { importCommand } from './certificate-import.ts';
+import { listCommand } from './certificate-list.ts';
 import { nameOption } from './certificate-options.ts';
 import { renewCommand } from './certificate-renew.ts';
 import { revokeCommand } from './certificate-revoke.ts';
 import { updateCommand } from './certificate-update.ts';
-import { printDeleted } from './deleted-list.ts';
-
-const list = command({
-  name: 'certificate list',
-  description: 'List certificates',
-  examples: [
-    { does: 'List all certificates with status and expiry', line: 'vault certificate list' },
-    { does: 'Print them as JSON', line: 'vault certificate list --json' },
-    { does: 'List deleted certificates that can be restored', line: 'vault certificate list --deleted' },
-  ],
-  options: {
-    ...jsonOption,
-    deleted: {
-      type: 'boolean',
-      description: 'list deleted certificates, which "certificate undelete" restores',
-    },
-  },
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault, settings) => {
-      if (args.deleted) return printDeleted(vault, terminal, settings.keepDeleted, args);
-      const { publicUrl } = await settingsInUse(vault, settings);
-      const now = vault.world.now();
-      if (args.json) {
-        await printPieces(jsonPieces(allViews(vault, now, publicUrl)), terminal.stdout);
-        return;
-      }
-      const rows = (await Array.fromAsync(pagesOfCertificates(vault))).flat();
-      if (rows.length === 0) {
-        terminal.stderr.write(
-          'No certificates yet.\n  Try: vault certificate create --name NAME --domain DOMAIN\n',
-        );
-        return;
-      }
-      printTable(
-        terminal,
-        [
-          { title: 'NAME', holds: 'name' },
-          'STATUS',
-          'EXPIRES IN',
-          { title: 'ISSUER', holds: 'name' },
-          'VERSION',
-          { title: 'DOMAINS', holds: 'list' },
-        ],
-        rows.map((row) => [
-          row.name,
-          certificateStatus(row.current, now, row.disabled_at !== null),
-          row.current === null ? '-' : daysUntil(row.current.not_after, now),
-          row.issuer_name ?? 'imported',
-          String(row.current_version ?? '-'),
-          JSON.parse(row.domains) as string[],
-        ]),
-      );
-    }),
-});
 
 const show = command({
   name: 'certificate show',
@@ -142,7 +82,7 @@ export const certificateCommands = commandGroup(
   {
     create: createCommand,
     import: importCommand,
-    list,
+    list: listCommand,
     show,
     renew: renewCommand,
     update: updateCommand,
@@ -152,13 +92,3 @@ export const certificateCommands = commandGroup(
     purge: purgeCommand,
   },
 );
-
-async function* allViews(
-  vault: DatabaseContext,
-  now: number,
-  publicUrl = '',
-): AsyncGenerator<CertificateView[]> {
-  for await (const page of pagesOfCertificates(vault)) {
-    yield page.map((row) => certificateView(row, now, publicUrl));
-  }
-}
