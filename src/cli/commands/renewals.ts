@@ -2,11 +2,12 @@
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { renewalView } from '../../domain/certificates/certificate-views.ts';
 import { stepsOf } from '../../domain/issuance/attempt.ts';
-import { findRenewals } from '../../domain/renewals/renewals.ts';
+import { findRenewals, type NamedRenewal } from '../../domain/renewals/renewals.ts';
 import { command, commandGroup } from '../runtime/command.ts';
 import { withVault } from '../runtime/with-vault.ts';
 import { limitFrom, limitOption } from '../terminal/count-option.ts';
 import { jsonOption, printList } from '../terminal/table.ts';
+import { holdText } from './certificate/watch-renewal.ts';
 
 const list = command({
   name: 'renewals list',
@@ -48,13 +49,19 @@ const list = command({
           row.status,
           formatTimestamp(row.requested_at),
           row.finished_at === null ? '-' : formatTimestamp(row.finished_at),
-          row.error ??
-            (row.finished_at === null ? stepsOf(row).at(-1)?.text : undefined) ??
-            (row.version === null ? '-' : `version ${row.version}`),
+          resultOf(row, terminal.world.now()),
         ],
       });
     });
   },
 });
+
+/** The error, the last step, what the renewal waits for, or the version. */
+function resultOf(row: NamedRenewal, now: number): string {
+  const { error, finished_at, version } = row;
+  if (error !== null) return error;
+  if (finished_at !== null) return version === null ? '-' : `version ${version}`;
+  return holdText(row, now) ?? stepsOf(row).at(-1)?.text ?? '-';
+}
 
 export const renewalsCommands = commandGroup('renewals', 'List renewals and their errors', { list });
