@@ -6,6 +6,7 @@ import { day, hour, parseDuration } from '../base/duration.ts';
 import { identifierRule, isAddress, parseIdentifier } from '../base/identifier.ts';
 import { describeIssue } from '../base/input-issue.ts';
 import { defaultKeyType, keyTypes } from '../base/key-type.ts';
+import { momentForms, parseMoment } from '../base/moment.ts';
 import { Problem } from '../base/problem.ts';
 import { isScope, scopes } from '../base/scope.ts';
 import { parseTimestamp } from '../base/timestamp.ts';
@@ -43,6 +44,14 @@ const timestamp = parsed(
   parseTimestamp,
   (text) => `${quoted(text)} is not an RFC 3339 timestamp such as 2030-01-31T00:00:00Z`,
 );
+
+/** A moment in the future as people write it in options of commands; the API takes timestamps only. */
+export function futureMoment(now: number) {
+  return parsed(
+    (text) => parseMoment(text, now, 'ahead'),
+    (text) => `${quoted(text)} is not a time: use ${momentForms}`,
+  );
+}
 
 /** Lifetimes of issued certificates, in milliseconds. */
 const shortestLifetime = hour;

@@ -3,7 +3,7 @@ import { scopes } from '../../base/scope.ts';
 import { apiKeyIdFrom } from '../../domain/access/api-key-names.ts';
 import { allApiKeys, createApiKey, deleteApiKey, revokeApiKey } from '../../domain/access/api-keys.ts';
 import { localCli } from '../../domain/audit/audit.ts';
-import { createApiKeyInput, parseInput } from '../../domain/inputs.ts';
+import { createApiKeyInput, futureMoment, parseInput } from '../../domain/inputs.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { command, commandGroup, type Example } from '../runtime/command.ts';
 import { withVault } from '../runtime/with-vault.ts';
@@ -32,7 +32,7 @@ const create = command({
     },
     {
       does: 'Create a key for monitoring: all certificates, no private keys, one network, until 2030',
-      line: 'vault api-key create --name monitoring --scope certificates:read --certificate "*" --allow-ip 192.0.2.0/24 --expires-at 2030-01-31T00:00:00Z',
+      line: 'vault api-key create --name monitoring --scope certificates:read --certificate "*" --allow-ip 192.0.2.0/24 --expires-at 2030-01-31',
     },
   ],
   options: {
@@ -67,11 +67,13 @@ const create = command({
     'expires-at': {
       type: 'string',
       valueHint: 'TIME',
-      description: 'when the key expires, such as 2030-01-31T00:00:00Z (default: never)',
+      description:
+        'when the key expires: 90d for in 90 days, 2030-01-31 for the start of that day in UTC, or 2030-01-31T00:00:00Z (default: never)',
     },
   },
   run: async (args, terminal) => {
-    const input = parseInput(createApiKeyInput, {
+    const expires_at = futureMoment(terminal.world.now()).optional();
+    const input = parseInput(createApiKeyInput.extend({ expires_at }), {
       name: args.name,
       scopes: args.scope,
       certificates: args.certificate,
