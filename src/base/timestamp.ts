@@ -5,7 +5,8 @@ const pattern =
   /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 const earliest = Date.parse('0000-01-01T00:00:00Z');
-const latest = Date.parse('9999-12-31T23:59:59.999Z');
+/** The last moment that RFC 3339 can write. */
+export const latestTimestamp = Date.parse('9999-12-31T23:59:59.999Z');
 
 /** Milliseconds of an RFC 3339 timestamp (§5.6, an offset is required), or undefined if invalid. */
 export function parseTimestamp(text: string): number | undefined {
@@ -24,7 +25,7 @@ export function parseTimestamp(text: string): number | undefined {
   if (hour > 23 || minute > 59 || second > 59) return undefined;
   const ms = Date.parse(text.toUpperCase());
   // An offset can lead out of the years that RFC 3339 supports.
-  return ms >= earliest && ms <= latest ? ms : undefined;
+  return ms >= earliest && ms <= latestTimestamp ? ms : undefined;
 }
 
 /** RFC 3339 in UTC with `Z`; whole seconds without a fraction. */

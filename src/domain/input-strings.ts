@@ -12,6 +12,7 @@ import { challengeTypes } from '../base/challenge-type.ts';
 import { day, durationPattern, hour, parseDuration } from '../base/duration.ts';
 import { identifierPattern, identifierRule, isAddress, parseIdentifier } from '../base/identifier.ts';
 import { keyTypes } from '../base/key-type.ts';
+import { momentForms, parseMoment } from '../base/moment.ts';
 import { isScope, scopes } from '../base/scope.ts';
 import { parseTimestamp } from '../base/timestamp.ts';
 import { ipNetworkPattern, ipNetworkRule, parseIpNetwork } from '../net/ip-network.ts';
@@ -20,13 +21,14 @@ import { ipNetworkPattern, ipNetworkRule, parseIpNetwork } from '../net/ip-netwo
 type Published =
   | { readonly pattern: string }
   | { readonly enum: readonly string[] }
-  | { readonly format: string };
+  | { readonly format: string }
+  | Record<never, never>;
 
 /**
  * A string converted by `parse`; if that returns undefined, the message comes from `refuse`. `published` accepts every string
  * that `parse` accepts, and as few others as a pattern can tell apart.
  */
-function parsed<T>(
+export function parsed<T>(
   parse: (text: string) => T | undefined,
   refuse: (text: string) => string,
   published: Published,
@@ -42,7 +44,8 @@ function parsed<T>(
     });
 }
 
-const quoted = (text: string) => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+/** A text as messages quote it. */
+export const quoted = (text: string) => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 
 export const newCertName = parsed(
   parseNewCertName,
@@ -77,6 +80,15 @@ export const timestamp = parsed(
   (text) => `${quoted(text)} is not an RFC 3339 timestamp such as 2030-01-31T00:00:00Z`,
   { format: 'date-time' },
 );
+
+/** A moment in the future as people write it in options of commands; the API takes timestamps only. */
+export function futureMoment(now: number) {
+  return parsed(
+    (text) => parseMoment(text, now, 'ahead'),
+    (text) => `${quoted(text)} is not a time: use ${momentForms}`,
+    {},
+  );
+}
 
 /** Lifetimes of issued certificates, in milliseconds. */
 const shortestLifetime = hour;

@@ -176,6 +176,17 @@ const scenes: readonly Scene[] = [
     },
   },
   {
+    page: 'docs/how-to/find-certificates.md',
+    prepare: async (_, box) => {
+      await web(box);
+      await done(
+        box,
+        'vault certificate create --name shop --domain shop.example.com --domain pay.example.com --lifetime 20d',
+      );
+      return {};
+    },
+  },
+  {
     page: 'docs/how-to/import-certificates.md',
     needs: needs('openssl'),
     prepare: async (_, box) => {

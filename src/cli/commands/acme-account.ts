@@ -7,7 +7,7 @@ import { command, commandGroup } from '../runtime/command.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
 import { withVault } from '../runtime/with-vault.ts';
 import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
-import { jsonText, table } from '../terminal/output.ts';
+import { jsonOption, printList } from '../terminal/table.ts';
 
 const idOption = {
   id: {
@@ -23,27 +23,29 @@ const list = command({
   name: 'acme-account list',
   description: 'List ACME accounts; issuers use the current ones',
   examples: [{ does: 'List the ACME accounts', line: 'vault acme-account list' }],
-  options: { json: { type: 'boolean', description: 'print JSON' } },
+  options: jsonOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       const accounts = (await listAccounts(vault, {})).map(acmeAccountView);
-      if (args.json) {
-        terminal.stdout.write(jsonText(accounts));
-        return;
-      }
-      if (accounts.length === 0) {
-        terminal.stderr.write('No ACME accounts yet. The vault registers an account at its first order.\n');
-        return;
-      }
-      const cells = accounts.map((account) => [
-        account.id,
-        account.issuer,
-        account.status,
-        account.current ? 'yes' : 'no',
-        account.email ?? '-',
-        account.directory_url,
-      ]);
-      terminal.stdout.write(table(['ID', 'ISSUER', 'STATUS', 'CURRENT', 'CONTACT', 'DIRECTORY'], cells));
+      printList(terminal, args, accounts, {
+        none: 'No ACME accounts yet. The vault registers an account at its first order.',
+        columns: [
+          'ID',
+          { title: 'ISSUER', holds: 'name' },
+          'STATUS',
+          'CURRENT',
+          { title: 'CONTACT', holds: 'text' },
+          { title: 'DIRECTORY', holds: 'text' },
+        ],
+        row: (account) => [
+          account.id,
+          account.issuer,
+          account.status,
+          account.current ? 'yes' : 'no',
+          account.email ?? '-',
+          account.directory_url,
+        ],
+      });
     }),
 });
 

@@ -15,9 +15,9 @@ import { withVault } from '../runtime/with-vault.ts';
 import { setupLinkCommand } from '../serving/setup-link.ts';
 import { readInput } from '../terminal/input-file.ts';
 import { Misuse } from '../terminal/misuse.ts';
-import { jsonText, table } from '../terminal/output.ts';
 import { askNewPassword } from '../terminal/prompt.ts';
 import { secretText } from '../terminal/secret-text.ts';
+import { jsonOption, printList } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 const name = {
@@ -60,21 +60,18 @@ const list = command({
   name: 'admin list',
   description: 'List administrators',
   examples: [{ does: 'List everyone who can sign in', line: 'vault admin list' }],
-  options: { json: { type: 'boolean', description: 'print JSON' } },
+  options: jsonOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
-      const people = await viewAdministrators(vault);
-      if (args.json) terminal.stdout.write(jsonText(people));
-      else if (people.length === 0) {
-        terminal.stderr.write('No administrators yet.\n  Try: vault admin create --name NAME\n');
-      } else {
-        const cells = people.map((person) => [
-          person.name,
-          person.created_at,
-          person.last_signed_in_at ?? 'never',
-        ]);
-        terminal.stdout.write(table(['NAME', 'CREATED', 'LAST SIGNED IN'], cells));
-      }
+      printList(terminal, args, await viewAdministrators(vault), {
+        none: 'No administrators yet.\n  Try: vault admin create --name NAME',
+        columns: [
+          { title: 'NAME', holds: 'name' },
+          { title: 'CREATED', holds: 'time' },
+          { title: 'LAST SIGNED IN', holds: 'time' },
+        ],
+        row: ({ name, created_at, last_signed_in_at }) => [name, created_at, last_signed_in_at ?? 'never'],
+      });
     }),
 });
 

@@ -3,12 +3,15 @@ import { scopes } from '../../base/scope.ts';
 import { apiKeyIdFrom } from '../../domain/access/api-key-names.ts';
 import { allApiKeys, createApiKey, deleteApiKey, revokeApiKey } from '../../domain/access/api-keys.ts';
 import { localCli } from '../../domain/audit/audit.ts';
+import { futureMoment } from '../../domain/input-strings.ts';
 import { createApiKeyInput, parseInput } from '../../domain/inputs.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { command, commandGroup, type Example } from '../runtime/command.ts';
 import { withVault } from '../runtime/with-vault.ts';
 import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
+import { Misuse } from '../terminal/misuse.ts';
 import { jsonPieces, printPieces } from '../terminal/output.ts';
+import { printList } from '../terminal/table.ts';
 
 const idOption = {
   id: {
@@ -30,7 +33,7 @@ const create = command({
     },
     {
       does: 'Create a key for monitoring: all certificates, no private keys, one network, until 2030',
-      line: 'vault api-key create --name monitoring --scope certificates:read --certificate "*" --allow-ip 192.0.2.0/24 --expires-at 2030-01-31T00:00:00Z',
+      line: 'vault api-key create --name monitoring --scope certificates:read --certificate "*" --allow-ip 192.0.2.0/24 --expires-at 2030-01-31',
     },
   ],
   options: {
@@ -65,11 +68,13 @@ const create = command({
     'expires-at': {
       type: 'string',
       valueHint: 'TIME',
-      description: 'when the key expires, such as 2030-01-31T00:00:00Z (default: never)',
+      description:
+        'when the key expires: 90d for in 90 days, 2030-01-31 for the start of that day in UTC, or 2030-01-31T00:00:00Z (default: never)',
     },
   },
   run: async (args, terminal) => {
-    const input = parseInput(createApiKeyInput, {
+    const expires_at = futureMoment(terminal.world.now()).optional();
+    const input = parseInput(createApiKeyInput.extend({ expires_at }), {
       name: args.name,
       scopes: args.scope,
       certificates: args.certificate,
@@ -86,13 +91,41 @@ const create = command({
 
 const list = command({
   name: 'api-key list',
-  description: 'List API keys as JSON',
-  examples: [{ does: 'List all keys, without their secrets', line: 'vault api-key list' }],
-  options: {},
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      await printPieces(jsonPieces(allApiKeys(vault)), terminal.stdout);
-    }),
+  description: 'List API keys, as JSON or as a table',
+  examples: [
+    { does: 'List all keys as JSON, without their secrets', line: 'vault api-key list' },
+    { does: 'List them as a table', line: 'vault api-key list --table' },
+  ],
+  options: {
+    json: { type: 'boolean', description: 'print JSON, which is the default' },
+    table: { type: 'boolean', description: 'print a table' },
+  },
+  run: async (args, terminal) => {
+    if (args.json && args.table) {
+      throw new Misuse('--json and --table exclude each other', 'Use one of them.');
+    }
+    await withVault(args, terminal, 'refuse', async (vault) => {
+      const pages = allApiKeys(vault);
+      if (!args.table) return printPieces(jsonPieces(pages), terminal.stdout);
+      printList(terminal, { json: false }, (await Array.fromAsync(pages)).flat(), {
+        none: 'No API keys yet.\n  Try: vault api-key create --help',
+        columns: [
+          'ID',
+          { title: 'NAME', holds: 'name' },
+          'STATE',
+          { title: 'SCOPES', holds: 'list' },
+          { title: 'CERTIFICATES', holds: 'list' },
+          { title: 'EXPIRES', holds: 'time' },
+          { title: 'LAST USED', holds: 'time' },
+        ],
+        row: (key) => [
+          ...[String(key.id), key.name, key.state],
+          ...[key.scopes, key.certificates.length === 0 ? '-' : key.certificates],
+          ...[key.expires_at ?? 'never', key.last_used_at ?? 'never'],
+        ],
+      });
+    });
+  },
 });
 
 const revoke = byId(

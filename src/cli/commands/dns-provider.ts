@@ -14,7 +14,7 @@ import { stopSignal } from '../runtime/stop-signal.ts';
 import { withVault } from '../runtime/with-vault.ts';
 import { serveOptions } from '../settings/settings.ts';
 import { readInput } from '../terminal/input-file.ts';
-import { jsonText, table } from '../terminal/output.ts';
+import { jsonOption, printList } from '../terminal/table.ts';
 
 const nameOption = {
   name: {
@@ -79,20 +79,14 @@ const list = command({
   name: 'dns-provider list',
   description: 'List DNS providers and their zones',
   examples: [{ does: 'List all DNS providers', line: 'vault dns-provider list' }],
-  options: { json: { type: 'boolean', description: 'print JSON' } },
+  options: jsonOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
-      const providers = await viewDnsProviders(vault);
-      if (args.json) {
-        terminal.stdout.write(jsonText(providers));
-        return;
-      }
-      if (providers.length === 0) {
-        terminal.stderr.write('No DNS providers yet.\n  Try: vault dns-provider add --help\n');
-        return;
-      }
-      const cells = providers.map(({ name, type, zones }) => [name, type, zones.join(' ')]);
-      terminal.stdout.write(table(['NAME', 'TYPE', 'ZONES'], cells));
+      printList(terminal, args, await viewDnsProviders(vault), {
+        none: 'No DNS providers yet.\n  Try: vault dns-provider add --help',
+        columns: [{ title: 'NAME', holds: 'name' }, 'TYPE', { title: 'ZONES', holds: 'list' }],
+        row: ({ name, type, zones }) => [name, type, zones],
+      });
     }),
 });
 

@@ -17,7 +17,7 @@ import type { Arguments } from '../terminal/arguments.ts';
 import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
 import { readInput } from '../terminal/input-file.ts';
 import { Misuse } from '../terminal/misuse.ts';
-import { jsonText, table } from '../terminal/output.ts';
+import { jsonOption, printList } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { caOptions, nameOption } from './issuer-options.ts';
 
@@ -104,7 +104,7 @@ const list = command({
   name: 'issuer list',
   description: 'List issuers',
   examples: [{ does: 'List all issuers', line: 'vault issuer list' }],
-  options: { json: { type: 'boolean', description: 'print JSON' } },
+  options: jsonOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       const issuers = (await viewIssuers(vault)).map((issuer) => ({
@@ -118,21 +118,25 @@ const list = command({
         paused_until: issuer.paused_until,
         created_at: issuer.created_at,
       }));
-      if (args.json) {
-        terminal.stdout.write(jsonText(issuers));
-        return;
-      }
-      const cells = issuers.map((issuer) => [
-        issuer.name,
-        issuer.type,
-        issuer.directory_url ?? '-',
-        issuer.email ?? '-',
-        issuer.account ?? '-',
-        issuer.paused_until ?? '-',
-      ]);
-      terminal.stdout.write(
-        table(['NAME', 'TYPE', 'DIRECTORY', 'CONTACT', 'ACCOUNT', 'PAUSED UNTIL'], cells),
-      );
+      printList(terminal, args, issuers, {
+        none: 'No issuers.',
+        columns: [
+          { title: 'NAME', holds: 'name' },
+          'TYPE',
+          { title: 'DIRECTORY', holds: 'text' },
+          { title: 'CONTACT', holds: 'text' },
+          'ACCOUNT',
+          { title: 'PAUSED UNTIL', holds: 'time' },
+        ],
+        row: (issuer) => [
+          issuer.name,
+          issuer.type,
+          issuer.directory_url ?? '-',
+          issuer.email ?? '-',
+          issuer.account ?? '-',
+          issuer.paused_until ?? '-',
+        ],
+      });
     }),
 });
 

@@ -15,7 +15,7 @@ import { stopSignal } from '../runtime/stop-signal.ts';
 import { withVault } from '../runtime/with-vault.ts';
 import { limitFrom, limitOption } from '../terminal/count-option.ts';
 import { Misuse } from '../terminal/misuse.ts';
-import { jsonText, table } from '../terminal/output.ts';
+import { jsonOption, printList } from '../terminal/table.ts';
 import {
   channelOption,
   choiceOptions,
@@ -24,36 +24,34 @@ import {
   settingsFrom,
 } from './notification-add.ts';
 
-const json = { type: 'boolean', description: 'print JSON' } as const;
-
 const list = command({
   name: 'notification list',
   description: 'List channels with their events and last delivery',
   examples: [{ does: 'List all channels', line: 'vault notification list' }],
-  options: { json },
+  options: jsonOption,
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
-      const channels = await viewChannels(vault);
-      if (args.json) {
-        terminal.stdout.write(jsonText(channels));
-        return;
-      }
-      if (channels.length === 0) {
-        terminal.stderr.write('No notification channels yet.\n  Try: vault notification add --help\n');
-        return;
-      }
-      const cells = channels.map((one) => [
-        one.name,
-        one.type,
-        one.target,
-        one.events.join(' ') || '-',
-        one.certificates.join(' ') || '*',
-        one.digest_at ?? '-',
-        one.disabled_at === null ? (one.last_delivery?.status ?? '-') : 'disabled',
-      ]);
-      terminal.stdout.write(
-        table(['CHANNEL', 'TYPE', 'TO', 'EVENTS', 'CERTIFICATES', 'DIGEST', 'LAST'], cells),
-      );
+      printList(terminal, args, await viewChannels(vault), {
+        none: 'No notification channels yet.\n  Try: vault notification add --help',
+        columns: [
+          { title: 'CHANNEL', holds: 'name' },
+          'TYPE',
+          { title: 'TO', holds: 'text' },
+          { title: 'EVENTS', holds: 'list' },
+          { title: 'CERTIFICATES', holds: 'list' },
+          'DIGEST',
+          'LAST',
+        ],
+        row: (one) => [
+          one.name,
+          one.type,
+          one.target,
+          one.events.length === 0 ? '-' : one.events,
+          one.certificates.length === 0 ? '*' : one.certificates,
+          one.digest_at ?? '-',
+          one.disabled_at === null ? (one.last_delivery?.status ?? '-') : 'disabled',
+        ],
+      });
     }),
 });
 
@@ -132,7 +130,7 @@ const log = command({
     channel: { type: 'string', valueHint: 'NAME', description: 'only deliveries to this channel' },
     failed: { type: 'boolean', description: 'only failed deliveries' },
     limit: limitOption,
-    json,
+    ...jsonOption,
   },
   run: async (args, terminal) => {
     const limit = limitFrom(args.limit);
@@ -141,26 +139,27 @@ const log = command({
         args.channel === undefined ? undefined : (await requireChannel(vault.db.reader, args.channel)).id;
       const status = args.failed ? ('failed' as const) : undefined;
       const deliveries = await viewDeliveries(vault, { channelId, status, limit });
-      if (args.json) {
-        terminal.stdout.write(jsonText(deliveries));
-        return;
-      }
-      if (deliveries.length === 0) {
-        terminal.stderr.write(args.failed ? 'No failed deliveries.\n' : 'No deliveries yet.\n');
-        return;
-      }
-      const cells = deliveries.map((one) => [
-        one.queued_at,
-        one.channel,
-        one.event,
-        one.about ?? '-',
-        one.status,
-        String(one.attempts),
-        one.error ?? '-',
-      ]);
-      terminal.stdout.write(
-        table(['QUEUED', 'CHANNEL', 'EVENT', 'ABOUT', 'STATUS', 'ATTEMPTS', 'LAST ERROR'], cells),
-      );
+      printList(terminal, args, deliveries, {
+        none: args.failed ? 'No failed deliveries.' : 'No deliveries yet.',
+        columns: [
+          { title: 'QUEUED', holds: 'time' },
+          { title: 'CHANNEL', holds: 'name' },
+          'EVENT',
+          { title: 'ABOUT', holds: 'name' },
+          'STATUS',
+          'ATTEMPTS',
+          { title: 'LAST ERROR', holds: 'text' },
+        ],
+        row: (one) => [
+          one.queued_at,
+          one.channel,
+          one.event,
+          one.about ?? '-',
+          one.status,
+          String(one.attempts),
+          one.error ?? '-',
+        ],
+      });
     });
   },
 });

@@ -2,11 +2,12 @@
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { renewalView } from '../../domain/certificates/certificate-views.ts';
 import { stepsOf } from '../../domain/issuance/attempt.ts';
-import { findRenewals } from '../../domain/renewals/renewals.ts';
+import { findRenewals, type NamedRenewal } from '../../domain/renewals/renewals.ts';
 import { command, commandGroup } from '../runtime/command.ts';
 import { withVault } from '../runtime/with-vault.ts';
 import { limitFrom, limitOption } from '../terminal/count-option.ts';
-import { jsonText, table } from '../terminal/output.ts';
+import { jsonOption, printList } from '../terminal/table.ts';
+import { holdText } from './certificate/watch-renewal.ts';
 
 const list = command({
   name: 'renewals list',
@@ -24,38 +25,43 @@ const list = command({
       description: 'only renewals of this certificate',
     },
     limit: limitOption,
-    json: { type: 'boolean', description: 'print JSON' },
+    ...jsonOption,
   },
   run: async (args, terminal) => {
     const limit = limitFrom(args.limit);
     await withVault(args, terminal, 'refuse', async (vault) => {
       const wanted = { certificate: args.name, suggest: true, failedOnly: args.failed, limit };
       const rows = await findRenewals(vault, wanted);
-      if (args.json) {
-        terminal.stdout.write(jsonText(rows.map(renewalView)));
-        return;
-      }
-      if (rows.length === 0) {
-        terminal.stderr.write(args.failed ? 'No failed renewals.\n' : 'No renewals yet.\n');
-        return;
-      }
-      terminal.stdout.write(
-        table(
-          ['ID', 'CERTIFICATE', 'STATUS', 'REQUESTED', 'FINISHED', 'RESULT'],
-          rows.map((row) => [
-            String(row.id),
-            row.certificate,
-            row.status,
-            formatTimestamp(row.requested_at),
-            row.finished_at === null ? '-' : formatTimestamp(row.finished_at),
-            row.error ??
-              (row.finished_at === null ? stepsOf(row).at(-1)?.text : undefined) ??
-              (row.version === null ? '-' : `version ${row.version}`),
-          ]),
-        ),
-      );
+      printList(terminal, args, rows, {
+        none: args.failed ? 'No failed renewals.' : 'No renewals yet.',
+        json: renewalView,
+        columns: [
+          'ID',
+          { title: 'CERTIFICATE', holds: 'name' },
+          'STATUS',
+          { title: 'REQUESTED', holds: 'time' },
+          { title: 'FINISHED', holds: 'time' },
+          { title: 'RESULT', holds: 'text' },
+        ],
+        row: (row) => [
+          String(row.id),
+          row.certificate,
+          row.status,
+          formatTimestamp(row.requested_at),
+          row.finished_at === null ? '-' : formatTimestamp(row.finished_at),
+          resultOf(row, terminal.world.now()),
+        ],
+      });
     });
   },
 });
+
+/** The error, the last step, what the renewal waits for, or the version. */
+function resultOf(row: NamedRenewal, now: number): string {
+  const { error, finished_at, version } = row;
+  if (error !== null) return error;
+  if (finished_at !== null) return version === null ? '-' : `version ${version}`;
+  return holdText(row, now) ?? stepsOf(row).at(-1)?.text ?? '-';
+}
 
 export const renewalsCommands = commandGroup('renewals', 'List renewals and their errors', { list });

@@ -1,22 +1,5 @@
-/** Formats the output of commands as tables, facts and JSON. */
+/** Formats the output of commands as facts and JSON. Tables: table.ts. */
 import { pipeline } from 'node:stream/promises';
-
-/** A table with a header, columns two spaces apart; control characters in cells are shown as `?`. */
-export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const cells = [header, ...rows].map((row) => row.map(printable));
-  const widths = header.map((_, column) =>
-    cells.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0),
-  );
-  return cells
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .map((line) => `${line}\n`)
-    .join('');
-}
 
 /** One line per fact: label, then value. */
 export function facts(pairs: readonly (readonly [label: string, value: string])[]): string {
@@ -52,8 +35,11 @@ export function daysUntil(time: number, now: number): string {
   return days === 0 ? 'under 1 day' : `${days} day${days === 1 ? '' : 's'}`;
 }
 
-/** The text with control characters replaced by `?`, because a terminal would act on them. */
+/** The text with control characters, line separators and marks that reorder text replaced by `?`, because a terminal would act on them. */
 export function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters.
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
+  return text.replace(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters.
+    /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    '?',
+  );
 }

@@ -25,6 +25,8 @@ export type CertificateSearch = Omit<CertificatePage, 'after'> & {
   readonly status?: (typeof statusOrder)[number] | undefined;
   /** The name of the issuer; null for imported certificates. */
   readonly issuer?: string | null | undefined;
+  /** Only certificates that expire by this time, in UTC milliseconds, or have expired. */
+  readonly expiresBy?: number | undefined;
   readonly sort?: (typeof certificateSorts)[number];
   /** A cursor that `cursorOf` created from the last row of the previous page. */
   readonly after?: SearchCursor | undefined;
@@ -41,7 +43,7 @@ const never = Number.MAX_SAFE_INTEGER;
 /** A page of the matching certificates in the requested order, with ties sorted by name. */
 export async function searchCertificates(
   reader: Reader,
-  { now, after, limit, allowlistOf, search, status, issuer, sort = 'name' }: CertificateSearch,
+  { now, after, limit, allowlistOf, search, status, issuer, expiresBy, sort = 'name' }: CertificateSearch,
 ): Promise<FoundCertificate[]> {
   const key = sort === 'expiry' ? expiry : sort === 'status' ? rank(now) : sql<number>`0`;
   let query = shown(reader).select(key.as('sort_key'));
@@ -71,6 +73,7 @@ export async function searchCertificates(
       selectFrom('issuers').select('id').where('name', '=', issuer),
     );
   }
+  if (expiresBy !== undefined) query = query.where('certificate_versions.not_after', '<=', expiresBy);
   const rows = await query.orderBy('certificates.name').limit(limit).execute();
   return rows.map(found);
 }

@@ -98,3 +98,17 @@ export async function listEndedRenewals(
     .execute();
   return rows.toSorted((one, other) => (other.finished_at ?? 0) - (one.finished_at ?? 0)).slice(0, limit);
 }
+
+/** Until when the last queued renewal at this directory is held for this reason; null if none is. */
+export async function lastHold(reader: Reader, directoryUrl: string, reason: string): Promise<number | null> {
+  const row = await reader
+    .selectFrom('renewals')
+    .innerJoin('acme_issuers', 'acme_issuers.issuer_id', 'renewals.issuer_id')
+    .select(({ fn }) => fn.max('renewals.held_until').as('until'))
+    // A literal, so that SQLite uses the partial index of queued renewals.
+    .where(sql<boolean>`renewals.status = 'queued'`)
+    .where('renewals.hold_reason', '=', reason)
+    .where('acme_issuers.directory_url', '=', directoryUrl)
+    .executeTakeFirst();
+  return row?.until ?? null;
+}

@@ -9,9 +9,7 @@ import {
   statusOrder,
   type WatchedRow,
 } from '../../db/tables/certificate-search.ts';
-import { pagesOfSummaries } from '../../db/tables/certificate-summaries.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
-import type { CertificateSummary } from '../versions/certificate-lookup.ts';
 import type { CertificateStatus } from './certificate-status.ts';
 
 /** What a page can be sorted by. */
@@ -26,11 +24,15 @@ export type CertificateOnPage = FoundCertificate;
 /** Where a page ends. */
 export type CertificateCursor = NonNullable<CertificateSearch['after']>;
 
+/** Which certificates; what is undefined does not matter. */
+export type CertificateFilter = Pick<CertificateSearch, 'search' | 'status' | 'issuer' | 'expiresBy'>;
+
 /** What monitoring watches of a certificate. */
 export type WatchedCertificate = WatchedRow;
 
 /** Certificates are read so many at a time, and requests are answered in between. */
 const watchedAtOnce = 500;
+const pageSize = 1000;
 
 /** A page of the certificates that fit, in the order of the search. */
 export function findCertificates(
@@ -40,9 +42,19 @@ export function findCertificates(
   return searchCertificates(db.reader, search);
 }
 
-/** All certificates by name, page by page; the last page may be empty. */
-export function pagesOfCertificates({ db }: DatabaseContext): AsyncGenerator<CertificateSummary[]> {
-  return pagesOfSummaries(db.reader);
+/** All certificates that fit, page by page in the order of the search; the last page may be empty. */
+export async function* pagesOfCertificates(
+  vault: TimedContext,
+  search: CertificateFilter & Pick<CertificateSearch, 'sort'> = {},
+): AsyncGenerator<CertificateOnPage[]> {
+  const now = vault.world.now();
+  for (let after: CertificateCursor | undefined; ; ) {
+    const page = await findCertificates(vault, { ...search, now, after, limit: pageSize });
+    yield page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize) return;
+    after = { name: last.name, key: last.sort_key };
+  }
 }
 
 /** How many certificates there are of each status. */

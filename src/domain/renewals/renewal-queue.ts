@@ -24,7 +24,13 @@ import { isNearExpiry, turnOf, urgentAt } from '../versions/renewal-policy.ts';
 /** Queues renewals, and rings for the worker of this process. */
 export type QueueContext = TimedContext & { readonly renewalQueued: Signal };
 
-/** Queues a renewal in the caller's transaction, or returns the one that is already open. */
+/** Why a renewal waits that was queued together with others. */
+export const spreadReason = 'spread over time with other renewals';
+
+/**
+ * Queues a renewal in the caller's transaction, or returns the one that is already open. If that one only waits because it was
+ * queued with others, it no longer does.
+ */
 export async function queueRenewal(
   { world }: WorldContext,
   writer: Writer,
@@ -32,6 +38,11 @@ export async function queueRenewal(
   certificate: CertificateRow,
 ): Promise<RenewalRow> {
   const open = await findOpenRenewal(writer, certificate.id);
+  if (open?.hold_reason === spreadReason) {
+    const changes = { held_until: null, hold_reason: null };
+    await updateRenewal(writer, open.id, changes);
+    return { ...open, ...changes };
+  }
   if (open !== undefined) return open;
   const now = world.now();
   const { current_version: number } = certificate;

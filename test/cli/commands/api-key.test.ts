@@ -135,6 +135,20 @@ test('scopes and certificates may be repeated and count once, a star means all, 
   );
 });
 
+test('an expiry is a duration from now, a date, which is the start of that day in UTC, or a timestamp', async () => {
+  const any = ['--scope=certificates:read', '--certificate=*'];
+  const before = Date.now();
+  await create('--name=in-90-days', ...any, '--expires-at', '90d');
+  const after = Date.now();
+  await create('--name=by-date', ...any, '--expires-at', '2099-02-28');
+  const ends = (await list()).map((key) => [key.name, key.expires_at] as const);
+  const end = Date.parse(String(new Map(ends).get('in-90-days'))) - 90 * 86_400_000;
+  assert.ok(end >= before && end <= after, new Date(end).toISOString());
+  assert.equal(new Map(ends).get('by-date'), '2099-02-28T00:00:00Z');
+  const past = await apiKey('create', '--name=past', ...any, '--expires-at=2020-01-31');
+  assert.deepEqual([past.code, past.stderr], [1, 'vault: 2020-01-31T00:00:00Z is not in the future\n']);
+});
+
 const valid = {
   name: ['--name=x'],
   scope: ['--scope=certificates:read'],
@@ -147,7 +161,8 @@ const createWith = (changed: Partial<Record<keyof typeof valid | 'more', string[
 
 const scope = (text: string) =>
   `vault: "${text}" is not a scope: use one of certificates:read, private_keys:read, renewals:trigger`;
-const time = (text: string) => `vault: "${text}" is not an RFC 3339 timestamp such as 2030-01-31T00:00:00Z`;
+const time = (text: string) =>
+  `vault: "${text}" is not a time: use 90d, 2030-01-31 (from 00:00 UTC) or 2030-01-31T00:00:00Z`;
 const certificate = (text: string) =>
   `vault: "${text}" is not a name: a certificate name has 1 to 128 letters, digits or "*._-", does not begin with a dot, and is not just "*"`;
 const network = (text: string) =>
@@ -159,11 +174,11 @@ const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [
     1,
     [
       ...['create', '--name=', '--scope=certificates:write', '--scope=*', '--scope='],
-      ...['--certificate=*', '--certificate=.hidden', '--certificate=', '--expires-at=2030-01-31'],
+      ...['--certificate=*', '--certificate=.hidden', '--certificate=', '--expires-at=2030-02-31'],
     ],
     [
       ...['vault: name is missing', scope('certificates:write'), scope('*'), scope('')],
-      ...[certificate('.hidden'), certificate(''), time('2030-01-31')],
+      ...[certificate('.hidden'), certificate(''), time('2030-02-31')],
     ],
   ],
   [
@@ -178,8 +193,8 @@ const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [
   ],
   [
     1,
-    createWith({ name: ['--name=red\u001b[31m'], more: ['--expires-at=90d'] }),
-    ['vault: a name must not contain control characters', time('90d')],
+    createWith({ name: ['--name=red\u001b[31m'], more: ['--expires-at=90 days'] }),
+    ['vault: a name must not contain control characters', time('90 days')],
   ],
   [
     1,

@@ -1,43 +1,14 @@
 /** Commands that destroy something, on a real terminal (util-linux's `script`): they ask, and only a yes goes ahead. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { commandLine, commandLineWithCa, commandWords } from '../../harness/command-line.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { fromExecutable } from '../../harness/vault-process.ts';
-
-const terminal = needs('script');
+import { type Answer, onTerminal, needsTerminal as terminal } from '../../harness/terminal-session.ts';
 
 /** Runs the command on a terminal and types each answer once its question stands there. */
-async function typing(
-  data: string,
-  line: string,
-  ...dialog: readonly (readonly [question: string, keys: string])[]
-) {
-  const command = `${fromExecutable[0]} ${line} --data-dir ${data}; echo "code=$?"`;
-  const child = spawn('script', ['--quiet', '--command', command, '/dev/null'], {
-    env: { ...process.env, SHELL: '/bin/sh' },
-  });
-  let seen = '';
-  let from = 0;
-  const waiting = [...dialog];
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    seen += chunk;
-    const [next] = waiting;
-    const at = next === undefined ? -1 : seen.indexOf(next[0], from);
-    if (next === undefined || at === -1) return;
-    from = at + next[0].length;
-    waiting.shift();
-    child.stdin.write(next[1]);
-  });
-  await once(child, 'close');
-  assert.deepEqual(waiting, [], `not asked: ${seen}`);
-  const [said = '', code = ''] = seen.replaceAll('\r', '').split('code=');
-  return { said, code: Number(code.trim()) };
-}
+const typing = (data: string, line: string, ...dialog: readonly Answer[]) =>
+  onTerminal(data, line, { dialog });
 
 test('a revoked API key is deleted after a yes, and elsewhere without a question', terminal, async (t) => {
   const { data, done } = commandLine(t);

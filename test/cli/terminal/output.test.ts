@@ -1,35 +1,13 @@
-/** What commands print: tables that line up, JSON that ends with a newline, and nothing that moves a terminal. */
+/** What commands print: facts that line up, JSON that ends with a newline, and nothing that moves a terminal. */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { daysUntil, facts, jsonPieces, jsonText, table } from '../../../src/cli/terminal/output.ts';
+import { daysUntil, facts, jsonPieces, jsonText } from '../../../src/cli/terminal/output.ts';
 
 const day = 86_400_000;
 
-test('columns of a table stand two spaces apart, as wide as their widest cell, without spaces at the end', () => {
-  const rows = [
-    ['long name', 'x', 'last'],
-    ['b', 'wide cell', ''],
-  ];
-  assert.equal(
-    table(['NAME', 'C', 'END'], rows),
-    'NAME       C          END\nlong name  x          last\nb          wide cell\n',
-  );
-});
-
-test('a table without rows is its header', () => {
-  assert.equal(table(['A', 'B'], []), 'A  B\n');
-});
-
-test('a table can have more rows than a function can have arguments', () => {
-  const rows = Array.from({ length: 200_000 }, (_, row) => [String(row)]);
-  const lines = table(['ROW'], rows).split('\n');
-  assert.deepEqual([lines.length, lines[200_000]], [200_002, '199999']);
-});
-
-test('control characters in cells and facts are shown as question marks', () => {
-  assert.equal(table(['A'], [['\u001b[31mred\r\n\u009b2J']]), 'A\n?[31mred???2J\n');
-  assert.equal(facts([['A', 'x\u0007\u007fy']]), 'A  x??y\n');
+test('control characters and marks that reorder text are shown as question marks in facts', () => {
+  assert.equal(facts([['A', 'x\u0007\u007fy\u202e']]), 'A  x??y?\n');
 });
 
 test('the values of facts line up', () => {

@@ -21,7 +21,7 @@ export const exportCommand = command({
   examples: [
     {
       does: 'Export one year as CSV',
-      line: 'vault audit export --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z --format csv --output audit.csv',
+      line: 'vault audit export --since 2026-01-01 --until 2027-01-01 --format csv --output audit.csv',
     },
     {
       does: 'Export everything, for "vault audit verify --file"',

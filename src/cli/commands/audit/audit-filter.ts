@@ -1,6 +1,5 @@
 /** The options that filter audit events, the same as in the console. */
-import { parseDuration } from '../../../base/duration.ts';
-import { parseTimestamp } from '../../../base/timestamp.ts';
+import { momentForms, parseMoment } from '../../../base/moment.ts';
 import type { AuditSearch } from '../../../domain/audit/audit-log.ts';
 import type { Arguments } from '../../terminal/arguments.ts';
 import { Misuse } from '../../terminal/misuse.ts';
@@ -9,9 +8,10 @@ export const auditFilterOptions = {
   since: {
     type: 'string',
     valueHint: 'TIME',
-    description: 'events since this time: 2030-01-31T00:00:00Z, or 7d for 7 days ago',
+    description:
+      'events since this time: 7d for 7 days ago, 2030-01-31 for the start of that day in UTC, or 2030-01-31T00:00:00Z',
   },
-  until: { type: 'string', valueHint: 'TIME', description: 'events until this time' },
+  until: { type: 'string', valueHint: 'TIME', description: 'events until this time, written like --since' },
   actor: {
     type: 'string',
     valueHint: 'ACTOR',
@@ -49,14 +49,10 @@ export function auditFilter(args: Arguments<typeof auditFilterOptions>, now: num
   };
 }
 
-/** An RFC 3339 time, or a duration before `now`. */
+/** The moment of an option that looks back. Throws Misuse. */
 function moment(option: string, text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined;
-  const ago = parseDuration(text);
-  const at = ago === undefined ? parseTimestamp(text) : now - ago;
+  const at = parseMoment(text, now, 'ago');
   if (at !== undefined) return at;
-  throw new Misuse(
-    `${option}: "${text}" is not a time`,
-    'Use a time such as 2030-01-31T00:00:00Z, or how long ago with m, h, d or y, such as 7d.',
-  );
+  throw new Misuse(`${option}: "${text}" is not a time`, `Use ${momentForms}.`);
 }

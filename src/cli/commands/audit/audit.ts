@@ -3,7 +3,7 @@ import { viewAuditEvents } from '../../../domain/audit/audit-log.ts';
 import { command, commandGroup } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { limitFrom, limitOption } from '../../terminal/count-option.ts';
-import { jsonText, table } from '../../terminal/output.ts';
+import { jsonOption, printList } from '../../terminal/table.ts';
 import { exportCommand } from './audit-export.ts';
 import { auditFilter, auditFilterOptions } from './audit-filter.ts';
 import { tailCommand } from './audit-tail.ts';
@@ -22,30 +22,29 @@ const list = command({
   options: {
     ...auditFilterOptions,
     limit: limitOption,
-    json: { type: 'boolean', description: 'print JSON' },
+    ...jsonOption,
   },
   run: async (args, terminal) => {
     const filter = auditFilter(args, terminal.world.now());
     const limit = limitFrom(args.limit, 'for all events, use "vault audit export"');
     await withVault(args, terminal, 'refuse', async (vault) => {
       const events = await viewAuditEvents(vault, filter, { limit });
-      if (args.json) {
-        terminal.stdout.write(jsonText(events));
-        return;
-      }
-      if (events.length === 0) {
-        terminal.stderr.write('No matching events.\n');
-        return;
-      }
-      terminal.stdout.write(
-        table(
-          ['ID', 'AT', 'ACTOR', 'ACTION', 'RESOURCE', 'ADDRESS', 'DETAIL'],
-          events.map(({ id, at, actor, action, resource, ip, detail }) => [
-            ...[String(id), at, actor, action, resource, ip ?? '-'],
-            Object.keys(detail).length === 0 ? '-' : JSON.stringify(detail),
-          ]),
-        ),
-      );
+      printList(terminal, args, events, {
+        none: 'No matching events.',
+        columns: [
+          'ID',
+          { title: 'AT', holds: 'time' },
+          { title: 'ACTOR', holds: 'name' },
+          { title: 'ACTION', holds: 'name' },
+          { title: 'RESOURCE', holds: 'name' },
+          { title: 'ADDRESS', holds: 'name' },
+          { title: 'DETAIL', holds: 'text' },
+        ],
+        row: ({ id, at, actor, action, resource, ip, detail }) => [
+          ...[String(id), at, actor, action, resource, ip ?? '-'],
+          Object.keys(detail).length === 0 ? '-' : JSON.stringify(detail),
+        ],
+      });
     });
   },
 });

@@ -1,12 +1,5 @@
 /** `vault certificate …`: manages certificates directly in the database, without HTTP. */
-import { pagesOfCertificates } from '../../../domain/certificates/certificate-search.ts';
-import { certificateStatus } from '../../../domain/certificates/certificate-status.ts';
-import {
-  type CertificateView,
-  certificateView,
-  versionView,
-} from '../../../domain/certificates/certificate-views.ts';
-import type { DatabaseContext } from '../../../domain/contexts.ts';
+import { certificateView, versionView } from '../../../domain/certificates/certificate-views.ts';
 import { stepsOf } from '../../../domain/issuance/attempt.ts';
 import { issuerWithId } from '../../../domain/issuance/issuers.ts';
 import { openRenewalOf } from '../../../domain/renewals/renewals.ts';
@@ -16,66 +9,17 @@ import { pageVersions } from '../../../domain/versions/versions.ts';
 import { command, commandGroup } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { settingsInUse } from '../../settings/recorded-settings.ts';
-import { daysUntil, facts, jsonPieces, jsonText, printPieces, table } from '../../terminal/output.ts';
+import { facts, jsonText } from '../../terminal/output.ts';
+import { jsonOption, table } from '../../terminal/table.ts';
 import { createCommand } from './certificate-create.ts';
 import { deleteCommand, purgeCommand, undeleteCommand } from './certificate-delete.ts';
 import { exportCommand } from './certificate-export.ts';
 import { importCommand } from './certificate-import.ts';
+import { listCommand } from './certificate-list.ts';
 import { nameOption } from './certificate-options.ts';
 import { renewCommand } from './certificate-renew.ts';
 import { revokeCommand } from './certificate-revoke.ts';
 import { updateCommand } from './certificate-update.ts';
-import { printDeleted } from './deleted-list.ts';
-
-const jsonOption = { json: { type: 'boolean', description: 'print JSON' } } as const;
-
-const list = command({
-  name: 'certificate list',
-  description: 'List certificates',
-  examples: [
-    { does: 'List all certificates with status and expiry', line: 'vault certificate list' },
-    { does: 'Print them as JSON', line: 'vault certificate list --json' },
-    { does: 'List deleted certificates that can be restored', line: 'vault certificate list --deleted' },
-  ],
-  options: {
-    ...jsonOption,
-    deleted: {
-      type: 'boolean',
-      description: 'list deleted certificates, which "certificate undelete" restores',
-    },
-  },
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault, settings) => {
-      if (args.deleted) return printDeleted(vault, terminal, settings.keepDeleted, args.json);
-      const { publicUrl } = await settingsInUse(vault, settings);
-      const now = vault.world.now();
-      if (args.json) {
-        await printPieces(jsonPieces(allViews(vault, now, publicUrl)), terminal.stdout);
-        return;
-      }
-      const rows = (await Array.fromAsync(pagesOfCertificates(vault))).flat();
-      if (rows.length === 0) {
-        terminal.stderr.write(
-          'No certificates yet.\n  Try: vault certificate create --name NAME --domain DOMAIN\n',
-        );
-        return;
-      }
-      const header = ['NAME', 'STATUS', 'EXPIRES IN', 'ISSUER', 'VERSION', 'DOMAINS'];
-      terminal.stdout.write(
-        table(
-          header,
-          rows.map((row) => [
-            row.name,
-            certificateStatus(row.current, now, row.disabled_at !== null),
-            row.current === null ? '-' : daysUntil(row.current.not_after, now),
-            row.issuer_name ?? 'imported',
-            String(row.current_version ?? '-'),
-            (JSON.parse(row.domains) as string[]).join(' '),
-          ]),
-        ),
-      );
-    }),
-});
 
 const show = command({
   name: 'certificate show',
@@ -140,7 +84,7 @@ export const certificateCommands = commandGroup(
     create: createCommand,
     import: importCommand,
     export: exportCommand,
-    list,
+    list: listCommand,
     show,
     renew: renewCommand,
     update: updateCommand,
@@ -150,13 +94,3 @@ export const certificateCommands = commandGroup(
     purge: purgeCommand,
   },
 );
-
-async function* allViews(
-  vault: DatabaseContext,
-  now: number,
-  publicUrl = '',
-): AsyncGenerator<CertificateView[]> {
-  for await (const page of pagesOfCertificates(vault)) {
-    yield page.map((row) => certificateView(row, now, publicUrl));
-  }
-}

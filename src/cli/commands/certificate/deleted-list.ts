@@ -5,7 +5,7 @@ import {
   listDeleted,
 } from '../../../domain/certificates/deleted-certificates.ts';
 import type { DatabaseContext } from '../../../domain/contexts.ts';
-import { jsonText, table } from '../../terminal/output.ts';
+import { printList } from '../../terminal/table.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 
 const pageSize = 1000;
@@ -13,23 +13,25 @@ const pageSize = 1000;
 /** Prints all deleted certificates; `keepFor` is how long they are kept, in milliseconds. */
 export async function printDeleted(
   vault: DatabaseContext,
-  { stdout, stderr }: Terminal,
+  terminal: Terminal,
   keepFor: number,
-  asJson: boolean,
+  shape: { readonly json: boolean },
 ): Promise<void> {
   const deleted = (await allDeleted(vault)).map((view) => ({
     ...view,
     purge_at: formatTimestamp((parseTimestamp(view.deleted_at) ?? 0) + keepFor),
   }));
-  if (asJson) stdout.write(jsonText(deleted));
-  else if (deleted.length === 0) stderr.write('No deleted certificates.\n');
-  else {
-    const cells = deleted.map((one) => [
-      ...[one.name, one.deleted_at, one.deleted_by, one.purge_at],
-      one.domains.join(' '),
-    ]);
-    stdout.write(table(['NAME', 'DELETED', 'BY', 'PURGED AFTER', 'DOMAINS'], cells));
-  }
+  printList(terminal, shape, deleted, {
+    none: 'No deleted certificates.',
+    columns: [
+      { title: 'NAME', holds: 'name' },
+      { title: 'DELETED', holds: 'time' },
+      { title: 'BY', holds: 'name' },
+      { title: 'PURGED AFTER', holds: 'time' },
+      { title: 'DOMAINS', holds: 'list' },
+    ],
+    row: (one) => [one.name, one.deleted_at, one.deleted_by, one.purge_at, one.domains],
+  });
 }
 
 async function allDeleted(vault: DatabaseContext): Promise<DeletedCertificateView[]> {

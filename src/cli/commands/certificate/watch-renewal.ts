@@ -62,14 +62,17 @@ export async function watchRenewal(
   }
 }
 
+/** Until when and why a queued renewal is held: by a rate limit of its CA, or because many were queued. */
+export function holdText({ held_until, hold_reason }: NamedRenewal, now: number): string | undefined {
+  if (held_until === null || held_until <= now) return undefined;
+  return `waiting until ${formatTimestamp(held_until)}: ${hold_reason ?? 'rate limit of the CA'}`;
+}
+
 /** Why the renewal waits: a CA with rate limits can hold it up for an hour. */
-async function whyQueued(
-  vault: TimedContext,
-  { issuer_id, held_until, hold_reason }: NamedRenewal,
-): Promise<string> {
-  if (held_until !== null && held_until > vault.world.now()) {
-    return `waiting until ${formatTimestamp(held_until)}: ${hold_reason ?? 'rate limit of the CA'}`;
-  }
+async function whyQueued(vault: TimedContext, renewal: NamedRenewal): Promise<string> {
+  const held = holdText(renewal, vault.world.now());
+  if (held !== undefined) return held;
+  const { issuer_id } = renewal;
   const pause = issuer_id === null ? undefined : await pauseOfIssuer(vault, issuer_id);
   if (pause === undefined) return 'queued';
   return `waiting until ${formatTimestamp(pause.until)}, as requested by the CA: ${pause.reason ?? 'the CA is busy'}`;

@@ -22,6 +22,9 @@ test('events are listed newest first, by who, what, about what and when', async 
   assert.deepEqual(await actions('--resource', 'certificate:api'), await actions('--certificate=api'));
   assert.deepEqual(await actions('--since', '1h'), all);
   assert.deepEqual(await actions('--until', '2020-01-01T00:00:00Z'), []);
+  assert.deepEqual(await actions('--since', '2020-01-01'), all);
+  assert.deepEqual(await actions('--until', '2020-01-01'), []);
+  assert.deepEqual(await actions('--until', '1d'), []);
   assert.deepEqual(await run('audit', 'list', '--actor', 'admin:nobody'), {
     ...{ code: 0, stdout: '', stderr: 'No matching events.\n' },
   });
@@ -37,7 +40,7 @@ test('what is no time, no number, or two things at once is refused', async (t) =
   for (const [words, complaint] of [
     [
       ['list', '--since', 'yesterday'],
-      /^vault: --since: "yesterday" is not a time\n {2}Use a time such as 2030-01-31T00:00:00Z, or/,
+      /^vault: --since: "yesterday" is not a time\n {2}Use 90d, 2030-01-31 \(from 00:00 UTC\) or 2030-01-31T00:00:00Z\.\n$/,
     ],
     [['export', '--until', '2026-02-30T00:00:00Z'], /^vault: --until: .* is not a time/],
     [['list', '--limit', '0'], /^vault: --limit: "0" is not a number from 1 to 1000/],

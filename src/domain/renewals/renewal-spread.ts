@@ -1,0 +1,97 @@
+/** Renewals of many certificates at once, spread over time, so that no CA gets all their orders together. */
+import { day, minute } from '../../base/duration.ts';
+import type { Writer } from '../../db/database.ts';
+import { type CertificateRow, findCertificate } from '../../db/tables/certificates.ts';
+import { findAcmeIssuer } from '../../db/tables/issuers.ts';
+import { findOpenRenewal, updateRenewal } from '../../db/tables/renewals.ts';
+import { lastHold } from '../../db/tables/waiting-renewals.ts';
+import type { Actor } from '../audit/audit.ts';
+import { type QueueContext, queueRenewal, spreadReason } from './renewal-queue.ts';
+
+/** The time between two orders at one CA; shorter if they would not all start within the longest spread. */
+const usualPause = minute;
+const longestSpread = day;
+
+/** Certificates per transaction, so that other writes can run in between. */
+const atOnce = 100;
+
+export type SpreadRenewals = {
+  readonly queued: number;
+  /** Certificates that have an open renewal, which stays as it is. */
+  readonly alreadyOpen: number;
+  /** When the last one may start, in UTC milliseconds; undefined if all may start now. */
+  readonly lastAt: number | undefined;
+};
+
+/**
+ * Queues a renewal of each of these certificates, in this order: one a minute at each ACME CA, all at once at the private CA,
+ * and none later than its schedule has it. Skips certificates that cannot be renewed, or were deleted meanwhile.
+ */
+export async function requestRenewals(
+  vault: QueueContext,
+  actor: Actor,
+  names: readonly string[],
+): Promise<SpreadRenewals> {
+  const spread = new Spread(
+    vault.world.now(),
+    Math.min(usualPause, longestSpread / Math.max(1, names.length)),
+  );
+  let queued = 0;
+  let alreadyOpen = 0;
+  for (let from = 0; from < names.length; from += atOnce) {
+    await vault.db.write(async (writer) => {
+      for (const name of names.slice(from, from + atOnce)) {
+        const certificate = await findCertificate(writer, name);
+        if (certificate === undefined || certificate.issuer_id === null) continue;
+        if (certificate.disabled_at !== null) continue;
+        if ((await findOpenRenewal(writer, certificate.id)) !== undefined) alreadyOpen += 1;
+        else {
+          const { id, issuer_id } = await queueRenewal(vault, writer, actor, certificate);
+          const held_until = await spread.next(writer, certificate, issuer_id);
+          if (held_until !== null) await updateRenewal(writer, id, { held_until, hold_reason: spreadReason });
+          queued += 1;
+        }
+      }
+    });
+    await vault.world.turn();
+  }
+  if (queued > 0) vault.renewalQueued.notify();
+  return { queued, alreadyOpen, lastAt: spread.lastAt };
+}
+
+/** Hands out the moments of one request, per directory of a CA. */
+class Spread {
+  readonly #now: number;
+  readonly #pause: number;
+  readonly #nextAt = new Map<string, number>();
+  lastAt: number | undefined;
+
+  constructor(now: number, pause: number) {
+    this.#now = now;
+    this.#pause = pause;
+  }
+
+  /** When the renewal may start; null for now. */
+  async next(
+    writer: Writer,
+    { next_renewal_at: scheduledAt }: CertificateRow,
+    issuerId: number | null,
+  ): Promise<number | null> {
+    const ca = issuerId === null ? undefined : await findAcmeIssuer(writer, issuerId);
+    if (ca === undefined) return null;
+    const at = this.#nextAt.get(ca.directory_url) ?? (await this.#first(writer, ca.directory_url));
+    this.#nextAt.set(ca.directory_url, at + this.#pause);
+    const start = Math.floor(
+      Math.min(at, this.#now + longestSpread, scheduledAt ?? Number.POSITIVE_INFINITY),
+    );
+    if (start <= this.#now) return null;
+    this.lastAt = Math.max(this.lastAt ?? start, start);
+    return start;
+  }
+
+  /** After the renewals of an earlier request that still wait. */
+  async #first(writer: Writer, directoryUrl: string): Promise<number> {
+    const before = await lastHold(writer, directoryUrl, spreadReason);
+    return before === null ? this.#now : Math.max(this.#now, before + this.#pause);
+  }
+}
