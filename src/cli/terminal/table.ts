@@ -1,6 +1,6 @@
 /**
  * The tables of all lists. On a terminal a table fits its width: lists are shortened, times lose their seconds, texts are
- * cut. Elsewhere nothing is cut, so that grep, awk and `less -S` see everything; a row is always one line.
+ * cut. Elsewhere nothing is cut and lists are separated by spaces, for grep, awk and `less -S`. A row is always one line.
  */
 import { jsonText, printable } from './output.ts';
 import type { Terminal } from './terminal.ts';
@@ -11,7 +11,7 @@ export type Column = string | { readonly title: string; readonly holds: Kind };
 
 type Kind = 'list' | 'text' | 'time' | 'name';
 
-/** A text, or a list that is shown with commas. */
+/** A text, or a list. */
 export type Cell = string | readonly string[];
 
 /** How to print a list. */
@@ -71,11 +71,12 @@ export function table(
   width = Number.POSITIVE_INFINITY,
 ): string {
   const titles = columns.map(titleOf);
-  const cells = rows.map((row) => row.map(safe));
+  const isComplete = width === Number.POSITIVE_INFINITY;
+  const cells = rows.map((row) => row.map(isComplete ? complete : safe));
   const natural = titles.map((title, column) =>
     cells.reduce((widest, row) => Math.max(widest, widthOf(joined(row[column]))), title.length),
   );
-  const widths = width === Number.POSITIVE_INFINITY ? natural : fitted(columns, cells, natural, width);
+  const widths = isComplete ? natural : fitted(columns, cells, natural, width);
   return [titles, ...cells]
     .map((row) =>
       widths
@@ -83,7 +84,7 @@ export function table(
         .join(' '.repeat(gap))
         .trimEnd(),
     )
-    .map((line) => `${width === Number.POSITIVE_INFINITY ? line : cut(line, width)}\n`)
+    .map((line) => `${isComplete ? line : cut(line, width)}\n`)
     .join('');
 }
 
@@ -171,6 +172,11 @@ function joined(cell: Cell | undefined): string {
 
 function safe(cell: Cell): Cell {
   return typeof cell === 'string' ? printable(cell) : cell.map(printable);
+}
+
+/** A cell where nothing is cut; the entries of a list as words. */
+function complete(cell: Cell): string {
+  return printable(typeof cell === 'string' ? cell : cell.join(' '));
 }
 
 function titleOf(column: Column): string {

@@ -44,7 +44,7 @@ test('a provider is added with its credentials sealed, listed, tried, and remove
     ),
   );
   const listed = await done('dns-provider', 'list');
-  assert.equal(listed.stdout, 'NAME  TYPE     ZONES\ndns   webhook  example.test, acme.test\n');
+  assert.equal(listed.stdout, 'NAME  TYPE     ZONES\ndns   webhook  example.test acme.test\n');
   const [view] = await json<Record<string, unknown>[]>('dns-provider', 'list');
   assert.deepEqual(
     { ...view, created_at: '' },

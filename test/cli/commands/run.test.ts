@@ -34,7 +34,7 @@ const options: Readonly<Record<string, readonly string[]>> = {
   'certificate import': ['--name', '--fullchain', '--private-key', '--pkcs12', '--password-file'],
   'certificate list': ['--json'],
   'certificate show': ['--name', '--json'],
-  'certificate renew': ['--name', '--wait', '--resolver', '--acme-drafts'],
+  'certificate renew': ['--name', '--all', '--expiring', '--wait', '--resolver', '--acme-drafts', '--yes'],
   'certificate update': [
     ...['--name', '--domain', '--issuer', '--fallback-issuer', '--key-type', '--profile', '--challenge'],
     ...[

@@ -357,6 +357,7 @@ const more: Readonly<Record<string, readonly string[]>> = {
   'admin reset-password': ['--password-stdin'],
   'issuer add': ['--directory=https://ca.test/directory', '--accept-terms'],
   'issuer update': ['--email=ops@example.test'],
+  'certificate renew': ['--all'],
   'certificate update': ['--reuse-key'],
   'notification update': ['--event=all'],
   apply: [`--file=${join(root, 'desired.yaml')}`],

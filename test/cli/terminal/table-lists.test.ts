@@ -14,13 +14,13 @@ const longText = 'the CA has much to say '.repeat(20).trim();
 
 /** Each list, its first title, and a text that only the complete table has. */
 const lists = [
-  { command: 'certificate list', title: 'NAME', whole: domains.join(', ') },
-  { command: 'certificate list --deleted', title: 'NAME', whole: domains.join(', ') },
+  { command: 'certificate list', title: 'NAME', whole: domains.join(' ') },
+  { command: 'certificate list --deleted', title: 'NAME', whole: domains.join(' ') },
   { command: 'renewals list', title: 'ID', whole: longText },
   { command: 'issuer list', title: 'NAME', whole: `${'x'.repeat(60)}@example.com` },
   { command: 'acme-account list', title: 'ID', whole: `${'x'.repeat(60)}@example.com` },
-  { command: 'dns-provider list', title: 'NAME', whole: domains.join(', ') },
-  { command: 'notification list', title: 'CHANNEL', whole: domains.join(', ') },
+  { command: 'dns-provider list', title: 'NAME', whole: domains.join(' ') },
+  { command: 'notification list', title: 'CHANNEL', whole: domains.join(' ') },
   { command: 'notification log', title: 'QUEUED', whole: 'connection refused' },
   { command: 'admin list', title: 'NAME', whole: `alice-${'x'.repeat(50)}` },
   { command: 'audit list --limit 1000', title: 'ID', whole: domains.slice(0, 3).join('","') },
@@ -89,7 +89,7 @@ suite('lists', () => {
       const { stdout } = await line.done('api-key', 'list', '--table');
       assert.match(stdout, /^ID {2}NAME +STATE +SCOPES +CERTIFICATES +EXPIRES +LAST USED\n/);
       assert.match(stdout, /\n2 {3}x\?txt\.exe {2}active/);
-      assert.match(stdout, new RegExp(`certificates:read  ${longName}, wide`));
+      assert.match(stdout, new RegExp(`certificates:read  ${longName} wide`));
       for (const columns of [80, 120]) await assertFits(line, 'api-key list --table', 'ID', columns);
       await line.refused(
         ['api-key', 'list', '--table', '--json'],

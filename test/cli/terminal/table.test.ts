@@ -29,7 +29,7 @@ test('a table can have more rows than a function can have arguments', () => {
 
 test('control characters, line separators and marks that reorder text are shown as question marks', () => {
   assert.equal(table(['A'], [['\u001b[31mred\r\n\u009b2J\u2028\u202e']]), 'A\n?[31mred???2J??\n');
-  assert.equal(table([{ title: 'A', holds: 'list' }], [[['\u001b[2J', 'b\n']]]), 'A\n?[2J, b?\n');
+  assert.equal(table([{ title: 'A', holds: 'list' }], [[['\u001b[2J', 'b\n']]], 80), 'A\n?[2J, b?\n');
 });
 
 test('the columns that a text takes on a terminal', () => {
@@ -121,6 +121,6 @@ test('no line is wider than the terminal, whatever the width', () => {
   }
 });
 
-test('without a width nothing is shortened', () => {
-  assert.match(table(columns, [row]), /08\.123Z {2}host-0\.example\.com, .*, host-39\.example\.com\n$/);
+test('without a width nothing is shortened, and the entries of a list are words', () => {
+  assert.ok(table(columns, [row]).endsWith(`08.123Z  ${domains.join(' ')}\n`));
 });
