@@ -8,10 +8,7 @@ const time = '2026-11-23T01:02:03.456Z';
 const prefix = '2026-11-23T01:02:03Z';
 
 const lines: [fields: object, line: string][] = [
-  [
-    { level: 'info', msg: 'listening', url: 'http://127.0.0.1:1' },
-    'info  listening url=http://127.0.0.1:1',
-  ],
+  [{ level: 'info', msg: 'listening', url: 'http://127.0.0.1:1' }, 'info  listening url=http://127.0.0.1:1'],
   [{ level: 'warn', msg: 'slow', ms: 12, ok: false, of: null }, 'warn  slow ms=12 ok=false of=null'],
   [{ level: 'info', msg: 'm', name: 'two words', empty: '' }, 'info  m name="two words" empty=""'],
   [{ level: 'info', msg: 'm', name: 'a="b"' }, 'info  m name="a=\\"b\\""'],

@@ -147,10 +147,12 @@ test('on a terminal people get readable lines, and ^C stops the server', needs('
   });
   const [code] = await once(child, 'close');
   assert.equal(code, 0, seen);
-  const log = stripVTControlCharacters(seen).split('\r\n').filter((line) => line.startsWith('20'));
+  const log = stripVTControlCharacters(seen)
+    .split('\r\n')
+    .filter((line) => line.startsWith('20'));
   for (const line of log) assert.match(line, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (info |warn |error) [a-z]/);
-  assert.match(log.join('\n'), /Z info  listening url=http:\/\/127\.0\.0\.1:\d+ version=\S+\n/);
-  assert.match(log.at(-1) ?? '', /Z info  stopped$/);
+  assert.match(log.join('\n'), /Z info {2}listening url=http:\/\/127\.0\.0\.1:\d+ version=\S+\n/);
+  assert.match(log.at(-1) ?? '', /Z info {2}stopped$/);
   assert.match(
     seen,
     /To create one, open this link .*\r\n {2}http:\/\/127\.0\.0\.1:\d+\/setup#token=[\w-]{43}\r\n/,
