@@ -11,11 +11,6 @@ export type ProgramName = 'vault' | 'certificate-vault';
 /** Tells a child process the name, because Node starts it by the path of the executable. */
 export const nameVariable = 'CERTVAULT_PROGRAM_NAME';
 
-/** The words after `vault` that make a command line of it. A test compares them with the commands. */
-export const firstWords =
-  'serve demo systemd-unit doctor certificate renewals api-key admin issuer acme-account dns-provider notification audit backup ' +
-  'restore master-key apply export completion man licenses version help';
-
 let name: ProgramName = 'vault';
 
 /** Sets the name from the word that started this process. Links and copies count: `argv0` is what was typed. */
@@ -30,12 +25,12 @@ export function programName(): ProgramName {
   return name;
 }
 
-// A man page writes hyphens as \-.
-const words = firstWords.replaceAll('-', '\\\\?-').replaceAll(' ', '|');
-const commandLine = new RegExp(
-  `(?<=^|[\\s"'\`(;|]|\\u001b\\[\\d{1,2}m)vault(?= (?:(?:${words})(?![\\w-])|COMMAND|--))`,
-  'gm',
-);
+/**
+ * `vault` before the first word of a command; a test compares these with the commands. A man page writes hyphens as \-, and
+ * help on a terminal begins with a color.
+ */
+const commandLine =
+  /(?<=^|[\s"'`(;|]|\[\d{1,2}m)vault(?= (?:(?:serve|demo|systemd\\?-unit|doctor|certificate|renewals|api\\?-key|admin|issuer|acme\\?-account|dns\\?-provider|notification|audit|backup|restore|master\\?-key|apply|export|completion|man|licenses|version|help)(?![\w-])|COMMAND|--))/gm;
 const installedPath = /(?<=\/usr\/local\/bin\/|\/man8\/)vault\b/g;
 
 /** The text with this program's name in command lines, paths of installation, and at the beginning of an error. */
