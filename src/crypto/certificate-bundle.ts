@@ -165,7 +165,7 @@ function addKey(der: Buffer, file: string, found: Found): boolean {
 }
 
 /** The key in PKCS#8, PKCS#1 or SEC1, regardless of its label, because labels are often edited by hand. */
-function openKey(der: Buffer): KeyObject | 'encrypted' | undefined {
+export function openKey(der: Buffer): KeyObject | 'encrypted' | undefined {
   for (const type of ['pkcs8', 'pkcs1', 'sec1'] as const) {
     try {
       return createPrivateKey({ key: der, format: 'der', type });

@@ -18,9 +18,11 @@ import { ownProgram } from './own-program.ts';
 
 /** The command of this program that reads one request and exits; for internal use only. */
 export const bundleReader = 'internal-bundle-reader';
+/** The command that describes one file (inspection-process.ts); for internal use only. */
+export const inspector = 'internal-inspector';
 
 /** CPU seconds. A million rounds of password hashing, far more than usual files need, take at most one. */
-const processorSeconds = 5;
+export const processorSeconds = 5;
 /** A wall-clock limit for a busy machine; the kernel enforces the CPU limit. */
 const patience = 30 * second;
 /** In KiB: one gigabyte, of which Node reserves more than half and uses little. */
@@ -59,9 +61,14 @@ export async function readBundleApart(
     authorities,
     ...(password && { password }),
   });
-  const answer = await withSlot(() => ask(request));
+  const answer = await askApart(bundleReader, request);
   if (answer === undefined) throw tooMuch(sources);
   return bundleIn(answer);
+}
+
+/** Sends the request to a process of this program that runs `command`. Undefined if the process exceeded its limits. */
+export function askApart(command: string, request: Secret): Promise<string | undefined> {
+  return withSlot(() => ask(command, request));
 }
 
 async function withSlot<T>(work: () => Promise<T>): Promise<T> {
@@ -90,8 +97,8 @@ async function acquireSlot(): Promise<void> {
 }
 
 /** The text of the response, or undefined if the process exceeded its limits. */
-async function ask(request: Secret): Promise<string | undefined> {
-  const child = start();
+async function ask(command: string, request: Secret): Promise<string | undefined> {
+  const child = start(command);
   child.stdin.on('error', () => {
     // The process exited before it read the request; its exit status says why.
   });
@@ -111,9 +118,9 @@ async function ask(request: Secret): Promise<string | undefined> {
 
 type Reader = ChildProcessByStdio<Writable, Readable, null>;
 
-function start(): Reader {
+function start(command: string): Reader {
   const { path, script } = ownProgram();
-  const args = [...script, bundleReader];
+  const args = [...script, command];
   const options = { cwd: '/', env: {}, timeout: patience, killSignal: 'SIGKILL' } as const;
   if (!path.startsWith('/proc/') || !existsSync(shell)) {
     return spawn(path, args, { ...options, stdio: ['pipe', 'pipe', 'ignore'] });

@@ -3,9 +3,12 @@
  * paths are replaced; the executable, the shell and the vault are real.
  */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { chmodSync, chownSync, copyFileSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { createServer } from 'node:tls';
 import { gunzipSync } from 'node:zlib';
 import { bind, needsBind } from '../harness/bind.ts';
 import {
@@ -200,6 +203,19 @@ const scenes: readonly Scene[] = [
         'openssl pkcs12 -export -in fullchain.pem -inkey private-key.pem -passout file:password.txt -out shop.p12',
       );
       return {};
+    },
+  },
+  {
+    page: 'docs/how-to/inspect.md',
+    needs: needs('openssl'),
+    prepare: async (t, box) => {
+      const { fullchainPath, fullchainPem, leaf } = makeChain(box.root, {});
+      copyFileSync(fullchainPath, join(box.root, 'fullchain.pem'));
+      copyFileSync(leaf.keyPath, join(box.root, 'private-key.pem'));
+      const server = createServer({ cert: fullchainPem, key: leaf.keyPem }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      t.after(() => server.close());
+      return { standIns: [['www.example.com:443', `localhost:${(server.address() as AddressInfo).port}`]] };
     },
   },
   {

@@ -4,7 +4,7 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { describeFileError } from '../../base/system-error.ts';
 import { didYouMean } from '../../domain/closest-names.ts';
-import { bundleReader } from '../../net/bundle-process.ts';
+import { bundleReader, inspector } from '../../net/bundle-process.ts';
 import { machineTrouble } from '../runtime/machine-trouble.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -18,6 +18,7 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   'systemd-unit': async () => (await import('./systemd-unit.ts')).systemdUnitCommand,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   certificate: async () => (await import('./certificate/certificate.ts')).certificateCommands,
+  inspect: async () => (await import('./inspect.ts')).inspectCommand,
   renewals: async () => (await import('./renewals.ts')).renewalsCommands,
   'api-key': async () => (await import('./api-key.ts')).apiKeyCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,
@@ -63,6 +64,10 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     }
     if (argv[0] === bundleReader) {
       await (await import('./bundle-reader.ts')).answerBundleRequest(terminal);
+      return 0;
+    }
+    if (argv[0] === inspector) {
+      await (await import('./bundle-reader.ts')).answerInspectionRequest(terminal);
       return 0;
     }
     if (argv[0] === 'help' && argv[1] === 'options') {

@@ -10,7 +10,7 @@ import { listCommands } from './command-list.ts';
 /** What people look for first comes first. Every command is in one group. */
 const groups: Readonly<Record<string, readonly string[]>> = {
   serve: ['serve', 'demo', 'systemd-unit', 'doctor'],
-  certificates: ['certificate', 'renewals'],
+  certificates: ['certificate', 'inspect', 'renewals'],
   access: ['api-key', 'admin'],
   issuers: ['issuer', 'acme-account', 'dns-provider'],
   operations: ['notification', 'audit', 'backup', 'restore', 'master-key', 'apply', 'export'],

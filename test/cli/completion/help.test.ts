@@ -67,6 +67,7 @@ test('--help shows the examples below the options, and "help" before a command i
 const elsewhere = [
   /^vault (serve|demo|doctor|notification|master-key (rotate|remove|seal|unseal))/,
   /letsencrypt/,
+  /^vault inspect www/,
   /--name (shop|inside|zerossl)/,
   /^vault acme-account (rollover|deactivate|delete)/,
   /^vault dns-provider test/,
