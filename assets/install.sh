@@ -37,7 +37,7 @@ Create or replace a job:
     --destination DIR        directory for the files
     --reload-command CMD     command to run when files change; retried at each run until it succeeds
     --schedule CRON          five cron fields, or @daily and similar; default: once a day at a random time
-    --key-file FILE          file with the API key, instead of SERVICE_API_KEY
+    --key-file FILE          file with the API key, instead of SERVICE_API_KEY; "-" for standard input
     --ca-file FILE           root certificate that signed the vault's own certificate
     --pin sha256//BASE64     public key of the vault's own certificate; without --ca-file, the only thing trusted.
                              Repeatable, for example with the current and the next key.
@@ -51,6 +51,8 @@ Manage jobs (select them by JOB, or by --server, --certificate and --destination
     --list                   list jobs, one per line
     --status [JOB]           show the state of jobs; fails if a job has a problem
     --run [JOB]              run jobs now
+    --set-key                replace the API key of all selected jobs, or of none if the vault does not accept it for
+                             each file of each job
     --uninstall [JOB]        remove a job, its schedule and its API key; the files in DIR stay
     --help                   show this help
 Exit codes: 0 success, 1 failure, 2 wrong usage, 10 download, 11 check, 12 write, 13 reload, 14 verify, 75 another run
@@ -102,6 +104,7 @@ cleanup() {
   [ -z "$limited" ] || kill_tree "$limited" TERM
   [ -z "$staging" ] || remove_staging
   [ "$undo_install" = no ] || undo_job
+  [ "$undo_keys" = no ] || remove_next_keys
   [ -z "$scratch" ] || rm -rf "$scratch"
   release_lock
   release_install_lock
@@ -143,7 +146,7 @@ initialize() {
   tool='' has_openssl=no server='' certificate='' destination='' files='' reload='' schedule='' scheduler=''
   owner='' group='' mode='' verify='' pin='' ca=no allow_http=no api_key='' state_root=''
   authorized=no undo_install=no timed_out=no install_lock='' proxies='' warned_modes=''
-  writer='' owner_uid='' disk='' stage_path='' job_format='' job_end='' new_directories=''
+  writer='' owner_uid='' disk='' stage_path='' job_format='' job_end='' new_directories='' undo_keys=no
   allow_early=${CERTIFICATE_VAULT_ALLOW_NOT_YET_VALID:-no}
   my_uid=$(id -u)
   set_traps
@@ -708,7 +711,10 @@ first_leaf() {
 # Reads the API key from --key-file, the environment, or the terminal without echo. Removes it from the environment, so
 # that no child inherits it.
 read_api_key() {
-  if [ -n "$key_file" ]; then
+  if [ "$key_file" = - ]; then
+    api_key=$stdin_key
+    [ -n "$api_key" ] || fail 1 "--key-file: standard input has no API key"
+  elif [ -n "$key_file" ]; then
     [ -r "$key_file" ] || fail 1 "--key-file: cannot read $key_file"
     IFS= read -r api_key <"$key_file" || [ -n "$api_key" ] || fail 1 "--key-file: $key_file is empty"
   elif [ -n "${SERVICE_API_KEY:-}" ]; then
@@ -1440,7 +1446,7 @@ explain_status() {
   case $http_status in
     401)
       http_error="401: the API key is unknown, revoked or expired"
-      http_hint="Fix: create the job again with a new key"
+      [ "$action" = set-key ] || http_hint="Fix: create the job again with a new key, or replace the key of all jobs with --set-key"
       ;;
     403) http_error="403: the API key has no permission for this file\
 ${http_detail:-; it needs the scope, and the certificate in its allowlist}" ;;
@@ -2247,6 +2253,7 @@ run_job() {
   mkdir -p "$run_directory" || fail "$exit_write" "cannot create the directory $run_directory"
   check_private "$jobs_root/$job_id"
   check_private "$run_directory"
+  recover_set_key
   acquire_lock "$run_directory/lock" "$lock_seconds" || fail "$exit_busy" "another run of this job is in progress"
   recover_install
   read_job "$1"
@@ -2330,6 +2337,7 @@ install_job() {
   # shellcheck disable=SC2031
   install_lock=$held_lock held_lock=''
   remove_dead_offers "$state_root/install.lock"
+  finish_set_key
   find_job_id
   refuse_shared_files
   job_directory=$jobs_root/$job_id
@@ -2574,6 +2582,8 @@ find_problems() {
     }
   done
   [ ! -e "$run_directory/swapping" ] || problem "a run was interrupted while it replaced files; --run fixes this"
+  [ ! -e "$jobs_root/.set-key" ] || is_lock_live "$(cat "$state_root/install.lock" 2>/dev/null)" ||
+    problem "a replacement of the API key was interrupted; --run completes it"
   [ ! -s "$job_directory/old/.complete" ] || is_lock_live "$(cat "$job_directory/old/.complete")" ||
     problem "an installation was interrupted; --run fixes this"
   for part in state pending swapping lock; do
@@ -2597,6 +2607,7 @@ find_problems() {
 
 # Several jobs run in separate processes, as in the schedule, because a run exits with its own code.
 run_jobs() {
+  recover_set_key
   select_jobs
   worst=0
   case $selected in
@@ -2634,6 +2645,7 @@ uninstall_jobs() {
   acquire_lock "$state_root/install.lock" 300 || fail "$exit_busy" "another installation has held the lock for five minutes"
   # shellcheck disable=SC2031
   install_lock=$held_lock held_lock=''
+  finish_set_key
   acquire_lock "$state_root/$job_id/lock" 120 || fail "$exit_busy" "a run of this job has held the lock for two minutes"
   remove_schedule || fail 1 "cannot remove the schedule ($scheduler); the job stays in $jobs_root/$job_id"
   stage_path=$destination/.vault-staging-$job_id
@@ -2648,6 +2660,132 @@ uninstall_jobs() {
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Replacing the API key
+#
+# All selected jobs get the new key, or none does. It is first written beside the old key of each job (`api-key.next`). Then
+# a rename creates the list of these jobs (`.set-key`): from then on the new key counts, and whichever process finds the list
+# completes the change. Without the list the new keys are leftovers. All this happens under the lock of installations.
+
+set_key() {
+  select_jobs
+  [ -n "$selected" ] || fail 1 "no jobs"
+  if [ "$dry_run" = yes ]; then
+    for id in $selected; do
+      printf 'would replace the API key of job %s\n' "$id"
+    done
+    return
+  fi
+  read_api_key
+  check_private "$jobs_root"
+  check_private "$state_root"
+  mkdir -p "$state_root" 2>/dev/null || fail "$exit_write" "cannot write to $state_root"
+  acquire_lock "$state_root/install.lock" 300 || fail "$exit_busy" "another installation has held the lock for five minutes"
+  # shellcheck disable=SC2031
+  install_lock=$held_lock held_lock=''
+  remove_dead_offers "$state_root/install.lock"
+  finish_set_key
+  select_jobs
+  [ -n "$selected" ] || fail 1 "no jobs"
+  make_scratch "$state_root"
+  own_state_root=$state_root key_count=0 key_refusals=0
+  for id in $selected; do
+    key_count=$((key_count + 1))
+    check_key "$id" && continue
+    key_refusals=$((key_refusals + 1))
+    message err "$http_failure"
+  done
+  job_id='' state_root=$own_state_root
+  [ "$key_refusals" -eq 0 ] ||
+    fail "$exit_fetch" "the new key does not work for $key_refusals of $key_count jobs; no job was changed"
+  write_next_keys
+  # The change ends in one way or the other.
+  trap '' HUP INT TERM
+  mv -f "$jobs_root/.set-key.new" "$jobs_root/.set-key" || fail "$exit_write" "cannot write to $jobs_root; no job was changed"
+  undo_keys=no
+  to_disk "$jobs_root"
+  finish_set_key
+  info "replaced the API key of $key_count jobs"
+}
+
+# check_key ID: requests each file of the job with the new key, as a run would. Nothing is downloaded if the vault still has
+# the installed version. On failure sets http_failure.
+check_key() {
+  read_job "$1"
+  job_directory=$jobs_root/$1
+  check_private "$job_directory"
+  # A killed installation may have left a copy of the old key, which the next run would restore.
+  [ ! -d "$job_directory/old" ] || (
+    # This subshell must not release the lock of installations.
+    install_lock=''
+    trap release_lock 0
+    acquire_lock "$state_root/$1/lock" 120 || fail "$exit_busy" "a run of this job has held the lock for two minutes"
+    recover_install
+  ) || exit
+  read_job "$1"
+  is_plain "$job_directory/api-key" || fail 1 "$job_directory/api-key is not a file; remove it, and create the job again"
+  check_server "$server"
+  # As in the schedule.
+  unset http_proxy https_proxy all_proxy no_proxy HTTPS_PROXY ALL_PROXY NO_PROXY
+  use_proxies
+  choose_tool
+  ca_path=$job_directory/ca.pem
+  authorized=yes
+  for line in $files; do
+    row_etag=''
+    [ ! -r "$state_root/$1/state" ] || find_row "$state_root/$1/state" "${line%% *}" "${line#* }" || row_etag=''
+    try_get "/api/v1/certificates/$certificate/${line%% *}" "$scratch/body" "$row_etag" || return 1
+  done
+}
+
+# Writes the new key beside the old one of each selected job, and then the list of the jobs.
+write_next_keys() {
+  undo_keys=yes
+  for id in $selected; do
+    key_path=$jobs_root/$id/api-key.next
+    { cat <<EOF >"$key_path" && IFS= read -r stored_key <"$key_path" && [ "$stored_key" = "$api_key" ]; } 2>/dev/null ||
+$api_key
+EOF
+      fail "$exit_write" "cannot write to $jobs_root/$id; no job was changed"
+    to_disk "$key_path" "$jobs_root/$id"
+  done
+  {
+    cat <<EOF >"$jobs_root/.set-key.new" && [ "$(tail -n 1 "$jobs_root/.set-key.new")" = end ]
+$selected
+end
+EOF
+  } 2>/dev/null || fail "$exit_write" "cannot write to $jobs_root; no job was changed"
+  to_disk "$jobs_root/.set-key.new"
+}
+
+remove_next_keys() {
+  undo_keys=no
+  (set +f; rm -f "$jobs_root"/*/api-key.next "$jobs_root/.set-key.new")
+}
+
+# Completes a replacement of the key, or removes what is left of one. The caller holds the lock of installations.
+finish_set_key() {
+  if [ -f "$jobs_root/.set-key" ]; then
+    # shellcheck disable=SC2013 # IFS is a line break
+    for id in $(sed '$d' "$jobs_root/.set-key"); do
+      [ ! -f "$jobs_root/$id/api-key.next" ] || {
+        mv -f "$jobs_root/$id/api-key.next" "$jobs_root/$id/api-key" && to_disk "$jobs_root/$id"
+      } || fail "$exit_write" "cannot replace the API key in $jobs_root/$id; the next run of a job completes it"
+    done
+    rm -f "$jobs_root/.set-key" || fail "$exit_write" "cannot write to $jobs_root"
+  fi
+  remove_next_keys
+  (set +f; rm -rf "$state_root"/scratch.*)
+}
+
+# A live process that holds the lock completes the replacement itself.
+recover_set_key() {
+  [ -e "$jobs_root/.set-key" ] || [ -e "$jobs_root/${job_id:-none}/api-key.next" ] || return 0
+  acquire_lock "$state_root/install.lock" 0 || return 0
+  finish_set_key
+  release_lock
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
 # The command line
 
 # Options are `--name value` or `--name=value`.
@@ -2656,10 +2794,11 @@ read_options() {
   while [ $# -gt 0 ]; do
     option=${1%%=*}
     case $option in
-      --list | --help | --dry-run | --allow-http | --allow-not-yet-valid)
+      --list | --set-key | --help | --dry-run | --allow-http | --allow-not-yet-valid)
         [ "$option" = "$1" ] || usage_error "$option takes no value"
         case $option in
           --list) action=list ;;
+          --set-key) action=set-key ;;
           --help) action=help ;;
           --dry-run) dry_run=yes ;;
           --allow-http) allow_http=yes ;;
@@ -2717,6 +2856,13 @@ read_options() {
 }
 
 main() {
+  stdin_key='' last_argument=''
+  for argument in "$@"; do
+    case $last_argument=$argument in
+      --key-file=- | *=--key-file=-) IFS= read -r stdin_key || : ;;
+    esac
+    last_argument=$argument
+  done
   # If the script comes through a pipe, standard input is the script.
   exec </dev/null
   set -u
@@ -2736,6 +2882,7 @@ main() {
     list) list_jobs ;;
     status) show_status ;;
     run) run_jobs ;;
+    set-key) set_key ;;
     uninstall) uninstall_jobs ;;
   esac
   exit $?

@@ -114,7 +114,8 @@ export function machine(
   if (tool === 'nc.openbsd') fake('nc', 'exec nc.openbsd "$@"');
   const read = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8') : '');
   const vaultHome = join(home, 'vault');
-  const jobs = () => (existsSync(join(vaultHome, 'jobs')) ? readdirSync(join(vaultHome, 'jobs')) : []);
+  const inJobs = () => (existsSync(join(vaultHome, 'jobs')) ? readdirSync(join(vaultHome, 'jobs')) : []);
+  const jobs = () => inJobs().filter((name) => !name.startsWith('.'));
   const destination = join(home, 'tls');
   let script = installer;
   const hide = (program: string) => {

@@ -29,6 +29,8 @@ export type ClientVault = {
   readonly renew: (name?: string) => Promise<void>;
   /** Imports a version. */
   readonly import: (name: string, fullchain: string, key: string) => Promise<void>;
+  /** Creates another API key with these options of `vault api-key create`. */
+  readonly newKey: (...options: readonly string[]) => Promise<string>;
   /** The downloads so far, as `artifact version`. */
   readonly downloads: () => string[];
   /** Stops the process. */
@@ -54,6 +56,7 @@ export async function clientVault(
   cpSync(dir, dataDir, { recursive: true });
   const tls = tool === 'openssl' ? identity() : undefined;
   let direct = '';
+  let keys = 0;
   const before = () => relay(t, () => direct, tls && { cert: tls.fullchainPem, key: tls.leaf.keyPem });
   const front = tls && (await before());
   const running = await serve(t, dataDir, { args: front ? ['--public-url', front.url] : [] });
@@ -70,6 +73,10 @@ export async function clientVault(
     import: async (name, fullchain, privateKey) => {
       const args = ['certificate', 'import', '--name', name, '--fullchain', '-'];
       await command(dataDir, args, `${fullchain}${privateKey}`);
+    },
+    newKey: (...options) => {
+      keys += 1;
+      return command(dataDir, ['api-key', 'create', '--name', `key-${keys}`, ...options]);
     },
     downloads: () => downloads(dataDir),
     stop: async () => {

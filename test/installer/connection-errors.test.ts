@@ -211,7 +211,7 @@ const answers: readonly [string, Answer, RegExp][] = [
   [
     'what to do without a valid key',
     { status: 401 },
-    /401: .* or expired\nFix: create the job again with a new key\n/,
+    /401: .* or expired\nFix: create the job again with a new key, or .* --set-key\n/,
   ],
   ['no detail of a page', { status: 502, body: '<p>"detail": x</p>' }, /: unexpected status 502\n/],
 ];
