@@ -12,7 +12,7 @@ import { parseTimestamp } from '../base/timestamp.ts';
 import { ipNetworkRule, parseIpNetwork } from '../net/ip-network.ts';
 
 /** A string converted by `parse`; if that returns undefined, the message comes from `refuse`. */
-function parsed<T>(parse: (text: string) => T | undefined, refuse: (text: string) => string) {
+export function parsed<T>(parse: (text: string) => T | undefined, refuse: (text: string) => string) {
   return z.string().transform((text, context) => {
     const value = parse(text);
     if (value !== undefined) return value;
@@ -21,7 +21,8 @@ function parsed<T>(parse: (text: string) => T | undefined, refuse: (text: string
   });
 }
 
-const quoted = (text: string) => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+/** A text as messages quote it. */
+export const quoted = (text: string) => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 
 const newCertName = parsed(parseNewCertName, (text) => `${quoted(text)} is not a name: ${newCertNameRule}`);
 

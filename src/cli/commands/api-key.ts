@@ -1,6 +1,9 @@
 /** `vault api-key …`: manages API keys directly in the database, without HTTP. */
 import { scopes } from '../../base/scope.ts';
+import type { Secret } from '../../base/secret.ts';
+import { rotateApiKeyInput } from '../../domain/access/api-key-inputs.ts';
 import { apiKeyIdFrom } from '../../domain/access/api-key-names.ts';
+import { rotateApiKey } from '../../domain/access/api-key-rotation.ts';
 import { allApiKeys, createApiKey, deleteApiKey, revokeApiKey } from '../../domain/access/api-keys.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import { createApiKeyInput, parseInput } from '../../domain/inputs.ts';
@@ -9,6 +12,7 @@ import { command, commandGroup, type Example } from '../runtime/command.ts';
 import { withVault } from '../runtime/with-vault.ts';
 import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
 import { jsonPieces, printPieces } from '../terminal/output.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 
 const idOption = {
   id: {
@@ -78,8 +82,44 @@ const create = command({
     });
     await withVault(args, terminal, 'create', async (vault) => {
       const { raw } = await createApiKey(vault, localCli, input);
-      terminal.stdout.write(`${raw.expose()}\n`);
-      terminal.stderr.write('The key is not shown again. Store it where only its client can read it.\n');
+      printOnce(raw, terminal);
+    });
+  },
+});
+
+/** Prints a raw key, and only it, on standard output. */
+function printOnce(raw: Secret<string>, terminal: Terminal): void {
+  terminal.stdout.write(`${raw.expose()}\n`);
+  terminal.stderr.write('The key is not shown again. Store it where only its client can read it.\n');
+}
+
+const rotate = command({
+  name: 'api-key rotate',
+  description: 'Replace the secret of an API key and print it once',
+  examples: [
+    { does: 'Replace a key; the old one stays valid for 7 days', line: 'vault api-key rotate www' },
+    { does: 'Replace a stolen key; the old one ends at once', line: 'vault api-key rotate www --overlap 0' },
+  ],
+  options: {
+    ...idOption,
+    overlap: {
+      type: 'string',
+      valueHint: 'TIME',
+      description: 'how long the old key stays valid, such as 24h; 0 ends it at once (default: 7d)',
+    },
+  },
+  run: async (args, terminal) => {
+    const input = parseInput(rotateApiKeyInput, { overlap: args.overlap });
+    await withVault(args, terminal, 'refuse', async (vault) => {
+      const id = await apiKeyIdFrom(vault, args.id, 'not revoked');
+      const { name, raw, previousExpiresAt, endedEarlier } = await rotateApiKey(vault, localCli, id, input);
+      printOnce(raw, terminal);
+      terminal.stderr.write(
+        previousExpiresAt === null
+          ? `The old key of ${name} is no longer valid.\n`
+          : `The old key of ${name} is valid until ${previousExpiresAt}.\n`,
+      );
+      if (endedEarlier) terminal.stderr.write('The key before the old one is no longer valid.\n');
     });
   },
 });
@@ -121,9 +161,10 @@ const remove = byId(
   (id) => `Delete API key ${id}? The audit log keeps its events.`,
 );
 
-export const apiKeyCommands = commandGroup('api-key', 'Create, list, revoke and delete API keys', {
+export const apiKeyCommands = commandGroup('api-key', 'Create, rotate, list, revoke and delete API keys', {
   create,
   list,
+  rotate,
   revoke,
   delete: remove,
 });

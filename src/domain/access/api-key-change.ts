@@ -4,11 +4,12 @@ import { formatTimestamp } from '../../base/timestamp.ts';
 import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
 import type { Writer } from '../../db/database.ts';
 import { clearAllowlist, insertAllowlist } from '../../db/tables/api-key-certificates.ts';
-import { updateApiKey } from '../../db/tables/api-keys.ts';
+import { type ApiKeyRow, updateApiKey } from '../../db/tables/api-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { WorldContext } from '../contexts.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';
 import { certificateIds, refusePast, requireApiKey } from './api-keys.ts';
+import type { ApiKeyState } from './authentication.ts';
 
 /**
  * Replaces the rights of a key in the caller's transaction; they apply to its next request. Throws `api_key_not_found`, and
@@ -23,7 +24,7 @@ export async function storeApiKeyChange(
   input: CreateApiKeyInput,
 ): Promise<void> {
   const key = await requireApiKey(writer, id);
-  if (!(await isApiKeyAuthentic(writer, id))) throw altered(id);
+  await refuseAltered(writer, id);
   const now = world.now();
   if (input.expires_at !== key.expires_at) refusePast(input.expires_at, now);
   const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
@@ -48,9 +49,20 @@ export async function storeApiKeyChange(
   await record(writer, { actor, action: 'api_key.update', resource: `api-key:${id}`, detail }, now);
 }
 
-function altered(id: number): Problem {
+/** Throws `api_key_inactive` unless the key is active. */
+export function refuseInactive({ id, name }: Pick<ApiKeyRow, 'id' | 'name'>, state: ApiKeyState): void {
+  if (state === 'active') return;
+  throw new Problem('api_key_inactive', {
+    detail: `API key ${id} (${name}) ${state === 'revoked' ? 'is revoked' : 'has expired'}.`,
+    hint: 'Try: vault api-key create',
+  });
+}
+
+/** Throws `invalid_request` for a key that was modified outside the vault. */
+export async function refuseAltered(writer: Writer, id: number): Promise<void> {
+  if (await isApiKeyAuthentic(writer, id)) return;
   const message = `API key ${id} is refused: its database row was modified outside the vault`;
-  return new Problem('invalid_request', {
+  throw new Problem('invalid_request', {
     detail: `${message}.`,
     errors: [{ path: 'id', message }],
     hint: `Create a new key and revoke this one with "vault api-key revoke --id ${id}".`,

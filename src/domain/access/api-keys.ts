@@ -40,6 +40,9 @@ export type ApiKeyView = {
   last_used_at: string | null;
   last_used_ip: string | null;
   state: ApiKeyState;
+  /** The secret that the last rotation replaced, while it is valid. */
+  previous_prefix: string | null;
+  previous_expires_at: string | null;
 };
 
 /**
@@ -56,11 +59,12 @@ export async function createApiKey(
   return { id, raw: token.raw };
 }
 
-/** Whether the text is the raw value of a key that is stored. */
+/** Whether the text is the raw value of a key that is stored, before or after its last rotation. */
 export async function isStoredKey(reader: Reader, raw: string): Promise<boolean> {
   const token = readToken(raw);
   const key = token && (await findApiKeyByPrefix(reader, token.prefix));
-  return token !== undefined && key !== undefined && tokenMatches(token, key.hash);
+  if (token === undefined || key === undefined) return false;
+  return tokenMatches(token, key.hash) || tokenMatches(token, key.previous_hash ?? undefined);
 }
 
 /** `createApiKey` in the caller's transaction, with a token from the caller. Returns the id of the key. */
@@ -162,7 +166,18 @@ function views(
     last_used_at: formatTimestampOrNull(row.last_used_at),
     last_used_ip: row.last_used_ip,
     state: apiKeyState(row, now),
+    ...previousSecret(row, now),
   }));
+}
+
+/** The previous secret ends with its overlap, or with the key. */
+function previousSecret(row: ListedApiKeyRow, now: number) {
+  const end = Math.min(row.previous_expires_at ?? 0, row.expires_at ?? Number.POSITIVE_INFINITY);
+  const isValid = end > now && row.revoked_at === null;
+  return {
+    previous_prefix: isValid ? row.previous_prefix : null,
+    previous_expires_at: isValid ? formatTimestamp(end) : null,
+  };
 }
 
 /** Revokes a key with immediate effect. Revoking it again does nothing. Throws `api_key_not_found`. */

@@ -8,6 +8,8 @@ export type ApiKeyIdentity = {
   readonly kind: 'api-key';
   readonly id: number;
   readonly name: string;
+  /** The public part of the presented secret. */
+  readonly prefix: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly certificates: 'any' | ReadonlySet<string>;
   /** The networks it works from. */

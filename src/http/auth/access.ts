@@ -3,7 +3,7 @@
  * before the response is sent.
  */
 import { Problem } from '../../base/problem.ts';
-import type { ApiKeyState } from '../../domain/access/authentication.ts';
+import type { SecretState } from '../../domain/access/authentication.ts';
 import {
   type ApiKeyIdentity,
   actorName,
@@ -40,7 +40,7 @@ export type AuthorizedRequest = {
 type Guarded = Exclude<Access, { readonly kind: 'public' | 'metrics' }>;
 
 /** The identity of the presented credentials, and whether they are valid. */
-type Caller = { readonly identity: Identity; readonly state: ApiKeyState };
+type Caller = { readonly identity: Identity; readonly state: SecretState };
 
 /**
  * The caller and their origin, if authorized; `story` receives them as soon as they are known, even if the request is
@@ -191,7 +191,7 @@ function requireAccess(access: Guarded, identity: Identity, name: string | undef
   else if (identity.kind !== 'administrator') throw administratorNeeded();
 }
 
-function detailOf(access: Guarded, state: ApiKeyState): Readonly<Record<string, string>> {
+function detailOf(access: Guarded, state: SecretState): Readonly<Record<string, string>> {
   const reason = state === 'active' ? {} : { reason: state };
   if (access.kind !== 'scope') return { code: 'forbidden', needs: 'administrator', ...reason };
   return state === 'active'

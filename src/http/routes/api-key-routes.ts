@@ -1,6 +1,8 @@
-/** API keys for administrators: create (and show once), list, revoke and delete. */
+/** API keys for administrators: create and rotate (and show once), list, revoke and delete. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
+import { rotateApiKeyInput } from '../../domain/access/api-key-inputs.ts';
+import { rotateApiKey } from '../../domain/access/api-key-rotation.ts';
 import {
   createApiKey,
   deleteApiKey,
@@ -50,6 +52,22 @@ export const apiKeyRoutes: readonly Route[] = [
     handle: async ({ context: { vault }, actor, body }) => {
       const { id, raw } = await createApiKey(vault, actor, body);
       return json(201, { ...(await viewApiKey(vault, id)), key: raw.expose() });
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/api-keys/{id}/rotate',
+    id: 'rotateApiKey',
+    summary: 'Replace the secret of an API key; only this response contains the new raw key',
+    access,
+    query: noQuery,
+    body: rotateApiKeyInput,
+    replies: { 200: { description: 'the key with its new secret', schema: createdApiKeySchema } },
+    problems: ['api_key_not_found', 'api_key_inactive'],
+    handle: async ({ context: { vault }, actor, params, body }) => {
+      const id = idOf(params.id);
+      const { raw } = await rotateApiKey(vault, actor, id, body);
+      return json(200, { ...(await viewApiKey(vault, id)), key: raw.expose() });
     },
   }),
   route({

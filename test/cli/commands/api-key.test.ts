@@ -73,6 +73,8 @@ test('create prints the raw key and only it on stdout; the list has its public p
     last_used_at: null,
     last_used_ip: null,
     state: 'active',
+    previous_prefix: null,
+    previous_expires_at: null,
   });
   const hash = createHash('sha256').update(raw.trim()).digest();
   const never = [

@@ -67,6 +67,8 @@ test('a key is kept as its hash, and neither the list nor the audit log has the 
     last_used_at: null,
     last_used_ip: null,
     state: 'active',
+    previous_prefix: null,
+    previous_expires_at: null,
   });
   const row = await vault.db.reader.selectFrom('api_keys').selectAll().executeTakeFirstOrThrow();
   assert.deepEqual(row.hash, createHash('sha256').update(raw.expose()).digest());

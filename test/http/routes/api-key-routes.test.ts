@@ -65,6 +65,8 @@ suite('an API key that is asked for', () => {
       last_used_at: null,
       last_used_ip: null,
       state: 'active',
+      previous_prefix: null,
+      previous_expires_at: null,
     });
     assert.equal((await server.get('/api/v1/certificates/www', key)).status, 200);
     const listed = await ask('GET', path);

@@ -1,0 +1,22 @@
+/** Input schemas for changes of an API key, shared by the API and the command line. */
+import { z } from 'zod';
+import { day, parseDuration } from '../../base/duration.ts';
+import { parsed, quoted } from '../inputs.ts';
+
+/** How long the old secret of an API key may stay valid. */
+const longestOverlap = 365 * day;
+
+const overlap = parsed(
+  (text) => {
+    const ms = text === '0' ? 0 : parseDuration(text);
+    return ms !== undefined && ms <= longestOverlap ? ms : undefined;
+  },
+  (text) =>
+    `${quoted(text)} is not an overlap: write a number and m, h, d or y, up to 1y, such as 7d; or 0 to end the old key at once`,
+);
+
+export const rotateApiKeyInput = z.strictObject({
+  overlap: overlap.prefault('7d').describe('how long the old key stays valid, such as 7d; 0 ends it at once'),
+});
+
+export type RotateApiKeyInput = z.output<typeof rotateApiKeyInput>;
