@@ -53,6 +53,38 @@ export async function findApiKey(reader: Reader, id: number): Promise<ApiKeyRow 
   return reader.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
 }
 
+/** The oldest key that is not revoked and has this name; a key from before names were unique may not be the only one. */
+export async function findApiKeyByName(
+  reader: Reader,
+  name: string,
+): Promise<Pick<ApiKeyRow, 'id' | 'name'> | undefined> {
+  return reader
+    .selectFrom('api_keys')
+    .select(['id', 'name'])
+    .where('name', '=', name)
+    .where('revoked_at', 'is', null)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+}
+
+/** The names that several keys have that are not revoked, each with the ids of its keys, at most `limit`. */
+export async function listSharedNames(
+  reader: Reader,
+  limit: number,
+): Promise<{ readonly name: string; readonly ids: readonly number[] }[]> {
+  const rows = await reader
+    .selectFrom('api_keys')
+    .select(['name', sql<string>`json_group_array(id)`.as('ids')])
+    .where('revoked_at', 'is', null)
+    .groupBy('name')
+    .having(({ fn }) => fn.countAll(), '>', 1)
+    .orderBy('name')
+    .limit(limit)
+    .execute();
+  return rows.map(({ name, ids }) => ({ name, ids: (JSON.parse(ids) as number[]).sort((a, b) => a - b) }));
+}
+
 export async function listApiKeys(reader: Reader): Promise<ListedApiKeyRow[]> {
   return reader.selectFrom('api_keys').select(listed).orderBy('id').execute();
 }

@@ -8,12 +8,13 @@ import { type ApiKeyRow, updateApiKey } from '../../db/tables/api-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { WorldContext } from '../contexts.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';
+import { refuseTakenName } from './api-key-uniqueness.ts';
 import { certificateIds, refusePast, requireApiKey } from './api-keys.ts';
 import type { ApiKeyState } from './authentication.ts';
 
 /**
- * Replaces the rights of a key in the caller's transaction; they apply to its next request. Throws `api_key_not_found`, and
- * `invalid_request` for unknown certificates, a new expiry in the past, and a key that was modified outside the vault, because
+ * Replaces the rights of a key in the caller's transaction; they apply to its next request. Throws `api_key_not_found`,
+ * `api_key_exists` for a new name that another key has, and `invalid_request` for unknown certificates, a new expiry in the past, and a key that was modified outside the vault, because
  * its secret may belong to an attacker.
  */
 export async function storeApiKeyChange(
@@ -28,6 +29,7 @@ export async function storeApiKeyChange(
   const now = world.now();
   if (input.expires_at !== key.expires_at) refusePast(input.expires_at, now);
   const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
+  if (input.name !== key.name) await refuseTakenName(writer, input.name);
   await updateApiKey(writer, id, {
     name: input.name,
     scopes: JSON.stringify(input.scopes),

@@ -23,6 +23,7 @@ import { type Actor, record } from '../audit/audit.ts';
 import type { TimedContext, WorldContext } from '../contexts.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';
 import { requireCertificate, suggestName } from '../versions/certificate-lookup.ts';
+import { refuseTakenName } from './api-key-uniqueness.ts';
 import { type ApiKeyState, apiKeyState } from './authentication.ts';
 
 /** An API key as lists show it; never the raw value or its hash. */
@@ -46,8 +47,8 @@ export type ApiKeyView = {
 };
 
 /**
- * Creates a key and returns its raw value, which cannot be shown again. Throws `invalid_request` if the expiry is not in the
- * future or an allowed certificate does not exist.
+ * Creates a key and returns its raw value, which cannot be shown again. Throws `api_key_exists` if a key that is not revoked has
+ * the name, and `invalid_request` if the expiry is not in the future or an allowed certificate does not exist.
  */
 export async function createApiKey(
   vault: TimedContext,
@@ -78,6 +79,7 @@ export async function storeApiKey(
   const now = world.now();
   refusePast(input.expires_at, now);
   const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
+  await refuseTakenName(writer, input.name);
   const id = await insertApiKey(writer, {
     name: input.name,
     prefix,

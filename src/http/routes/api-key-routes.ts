@@ -48,7 +48,7 @@ export const apiKeyRoutes: readonly Route[] = [
     query: noQuery,
     body: createApiKeyInput,
     replies: { 201: { description: 'made', schema: createdApiKeySchema } },
-    problems: [],
+    problems: ['api_key_exists'],
     handle: async ({ context: { vault }, actor, body }) => {
       const { id, raw } = await createApiKey(vault, actor, body);
       return json(201, { ...(await viewApiKey(vault, id)), key: raw.expose() });

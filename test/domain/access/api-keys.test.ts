@@ -127,7 +127,7 @@ for (const action of ['create', 'revoke', 'delete'] as const) {
     t.after(() => other.close());
     other.exec(`create trigger full before insert on audit_events begin select raise(abort, 'no room'); end`);
     const work = { create, revoke: revokeApiKey, delete: deleteApiKey } as const;
-    const trying = action === 'create' ? create(vault) : work[action](vault, actor, id);
+    const trying = action === 'create' ? create(vault, { name: 'other' }) : work[action](vault, actor, id);
     await assert.rejects(trying, /no room/);
     assert.deepEqual(await pageOfApiKeys(vault, { limit: 10 }), before);
   });
