@@ -1,5 +1,4 @@
 /** `vault api-key …`: manages API keys directly in the database, without HTTP. */
-import { scopes } from '../../base/scope.ts';
 import type { Secret } from '../../base/secret.ts';
 import { rotateApiKeyInput } from '../../domain/access/api-key-inputs.ts';
 import { apiKeyIdFrom } from '../../domain/access/api-key-names.ts';
@@ -13,16 +12,8 @@ import { withVault } from '../runtime/with-vault.ts';
 import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
 import { jsonPieces, printPieces } from '../terminal/output.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-
-const idOption = {
-  id: {
-    type: 'string',
-    valueHint: 'ID',
-    required: true,
-    positional: 'or-flag',
-    description: 'the id or the name of the key',
-  },
-} as const;
+import { idOption, rightsOptions } from './api-key-options.ts';
+import { updateCommand } from './api-key-update.ts';
 
 const create = command({
   name: 'api-key create',
@@ -44,33 +35,9 @@ const create = command({
       required: true,
       description: 'a name that says what the key is for',
     },
-    scope: {
-      type: 'string',
-      valueHint: 'SCOPE',
-      required: true,
-      multiple: true,
-      values: scopes,
-      description: scopes.join(', '),
-    },
-    certificate: {
-      type: 'string',
-      valueHint: 'NAME',
-      required: true,
-      multiple: true,
-      names: 'certificates',
-      description: 'a certificate the key may read, or "*" for all, including future ones',
-    },
-    'allow-ip': {
-      type: 'string',
-      valueHint: 'CIDR',
-      multiple: true,
-      description: 'an address or network the key may be used from, such as 192.0.2.0/24 (default: any)',
-    },
-    'expires-at': {
-      type: 'string',
-      valueHint: 'TIME',
-      description: 'when the key expires, such as 2030-01-31T00:00:00Z (default: never)',
-    },
+    ...rightsOptions,
+    scope: { ...rightsOptions.scope, required: true },
+    certificate: { ...rightsOptions.certificate, required: true },
   },
   run: async (args, terminal) => {
     const input = parseInput(createApiKeyInput, {
@@ -161,13 +128,18 @@ const remove = byId(
   (id) => `Delete API key ${id}? The audit log keeps its events.`,
 );
 
-export const apiKeyCommands = commandGroup('api-key', 'Create, rotate, list, revoke and delete API keys', {
-  create,
-  list,
-  rotate,
-  revoke,
-  delete: remove,
-});
+export const apiKeyCommands = commandGroup(
+  'api-key',
+  'Create, change, rotate, list, revoke and delete API keys',
+  {
+    create,
+    list,
+    update: updateCommand,
+    rotate,
+    revoke,
+    delete: remove,
+  },
+);
 
 function byId(
   name: string,

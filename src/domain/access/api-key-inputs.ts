@@ -1,7 +1,7 @@
 /** Input schemas for changes of an API key, shared by the API and the command line. */
 import { z } from 'zod';
 import { day, parseDuration } from '../../base/duration.ts';
-import { parsed, quoted } from '../inputs.ts';
+import { createApiKeyInput, parsed, quoted } from '../inputs.ts';
 
 /** How long the old secret of an API key may stay valid. */
 const longestOverlap = 365 * day;
@@ -20,3 +20,17 @@ export const rotateApiKeyInput = z.strictObject({
 });
 
 export type RotateApiKeyInput = z.output<typeof rotateApiKeyInput>;
+
+const { name, scopes, certificates, allowed_networks, expires_at } = createApiKeyInput.shape;
+
+/** Changes to an API key; lists replace the current ones, and null clears the expiry. */
+export const updateApiKeyInput = z.strictObject({
+  name: name.optional(),
+  scopes: scopes.optional(),
+  certificates: certificates.optional(),
+  // Without its default, which would clear the networks at every change.
+  allowed_networks: allowed_networks.unwrap().optional(),
+  expires_at: expires_at.nullable(),
+});
+
+export type UpdateApiKeyInput = z.output<typeof updateApiKeyInput>;

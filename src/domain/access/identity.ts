@@ -55,7 +55,7 @@ export function isAllowedFrom({ networks }: ApiKeyIdentity, ip: string | undefin
 export function forbiddenByNetwork(ip: string | undefined): Problem {
   return new Problem('forbidden', {
     detail: `This API key may not be used from the address ${ip ?? 'unknown'}.`,
-    hint: 'The networks of a key are set with "vault api-key create --allow-ip".',
+    hint: 'The networks of a key are set with "vault api-key update --allow-ip".',
   });
 }
 

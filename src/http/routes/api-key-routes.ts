@@ -1,7 +1,8 @@
-/** API keys for administrators: create and rotate (and show once), list, revoke and delete. */
+/** API keys for administrators: create and rotate (and show once), list, change, revoke and delete. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
-import { rotateApiKeyInput } from '../../domain/access/api-key-inputs.ts';
+import { changeApiKey } from '../../domain/access/api-key-change.ts';
+import { rotateApiKeyInput, updateApiKeyInput } from '../../domain/access/api-key-inputs.ts';
 import { rotateApiKey } from '../../domain/access/api-key-rotation.ts';
 import {
   createApiKey,
@@ -52,6 +53,22 @@ export const apiKeyRoutes: readonly Route[] = [
     handle: async ({ context: { vault }, actor, body }) => {
       const { id, raw } = await createApiKey(vault, actor, body);
       return json(201, { ...(await viewApiKey(vault, id)), key: raw.expose() });
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: '/api/v1/api-keys/{id}',
+    id: 'updateApiKey',
+    summary: 'Change an API key with immediate effect; what the body does not name stays the same',
+    access,
+    query: noQuery,
+    body: updateApiKeyInput,
+    replies: { 200: { description: 'the changed key', schema: apiKeySchema } },
+    problems: ['api_key_not_found', 'api_key_inactive', 'api_key_exists'],
+    handle: async ({ context: { vault }, actor, params, body }) => {
+      const id = idOf(params.id);
+      await changeApiKey(vault, actor, id, body);
+      return json(200, await viewApiKey(vault, id));
     },
   }),
   route({
