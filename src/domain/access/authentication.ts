@@ -25,8 +25,6 @@ export type SecretState = ApiKeyState | 'replaced';
 /** What one prefix stands for: a key, by its current or its previous secret. */
 type KnownKey = {
   readonly row: Pick<ApiKeyRow, 'hash' | 'expires_at' | 'revoked_at'>;
-  /** When this secret ends because a rotation replaced it; null for the current one. */
-  readonly replacedAt: number | null;
   readonly identity: ApiKeyIdentity;
 };
 
@@ -87,7 +85,7 @@ export class Authenticator {
   }
 }
 
-function secretState({ row, replacedAt }: KnownKey, now: number): SecretState {
+function secretState({ row, identity: { replacedAt } }: KnownKey, now: number): SecretState {
   const state = apiKeyState(row, now);
   return state === 'active' && replacedAt !== null && replacedAt <= now ? 'replaced' : state;
 }
@@ -128,7 +126,6 @@ async function loadKey(
   if (hash === null) return undefined;
   return {
     row: { hash, expires_at, revoked_at },
-    replacedAt: isCurrent ? null : row.previous_expires_at,
     identity: {
       kind: 'api-key',
       id: row.id,
@@ -137,6 +134,8 @@ async function loadKey(
       scopes: scopesOf(row.scopes),
       certificates: row.any_certificate === 1 ? 'any' : new Set(allowlist.map(([, name]) => name)),
       networks: networksOf(row),
+      expiresAt: expires_at,
+      replacedAt: isCurrent ? null : row.previous_expires_at,
     },
   };
 }

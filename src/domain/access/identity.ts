@@ -14,6 +14,10 @@ export type ApiKeyIdentity = {
   readonly certificates: 'any' | ReadonlySet<string>;
   /** The networks it works from. */
   readonly networks: 'any' | readonly IpNetwork[];
+  /** When the key expires (UTC milliseconds); null for never. */
+  readonly expiresAt: number | null;
+  /** When the presented secret ends because a rotation replaced it; null for the current one. */
+  readonly replacedAt: number | null;
 };
 
 /** An administrator with a session. */

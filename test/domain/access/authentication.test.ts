@@ -46,6 +46,8 @@ test('a key is known with its scopes and its allowlist', async (t) => {
       scopes: new Set(['certificates:read']),
       certificates: new Set(['a']),
       networks: 'any',
+      expiresAt: null,
+      replacedAt: null,
     },
   });
 });
