@@ -1,10 +1,12 @@
 /** API keys for administrators: create and rotate (and show once), list, change, revoke and delete. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
+import type { Secret } from '../../base/secret.ts';
 import { changeApiKey } from '../../domain/access/api-key-change.ts';
 import { rotateApiKeyInput, updateApiKeyInput } from '../../domain/access/api-key-inputs.ts';
 import { rotateApiKey } from '../../domain/access/api-key-rotation.ts';
 import {
+  type ApiKeyView,
   createApiKey,
   deleteApiKey,
   pageOfApiKeys,
@@ -14,7 +16,7 @@ import {
 import { createApiKeyInput } from '../../domain/inputs.ts';
 import { apiKeySchema, byIdQuery, createdApiKeySchema } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
-import { json, noContent } from '../request/reply.ts';
+import { json, noContent, type Reply } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
 import { pageReply } from './list-reply.ts';
 
@@ -52,7 +54,7 @@ export const apiKeyRoutes: readonly Route[] = [
     problems: ['api_key_exists'],
     handle: async ({ context: { vault }, actor, body }) => {
       const { id, raw } = await createApiKey(vault, actor, body);
-      return json(201, { ...(await viewApiKey(vault, id)), key: raw.expose() });
+      return keyReply(201, await viewApiKey(vault, id), raw);
     },
   }),
   route({
@@ -84,7 +86,7 @@ export const apiKeyRoutes: readonly Route[] = [
     handle: async ({ context: { vault }, actor, params, body }) => {
       const id = idOf(params.id);
       const { raw } = await rotateApiKey(vault, actor, id, body);
-      return json(200, { ...(await viewApiKey(vault, id)), key: raw.expose() });
+      return keyReply(200, await viewApiKey(vault, id), raw);
     },
   }),
   route({
@@ -117,6 +119,11 @@ export const apiKeyRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/** The only response with the raw key. */
+function keyReply(status: number, view: ApiKeyView, raw: Secret<string>): Reply {
+  return json(status, { ...view, key: raw.expose() });
+}
 
 function idOf(text = ''): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);

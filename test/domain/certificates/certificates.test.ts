@@ -189,7 +189,11 @@ test('a certificate that active keys name is not deleted, and the keys are named
   for (let n = 0; n < 6; n += 1) await createKey(vault, 'www');
   const before = await rows(vault);
   const deleting = deleteCertificate(vault, localCli, 'www', { force: false });
-  await rejects(deleting, 'certificate_in_use', /1 \(deploy-\d+\), .*5 \(deploy-\d+\) …\. Revoke these keys first/);
+  await rejects(
+    deleting,
+    'certificate_in_use',
+    /1 \(deploy-\d+\), .*5 \(deploy-\d+\) …\. Revoke these keys first/,
+  );
   assert.deepEqual(await rows(vault), before);
 });
 
