@@ -1,4 +1,4 @@
-/** What an audit event ended for good: an older row of it that is put back into the database still has its valid tag. */
+/** What an audit event ended permanently: an older row of it that is put back into the database still has its valid tag. */
 import type { AuditEventRow } from '../../db/audit/audit-events.ts';
 
 /** After these, the key or session that they name never counts again. */
