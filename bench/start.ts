@@ -17,11 +17,11 @@ export async function measureStart(program: string): Promise<Figure[]> {
   const data = mkdtempSync(join(tmpdir(), 'vault-bench-'));
   try {
     run(program, ['certificate', 'create', '--name', 'a', '--domain', 'a.test', '--data-dir', data]);
-    const create = ['api-key', 'create', '--name', 'n', '--scope', 'certificates:read', '--certificate', '*'];
+    const create = ['api-key', 'create', '--scope', 'certificates:read', '--certificate', '*'];
     const created: number[] = [];
     const served: ServerFigures[] = [];
     for (let round = 0; round < rounds; round++) {
-      created.push(run(program, [...create, '--data-dir', data]));
+      created.push(run(program, [...create, '--name', `n${round}`, '--data-dir', data]));
       served.push(await serveOnce(program, data));
     }
     return [

@@ -52,6 +52,11 @@ export async function measureWaits(
     }
     return median(times);
   };
+  let names = 0;
+  const nextName = () => {
+    names += 1;
+    return `cold ${names}`;
+  };
   const scope = ['--scope', 'certificates:read', '--certificate', 'www7.example.com'];
   const after = encodeURIComponent('www5');
   const pages: [name: string, work: () => Promise<unknown>][] = [
@@ -66,7 +71,7 @@ export async function measureWaits(
     ['audit events of an unknown actor', page('audit-events?limit=100&actor=nobody')],
   ];
   const commands: [name: string, work: () => Promise<unknown>][] = [
-    ['vault api-key create', command('api-key', 'create', '--name', 'cold', ...scope)],
+    ['vault api-key create', () => command('api-key', 'create', '--name', nextName(), ...scope)()],
     ['vault api-key list', command('api-key', 'list')],
   ];
   const figures: Figure[] = [

@@ -83,6 +83,8 @@ export type ApiKey = {
   readonly last_used_at: string | null;
   readonly last_used_ip: string | null;
   readonly state: 'active' | 'expired' | 'revoked';
+  /** Until when the secret before the last rotation is valid; null if there is none. */
+  readonly previous_expires_at: string | null;
 };
 
 export type AuditEvent = {

@@ -34,6 +34,8 @@ const table = {
     detail: 'The ACME account is in use by an issuer and cannot be deleted.',
   },
   api_key_active: { status: 409, detail: 'The API key is active; revoke it before you delete it.' },
+  api_key_exists: { status: 409, detail: 'An API key with this name already exists.' },
+  api_key_inactive: { status: 409, detail: 'The API key is revoked or has expired.' },
   administrator_exists: { status: 409, detail: 'An administrator with this name already exists.' },
   last_administrator: {
     status: 409,

@@ -22,6 +22,8 @@ const statuses: Record<ProblemCode, number> = {
   no_current_version: 409,
   acme_account_current: 409,
   api_key_active: 409,
+  api_key_exists: 409,
+  api_key_inactive: 409,
   administrator_exists: 409,
   last_administrator: 409,
   request_timeout: 408,

@@ -423,6 +423,17 @@ const scenes: readonly Scene[] = [
     },
   },
   {
+    page: 'docs/how-to/rotate-api-key.md',
+    needs: needs('curl'),
+    prepare: async (t, box) => {
+      await web(box);
+      await done(box, 'vault certificate create --name shop --domain shop.example.com');
+      await done(box, 'vault api-key create --name www --scope certificates:read --certificate web');
+      const { url } = await serve(t, box.path('/var/lib/vault'));
+      return { standIns: [['http://127.0.0.1:8080', url]] };
+    },
+  },
+  {
     page: 'docs/how-to/backup.md',
     needs: needs('script'),
     prepare: async (_, box) => {

@@ -58,3 +58,43 @@ test(
     await page.getByText('only from 192.0.2.0/24, 2001:db8::7').waitFor();
   },
 );
+
+test(
+  'a key is rotated: the new one is shown once, and the list says until when the old one is valid',
+  browser,
+  async (t) => {
+    const { alice, command, server } = await visit(t);
+    await command('certificate', 'create', '--name', 'www', '--domain', 'www.example.test');
+    const create = ['--name', 'web-1', '--scope', 'certificates:read', '--certificate', 'www'];
+    const old = (await command('api-key', 'create', ...create)).trim();
+    const { page, open } = await alice();
+    await open('/api-keys');
+    const rotate = async () => {
+      await page.getByRole('button', { name: 'Actions for web-1' }).click();
+      await page.getByText('Rotate', { exact: true }).click();
+      await page.getByRole('button', { name: 'Rotate', exact: true }).waitFor();
+    };
+    const shown = async () => {
+      await page.getByRole('button', { name: 'Rotate', exact: true }).click();
+      const key = await page.getByLabel('API key', { exact: true }).innerText();
+      await page.getByRole('button', { name: 'Done' }).click();
+      return key.trim();
+    };
+    await rotate();
+    const next = await shown();
+    await page.getByText('old key valid until').waitFor();
+    assert(!(await page.content()).includes(next), 'the key is shown once');
+    await rotate();
+    await page.getByText('The key from before that rotation ends now').waitFor();
+    await page.getByLabel('End the old key at once').check();
+    const last = await shown();
+    await page.getByText('old key valid until').waitFor({ state: 'detached' });
+    const statuses = await Promise.all(
+      [old, next, last].map(async (raw) => {
+        const headers = { Authorization: `Bearer ${raw}` };
+        return (await fetch(`${server.url}/api/v1/certificates/www`, { headers })).status;
+      }),
+    );
+    assert.deepEqual(statuses, [401, 401, 200]);
+  },
+);

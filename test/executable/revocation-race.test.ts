@@ -27,7 +27,11 @@ async function prepared(t: TestContext) {
   };
   await run('certificate', 'create', '--name', 'www', '--domain', 'www.example.com');
   const scopes = ['--scope', 'certificates:read', '--scope', 'private_keys:read'];
-  const makeKey = () => run('api-key', 'create', '--name', 'flood', '--certificate', '*', ...scopes);
+  let keys = 0;
+  const makeKey = () => {
+    keys += 1;
+    return run('api-key', 'create', '--name', `flood-${keys}`, '--certificate', '*', ...scopes);
+  };
   const { url } = await serve(t, dataDir, { args: ['--log-level', 'warn'] });
   const download = (agent: Agent, path: string, key: string) =>
     new Promise<Answer & { readonly body: string }>((resolve, reject) => {

@@ -76,6 +76,15 @@ export async function makePending(vault: Vault, name: string): Promise<void> {
 
 export type TestKey = { readonly id: number; readonly raw: string; readonly actor: string };
 
+/** How many keys of a vault got a default name. */
+const unnamed = new WeakMap<Vault, number>();
+
+function defaultName(vault: Vault): string {
+  const count = (unnamed.get(vault) ?? 0) + 1;
+  unnamed.set(vault, count);
+  return count === 1 ? 'web' : `web ${count}`;
+}
+
 /** An API key, by default with every scope and every certificate. */
 export async function makeKey(
   vault: Vault,
@@ -87,7 +96,8 @@ export async function makeKey(
     readonly expires_at?: string;
   } = {},
 ): Promise<TestKey> {
-  const input = { name: 'web', scopes: [...scopes], certificates: ['*'], ...options };
+  const name = options.name ?? defaultName(vault);
+  const input = { scopes: [...scopes], certificates: ['*'], ...options, name };
   const { id, raw } = await createApiKey(vault, localCli, parseInput(createApiKeyInput, input));
   return { id, raw: raw.expose(), actor: `api-key:${id}:${input.name}` };
 }

@@ -15,6 +15,7 @@ import { createSetupToken } from '../../src/crypto/session-token.ts';
 import { linkOf } from '../../src/db/audit/audit-chain.ts';
 import type { AuditEventRow } from '../../src/db/audit/audit-events.ts';
 import { deleteAdministrator } from '../../src/domain/access/administrators.ts';
+import { rotateApiKey } from '../../src/domain/access/api-key-rotation.ts';
 import { revokeApiKey } from '../../src/domain/access/api-keys.ts';
 import { offerSetup } from '../../src/domain/access/setup.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
@@ -136,6 +137,21 @@ suite('an API key', () => {
     sql('update api_keys set revoked_at = null, tag = ?', row?.tag);
     assert.equal(await status(key.raw), 200, 'its row is as the vault wrote it once');
     const [event] = all<{ id: number }>("select id from audit_events where action = 'api_key.revoke'");
+    assert.deepEqual(await faults(), [`${event?.id} revived`]);
+  });
+
+  test('whose old secret is put back with its tag after a rotation is found by the audit log', async (t) => {
+    const { key, sql, all, status, vault, faults } = await attacked(t);
+    const [row] = all<{ tag: Buffer; prefix: string; hash: Buffer }>(
+      'select tag, prefix, hash from api_keys',
+    );
+    for (const overlap of [0, 1000]) await rotateApiKey(vault, localCli, key.id, { overlap });
+    assert.deepEqual([await faults(), await status(key.raw)], [[], 401]);
+    const nothing = 'previous_prefix = null, previous_hash = null, previous_expires_at = null';
+    const values = [row?.prefix, row?.hash, row?.tag, key.id];
+    sql(`update api_keys set prefix = ?, hash = ?, tag = ?, ${nothing} where id = ?`, ...values);
+    assert.equal(await status(key.raw), 200, 'its row is as the vault wrote it once');
+    const [event] = all<{ id: number }>("select id from audit_events where action = 'api_key.rotate'");
     assert.deepEqual(await faults(), [`${event?.id} revived`]);
   });
 });

@@ -46,6 +46,8 @@ export class SoakLoad {
   readonly #certificates: readonly string[];
   readonly #kept = new Agent({ keepAlive: true, maxSockets: 32, rejectUnauthorized: false });
   readonly #over = new AbortController();
+  /** How many short-lived keys were created: no two keys have one name. */
+  #keys = 0;
   #etags = new Map<string, string>();
 
   constructor(url: string, key: string, certificates: readonly string[]) {
@@ -162,7 +164,8 @@ export class SoakLoad {
   /** A person creates a key, which is used, revoked, rejected and deleted. */
   async #keysLife(): Promise<void> {
     const session = await this.#signIn();
-    const body = { name: 'short-lived', scopes: ['certificates:read'], certificates: ['*'] };
+    this.#keys += 1;
+    const body = { name: `short-lived ${this.#keys}`, scopes: ['certificates:read'], certificates: ['*'] };
     const path = '/api/v1/api-keys';
     const made = await this.#call(path, { method: 'POST', headers: session, body, agent: this.#kept });
     assert.equal(made.status, 201, made.body);

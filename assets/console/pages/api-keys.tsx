@@ -1,4 +1,4 @@
-/** API keys: what each may read, when it was last used, and how to revoke it. */
+/** API keys: what each may read, when it was last used, and how to rotate or revoke it. */
 import { useState } from 'preact/hooks';
 import { post, remove } from '../api.ts';
 import { ButtonLink } from '../components/button.tsx';
@@ -13,8 +13,9 @@ import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import { useList } from '../resource.ts';
 import type { ApiKey } from '../shapes.ts';
+import { RotateApiKeyDialog } from './rotate-api-key.tsx';
 
-type Opened = { readonly kind: 'revoke' | 'delete'; readonly apiKey: ApiKey };
+type Opened = { readonly kind: 'rotate' | 'revoke' | 'delete'; readonly apiKey: ApiKey };
 
 export function ApiKeysPage() {
   const { data, error, reload } = useList<ApiKey>('/api-keys');
@@ -63,10 +64,15 @@ function columns(onOpen: (opened: Opened) => void): Column<ApiKey>[] {
   return [
     {
       title: 'Name',
-      cell: ({ name, prefix }) => (
+      cell: ({ name, prefix, previous_expires_at }) => (
         <>
           <div>{name}</div>
           <div class="mono beneath whole">{prefix}…</div>
+          {previous_expires_at !== null && (
+            <div class="beneath">
+              old key valid until <Time at={previous_expires_at} show="absolute" />
+            </div>
+          )}
         </>
       ),
     },
@@ -112,7 +118,10 @@ function columns(onOpen: (opened: Opened) => void): Column<ApiKey>[] {
           label={`Actions for ${apiKey.name}`}
           items={[
             ...(apiKey.state === 'active'
-              ? [{ label: 'Show installer command', href: `/api-keys/${apiKey.id}/install` }]
+              ? [
+                  { label: 'Show installer command', href: `/api-keys/${apiKey.id}/install` },
+                  { label: 'Rotate', onSelect: () => onOpen({ kind: 'rotate' as const, apiKey }) },
+                ]
               : []),
             {
               label: 'View audit log',
@@ -136,10 +145,12 @@ function shortList(names: readonly string[]): string {
 
 function Confirmation({
   kind,
-  apiKey: { id, name, last_used_at },
+  apiKey,
   onClose,
   onDone,
 }: Opened & { readonly onClose: () => void; readonly onDone: () => Promise<void> }) {
+  const { id, name, last_used_at } = apiKey;
+  if (kind === 'rotate') return <RotateApiKeyDialog apiKey={apiKey} onClose={onClose} onDone={onDone} />;
   if (kind === 'delete') {
     return (
       <ConfirmDialog

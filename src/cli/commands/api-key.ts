@@ -1,6 +1,8 @@
 /** `vault api-key …`: manages API keys directly in the database, without HTTP. */
-import { scopes } from '../../base/scope.ts';
+import type { Secret } from '../../base/secret.ts';
+import { rotateApiKeyInput } from '../../domain/access/api-key-inputs.ts';
 import { apiKeyIdFrom } from '../../domain/access/api-key-names.ts';
+import { rotateApiKey } from '../../domain/access/api-key-rotation.ts';
 import { allApiKeys, createApiKey, deleteApiKey, revokeApiKey } from '../../domain/access/api-keys.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import { futureMoment } from '../../domain/input-strings.ts';
@@ -12,16 +14,9 @@ import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import { jsonPieces, printPieces } from '../terminal/output.ts';
 import { printList } from '../terminal/table.ts';
-
-const idOption = {
-  id: {
-    type: 'string',
-    valueHint: 'ID',
-    required: true,
-    positional: 'or-flag',
-    description: 'the id or the name of the key',
-  },
-} as const;
+import type { Terminal } from '../terminal/terminal.ts';
+import { idOption, rightsOptions } from './api-key-options.ts';
+import { updateCommand } from './api-key-update.ts';
 
 const create = command({
   name: 'api-key create',
@@ -43,34 +38,9 @@ const create = command({
       required: true,
       description: 'a name that says what the key is for',
     },
-    scope: {
-      type: 'string',
-      valueHint: 'SCOPE',
-      required: true,
-      multiple: true,
-      values: scopes,
-      description: scopes.join(', '),
-    },
-    certificate: {
-      type: 'string',
-      valueHint: 'NAME',
-      required: true,
-      multiple: true,
-      names: 'certificates',
-      description: 'a certificate the key may read, or "*" for all, including future ones',
-    },
-    'allow-ip': {
-      type: 'string',
-      valueHint: 'CIDR',
-      multiple: true,
-      description: 'an address or network the key may be used from, such as 192.0.2.0/24 (default: any)',
-    },
-    'expires-at': {
-      type: 'string',
-      valueHint: 'TIME',
-      description:
-        'when the key expires: 90d for in 90 days, 2030-01-31 for the start of that day in UTC, or 2030-01-31T00:00:00Z (default: never)',
-    },
+    ...rightsOptions,
+    scope: { ...rightsOptions.scope, required: true },
+    certificate: { ...rightsOptions.certificate, required: true },
   },
   run: async (args, terminal) => {
     const expires_at = futureMoment(terminal.world.now()).optional();
@@ -83,8 +53,44 @@ const create = command({
     });
     await withVault(args, terminal, 'create', async (vault) => {
       const { raw } = await createApiKey(vault, localCli, input);
-      terminal.stdout.write(`${raw.expose()}\n`);
-      terminal.stderr.write('The key is not shown again. Store it where only its client can read it.\n');
+      printOnce(raw, terminal);
+    });
+  },
+});
+
+/** Prints a raw key, and only it, on standard output. */
+function printOnce(raw: Secret<string>, terminal: Terminal): void {
+  terminal.stdout.write(`${raw.expose()}\n`);
+  terminal.stderr.write('The key is not shown again. Store it where only its client can read it.\n');
+}
+
+const rotate = command({
+  name: 'api-key rotate',
+  description: 'Replace the secret of an API key and print it once',
+  examples: [
+    { does: 'Replace a key; the old one stays valid for 7 days', line: 'vault api-key rotate www' },
+    { does: 'Replace a stolen key; the old one ends at once', line: 'vault api-key rotate www --overlap 0' },
+  ],
+  options: {
+    ...idOption,
+    overlap: {
+      type: 'string',
+      valueHint: 'TIME',
+      description: 'how long the old key stays valid, such as 24h; 0 ends it at once (default: 7d)',
+    },
+  },
+  run: async (args, terminal) => {
+    const input = parseInput(rotateApiKeyInput, { overlap: args.overlap });
+    await withVault(args, terminal, 'refuse', async (vault) => {
+      const id = await apiKeyIdFrom(vault, args.id, 'not revoked');
+      const { name, raw, previousExpiresAt, endedEarlier } = await rotateApiKey(vault, localCli, id, input);
+      printOnce(raw, terminal);
+      terminal.stderr.write(
+        previousExpiresAt === null
+          ? `The old key of ${name} is no longer valid.\n`
+          : `The old key of ${name} is valid until ${previousExpiresAt}.\n`,
+      );
+      if (endedEarlier) terminal.stderr.write('The key before the old one is no longer valid.\n');
     });
   },
 });
@@ -154,12 +160,18 @@ const remove = byId(
   (id) => `Delete API key ${id}? The audit log keeps its events.`,
 );
 
-export const apiKeyCommands = commandGroup('api-key', 'Create, list, revoke and delete API keys', {
-  create,
-  list,
-  revoke,
-  delete: remove,
-});
+export const apiKeyCommands = commandGroup(
+  'api-key',
+  'Create, change, rotate, list, revoke and delete API keys',
+  {
+    create,
+    list,
+    update: updateCommand,
+    rotate,
+    revoke,
+    delete: remove,
+  },
+);
 
 function byId(
   name: string,

@@ -92,13 +92,13 @@ export async function listForgedRows(reader: Reader, integrity: Integrity): Prom
   return forged;
 }
 
-/** The ids of the keys that are not revoked, and of all sessions. */
+/** The keys that are not revoked, by id and current prefix, and the ids of all sessions. */
 export async function listLiveIds(
   reader: Reader,
-): Promise<{ readonly apiKeys: number[]; readonly sessions: number[] }> {
-  const keys = await reader.selectFrom('api_keys').select('id').where('revoked_at', 'is', null).execute();
+): Promise<{ readonly apiKeys: { id: number; prefix: string }[]; readonly sessions: number[] }> {
+  const live = reader.selectFrom('api_keys').select(['id', 'prefix']).where('revoked_at', 'is', null);
   const sessions = await reader.selectFrom('sessions').select('id').execute();
-  return { apiKeys: keys.map(({ id }) => id), sessions: sessions.map(({ id }) => id) };
+  return { apiKeys: await live.execute(), sessions: sessions.map(({ id }) => id) };
 }
 
 async function readApiKey(reader: Kysely<Schema>, id: number) {
@@ -127,7 +127,23 @@ function apiKeyText(row: TaggedApiKey, allowlist: readonly Allowed[]): string {
     netstring(row.allowed_networks) +
     optionalNetstring(row.expires_at) +
     optionalNetstring(row.revoked_at) +
-    allowed.map(([id, name]) => asciiNetstring(String(id)) + netstring(name)).join('')
+    allowed.map(([id, name]) => asciiNetstring(String(id)) + netstring(name)).join('') +
+    previousText(row)
+  );
+}
+
+/**
+ * Empty for a key without a previous secret, so that tags from before rotations existed stay valid. Its first part is no id,
+ * so that it cannot be read as a part of the allowlist.
+ */
+function previousText(row: TaggedApiKey): string {
+  const { previous_prefix: prefix, previous_hash: hash, previous_expires_at: expiresAt } = row;
+  if (prefix === null && hash === null && expiresAt === null) return '';
+  return (
+    asciiNetstring('previous') +
+    optionalNetstring(prefix) +
+    optionalNetstring(hash === null ? null : hash.toString('hex')) +
+    optionalNetstring(expiresAt)
   );
 }
 

@@ -18,6 +18,7 @@ import { notifications } from './migration-0009-notifications.ts';
 import { rowTags } from './migration-0010-row-tags.ts';
 import { renewalPressure } from './migration-0011-renewal-pressure.ts';
 import { keptKeys } from './migration-0012-kept-keys.ts';
+import { rotatedKeys } from './migration-0013-rotated-keys.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
@@ -36,6 +37,7 @@ export const migrations: Migrations = {
   '0010-row-tags': rowTags,
   '0011-renewal-pressure': renewalPressure,
   '0012-kept-keys': keptKeys,
+  '0013-rotated-keys': rotatedKeys,
 };
 
 /** The name of the newest schema. */

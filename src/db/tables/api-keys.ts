@@ -6,8 +6,8 @@ import type { ApiKeysTable } from '../schema/schema.ts';
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
-/** A key without the hash of its raw value and the tag of the row, as shown in lists. */
-export type ListedApiKeyRow = Omit<ApiKeyRow, 'hash' | 'tag'>;
+/** A key without the hashes of its raw values and the tag of the row, as shown in lists. */
+export type ListedApiKeyRow = Omit<ApiKeyRow, 'hash' | 'previous_hash' | 'tag'>;
 
 const listed = [
   'id',
@@ -21,9 +21,11 @@ const listed = [
   'revoked_at',
   'last_used_at',
   'last_used_ip',
+  'previous_prefix',
+  'previous_expires_at',
 ] as const;
 
-const byPrefix = compiledQuery((db, prefix: string) =>
+const byPrefix = compiledQuery((db, prefix: string, previous: string) =>
   db
     .selectFrom('api_keys')
     .selectAll()
@@ -33,19 +35,54 @@ const byPrefix = compiledQuery((db, prefix: string) =>
         'allowlist',
       ),
     )
-    .where('prefix', '=', prefix),
+    .where(({ eb, or }) => or([eb('prefix', '=', prefix), eb('previous_prefix', '=', previous)])),
 );
 
-/** A key with the ids and names of its allowlist, as the JSON text of `Allowed[]` (row-tags.ts). */
+/**
+ * The key whose current or previous secret has this prefix, with the ids and names of its allowlist as the JSON text of
+ * `Allowed[]` (row-tags.ts).
+ */
 export async function findApiKeyByPrefix(
   reader: Reader,
   prefix: string,
 ): Promise<(ApiKeyRow & { allowlist: string }) | undefined> {
-  return (await byPrefix(reader, prefix))[0];
+  return (await byPrefix(reader, prefix, prefix))[0];
 }
 
 export async function findApiKey(reader: Reader, id: number): Promise<ApiKeyRow | undefined> {
   return reader.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
+}
+
+/** The oldest key that is not revoked and has this name; a key from before names were unique may not be the only one. */
+export async function findApiKeyByName(
+  reader: Reader,
+  name: string,
+): Promise<Pick<ApiKeyRow, 'id' | 'name'> | undefined> {
+  return reader
+    .selectFrom('api_keys')
+    .select(['id', 'name'])
+    .where('name', '=', name)
+    .where('revoked_at', 'is', null)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+}
+
+/** The names that several keys have that are not revoked, each with the ids of its keys, at most `limit`. */
+export async function listSharedNames(
+  reader: Reader,
+  limit: number,
+): Promise<{ readonly name: string; readonly ids: readonly number[] }[]> {
+  const rows = await reader
+    .selectFrom('api_keys')
+    .select(['name', sql<string>`json_group_array(id)`.as('ids')])
+    .where('revoked_at', 'is', null)
+    .groupBy('name')
+    .having(({ fn }) => fn.countAll(), '>', 1)
+    .orderBy('name')
+    .limit(limit)
+    .execute();
+  return rows.map(({ name, ids }) => ({ name, ids: (JSON.parse(ids) as number[]).sort((a, b) => a - b) }));
 }
 
 export async function listApiKeys(reader: Reader): Promise<ListedApiKeyRow[]> {
@@ -123,7 +160,7 @@ export async function countApiKeys(reader: Reader): Promise<number> {
 /** Adds an active, unused key and returns its id. */
 export async function insertApiKey(
   writer: Writer,
-  row: Omit<ApiKeyRow, 'id' | 'revoked_at' | 'last_used_at' | 'last_used_ip' | 'tag'>,
+  row: Omit<ApiKeyRow, 'id' | 'revoked_at' | 'last_used_at' | 'last_used_ip' | 'tag' | keyof PreviousSecret>,
 ): Promise<number> {
   const { id } = await writer.insertInto('api_keys').values(row).returning('id').executeTakeFirstOrThrow();
   return id;
@@ -137,6 +174,18 @@ export async function updateApiKey(
   writer: Writer,
   id: number,
   row: Pick<ApiKeyRow, 'name' | 'scopes' | 'any_certificate' | 'allowed_networks' | 'expires_at'>,
+): Promise<void> {
+  await writer.updateTable('api_keys').set(row).where('id', '=', id).execute();
+}
+
+/** The secret that a rotation replaced, or nulls if it ended at once. */
+export type PreviousSecret = Pick<ApiKeyRow, 'previous_prefix' | 'previous_hash' | 'previous_expires_at'>;
+
+/** Replaces the secret of a key. */
+export async function setSecret(
+  writer: Writer,
+  id: number,
+  row: Pick<ApiKeyRow, 'prefix' | 'hash'> & PreviousSecret,
 ): Promise<void> {
   await writer.updateTable('api_keys').set(row).where('id', '=', id).execute();
 }

@@ -1,17 +1,43 @@
-/** Changes the rights of an API key and keeps its secret, so that a fleet does not need new keys. */
+/** Changes the settings of an API key and keeps its secret, so that a fleet does not need new keys. */
+import type { CertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
-import { formatTimestamp } from '../../base/timestamp.ts';
+import type { Scope } from '../../base/scope.ts';
+import { formatTimestampOrNull } from '../../base/timestamp.ts';
 import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
-import type { Writer } from '../../db/database.ts';
-import { clearAllowlist, insertAllowlist } from '../../db/tables/api-key-certificates.ts';
-import { updateApiKey } from '../../db/tables/api-keys.ts';
+import type { Reader, Writer } from '../../db/database.ts';
+import { allowlistsOf, clearAllowlist, insertAllowlist } from '../../db/tables/api-key-certificates.ts';
+import { type ApiKeyRow, updateApiKey } from '../../db/tables/api-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import type { WorldContext } from '../contexts.ts';
+import type { TimedContext, WorldContext } from '../contexts.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';
+import type { UpdateApiKeyInput } from './api-key-inputs.ts';
+import { refuseTakenName } from './api-key-uniqueness.ts';
 import { certificateIds, refusePast, requireApiKey } from './api-keys.ts';
+import type { ApiKeyState } from './authentication.ts';
 
 /**
- * Replaces the rights of a key in the caller's transaction; they apply to its next request. Throws `api_key_not_found`, and
+ * Changes some settings of a key with immediate effect, and returns whether any has another value now. Throws
+ * `api_key_not_found`, `api_key_inactive` for a revoked key, and what `storeApiKeyChange` throws.
+ */
+export async function changeApiKey(
+  vault: TimedContext,
+  actor: Actor,
+  id: number,
+  { expires_at, ...changes }: UpdateApiKeyInput,
+): Promise<boolean> {
+  return vault.db.write(async (writer) => {
+    const key = await requireApiKey(writer, id);
+    if (key.revoked_at !== null) refuseInactive(key, 'revoked');
+    const { expires_at: kept, ...current } = await settingsOf(writer, key);
+    const end = expires_at === undefined ? kept : (expires_at ?? undefined);
+    const set = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+    return storeApiKeyChange(vault, writer, actor, id, { ...current, ...set, expires_at: end });
+  });
+}
+
+/**
+ * Replaces the settings of a key in the caller's transaction; they apply to its next request. Returns whether any has another
+ * value now; if not, nothing is written. Throws `api_key_not_found`, `api_key_exists` for a new name that another key has, and
  * `invalid_request` for unknown certificates, a new expiry in the past, and a key that was modified outside the vault, because
  * its secret may belong to an attacker.
  */
@@ -21,12 +47,16 @@ export async function storeApiKeyChange(
   actor: Actor,
   id: number,
   input: CreateApiKeyInput,
-): Promise<void> {
+): Promise<boolean> {
   const key = await requireApiKey(writer, id);
-  if (!(await isApiKeyAuthentic(writer, id))) throw altered(id);
+  await refuseAltered(writer, id);
   const now = world.now();
   if (input.expires_at !== key.expires_at) refusePast(input.expires_at, now);
   const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
+  if (input.name !== key.name) await refuseTakenName(writer, input.name);
+  const after = shown(input);
+  const before = differences(shown(await settingsOf(writer, key)), after);
+  if (Object.keys(before).length === 0) return false;
   await updateApiKey(writer, id, {
     name: input.name,
     scopes: JSON.stringify(input.scopes),
@@ -37,20 +67,62 @@ export async function storeApiKeyChange(
   await clearAllowlist(writer, id);
   await insertAllowlist(writer, id, allowed);
   await tagApiKey(writer, id);
-  const detail = {
-    name: input.name,
-    prefix: key.prefix,
-    scopes: input.scopes,
-    certificates: input.certificates === 'any' ? ['*'] : input.certificates,
-    allowed_networks: input.allowed_networks,
-    expires_at: input.expires_at === undefined ? null : formatTimestamp(input.expires_at),
-  };
+  const detail = { ...after, prefix: key.prefix, before };
   await record(writer, { actor, action: 'api_key.update', resource: `api-key:${id}`, detail }, now);
+  return true;
 }
 
-function altered(id: number): Problem {
+/** The settings of a key as an input that would leave them unchanged. */
+async function settingsOf(reader: Reader, key: ApiKeyRow): Promise<CreateApiKeyInput> {
+  const allowlist = await allowlistsOf(reader, [key.id]);
+  return {
+    name: key.name,
+    scopes: JSON.parse(key.scopes) as Scope[],
+    // Names were parsed before they were stored.
+    certificates: key.any_certificate === 1 ? 'any' : allowlist.map(({ name }) => name as CertName),
+    allowed_networks: JSON.parse(key.allowed_networks) as string[],
+    expires_at: key.expires_at ?? undefined,
+  };
+}
+
+/** Settings as the audit log shows them. */
+function shown({ name, scopes, certificates, allowed_networks, expires_at }: CreateApiKeyInput) {
+  return {
+    name,
+    scopes,
+    certificates: certificates === 'any' ? ['*'] : certificates,
+    allowed_networks,
+    expires_at: formatTimestampOrNull(expires_at ?? null),
+  };
+}
+
+/** The former values of the settings that differ; the order of a list does not matter. */
+function differences(before: Shown, after: Shown): Partial<Shown> {
+  const differs = ([name, value]: [string, unknown]) =>
+    canonical(value) !== canonical(after[name as keyof Shown]);
+  return Object.fromEntries(Object.entries(before).filter(differs));
+}
+
+type Shown = ReturnType<typeof shown>;
+
+function canonical(value: unknown): string {
+  return JSON.stringify(Array.isArray(value) ? [...value].sort() : value);
+}
+
+/** Throws `api_key_inactive` unless the key is active. */
+export function refuseInactive({ id, name }: Pick<ApiKeyRow, 'id' | 'name'>, state: ApiKeyState): void {
+  if (state === 'active') return;
+  throw new Problem('api_key_inactive', {
+    detail: `API key ${id} (${name}) ${state === 'revoked' ? 'is revoked' : 'has expired'}.`,
+    hint: 'Try: vault api-key create',
+  });
+}
+
+/** Throws `invalid_request` for a key that was modified outside the vault. */
+export async function refuseAltered(writer: Writer, id: number): Promise<void> {
+  if (await isApiKeyAuthentic(writer, id)) return;
   const message = `API key ${id} is refused: its database row was modified outside the vault`;
-  return new Problem('invalid_request', {
+  throw new Problem('invalid_request', {
     detail: `${message}.`,
     errors: [{ path: 'id', message }],
     hint: `Create a new key and revoke this one with "vault api-key revoke --id ${id}".`,

@@ -1,4 +1,4 @@
-/** API keys by name, for people: names are not unique, so a name that several keys have is refused with their ids. */
+/** API keys by name, for people: revoked and older keys may share a name, which is refused with their ids. */
 import { Problem } from '../../base/problem.ts';
 import { didYouMean } from '../closest-names.ts';
 import type { TimedContext } from '../contexts.ts';

@@ -23,6 +23,7 @@ import { type Actor, record } from '../audit/audit.ts';
 import type { TimedContext, WorldContext } from '../contexts.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';
 import { requireCertificate, suggestName } from '../versions/certificate-lookup.ts';
+import { refuseTakenName } from './api-key-uniqueness.ts';
 import { type ApiKeyState, apiKeyState } from './authentication.ts';
 
 /** An API key as lists show it; never the raw value or its hash. */
@@ -40,11 +41,14 @@ export type ApiKeyView = {
   last_used_at: string | null;
   last_used_ip: string | null;
   state: ApiKeyState;
+  /** The secret that the last rotation replaced, while it is valid. */
+  previous_prefix: string | null;
+  previous_expires_at: string | null;
 };
 
 /**
- * Creates a key and returns its raw value, which cannot be shown again. Throws `invalid_request` if the expiry is not in the
- * future or an allowed certificate does not exist.
+ * Creates a key and returns its raw value, which cannot be shown again. Throws `api_key_exists` if a key that is not revoked has
+ * the name, and `invalid_request` if the expiry is not in the future or an allowed certificate does not exist.
  */
 export async function createApiKey(
   vault: TimedContext,
@@ -56,11 +60,12 @@ export async function createApiKey(
   return { id, raw: token.raw };
 }
 
-/** Whether the text is the raw value of a key that is stored. */
+/** Whether the text is the raw value of a key that is stored, before or after its last rotation. */
 export async function isStoredKey(reader: Reader, raw: string): Promise<boolean> {
   const token = readToken(raw);
   const key = token && (await findApiKeyByPrefix(reader, token.prefix));
-  return token !== undefined && key !== undefined && tokenMatches(token, key.hash);
+  if (token === undefined || key === undefined) return false;
+  return tokenMatches(token, key.hash) || tokenMatches(token, key.previous_hash ?? undefined);
 }
 
 /** `createApiKey` in the caller's transaction, with a token from the caller. Returns the id of the key. */
@@ -74,6 +79,7 @@ export async function storeApiKey(
   const now = world.now();
   refusePast(input.expires_at, now);
   const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
+  await refuseTakenName(writer, input.name);
   const id = await insertApiKey(writer, {
     name: input.name,
     prefix,
@@ -162,7 +168,18 @@ function views(
     last_used_at: formatTimestampOrNull(row.last_used_at),
     last_used_ip: row.last_used_ip,
     state: apiKeyState(row, now),
+    ...previousSecret(row, now),
   }));
+}
+
+/** The previous secret ends with its overlap, or with the key. */
+function previousSecret(row: ListedApiKeyRow, now: number) {
+  const end = Math.min(row.previous_expires_at ?? 0, row.expires_at ?? Number.POSITIVE_INFINITY);
+  const isValid = end > now && row.revoked_at === null;
+  return {
+    previous_prefix: isValid ? row.previous_prefix : null,
+    previous_expires_at: isValid ? formatTimestamp(end) : null,
+  };
 }
 
 /** Revokes a key with immediate effect. Revoking it again does nothing. Throws `api_key_not_found`. */

@@ -14,11 +14,15 @@ import type { ApiKeyIdentity } from './identity.ts';
 export type Authentication = {
   /** The presented key, even if revoked or expired, so that the refusal can be recorded. */
   readonly identity: ApiKeyIdentity;
-  readonly state: ApiKeyState;
+  readonly state: SecretState;
 };
 
 export type ApiKeyState = 'active' | 'expired' | 'revoked';
 
+/** `replaced`: the key is active, but this secret was replaced by a rotation, and the overlap has ended. */
+export type SecretState = ApiKeyState | 'replaced';
+
+/** What one prefix stands for: a key, by its current or its previous secret. */
 type KnownKey = {
   readonly row: Pick<ApiKeyRow, 'hash' | 'expires_at' | 'revoked_at'>;
   readonly identity: ApiKeyIdentity;
@@ -77,8 +81,13 @@ export class Authenticator {
   #judge(token: ApiKeyToken, found: KnownKey | 'unknown'): Authentication | undefined {
     const known = found === 'unknown' ? undefined : found;
     if (!tokenMatches(token, known?.row.hash) || known === undefined) return undefined;
-    return { identity: known.identity, state: apiKeyState(known.row, this.#vault.world.now()) };
+    return { identity: known.identity, state: secretState(known, this.#vault.world.now()) };
   }
+}
+
+function secretState({ row, identity: { replacedAt } }: KnownKey, now: number): SecretState {
+  const state = apiKeyState(row, now);
+  return state === 'active' && replacedAt !== null && replacedAt <= now ? 'replaced' : state;
 }
 
 /** The state of a key at `now`; a revoked key stays revoked after its expiry. */
@@ -90,6 +99,7 @@ export function apiKeyState(row: Pick<ApiKeyRow, 'expires_at' | 'revoked_at'>, n
 const unknownKey: TaggedApiKey = {
   ...{ id: 0, name: '', prefix: '', hash: Buffer.alloc(32), scopes: '[]', any_certificate: 0 },
   ...{ allowed_networks: '[]', expires_at: null, revoked_at: null, tag: Buffer.alloc(32) },
+  ...{ previous_prefix: null, previous_hash: null, previous_expires_at: null },
 };
 
 /** Loads a key for the cache; a key without a valid tag counts as unknown. */
@@ -109,16 +119,23 @@ async function loadKey(
     log.error({ api_key: row.id }, 'API key refused: its database row was modified outside the vault');
     return undefined;
   }
-  const { hash, expires_at, revoked_at } = row;
+  const { expires_at, revoked_at } = row;
+  const isCurrent = row.prefix === prefix;
+  const hash = isCurrent ? row.hash : row.previous_hash;
+  // The vault writes the parts of a previous secret together.
+  if (hash === null) return undefined;
   return {
     row: { hash, expires_at, revoked_at },
     identity: {
       kind: 'api-key',
       id: row.id,
       name: row.name,
+      prefix,
       scopes: scopesOf(row.scopes),
       certificates: row.any_certificate === 1 ? 'any' : new Set(allowlist.map(([, name]) => name)),
       networks: networksOf(row),
+      expiresAt: expires_at,
+      replacedAt: isCurrent ? null : row.previous_expires_at,
     },
   };
 }

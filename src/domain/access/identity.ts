@@ -8,10 +8,16 @@ export type ApiKeyIdentity = {
   readonly kind: 'api-key';
   readonly id: number;
   readonly name: string;
+  /** The public part of the presented secret. */
+  readonly prefix: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly certificates: 'any' | ReadonlySet<string>;
   /** The networks it works from. */
   readonly networks: 'any' | readonly IpNetwork[];
+  /** When the key expires (UTC milliseconds); null for never. */
+  readonly expiresAt: number | null;
+  /** When the presented secret ends because a rotation replaced it; null for the current one. */
+  readonly replacedAt: number | null;
 };
 
 /** An administrator with a session. */
@@ -53,7 +59,7 @@ export function isAllowedFrom({ networks }: ApiKeyIdentity, ip: string | undefin
 export function forbiddenByNetwork(ip: string | undefined): Problem {
   return new Problem('forbidden', {
     detail: `This API key may not be used from the address ${ip ?? 'unknown'}.`,
-    hint: 'The networks of a key are set with "vault api-key create --allow-ip".',
+    hint: 'The networks of a key are set with "vault api-key update --allow-ip".',
   });
 }
 

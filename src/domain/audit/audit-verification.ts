@@ -11,6 +11,7 @@ import { listLiveIds } from '../../db/audit/row-tags.ts';
 import { requireIntegrity } from '../../db/database.ts';
 import type { DatabaseContext } from '../contexts.ts';
 import type { Checkpoint } from './audit-checkpoint.ts';
+import { currentSecret, endedBy } from './audit-endings.ts';
 
 /** Something that is not as it was recorded. */
 export type ChainFault = {
@@ -39,9 +40,6 @@ export type ChainReport = {
   readonly faultCount: number;
 };
 
-/** After these, the key or session that they name never counts again. */
-const endings: ReadonlySet<string> = new Set(['api_key.revoke', 'api_key.delete', 'session.end']);
-
 const eventsAtOnce = 500;
 const faultsTold = 100;
 
@@ -64,7 +62,8 @@ export async function verifyChain(
   }
   const [oldest] = await listChainedEvents(db.reader, Number.MIN_SAFE_INTEGER, 1);
   const { apiKeys, sessions } = await listLiveIds(db.reader);
-  walk.refuseRevived(apiKeys.map((id) => `api-key:${id}`));
+  const keys = apiKeys.map(({ id, prefix }) => ({ resource: `api-key:${id}`, prefix }));
+  walk.refuseRevived(keys.flatMap((key) => [key.resource, currentSecret(key.resource, key.prefix)]));
   walk.refuseRevived(sessions.map((id) => `session:${id}`));
   return walk.finish(oldest?.id);
 }
@@ -145,7 +144,8 @@ export class ChainWalk {
     if (event.action === 'audit.prune' && !isForged) {
       this.#announced = announcedIn(event) ?? this.#announced;
     }
-    if (endings.has(event.action) && !isForged) this.#ended.set(event.resource, id);
+    const ended = isForged ? undefined : endedBy(event);
+    if (ended !== undefined) this.#ended.set(ended, id);
     // What the vault wrote follows what the vault wrote before.
     this.adopt(event, isForged ? this.end.link : link);
   }

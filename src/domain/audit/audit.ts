@@ -31,6 +31,7 @@ export type AuditAction =
   | 'renewal.fail'
   | 'api_key.create'
   | 'api_key.update'
+  | 'api_key.rotate'
   | 'api_key.revoke'
   | 'api_key.delete'
   | 'setup_link.create'

@@ -5,7 +5,7 @@ import { listAuditEvents } from '../../db/audit/audit-search.ts';
 import { listForgedRows } from '../../db/audit/row-tags.ts';
 import { requireIntegrity } from '../../db/database.ts';
 import { hasAdministrators } from '../../db/tables/administrators.ts';
-import { listApiKeys } from '../../db/tables/api-keys.ts';
+import { listApiKeys, listSharedNames } from '../../db/tables/api-keys.ts';
 import { listMasterKeys } from '../../db/tables/master-keys.ts';
 import { backupAge } from '../backup/backup-age.ts';
 import {
@@ -125,7 +125,7 @@ function keyOfLastBackup({ keyring }: KeyringContext, { own: [last] }: BackupDir
   ];
 }
 
-/** API keys that expire soon or expired recently. */
+/** API keys that expire soon or expired recently, and names that several keys have. */
 export async function apiKeyFindings({ db, world }: TimedContext): Promise<Finding[]> {
   const now = world.now();
   const keys = (await listApiKeys(db.reader)).filter(({ revoked_at }) => revoked_at === null);
@@ -146,6 +146,15 @@ export async function apiKeyFindings({ db, world }: TimedContext): Promise<Findi
   if (rest > 0) {
     const message = `${rest} more API keys expire within two weeks or have expired`;
     findings.push({ check: 'api-key', status: 'warning', message, hint: 'Try: vault api-key list' });
+  }
+  for (const { name, ids } of await listSharedNames(db.reader, mostKeys)) {
+    findings.push({
+      check: 'api-key',
+      status: 'warning',
+      about: name,
+      message: `${ids.length} API keys have the name ${JSON.stringify(name)}: ids ${shortList(ids)}`,
+      hint: 'Commands and the audit log need a unique name. Rename or revoke all but one.\nTry: vault api-key update ID --name NAME',
+    });
   }
   if (findings.length > 0) return findings;
   const message = keys.length === 0 ? 'no API keys yet' : `none of ${keys.length} expires within two weeks`;
@@ -184,6 +193,11 @@ export async function authenticityFindings({ db }: DatabaseContext): Promise<Fin
       hint: 'The vault refuses them. Someone else can write to vault.db: see docs/how-to/respond-to-theft.md.',
     },
   ];
+}
+
+function shortList(ids: readonly number[]): string {
+  const rest = ids.length - mostKeys;
+  return `${ids.slice(0, mostKeys).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
 
 function ageText(ms: number): string {

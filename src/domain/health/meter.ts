@@ -14,6 +14,7 @@ const authenticationFailures = [
   'key_unknown',
   'key_revoked',
   'key_expired',
+  'key_replaced',
   'key_network',
   'password',
   'setup_link',

@@ -3,7 +3,7 @@
  * before the response is sent.
  */
 import { Problem } from '../../base/problem.ts';
-import type { ApiKeyState } from '../../domain/access/authentication.ts';
+import type { SecretState } from '../../domain/access/authentication.ts';
 import {
   type ApiKeyIdentity,
   actorName,
@@ -40,7 +40,7 @@ export type AuthorizedRequest = {
 type Guarded = Exclude<Access, { readonly kind: 'public' | 'metrics' }>;
 
 /** The identity of the presented credentials, and whether they are valid. */
-type Caller = { readonly identity: Identity; readonly state: ApiKeyState };
+type Caller = { readonly identity: Identity; readonly state: SecretState };
 
 /**
  * The caller and their origin, if authorized; `story` receives them as soon as they are known, even if the request is
@@ -87,7 +87,7 @@ export async function authorizeRequest(
   if (identity.kind === 'api-key') {
     if (state !== 'active') {
       vault.meter.authenticationFailed(`key_${state}`);
-      const problem = access.kind === 'scope' ? new Problem('unauthenticated') : administratorNeeded();
+      const problem = takesKeys(access) ? new Problem('unauthenticated') : administratorNeeded();
       return refuseKey(context, identity, actor, origin, problem, detailOf(access, state));
     }
     if (!isAllowedFrom(identity, actor.ip)) {
@@ -151,7 +151,7 @@ function refuseAnonymous(
     keyLimits.fail(client.ip);
   }
   if (access.kind === 'administrator') throw administratorNeeded();
-  if (access.kind === 'scope') throw unauthenticated;
+  if (takesKeys(access)) throw unauthenticated;
   throw new Problem('unauthenticated', { detail: 'Not signed in, or the session has expired.' });
 }
 
@@ -188,15 +188,19 @@ async function refuseExcess(
 /** Throws if the caller may not do this. */
 function requireAccess(access: Guarded, identity: Identity, name: string | undefined): void {
   if (access.kind === 'scope') requireScope(identity, access.scope, name);
-  else if (identity.kind !== 'administrator') throw administratorNeeded();
+  else if (!takesKeys(access) && identity.kind !== 'administrator') throw administratorNeeded();
 }
 
-function detailOf(access: Guarded, state: ApiKeyState): Readonly<Record<string, string>> {
+function detailOf(access: Guarded, state: SecretState): Readonly<Record<string, string>> {
   const reason = state === 'active' ? {} : { reason: state };
-  if (access.kind !== 'scope') return { code: 'forbidden', needs: 'administrator', ...reason };
-  return state === 'active'
-    ? { code: 'forbidden', scope: access.scope }
-    : { code: 'unauthenticated', ...reason };
+  if (!takesKeys(access)) return { code: 'forbidden', needs: 'administrator', ...reason };
+  if (state !== 'active') return { code: 'unauthenticated', ...reason };
+  return { code: 'forbidden', ...(access.kind === 'scope' && { scope: access.scope }) };
+}
+
+/** Whether API keys may call such a route at all. */
+function takesKeys({ kind }: Guarded): boolean {
+  return kind === 'scope' || kind === 'authenticated';
 }
 
 function actorAt({ story, client }: Origin, name: string): Actor {

@@ -36,6 +36,11 @@ const apiKey = z.strictObject({
   last_used_at: time.nullable(),
   last_used_ip: z.string().nullable(),
   state: z.enum(['active', 'expired', 'revoked']),
+  previous_prefix: z
+    .string()
+    .nullable()
+    .describe('prefix of the secret before the last rotation, while it is valid'),
+  previous_expires_at: time.nullable().describe('until when that secret is valid'),
 });
 
 export const apiKeySchema = apiKey.meta({ id: 'ApiKey' }) satisfies z.ZodType<ApiKeyView>;

@@ -38,6 +38,10 @@ const guards: Readonly<
     security: [{ apiKey: [] }, { session: [] }],
     problems: ['unauthenticated', 'forbidden', 'rate_limited'],
   },
+  authenticated: {
+    security: [{ apiKey: [] }, { session: [] }],
+    problems: ['unauthenticated', 'forbidden', 'rate_limited'],
+  },
   metrics: { security: [], problems: ['unauthenticated', 'rate_limited'] },
   administrator: { security: [{ session: [] }], problems: ['forbidden', 'rate_limited'] },
   session: { security: [{ session: [] }], problems: ['unauthenticated', 'forbidden', 'rate_limited'] },

@@ -60,9 +60,17 @@ function computeOrigin(request: IncomingMessage, { publicUrl, trustedProxies }: 
   return { ip: client.ip, baseUrl: url, certainUrl: publicUrl ?? (scheme === 'https' ? url : undefined) };
 }
 
-/** The address of the client for logs; if that is uncertain, the peer address. */
-export function addressOf(request: IncomingMessage, { trustedProxies }: Place): string | undefined {
-  return (clientBehind(request, trustedProxies) ?? clientBehind(request, []))?.ip;
+/**
+ * The address of the client for logs; if that is uncertain, the peer address. Never throws: the log line of a request whose
+ * address failed to be computed is written too.
+ */
+export function addressOf(request: IncomingMessage, place: Place): string | undefined {
+  try {
+    return (clientBehind(request, place.trustedProxies) ?? clientBehind(request, []))?.ip;
+  } catch {
+    // Where the address matters, clientOriginOf has thrown the same, and that was logged.
+    return request.socket.remoteAddress;
+  }
 }
 
 function clientBehind({ socket, headers }: IncomingMessage, trusted: readonly IpNetwork[]) {

@@ -16,6 +16,8 @@ export type Access =
   | { readonly kind: 'public' }
   /** An API key with the scope whose allowlist contains the `{name}` of the path; or an administrator's session. */
   | { readonly kind: 'scope'; readonly scope: Scope }
+  /** Any API key or administrator's session that is valid. */
+  | { readonly kind: 'authenticated' }
   /** An administrator's session. */
   | { readonly kind: 'administrator' }
   /**

@@ -1,7 +1,12 @@
-/** API keys for administrators: create (and show once), list, revoke and delete. */
+/** API keys for administrators: create and rotate (and show once), list, change, revoke and delete. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
+import type { Secret } from '../../base/secret.ts';
+import { changeApiKey } from '../../domain/access/api-key-change.ts';
+import { rotateApiKeyInput, updateApiKeyInput } from '../../domain/access/api-key-inputs.ts';
+import { rotateApiKey } from '../../domain/access/api-key-rotation.ts';
 import {
+  type ApiKeyView,
   createApiKey,
   deleteApiKey,
   pageOfApiKeys,
@@ -11,7 +16,7 @@ import {
 import { createApiKeyInput } from '../../domain/inputs.ts';
 import { apiKeySchema, byIdQuery, createdApiKeySchema } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
-import { json, noContent } from '../request/reply.ts';
+import { json, noContent, type Reply } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
 import { pageReply } from './list-reply.ts';
 
@@ -46,10 +51,42 @@ export const apiKeyRoutes: readonly Route[] = [
     query: noQuery,
     body: createApiKeyInput,
     replies: { 201: { description: 'made', schema: createdApiKeySchema } },
-    problems: [],
+    problems: ['api_key_exists'],
     handle: async ({ context: { vault }, actor, body }) => {
       const { id, raw } = await createApiKey(vault, actor, body);
-      return json(201, { ...(await viewApiKey(vault, id)), key: raw.expose() });
+      return keyReply(201, await viewApiKey(vault, id), raw);
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: '/api/v1/api-keys/{id}',
+    id: 'updateApiKey',
+    summary: 'Change an API key with immediate effect; what the body does not name stays the same',
+    access,
+    query: noQuery,
+    body: updateApiKeyInput,
+    replies: { 200: { description: 'the changed key', schema: apiKeySchema } },
+    problems: ['api_key_not_found', 'api_key_inactive', 'api_key_exists'],
+    handle: async ({ context: { vault }, actor, params, body }) => {
+      const id = idOf(params.id);
+      await changeApiKey(vault, actor, id, body);
+      return json(200, await viewApiKey(vault, id));
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/api-keys/{id}/rotate',
+    id: 'rotateApiKey',
+    summary: 'Replace the secret of an API key; only this response contains the new raw key',
+    access,
+    query: noQuery,
+    body: rotateApiKeyInput,
+    replies: { 200: { description: 'the key with its new secret', schema: createdApiKeySchema } },
+    problems: ['api_key_not_found', 'api_key_inactive'],
+    handle: async ({ context: { vault }, actor, params, body }) => {
+      const id = idOf(params.id);
+      const { raw } = await rotateApiKey(vault, actor, id, body);
+      return keyReply(200, await viewApiKey(vault, id), raw);
     },
   }),
   route({
@@ -82,6 +119,11 @@ export const apiKeyRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/** The only response with the raw key. */
+function keyReply(status: number, view: ApiKeyView, raw: Secret<string>): Reply {
+  return json(status, { ...view, key: raw.expose() });
+}
 
 function idOf(text = ''): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);

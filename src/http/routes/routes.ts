@@ -22,6 +22,7 @@ import { publicRoutes } from './public-routes.ts';
 import { renewalRoutes } from './renewal-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { setupRoutes } from './setup-routes.ts';
+import { whoamiRoutes } from './whoami-routes.ts';
 
 /** The routes of a server that serves this client installer (the text of assets/install.sh). */
 export function routesWith(installer: string): readonly Route[] {
@@ -50,6 +51,7 @@ export function routesWith(installer: string): readonly Route[] {
     ...aboutRoutes,
     ...setupRoutes,
     ...sessionRoutes,
+    ...whoamiRoutes,
     ...administratorRoutes,
   ];
   return routes;

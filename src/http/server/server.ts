@@ -110,7 +110,10 @@ function requestListener(
   function fail(error: unknown, exchange: Exchange): void {
     const { requestId } = exchange;
     context.vault.log.error({ err: error, request_id: requestId }, 'request failed in the router');
-    refuse(context, exchange, 'internal');
+    const { response } = exchange;
+    if (!response.headersSent) refuse(context, exchange, 'internal');
+    // A response that was begun cannot be replaced; one that was not ended would keep the client waiting.
+    else if (!response.writableEnded) response.destroy();
   }
   function route(request: Received, response: ServerResponse): void {
     const found = table.find(pathOf(request.url));
@@ -143,8 +146,13 @@ function requestListener(
       request[receivedAt] = context.vault.world.now();
       request.url = originForm(request.url);
       const refusal = turn === 'ambiguous' ? 'invalid_request' : refusalOf(request);
-      if (refusal === undefined) route(request, response);
-      else refuse(context, exchangeOf(request, response), refusal);
+      try {
+        if (refusal === undefined) route(request, response);
+        else refuse(context, exchangeOf(request, response), refusal);
+      } catch (error) {
+        // Uncaught, it would end the process.
+        fail(error, exchangeOf(request, response));
+      }
     });
   };
 }

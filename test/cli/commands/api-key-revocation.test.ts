@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
+import { nameKeyAlike } from '../../harness/key-names.ts';
 import { ownRowsIn } from '../../harness/own-rows.ts';
 import { serve, vault } from '../../harness/vault-process.ts';
 
@@ -104,8 +105,9 @@ test('a key is found by its name as well, and a name that several keys have is r
     assert.match(stderr, new RegExp(`^vault: Unknown API key "${id}"\\.\n {2}(Try|Did)`));
   }
   assert.deepEqual(await list(), before);
-  const named = ['--name=twin', '--scope=certificates:read', '--certificate=*'];
-  for (const _ of [1, 2]) assert.equal((await apiKey('create', ...named)).code, 0);
+  const { id: other } = await create('other');
+  await create('twin');
+  await nameKeyAlike(dir, other, 'twin');
   const [first, second] = (await list()).filter(({ name }) => name === 'twin').map(({ id }) => id);
   const ambiguous = await apiKey('revoke', 'twin');
   assert.equal(ambiguous.code, 1);

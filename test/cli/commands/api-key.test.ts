@@ -73,6 +73,8 @@ test('create prints the raw key and only it on stdout; the list has its public p
     last_used_at: null,
     last_used_ip: null,
     state: 'active',
+    previous_prefix: null,
+    previous_expires_at: null,
   });
   const hash = createHash('sha256').update(raw.trim()).digest();
   const never = [
@@ -228,9 +230,26 @@ const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [
 
 test('networks may be repeated, a star means any, and the list shows them', async () => {
   await create(...createWith({ more: ['--allow-ip=10.0.0.0/8', '--allow-ip', '2001:DB8::1'] }).slice(1));
-  await create(...createWith({ more: ['--allow-ip', '*'] }).slice(1));
+  await create(...createWith({ name: ['--name=y'], more: ['--allow-ip', '*'] }).slice(1));
   const networks = (await list()).map(({ allowed_networks }) => allowed_networks);
   assert.deepEqual(networks.slice(-2), [['10.0.0.0/8', '2001:db8::1'], []]);
+});
+
+test('a name that a key has is refused with what to do, until that key is revoked', async () => {
+  await create(...createWith({ name: ['--name=taken'] }).slice(1));
+  const { id } = (await list()).at(-1) ?? assert.fail();
+  const [keys, events] = [await list(), auditEvents()];
+  assert.deepEqual(await apiKey(...createWith({ name: ['--name=taken'] })), {
+    code: 1,
+    stdout: '',
+    stderr:
+      `vault: API key "taken" already exists (id ${id})\n` +
+      `  Choose another name, or replace the secret of that key: vault api-key rotate ${id}\n`,
+  });
+  assert.deepEqual(await list(), keys);
+  assert.deepEqual(auditEvents(), events);
+  assert.equal((await apiKey('revoke', 'taken')).code, 0);
+  await create(...createWith({ name: ['--name=taken'] }).slice(1));
 });
 
 test('what is wrong is refused on stderr alone, and changes neither the list nor the audit log', async () => {

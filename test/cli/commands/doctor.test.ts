@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { type CommandLine, commandLine, commandLineWithCa } from '../../harness/command-line.ts';
+import { nameKeyAlike } from '../../harness/key-names.ts';
 import { needs } from '../../harness/missing-program.ts';
 import { makeChain } from '../../harness/openssl-chain.ts';
 import { freePort } from '../../harness/port.ts';
@@ -241,6 +242,26 @@ test('a renewal that no worker starts, expiring keys, an old backup and a clock 
     'warning api-key: API key 1 (ends) expires on DATE',
     'warning backup: the last backup is 9 days old',
   ]);
+});
+
+test('names that several keys have are shown, and the keys keep working', async (t) => {
+  const line = await vaultWith(t, 'web');
+  const raw: string[] = [];
+  for (const name of ['www', 'other', 'third', 'alone']) {
+    const rights = ['--scope', 'certificates:read', '--certificate', 'web'];
+    raw.push((await line.done('api-key', 'create', '--name', name, ...rights)).stdout.trim());
+  }
+  await line.done('api-key', 'revoke', 'third');
+  for (const id of [2, 3]) await nameKeyAlike(line.data, id, 'www');
+  const found = (await examined(line)).findings.filter(({ check }) => check === 'api-key');
+  assert.deepEqual(
+    found.map(({ status, message }) => `${status} ${message}`),
+    ['warning 2 API keys have the name "www": ids 1, 2'],
+  );
+  const { url } = await serve(t, line.data);
+  const statusOf = async (key: string) =>
+    (await fetch(`${url}/api/v1/certificates`, { headers: { Authorization: `Bearer ${key}` } })).status;
+  assert.deepEqual(await Promise.all(raw.map(statusOf)), [200, 200, 401, 200]);
 });
 
 test('a clock behind what was recorded is a failure', async (t) => {

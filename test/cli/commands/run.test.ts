@@ -156,7 +156,7 @@ test('a command that is missing, unknown or badly written ends with exit code 2 
     [[], usage],
     [
       ['api-key'],
-      'vault: missing command; use one of create, list, revoke, delete\n  Try: vault api-key --help\n',
+      'vault: missing command; use one of create, list, update, rotate, revoke, delete\n  Try: vault api-key --help\n',
     ],
     [['serv'], 'vault: unknown command "serv"\n  Did you mean "serve"?\n'],
     [['toString'], `vault: unknown command "toString"\n  Commands are ${all}.\n`],

@@ -85,6 +85,7 @@ test('the shipped migrations are these, in this order', () => {
     '0010-row-tags',
     '0011-renewal-pressure',
     '0012-kept-keys',
+    '0013-rotated-keys',
   ]);
 });
 

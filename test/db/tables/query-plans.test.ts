@@ -102,6 +102,10 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => findApiKeyByPrefix(db, 'vk_x'),
     /SEARCH api_keys USING INDEX .*\(prefix=\?\)/,
   ],
+  'a key by the prefix of its previous secret': [
+    (db) => findApiKeyByPrefix(db, 'vk_x'),
+    /SEARCH api_keys USING INDEX api_keys_by_previous_prefix \(previous_prefix=\?\)/,
+  ],
   'a key by its id': [(db) => findApiKey(db, 1), /SEARCH api_keys USING INTEGER PRIMARY KEY/],
   'the allowlist of a key': [
     (db) => findApiKeyByPrefix(db, 'vk_x'),

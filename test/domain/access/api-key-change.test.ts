@@ -64,7 +64,7 @@ test('every change of rights, also of the networks alone, tells caches that it h
 test('an unknown key, an unknown certificate and a past expiry are refused, and nothing changes', async (t) => {
   const { vault, world, id } = await prepared(t);
   const before = await viewApiKey(vault, id);
-  const refused = async (work: Promise<void>, code: string) =>
+  const refused = async (work: Promise<unknown>, code: string) =>
     assert.rejects(work, (error) => error instanceof Problem && error.code === code);
   await refused(change(vault, 99, {}), 'api_key_not_found');
   await refused(change(vault, id, { certificates: ['nothing'] }), 'invalid_request');

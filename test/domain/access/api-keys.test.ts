@@ -67,6 +67,8 @@ test('a key is kept as its hash, and neither the list nor the audit log has the 
     last_used_at: null,
     last_used_ip: null,
     state: 'active',
+    previous_prefix: null,
+    previous_expires_at: null,
   });
   const row = await vault.db.reader.selectFrom('api_keys').selectAll().executeTakeFirstOrThrow();
   assert.deepEqual(row.hash, createHash('sha256').update(raw.expose()).digest());
@@ -125,7 +127,7 @@ for (const action of ['create', 'revoke', 'delete'] as const) {
     t.after(() => other.close());
     other.exec(`create trigger full before insert on audit_events begin select raise(abort, 'no room'); end`);
     const work = { create, revoke: revokeApiKey, delete: deleteApiKey } as const;
-    const trying = action === 'create' ? create(vault) : work[action](vault, actor, id);
+    const trying = action === 'create' ? create(vault, { name: 'other' }) : work[action](vault, actor, id);
     await assert.rejects(trying, /no room/);
     assert.deepEqual(await pageOfApiKeys(vault, { limit: 10 }), before);
   });

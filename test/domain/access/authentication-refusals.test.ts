@@ -8,6 +8,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { type TestContext, test } from 'node:test';
 import type { CompiledQuery } from 'kysely';
 import type { Database, Reader } from '../../../src/db/database.ts';
+import { rotateApiKey } from '../../../src/domain/access/api-key-rotation.ts';
 import { createApiKey, revokeApiKey } from '../../../src/domain/access/api-keys.ts';
 import { Authenticator } from '../../../src/domain/access/authentication.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
@@ -51,6 +52,9 @@ test('an unknown key, a wrong secret, a revoked and an expired key take the same
   const alsoRevoked = await make('revoked too');
   for (const { id } of [revoked, alsoRevoked]) await revokeApiKey(vault, localCli, id);
   const expired = await make('expired', { expires_at: new Date(world.now() + 1000).toISOString() });
+  const rotated = await make('rotated');
+  const alsoRotated = await make('rotated too');
+  for (const { id } of [rotated, alsoRotated]) await rotateApiKey(vault, localCli, id, { overlap: 1000 });
   world.advance(1000);
   const [prefix = '', secret = ''] = active.raw.split('.');
   const wrong = secret.split('').toReversed().join('');
@@ -61,6 +65,8 @@ test('an unknown key, a wrong secret, a revoked and an expired key take the same
     'a wrong secret of a revoked key': `${revoked.raw.split('.')[0]}.${wrong}`,
     'a revoked key': alsoRevoked.raw,
     'an expired key': expired.raw,
+    'a replaced secret': rotated.raw,
+    'a wrong secret of one that was replaced': `${alsoRotated.raw.split('.')[0]}.${wrong}`,
   };
   const steps: string[] = [];
   const reader = watched(t, vault.db.reader, steps);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { day } from '../../../src/base/duration.ts';
+import { rotateApiKey } from '../../../src/domain/access/api-key-rotation.ts';
 import { createApiKey, revokeApiKey } from '../../../src/domain/access/api-keys.ts';
 import { Authenticator, apiKeyState } from '../../../src/domain/access/authentication.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
@@ -34,16 +35,19 @@ async function vaultWithKey(t: Parameters<typeof testVault>[0], key: Record<stri
 }
 
 test('a key is known with its scopes and its allowlist', async (t) => {
-  const { ask, id } = await vaultWithKey(t);
+  const { ask, id, raw } = await vaultWithKey(t);
   assert.deepEqual(await ask(), {
     state: 'active',
     identity: {
       kind: 'api-key',
       id,
       name: 'deploy',
+      prefix: raw.slice(0, 15),
       scopes: new Set(['certificates:read']),
       certificates: new Set(['a']),
       networks: 'any',
+      expiresAt: null,
+      replacedAt: null,
     },
   });
 });
@@ -114,6 +118,37 @@ test('the database is asked once per key while nothing changes', async (t) => {
   assert(asked > 0);
   for (let n = 0; n < 10; n += 1) await ask();
   assert.equal(select.mock.callCount(), asked);
+});
+
+test('a rotated key costs no query under either secret once both are known', async (t) => {
+  const { ask, vault, id, raw, authenticator } = await vaultWithKey(t);
+  const { raw: next } = await rotateApiKey(vault, localCli, id, { overlap: day });
+  const both = [raw, next.expose()];
+  for (const one of both) assert.equal((await ask(one))?.identity.prefix, one.slice(0, 15));
+  const select = t.mock.method(vault.db.reader, 'executeQuery');
+  for (const one of both) {
+    const found = authenticator.authenticate(one);
+    assert(found !== undefined && !(found instanceof Promise), 'it is answered without waiting');
+    assert.equal(found.state, 'active');
+  }
+  assert.equal(select.mock.callCount(), 0);
+});
+
+test("a secret that was replaced is known as such when its overlap ends, and wrong ones are nobody's", async (t) => {
+  const { ask, vault, id, raw, world } = await vaultWithKey(t);
+  const { raw: next } = await rotateApiKey(vault, localCli, id, { overlap: day });
+  const wrong = [
+    `${raw.split('.')[0]}.${next.expose().split('.')[1]}`,
+    `${raw.slice(0, 16)}${'A'.repeat(43)}`,
+  ];
+  for (const one of wrong) assert.equal(await ask(one), undefined);
+  world.advance(day - 1);
+  assert.equal((await ask())?.state, 'active');
+  world.advance(1);
+  const replaced = await ask();
+  assert.deepEqual([replaced?.state, replaced?.identity.id], ['replaced', id]);
+  assert.equal((await ask(next.expose()))?.state, 'active');
+  for (const one of wrong) assert.equal(await ask(one), undefined);
 });
 
 test('revocation outlasts expiry', () => {

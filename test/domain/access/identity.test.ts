@@ -13,6 +13,9 @@ import {
 
 const identity = (rights: readonly Scope[], certificates: 'any' | readonly string[]): ApiKeyIdentity => ({
   kind: 'api-key',
+  prefix: 'vk_aaaaaaaaaaaa',
+  expiresAt: null,
+  replacedAt: null,
   id: 7,
   name: 'deploy',
   scopes: new Set(rights),

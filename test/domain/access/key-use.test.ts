@@ -12,12 +12,10 @@ import { testVault } from '../../harness/test-vault.ts';
 async function vaultWithKeys(t: Parameters<typeof testVault>[0]) {
   const opened = await testVault(t);
   const { vault } = opened;
-  const input = parseInput(createApiKeyInput, {
-    name: 'key',
-    scopes: ['certificates:read'],
-    certificates: ['*'],
-  });
-  for (let n = 0; n < 2; n += 1) await createApiKey(vault, localCli, input);
+  for (const name of ['one', 'other']) {
+    const input = { name, scopes: ['certificates:read'], certificates: ['*'] };
+    await createApiKey(vault, localCli, parseInput(createApiKeyInput, input));
+  }
   const uses = async () =>
     (await pageOfApiKeys(vault, { limit: 10 })).map(({ last_used_at, last_used_ip }) => [
       last_used_at,

@@ -21,12 +21,13 @@ const create = (vault: Vault, name: string, others: object = {}) =>
     parseInput(createCertificateInput, { name, domains: ['www.example.com'], ...others }),
   );
 
-const createKey = (vault: Vault, ...certificates: string[]) =>
-  createApiKey(
-    vault,
-    localCli,
-    parseInput(createApiKeyInput, { name: 'deploy', scopes: ['certificates:read'], certificates }),
-  );
+let keys = 0;
+
+function createKey(vault: Vault, ...certificates: string[]) {
+  keys += 1;
+  const input = { name: `deploy-${keys}`, scopes: ['certificates:read'], certificates };
+  return createApiKey(vault, localCli, parseInput(createApiKeyInput, input));
+}
 
 const rejects = (work: Promise<unknown>, code: ProblemCode, message: RegExp) =>
   assert.rejects(work, (error) => {
@@ -188,7 +189,11 @@ test('a certificate that active keys name is not deleted, and the keys are named
   for (let n = 0; n < 6; n += 1) await createKey(vault, 'www');
   const before = await rows(vault);
   const deleting = deleteCertificate(vault, localCli, 'www', { force: false });
-  await rejects(deleting, 'certificate_in_use', /1 \(deploy\), .*5 \(deploy\) …\. Revoke these keys first/);
+  await rejects(
+    deleting,
+    'certificate_in_use',
+    /1 \(deploy-\d+\), .*5 \(deploy-\d+\) …\. Revoke these keys first/,
+  );
   assert.deepEqual(await rows(vault), before);
 });
 

@@ -20,6 +20,7 @@ import { readVaultState } from '../../../src/domain/desired-state/vault-state.ts
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
+import { nameKeyAlike } from '../../harness/key-names.ts';
 import { forever } from '../../harness/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';
@@ -144,13 +145,14 @@ test('any vault, exported and applied to a new one, makes the new one equal; app
 });
 
 test('keys that share a name, or lost their last certificate, come back from an export', async (t) => {
-  const { vault } = await testVault(t);
+  const { vault, dataDir } = await testVault(t);
   const input = parseInput(createCertificateInput, { name: 'gone', domains: ['gone.test'] });
   await createCertificate(vault, localCli, input);
   const long = 'n'.repeat(128);
-  for (const name of ['www', 'www', 'www (id 1)', long, long]) {
-    const wanted = { name, scopes: ['certificates:read'], certificates: ['gone'] };
-    await createApiKey(vault, localCli, parseInput(createApiKeyInput, wanted));
+  for (const [index, name] of ['www', 'www', 'www (id 1)', long, long].entries()) {
+    const wanted = { name: `key ${index}`, scopes: ['certificates:read'], certificates: ['gone'] };
+    const { id } = await createApiKey(vault, localCli, parseInput(createApiKeyInput, wanted));
+    await nameKeyAlike(dataDir, id, name);
   }
   await deleteCertificate(vault, localCli, 'gone', { force: true });
   const text = await exported(vault);

@@ -193,6 +193,7 @@ suite('the OpenAPI document', () => {
     const expected = {
       public: [],
       scope: [{ apiKey: [] }, { session: [] }],
+      authenticated: [{ apiKey: [] }, { session: [] }],
       administrator: [{ session: [] }],
       session: [{ session: [] }],
       metrics: [],
@@ -200,7 +201,8 @@ suite('the OpenAPI document', () => {
     for (const { method, path, access, problems } of routes) {
       const operation = document.paths[path]?.[method.toLowerCase()];
       assert.deepEqual(operation?.security, expected[access.kind], `${method} ${path}`);
-      const may401 = ['scope', 'session'].includes(access.kind) || problems.includes('unauthenticated');
+      const mayRefuse = ['scope', 'authenticated', 'session'].includes(access.kind);
+      const may401 = mayRefuse || problems.includes('unauthenticated');
       assert.equal('401' in (operation?.responses ?? {}), may401, `${method} ${path}`);
     }
   });

@@ -38,6 +38,31 @@ suite('an API key that is asked for', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'api_key.create'), []);
   });
 
+  test('cannot have the name of a key that is not revoked, and may have that of a revoked one', async (t) => {
+    const { server, expect } = await administration(t);
+    const body = { name: 'web', scopes: ['certificates:read'], certificates: ['*'] };
+    const { id } = await expect<Key>(201, 'POST', path, body);
+    const { code, detail, errors } = await expect<Problem>(409, 'POST', path, { ...body, name: ' web ' });
+    assert.deepEqual([code, errors[0]?.path], ['api_key_exists', 'name']);
+    assert.equal(
+      detail,
+      'API key "web" already exists (id 1). Choose another name, or replace the secret of that key: vault api-key rotate 1',
+    );
+    assert.equal((await expect<Key[]>(200, 'GET', path)).length, 1);
+    assert.equal(eventsOf(server.dataDir, 'api_key.create').length, 1);
+    await expect(201, 'POST', path, { ...body, name: 'WEB' });
+    await expect(200, 'POST', `${path}/${id}/revoke`);
+    await expect(201, 'POST', path, body);
+    await expect(409, 'POST', path, body);
+  });
+
+  test('gets its name alone even if several are asked for at once', async (t) => {
+    const { ask } = await administration(t);
+    const body = { name: 'web', scopes: ['certificates:read'], certificates: ['*'] };
+    const asked = await Promise.all(Array.from({ length: 5 }, () => ask('POST', path, body)));
+    assert.deepEqual(asked.map(({ status }) => status).sort(), [201, 409, 409, 409, 409]);
+  });
+
   test('works at once, is shown only once, and is stored nowhere', async (t) => {
     const admin = await administration(t);
     const { server, ask } = admin;
@@ -65,6 +90,8 @@ suite('an API key that is asked for', () => {
       last_used_at: null,
       last_used_ip: null,
       state: 'active',
+      previous_prefix: null,
+      previous_expires_at: null,
     });
     assert.equal((await server.get('/api/v1/certificates/www', key)).status, 200);
     const listed = await ask('GET', path);

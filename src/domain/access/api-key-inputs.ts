@@ -1,0 +1,38 @@
+/** Input schemas for changes of an API key, shared by the API and the command line. */
+import { z } from 'zod';
+import { day, parseDuration } from '../../base/duration.ts';
+import { parsed, quoted } from '../input-strings.ts';
+import { createApiKeyInput } from '../inputs.ts';
+
+/** How long the old secret of an API key may stay valid. */
+const longestOverlap = 365 * day;
+
+const overlap = parsed(
+  (text) => {
+    const ms = text === '0' ? 0 : parseDuration(text);
+    return ms !== undefined && ms <= longestOverlap ? ms : undefined;
+  },
+  (text) =>
+    `${quoted(text)} is not an overlap: write a number and m, h, d or y, up to 1y, such as 7d; or 0 to end the old key at once`,
+  { pattern: '^(0|[1-9]\\d{0,5}[mhdy])$' },
+);
+
+export const rotateApiKeyInput = z.strictObject({
+  overlap: overlap.prefault('7d').describe('how long the old key stays valid, such as 7d; 0 ends it at once'),
+});
+
+export type RotateApiKeyInput = z.output<typeof rotateApiKeyInput>;
+
+const { name, scopes, certificates, allowed_networks, expires_at } = createApiKeyInput.shape;
+
+/** Changes to an API key; lists replace the current ones, and null clears the expiry. */
+export const updateApiKeyInput = z.strictObject({
+  name: name.optional(),
+  scopes: scopes.optional(),
+  certificates: certificates.optional(),
+  // Without its default, which would clear the networks at every change.
+  allowed_networks: allowed_networks.unwrap().optional(),
+  expires_at: expires_at.nullable(),
+});
+
+export type UpdateApiKeyInput = z.output<typeof updateApiKeyInput>;

@@ -1,0 +1,75 @@
+/** What the presented credentials may do, so that a client can check its key before it needs it. */
+import { z } from 'zod';
+import { Problem } from '../../base/problem.ts';
+import { scopes } from '../../base/scope.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
+import type { ApiKeyIdentity, Identity } from '../../domain/access/identity.ts';
+import { noQuery, time } from '../openapi/schemas.ts';
+import { json } from '../request/reply.ts';
+import { type Route, route } from '../request/route.ts';
+
+const whoamiSchema = z
+  .strictObject({
+    kind: z.enum(['api-key', 'administrator']),
+    id: z.int().nullable().describe('id of the API key; null for an administrator'),
+    name: z.string(),
+    prefix: z.string().nullable().describe('prefix of the presented secret; null for an administrator'),
+    scopes: z.array(z.enum(scopes)),
+    certificates: z.array(z.string()).describe('["*"] for all certificates'),
+    allowed_networks: z.array(z.string()).describe('networks the key may be used from; [] for any'),
+    expires_at: time.nullable().describe('when the key or the session expires'),
+    secret_expires_at: time
+      .nullable()
+      .describe('when the presented secret ends: at the expiry, or earlier if a rotation replaced it'),
+  })
+  .meta({ id: 'Whoami' });
+
+type Whoami = z.output<typeof whoamiSchema>;
+
+export const whoamiRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/whoami',
+    id: 'getWhoami',
+    summary: 'Return what the presented API key or session may do',
+    access: { kind: 'authenticated' },
+    query: noQuery,
+    replies: { 200: { description: 'the caller and its permissions', schema: whoamiSchema } },
+    problems: [],
+    handle: async ({ identity }) => {
+      if (identity === undefined) throw new Problem('unauthenticated');
+      return json(200, whoami(identity));
+    },
+  }),
+];
+
+function whoami(identity: Identity): Whoami {
+  if (identity.kind === 'api-key') return keyView(identity);
+  const end = formatTimestamp(identity.session.expiresAt);
+  return {
+    kind: 'administrator',
+    id: null,
+    name: identity.name,
+    prefix: null,
+    scopes: [...scopes],
+    certificates: ['*'],
+    allowed_networks: [],
+    expires_at: end,
+    secret_expires_at: end,
+  };
+}
+
+function keyView(key: ApiKeyIdentity): Whoami {
+  const ends = [key.expiresAt, key.replacedAt].filter((end) => end !== null);
+  return {
+    kind: 'api-key',
+    id: key.id,
+    name: key.name,
+    prefix: key.prefix,
+    scopes: scopes.filter((scope) => key.scopes.has(scope)),
+    certificates: key.certificates === 'any' ? ['*'] : [...key.certificates].sort(),
+    allowed_networks: key.networks === 'any' ? [] : key.networks.map(({ text }) => text),
+    expires_at: formatTimestampOrNull(key.expiresAt),
+    secret_expires_at: ends.length === 0 ? null : formatTimestamp(Math.min(...ends)),
+  };
+}
