@@ -1,11 +1,9 @@
 /** Channel `webhook`: a JSON POST request, signed as in Standard Webhooks. The response body is never shown. */
 import { z } from 'zod';
-import { second } from '../base/duration.ts';
-import { parseRetryAfter } from '../base/retry-after.ts';
 import { Secret } from '../base/secret.ts';
 import { isSecureUrl } from '../base/secure-url.ts';
-import { OutboundError, type ResponseHead } from '../net/outbound-http.ts';
-import { type ChannelContext, ChannelError, type ChannelType, type Message } from './channel.ts';
+import type { ChannelContext, ChannelType, Message } from './channel.ts';
+import { deliverByHttp, httpPatience } from './http-delivery.ts';
 import { trustedCa } from './trust-settings.ts';
 import { signatureHeaders, signingKey } from './webhook-signature.ts';
 
@@ -27,24 +25,20 @@ const config = z.strictObject({
 /** `url` may contain a token, so it is protected like `secret`; `ca` replaces the public CAs. */
 export type WebhookChannelConfig = z.output<typeof config>;
 
-const patience = 30 * second;
-/** The response body is not used. */
-const largestAnswer = 64 * 1024;
-
 export const webhookChannel: ChannelType<WebhookChannelConfig> = {
   type: 'webhook',
   title: 'a JSON POST request, signed as in Standard Webhooks',
   config,
   plain: 'secret',
   target: ({ url }) => new URL(url).origin,
-  patience: () => patience,
-  longestPatience: patience,
+  patience: () => httpPatience,
+  longestPatience: httpPatience,
   create: (settings, context) => ({ send: (message, signal) => post(settings, context, message, signal) }),
 };
 
 async function post(
   { url, secret, ca }: WebhookChannelConfig,
-  { world, outbound }: ChannelContext,
+  context: ChannelContext,
   message: Message,
   signal: AbortSignal,
 ): Promise<undefined> {
@@ -52,32 +46,7 @@ async function post(
   const body = JSON.stringify(message);
   const headers = {
     'Content-Type': 'application/json',
-    ...signatureHeaders(key, { id: message.id, body }, world.now()),
+    ...signatureHeaders(key, { id: message.id, body }, context.world.now()),
   };
-  const limits = { timeoutMs: patience, maxBytes: largestAnswer };
-  const { host } = new URL(url);
-  let answer: ResponseHead;
-  try {
-    answer = await outbound({ method: 'POST', url, headers, body, ca, signal, ...limits });
-  } catch (error) {
-    if (!(error instanceof OutboundError)) throw error;
-    // If only the body was too large, the status has already arrived.
-    if (error.head === undefined) throw new ChannelError(error.message, { cause: error });
-    answer = error.head;
-  }
-  judge(host, answer, world.now());
-  return undefined;
-}
-
-/** Any 2xx status means success (RFC 9110 §15.3). */
-function judge(host: string, { status, headers }: ResponseHead, now: number): void {
-  if (status >= 200 && status < 300) return;
-  if (status === 410)
-    throw new ChannelError(`${host} responded with 410 Gone: the endpoint no longer accepts messages`, {
-      gone: true,
-    });
-  const more = status >= 300 && status < 400 ? '; redirects are not followed' : '';
-  throw new ChannelError(`${host} responded with ${status}${more}`, {
-    retryAfterMs: parseRetryAfter(headers['retry-after'], now),
-  });
+  return deliverByHttp({ url, headers, body, ca }, context, signal);
 }

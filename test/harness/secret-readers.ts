@@ -44,7 +44,7 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     why: 'hands the master key to the process that checks a backup, by a pipe',
   },
   { file: 'src/cli/commands/notification.ts', calls: 1, why: 'shows a signing secret that was made, once' },
-  { file: 'src/cli/commands/notification-add.ts', calls: 1, why: 'the same' },
+  { file: 'src/cli/commands/notification-options.ts', calls: 1, why: 'the same' },
   {
     file: 'src/cli/serving/open-metrics.ts',
     calls: 1,

@@ -16,13 +16,8 @@ import { withVault } from '../runtime/with-vault.ts';
 import { limitFrom, limitOption } from '../terminal/count-option.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import { jsonText, table } from '../terminal/output.ts';
-import {
-  channelOption,
-  choiceOptions,
-  choices,
-  notificationAddCommands,
-  settingsFrom,
-} from './notification-add.ts';
+import { notificationAddCommands } from './notification-add.ts';
+import { channelOption, choiceOptions, choices, settingsFrom } from './notification-options.ts';
 
 const json = { type: 'boolean', description: 'print JSON' } as const;
 
@@ -167,6 +162,6 @@ const log = command({
 
 export const notificationCommands = commandGroup(
   'notification',
-  'Send notifications by webhook, email or program',
+  'Send notifications by webhook, email, program or chat',
   { add: notificationAddCommands, list, update, remove, test, log },
 );

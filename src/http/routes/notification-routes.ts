@@ -60,7 +60,7 @@ export const notificationRoutes: readonly Route[] = [
     method: 'POST',
     path,
     id: 'addNotificationChannel',
-    summary: 'Create a notification channel: webhook or e-mail',
+    summary: 'Create a notification channel: webhook, e-mail, chat or paging',
     access,
     query: noQuery,
     body: addChannelBody,

@@ -1,0 +1,76 @@
+/** `vault notification add` for chat and paging services: secrets come from files, and stay where they belong. */
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { commandLine, commandWords } from '../../harness/command-line.ts';
+import { fakeChatApi, jsonAnswer } from '../../harness/fake-chat-api.ts';
+
+const add = (options: string) => commandWords(`notification add ${options}`);
+const key = 'k3y'.padEnd(32, '0');
+
+/** The options, the content of the secret file, and what the service must receive. */
+const services: [type: string, options: string, secret: (origin: string) => string, call: string][] = [
+  ['slack', '', (origin) => `${origin}/services/s3cret`, '/services/s3cret'],
+  ['teams', '', (origin) => `${origin}/flow?sig=s3cret`, '/flow?sig=s3cret'],
+  ['discord', '', (origin) => `url: ${origin}/api/s3cret`, '/api/s3cret'],
+  ['telegram', '--url ORIGIN --chat=-1001 --thread 4', () => '1:s3cret', '/bot1:s3cret/sendMessage'],
+  ['ntfy', '--url ORIGIN --topic vault', () => 'tk_s3cret', '/'],
+  ['gotify', '--url ORIGIN', () => 's3cret', '/message'],
+  ['pagerduty', '--url ORIGIN', () => key, '/v2/enqueue'],
+  ['opsgenie', '--url ORIGIN', () => 's3cret', '/v2/alerts'],
+];
+
+suite('vault notification add', () => {
+  for (const [type, options, secret, call] of services) {
+    test(`${type} takes its secret from a file, and test says whether the service accepts`, async (t) => {
+      const { done, refused, file, holds } = commandLine(t);
+      const api = await fakeChatApi(t);
+      const { origin } = api;
+      const path = file(`${secret(origin)}\n`);
+      const added = await done(
+        ...add(`${type} --channel ops ${options.replace('ORIGIN', origin)} --secret-file ${path}`),
+      );
+      assert.match(added.stderr, /Added channel ops\.\n {2}Try: vault notification test --channel ops\n$/);
+      assert.equal(added.stdout, '', 'no signing secret is made up');
+      const tried = await done('notification', 'test', 'ops');
+      assert.equal(tried.stdout, 'ops accepted the test notification\n');
+      assert.deepEqual(
+        api.calls.map((one) => one.call),
+        [`POST ${call}`],
+      );
+      assert.match(api.calls[0]?.body ?? '', /test notification/);
+      api.answers.push(jsonAnswer(401, { error: 's3cret' }));
+      await refused(['notification', 'test', 'ops'], `vault: ${new URL(origin).host} responded with 401\n`);
+      const listed = await done('notification', 'list');
+      assert(
+        listed.stdout.includes(`ops      ${type}`) && listed.stdout.includes(` ${origin} `),
+        listed.stdout,
+      );
+      const log = await done('notification', 'log');
+      for (const hidden of ['s3cret', key]) {
+        assert(!holds(hidden), 'the database has the secret in the clear');
+        for (const { stdout, stderr } of [added, tried, listed, log])
+          assert(!`${stdout}${stderr}`.includes(hidden));
+      }
+    });
+  }
+
+  test('names what is missing, and shows no value', async (t) => {
+    const { refused, file } = commandLine(t);
+    await refused(
+      add('slack --channel ops'),
+      /^vault: invalid settings for slack: url is missing; it must be /,
+    );
+    await refused(
+      add(`slack --channel ops --secret-file ${file('hunter2')}`),
+      /^(?!.*hunter2).*url must be an https/,
+    );
+    await refused(add('telegram --channel ops --chat me'), /token is missing.*chat must be the id/);
+    await refused(add('telegram --channel ops --thread x'), /--thread: "x" is not a number/, 2);
+    await refused(
+      add(`pagerduty --channel p --secret-file ${file('short')}`),
+      /routing_key must be the integration/,
+    );
+    await refused(add('gotify --channel g --topic x'), /unknown option --topic/, 2);
+    await refused(add('slak --channel g'), /slack/, 2);
+  });
+});
