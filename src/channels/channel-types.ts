@@ -21,6 +21,11 @@ export const channelTypes: ReadonlyMap<string, ChannelType> = new Map(
   ].map((type) => [type.type, type]),
 );
 
+/** Whether channels of this type combine pending messages into one. */
+export function isGathering(type: string): boolean {
+  return channelTypes.get(type)?.gathers === true;
+}
+
 /** The type with its settings validated at each use, because stored settings may come from any version. */
 function checked<Config>(type: ChannelType<Config>): ChannelType {
   return {

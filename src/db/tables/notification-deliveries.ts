@@ -29,6 +29,8 @@ export async function findDelivery(reader: Reader, id: number): Promise<Delivery
 export type DueLimits = {
   readonly exceptChannels?: readonly number[];
   readonly onlyChannel?: number;
+  /** Includes deliveries without an attempt that are due within this time. */
+  readonly newWithin?: number;
   /** No wait or lease is longer: longer ones were written while the clock was ahead. */
   readonly longestWait: number;
 };
@@ -43,7 +45,7 @@ export type DueDeliveryRow = DeliveryRow & { readonly event: string };
 export async function listDueDeliveries(
   reader: Reader,
   now: number,
-  { exceptChannels = [], onlyChannel, longestWait }: DueLimits,
+  { exceptChannels = [], onlyChannel, newWithin = 0, longestWait }: DueLimits,
   limit: number,
 ): Promise<DueDeliveryRow[]> {
   let query = reader
@@ -59,7 +61,11 @@ export async function listDueDeliveries(
       or([
         and([
           eb('status', '=', 'queued'),
-          or([eb('next_attempt_at', '<=', now), eb('next_attempt_at', '>', now + longestWait)]),
+          or([
+            eb('next_attempt_at', '<=', now),
+            and([eb('attempts', '=', 0), eb('next_attempt_at', '<=', now + newWithin)]),
+            eb('next_attempt_at', '>', now + longestWait),
+          ]),
         ]),
         and([
           eb('status', '=', 'sending'),

@@ -1,6 +1,6 @@
 /** Claims deliveries under a lease before they are attempted: one at a time, or several for channels that gather messages. */
 import { day, minute } from '../../base/duration.ts';
-import { channelTypes } from '../../channels/channel-types.ts';
+import { channelTypes, isGathering } from '../../channels/channel-types.ts';
 import type { Writer } from '../../db/database.ts';
 import { type ChannelRow, findChannelById } from '../../db/tables/notification-channels.ts';
 import {
@@ -10,7 +10,8 @@ import {
   updateDelivery,
 } from '../../db/tables/notification-deliveries.ts';
 import type { TimedContext } from '../contexts.ts';
-import { isGathering, mostGathered, sentAlone, throttledChannels } from './notification-gathering.ts';
+import { mostGathered, sentAlone, throttledChannels } from './notification-gathering.ts';
+import { gatheredFor } from './notification-queue.ts';
 
 /** A delivery scheduled further ahead, or leased for longer, was written by a wrong clock. */
 const longestWait = 2 * day;
@@ -27,7 +28,7 @@ export type ClaimedDelivery = {
 
 /**
  * Claims the delivery that is due the longest, except of `exceptChannels`. For a channel that gathers messages, it also claims
- * everything else that is due. Undefined if nothing is due.
+ * everything else that is due or new. Undefined if nothing is due.
  */
 export async function claimDelivery(
   { db, world }: TimedContext,
@@ -43,7 +44,12 @@ export async function claimDelivery(
     const channel = found && (await findChannelById(writer, found.channel_id));
     if (found === undefined || channel === undefined) return undefined;
     if (!isGathering(channel.type) || isAlone(found)) return lease(writer, [found], channel, worker, now);
-    const due = await listDueDeliveries(writer, now, { onlyChannel: channel.id, longestWait }, mostGathered);
+    const due = await listDueDeliveries(
+      writer,
+      now,
+      { onlyChannel: channel.id, longestWait, newWithin: gatheredFor },
+      mostGathered,
+    );
     return lease(
       writer,
       due.filter((row) => !isAlone(row)),
