@@ -9,12 +9,19 @@ import {
   listDueDeliveries,
   updateDelivery,
 } from '../../db/tables/notification-deliveries.ts';
+import { channelsFailingSince } from '../../db/tables/notification-pace.ts';
 import type { TimedContext } from '../contexts.ts';
 import { mostGathered, sentAlone, throttledChannels } from './notification-gathering.ts';
 import { gatheredFor } from './notification-queue.ts';
 
 /** A delivery scheduled further ahead, or leased for longer, was written by a wrong clock. */
 const longestWait = 2 * day;
+
+/**
+ * A channel that failed makes no other attempt until that delivery is due again, at most this long: the others would fail too,
+ * and one attempt is enough to notice that it works again.
+ */
+const longestRest = 5 * minute;
 
 /** Added to the time limit of an attempt: an owner that exceeds both is dead. */
 const leaseSlack = minute;
@@ -35,9 +42,11 @@ export async function claimDelivery(
   worker: string,
   exceptChannels: readonly number[],
 ): Promise<ClaimedDelivery | undefined> {
-  const throttled = await throttledChannels(db.reader, world.now());
-  const limits = { exceptChannels: [...exceptChannels, ...throttled], longestWait };
-  if ((await listDueDeliveries(db.reader, world.now(), limits, 1)).length === 0) return undefined;
+  const at = world.now();
+  const throttled = await throttledChannels(db.reader, at);
+  const resting = await channelsFailingSince(db.reader, at - longestRest, at);
+  const limits = { exceptChannels: [...exceptChannels, ...throttled, ...resting], longestWait };
+  if ((await listDueDeliveries(db.reader, at, limits, 1)).length === 0) return undefined;
   return db.write(async (writer) => {
     const now = world.now();
     const [found] = await listDueDeliveries(writer, now, limits, 1);

@@ -20,7 +20,7 @@ import { addWebhook, deliverAll, deliveriesOf, written } from '../../harness/not
 import { forever } from '../../harness/renewal-fixtures.ts';
 import { smtpServer } from '../../harness/smtp-server.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { webhookReceiver } from '../../harness/webhook-receiver.ts';
+import { status, webhookReceiver } from '../../harness/webhook-receiver.ts';
 
 async function prepared(t: TestContext) {
   const server = await smtpServer(t, { security: 'none' });
@@ -206,6 +206,64 @@ test('programs are told of each thing by itself, however many there are', async 
   await fail(vault, 1, 20);
   assert.equal(await deliverAll(vault), 20);
   assert.equal(new Set(receiver.received.map(({ json }) => json.data.certificate)).size, 20);
+});
+
+suite('a channel that failed', () => {
+  test('rests until its delivery is due again instead of trying each of three hundred, and then delivers all', async (t) => {
+    const receiver = await webhookReceiver(t);
+    const { vault, world } = await testVault(t);
+    await addWebhook(vault, receiver.url);
+    await fail(vault, 1, 300);
+    receiver.answers.push(...Array.from({ length: 4 }, () => status(503)));
+    assert.equal(await deliverAll(vault), 1, 'one attempt finds out');
+    await fail(vault, 301, 301);
+    world.advance(minute - 1);
+    assert.equal(await deliverAll(vault), 0, 'new notices wait too');
+    world.advance(1);
+    assert.equal(await deliverAll(vault), 1);
+    // Each of these is the first attempt of another notice, or a retry; never more than one at a time.
+    for (const _ of [1, 2]) {
+      world.advance(5 * minute);
+      assert.equal(await deliverAll(vault), 1);
+    }
+    assert.equal(receiver.received.length, 4);
+    world.advance(5 * minute);
+    await deliverAll(vault);
+    world.advance(30 * minute);
+    await deliverAll(vault);
+    assert.deepEqual(await states(vault), { delivered: 301 });
+  });
+
+  test('rests no longer than five minutes, whatever one message waits for, and no longer than until a success', async (t) => {
+    const receiver = await webhookReceiver(t);
+    const { vault, world } = await testVault(t);
+    await addWebhook(vault, receiver.url);
+    receiver.answers.push(status(429, { 'retry-after': '7200' }));
+    await fail(vault, 1, 1);
+    assert.equal(await deliverAll(vault), 1);
+    await fail(vault, 2, 3);
+    world.advance(5 * minute - 1);
+    assert.equal(await deliverAll(vault), 0);
+    world.advance(1);
+    assert.equal(await deliverAll(vault), 2);
+    receiver.answers.push(status(500));
+    world.advance(1);
+    await fail(vault, 4, 5);
+    assert.equal(await deliverAll(vault), 1);
+    await testChannel(vault, localCli, 'ops', forever);
+    assert.equal(await deliverAll(vault), 1, 'the test was accepted');
+  });
+
+  test('keeps no other channel waiting', async (t) => {
+    const [broken, sound] = [await webhookReceiver(t), await webhookReceiver(t)];
+    const { vault } = await testVault(t);
+    await addWebhook(vault, broken.url);
+    await addWebhook(vault, sound.url, { name: 'sound' });
+    broken.answers.push(status(500));
+    await fail(vault, 1, 5);
+    assert.equal(await deliverAll(vault), 6);
+    assert.equal(sound.received.length, 5);
+  });
 });
 
 /** A database that can be read, and not be written to any more. */
