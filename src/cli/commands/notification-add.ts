@@ -1,6 +1,11 @@
 /** `vault notification add …`: one command per channel type, with settings as options and secrets in a file. */
+import { isUtf8 } from 'node:buffer';
+import { OperatorError } from '../../base/operator-error.ts';
+import { placeholders } from '../../channels/webhook-template.ts';
 import { command, commandGroup } from '../runtime/command.ts';
+import { readInput } from '../terminal/input-file.ts';
 import { Misuse } from '../terminal/misuse.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { chatCommands } from './notification-add-chat.ts';
 import { addFromOptions, addOptions, ca, caFile, number } from './notification-options.ts';
 
@@ -16,6 +21,10 @@ const webhook = command({
       does: 'Send every new version of some certificates',
       line: "vault notification add webhook --channel deploy --url https://deploy.example.com/vault --event certificate.issued --certificate 'web*'",
     },
+    {
+      does: 'Post a body of your own',
+      line: 'vault notification add webhook --channel chat --url https://chat.example.com/hook --template body.json',
+    },
   ],
   options: {
     ...addOptions,
@@ -24,11 +33,23 @@ const webhook = command({
       valueHint: 'URL',
       description: 'the URL to post to; put a URL that holds a token in the secret file (url: …)',
     },
+    template: {
+      type: 'string',
+      valueHint: 'FILE',
+      description: `the body to send instead of the JSON, with ${placeholders.map((name) => `{{${name}}}`).join(', ')}`,
+    },
+    'content-type': {
+      type: 'string',
+      valueHint: 'TYPE',
+      description: 'the media type of the template (default: application/json)',
+    },
     ...caFile,
   },
   run: async (args, terminal) =>
     addFromOptions('webhook', args, terminal, {
       ...(args.url !== undefined && { url: args.url }),
+      ...(args.template !== undefined && { template: await templateIn(args.template, terminal) }),
+      ...(args['content-type'] !== undefined && { content_type: args['content-type'] }),
       ...(await ca(args, terminal)),
     }),
 });
@@ -110,6 +131,14 @@ export const notificationAddCommands = commandGroup(
   'Add a webhook, email, program or chat as a channel',
   { webhook, email, exec, ...chatCommands },
 );
+
+async function templateIn(path: string, terminal: Terminal): Promise<string> {
+  const bytes = await readInput(path, terminal);
+  if (!isUtf8(bytes)) {
+    throw new OperatorError(`${path} is not UTF-8 text`, { hint: 'Save the template as UTF-8.' });
+  }
+  return bytes.toString('utf8');
+}
 
 /** `mail.example.com:587`, `[2001:db8::1]:25`, `mail.example.com` */
 function server(text: string): { host: string; port?: number } {

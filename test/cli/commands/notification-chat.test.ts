@@ -54,6 +54,35 @@ suite('vault notification add', () => {
     });
   }
 
+  test('webhook takes a template for its body, and refuses one that cannot work', async (t) => {
+    const { done, refused, file } = commandLine(t);
+    const api = await fakeChatApi(t);
+    const url = `--url ${api.origin}/hook`;
+    const template = file('{"text": "{{severity}}: {{subject}} \\"{{message}}\\""}');
+    await done(...add(`webhook --channel own ${url} --template ${template}`));
+    await done('notification', 'test', 'own');
+    const { text } = JSON.parse(api.calls[0]?.body ?? '') as { text: string };
+    assert.match(text, /^info: test notification "Notification channel own works\.\n/);
+    const plain = file('{{event}}');
+    await done(...add(`webhook --channel text ${url} --template ${plain} --content-type text/plain`));
+    await done('notification', 'test', 'text');
+    assert.deepEqual([api.calls[1]?.body, api.calls[1]?.headers['content-type']], ['test', 'text/plain']);
+    await refused(
+      add(`webhook --channel x ${url} --template ${plain}`),
+      /webhook: template is not JSON; put /,
+    );
+    const unknown = file('"{{certificat}}"');
+    await refused(
+      add(`webhook --channel x ${url} --template ${unknown}`),
+      /unknown placeholder \{\{certificat\}\}/,
+    );
+    await refused(
+      add(`webhook --channel x ${url} --content-type text/plain`),
+      /content_type must be set together/,
+    );
+    await refused(add(`webhook --channel x ${url} --template ${file(Buffer.of(0xff))}`), /is not UTF-8 text/);
+  });
+
   test('names what is missing, and shows no value', async (t) => {
     const { refused, file } = commandLine(t);
     await refused(

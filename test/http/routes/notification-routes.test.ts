@@ -173,5 +173,7 @@ test('the kinds of channels tell what each needs as JSON Schema', async (t) => {
       ]),
     ],
   );
-  assert.deepEqual(Object.keys(kinds[0]?.settings.properties ?? {}), ['url', 'secret', 'ca']);
+  assert.deepEqual(Object.keys(kinds[0]?.settings.properties ?? {}), [
+    ...['url', 'secret', 'ca', 'template', 'content_type'],
+  ]);
 });
