@@ -60,8 +60,8 @@ function settingOf(kind: ConfigField['kind'], text: string): unknown {
 function fieldOf(name: string, property: Property, isRequired: boolean): ConfigField {
   const { type, anyOf, default: fallback, description } = property;
   const title = name.replaceAll('_', ' ');
-  const isPem = name === 'ca';
-  const isLong = isPem || type === 'array' || (anyOf?.some((choice) => choice.type === 'object') ?? false);
+  const isText = name === 'ca' || name === 'template';
+  const isLong = isText || type === 'array' || (anyOf?.some((choice) => choice.type === 'object') ?? false);
   const kind = kindOf(property);
   return {
     name,

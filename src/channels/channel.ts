@@ -33,11 +33,29 @@ export type ChannelContext = {
   readonly world: World;
   readonly outbound: Outbound;
   readonly guard: OutboundGuard;
+  /** The address of the console, if the vault knows it. */
+  readonly publicUrl?: string | undefined;
+  /** Distinguishes the alarms of this channel from those of other vaults with the same recipient. */
+  readonly channelKey?: string;
 };
+
+/** The names of the types, in the order of the help text. */
+export type ChannelTypeName =
+  | 'webhook'
+  | 'email'
+  | 'exec'
+  | 'slack'
+  | 'teams'
+  | 'discord'
+  | 'telegram'
+  | 'ntfy'
+  | 'gotify'
+  | 'pagerduty'
+  | 'opsgenie';
 
 /** A type of channel: its settings, and how to create a channel from them. */
 export type ChannelType<Config = unknown> = {
-  readonly type: 'webhook' | 'email' | 'exec';
+  readonly type: ChannelTypeName;
   /** A few words for the help text. */
   readonly title: string;
   /** Settings and credentials. Strict: unknown settings are rejected by name. */

@@ -1,35 +1,53 @@
-/** Channel `webhook`: a JSON POST request, signed as in Standard Webhooks. The response body is never shown. */
+/** Channel `webhook`: a POST request with JSON or a template, signed as in Standard Webhooks. The response body is never shown. */
 import { z } from 'zod';
-import { second } from '../base/duration.ts';
-import { parseRetryAfter } from '../base/retry-after.ts';
 import { Secret } from '../base/secret.ts';
 import { isSecureUrl } from '../base/secure-url.ts';
-import { OutboundError, type ResponseHead } from '../net/outbound-http.ts';
-import { type ChannelContext, ChannelError, type ChannelType, type Message } from './channel.ts';
+import type { ChannelContext, ChannelType, Message } from './channel.ts';
+import { chatMessage } from './chat-message.ts';
+import { deliverByHttp, httpPatience } from './http-delivery.ts';
 import { trustedCa } from './trust-settings.ts';
 import { signatureHeaders, signingKey } from './webhook-signature.ts';
+import { largestTemplate, placeholders, renderedTemplate, templateProblem } from './webhook-template.ts';
 
-const config = z.strictObject({
-  url: z
-    .string({ error: 'is missing; it must be the URL that messages are posted to' })
-    .max(2000)
-    .refine(isSecureUrl, {
-      error: 'must be an https:// URL without user and fragment (http:// only for localhost)',
-    }),
-  secret: z
-    .string({ error: 'is missing; it must be the key that signs the messages' })
-    .refine((text) => signingKey(text) !== undefined, {
-      error: 'must be whsec_ followed by 24 to 64 bytes in Base64',
-    }),
-  ca: trustedCa,
-});
+const usualType = 'application/json';
 
-/** `url` may contain a token, so it is protected like `secret`; `ca` replaces the public CAs. */
+const config = z
+  .strictObject({
+    url: z
+      .string({ error: 'is missing; it must be the URL that messages are posted to' })
+      .max(2000)
+      .refine(isSecureUrl, {
+        error: 'must be an https:// URL without user and fragment (http:// only for localhost)',
+      }),
+    secret: z
+      .string({ error: 'is missing; it must be the key that signs the messages' })
+      .refine((text) => signingKey(text) !== undefined, {
+        error: 'must be whsec_ followed by 24 to 64 bytes in Base64',
+      }),
+    ca: trustedCa,
+    template: z
+      .string()
+      .min(1, { error: 'must not be empty' })
+      .max(largestTemplate, { error: `must have at most ${largestTemplate} characters` })
+      .meta({ description: `Replaces the body; placeholders: {{${placeholders.join('}}, {{')}}}` })
+      .optional(),
+    content_type: z
+      .string()
+      .regex(/^[a-z]{1,20}\/[a-z0-9.+-]{1,80}(?:; ?charset=utf-8)?$/, {
+        error: 'must be a media type in lower case, such as text/plain',
+      })
+      .optional(),
+  })
+  .superRefine(({ template, content_type }, { addIssue }) => {
+    if (content_type !== undefined && template === undefined) {
+      addIssue({ code: 'custom', path: ['content_type'], message: 'must be set together with template' });
+    }
+    const problem = template === undefined ? undefined : templateProblem(template, content_type ?? usualType);
+    if (problem !== undefined) addIssue({ code: 'custom', path: ['template'], message: problem });
+  });
+
+/** `url` may contain a token, so it is protected like `secret`; `ca` replaces the public CAs; `template` is the body instead of the JSON. */
 export type WebhookChannelConfig = z.output<typeof config>;
-
-const patience = 30 * second;
-/** The response body is not used. */
-const largestAnswer = 64 * 1024;
 
 export const webhookChannel: ChannelType<WebhookChannelConfig> = {
   type: 'webhook',
@@ -37,47 +55,25 @@ export const webhookChannel: ChannelType<WebhookChannelConfig> = {
   config,
   plain: 'secret',
   target: ({ url }) => new URL(url).origin,
-  patience: () => patience,
-  longestPatience: patience,
+  patience: () => httpPatience,
+  longestPatience: httpPatience,
   create: (settings, context) => ({ send: (message, signal) => post(settings, context, message, signal) }),
 };
 
 async function post(
-  { url, secret, ca }: WebhookChannelConfig,
-  { world, outbound }: ChannelContext,
+  { url, secret, ca, template, content_type = usualType }: WebhookChannelConfig,
+  context: ChannelContext,
   message: Message,
   signal: AbortSignal,
 ): Promise<undefined> {
   const key = new Secret(signingKey(secret) ?? Buffer.alloc(0));
-  const body = JSON.stringify(message);
+  const body =
+    template === undefined
+      ? JSON.stringify(message)
+      : renderedTemplate(template, content_type, chatMessage(message, context));
   const headers = {
-    'Content-Type': 'application/json',
-    ...signatureHeaders(key, { id: message.id, body }, world.now()),
+    'Content-Type': content_type,
+    ...signatureHeaders(key, { id: message.id, body }, context.world.now()),
   };
-  const limits = { timeoutMs: patience, maxBytes: largestAnswer };
-  const { host } = new URL(url);
-  let answer: ResponseHead;
-  try {
-    answer = await outbound({ method: 'POST', url, headers, body, ca, signal, ...limits });
-  } catch (error) {
-    if (!(error instanceof OutboundError)) throw error;
-    // If only the body was too large, the status has already arrived.
-    if (error.head === undefined) throw new ChannelError(error.message, { cause: error });
-    answer = error.head;
-  }
-  judge(host, answer, world.now());
-  return undefined;
-}
-
-/** Any 2xx status means success (RFC 9110 §15.3). */
-function judge(host: string, { status, headers }: ResponseHead, now: number): void {
-  if (status >= 200 && status < 300) return;
-  if (status === 410)
-    throw new ChannelError(`${host} responded with 410 Gone: the endpoint no longer accepts messages`, {
-      gone: true,
-    });
-  const more = status >= 300 && status < 400 ? '; redirects are not followed' : '';
-  throw new ChannelError(`${host} responded with ${status}${more}`, {
-    retryAfterMs: parseRetryAfter(headers['retry-after'], now),
-  });
+  return deliverByHttp({ url, headers, body, ca }, context, signal);
 }

@@ -498,6 +498,26 @@ const scenes: readonly Scene[] = [
     },
   },
   {
+    page: 'docs/how-to/notify-by-chat.md',
+    prepare: async (_, box) => {
+      await some(box);
+      const secrets = {
+        ...{ 'slack-url.txt': 'https://hooks.slack.com/services/made/up' },
+        ...{ 'teams-url.txt': 'https://made-up.example.com/workflows/1?sig=made-up' },
+        ...{ 'discord-url.txt': 'https://discord.com/api/webhooks/1/made-up' },
+        ...{ 'telegram-token.txt': '123456:made-up', 'ntfy-token.txt': 'tk_madeup' },
+        ...{
+          'gotify-token.txt': 'made-up',
+          'pagerduty-key.txt': 'm'.repeat(32),
+          'opsgenie-key.txt': 'made-up',
+        },
+      };
+      for (const [name, secret] of Object.entries(secrets))
+        writeFileSync(join(box.root, name), `${secret}\n`);
+      return {};
+    },
+  },
+  {
     page: 'docs/how-to/administrators.md',
     prepare: async (_, box) => some(box).then(() => ({})),
     needs: needs('script'),

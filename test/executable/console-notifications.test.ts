@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { visit } from '../harness/console-visit.ts';
+import { fakeChatApi } from '../harness/fake-chat-api.ts';
 import { needs } from '../harness/missing-program.ts';
 import { isSignedWith, status, webhookReceiver } from '../harness/webhook-receiver.ts';
 
@@ -52,6 +53,42 @@ test(
     await page.getByRole('button', { name: 'Remove ops' }).click();
     await dialog.getByRole('button', { name: 'Remove' }).click();
     await page.getByRole('heading', { name: 'No notification channels yet' }).waitFor();
+  },
+);
+
+test(
+  'each chat and paging service can be selected and shows its settings; credentials are hidden',
+  browser,
+  async (t) => {
+    const { alice } = await visit(t);
+    const api = await fakeChatApi(t);
+    const { page, open } = await alice();
+    await open('/notifications');
+    await page.getByRole('button', { name: 'Add channel' }).click();
+    const dialog = page.getByRole('dialog');
+    const settings: [type: string, labels: string[]][] = [
+      ...(['slack', 'teams', 'discord'] as const).map((type): [string, string[]] => [type, ['URL']]),
+      ['ntfy', ['Topic', 'Token (optional)', 'URL (optional)']],
+      ['gotify', ['URL', 'Token']],
+      ['pagerduty', ['Routing key', 'URL (optional)']],
+      ['opsgenie', ['API key', 'URL (optional)']],
+      ['telegram', ['Token', 'Chat', 'Thread (optional)', 'URL (optional)']],
+    ];
+    for (const [type, labels] of settings) {
+      await dialog.getByLabel('Type').selectOption(type);
+      for (const label of labels) await dialog.getByLabel(label, { exact: true }).waitFor();
+    }
+    const token = dialog.getByLabel('Token', { exact: true });
+    assert.equal(await token.getAttribute('type'), 'password');
+    await token.fill('1:s3cret');
+    await dialog.getByLabel('Chat', { exact: true }).fill('-1001');
+    await dialog.getByLabel('URL (optional)', { exact: true }).fill(api.origin);
+    await dialog.getByRole('button', { name: 'Add' }).click();
+    await page.getByRole('button', { name: 'Test telegram' }).click();
+    await dialog.getByRole('button', { name: 'Send' }).click();
+    await page.getByText('telegram accepted the test message').waitFor();
+    assert.equal(api.calls[0]?.call, 'POST /bot1:s3cret/sendMessage');
+    assert.equal(await page.getByText('s3cret').count(), 0);
   },
 );
 

@@ -1,68 +1,13 @@
 /** `vault notification add …`: one command per channel type, with settings as options and secrets in a file. */
-import { Secret } from '../../base/secret.ts';
-import { channelTypes } from '../../channels/channel-types.ts';
-import { localCli } from '../../domain/audit/audit.ts';
-import { parseInput } from '../../domain/inputs.ts';
-import { mergedSettings } from '../../domain/notifications/channel-settings.ts';
-import { addChannel } from '../../domain/notifications/notification-channels.ts';
-import { channelEvents } from '../../domain/notifications/notification-events.ts';
-import { createChannelInput } from '../../domain/notifications/notification-inputs.ts';
+import { isUtf8 } from 'node:buffer';
+import { OperatorError } from '../../base/operator-error.ts';
+import { placeholders } from '../../channels/webhook-template.ts';
 import { command, commandGroup } from '../runtime/command.ts';
-import { withVault } from '../runtime/with-vault.ts';
-import type { Arguments } from '../terminal/arguments.ts';
 import { readInput } from '../terminal/input-file.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-
-export const channelOption = {
-  channel: {
-    type: 'string',
-    valueHint: 'NAME',
-    required: true,
-    positional: 'or-flag',
-    description: 'the name of the channel',
-  },
-} as const;
-
-/** Which notifications a channel receives. */
-export const choiceOptions = {
-  event: {
-    type: 'string',
-    valueHint: 'EVENT',
-    multiple: true,
-    description: `an event to notify about: ${channelEvents.join(', ')}; or all or none (default: all except certificate.issued)`,
-  },
-  certificate: {
-    type: 'string',
-    valueHint: 'PATTERN',
-    multiple: true,
-    description: 'only notify about certificates whose names match, with * for any characters (default: all)',
-  },
-  digest: { type: 'string', valueHint: 'HH:MM', description: 'send a daily digest at this time, in UTC' },
-  'digest-days': {
-    type: 'string',
-    valueHint: 'N',
-    description: 'list what expires within this many days in the digest (default: 14)',
-  },
-} as const;
-
-const secretFile = {
-  'secret-file': {
-    type: 'string',
-    valueHint: 'FILE',
-    description: 'a file with the secret, or with all settings as YAML or JSON; - for standard input',
-  },
-} as const;
-
-const caFile = {
-  'ca-file': {
-    type: 'string',
-    valueHint: 'FILE',
-    description: 'PEM certificates to trust instead of the public CAs',
-  },
-} as const;
-
-const addOptions = { ...channelOption, ...choiceOptions, ...secretFile } as const;
+import { chatCommands } from './notification-add-chat.ts';
+import { addFromOptions, addOptions, ca, caFile, number } from './notification-options.ts';
 
 const webhook = command({
   name: 'notification add webhook',
@@ -76,6 +21,10 @@ const webhook = command({
       does: 'Send every new version of some certificates',
       line: "vault notification add webhook --channel deploy --url https://deploy.example.com/vault --event certificate.issued --certificate 'web*'",
     },
+    {
+      does: 'Post a body of your own',
+      line: 'vault notification add webhook --channel chat --url https://chat.example.com/hook --template body.json',
+    },
   ],
   options: {
     ...addOptions,
@@ -84,11 +33,23 @@ const webhook = command({
       valueHint: 'URL',
       description: 'the URL to post to; put a URL that holds a token in the secret file (url: …)',
     },
+    template: {
+      type: 'string',
+      valueHint: 'FILE',
+      description: `the body to send instead of the JSON, with ${placeholders.map((name) => `{{${name}}}`).join(', ')}`,
+    },
+    'content-type': {
+      type: 'string',
+      valueHint: 'TYPE',
+      description: 'the media type of the template (default: application/json)',
+    },
     ...caFile,
   },
   run: async (args, terminal) =>
-    add('webhook', args, terminal, {
+    addFromOptions('webhook', args, terminal, {
       ...(args.url !== undefined && { url: args.url }),
+      ...(args.template !== undefined && { template: await templateIn(args.template, terminal) }),
+      ...(args['content-type'] !== undefined && { content_type: args['content-type'] }),
       ...(await ca(args, terminal)),
     }),
 });
@@ -121,7 +82,7 @@ const email = command({
   },
   run: async (args, terminal) => {
     const { security, from, to, username } = args;
-    await add('email', args, terminal, {
+    await addFromOptions('email', args, terminal, {
       ...(args.server !== undefined && server(args.server)),
       ...(security !== undefined && { security }),
       ...(from !== undefined && { from }),
@@ -158,7 +119,7 @@ const exec = command({
   },
   run: async (args, terminal) => {
     const { command: program, argument, timeout } = args;
-    await add('exec', args, terminal, {
+    await addFromOptions('exec', args, terminal, {
       ...(program !== undefined && { command: [program, ...argument] }),
       ...(timeout !== undefined && { timeout: number('--timeout', timeout) }),
     });
@@ -167,60 +128,16 @@ const exec = command({
 
 export const notificationAddCommands = commandGroup(
   'notification add',
-  'Add a webhook, email or program as a channel',
-  { webhook, email, exec },
+  'Add a webhook, email, program or chat as a channel',
+  { webhook, email, exec, ...chatCommands },
 );
 
-async function add(
-  type: string,
-  args: Arguments<typeof addOptions> & Parameters<typeof withVault>[0],
-  terminal: Terminal,
-  open: Readonly<Record<string, unknown>>,
-): Promise<void> {
-  const { channel: name } = args;
-  const input = parseInput(createChannelInput, { name, type, ...choices(args) });
-  const settings = await settingsFrom(type, args['secret-file'], terminal, open);
-  await withVault(args, terminal, 'create', async (vault) => {
-    const signingSecret = await addChannel(vault, localCli, input, settings);
-    terminal.stderr.write(`Added channel ${name}.\n  Try: vault notification test --channel ${name}\n`);
-    if (signingSecret === undefined) return;
-    terminal.stderr.write('Signing secret, not shown again:\n');
-    terminal.stdout.write(`${signingSecret.expose()}\n`);
-  });
-}
-
-/** The settings in a secret file, merged with `open`, those given as options. */
-export async function settingsFrom(
-  type: string,
-  file: string | undefined,
-  terminal: Terminal,
-  open: Readonly<Record<string, unknown>> = {},
-): Promise<Secret> {
-  const secret = new Secret(file === undefined ? Buffer.from('{}') : await readInput(file, terminal));
-  const { plain } = channelTypes.get(type) ?? {};
-  return mergedSettings({ type: type as 'webhook', ...(plain !== undefined && { plain }) }, secret, open);
-}
-
-/** Event, certificate and digest options as channel input. */
-export function choices(args: Arguments<typeof choiceOptions>): Record<string, unknown> {
-  const { event, certificate, digest, 'digest-days': days } = args;
-  return {
-    ...(event.length > 0 && { events: eventsIn(event) }),
-    ...(certificate.length > 0 && { certificates: certificate }),
-    ...(digest !== undefined && { digest_at: digest === 'none' ? null : digest }),
-    ...(days !== undefined && { digest_days: number('--digest-days', days) }),
-  };
-}
-
-function eventsIn(words: readonly string[]): readonly string[] {
-  const [only = ''] = words;
-  if (words.length === 1 && only === 'none') return [];
-  return words.length === 1 && only === 'all' ? channelEvents : words;
-}
-
-function number(option: string, text: string): number {
-  if (/^\d{1,6}$/.test(text)) return Number(text);
-  throw new Misuse(`${option}: "${text}" is not a number`, `Use a number, such as ${option} 30.`);
+async function templateIn(path: string, terminal: Terminal): Promise<string> {
+  const bytes = await readInput(path, terminal);
+  if (!isUtf8(bytes)) {
+    throw new OperatorError(`${path} is not UTF-8 text`, { hint: 'Save the template as UTF-8.' });
+  }
+  return bytes.toString('utf8');
 }
 
 /** `mail.example.com:587`, `[2001:db8::1]:25`, `mail.example.com` */
@@ -233,11 +150,4 @@ function server(text: string): { host: string; port?: number } {
       'Use a host and port, such as mail.example.com:587.',
     );
   return { host, ...(port !== undefined && { port: Number(port) }) };
-}
-
-async function ca(
-  { 'ca-file': path }: { readonly 'ca-file': string | undefined },
-  terminal: Terminal,
-): Promise<{ ca?: string }> {
-  return path === undefined ? {} : { ca: (await readInput(path, terminal)).toString('latin1') };
 }

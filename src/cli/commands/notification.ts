@@ -16,13 +16,8 @@ import { withVault } from '../runtime/with-vault.ts';
 import { limitFrom, limitOption } from '../terminal/count-option.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import { jsonOption, printList } from '../terminal/table.ts';
-import {
-  channelOption,
-  choiceOptions,
-  choices,
-  notificationAddCommands,
-  settingsFrom,
-} from './notification-add.ts';
+import { notificationAddCommands } from './notification-add.ts';
+import { channelOption, choiceOptions, choices, settingsFrom } from './notification-options.ts';
 
 const list = command({
   name: 'notification list',
@@ -166,6 +161,6 @@ const log = command({
 
 export const notificationCommands = commandGroup(
   'notification',
-  'Send notifications by webhook, email or program',
+  'Send notifications by webhook, email, program or chat',
   { add: notificationAddCommands, list, update, remove, test, log },
 );

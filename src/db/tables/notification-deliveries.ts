@@ -6,8 +6,8 @@ import type { DeliveryStatus, NotificationDeliveriesTable } from '../schema/sche
 export type DeliveryRow = Selectable<NotificationDeliveriesTable>;
 export type DeliveryChanges = Updateable<NotificationDeliveriesTable>;
 
-/** A literal, so that SQLite uses the partial index of open deliveries. */
-const isOpen = sql<boolean>`notification_deliveries.status in ('queued', 'sending')`;
+/** Not delivered and not given up. A literal, so that SQLite uses the partial index of open deliveries. */
+export const isOpen = sql<boolean>`notification_deliveries.status in ('queued', 'sending')`;
 
 /** Adds a delivery and returns its id. */
 export async function insertDelivery(
@@ -29,6 +29,8 @@ export async function findDelivery(reader: Reader, id: number): Promise<Delivery
 export type DueLimits = {
   readonly exceptChannels?: readonly number[];
   readonly onlyChannel?: number;
+  /** Includes deliveries without an attempt that are due within this time. */
+  readonly newWithin?: number;
   /** No wait or lease is longer: longer ones were written while the clock was ahead. */
   readonly longestWait: number;
 };
@@ -43,7 +45,7 @@ export type DueDeliveryRow = DeliveryRow & { readonly event: string };
 export async function listDueDeliveries(
   reader: Reader,
   now: number,
-  { exceptChannels = [], onlyChannel, longestWait }: DueLimits,
+  { exceptChannels = [], onlyChannel, newWithin = 0, longestWait }: DueLimits,
   limit: number,
 ): Promise<DueDeliveryRow[]> {
   let query = reader
@@ -59,7 +61,11 @@ export async function listDueDeliveries(
       or([
         and([
           eb('status', '=', 'queued'),
-          or([eb('next_attempt_at', '<=', now), eb('next_attempt_at', '>', now + longestWait)]),
+          or([
+            eb('next_attempt_at', '<=', now),
+            and([eb('attempts', '=', 0), eb('next_attempt_at', '<=', now + newWithin)]),
+            eb('next_attempt_at', '>', now + longestWait),
+          ]),
         ]),
         and([
           eb('status', '=', 'sending'),
@@ -70,35 +76,6 @@ export async function listDueDeliveries(
   if (exceptChannels.length > 0) query = query.where('channel_id', 'not in', exceptChannels);
   if (onlyChannel !== undefined) query = query.where('channel_id', '=', onlyChannel);
   return query.orderBy('next_attempt_at').limit(limit).execute();
-}
-
-export type RecentlyNotified = {
-  readonly since: number;
-  readonly until: number;
-  readonly notOf: readonly string[];
-};
-
-/** Channels of these types that delivered at least this many notifications recently, not counting these events. */
-export async function channelsNotifiedSince(
-  reader: Reader,
-  types: readonly string[],
-  { since, until, notOf }: RecentlyNotified,
-  atLeast: number,
-): Promise<number[]> {
-  const rows = await reader
-    .selectFrom('notification_deliveries')
-    .innerJoin('notification_channels', 'notification_channels.id', 'notification_deliveries.channel_id')
-    .innerJoin('notifications', 'notifications.id', 'notification_deliveries.notification_id')
-    .select('channel_id')
-    .where('status', '=', 'delivered')
-    .where('ended_at', '>', since)
-    .where('ended_at', '<=', until)
-    .where('notification_channels.type', 'in', types)
-    .where('event', 'not in', notOf)
-    .groupBy('channel_id')
-    .having(({ fn }) => fn.countAll(), '>=', atLeast)
-    .execute();
-  return rows.map(({ channel_id }) => channel_id);
 }
 
 export async function updateDelivery(writer: Writer, id: number, changes: DeliveryChanges): Promise<void> {

@@ -1,6 +1,6 @@
 /** Claims deliveries under a lease before they are attempted: one at a time, or several for channels that gather messages. */
 import { day, minute } from '../../base/duration.ts';
-import { channelTypes } from '../../channels/channel-types.ts';
+import { channelTypes, isGathering } from '../../channels/channel-types.ts';
 import type { Writer } from '../../db/database.ts';
 import { type ChannelRow, findChannelById } from '../../db/tables/notification-channels.ts';
 import {
@@ -9,11 +9,19 @@ import {
   listDueDeliveries,
   updateDelivery,
 } from '../../db/tables/notification-deliveries.ts';
+import { channelsFailingSince } from '../../db/tables/notification-pace.ts';
 import type { TimedContext } from '../contexts.ts';
-import { isGathering, mostGathered, sentAlone, throttledChannels } from './notification-gathering.ts';
+import { mostGathered, sentAlone, throttledChannels } from './notification-gathering.ts';
+import { gatheredFor } from './notification-queue.ts';
 
 /** A delivery scheduled further ahead, or leased for longer, was written by a wrong clock. */
 const longestWait = 2 * day;
+
+/**
+ * A channel that failed makes no other attempt until that delivery is due again, at most this long: the others would fail too,
+ * and one attempt is enough to notice that it works again.
+ */
+const longestRest = 5 * minute;
 
 /** Added to the time limit of an attempt: an owner that exceeds both is dead. */
 const leaseSlack = minute;
@@ -27,23 +35,30 @@ export type ClaimedDelivery = {
 
 /**
  * Claims the delivery that is due the longest, except of `exceptChannels`. For a channel that gathers messages, it also claims
- * everything else that is due. Undefined if nothing is due.
+ * everything else that is due or new. Undefined if nothing is due.
  */
 export async function claimDelivery(
   { db, world }: TimedContext,
   worker: string,
   exceptChannels: readonly number[],
 ): Promise<ClaimedDelivery | undefined> {
-  const throttled = await throttledChannels(db.reader, world.now());
-  const limits = { exceptChannels: [...exceptChannels, ...throttled], longestWait };
-  if ((await listDueDeliveries(db.reader, world.now(), limits, 1)).length === 0) return undefined;
+  const at = world.now();
+  const throttled = await throttledChannels(db.reader, at);
+  const resting = await channelsFailingSince(db.reader, at - longestRest, at);
+  const limits = { exceptChannels: [...exceptChannels, ...throttled, ...resting], longestWait };
+  if ((await listDueDeliveries(db.reader, at, limits, 1)).length === 0) return undefined;
   return db.write(async (writer) => {
     const now = world.now();
     const [found] = await listDueDeliveries(writer, now, limits, 1);
     const channel = found && (await findChannelById(writer, found.channel_id));
     if (found === undefined || channel === undefined) return undefined;
     if (!isGathering(channel.type) || isAlone(found)) return lease(writer, [found], channel, worker, now);
-    const due = await listDueDeliveries(writer, now, { onlyChannel: channel.id, longestWait }, mostGathered);
+    const due = await listDueDeliveries(
+      writer,
+      now,
+      { onlyChannel: channel.id, longestWait, newWithin: gatheredFor },
+      mostGathered,
+    );
     return lease(
       writer,
       due.filter((row) => !isAlone(row)),

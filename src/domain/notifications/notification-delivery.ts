@@ -22,6 +22,7 @@ import type { OutboundGuard } from '../../net/outbound-guard.ts';
 import type { Outbound } from '../../net/outbound-http.ts';
 import { record, system } from '../audit/audit.ts';
 import type { LogContext, SecretsContext, TimedContext } from '../contexts.ts';
+import { servedSettings } from '../presence/served-settings.ts';
 import { channelSettingsOwner, openFor } from '../sealed-secrets.ts';
 import type { ClaimedDelivery } from './notification-claim.ts';
 import { gatheredMessage } from './notification-gathering.ts';
@@ -148,7 +149,9 @@ async function send(
   const message = rows.length === 1 ? messageOf(row) : gatheredMessage(channel.name, rows);
   const sealed = openFor(vault, channelSettingsOwner(channel.id), channel.sealed_settings);
   const config: unknown = JSON.parse(sealed.expose().toString('utf8'));
-  const opened = type.create(config, { world, outbound, guard });
+  const publicUrl = (await servedSettings(db.reader))?.public_url ?? undefined;
+  const channelKey = `vault-${channel.created_at.toString(36)}-${channel.id}`;
+  const opened = type.create(config, { world, outbound, guard, publicUrl, channelKey });
   return withDeadline(world, type.patience(config), signal, async (deadline) => {
     try {
       return await opened.send(message, deadline.signal);

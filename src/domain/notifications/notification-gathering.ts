@@ -1,6 +1,6 @@
 /**
  * Gathers many notices into one message: when a CA is down, five hundred mails would bury the one that matters. The first few
- * go out immediately; the following ones wait a while and are sent together.
+ * wait for others for a few seconds; the following ones wait a while and are sent together.
  */
 import { createHash } from 'node:crypto';
 import { minute } from '../../base/duration.ts';
@@ -8,7 +8,7 @@ import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Message } from '../../channels/channel.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
 import type { Reader } from '../../db/database.ts';
-import { channelsNotifiedSince } from '../../db/tables/notification-deliveries.ts';
+import { channelsNotifiedSince } from '../../db/tables/notification-pace.ts';
 import type { NotificationRow } from '../../db/tables/notifications.ts';
 import type { NoticeEvent } from './notification-events.ts';
 import { messageText, section, signed } from './notification-text.ts';
@@ -25,11 +25,6 @@ const mostListed = 100;
 export const sentAlone: readonly NoticeEvent[] = ['digest', 'test'];
 
 const gatheringTypes = [...channelTypes.values()].filter(({ gathers }) => gathers).map(({ type }) => type);
-
-/** Whether channels of this type gather pending notices into one message. */
-export function isGathering(type: string): boolean {
-  return gatheringTypes.some((known) => known === type);
-}
 
 /** Channels that sent so many notices lately that the next one waits. */
 export async function throttledChannels(reader: Reader, now: number): Promise<number[]> {

@@ -1,6 +1,7 @@
 /** Queues notices for channels, in the transaction of the event itself. */
-import { day } from '../../base/duration.ts';
+import { day, second } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
+import { isGathering } from '../../channels/channel-types.ts';
 import type { Writer } from '../../db/database.ts';
 import { type ChannelRow, listChannels } from '../../db/tables/notification-channels.ts';
 import { insertDelivery } from '../../db/tables/notification-deliveries.ts';
@@ -10,12 +11,16 @@ import { matchesFilter, type Notice, subscribedEvent } from './notification-even
 /** A notice that is still undelivered after this time is abandoned. */
 const deliverableFor = 3 * day;
 
+/** How long a notice for people waits for others, so that one message reports what fails at the same time. */
+export const gatheredFor = 30 * second;
+
 /** Queues the notice for each enabled channel that subscribes to its event and whose filter matches. */
 export async function notify(world: World, writer: Writer, notice: Notice): Promise<void> {
   const channels = (await listChannels(writer)).filter((channel) => isSubscribed(channel, notice));
   if (channels.length === 0) return;
   const id = await addNotification(world, writer, notice);
-  for (const channel of channels) await addDelivery(world, writer, id, channel.id);
+  for (const { id: channelId, type } of channels)
+    await addDelivery(world, writer, id, channelId, isGathering(type) ? gatheredFor : 0);
 }
 
 /** Queues the notice for one channel, regardless of its subscriptions. Returns the id of the delivery. */
@@ -53,6 +58,7 @@ function addDelivery(
   writer: Writer,
   notification_id: number,
   channel_id: number,
+  wait = 0,
 ): Promise<number> {
   const now = world.now();
   return insertDelivery(writer, {
@@ -60,7 +66,7 @@ function addDelivery(
     channel_id,
     status: 'queued',
     queued_at: now,
-    next_attempt_at: now,
+    next_attempt_at: now + wait,
     expires_at: now + deliverableFor,
   });
 }

@@ -1,5 +1,6 @@
 /** Schemas of notification channels and deliveries, for administrators. */
 import { z } from 'zod';
+import { channelTypes } from '../../channels/channel-types.ts';
 import { issuerNamePattern } from '../../domain/input-strings.ts';
 import { createChannelInput, updateChannelInput } from '../../domain/notifications/notification-inputs.ts';
 import type { ChannelView, DeliveryView } from '../../domain/notifications/notification-views.ts';
@@ -9,7 +10,7 @@ const statuses = ['queued', 'sending', 'delivered', 'failed'] as const;
 
 const channel = z.strictObject({
   name: z.string(),
-  type: z.string().describe('webhook, email or exec'),
+  type: z.string().describe(`one of ${[...channelTypes.keys()].join(', ')}`),
   target: z.string().describe('destination: the origin of a URL, email addresses, or a program'),
   events: z.array(z.string()),
   certificates: z

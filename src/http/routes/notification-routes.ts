@@ -60,7 +60,7 @@ export const notificationRoutes: readonly Route[] = [
     method: 'POST',
     path,
     id: 'addNotificationChannel',
-    summary: 'Create a notification channel: webhook or email',
+    summary: 'Create a notification channel: webhook, email, chat or paging',
     access,
     query: noQuery,
     body: addChannelBody,

@@ -1,7 +1,7 @@
 /** Many notices at once: people get a few mails and then one for all the rest, programs each of them, and nothing is lost. */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
-import { minute } from '../../../src/base/duration.ts';
+import { minute, second } from '../../../src/base/duration.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { parseInput } from '../../../src/domain/inputs.ts';
 import {
@@ -15,11 +15,12 @@ import type { Notice } from '../../../src/domain/notifications/notification-even
 import { createChannelInput } from '../../../src/domain/notifications/notification-inputs.ts';
 import { notify, notifyChannel } from '../../../src/domain/notifications/notification-queue.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
+import { fakeChatApi } from '../../harness/fake-chat-api.ts';
 import { addWebhook, deliverAll, deliveriesOf, written } from '../../harness/notification-fixtures.ts';
 import { forever } from '../../harness/renewal-fixtures.ts';
 import { smtpServer } from '../../harness/smtp-server.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { webhookReceiver } from '../../harness/webhook-receiver.ts';
+import { status, webhookReceiver } from '../../harness/webhook-receiver.ts';
 
 async function prepared(t: TestContext) {
   const server = await smtpServer(t, { security: 'none' });
@@ -65,16 +66,56 @@ const states = async (vault: Vault) =>
 const subjectOf = (text: string) => /^Subject: (.*(?:\n .*)*)$/m.exec(text)?.[1]?.replaceAll('\n ', ' ');
 const idOf = (text: string) => /^Message-ID: (.*)$/m.exec(text)?.[1];
 
+/** How long a notice waits for others. */
+const window = 30 * second;
+
 suite('mails about many things at once', () => {
+  test('are one for what fails within half a minute, and later one for all that recovers', async (t) => {
+    const { vault, world, server } = await prepared(t);
+    for (let count = 1; count <= 300; count += 1) {
+      await fail(vault, count, count);
+      world.advance(90);
+      assert.equal(await deliverAll(vault), 0);
+    }
+    world.advance(window - 300 * 90 - 1);
+    assert.equal(await deliverAll(vault), 0);
+    world.advance(1);
+    assert.equal(await deliverAll(vault), 1);
+    assert.equal(subjectOf(server.mails[0]?.text ?? ''), '300 notices: renewal failed (300)');
+    assert.deepEqual(await states(vault), { delivered: 300 });
+    const recovered = (name: string) => ({ ...failed(name), event: 'renewal.recovered' as const });
+    await vault.db.write(async (writer) => {
+      for (let count = 1; count <= 300; count += 1) await notify(world, writer, recovered(`web${count}`));
+    });
+    world.advance(15 * minute);
+    assert.equal(await deliverAll(vault), 1);
+    assert.equal(subjectOf(server.mails[1]?.text ?? ''), '300 notices: renewal recovered (300)');
+  });
+
+  test('are one message for chats too', async (t) => {
+    const { vault, world } = await testVault(t);
+    const api = await fakeChatApi(t);
+    const input = parseInput(createChannelInput, { name: 'ops', type: 'slack' });
+    await addChannel(vault, localCli, input, written({ url: `${api.origin}/hook` }));
+    await fail(vault, 1, 300);
+    assert.equal(await deliverAll(vault), 0);
+    world.advance(window);
+    assert.equal(await deliverAll(vault), 1);
+    assert.match(api.calls[0]?.body ?? '', /300 notices: renewal failed \(300\)/);
+    assert.match(api.calls[0]?.body ?? '', /web1: renewal failed: the CA is down/);
+  });
+
   test('are a few, and a quarter of an hour later one for all the rest, which says what and how many', async (t) => {
     const { vault, world, server } = await prepared(t);
     for (let count = 1; count <= 5; count += 1) {
       await fail(vault, count, count);
+      world.advance(window);
       assert.equal(await deliverAll(vault), 1);
     }
     await fail(vault, 6, 500);
+    world.advance(window);
     assert.equal(await deliverAll(vault), 0);
-    world.advance(14 * minute);
+    world.advance(12 * minute);
     const overdue = { event: 'backup.overdue', about: null, certificates: null } as const;
     await vault.db.write((writer) => notify(world, writer, { ...overdue, data: { last_backup_at: null } }));
     assert.equal(await deliverAll(vault), 0);
@@ -83,7 +124,7 @@ suite('mails about many things at once', () => {
     assert.equal(server.mails.length, 6);
     const text = server.mails.at(-1)?.text ?? '';
     assert.equal(subjectOf(text), '496 notices: renewal failed (495), backup overdue (1)');
-    assert.match(text, /^From 2026-11-21T12:00:00Z to 2026-11-21T12:14:00Z\.$/m);
+    assert.match(text, /^From 2026-11-21T12:02:30Z to 2026-11-21T12:15:00Z\.$/m);
     assert.match(text, /^renewal failed \(495\):\n\n {2}web6: renewal failed: the CA is down\n {2}web7: /m);
     assert.match(text, /^ {2}and 395 more\n\nbackup overdue \(1\):\n\n {2}no backup yet$/m);
     assert.match(text, /^ {2}vault notification log --channel mail --limit 1000$/m);
@@ -98,6 +139,7 @@ suite('mails about many things at once', () => {
   test('that are not taken are tried again as one, with the same id', async (t) => {
     const { vault, world, server } = await prepared(t);
     await fail(vault, 1, 3);
+    world.advance(window);
     server.answers.set('DATA', '451 later');
     assert.equal(await deliverAll(vault), 1);
     assert.deepEqual(await states(vault), { queued: 3 });
@@ -121,8 +163,9 @@ suite('mails about many things at once', () => {
   });
 
   test('are given back when the vault is stopped meanwhile', async (t) => {
-    const { vault, server } = await prepared(t);
+    const { vault, world, server } = await prepared(t);
     await fail(vault, 1, 3);
+    world.advance(window);
     const claimed = await claimDelivery(vault, 'one', []);
     assert(claimed);
     await deliver(vault, claimed, AbortSignal.abort());
@@ -144,10 +187,12 @@ suite('mails about many things at once', () => {
       const data = { from: '', until: '', days: 14, counts, ...lists };
       await notifyChannel(world, writer, channel, { event: 'digest', about: null, certificates: null, data });
     });
+    world.advance(window);
     await deliverAll(vault);
     const subjects = server.mails.slice(6).map(({ text }) => subjectOf(text));
     assert.deepEqual(subjects.sort(), ['2 notices: renewal failed (2)', 'digest: 1 issued']);
     await fail(vault, 3, 10);
+    world.advance(window);
     await deliverAll(vault);
     await testChannel(vault, localCli, 'mail', forever);
     assert.equal(subjectOf(server.mails.at(-1)?.text ?? ''), 'test notification');
@@ -161,6 +206,64 @@ test('programs are notified of each event separately, with any number of events'
   await fail(vault, 1, 20);
   assert.equal(await deliverAll(vault), 20);
   assert.equal(new Set(receiver.received.map(({ json }) => json.data.certificate)).size, 20);
+});
+
+suite('a channel that failed', () => {
+  test('rests until its delivery is due again instead of trying each of three hundred, and then delivers all', async (t) => {
+    const receiver = await webhookReceiver(t);
+    const { vault, world } = await testVault(t);
+    await addWebhook(vault, receiver.url);
+    await fail(vault, 1, 300);
+    receiver.answers.push(...Array.from({ length: 4 }, () => status(503)));
+    assert.equal(await deliverAll(vault), 1, 'one attempt finds out');
+    await fail(vault, 301, 301);
+    world.advance(minute - 1);
+    assert.equal(await deliverAll(vault), 0, 'new notices wait too');
+    world.advance(1);
+    assert.equal(await deliverAll(vault), 1);
+    // Each of these is the first attempt of another notice, or a retry; never more than one at a time.
+    for (const _ of [1, 2]) {
+      world.advance(5 * minute);
+      assert.equal(await deliverAll(vault), 1);
+    }
+    assert.equal(receiver.received.length, 4);
+    world.advance(5 * minute);
+    await deliverAll(vault);
+    world.advance(30 * minute);
+    await deliverAll(vault);
+    assert.deepEqual(await states(vault), { delivered: 301 });
+  });
+
+  test('rests no longer than five minutes, whatever one message waits for, and no longer than until a success', async (t) => {
+    const receiver = await webhookReceiver(t);
+    const { vault, world } = await testVault(t);
+    await addWebhook(vault, receiver.url);
+    receiver.answers.push(status(429, { 'retry-after': '7200' }));
+    await fail(vault, 1, 1);
+    assert.equal(await deliverAll(vault), 1);
+    await fail(vault, 2, 3);
+    world.advance(5 * minute - 1);
+    assert.equal(await deliverAll(vault), 0);
+    world.advance(1);
+    assert.equal(await deliverAll(vault), 2);
+    receiver.answers.push(status(500));
+    world.advance(1);
+    await fail(vault, 4, 5);
+    assert.equal(await deliverAll(vault), 1);
+    await testChannel(vault, localCli, 'ops', forever);
+    assert.equal(await deliverAll(vault), 1, 'the test was accepted');
+  });
+
+  test('keeps no other channel waiting', async (t) => {
+    const [broken, sound] = [await webhookReceiver(t), await webhookReceiver(t)];
+    const { vault } = await testVault(t);
+    await addWebhook(vault, broken.url);
+    await addWebhook(vault, sound.url, { name: 'sound' });
+    broken.answers.push(status(500));
+    await fail(vault, 1, 5);
+    assert.equal(await deliverAll(vault), 6);
+    assert.equal(sound.received.length, 5);
+  });
 });
 
 /** A database that can be read, and not be written to any more. */

@@ -120,6 +120,17 @@ suite('a channel', () => {
   });
 });
 
+test('a chat channel is added with its type, and its URL never comes back', async (t) => {
+  const { expect, said } = await prepared(t);
+  const settings = { url: 'https://hooks.a.test/services/t0ken' };
+  const { secret, ...view } = await expect<View>(201, 'POST', path, { ...body, type: 'slack', settings });
+  assert.equal(secret, null);
+  assert.partialDeepStrictEqual(view, { type: 'slack', target: 'https://hooks.a.test' });
+  const wrong = { name: 'tg', type: 'telegram', settings: { token: 't0ken', chat: '1' } };
+  assert.match((await expect<Problem>(400, 'POST', path, wrong)).detail, /telegram: token must be/);
+  assert(!said().includes('t0ken'));
+});
+
 test('the delivery log has pages, newest first, with filters for channel and state', async (t) => {
   const admin = await prepared(t);
   const { expect, server, receiver } = admin;
@@ -157,7 +168,12 @@ test('the kinds of channels tell what each needs as JSON Schema', async (t) => {
       ['webhook', false, 'object'],
       ['email', false, 'object'],
       ['exec', true, 'object'],
+      ...['slack', 'teams', 'discord', 'telegram', 'ntfy', 'gotify', 'pagerduty', 'opsgenie'].map((type) => [
+        ...[type, false, 'object'],
+      ]),
     ],
   );
-  assert.deepEqual(Object.keys(kinds[0]?.settings.properties ?? {}), ['url', 'secret', 'ca']);
+  assert.deepEqual(Object.keys(kinds[0]?.settings.properties ?? {}), [
+    ...['url', 'secret', 'ca', 'template', 'content_type'],
+  ]);
 });
